@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The three kinds of address. Only [`crate::fcse`] makes an [`Mva`] from a [`Va`], and only the
+//! MMU makes a [`Pa`] from an [`Mva`].
+
+macro_rules! address {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub u32);
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, concat!(stringify!($name), "({:#010x})"), self.0)
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, "{:#010x}", self.0)
+            }
+        }
+    };
+}
+
+address! {
+    /// Virtual address: what an instruction issues.
+    Va
+}
+address! {
+    /// Modified virtual address: what caches and TLB are tagged with (`DDI0198D 2.3.13`).
+    Mva
+}
+address! {
+    /// Physical address: what the bus carries.
+    Pa
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the core asks of its surroundings: five bus transactions, and the time of the next event.
+
+use crate::addr::Pa;
+
+/// Width of a single transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// 8 bits.
+    Byte,
+    /// 16 bits.
+    Half,
+    /// 32 bits.
+    Word,
+}
+
+impl Width {
+    /// Number of bytes transferred.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Width::Byte => 1,
+            Width::Half => 2,
+            Width::Word => 4,
+        }
+    }
+}
+
+/// The bus answered with an error response, or nothing is mapped there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusError;
+
+/// How long a read burst takes, in core cycles from the moment the bus was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct BurstTime {
+    /// Until the critical (first) word is in the core.
+    pub first: u32,
+    /// Until the last word is in the core and the bus is free again.
+    pub last: u32,
+}
+
+/// What the surroundings want of the core at a given moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Signals {
+    /// Level of nIRQ, active true.
+    pub irq: bool,
+    /// Level of nFIQ, active true.
+    pub fiq: bool,
+    /// The host wants [`crate::Cpu::run`] to return now (a pin moved, a model limit was hit).
+    pub attention: bool,
+}
+
+/// The memory system outside the core. `now` is always core cycles since power-on.
+///
+/// Reads and writes go to a memory map that may hold devices with side effects: each call is one
+/// bus transaction, made exactly once, in program order as the write buffer lets it out.
+pub trait Bus {
+    /// One non-burst read. Returns the value zero-extended (in the low bits, whatever the
+    /// address's lane) and the core cycles it takes once the bus is granted.
+    fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError>;
+
+    /// One non-burst write. Returns the core cycles the bus is busy.
+    fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError>;
+
+    /// WRAP8 burst: the 32-byte line that holds `pa`, the word at `pa` first on the wire.
+    /// `line[0]` is the word at the line's base address.
+    fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError>;
+
+    /// INCR burst of words from the word-aligned `pa` (cache write-back, buffered sequential
+    /// stores). At most 8 words. Returns the core cycles the bus is busy.
+    fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError>;
+
+    /// Lets devices catch up to `now` and returns the signals they drive.
+    fn advance(&mut self, now: u64) -> Signals;
+
+    /// The cycle at which [`Bus::advance`] must next be called at the latest. Re-read by the core
+    /// after every access that may have reached a device; `<= now` means at once.
+    fn next_event(&self) -> u64;
+
+    /// Reads memory without time or side effects, for debuggers, hashes and disassembly.
+    /// `None` where there is no memory (devices included).
+    fn peek(&self, pa: Pa) -> Option<u8>;
+
+    /// Writes memory without time or side effects, for debuggers and loaders.
+    fn poke(&mut self, pa: Pa, value: u8) -> bool;
+}

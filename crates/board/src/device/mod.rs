@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Peripherals: one file per part, named by part number, and the trait they share.
+
+use arm9::Width;
+
+/// An access the model does not cover. The run stops with a message made from it; it is never
+/// guessed at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmodelled(pub String);
+
+/// A level on a wire leaving a device, active true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Level(pub bool);
+
+/// A memory-mapped part. Time is core cycles since power-on; a device converts with the
+/// [`crate::time::Clock`] it was made with.
+pub trait Device: Send {
+    /// Part name as in its manual, in lower case: `"pl011"`.
+    fn part(&self) -> &'static str;
+
+    /// Reads a register. `offset` is within the device's region, `width` what the core asked for.
+    fn read(&mut self, now: u64, offset: u32, width: Width) -> Result<u32, Unmodelled>;
+
+    /// Writes a register.
+    fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> Result<(), Unmodelled>;
+
+    /// When [`Device::tick`] must be called at the latest; `u64::MAX` when nothing is pending.
+    /// Depends on state only, so the bus may cache it between calls on this device.
+    fn deadline(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Brings the device's state up to `now`.
+    fn tick(&mut self, _now: u64) {}
+
+    /// Levels of the output wires, bit n is output n (interrupt requests first, then pins).
+    fn outputs(&self) -> u32 {
+        0
+    }
+
+    /// An input wire changed (interrupt controllers, GPIO).
+    fn input(&mut self, _now: u64, _pin: u32, _level: bool) {}
+
+    /// Bytes from outside (a serial line's receive side). Returns how many were taken.
+    fn receive(&mut self, _now: u64, _bytes: &[u8]) -> usize {
+        0
+    }
+
+    /// Bytes the device sent to the outside since the last call.
+    fn transmitted(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// A copy of the whole state, for snapshots and forks.
+    fn clone_box(&self) -> Box<dyn Device>;
+}
+
+impl Clone for Box<dyn Device> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One clock: core cycles since power-on. Device clocks are exact ratios of it.
+
+/// Converts between core cycles and the ticks of a slower device clock, exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Core clock in Hz.
+    pub cpu_hz: u64,
+    /// Device clock in Hz.
+    pub hz: u64,
+}
+
+impl Clock {
+    /// Ticks completed at core cycle `cycles`.
+    pub fn ticks(self, cycles: u64) -> u64 {
+        (u128::from(cycles) * u128::from(self.hz) / u128::from(self.cpu_hz)) as u64
+    }
+
+    /// The first core cycle at which `ticks` ticks are complete (saturating).
+    pub fn cycles(self, ticks: u64) -> u64 {
+        let c = (u128::from(ticks) * u128::from(self.cpu_hz)).div_ceil(u128::from(self.hz));
+        u64::try_from(c).unwrap_or(u64::MAX)
+    }
+}
