@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Peripherals: one file per part, named by part number, and the trait they share.
 
+pub mod parts;
+mod pl011;
+mod pl031;
+mod pl061;
+mod pl190;
+mod regs;
+mod sp804;
+mod sp810;
+mod versatile_sic;
+mod versatile_sysreg;
+
 use arm9::Width;
 
 /// An access the model does not cover. The run stops with a message made from it; it is never
@@ -49,6 +60,17 @@ pub trait Device: Send {
     /// Bytes the device sent to the outside since the last call.
     fn transmitted(&mut self) -> Vec<u8> {
         Vec::new()
+    }
+
+    /// Ethernet frames the device sent since the last call, without preamble and checksum.
+    fn take_frames(&mut self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// Offers a received Ethernet frame (without preamble and checksum) to the device. False when
+    /// it was filtered out or there was no room.
+    fn give_frame(&mut self, _now: u64, _frame: &[u8]) -> bool {
+        false
     }
 
     /// A copy of the whole state, for snapshots and forks.

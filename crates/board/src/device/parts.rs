@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The list of parts: name, the values a board file may give it, and how to make one.
+//!
+//! What output bits and input pins of a part mean is in the part's own file.
+
+use super::Device;
+use super::pl011::Pl011;
+use super::pl031::Pl031;
+use super::pl061::Pl061;
+use super::pl190::Pl190;
+use super::sp804::Sp804;
+use super::sp810::Sp810;
+use super::versatile_sic::VersatileSic;
+use super::versatile_sysreg::VersatileSysreg;
+use crate::time::Clock;
+use std::collections::BTreeMap;
+
+/// What a board file says of one device, beside its part name and where it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Params {
+    /// Core clock in Hz.
+    pub cpu_hz: u64,
+    /// The part's own clock in Hz; `None` for the part's usual one.
+    pub clock_hz: Option<u64>,
+    /// The part's further values by key; keys that are left out have a default.
+    pub values: BTreeMap<String, u64>,
+}
+
+impl Params {
+    fn clock(&self, usual_hz: u64) -> Clock {
+        Clock {
+            cpu_hz: self.cpu_hz,
+            hz: self.clock_hz.unwrap_or(usual_hz),
+        }
+    }
+
+    fn value(&self, key: &str, usual: u64) -> u64 {
+        self.values.get(key).copied().unwrap_or(usual)
+    }
+}
+
+const XTAL_HZ: u64 = 24_000_000;
+
+struct Part {
+    name: &'static str,
+    /// Keys of [`Params::values`].
+    keys: &'static [&'static str],
+    make: fn(&Params) -> Box<dyn Device>,
+}
+
+const fn part(
+    name: &'static str,
+    keys: &'static [&'static str],
+    make: fn(&Params) -> Box<dyn Device>,
+) -> Part {
+    Part { name, keys, make }
+}
+
+fn pl011(p: &Params) -> Box<dyn Device> {
+    let pace = p.value("baud_pace", 1) != 0;
+    Box::new(Pl011::new(
+        p.clock(XTAL_HZ),
+        pace,
+        p.value("boot_baud", 115_200),
+    ))
+}
+
+#[rustfmt::skip]
+static PARTS: &[Part] = &[
+    part("pl011", &["baud_pace", "boot_baud"], pl011),
+    part("pl031", &["epoch"], |p| Box::new(Pl031::new(p.clock(1), p.value("epoch", 1_700_000_000) as u32))),
+    part("pl061", &[], |_| Box::new(Pl061::new())),
+    part("pl190", &[], |_| Box::new(Pl190::new())),
+    part("sp804", &[], |p| Box::new(Sp804::new(p.clock(1_000_000)))),
+    part("sp810", &[], |_| Box::new(Sp810::new())),
+    part("versatile_sic", &[], |_| Box::new(VersatileSic::new())),
+    part("versatile_sysreg", &[], |p| Box::new(VersatileSysreg::new(p.clock(XTAL_HZ)))),
+];
+
+/// Names of all parts, in alphabetical order.
+pub fn names() -> Vec<&'static str> {
+    PARTS.iter().map(|p| p.name).collect()
+}
+
+/// Makes a part in its power-on state.
+///
+/// # Errors
+/// A sentence for the user when there is no such part or value (with the nearest valid name), or a
+/// clock is not between 1 Hz and 10 GHz.
+pub fn build(part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
+    let Some(found) = PARTS.iter().find(|p| p.name == part) else {
+        let near = nearest(part, PARTS.iter().map(|p| p.name));
+        return Err(format!("unknown part \"{part}\"{near}"));
+    };
+    if let Some(key) = params
+        .values
+        .keys()
+        .find(|k| !found.keys.contains(&k.as_str()))
+    {
+        let near = nearest(key, found.keys.iter().copied());
+        return Err(format!("part \"{part}\" has no value \"{key}\"{near}"));
+    }
+    for (what, hz) in [
+        ("cpu_hz", Some(params.cpu_hz)),
+        ("clock_hz", params.clock_hz),
+    ] {
+        if let Some(hz) = hz.filter(|hz| !(1..=10_000_000_000).contains(hz)) {
+            return Err(format!(
+                "part \"{part}\": {what} = {hz} is not from 1 to 10000000000 Hz"
+            ));
+        }
+    }
+    Ok((found.make)(params))
+}
+
+/// `; did you mean "x"?`, or nothing when there is nothing to offer.
+fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> String {
+    match valid.min_by_key(|v| distance(name, v)) {
+        Some(v) => format!("; did you mean \"{v}\"?"),
+        None => String::new(),
+    }
+}
+
+/// Edits of one character that lead from `a` to `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let change = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> Params {
+        Params {
+            cpu_hz: 200_000_000,
+            ..Params::default()
+        }
+    }
+
+    #[test]
+    fn every_part_is_built_under_its_own_name_in_order() {
+        for name in names() {
+            let device = build(name, &params()).unwrap();
+            assert_eq!((device.part(), device.clone_box().part()), (name, name));
+        }
+        assert!(names().is_sorted());
+    }
+
+    #[test]
+    fn a_wrong_part_or_key_names_the_nearest() {
+        let e = |part, p: &Params| build(part, p).err().unwrap();
+        assert_eq!(
+            e("pl012", &params()),
+            "unknown part \"pl012\"; did you mean \"pl011\"?"
+        );
+        let mut p = params();
+        p.values.insert("baudpace".into(), 0);
+        let said = e("pl011", &p);
+        assert_eq!(
+            said,
+            "part \"pl011\" has no value \"baudpace\"; did you mean \"baud_pace\"?"
+        );
+        assert_eq!(e("sp804", &p), "part \"sp804\" has no value \"baudpace\"");
+    }
+
+    #[test]
+    fn a_clock_of_nothing_is_an_error() {
+        let p = Params {
+            clock_hz: Some(0),
+            ..params()
+        };
+        assert!(build("sp804", &p).err().unwrap().contains("clock_hz = 0"));
+        assert!(
+            build("sp804", &Params::default())
+                .err()
+                .unwrap()
+                .contains("cpu_hz = 0")
+        );
+    }
+
+    #[test]
+    fn no_access_to_any_part_panics() {
+        use arm9::Width::{Byte, Half, Word};
+        for name in names() {
+            let mut device = build(name, &params()).unwrap();
+            let mut now = 0;
+            for round in 0..3u32 {
+                for offset in (0..0x1000u32).chain(0xffff_f000..=0xffff_ffff) {
+                    now += 977;
+                    for width in [Byte, Half, Word] {
+                        let value = [0, u32::MAX, offset.wrapping_mul(0x9e37_79b9)][round as usize];
+                        let _ = device.write(now, offset, width, value);
+                        let _ = device.read(now, offset, width);
+                    }
+                    device.input(now, offset, round & 1 == 0);
+                    device.receive(now, &[1, 2, 3]);
+                    if device.deadline() <= now {
+                        device.tick(now);
+                        assert!(
+                            device.deadline() > now,
+                            "{name}: deadline stays in the past"
+                        );
+                    }
+                    let _ = (device.outputs(), device.transmitted(), device.take_frames());
+                }
+            }
+            device.tick(u64::MAX / 2);
+        }
+    }
+}

@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! PL011 UART (DDI 0183), the 16-deep revision.
+//!
+//! Modelled: both FIFOs, the programmed baud rate and frame length in both directions, every
+//! interrupt (the transmit one on the passage of its level, as the manual insists), receive timeout,
+//! loopback. A host that sends faster than the guest reads is held back as by RTS, so bytes from
+//! outside are never lost to overrun. Refused: DMA, infrared mode and the test registers. A break
+//! condition is accepted and not visible outside.
+//!
+//! Values: `baud_pace` (1): 0 sends and receives at once instead of at the baud rate.
+//! `boot_baud` (115200): rate at which the boot loader left the part running, 0 = reset state.
+//!
+//! Outputs: 0 = UARTINTR. No inputs. Clock: UARTCLK, 24 MHz unless given.
+
+use super::{Device, Unmodelled, regs};
+use crate::time::Clock;
+use arm9::Width;
+use std::collections::VecDeque;
+
+const PERIPHID: u32 = 0x0014_1011;
+const DEPTH: usize = 16;
+/// Bytes from outside that may wait for the line.
+const LINE_MAX: usize = 4096;
+
+const CR_UARTEN: u32 = 1 << 0;
+const CR_SIREN: u32 = 1 << 1;
+const CR_LBE: u32 = 1 << 7;
+const CR_TXE: u32 = 1 << 8;
+const CR_RXE: u32 = 1 << 9;
+const LCRH_FEN: u32 = 1 << 4;
+
+const INT_RX: u32 = 1 << 4;
+const INT_TX: u32 = 1 << 5;
+const INT_RT: u32 = 1 << 6;
+const INT_OE: u32 = 1 << 10;
+const INT_ALL: u32 = 0x7ff;
+
+const FR_BUSY: u32 = 1 << 3;
+const FR_RXFE: u32 = 1 << 4;
+const FR_TXFF: u32 = 1 << 5;
+const FR_RXFF: u32 = 1 << 6;
+const FR_TXFE: u32 = 1 << 7;
+
+/// The UART's state.
+#[derive(Clone, Debug)]
+pub(crate) struct Pl011 {
+    clock: Clock,
+    pace: bool,
+    tx: VecDeque<u8>,
+    /// The byte on the wire and the cycle its stop bit ends; `u64::MAX` while idle.
+    shifting: u8,
+    tx_done: u64,
+    sent: Vec<u8>,
+    rx: VecDeque<u8>,
+    /// Bytes from outside not yet on the wire, and when the first of them has arrived.
+    line: VecDeque<u8>,
+    rx_next: u64,
+    timeout_at: u64,
+    overrun: bool,
+    raw: u32,
+    mask: u32,
+    control: u32,
+    line_control: u32,
+    ibrd: u32,
+    fbrd: u32,
+    /// Divisor in 1/64 of UARTCLK, latched by the write of LCRH.
+    divisor: u64,
+    levels: u32,
+    infrared: u32,
+    dma: u32,
+}
+
+impl Pl011 {
+    /// `clock` is UARTCLK; `boot_baud` 0 leaves the part in its reset state.
+    pub(crate) fn new(clock: Clock, pace: bool, boot_baud: u64) -> Self {
+        let mut uart = Pl011 {
+            clock,
+            pace,
+            tx: VecDeque::new(),
+            shifting: 0,
+            tx_done: u64::MAX,
+            sent: Vec::new(),
+            rx: VecDeque::new(),
+            line: VecDeque::new(),
+            rx_next: u64::MAX,
+            timeout_at: u64::MAX,
+            overrun: false,
+            raw: 0,
+            mask: 0,
+            control: CR_RXE | CR_TXE,
+            line_control: 0,
+            ibrd: 0,
+            fbrd: 0,
+            divisor: 0,
+            levels: 0x12,
+            infrared: 0,
+            dma: 0,
+        };
+        if boot_baud != 0 {
+            let divisor = (clock.hz * 4 + boot_baud / 2) / boot_baud;
+            uart.ibrd = ((divisor / 64) as u32).clamp(1, 0xffff);
+            uart.fbrd = (divisor % 64) as u32;
+            uart.divisor = u64::from(uart.ibrd) * 64 + u64::from(uart.fbrd);
+            uart.line_control = LCRH_FEN | 3 << 5;
+            uart.control |= CR_UARTEN;
+        }
+        uart
+    }
+
+    fn depth(&self) -> usize {
+        if self.line_control & LCRH_FEN != 0 {
+            DEPTH
+        } else {
+            1
+        }
+    }
+
+    /// Core cycles of `bits` bit times, rounded up.
+    fn bit_times(&self, bits: u64) -> u64 {
+        // A bit is 16 periods of the baud rate generator: 16 * divisor / 64 of UARTCLK.
+        let n = u128::from(bits) * u128::from(self.divisor) * u128::from(self.clock.cpu_hz);
+        n.div_ceil(4 * u128::from(self.clock.hz)) as u64
+    }
+
+    /// Core cycles of one character: start, data, parity, stop.
+    fn frame(&self) -> u64 {
+        let l = self.line_control;
+        let bits = 1 + 5 + ((l >> 5) & 3) + ((l >> 1) & 1) + 1 + ((l >> 3) & 1);
+        if self.pace {
+            self.bit_times(u64::from(bits))
+        } else {
+            0
+        }
+    }
+
+    fn enabled(&self, direction: u32) -> bool {
+        let need = CR_UARTEN | direction;
+        self.control & need == need && self.divisor >= 64
+    }
+
+    fn trigger(&self, field: u32) -> usize {
+        if self.line_control & LCRH_FEN == 0 {
+            return usize::from(field == 3);
+        }
+        [2, 4, 8, 12, 14]
+            .get(((self.levels >> field) & 7) as usize)
+            .copied()
+            .unwrap_or(8)
+    }
+
+    fn tx_trigger(&self) -> usize {
+        self.trigger(0)
+    }
+
+    fn rx_trigger(&self) -> usize {
+        self.trigger(3)
+    }
+
+    /// Moves the next byte to the shifter if that is free.
+    fn start_tx(&mut self, now: u64) {
+        if self.tx_done != u64::MAX || !self.enabled(CR_TXE) {
+            return;
+        }
+        let before = self.tx.len();
+        let Some(byte) = self.tx.pop_front() else {
+            return;
+        };
+        self.shifting = byte;
+        self.tx_done = now.saturating_add(self.frame());
+        let passed = before > self.tx_trigger() && self.tx.len() <= self.tx_trigger();
+        // Without pace the FIFO never fills, so its level never passes the trigger from above.
+        if passed || !self.pace {
+            self.raw |= INT_TX;
+        }
+    }
+
+    fn finish_tx(&mut self) {
+        let at = self.tx_done;
+        self.tx_done = u64::MAX;
+        if self.control & CR_LBE != 0 {
+            self.arrive(at, self.shifting);
+        } else {
+            self.sent.push(self.shifting);
+        }
+        self.start_tx(at);
+    }
+
+    /// A character is complete at the receiver.
+    fn arrive(&mut self, at: u64, byte: u8) {
+        if self.rx.len() >= self.depth() {
+            self.overrun = true;
+            self.raw |= INT_OE;
+            return;
+        }
+        self.rx.push_back(byte);
+        if self.rx.len() == self.rx_trigger() {
+            self.raw |= INT_RX;
+        }
+        self.timeout_at = at.saturating_add(self.bit_times(32));
+    }
+
+    fn start_rx(&mut self, now: u64) {
+        let ready = self.enabled(CR_RXE) && self.control & CR_LBE == 0;
+        if !ready || self.line.is_empty() || self.rx.len() >= self.depth() {
+            self.rx_next = u64::MAX;
+        } else if self.rx_next == u64::MAX {
+            self.rx_next = now.saturating_add(self.frame());
+        }
+    }
+
+    fn sync(&mut self, now: u64) {
+        loop {
+            let at = self.next_event();
+            if at > now {
+                return;
+            }
+            if at == self.tx_done {
+                self.finish_tx();
+            } else if at == self.rx_next {
+                self.rx_next = u64::MAX;
+                if let Some(byte) = self.line.pop_front() {
+                    self.arrive(at, byte);
+                }
+                self.start_rx(at);
+            } else {
+                self.timeout_at = u64::MAX;
+                self.raw |= INT_RT;
+            }
+        }
+    }
+
+    fn next_event(&self) -> u64 {
+        self.tx_done.min(self.rx_next).min(self.timeout_at)
+    }
+
+    fn write_data(&mut self, now: u64, byte: u8) {
+        if self.tx.len() < self.depth() {
+            self.tx.push_back(byte);
+        }
+        self.start_tx(now);
+        if self.tx.len() > self.tx_trigger() {
+            self.raw &= !INT_TX;
+        }
+        self.sync(now);
+    }
+
+    fn read_data(&mut self, now: u64) -> u32 {
+        let byte = self.rx.pop_front().map_or(0, u32::from);
+        if self.rx.len() < self.rx_trigger() {
+            self.raw &= !INT_RX;
+        }
+        if self.rx.is_empty() {
+            self.raw &= !INT_RT;
+            self.timeout_at = u64::MAX;
+        } else if self.raw & INT_RT == 0 {
+            self.timeout_at = now.saturating_add(self.bit_times(32));
+        }
+        self.start_rx(now);
+        byte | u32::from(self.overrun) << 11
+    }
+
+    fn flags(&self) -> u32 {
+        let depth = self.depth();
+        // Clear to send, data set ready, carrier: a cable with everything asserted.
+        let modem = if self.control & CR_LBE == 0 {
+            0x007
+        } else {
+            let c = self.control;
+            (c >> 11) & 1 | (c >> 9) & 2 | (c >> 10) & 4 | (c >> 13 & 1) << 8
+        };
+        let flag = |on, bit| if on { bit } else { 0 };
+        modem
+            | flag(self.tx_done != u64::MAX || !self.tx.is_empty(), FR_BUSY)
+            | flag(self.rx.is_empty(), FR_RXFE)
+            | flag(self.tx.len() >= depth, FR_TXFF)
+            | flag(self.rx.len() >= depth, FR_RXFF)
+            | flag(self.tx.is_empty(), FR_TXFE)
+    }
+
+    fn write_line_control(&mut self, now: u64, value: u32) {
+        if (self.line_control ^ value) & LCRH_FEN != 0 {
+            self.tx.clear();
+            self.rx.clear();
+            self.timeout_at = u64::MAX;
+            self.raw &= !(INT_RX | INT_RT);
+        }
+        self.line_control = value & 0xff;
+        self.divisor = u64::from(self.ibrd) * 64 + u64::from(self.fbrd);
+        self.start_tx(now);
+        self.start_rx(now);
+    }
+
+    fn write_control(&mut self, now: u64, value: u32) -> Result<(), &'static str> {
+        if value & CR_SIREN != 0 {
+            return Err("infrared mode is not modelled");
+        }
+        let before = self.flags();
+        self.control = value & 0xff87;
+        // In loopback the modem inputs follow the outputs; changes raise their interrupts.
+        let changed = before ^ self.flags();
+        for (flag, int) in [
+            (0x100, 1 << 0),
+            (0x001, 1 << 1),
+            (0x004, 1 << 2),
+            (0x002, 1 << 3),
+        ] {
+            if changed & flag != 0 {
+                self.raw |= int;
+            }
+        }
+        self.start_tx(now);
+        self.start_rx(now);
+        self.sync(now);
+        Ok(())
+    }
+
+    fn get(&mut self, now: u64, reg: u32) -> Option<u32> {
+        self.sync(now);
+        Some(match reg {
+            0x00 => self.read_data(now),
+            0x04 => u32::from(self.overrun) << 3,
+            0x18 => self.flags(),
+            0x20 => self.infrared,
+            0x24 => self.ibrd,
+            0x28 => self.fbrd,
+            0x2c => self.line_control,
+            0x30 => self.control,
+            0x34 => self.levels,
+            0x38 => self.mask,
+            0x3c => self.raw,
+            0x40 => self.raw & self.mask,
+            0x44 => 0, // write-only
+            0x48 => self.dma,
+            _ => return None,
+        })
+    }
+
+    fn set(&mut self, now: u64, reg: u32, value: u32) -> Result<(), &'static str> {
+        self.sync(now);
+        match reg {
+            0x00 => self.write_data(now, value as u8),
+            0x04 => self.overrun = false,
+            0x18 | 0x3c | 0x40 => {} // read-only
+            0x20 => self.infrared = value & 0xff,
+            0x24 => self.ibrd = value & 0xffff,
+            0x28 => self.fbrd = value & 0x3f,
+            0x2c => self.write_line_control(now, value),
+            0x30 => return self.write_control(now, value),
+            0x34 => self.levels = value & 0x3f,
+            0x38 => self.mask = value & INT_ALL,
+            0x44 => self.raw &= !value,
+            0x48 if value & 3 != 0 => return Err("DMA requests are not modelled"),
+            0x48 => self.dma = value & 7,
+            _ => return Err(regs::NO_REGISTER),
+        }
+        Ok(())
+    }
+}
+
+impl Device for Pl011 {
+    fn part(&self) -> &'static str {
+        "pl011"
+    }
+
+    fn read(&mut self, now: u64, offset: u32, width: Width) -> Result<u32, Unmodelled> {
+        regs::apb_read("pl011", Some(PERIPHID), offset, width, |reg| {
+            self.get(now, reg)
+        })
+    }
+
+    fn write(&mut self, now: u64, offset: u32, _: Width, value: u32) -> Result<(), Unmodelled> {
+        regs::apb_write("pl011", Some(PERIPHID), offset, value, |reg, v| {
+            self.set(now, reg, v)
+        })
+    }
+
+    fn deadline(&self) -> u64 {
+        self.next_event()
+    }
+
+    fn tick(&mut self, now: u64) {
+        self.sync(now);
+    }
+
+    fn outputs(&self) -> u32 {
+        u32::from(self.raw & self.mask != 0)
+    }
+
+    fn receive(&mut self, now: u64, bytes: &[u8]) -> usize {
+        self.sync(now);
+        let taken = bytes.len().min(LINE_MAX - self.line.len());
+        self.line.extend(&bytes[..taken]);
+        self.start_rx(now);
+        self.sync(now);
+        taken
+    }
+
+    fn transmitted(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.sent)
+    }
+
+    fn clone_box(&self) -> Box<dyn Device> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOCK: Clock = Clock {
+        cpu_hz: 240_000_000,
+        hz: 24_000_000,
+    };
+    /// 24 MHz / (16 * 13 1/64) = 115246 baud; ten bits of it in cycles of 240 MHz.
+    const FRAME: u64 = 10 * 833 * 10 / 4;
+    const BIT: u64 = 833 * 10 / 4;
+
+    fn uart() -> Pl011 {
+        Pl011::new(CLOCK, true, 115_200)
+    }
+
+    fn get(u: &mut Pl011, now: u64, reg: u32) -> u32 {
+        u.read(now, reg, Width::Word).unwrap()
+    }
+
+    fn set(u: &mut Pl011, now: u64, reg: u32, value: u32) {
+        u.write(now, reg, Width::Half, value).unwrap();
+    }
+
+    #[test]
+    fn a_character_takes_ten_bit_times() {
+        let mut u = uart();
+        assert_eq!([get(&mut u, 0, 0x24), get(&mut u, 0, 0x28)], [13, 1]);
+        set(&mut u, 1000, 0x00, u32::from(b'A'));
+        set(&mut u, 1000, 0x00, u32::from(b'B'));
+        assert_eq!(u.deadline(), 1000 + FRAME);
+        u.tick(1000 + FRAME);
+        assert_eq!(u.transmitted(), b"A");
+        assert_eq!(get(&mut u, 1000 + 2 * FRAME - 1, 0x18) & FR_BUSY, FR_BUSY);
+        assert_eq!(get(&mut u, 1000 + 2 * FRAME, 0x18) & FR_BUSY, 0);
+        assert_eq!(u.transmitted(), b"B");
+        assert_eq!(u.deadline(), u64::MAX);
+    }
+
+    #[test]
+    fn the_transmit_interrupt_comes_after_the_fifo_drains_to_its_level() {
+        let mut u = uart();
+        set(&mut u, 0, 0x38, INT_TX);
+        assert_eq!(u.outputs(), 0, "not before the first byte");
+        for n in 0..17 {
+            set(&mut u, 0, 0x00, n);
+        }
+        assert_eq!(get(&mut u, 0, 0x18) & FR_TXFF, FR_TXFF);
+        u.tick(7 * FRAME);
+        assert_eq!(u.outputs(), 0);
+        u.tick(8 * FRAME);
+        assert_eq!(u.outputs(), 1, "8 left");
+        set(&mut u, 8 * FRAME, 0x00, 1);
+        assert_eq!(u.outputs(), 0, "writing above the level clears it");
+    }
+
+    #[test]
+    fn a_full_transmit_fifo_drops_the_byte() {
+        let mut u = uart();
+        for n in 0..20 {
+            set(&mut u, 0, 0x00, n);
+        }
+        u.tick(30 * FRAME);
+        assert_eq!(u.transmitted().len(), 17);
+    }
+
+    #[test]
+    fn received_bytes_arrive_at_the_baud_rate_and_interrupt_at_the_level() {
+        let mut u = uart();
+        set(&mut u, 0, 0x38, INT_RX);
+        assert_eq!(u.receive(0, &[7; 20]), 20);
+        assert_eq!(get(&mut u, FRAME - 1, 0x18) & FR_RXFE, FR_RXFE);
+        u.tick(8 * FRAME - 1);
+        assert_eq!(u.outputs(), 0);
+        u.tick(8 * FRAME);
+        assert_eq!(u.outputs(), 1);
+        assert_eq!(get(&mut u, 40 * FRAME, 0x18) & FR_RXFF, FR_RXFF);
+        let mut n = 0;
+        while get(&mut u, 40 * FRAME, 0x18) & FR_RXFE == 0 {
+            assert_eq!(get(&mut u, 40 * FRAME, 0x00), 7);
+            n += 1;
+        }
+        assert_eq!((n, u.outputs()), (16, 0));
+        u.tick(41 * FRAME);
+        assert_eq!(
+            get(&mut u, 41 * FRAME, 0x18) & FR_RXFE,
+            0,
+            "the held byte followed"
+        );
+    }
+
+    #[test]
+    fn a_short_message_raises_the_receive_timeout() {
+        let mut u = uart();
+        set(&mut u, 0, 0x38, INT_RT | INT_RX);
+        u.receive(0, b"x");
+        assert_eq!(u.deadline(), FRAME);
+        u.tick(FRAME);
+        assert_eq!(u.outputs(), 0);
+        assert_eq!(
+            u.deadline(),
+            FRAME + 32 * BIT + 16,
+            "32 bit times of 2082.5 cycles"
+        );
+        u.tick(u.deadline());
+        assert_eq!((u.outputs(), get(&mut u, 60 * FRAME, 0x40)), (1, INT_RT));
+        assert_eq!(get(&mut u, 60 * FRAME, 0x00), u32::from(b'x'));
+        assert_eq!(u.outputs(), 0);
+    }
+
+    #[test]
+    fn loopback_returns_what_was_sent_and_nothing_leaves() {
+        let mut u = uart();
+        set(
+            &mut u,
+            0,
+            0x30,
+            CR_UARTEN | CR_TXE | CR_RXE | CR_LBE | 1 << 11,
+        );
+        assert_eq!(get(&mut u, 0, 0x18) & 7, 1, "RTS is CTS");
+        set(&mut u, 0, 0x00, 0x5a);
+        assert_eq!(get(&mut u, FRAME, 0x00), 0x5a);
+        assert!(u.transmitted().is_empty());
+    }
+
+    #[test]
+    fn a_disabled_uart_keeps_its_bytes() {
+        let mut u = Pl011::new(CLOCK, true, 0);
+        set(&mut u, 0, 0x00, 1);
+        assert_eq!(u.deadline(), u64::MAX);
+        assert_eq!(
+            get(&mut u, 0, 0x18) & (FR_BUSY | FR_TXFF),
+            FR_BUSY | FR_TXFF,
+            "depth 1"
+        );
+        set(&mut u, 0, 0x24, 13);
+        set(&mut u, 0, 0x30, CR_UARTEN | CR_TXE);
+        assert_eq!(u.deadline(), u64::MAX, "the divisor waits for LCRH");
+        set(&mut u, 0, 0x2c, 0x60);
+        assert!(u.deadline() < u64::MAX);
+    }
+
+    #[test]
+    fn without_pace_bytes_leave_at_once_and_the_interrupt_still_comes() {
+        let mut u = Pl011::new(CLOCK, false, 115_200);
+        set(&mut u, 0, 0x38, INT_TX);
+        set(&mut u, 0, 0x00, 1);
+        assert_eq!(
+            (u.transmitted(), u.outputs(), u.deadline()),
+            (vec![1], 1, u64::MAX)
+        );
+        u.receive(5, &[1; 20]);
+        assert_eq!(get(&mut u, 5, 0x18) & FR_RXFF, FR_RXFF);
+        for _ in 0..20 {
+            assert_eq!(get(&mut u, 6, 0x00), 1);
+        }
+    }
+
+    #[test]
+    fn refusals_are_for_dma_infrared_and_test_registers() {
+        let mut u = uart();
+        assert!(u.write(0, 0x48, Width::Word, 1).is_err());
+        assert!(u.write(0, 0x30, Width::Word, 2).is_err());
+        assert!(u.read(0, 0x80, Width::Word).is_err());
+        assert_eq!(get(&mut u, 0, 0xfe8), 0x14);
+        assert_eq!(u.read(0, 0x25, Width::Byte), Ok(0));
+    }
+}
