@@ -7,6 +7,29 @@
 
 mod addr;
 mod bus;
+mod config;
+mod cost;
+mod counters;
+mod cp15;
+mod cpu;
+mod dcache;
+mod exception;
+mod fcse;
+mod icache;
+pub mod isa;
+mod memory;
+mod mmu;
+pub mod psr;
+#[cfg(test)]
+mod testbus;
+mod tlb;
+mod victim;
+mod write_buffer;
 
 pub use addr::{Mva, Pa, Va};
+pub use config::{CacheGeometry, Config};
+pub use cost::CostTable;
+pub use counters::Counters;
+pub use cp15::{Cp15, cache_type};
+pub use cpu::{Cpu, Exit};
 pub use bus::{BurstTime, Bus, BusError, Signals, Width};

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What distinguishes one core or chip from another, as data.
+
+use crate::cost::CostTable;
+
+/// Size of one cache. Lines are 32 bytes on every core of this family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheGeometry {
+    /// Total size in bytes: a power of two from 4 KB to 128 KB.
+    pub size: u32,
+    /// Associativity: a power of two.
+    pub ways: u32,
+}
+
+impl CacheGeometry {
+    /// Number of lines.
+    pub const fn lines(self) -> u32 {
+        self.size / 32
+    }
+
+    /// Number of sets.
+    pub const fn sets(self) -> u32 {
+        self.lines() / self.ways
+    }
+
+    /// Says what is wrong with the geometry, if anything.
+    pub fn check(self) -> Result<(), String> {
+        if !self.size.is_power_of_two() || !(4096..=131_072).contains(&self.size) {
+            return Err(format!(
+                "{} bytes is not a cache size: a power of two from 4096 to 131072",
+                self.size
+            ));
+        }
+        if !self.ways.is_power_of_two() || self.ways > 64 || self.sets() == 0 {
+            return Err(format!("{} ways do not divide {} bytes", self.ways, self.size));
+        }
+        Ok(())
+    }
+}
+
+/// A core as a chip integrates it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// CP15 c0,c0,0: main id.
+    pub midr: u32,
+    /// Instruction cache.
+    pub icache: CacheGeometry,
+    /// Data cache.
+    pub dcache: CacheGeometry,
+    /// Instruction and memory-system costs, core cycles.
+    pub cost: CostTable,
+    /// Start state of the pseudo-random victim counter. Zero stands for the reset value.
+    pub victim_seed: u32,
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! System control coprocessor of the ARM926EJ-S (`DDI0198D 2.3`): one match arm an operation.
+//!
+//! Operands of operations by address are MVAs and are not relocated by the FCSE. Reads of
+//! write-only and writes of read-only registers, and registers the manual does not list, end the
+//! run: nothing is guessed.
+
+use crate::addr::{Mva, Pa};
+use crate::bus::Bus;
+use crate::config::{CacheGeometry, Config};
+use crate::cpu::{Cpu, Exit};
+use crate::dcache::Dirty;
+use crate::fcse::Relocation;
+use crate::mmu::Control;
+
+/// SCTLR bits the 926 implements; B (7) is refused, the rest reads as at reset.
+const SCTLR_WRITABLE: u32 = 0x0000_f307;
+const SCTLR_RESET: u32 = 0x0005_0078;
+const SCTLR_BIG_ENDIAN: u32 = 1 << 7;
+
+/// Registers of the coprocessor.
+#[derive(Clone, Debug)]
+pub struct Cp15 {
+    /// Control register.
+    pub sctlr: u32,
+    /// Translation table base.
+    pub ttb: u32,
+    /// Domain access control.
+    pub dacr: u32,
+    /// Data fault status.
+    pub dfsr: u32,
+    /// Instruction fault status.
+    pub ifsr: u32,
+    /// Fault address: the MVA of the data access.
+    pub far: u32,
+    /// FCSE PID, bits 31:25.
+    pub pid: u32,
+    context_id: u32,
+    cache_debug: u32,
+    debug_override: u32,
+    ctr: u32,
+    midr: u32,
+}
+
+/// Cache type register for the given caches (`DDI0198D 2.3.2`): write-back, clean operations of
+/// c7, lockdown format C, separate caches.
+pub fn cache_type(icache: CacheGeometry, dcache: CacheGeometry) -> u32 {
+    let field = |c: CacheGeometry| {
+        (c.size.trailing_zeros() - 9) << 6 | c.ways.trailing_zeros() << 3 | 0b10
+    };
+    0b1110 << 25 | 1 << 24 | field(dcache) << 12 | field(icache)
+}
+
+impl Cp15 {
+    /// As at reset.
+    pub fn new(config: &Config) -> Cp15 {
+        Cp15 {
+            sctlr: SCTLR_RESET,
+            ttb: 0,
+            dacr: 0,
+            dfsr: 0,
+            ifsr: 0,
+            far: 0,
+            pid: 0,
+            context_id: 0,
+            cache_debug: 0,
+            debug_override: 0,
+            ctr: cache_type(config.icache, config.dcache),
+            midr: config.midr,
+        }
+    }
+
+    /// SCTLR.A.
+    #[inline(always)]
+    pub fn alignment_checked(&self) -> bool {
+        self.sctlr & 2 != 0
+    }
+
+    fn mmu_control(&self) -> Control {
+        let bit = |n: u32| self.sctlr >> n & 1 != 0;
+        Control {
+            on: bit(0),
+            dcache_on: bit(2),
+            icache_on: bit(12),
+            s: bit(8),
+            r: bit(9),
+            force_write_through: self.cache_debug & 4 != 0,
+            ttb: self.ttb,
+            dacr: self.dacr,
+        }
+    }
+}
+
+impl<B: Bus> Cpu<B> {
+    /// SCTLR.V: exception vectors at 0xffff0000.
+    pub(crate) fn high_vectors(&self) -> bool {
+        self.cp15.sctlr >> 13 & 1 != 0
+    }
+
+    /// SCTLR.L4 clear: loads to pc take the Thumb bit.
+    pub(crate) fn loads_interwork(&self) -> bool {
+        self.cp15.sctlr >> 15 & 1 == 0
+    }
+
+    /// MRC. The value's top four bits are the flags when the destination is r15.
+    pub(crate) fn cp15_read(
+        &mut self,
+        opc1: u32,
+        crn: u32,
+        crm: u32,
+        opc2: u32,
+    ) -> Option<u32> {
+        self.cycles += u64::from(self.config.cost.cp15_busy);
+        let value = match (opc1, crn, crm, opc2) {
+            (0, 0, 0, 1) => self.cp15.ctr,
+            (0, 0, 0, 2) => 0, // TCM status: none
+            (0, 0, 0, _) => self.cp15.midr,
+            (0, 1, 0, 0) => self.cp15.sctlr,
+            (0, 2, 0, 0) => self.cp15.ttb,
+            (0, 3, 0, 0) => self.cp15.dacr,
+            (0, 5, 0, 0) => self.cp15.dfsr,
+            (0, 5, 0, 1) => self.cp15.ifsr,
+            (0, 6, 0, 0) => self.cp15.far,
+            (0, 7, 10, 3) => self.test_and_clean(),
+            (0, 7, 14, 3) => self.test_clean_and_invalidate(),
+            (0, 9, 0, 0) => self.dcache.victim.locked & 15 | 0xfff0,
+            (0, 9, 0, 1) => self.icache.victim.locked & 15 | 0xfff0,
+            (0, 9, 1, 0 | 1) => 0, // TCM regions: size 0
+            (0, 10, 0, 0) => self.mmu.tlb.lockdown_register(),
+            (0, 13, 0, 0) => self.cp15.pid,
+            (0, 13, 0, 1) => self.cp15.context_id,
+            (0, 15, 0, 0) => self.cp15.debug_override,
+            (7, 15, 0, 0) => self.cp15.cache_debug,
+            _ => return self.unmodelled_cp15(opc1, crn, crm, opc2),
+        };
+        Some(value)
+    }
+
+    /// MCR.
+    pub(crate) fn cp15_write(
+        &mut self,
+        opc1: u32,
+        crn: u32,
+        crm: u32,
+        opc2: u32,
+        value: u32,
+    ) -> Option<()> {
+        self.cycles += u64::from(self.config.cost.cp15_busy);
+        match (opc1, crn, crm, opc2) {
+            (0, 1, 0, 0) => self.write_sctlr(value),
+            (0, 2, 0, 0) => {
+                self.cp15.ttb = value & 0xffff_c000;
+                self.counters.ttb_writes += 1;
+                self.control_changed();
+            }
+            (0, 3, 0, 0) => {
+                self.cp15.dacr = value;
+                self.control_changed();
+            }
+            (0, 5, 0, 0) => self.cp15.dfsr = value & 0xff,
+            (0, 5, 0, 1) => self.cp15.ifsr = value & 0xff,
+            (0, 6, 0, 0) => self.cp15.far = value,
+            (0, 7, _, _) => return self.cache_operation(crm, opc2, value),
+            (0, 8, 5..=7, 0) => {
+                self.mmu.invalidate_tlb();
+                self.counters.tlb_invalidates += 1;
+            }
+            (0, 8, 5..=7, 1) => self.mmu.invalidate_tlb_entry(Mva(value)),
+            (0, 9, 0, 0) => self.dcache.victim.locked = value & 15,
+            (0, 9, 0, 1) => self.icache.victim.locked = value & 15,
+            (0, 9, 1, 0 | 1) => {} // no TCM to place
+            (0, 10, 0, 0) => self.mmu.tlb.set_lockdown_register(value),
+            (0, 13, 0, 0) => self.write_pid(value),
+            (0, 13, 0, 1) => self.cp15.context_id = value,
+            (0, 15, 0, 0) => self.cp15.debug_override = value,
+            (7, 15, 0, 0) => {
+                self.cp15.cache_debug = value & 7;
+                self.control_changed();
+            }
+            _ => return self.unmodelled_cp15(opc1, crn, crm, opc2).map(|_| ()),
+        }
+        Some(())
+    }
+
+    fn unmodelled_cp15(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> Option<u32> {
+        let operation = opc1 << 24 | crn << 16 | crm << 8 | opc2;
+        self.exit = Some(Exit::UnmodelledCp15 { operation });
+        self.horizon = 0;
+        Some(0)
+    }
+
+    fn write_sctlr(&mut self, value: u32) {
+        if value & SCTLR_BIG_ENDIAN != 0 {
+            let _ = self.unmodelled_cp15(0, 1, 0, 0);
+        }
+        self.cp15.sctlr = SCTLR_RESET | value & SCTLR_WRITABLE;
+        let round_robin = value >> 14 & 1 != 0;
+        self.dcache.victim.set_round_robin(round_robin);
+        self.icache.victim.set_round_robin(round_robin);
+        self.icache.prefetch = None;
+        self.control_changed();
+        self.data_relocation = Relocation::new(self.cp15.pid, value & 1 != 0);
+        self.fetch_relocation = self.data_relocation;
+    }
+
+    fn control_changed(&mut self) {
+        self.mmu.set_control(self.cp15.mmu_control());
+        self.refetch();
+    }
+
+    fn write_pid(&mut self, value: u32) {
+        self.cp15.pid = value & 0xfe00_0000;
+        self.counters.pid_writes += 1;
+        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);
+        self.old_pid_fetches = 2;
+        self.horizon = 0;
+    }
+
+    /// Writes to c7 (`DDI0198D 2.3.7`, table 2-18).
+    fn cache_operation(&mut self, crm: u32, opc2: u32, value: u32) -> Option<()> {
+        let before = self.cycles;
+        let line = |cpu: &mut Self| cpu.dcache.find(Mva(value));
+        match (crm, opc2) {
+            (0, 4) => {
+                self.drain_write_buffer();
+                self.waiting = true;
+                self.horizon = 0;
+                return Some(());
+            }
+            (7, 0) => {
+                self.invalidate_icache();
+                self.dcache.invalidate_all();
+            }
+            (5, 0) => self.invalidate_icache(),
+            (5, 1) => {
+                if let Some(line) = self.icache.find(Mva(value)) {
+                    self.icache.invalidate(line);
+                }
+                self.refetch();
+            }
+            (5, 2) => {
+                let line = self.icache.line_by_index(value);
+                self.icache.invalidate(line);
+                self.refetch();
+            }
+            (13, 1) => {} // prefetch an I-cache line: a hint with no effect on data; not modelled
+            (6, 0) => self.dcache.invalidate_all(),
+            (6, 1) => {
+                if let Some(line) = line(self) {
+                    self.dcache.invalidate(line);
+                }
+            }
+            (6, 2) => self.dcache.invalidate(self.dcache.line_by_index(value)),
+            (10, 1) => {
+                if let Some(line) = line(self) {
+                    self.clean_line(line);
+                }
+            }
+            (10, 2) => self.clean_line(self.dcache.line_by_index(value)),
+            (14, 1) => {
+                if let Some(line) = line(self) {
+                    self.clean_line(line);
+                    self.dcache.invalidate(line);
+                }
+            }
+            (14, 2) => {
+                let line = self.dcache.line_by_index(value);
+                self.clean_line(line);
+                self.dcache.invalidate(line);
+            }
+            (10, 4) => {
+                self.drain_write_buffer();
+                return Some(());
+            }
+            _ => return self.unmodelled_cp15(0, 7, crm, opc2).map(|_| ()),
+        }
+        self.counters.cache_op_cycles +=
+            self.cycles - before + 1 + u64::from(self.config.cost.cp15_busy);
+        Some(())
+    }
+
+    fn invalidate_icache(&mut self) {
+        self.icache.invalidate_all();
+        self.icache.prefetch = None;
+        self.counters.icache_invalidates += 1;
+        self.refetch();
+    }
+
+    fn clean_line(&mut self, line: usize) {
+        let Some(Dirty { pa, halves, data }) = self.dcache.take_dirty(line) else { return };
+        self.counters.dcache_cleans += 1;
+        self.counters.dcache_halves_written += u64::from(halves.count_ones());
+        self.cycles = self.biu.evict(&mut self.bus, self.cycles, pa, halves, &data);
+        self.bus_used();
+    }
+
+    /// Tests some lines, cleans the first dirty one; Z says whether the whole cache is clean.
+    fn test_and_clean(&mut self) -> u32 {
+        let before = self.cycles;
+        if let Some(line) = self.dcache.test(self.config.cost.lines_tested_per_op) {
+            self.clean_line(line);
+        }
+        self.counters.test_clean_ops += 1;
+        self.counters.cache_op_cycles +=
+            self.cycles - before + 1 + u64::from(self.config.cost.cp15_busy);
+        if self.dcache.any_dirty() { 0 } else { 1 << 30 }
+    }
+
+    fn test_clean_and_invalidate(&mut self) -> u32 {
+        let clean = self.test_and_clean();
+        if clean != 0 {
+            self.dcache.invalidate_all();
+        }
+        clean
+    }
+
+    /// What the core would read at `mva` without permission checks, time or side effects: the
+    /// D-cache line if there is one, memory otherwise. `None` where nothing is mapped.
+    pub fn debug_read(&self, mva: Mva) -> Option<u8> {
+        let shift = 8 * (mva.0 & 3);
+        if let Some(line) = self.dcache.peek(mva) {
+            return Some((line[(mva.0 >> 2 & 7) as usize] >> shift) as u8);
+        }
+        self.bus.peek(self.debug_translate(mva)?)
+    }
+
+    /// Walks the tables in memory without side effects.
+    pub fn debug_translate(&self, mva: Mva) -> Option<Pa> {
+        struct Peek<'a, B: Bus>(&'a B);
+        impl<B: Bus> crate::mmu::DescriptorRead for Peek<'_, B> {
+            fn descriptor(&mut self, pa: u32) -> Option<u32> {
+                let bytes = [0, 1, 2, 3].map(|n| self.0.peek(Pa(pa + n)));
+                let [a, b, c, d] = bytes;
+                Some(u32::from_le_bytes([a?, b?, c?, d?]))
+            }
+        }
+        if self.cp15.sctlr & 1 == 0 {
+            return Some(Pa(mva.0));
+        }
+        let entry = crate::mmu::walk(self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()?;
+        Some(Pa(entry.translate(mva)))
+    }
+
+    /// The modified virtual address of a data access to `va`, as the debugger needs it.
+    pub fn debug_mva(&self, va: crate::addr::Va) -> Mva {
+        self.data_relocation.apply(va)
+    }
+
+    /// CP15 registers, for display.
+    pub fn cp15(&self) -> &Cp15 {
+        &self.cp15
+    }
+}

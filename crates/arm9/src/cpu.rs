@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The processor: registers, the instruction loop, and what ties the units together.
+
+use crate::addr::Va;
+use crate::bus::Bus;
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::cp15::Cp15;
+use crate::dcache::DCache;
+use crate::icache::ICache;
+use crate::exception::Exception;
+use crate::fcse::Relocation;
+use crate::icache::OPS;
+use crate::isa::{DecodeTable, Op};
+use crate::mmu::{Fault, Mmu};
+use crate::psr;
+use crate::write_buffer::Biu;
+
+/// Marker: the access faulted and the exception has already been entered. The instruction must
+/// return at once and leave every register as it was (base-restored abort model).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aborted;
+
+/// Result of a memory access made by an instruction.
+pub type Access<T> = Result<T, Aborted>;
+
+/// Why [`Cpu::run`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The cycle limit was reached.
+    Limit,
+    /// The bus asked for attention.
+    Attention,
+    /// Waiting for interrupt with nothing left that could raise one.
+    Asleep,
+    /// The core takes exception after exception without executing an instruction.
+    ExceptionLoop,
+    /// A CP15 access the model does not cover, made by the instruction before `pc`.
+    UnmodelledCp15 {
+        /// The MCR or MRC, as `opc1, CRn, CRm, opc2` in bytes from the top.
+        operation: u32,
+    },
+}
+
+/// Where instructions come from at the moment.
+#[derive(Clone, Copy)]
+pub(crate) struct FetchState {
+    /// Address in the current line, or [`NO_LINE`]: look the line up.
+    line_pc: u32,
+    /// First operation of the current line.
+    base: usize,
+    /// Page (VA[31:12]) and translation epoch in which `cacheable` fetches were last allowed.
+    page: u32,
+    epoch: u64,
+}
+
+/// Matches no pc, whose bit 0 is clear.
+const NO_LINE: u32 = 1;
+/// Bits in which two addresses of the same line, and only those, agree.
+const LINE: u32 = !0x1e;
+
+/// An ARM9-class core and everything inside its bus interface.
+#[derive(Clone)]
+pub struct Cpu<B: Bus> {
+    /// Registers of the current mode. `r[15]` is the pc an operand reads (instruction + 8 or + 4).
+    pub(crate) r: [u32; 16],
+    /// Address of the next instruction to execute; instructions that branch overwrite it.
+    pub(crate) pc: u32,
+    /// NZCV in bits 31:28 and Q in bit 27; the rest is zero.
+    pub(crate) flags: u32,
+    /// CPSR bits 26:0 (mode, T, I, F, J).
+    pub(crate) control: u32,
+    /// r13, r14 of each bank while it is not the current one.
+    pub(crate) banked: [[u32; 2]; 6],
+    /// r8..r12 of the modes other than FIQ while in FIQ, and of FIQ otherwise.
+    pub(crate) other_r8_12: [u32; 5],
+    /// SPSR of each bank; index 0 is unused.
+    pub(crate) spsr: [u32; 6],
+
+    /// Core cycles since power-on.
+    pub(crate) cycles: u64,
+    /// The loop leaves when `cycles` reaches this; zero makes it leave after this instruction.
+    pub(crate) horizon: u64,
+    /// Low half: registers whose use by the next instruction stalls one cycle; high half: those
+    /// that stall one cycle more, or one cycle if used one instruction later.
+    pub(crate) interlock: u32,
+    pub(crate) fetch: FetchState,
+    pub(crate) data_relocation: Relocation,
+    pub(crate) fetch_relocation: Relocation,
+    /// Instructions still to be fetched under the old PID after a write to it.
+    pub(crate) old_pid_fetches: u32,
+    pub(crate) waiting: bool,
+    pub(crate) exit: Option<Exit>,
+    /// Instruction count at the last prefetch abort, and how many came without an instruction.
+    abort_chain: (u64, u32),
+
+    pub(crate) config: Config,
+    pub(crate) cp15: Cp15,
+    pub(crate) mmu: Mmu,
+    pub(crate) icache: ICache<B>,
+    pub(crate) dcache: DCache,
+    pub(crate) biu: Biu,
+    pub(crate) decode: DecodeTable<B>,
+    /// What happened and how many cycles it took. Cleared only by power-on.
+    pub counters: Counters,
+    /// The world outside the core.
+    pub bus: B,
+}
+
+/// Bit n of entry c: condition c passes when NZCV is n.
+const CONDITIONS: [u16; 16] = {
+    let mut table = [0u16; 16];
+    let mut nzcv = 0;
+    while nzcv < 16 {
+        let (n, z, c, v) = (nzcv & 8 != 0, nzcv & 4 != 0, nzcv & 2 != 0, nzcv & 1 != 0);
+        let pass = [
+            z, !z, c, !c, n, !n, v, !v, c && !z, !c || z, n == v, n != v, !z && n == v,
+            z || n != v, true, false,
+        ];
+        let mut cond = 0;
+        while cond < 16 {
+            if pass[cond] {
+                table[cond] |= 1 << nzcv;
+            }
+            cond += 1;
+        }
+        nzcv += 1;
+    }
+    table
+};
+
+/// Prefetch aborts in a row, with no instruction executed between them, that end the run.
+const ABORT_CHAIN_LIMIT: u32 = 8;
+
+impl<B: Bus> Cpu<B> {
+    /// A core at power-on: Supervisor, interrupts masked, pc at the reset vector, caches and MMU
+    /// off and empty.
+    pub fn new(config: Config, bus: B) -> Cpu<B> {
+        let undecoded = Op { exec: Cpu::<B>::decode_and_execute, insn: 0, uses: 0, cycles: 0, cond: 14 };
+        Cpu {
+            r: [0; 16],
+            pc: 0,
+            flags: 0,
+            control: psr::I | psr::F | 0x13,
+            banked: [[0; 2]; 6],
+            other_r8_12: [0; 5],
+            spsr: [0; 6],
+            cycles: 0,
+            horizon: 0,
+            interlock: 0,
+            fetch: FetchState { line_pc: NO_LINE, base: 0, page: 0, epoch: u64::MAX },
+            data_relocation: Relocation::default(),
+            fetch_relocation: Relocation::default(),
+            old_pid_fetches: 0,
+            waiting: false,
+            exit: None,
+            abort_chain: (0, 0),
+            cp15: Cp15::new(&config),
+            mmu: Mmu::new(),
+            icache: ICache::new(config.icache, config.victim_seed, undecoded),
+            dcache: DCache::new(config.dcache, config.victim_seed),
+            biu: Biu::new(config.cost.bus_sync),
+            decode: DecodeTable::new(),
+            counters: Counters::default(),
+            config,
+            bus,
+        }
+    }
+
+    /// Runs until `limit` (core cycles since power-on) or until something else ends it.
+    pub fn run(&mut self, limit: u64) -> Exit {
+        loop {
+            if self.cycles >= limit {
+                return Exit::Limit;
+            }
+            if let Some(exit) = self.slice(limit) {
+                return exit;
+            }
+        }
+    }
+
+    /// Executes one instruction (or takes one interrupt, or sleeps until the next event).
+    pub fn step(&mut self) -> Option<Exit> {
+        self.slice(self.cycles + 1)
+    }
+
+    /// Up to the next event, interrupt, or limit.
+    fn slice(&mut self, limit: u64) -> Option<Exit> {
+        self.biu.retire(&mut self.bus, self.cycles);
+        let signals = self.bus.advance(self.cycles);
+        if signals.attention {
+            return Some(Exit::Attention);
+        }
+        if self.waiting && !(signals.irq || signals.fiq) {
+            return self.sleep(limit);
+        }
+        self.waiting = false;
+        if signals.fiq && self.control & psr::F == 0 {
+            self.take_exception(Exception::Fiq);
+        } else if signals.irq && self.control & psr::I == 0 {
+            self.take_exception(Exception::Irq);
+        }
+        self.horizon = limit.min(self.bus.next_event());
+        let old_pid = self.old_pid_fetches > 0;
+        if old_pid {
+            self.horizon = 0;
+        }
+        let from = self.pc;
+        if self.control & psr::T != 0 {
+            self.execute::<true>();
+        } else {
+            self.execute::<false>();
+        }
+        if old_pid {
+            self.count_old_pid_fetch(from);
+        }
+        self.exit.take()
+    }
+
+    fn sleep(&mut self, limit: u64) -> Option<Exit> {
+        let next = self.bus.next_event();
+        if next == u64::MAX {
+            return Some(Exit::Asleep);
+        }
+        let until = next.min(limit).max(self.cycles + 1);
+        self.counters.idle_cycles += until - self.cycles;
+        self.cycles = until;
+        None
+    }
+
+    /// The front of the pipeline: two instructions behind the PID write come from
+    /// the old address space unless a branch empties it (`DDI0198D 2.3.13`).
+    fn count_old_pid_fetch(&mut self, from: u32) {
+        let size = if self.control & psr::T != 0 { 2 } else { 4 };
+        self.old_pid_fetches -= 1;
+        if self.pc != from.wrapping_add(size) {
+            self.old_pid_fetches = 0;
+        }
+        if self.old_pid_fetches == 0 {
+            self.fetch_relocation = self.data_relocation;
+            self.refetch();
+        }
+    }
+
+    /// Makes the next instruction look its line and its translation up again.
+    pub(crate) fn refetch(&mut self) {
+        self.fetch.line_pc = NO_LINE;
+        self.fetch.epoch = u64::MAX;
+    }
+
+    /// To be called after any change of mode, T, I or F: privilege of accesses, interrupt sampling
+    /// and instruction state depend on them.
+    pub(crate) fn context_changed(&mut self) {
+        self.mmu.set_privileged(self.control & psr::MODE != 0x10);
+        self.horizon = 0;
+        self.fetch.line_pc = NO_LINE;
+    }
+
+    /// The instruction loop: at least one instruction, then on until the horizon.
+    fn execute<const THUMB: bool>(&mut self) {
+        let size = if THUMB { 2 } else { 4 };
+        let mut count = 0;
+        loop {
+            let pc = self.pc;
+            if (pc ^ self.fetch.line_pc) & LINE != 0 && !self.enter_line::<THUMB>(pc) {
+                break;
+            }
+            let index = if THUMB { pc >> 1 & 15 } else { pc >> 2 & 7 } as usize;
+            let op = self.icache.ops[self.fetch.base + index];
+            self.pc = pc.wrapping_add(size);
+            self.r[15] = pc.wrapping_add(2 * size);
+            count += 1;
+            if self.interlock != 0 {
+                self.wait_for_operands(&op);
+            }
+            if op.cond == 14 || CONDITIONS[op.cond as usize & 15] >> (self.flags >> 28) & 1 != 0 {
+                self.cycles += u64::from(op.cycles);
+                (op.exec)(self, op);
+            } else {
+                self.cycles += 1;
+            }
+            if self.cycles >= self.horizon {
+                break;
+            }
+        }
+        self.counters.instructions += count;
+    }
+
+    #[inline(always)]
+    fn wait_for_operands(&mut self, op: &Op<B>) {
+        let pending = self.interlock;
+        self.interlock = 0;
+        let uses = u32::from(op.uses);
+        if op.cycles == 0 {
+            // Not decoded yet: asked again when it is.
+            self.interlock = pending;
+        } else if pending & uses != 0 {
+            let stall = 1 + u32::from(pending >> 16 & uses != 0);
+            self.cycles += u64::from(stall);
+            self.counters.interlock_cycles += u64::from(stall);
+        } else if op.cycles == 1 {
+            self.interlock = pending >> 16;
+        }
+    }
+
+    /// Stands in for every operation not executed since its line was filled.
+    fn decode_and_execute(&mut self, _: Op<B>) {
+        let thumb = self.control & psr::T != 0;
+        let pc = self.pc.wrapping_sub(if thumb { 2 } else { 4 });
+        let line = self.fetch.base / OPS;
+        let word = self.icache.word(line, pc >> 2);
+        let (op, index) = if thumb {
+            let half = (word >> (8 * (pc & 2))) as u16;
+            (self.decode.thumb(half), pc >> 1 & 15)
+        } else {
+            (self.decode.arm(word), pc >> 2 & 7)
+        };
+        self.icache.ops[self.fetch.base + index as usize] = op;
+        if CONDITIONS[op.cond as usize & 15] >> (self.flags >> 28) & 1 != 0 {
+            if self.interlock != 0 {
+                self.wait_for_operands(&op);
+            }
+            self.cycles += u64::from(op.cycles);
+            (op.exec)(self, op);
+        } else {
+            self.cycles += 1;
+        }
+    }
+
+    /// Makes the line that holds `pc` the current one. False when the fetch faulted, in which
+    /// case the exception has been entered.
+    #[inline]
+    fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> bool {
+        let page = pc >> 12;
+        if page == self.fetch.page && self.fetch.epoch == self.mmu.epoch() {
+            let mva = self.fetch_relocation.apply(Va(pc));
+            if let Some(line) = self.icache.find(mva) {
+                self.icache.set_state(line, THUMB);
+                self.fetch.line_pc = pc;
+                self.fetch.base = line * OPS;
+                return true;
+            }
+        }
+        self.enter_line_slow(pc, THUMB)
+    }
+
+    fn enter_line_slow(&mut self, pc: u32, thumb: bool) -> bool {
+        match self.fetch_line(pc, thumb) {
+            Ok((line, cached)) => {
+                self.fetch.base = line * OPS;
+                if cached {
+                    self.fetch.line_pc = pc;
+                    self.fetch.page = pc >> 12;
+                    self.fetch.epoch = self.mmu.epoch();
+                } else {
+                    self.fetch.line_pc = NO_LINE;
+                    self.fetch.epoch = u64::MAX;
+                }
+                true
+            }
+            Err(fault) => {
+                self.prefetch_abort(fault);
+                false
+            }
+        }
+    }
+
+    fn prefetch_abort(&mut self, fault: Fault) {
+        self.cp15.ifsr = fault.fsr();
+        let (at, chain) = self.abort_chain;
+        let now = self.counters.instructions;
+        self.abort_chain = (now, if at == now { chain + 1 } else { 1 });
+        if self.abort_chain.1 > ABORT_CHAIN_LIMIT {
+            self.exit = Some(Exit::ExceptionLoop);
+        }
+        self.take_exception(Exception::PrefetchAbort);
+        self.horizon = 0;
+    }
+
+    /// Core cycles since power-on.
+    pub fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    /// Address of the next instruction.
+    pub fn pc(&self) -> u32 {
+        self.pc
+    }
+
+    /// Continues at another address.
+    pub fn set_pc(&mut self, pc: u32) {
+        self.pc = pc & !1;
+        self.refetch();
+    }
+
+    /// Register `n` of the current mode; 15 is the next instruction's address.
+    pub fn register(&self, n: usize) -> u32 {
+        if n == 15 { self.pc } else { self.r[n & 15] }
+    }
+
+    /// Sets register `n` of the current mode; 15 continues elsewhere.
+    pub fn set_register(&mut self, n: usize, value: u32) {
+        if n == 15 {
+            self.set_pc(value);
+        } else {
+            self.r[n & 15] = value;
+        }
+    }
+
+    /// What the core is.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Fast Context Switch Extension: the only place where a [`Va`] becomes an [`Mva`]
+//! (`DDI0198D 2.3.13`).
+//!
+//! `MVA = VA + (PID << 25)` when VA[31:25] is zero, else `MVA = VA`. It holds for instruction and
+//! data addresses of every mode while the MMU is on. Operands of cache and TLB operations by
+//! address are MVAs already: software passes them as such. The two instructions behind the one
+//! that writes the register have been fetched under the old PID.
+
+use crate::addr::{Mva, Va};
+
+/// The PID register in effect for one of the two sides (instruction, data).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Relocation {
+    /// PID in bits 31:25, zero while the MMU is off.
+    base: u32,
+}
+
+impl Relocation {
+    /// Relocation by CP15 c13,c0,0's value; none while the MMU is off.
+    pub fn new(register: u32, mmu_on: bool) -> Relocation {
+        Relocation { base: if mmu_on { register & 0xfe00_0000 } else { 0 } }
+    }
+
+    /// The modified virtual address of `va`.
+    #[inline(always)]
+    pub fn apply(self, va: Va) -> Mva {
+        Mva(if va.0 < 1 << 25 { va.0 | self.base } else { va.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_lowest_32_mb_move_and_only_with_the_mmu_on() {
+        let r = Relocation::new(3 << 25 | 0x1ff_ffff, true);
+        assert_eq!(r.apply(Va(0x0123_4567)), Mva(0x0723_4567));
+        assert_eq!(r.apply(Va(0x01ff_ffff)), Mva(0x07ff_ffff));
+        assert_eq!(r.apply(Va(0x0200_0000)), Mva(0x0200_0000));
+        assert_eq!(r.apply(Va(0xffff_0018)), Mva(0xffff_0018));
+        assert_eq!(Relocation::new(3 << 25, false).apply(Va(0x1000)), Mva(0x1000));
+    }
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The memory path: every load, store and fetch goes FCSE -> TLB -> cache line -> write buffer ->
+//! bus. Hits are answered at the top of each function; everything else goes through the slow path
+//! below, which is the definition.
+
+use crate::addr::{Mva, Va};
+use crate::bus::{Bus, Width};
+use crate::cpu::{Access, Aborted, Cpu};
+use crate::exception::Exception;
+use crate::mmu::{self, DescriptorRead, Fault, Kind, Resolved};
+use crate::write_buffer::Biu;
+
+const CACHED_READ: u32 = mmu::READ | mmu::CACHE;
+const WRITE_BACK: u32 = mmu::WRITE | mmu::CACHE | mmu::BUFFER;
+
+/// Reads descriptors for a table walk and keeps the time.
+struct Walker<'a, B: Bus> {
+    biu: &'a mut Biu,
+    bus: &'a mut B,
+    now: u64,
+    reads: u32,
+}
+
+impl<B: Bus> DescriptorRead for Walker<'_, B> {
+    fn descriptor(&mut self, pa: u32) -> Option<u32> {
+        self.reads += 1;
+        let (value, done) = self.biu.walk_read(self.bus, self.now, pa).ok()?;
+        self.now = done;
+        Some(value)
+    }
+}
+
+impl<B: Bus> Cpu<B> {
+    #[inline(always)]
+    fn data_mva(&self, va: u32) -> Mva {
+        self.data_relocation.apply(Va(va))
+    }
+
+    /// The cached line for a read that hits with permission, or for a write that hits in a
+    /// write-back page, by `need`.
+    #[inline(always)]
+    fn hit(&mut self, mva: Mva, need: u32) -> Option<usize> {
+        let page = self.mmu.lookup(mva)?;
+        if page.has(need) { self.dcache.find(mva) } else { None }
+    }
+
+    #[inline(always)]
+    pub(crate) fn load_word(&mut self, va: u32) -> Access<u32> {
+        let mva = self.data_mva(va);
+        if va & 3 == 0 {
+            if let Some(line) = self.hit(mva, CACHED_READ) {
+                return Ok(self.dcache.line(line)[(mva.0 >> 2 & 7) as usize]);
+            }
+        }
+        self.load_slow(mva, Width::Word, self.mmu.privileged())
+    }
+
+    #[inline(always)]
+    pub(crate) fn load_half(&mut self, va: u32) -> Access<u32> {
+        let mva = self.data_mva(va);
+        if va & 1 == 0 {
+            if let Some(line) = self.hit(mva, CACHED_READ) {
+                let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
+                return Ok(word >> (8 * (mva.0 & 2)) & 0xffff);
+            }
+        }
+        self.load_slow(mva, Width::Half, self.mmu.privileged())
+    }
+
+    #[inline(always)]
+    pub(crate) fn load_byte(&mut self, va: u32) -> Access<u32> {
+        let mva = self.data_mva(va);
+        if let Some(line) = self.hit(mva, CACHED_READ) {
+            let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
+            return Ok(word >> (8 * (mva.0 & 3)) & 0xff);
+        }
+        self.load_slow(mva, Width::Byte, self.mmu.privileged())
+    }
+
+    #[inline(always)]
+    pub(crate) fn store_word(&mut self, va: u32, value: u32) -> Access<()> {
+        let mva = self.data_mva(va);
+        if va & 3 == 0 {
+            if let Some(line) = self.hit(mva, WRITE_BACK) {
+                self.dcache.write(line, mva, value, u32::MAX, true);
+                return Ok(());
+            }
+        }
+        self.store_slow(mva, Width::Word, value, self.mmu.privileged())
+    }
+
+    #[inline(always)]
+    pub(crate) fn store_half(&mut self, va: u32, value: u32) -> Access<()> {
+        let mva = self.data_mva(va);
+        if va & 1 == 0 {
+            if let Some(line) = self.hit(mva, WRITE_BACK) {
+                let shift = 8 * (mva.0 & 2);
+                self.dcache.write(line, mva, value << shift, 0xffff << shift, true);
+                return Ok(());
+            }
+        }
+        self.store_slow(mva, Width::Half, value, self.mmu.privileged())
+    }
+
+    #[inline(always)]
+    pub(crate) fn store_byte(&mut self, va: u32, value: u32) -> Access<()> {
+        let mva = self.data_mva(va);
+        if let Some(line) = self.hit(mva, WRITE_BACK) {
+            let shift = 8 * (mva.0 & 3);
+            self.dcache.write(line, mva, value << shift, 0xff << shift, true);
+            return Ok(());
+        }
+        self.store_slow(mva, Width::Byte, value, self.mmu.privileged())
+    }
+
+    pub(crate) fn load_word_user(&mut self, va: u32) -> Access<u32> {
+        self.load_slow(self.data_mva(va), Width::Word, false)
+    }
+
+    pub(crate) fn load_byte_user(&mut self, va: u32) -> Access<u32> {
+        self.load_slow(self.data_mva(va), Width::Byte, false)
+    }
+
+    pub(crate) fn store_word_user(&mut self, va: u32, value: u32) -> Access<()> {
+        self.store_slow(self.data_mva(va), Width::Word, value, false)
+    }
+
+    pub(crate) fn store_byte_user(&mut self, va: u32, value: u32) -> Access<()> {
+        self.store_slow(self.data_mva(va), Width::Byte, value, false)
+    }
+
+    /// Loads ascending words from `va` with its low two bits ignored (or faulting, SCTLR.A).
+    #[inline]
+    pub(crate) fn load_multiple(&mut self, va: u32, out: &mut [u32]) -> Access<()> {
+        if va & 3 != 0 && self.cp15.alignment_checked() {
+            return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
+        }
+        let mut va = va & !3;
+        let mut out = out;
+        while !out.is_empty() {
+            let first = (va >> 2 & 7) as usize;
+            let n = out.len().min(8 - first);
+            let (head, tail) = out.split_at_mut(n);
+            let mva = self.data_mva(va);
+            match self.hit(mva, CACHED_READ) {
+                Some(line) => head.copy_from_slice(&self.dcache.line(line)[first..first + n]),
+                None => {
+                    // After a miss on the first word the rest hits, unless the page is uncached.
+                    for (word, at) in head.iter_mut().zip((va..).step_by(4)) {
+                        *word = self.load_word(at)?;
+                    }
+                }
+            }
+            out = tail;
+            va = va.wrapping_add(4 * n as u32);
+        }
+        Ok(())
+    }
+
+    /// Stores ascending words from `va` with its low two bits ignored (or faulting, SCTLR.A).
+    #[inline]
+    pub(crate) fn store_multiple(&mut self, va: u32, words: &[u32]) -> Access<()> {
+        if va & 3 != 0 && self.cp15.alignment_checked() {
+            return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
+        }
+        let mut va = va & !3;
+        let mut words = words;
+        while !words.is_empty() {
+            let first = va >> 2 & 7;
+            let (head, tail) = words.split_at(words.len().min(8 - first as usize));
+            let mva = self.data_mva(va);
+            match self.hit(mva, WRITE_BACK) {
+                Some(line) => {
+                    for (n, word) in (0..).zip(head) {
+                        self.dcache.write(line, Mva(mva.0 + 4 * n), *word, u32::MAX, true);
+                    }
+                }
+                None => self.store_run(mva, head)?,
+            }
+            words = tail;
+            va = va.wrapping_add(4 * head.len() as u32);
+        }
+        Ok(())
+    }
+
+    /// Words of one line that did not hit in a write-back page.
+    fn store_run(&mut self, mva: Mva, words: &[u32]) -> Access<()> {
+        let page = self.access(mva, Kind::Write, self.mmu.privileged())?;
+        let missed = !page.has(mmu::CACHE) || self.dcache.find(mva).is_none();
+        if missed && page.has(mmu::CACHE) {
+            let before = self.cycles;
+            self.counters.buffered_stores += words.len() as u64;
+            self.cycles = self.biu.store_words(&mut self.bus, before, page.pa(mva), words);
+            self.counters.write_wait_cycles += self.cycles - before;
+            self.bus_used();
+            return Ok(());
+        }
+        for (n, word) in (0..).zip(words) {
+            let at = Mva(mva.0 + 4 * n);
+            self.store_slow(at, Width::Word, *word, self.mmu.privileged())?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn swap_word(&mut self, va: u32, value: u32) -> Access<u32> {
+        self.swap(va, Width::Word, value)
+    }
+
+    pub(crate) fn swap_byte(&mut self, va: u32, value: u32) -> Access<u32> {
+        self.swap(va, Width::Byte, value)
+    }
+
+    /// SWP checks for a write first, and is not buffered.
+    fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
+        let mva = self.data_mva(va);
+        let privileged = self.mmu.privileged();
+        if width == Width::Byte || va & 3 == 0 || !self.cp15.alignment_checked() {
+            self.access(mva, Kind::Write, privileged)?;
+        }
+        let old = self.load_slow(mva, width, privileged)?;
+        self.store_slow(mva, width, value, privileged)?;
+        self.drain_write_buffer();
+        Ok(old)
+    }
+
+    /// Device deadlines may have moved.
+    #[inline(always)]
+    pub(crate) fn bus_used(&mut self) {
+        self.horizon = self.horizon.min(self.bus.next_event());
+    }
+
+    /// Translates and checks, entering the data abort if that fails.
+    fn access(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Access<Resolved> {
+        match self.translate(mva, kind, privileged) {
+            Ok(page) => Ok(page),
+            Err(fault) => Err(self.data_abort(fault, mva)),
+        }
+    }
+
+    fn translate(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Result<Resolved, Fault> {
+        let need = if kind == Kind::Write { mmu::WRITE } else { mmu::READ };
+        if privileged == self.mmu.privileged() {
+            if let Some(page) = self.mmu.lookup(mva).filter(|page| page.has(need)) {
+                return Ok(page);
+            }
+        }
+        let before = self.cycles;
+        let mut walker =
+            Walker { biu: &mut self.biu, bus: &mut self.bus, now: before, reads: 0 };
+        let result = self.mmu.translate(mva, kind, privileged, &mut walker);
+        let Walker { now, reads, .. } = walker;
+        if reads > 0 {
+            self.cycles = now + u64::from(self.config.cost.walk_overhead);
+            self.counters.tlb_walks += 1;
+            self.counters.tlb_walk_cycles += self.cycles - before;
+            self.bus_used();
+        }
+        result
+    }
+
+    #[cold]
+    fn data_abort(&mut self, fault: Fault, mva: Mva) -> Aborted {
+        self.cp15.dfsr = fault.fsr();
+        self.cp15.far = mva.0;
+        self.take_exception(Exception::DataAbort);
+        Aborted
+    }
+
+    fn misaligned(&self, mva: Mva, width: Width) -> bool {
+        mva.0 & (width.bytes() - 1) != 0 && self.cp15.alignment_checked()
+    }
+
+    #[inline(never)]
+    fn load_slow(&mut self, mva: Mva, width: Width, privileged: bool) -> Access<u32> {
+        if self.misaligned(mva, width) {
+            return Err(self.data_abort(Fault::ALIGNMENT, mva));
+        }
+        let page = self.access(mva, Kind::Read, privileged)?;
+        let aligned = Mva(mva.0 & !(width.bytes() - 1));
+        let value = if page.has(mmu::CACHE) {
+            let line = self.cached_line(aligned, page)?;
+            let word = self.dcache.line(line)[(aligned.0 >> 2 & 7) as usize];
+            let value = word >> (8 * (aligned.0 & 3));
+            match width {
+                Width::Byte => value & 0xff,
+                Width::Half => value & 0xffff,
+                Width::Word => value,
+            }
+        } else {
+            self.uncached_read(aligned, page, width)?
+        };
+        let rotate = if width == Width::Word { 8 * (mva.0 & 3) } else { 0 };
+        Ok(value.rotate_right(rotate))
+    }
+
+    fn uncached_read(&mut self, mva: Mva, page: Resolved, width: Width) -> Access<u32> {
+        let before = self.cycles;
+        match self.biu.read(&mut self.bus, before, page.pa(mva), width) {
+            Ok((value, done)) => {
+                self.cycles = done;
+                self.counters.uncached_reads += 1;
+                self.counters.uncached_read_cycles += done - before;
+                self.bus_used();
+                Ok(value)
+            }
+            Err(_) => {
+                self.bus_used();
+                Err(self.data_abort(page.external_abort(), mva))
+            }
+        }
+    }
+
+    /// The line that holds `mva`, filled if need be.
+    fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
+        if let Some(line) = self.dcache.find(mva) {
+            return Ok(line);
+        }
+        let before = self.cycles;
+        let pa = page.pa(mva);
+        let (line, dirty) = self.dcache.allocate(mva);
+        // A victim with the same physical line (an alias) has to be in memory before the fill.
+        let alias = dirty.filter(|d| d.pa == pa & !31);
+        let mut now = before;
+        if let Some(d) = alias {
+            now = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
+        }
+        let mut data = [0; 8];
+        let filled = self.biu.read_line(&mut self.bus, now, pa, &mut data);
+        let Ok((start, time)) = filled else {
+            self.bus_used();
+            return Err(self.data_abort(page.external_abort(), mva));
+        };
+        let mut resume = start + self.exposed(time);
+        if let Some(d) = dirty {
+            self.counters.dcache_victims += 1;
+            self.counters.dcache_halves_written += u64::from(d.halves.count_ones());
+            if alias.is_none() {
+                let filled_at = start + u64::from(time.last);
+                let accepted = self.biu.evict(&mut self.bus, filled_at, d.pa, d.halves, &d.data);
+                if accepted > filled_at {
+                    resume = resume.max(accepted);
+                }
+            }
+        }
+        self.dcache.fill(line, mva, pa, data);
+        self.cycles = resume;
+        self.counters.dcache_fills += 1;
+        self.counters.dcache_fill_cycles += resume - before;
+        self.bus_used();
+        Ok(line)
+    }
+
+    /// Cycles from the bus grant until the pipeline goes on, for a line fill.
+    fn exposed(&self, time: crate::bus::BurstTime) -> u64 {
+        let tail = (time.last - time.first) * self.config.cost.tail_exposed_256 / 256;
+        u64::from(time.first + tail)
+    }
+
+    #[inline(never)]
+    fn store_slow(&mut self, mva: Mva, width: Width, value: u32, privileged: bool) -> Access<()> {
+        if self.misaligned(mva, width) {
+            return Err(self.data_abort(Fault::ALIGNMENT, mva));
+        }
+        let page = self.access(mva, Kind::Write, privileged)?;
+        let mva = Mva(mva.0 & !(width.bytes() - 1));
+        if page.has(mmu::CACHE) {
+            if let Some(line) = self.dcache.find(mva) {
+                let shift = 8 * (mva.0 & 3);
+                let mask = (u64::MAX >> (64 - 8 * width.bytes())) as u32;
+                let write_back = page.has(mmu::BUFFER);
+                self.dcache.write(line, mva, value << shift, mask << shift, write_back);
+                if write_back {
+                    return Ok(());
+                }
+            }
+        }
+        let before = self.cycles;
+        self.counters.buffered_stores += 1;
+        let value = value & (u64::MAX >> (64 - 8 * width.bytes())) as u32;
+        self.cycles = self.biu.store(&mut self.bus, before, page.pa(mva), width, value);
+        if !page.has(mmu::CACHE) && !page.has(mmu::BUFFER) {
+            self.cycles = self.biu.drain(&mut self.bus, self.cycles);
+        }
+        self.counters.write_wait_cycles += self.cycles - before;
+        self.bus_used();
+        Ok(())
+    }
+
+    /// CP15 c7,c10,4: waits until nothing is left to be written.
+    pub(crate) fn drain_write_buffer(&mut self) {
+        let before = self.cycles;
+        self.cycles = self.biu.drain(&mut self.bus, before);
+        self.counters.write_wait_cycles += self.cycles - before;
+        self.bus_used();
+    }
+
+    /// The I-cache line with the instruction at `pc`, and whether it may be used again without
+    /// asking (false: it is the prefetch buffer).
+    pub(crate) fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<(usize, bool), Fault> {
+        let mva = self.fetch_relocation.apply(Va(pc));
+        let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
+        if !page.has(mmu::ICACHE) {
+            return self.prefetch(mva, page, thumb).map(|line| (line, false));
+        }
+        if let Some(line) = self.icache.find(mva) {
+            self.icache.set_state(line, thumb);
+            return Ok((line, true));
+        }
+        let before = self.cycles;
+        let mut data = [0; 8];
+        let filled = self.biu.read_line(&mut self.bus, before, page.pa(mva), &mut data);
+        self.bus_used();
+        let (start, time) = filled.map_err(|_| page.external_abort())?;
+        let line = self.icache.allocate(mva);
+        self.icache.fill(line, mva, data, thumb);
+        self.cycles = start + self.exposed(time);
+        self.counters.icache_fills += 1;
+        self.counters.icache_fill_cycles += self.cycles - before;
+        Ok((line, true))
+    }
+
+    /// Uncached fetch through the four-word prefetch buffer.
+    fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
+        let line = self.icache.prefetch_line();
+        let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
+        if let Some((chunk, expected)) = self.icache.prefetch {
+            if expected == mva && mva.0 & !15 == chunk.0 {
+                self.icache.set_state(line, thumb);
+                self.icache.prefetch = Some((chunk, next));
+                return Ok(line);
+            }
+        }
+        let before = self.cycles;
+        let mut data = [0; 8];
+        let read = self.biu.read_line(&mut self.bus, before, page.pa(mva), &mut data);
+        self.bus_used();
+        let (start, time) = read.map_err(|_| page.external_abort())?;
+        self.icache.fill(line, mva, data, thumb);
+        self.icache.prefetch = Some((Mva(mva.0 & !15), next));
+        self.cycles = start + u64::from(time.first);
+        self.counters.uncached_fetches += 1;
+        self.counters.uncached_fetch_cycles += self.cycles - before;
+        Ok(line)
+    }
+}

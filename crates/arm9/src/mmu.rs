@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Address translation: table walk, domains, permissions (ARM ARM B4, `DDI0198D 3`).
+//!
+//! In front of the modelled TLB stands a direct-mapped table of checked translations ("fast
+//! table"). It holds only what the TLB holds and changes no result and no cycle: whenever a TLB
+//! entry, the domain register, or a control bit changes, what depended on it is dropped.
+
+use crate::addr::Mva;
+use crate::tlb::{self, Entry, Tlb};
+
+/// Kind of access, for permissions and fault registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Data read.
+    Read,
+    /// Data write.
+    Write,
+    /// Instruction fetch.
+    Fetch,
+}
+
+/// Why a translation or an access failed: the four status bits of the fault status register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// FSR[3:0].
+    pub status: u8,
+    /// FSR[7:4]; zero where the manual says it is invalid.
+    pub domain: u8,
+}
+
+impl Fault {
+    /// Unaligned access with SCTLR.A set.
+    pub const ALIGNMENT: Fault = Fault { status: 0b0001, domain: 0 };
+
+    /// External abort on a linefetch or uncached read.
+    pub fn external(section: bool, domain: u8) -> Fault {
+        Fault { status: if section { 0b1000 } else { 0b1010 }, domain }
+    }
+
+    /// Value of the fault status register.
+    pub fn fsr(self) -> u32 {
+        u32::from(self.domain) << 4 | u32::from(self.status)
+    }
+}
+
+/// The current privilege may read (and fetch).
+pub const READ: u32 = 1 << 0;
+/// The current privilege may write.
+pub const WRITE: u32 = 1 << 1;
+/// Bufferable (data side, after the cache enable is applied).
+pub const BUFFER: u32 = 1 << 2;
+/// Cacheable (data side, after the cache enable is applied).
+pub const CACHE: u32 = 1 << 3;
+/// Cacheable on the instruction side.
+pub const ICACHE: u32 = 1 << 4;
+/// Translated by a section descriptor.
+const SECTION: u32 = 1 << 5;
+const DOMAIN_SHIFT: u32 = 6;
+
+/// A translation whose permissions are resolved for one context.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Resolved {
+    /// MVA[31:12] in bits 19:0 and the context in bits 31:20.
+    key: u32,
+    /// Physical address of the page's start in bits 31:10 (tiny pages: of where it would start),
+    /// flags below.
+    value: u32,
+}
+
+impl Resolved {
+    /// Physical address of `mva`, which lies in this page.
+    #[inline(always)]
+    pub fn pa(self, mva: Mva) -> u32 {
+        (self.value & !0x3ff).wrapping_add(mva.0 & 0xfff)
+    }
+
+    /// Whether all of `flags` are set.
+    #[inline(always)]
+    pub fn has(self, flags: u32) -> bool {
+        self.value & flags == flags
+    }
+
+    /// The fault an external abort at this page raises.
+    pub fn external_abort(self) -> Fault {
+        Fault::external(self.has(SECTION), (self.value >> DOMAIN_SHIFT & 15) as u8)
+    }
+}
+
+/// Control register bits and registers that translation depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Control {
+    /// SCTLR.M.
+    pub on: bool,
+    /// SCTLR.C.
+    pub dcache_on: bool,
+    /// SCTLR.I.
+    pub icache_on: bool,
+    /// SCTLR.S.
+    pub s: bool,
+    /// SCTLR.R.
+    pub r: bool,
+    /// Write-back pages behave as write-through (CP15 c15 cache debug control).
+    pub force_write_through: bool,
+    /// Translation table base, 16 KB aligned.
+    pub ttb: u32,
+    /// Domain access control register.
+    pub dacr: u32,
+}
+
+const FAST: usize = 256;
+/// Number of domain register values that keep their resolved entries at the same time. Linux
+/// alternates between two when CONFIG_CPU_SW_DOMAIN_PAN is on.
+const CONTEXTS: usize = 4;
+
+/// The memory management unit.
+#[derive(Clone)]
+pub struct Mmu {
+    fast: Box<[Resolved; FAST]>,
+    /// Which fast entries were made from each TLB entry.
+    derived: Box<[[u64; FAST / 64]; tlb::ENTRIES]>,
+    /// The TLB itself.
+    pub tlb: Tlb,
+    control: Control,
+    dacrs: [u32; CONTEXTS],
+    next_dacr: usize,
+    /// Context of the current privilege and domain register, in bits 31:20.
+    context: u32,
+    privileged: bool,
+    /// Changes whenever a translation that was valid may no longer be.
+    epoch: u64,
+}
+
+/// What the walker needs from the bus: one word, with the time it takes accounted for.
+pub trait DescriptorRead {
+    /// Reads the descriptor at a physical address; `None` is an external abort.
+    fn descriptor(&mut self, pa: u32) -> Option<u32>;
+}
+
+impl Mmu {
+    /// Off, with an empty TLB, privileged.
+    pub fn new() -> Mmu {
+        let mut mmu = Mmu {
+            fast: Box::new([Resolved { key: u32::MAX, value: 0 }; FAST]),
+            derived: Box::new([[0; FAST / 64]; tlb::ENTRIES]),
+            tlb: Tlb::new(),
+            control: Control::default(),
+            dacrs: [0; CONTEXTS],
+            next_dacr: 0,
+            context: 0,
+            privileged: true,
+            epoch: 0,
+        };
+        mmu.forget_all();
+        mmu
+    }
+
+    /// A number that stays the same as long as every translation handed out is still good.
+    #[inline(always)]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Current control inputs.
+    pub fn control(&self) -> Control {
+        self.control
+    }
+
+    /// Whether accesses are made with privilege.
+    pub fn privileged(&self) -> bool {
+        self.privileged
+    }
+
+    /// Sets the privilege of the accesses that follow.
+    pub fn set_privileged(&mut self, privileged: bool) {
+        if privileged != self.privileged {
+            self.privileged = privileged;
+            self.context ^= 1 << 20;
+            self.epoch += 1;
+        }
+    }
+
+    /// Changes the control inputs.
+    pub fn set_control(&mut self, control: Control) {
+        let only_domains =
+            Control { dacr: self.control.dacr, ttb: self.control.ttb, ..control } == self.control;
+        self.control = control;
+        if !only_domains {
+            self.forget_all();
+        }
+        let known = self.dacrs.iter().position(|d| *d == control.dacr);
+        let number = known.unwrap_or_else(|| {
+            self.next_dacr = (self.next_dacr + 1) % CONTEXTS;
+            self.dacrs[self.next_dacr] = control.dacr;
+            self.forget_all();
+            self.next_dacr
+        });
+        self.context = (number as u32) << 21 | u32::from(self.privileged) << 20;
+        self.epoch += 1;
+    }
+
+    fn forget_all(&mut self) {
+        // Key bits 31:23 are never set in a real context, so this matches nothing.
+        self.fast.fill(Resolved { key: u32::MAX, value: 0 });
+        self.epoch += 1;
+    }
+
+    /// Drops what was derived from TLB entry `n`.
+    fn forget(&mut self, n: usize) {
+        self.epoch += 1;
+        for (word, bits) in self.derived[n].iter_mut().enumerate() {
+            let mut left = core::mem::take(bits);
+            while left != 0 {
+                let bit = left.trailing_zeros() as usize;
+                self.fast[(word * 64 + bit) % FAST].key = u32::MAX;
+                left &= left - 1;
+            }
+        }
+    }
+
+    /// Invalidates all TLB entries but the lockdown ones.
+    pub fn invalidate_tlb(&mut self) {
+        self.tlb.invalidate_all();
+        self.forget_all();
+    }
+
+    /// Invalidates the TLB entries that cover `mva`.
+    pub fn invalidate_tlb_entry(&mut self, mva: Mva) {
+        let mut gone = [false; tlb::ENTRIES];
+        self.tlb.invalidate(mva, |n| gone[n] = true);
+        for (n, _) in gone.iter().enumerate().filter(|(_, g)| **g) {
+            self.forget(n);
+        }
+    }
+
+    #[inline(always)]
+    fn slot(mva: Mva, context: u32) -> usize {
+        let page = mva.0 >> 12;
+        ((page ^ page >> 8 ^ context >> 14) as usize) % FAST
+    }
+
+    /// The resolved translation of `mva` if it is at hand; says nothing about permissions.
+    #[inline(always)]
+    pub fn lookup(&self, mva: Mva) -> Option<Resolved> {
+        let entry = self.fast[Self::slot(mva, self.context)];
+        (entry.key == mva.0 >> 12 | self.context).then_some(entry)
+    }
+
+    /// Translates `mva` through the TLB, walking the tables if it misses, and checks it.
+    pub fn translate(
+        &mut self,
+        mva: Mva,
+        kind: Kind,
+        privileged: bool,
+        memory: &mut impl DescriptorRead,
+    ) -> Result<Resolved, Fault> {
+        if !self.control.on {
+            return Ok(self.identity(mva, privileged));
+        }
+        let (n, entry) = match self.tlb.find(mva) {
+            Some(found) => found,
+            None => {
+                let entry = walk(self.control.ttb, mva, memory)?;
+                let n = self.tlb.insert(mva, entry);
+                self.forget(n);
+                (n, entry)
+            }
+        };
+        let resolved = self.resolve(&entry, mva, privileged)?;
+        if entry.uniform() && entry.size() >= 4096 && privileged == self.privileged {
+            let slot = Self::slot(mva, self.context);
+            self.fast[slot] = resolved;
+            self.derived[n][slot / 64] |= 1 << (slot % 64);
+        }
+        let wanted = if kind == Kind::Write { WRITE } else { READ };
+        if resolved.has(wanted) {
+            Ok(resolved)
+        } else {
+            let status = if entry.section { 0b1101 } else { 0b1111 };
+            Err(Fault { status, domain: entry.domain })
+        }
+    }
+
+    fn identity(&mut self, mva: Mva, privileged: bool) -> Resolved {
+        let icache = if self.control.icache_on { ICACHE } else { 0 };
+        let key = mva.0 >> 12 | self.context;
+        let resolved = Resolved { key, value: (mva.0 & !0xfff) | READ | WRITE | icache | SECTION };
+        if privileged == self.privileged {
+            self.fast[Self::slot(mva, self.context)] = resolved;
+        }
+        resolved
+    }
+
+    fn resolve(&self, entry: &Entry, mva: Mva, privileged: bool) -> Result<Resolved, Fault> {
+        let c = &self.control;
+        let mut value = match c.dacr >> (u32::from(entry.domain) * 2) & 3 {
+            0b01 => permissions(entry.ap_at(mva), c.s, c.r, privileged),
+            0b11 => READ | WRITE,
+            _ => {
+                let status = if entry.section { 0b1001 } else { 0b1011 };
+                return Err(Fault { status, domain: entry.domain });
+            }
+        };
+        let cacheable = entry.cb & 2 != 0;
+        if cacheable && c.icache_on {
+            value |= ICACHE;
+        }
+        if cacheable && c.dcache_on {
+            value |= CACHE;
+            if entry.cb & 1 != 0 && !c.force_write_through {
+                value |= BUFFER;
+            }
+        } else if !cacheable && entry.cb & 1 != 0 {
+            value |= BUFFER;
+        }
+        if entry.section {
+            value |= SECTION;
+        }
+        value |= u32::from(entry.domain) << DOMAIN_SHIFT;
+        value |= entry.translate(mva).wrapping_sub(mva.0 & 0xfff) & !0x3ff;
+        Ok(Resolved { key: mva.0 >> 12 | self.context, value })
+    }
+}
+
+/// What AP, S and R allow (ARM ARM B4.3, table B4-1).
+fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
+    match (ap & 3, privileged) {
+        (0, true) if s != r => READ,
+        (0, false) if r && !s => READ,
+        (0, _) => 0,
+        (1, true) => READ | WRITE,
+        (1, false) => 0,
+        (2, true) => READ | WRITE,
+        (2, false) => READ,
+        _ => READ | WRITE,
+    }
+}
+
+/// Walks the tables (`DDI0198D 3.2`): one descriptor read for a section, two for a page.
+pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entry, Fault> {
+    let first_at = (ttb & 0xffff_c000) | (mva.0 >> 20) << 2;
+    let first = memory.descriptor(first_at).ok_or(Fault { status: 0b1100, domain: 0 })?;
+    let domain = (first >> 5 & 15) as u8;
+    let second_at = match first & 3 {
+        0 => return Err(Fault { status: 0b0101, domain: 0 }),
+        2 => {
+            let ap = [(first >> 10 & 3) as u8; 4];
+            let cb = (first >> 2 & 3) as u8;
+            return Ok(Entry::new(mva, 1 << 20, first, ap, domain, cb));
+        }
+        1 => (first & 0xffff_fc00) | (mva.0 >> 12 & 0xff) << 2,
+        _ => (first & 0xffff_f000) | (mva.0 >> 10 & 0x3ff) << 2,
+    };
+    let second = memory.descriptor(second_at).ok_or(Fault { status: 0b1110, domain })?;
+    let quarters = [4, 6, 8, 10].map(|bit| (second >> bit & 3) as u8);
+    let cb = (second >> 2 & 3) as u8;
+    match second & 3 {
+        1 => Ok(Entry::new(mva, 1 << 16, second, quarters, domain, cb)),
+        2 => Ok(Entry::new(mva, 1 << 12, second, quarters, domain, cb)),
+        // A tiny page in a coarse table is UNPREDICTABLE; it faults here.
+        3 if first & 3 == 3 => {
+            Ok(Entry::new(mva, 1 << 10, second, [quarters[0]; 4], domain, cb))
+        }
+        _ => Err(Fault { status: 0b0111, domain }),
+    }
+}

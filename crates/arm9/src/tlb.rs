@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ARM926EJ-S main TLB: unified, 32 sets of 2 ways, and 8 fully associative lockdown entries
+//! (`DDI0198D 3.7`). Tags are modified virtual addresses.
+//!
+//! Not in the manual and chosen here: the set is MVA[16:12] for pages and MVA[24:20] for sections,
+//! the victim alternates per set. See docs/LIMITS.md.
+
+use crate::addr::Mva;
+
+/// Sets of the two-way part.
+const SETS: usize = 32;
+/// Entries of the two-way part; lockdown entries follow.
+const MAIN: usize = SETS * 2;
+/// Number of lockdown entries.
+pub const LOCKDOWN: usize = 8;
+/// All entries.
+pub const ENTRIES: usize = MAIN + LOCKDOWN;
+
+/// One translation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Entry {
+    /// MVA of the first byte covered, with bit 0 set while the entry is valid.
+    tag: u32,
+    /// Ones where the MVA is compared; zero bits are the page offset.
+    mask: u32,
+    /// Physical address of the first byte covered.
+    pub pa: u32,
+    /// Access permissions of the four quarters (all the same for sections and tiny pages).
+    pub ap: [u8; 4],
+    /// Domain number, 0 to 15.
+    pub domain: u8,
+    /// C and B bits: C in bit 1, B in bit 0.
+    pub cb: u8,
+    /// Loaded by a section descriptor: decides the fault codes.
+    pub section: bool,
+}
+
+impl Entry {
+    /// A valid entry for the `size` bytes (a power of two) around `mva`.
+    pub fn new(mva: Mva, size: u32, pa: u32, ap: [u8; 4], domain: u8, cb: u8) -> Entry {
+        let mask = !(size - 1);
+        let section = size == 1 << 20;
+        Entry { tag: (mva.0 & mask) | 1, mask, pa: pa & mask, ap, domain, cb, section }
+    }
+
+    /// Bytes covered.
+    pub fn size(&self) -> u32 {
+        (!self.mask).wrapping_add(1)
+    }
+
+    /// Whether the four quarters have the same permissions.
+    pub fn uniform(&self) -> bool {
+        self.ap.iter().all(|ap| *ap == self.ap[0])
+    }
+
+    /// Access permission bits that apply at `mva`.
+    pub fn ap_at(&self, mva: Mva) -> u8 {
+        let quarter = (mva.0 & !self.mask) / (self.size() / 4);
+        self.ap[quarter as usize & 3]
+    }
+
+    /// Physical address of `mva`, which the entry must cover.
+    pub fn translate(&self, mva: Mva) -> u32 {
+        self.pa | (mva.0 & !self.mask)
+    }
+
+    fn matches(&self, mva: Mva) -> bool {
+        (mva.0 & self.mask) | 1 == self.tag
+    }
+}
+
+/// The translation lookaside buffer.
+#[derive(Clone)]
+pub struct Tlb {
+    entries: [Entry; ENTRIES],
+    /// Next way to replace, one bit per set.
+    victim: u32,
+    /// CP15 c10: P in bit 0, victim in bits 28:26.
+    lockdown: u32,
+}
+
+impl Tlb {
+    /// An empty TLB.
+    pub fn new() -> Tlb {
+        Tlb { entries: [Entry::default(); ENTRIES], victim: 0, lockdown: 0 }
+    }
+
+    fn sets(mva: Mva) -> [usize; 2] {
+        [(mva.0 >> 12) as usize % SETS, (mva.0 >> 20) as usize % SETS]
+    }
+
+    /// The entry that covers `mva`, and its number.
+    pub fn find(&self, mva: Mva) -> Option<(usize, Entry)> {
+        let [page, section] = Self::sets(mva);
+        for n in [page * 2, page * 2 + 1] {
+            if self.entries[n].matches(mva) && !self.entries[n].section {
+                return Some((n, self.entries[n]));
+            }
+        }
+        for n in [section * 2, section * 2 + 1] {
+            if self.entries[n].matches(mva) && self.entries[n].section {
+                return Some((n, self.entries[n]));
+            }
+        }
+        (MAIN..ENTRIES).find(|n| self.entries[*n].matches(mva)).map(|n| (n, self.entries[n]))
+    }
+
+    /// Loads an entry for `mva` and returns its number, which may have held another one.
+    pub fn insert(&mut self, mva: Mva, entry: Entry) -> usize {
+        let n = if self.lockdown & 1 != 0 {
+            let victim = self.lockdown >> 26 & 7;
+            self.lockdown = (self.lockdown & !(7 << 26)) | ((victim + 1) & 7) << 26;
+            MAIN + victim as usize
+        } else {
+            let [page, section] = Self::sets(mva);
+            let set = if entry.section { section } else { page };
+            let way = self.victim >> set & 1;
+            self.victim ^= 1 << set;
+            set * 2 + way as usize
+        };
+        self.entries[n] = entry;
+        n
+    }
+
+    /// Invalidates everything but the lockdown entries (`DDI0198D 2.3.9`).
+    pub fn invalidate_all(&mut self) {
+        self.entries[..MAIN].fill(Entry::default());
+    }
+
+    /// Invalidates the entries that cover `mva`, lockdown entries included; calls `gone` with the
+    /// number of each.
+    pub fn invalidate(&mut self, mva: Mva, mut gone: impl FnMut(usize)) {
+        while let Some((n, _)) = self.find(mva) {
+            self.entries[n] = Entry::default();
+            gone(n);
+        }
+    }
+
+    /// CP15 c10,c0,0.
+    pub fn lockdown_register(&self) -> u32 {
+        self.lockdown
+    }
+
+    /// CP15 c10,c0,0.
+    pub fn set_lockdown_register(&mut self, value: u32) {
+        self.lockdown = value & (7 << 26 | 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small(mva: u32, pa: u32) -> Entry {
+        Entry::new(Mva(mva), 4096, pa, [3; 4], 0, 3)
+    }
+
+    #[test]
+    fn a_third_page_of_a_set_evicts_the_first() {
+        let mut tlb = Tlb::new();
+        for n in 0..3u32 {
+            tlb.insert(Mva(n << 17), small(n << 17, n << 12));
+        }
+        assert!(tlb.find(Mva(0)).is_none());
+        assert_eq!(tlb.find(Mva(1 << 17)).unwrap().1.pa, 0x1000);
+        assert_eq!(tlb.find(Mva(2 << 17)).unwrap().1.pa, 0x2000);
+    }
+
+    #[test]
+    fn invalidate_all_keeps_lockdown_entries_and_invalidate_by_mva_removes_them() {
+        let mut tlb = Tlb::new();
+        tlb.set_lockdown_register(1 | 2 << 26);
+        tlb.insert(Mva(0x5000), small(0x5000, 0x9000));
+        assert_eq!(tlb.lockdown_register(), 1 | 3 << 26);
+        tlb.set_lockdown_register(0);
+        tlb.insert(Mva(0x6000), small(0x6000, 0xa000));
+        tlb.invalidate_all();
+        assert!(tlb.find(Mva(0x6000)).is_none());
+        assert!(tlb.find(Mva(0x5123)).is_some());
+        let mut gone = Vec::new();
+        tlb.invalidate(Mva(0x5fff), |n| gone.push(n));
+        assert_eq!(gone, [MAIN + 2]);
+        assert!(tlb.find(Mva(0x5123)).is_none());
+    }
+
+    #[test]
+    fn quarters_of_a_page_have_their_own_permissions() {
+        let e = Entry::new(Mva(0x1_0000), 65536, 0, [0, 1, 2, 3], 0, 0);
+        assert_eq!(e.ap_at(Mva(0x1_0000)), 0);
+        assert_eq!(e.ap_at(Mva(0x1_4000)), 1);
+        assert_eq!(e.ap_at(Mva(0x1_ffff)), 3);
+        assert!(!e.uniform());
+    }
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Bus interface: the main write buffer (16 words at 4 addresses), the victim buffer (one line) and
+//! the bus they share with reads (`DDI0198D 4.4, 6.2`).
+//!
+//! Entries hold their data and reach memory when their turn on the bus comes; until then memory is
+//! old. A read of the core that matches a pending write waits for it. A table walk does not look
+//! at the buffer: software drains it (`DDI0198D 2.3.8`, and Linux does).
+//!
+//! Time is settled lazily: each call first lets out the writes that had begun by then.
+
+use crate::addr::Pa;
+use crate::bus::{BurstTime, Bus, BusError, Width};
+
+/// Address slots of the main write buffer.
+const ADDRESSES: usize = 4;
+/// Data words of the main write buffer.
+const WORDS: usize = 16;
+
+#[derive(Clone, Copy, Default)]
+struct Pending {
+    pa: u32,
+    /// Number of words; zero for a byte or half-word store.
+    words: u8,
+    /// Bytes of a sub-word store.
+    bytes: u8,
+    ready: u64,
+    data: [u32; WORDS],
+}
+
+impl Pending {
+    fn span(&self) -> (u32, u32) {
+        let bytes = if self.words > 0 { u32::from(self.words) * 4 } else { u32::from(self.bytes) };
+        (self.pa, bytes)
+    }
+
+    fn data_words(&self) -> usize {
+        usize::from(self.words.max(1))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Victim {
+    pa: u32,
+    halves: u8,
+    ready: u64,
+    data: [u32; 8],
+}
+
+/// The core's bus interface unit.
+#[derive(Clone)]
+pub struct Biu {
+    free_at: u64,
+    queue: [Pending; ADDRESSES],
+    head: usize,
+    len: usize,
+    words: usize,
+    victim: Option<Victim>,
+    sync: u32,
+}
+
+/// Whether `[a, a + n)` and `[b, b + m)` share a byte.
+fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
+    a.wrapping_sub(b) < m || b.wrapping_sub(a) < n
+}
+
+/// Writes a run of words as the bursts the core makes: 8, 4 or single words (`DDI0198D 6.2.2`).
+fn write_run<B: Bus>(bus: &mut B, mut now: u64, mut pa: u32, mut words: &[u32]) -> u64 {
+    let start = now;
+    while !words.is_empty() {
+        let n = match words.len() {
+            8.. => 8,
+            4..=7 => 4,
+            _ => 1,
+        };
+        let done = if n == 1 {
+            bus.write(now, Pa(pa), Width::Word, words[0])
+        } else {
+            bus.write_words(now, Pa(pa), &words[..n])
+        };
+        // The bus records an error response to a buffered write; the core does not see it.
+        now += u64::from(done.unwrap_or(1));
+        pa = pa.wrapping_add(4 * n as u32);
+        words = &words[n..];
+    }
+    now - start
+}
+
+impl Biu {
+    /// Idle and empty. `sync` is added to each transaction, core cycles.
+    pub fn new(sync: u32) -> Biu {
+        Biu {
+            free_at: 0,
+            queue: [Pending::default(); ADDRESSES],
+            head: 0,
+            len: 0,
+            words: 0,
+            victim: None,
+            sync,
+        }
+    }
+
+    /// Whether nothing waits to be written.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0 && self.victim.is_none()
+    }
+
+    /// Lets out every write that had the bus by `now`.
+    #[inline]
+    pub fn retire<B: Bus>(&mut self, bus: &mut B, now: u64) {
+        if self.len != 0 || self.victim.is_some() {
+            while self.next_start().is_some_and(|start| start <= now) {
+                self.write_next(bus);
+            }
+        }
+    }
+
+    /// When the next pending write begins; the victim buffer goes first.
+    fn next_start(&self) -> Option<u64> {
+        let ready = match &self.victim {
+            Some(victim) => victim.ready,
+            None if self.len > 0 => self.queue[self.head].ready,
+            None => return None,
+        };
+        Some(ready.max(self.free_at))
+    }
+
+    fn write_next<B: Bus>(&mut self, bus: &mut B) {
+        let Some(start) = self.next_start() else { return };
+        if let Some(victim) = self.victim.take() {
+            let (from, to) = match victim.halves {
+                1 => (0, 4),
+                2 => (4, 8),
+                _ => (0, 8),
+            };
+            let pa = victim.pa + from as u32 * 4;
+            let took = write_run(bus, start, pa, &victim.data[from..to]);
+            self.free_at = start + took;
+            return;
+        }
+        let entry = self.queue[self.head];
+        self.head = (self.head + 1) % ADDRESSES;
+        self.len -= 1;
+        self.words -= entry.data_words();
+        let took = if entry.words > 0 {
+            write_run(bus, start, entry.pa, &entry.data[..usize::from(entry.words)])
+        } else {
+            let width = if entry.bytes == 1 { Width::Byte } else { Width::Half };
+            u64::from(bus.write(start, Pa(entry.pa), width, entry.data[0]).unwrap_or(1))
+        };
+        self.free_at = start + took;
+    }
+
+    /// Writes out everything. Returns when the bus is done with it.
+    pub fn drain<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
+        while !self.is_empty() {
+            self.write_next(bus);
+        }
+        now.max(self.free_at)
+    }
+
+    /// Queues one store. Returns when the core can go on.
+    #[inline]
+    pub fn store<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: u64,
+        pa: u32,
+        width: Width,
+        value: u32,
+    ) -> u64 {
+        if width == Width::Word {
+            return self.store_words(bus, now, pa, &[value]);
+        }
+        self.retire(bus, now);
+        let now = self.make_room(bus, now);
+        let bytes = width.bytes() as u8;
+        self.push(Pending { pa, words: 0, bytes, ready: now, data: [0; WORDS] }, &[value]);
+        now
+    }
+
+    /// Queues a run of words. Returns when the core can go on.
+    pub fn store_words<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        mut now: u64,
+        mut pa: u32,
+        words: &[u32],
+    ) -> u64 {
+        self.retire(bus, now);
+        for word in words {
+            if !self.merge(pa, *word) {
+                now = self.make_room(bus, now);
+                let entry = Pending { pa, words: 1, bytes: 0, ready: now, data: [0; WORDS] };
+                self.push(entry, &[*word]);
+            }
+            pa = pa.wrapping_add(4);
+        }
+        now
+    }
+
+    /// Appends to the newest entry if the word follows it.
+    #[inline]
+    fn merge(&mut self, pa: u32, word: u32) -> bool {
+        if self.len == 0 || self.words == WORDS {
+            return false;
+        }
+        let last = &mut self.queue[(self.head + self.len - 1) % ADDRESSES];
+        let n = usize::from(last.words);
+        if n == 0 || n == WORDS || last.pa.wrapping_add(4 * n as u32) != pa {
+            return false;
+        }
+        last.data[n] = word;
+        last.words += 1;
+        self.words += 1;
+        true
+    }
+
+    fn make_room<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
+        let mut now = now;
+        while self.len == ADDRESSES || self.words == WORDS {
+            self.write_next(bus);
+            now = now.max(self.free_at);
+        }
+        now
+    }
+
+    fn push(&mut self, mut entry: Pending, data: &[u32]) {
+        entry.data[..data.len()].copy_from_slice(data);
+        self.words += entry.data_words();
+        self.queue[(self.head + self.len) % ADDRESSES] = entry;
+        self.len += 1;
+    }
+
+    /// Hands the dirty halves of a line to the victim buffer. Returns when the core can go on:
+    /// at once, unless the buffer still holds the line before.
+    pub fn evict<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: u64,
+        pa: u32,
+        halves: u8,
+        data: &[u32; 8],
+    ) -> u64 {
+        self.retire(bus, now);
+        let mut now = now;
+        if self.victim.is_some() {
+            self.write_next(bus);
+            now = now.max(self.free_at);
+        }
+        // Order between two writes to the same bytes is program order.
+        if self.conflicts(pa, 32) {
+            now = self.drain(bus, now);
+        }
+        self.victim = Some(Victim { pa, halves, ready: now, data: *data });
+        now
+    }
+
+    fn conflicts(&self, pa: u32, bytes: u32) -> bool {
+        let in_queue = (0..self.len)
+            .any(|n| overlap(self.queue[(self.head + n) % ADDRESSES].span(), (pa, bytes)));
+        in_queue || self.victim.is_some_and(|v| overlap((v.pa, 32), (pa, bytes)))
+    }
+
+    /// Waits for the bus, writing out first what the read of `bytes` at `pa` would miss.
+    fn grant<B: Bus>(&mut self, bus: &mut B, now: u64, pa: u32, bytes: u32) -> u64 {
+        self.retire(bus, now);
+        if !self.is_empty() && self.conflicts(pa, bytes) {
+            self.drain(bus, now);
+        }
+        now.max(self.free_at)
+    }
+
+    /// Reads a line, critical word first. Returns the moment of the bus grant and the times after.
+    pub fn read_line<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: u64,
+        pa: u32,
+        line: &mut [u32; 8],
+    ) -> Result<(u64, BurstTime), BusError> {
+        let start = self.grant(bus, now, pa & !31, 32) + u64::from(self.sync);
+        let time = bus.read_line(start, Pa(pa & !3), line)?;
+        self.free_at = start + u64::from(time.last);
+        Ok((start, time))
+    }
+
+    /// Reads one word, half-word or byte. Returns it and when it is in the core.
+    pub fn read<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: u64,
+        pa: u32,
+        width: Width,
+    ) -> Result<(u32, u64), BusError> {
+        let start = self.grant(bus, now, pa, width.bytes()) + u64::from(self.sync);
+        let (value, cycles) = bus.read(start, Pa(pa), width)?;
+        self.free_at = start + u64::from(cycles);
+        Ok((value, self.free_at))
+    }
+
+    /// Reads a descriptor for a table walk: goes ahead of pending writes and does not see them.
+    pub fn walk_read<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: u64,
+        pa: u32,
+    ) -> Result<(u32, u64), BusError> {
+        self.retire(bus, now);
+        let start = now.max(self.free_at) + u64::from(self.sync);
+        let (value, cycles) = bus.read(start, Pa(pa), Width::Word)?;
+        self.free_at = start + u64::from(cycles);
+        Ok((value, self.free_at))
+    }
+}
