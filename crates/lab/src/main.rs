@@ -1,4 +1,48 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch`: boots simulated ARM9 boards and measures context switches on them.
+//!
+//! One file per verb under `command`; the rest is shared by them. Exit codes: 0 done, 1 the
+//! result says no or the guest stopped badly, 2 wrong usage or set-up.
 
-fn main() {}
+mod attribution;
+mod command;
+mod compare;
+mod experiment;
+mod interrupt;
+mod paths;
+mod plot;
+mod progress;
+mod published;
+mod report;
+mod sample;
+mod statistics;
+mod store;
+mod suggest;
+mod table;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+/// How a command that did not fail ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Exit code 0.
+    Done,
+    /// The result says no, or the guest stopped badly: exit code 1.
+    No,
+}
+
+fn main() -> ExitCode {
+    let cli = command::Cli::parse();
+    let result = interrupt::install().and_then(|()| command::execute(cli.command));
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

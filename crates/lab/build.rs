@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names the simulator by the hash of its sources, so that a run made by another simulator is
+//! never taken for one of this.
+
+use std::path::{Path, PathBuf};
+
+/// What can change a result: the core, the board, and how a point is run and its samples read.
+const SOURCES: [&str; 4] = ["../arm9/src", "../board/src", "src/run.rs", "src/session.rs"];
+
+fn main() {
+    let mut files = Vec::new();
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+        collect(Path::new(source), &mut files);
+    }
+    files.sort();
+    let mut hasher = blake3::Hasher::new();
+    for file in files {
+        hasher.update(file.to_string_lossy().as_bytes());
+        hasher.update(&std::fs::read(&file).unwrap_or_default());
+    }
+    println!("cargo::rustc-env=WARMSWITCH_SIMULATOR={}", &hasher.finalize().to_hex()[..32]);
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries.flatten().for_each(|entry| collect(&entry.path(), files)),
+        Err(_) if path.is_file() => files.push(path.to_path_buf()),
+        Err(_) => {}
+    }
+}

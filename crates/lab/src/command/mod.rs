@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command line: one file per verb, one line here.
+
+pub mod list;
+pub mod report;
+pub mod table;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::Outcome;
+
+/// Measure context switches on simulated ARM9 boards whose caches hold the data.
+#[derive(Parser)]
+#[command(name = "warmswitch", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    List(list::Args),
+    Table(table::Args),
+    Report(report::Args),
+}
+
+/// Runs one command.
+pub fn execute(command: Command) -> Result<Outcome> {
+    match command {
+        Command::List(args) => list::execute(&args),
+        Command::Table(args) => table::execute(&args),
+        Command::Report(args) => report::execute(&args),
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch report`: the HTML report of an experiment's runs, without simulating.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::compare::compare;
+use crate::experiment::Experiment;
+use crate::published::{Envelope, Published};
+use crate::report::{self, Material};
+use crate::store::{Campaign, Run};
+use crate::{Outcome, paths};
+
+/// Write the HTML report of an experiment's runs (never simulates)
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of the experiment
+    experiment: String,
+    /// Directory to write to
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the path as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes the report.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let experiment = Experiment::load(&args.experiment)?;
+    let (campaign, runs) = Campaign::load_runs(&experiment.name)?;
+    let dir = args.out.clone().unwrap_or_else(default_dir);
+    let index = write(&experiment, &campaign, &runs, &dir)?;
+    if args.json {
+        println!("{}", json!({"report": index}));
+    } else {
+        println!("{}", paths::shown(&index));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Where reports go.
+pub fn default_dir() -> PathBuf {
+    paths::out().join("report")
+}
+
+/// Writes the report into `dir` and gives the page's path.
+pub fn write(e: &Experiment, campaign: &Campaign, runs: &[Run], dir: &Path) -> Result<PathBuf> {
+    let envelope = Envelope::load()?;
+    let comparison = compare(runs, &envelope);
+    let material = Material {
+        title: &e.title,
+        campaign,
+        runs,
+        comparison: &comparison,
+        published: &Published::load()?,
+        envelope: &envelope,
+    };
+    report::write(&material, dir)
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where things are: the project's own data (boards, kernels, guests, experiments) and what is
+//! produced from it (`out/`, never in git).
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+/// The project's root: the nearest directory upwards that holds `boards` and `experiments`, else
+/// the tree this program was built from.
+pub fn root() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    for dir in here.ancestors() {
+        if dir.join("boards").is_dir() && dir.join("experiments").is_dir() {
+            return dir.to_path_buf();
+        }
+    }
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(&here).to_path_buf()
+}
+
+/// Everything produced goes here: kernels, root file systems, runs, reports.
+pub fn out() -> PathBuf {
+    root().join("out")
+}
+
+/// `path` as shown to the user: relative to the current directory when it is below it.
+pub fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+/// Writes by temporary file and rename, so that a reader sees the old content or the new one.
+pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", shown(dir)))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = dir.join(format!(".{name}.{}.{:?}", std::process::id(), thread_id()));
+    let write = || -> std::io::Result<()> {
+        let mut file = fs::File::create(&temporary)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().with_context(|| format!("cannot write {}", shown(path)))
+}
+
+fn thread_id() -> std::thread::ThreadId {
+    std::thread::current().id()
+}
+
+/// Names of the entries of `dir` for which `keep` gives a name, sorted; empty when there is none.
+pub fn names_in(dir: &Path, keep: impl Fn(&Path) -> Option<String>) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .map(|entries| entries.flatten().filter_map(|e| keep(&e.path())).collect())
+        .unwrap_or_default();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_written_atomically_replaces_the_old_one_and_leaves_no_temporary() {
+        let dir = std::env::temp_dir().join(format!("warmswitch-paths-{}", std::process::id()));
+        let path = dir.join("a.json");
+        write_atomically(&path, b"one").unwrap();
+        write_atomically(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

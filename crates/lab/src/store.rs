@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs on disk: `out/runs/HASH/run.json` and `console.txt`, named by the hash of all inputs.
+//!
+//! A run that exists is never repeated. `out/experiments/NAME.json` (`NAME.quick.json`) lists
+//! the runs of the last campaign in the plan's order, so that tables and reports can be made
+//! without asking what the inputs' hashes are now.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::Point;
+use crate::paths;
+use crate::sample::LatCtx;
+use crate::suggest::did_you_mean;
+
+/// The one format of `run.json` there is.
+const FORMAT: u32 = 1;
+
+/// Sums over the timed sections of one kind, taken while a pin was high.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// How often the pin went high and low again.
+    pub sections: u64,
+    /// Core cycles while it was high.
+    pub cycles: u64,
+    /// The core's counters, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// What a run was made of. Everything here but the versions enters the run's name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Hash of the board's file.
+    pub board_hash: String,
+    pub kernel_version: String,
+    pub kernel_hash: String,
+    /// Hash of the root file system, guests included.
+    pub root_fs_hash: String,
+    /// Hash of the simulator's sources.
+    pub simulator: String,
+    /// What was typed on the console.
+    pub command: String,
+    /// The kernel's command line.
+    pub cmdline: String,
+    /// Program version.
+    pub warmswitch: String,
+}
+
+/// One measured point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub format: u32,
+    pub hash: String,
+    pub experiment: String,
+    pub point: Point,
+    pub cpu_hz: u64,
+    /// What the guest printed.
+    pub guest: LatCtx,
+    /// Timed sections of the ring (pin 0).
+    pub ring: Window,
+    /// Timed sections of the overhead (pin 1).
+    pub overhead: Window,
+    /// Core cycles since power-on at the end of the point.
+    pub end_cycle: u64,
+    pub provenance: Provenance,
+}
+
+impl Run {
+    /// An empty run to be filled in.
+    pub const FORMAT: u32 = FORMAT;
+
+    /// Hops in all timed sections of the ring, and in as many of the overhead.
+    pub fn hops(&self, window: &Window) -> u64 {
+        window.sections * u64::from(self.guest.rounds) * u64::from(self.guest.tasks)
+    }
+}
+
+impl Provenance {
+    /// The name of the run of `point`: the hash of everything that can change its result.
+    pub fn run_hash(&self, point: &Point) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let fields = [
+            "run 1",
+            &self.board_hash,
+            &self.kernel_hash,
+            &self.root_fs_hash,
+            &self.simulator,
+            &self.command,
+            &self.cmdline,
+            &point.board,
+            &point.seed.to_string(),
+        ];
+        for field in fields {
+            hasher.update(&(field.len() as u64).to_le_bytes());
+            hasher.update(field.as_bytes());
+        }
+        hasher.finalize().to_hex()[..32].to_string()
+    }
+}
+
+fn runs_dir() -> PathBuf {
+    paths::out().join("runs")
+}
+
+/// The stored run of that name; `None` when there is none.
+pub fn load(hash: &str) -> Result<Option<Run>> {
+    let path = runs_dir().join(hash).join("run.json");
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    let shown = paths::shown(&path);
+    let run: Run = serde_json::from_str(&text)
+        .with_context(|| format!("{shown} is damaged: remove it and run again"))?;
+    if run.format != FORMAT || run.hash != hash {
+        bail!("{shown} is not run {hash} in format {FORMAT}: remove it and run again");
+    }
+    Ok(Some(run))
+}
+
+/// Stores a run and what its console said.
+pub fn save(run: &Run, console: &[u8]) -> Result<()> {
+    let dir = runs_dir().join(&run.hash);
+    paths::write_atomically(&dir.join("console.txt"), console)?;
+    paths::write_atomically(&dir.join("run.json"), serde_json::to_string_pretty(run)?.as_bytes())
+}
+
+/// Names of all stored runs.
+pub fn names() -> Vec<String> {
+    paths::names_in(&runs_dir(), |path| {
+        let run = path.join("run.json");
+        run.is_file().then(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+    })
+}
+
+/// The last campaign of an experiment.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Campaign {
+    pub experiment: String,
+    pub quick: bool,
+    /// Points planned.
+    pub planned: usize,
+    /// Names of the runs that exist, in the plan's order.
+    pub runs: Vec<String>,
+}
+
+fn campaign_path(experiment: &str, quick: bool) -> PathBuf {
+    let suffix = if quick { ".quick.json" } else { ".json" };
+    paths::out().join("experiments").join(format!("{experiment}{suffix}"))
+}
+
+impl Campaign {
+    /// Writes the list.
+    pub fn save(&self) -> Result<()> {
+        let path = campaign_path(&self.experiment, self.quick);
+        paths::write_atomically(&path, serde_json::to_string_pretty(self)?.as_bytes())
+    }
+
+    /// Reads the runs of the last campaign: the full one, else the quick one.
+    pub fn load_runs(experiment: &str) -> Result<(Campaign, Vec<Run>)> {
+        let full = campaign_path(experiment, false);
+        let path = if full.is_file() { full } else { campaign_path(experiment, true) };
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            let names = crate::experiment::names();
+            if !names.iter().any(|n| n == experiment) {
+                bail!("no experiment \"{experiment}\"{}", did_you_mean(experiment, &names));
+            }
+            bail!("{experiment} has no runs yet: `warmswitch run {experiment}` makes them");
+        };
+        let campaign: Campaign = serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged: remove it", paths::shown(&path)))?;
+        let mut runs = Vec::new();
+        for hash in &campaign.runs {
+            runs.extend(load(hash)?);
+        }
+        Ok((campaign, runs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Mode;
+
+    fn point() -> Point {
+        Point {
+            board: "sam9263".into(),
+            kernel: "6.12/plain".into(),
+            size_kb: 0,
+            tasks: 2,
+            mode: Mode::Process,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_run_changes_with_every_input() {
+        let base = Provenance::default();
+        let mut names = vec![base.run_hash(&point())];
+        for change in [
+            |p: &mut Provenance| p.board_hash = "x".into(),
+            |p: &mut Provenance| p.kernel_hash = "x".into(),
+            |p: &mut Provenance| p.root_fs_hash = "x".into(),
+            |p: &mut Provenance| p.simulator = "x".into(),
+            |p: &mut Provenance| p.command = "x".into(),
+            |p: &mut Provenance| p.cmdline = "x".into(),
+        ] {
+            let mut changed = base.clone();
+            change(&mut changed);
+            names.push(changed.run_hash(&point()));
+        }
+        names.push(base.run_hash(&Point { seed: 2, ..point() }));
+        let mut unique = names.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), names.len());
+    }
+
+    #[test]
+    fn a_version_string_alone_does_not_rename_a_run() {
+        let newer = Provenance { warmswitch: "9".into(), ..Provenance::default() };
+        assert_eq!(newer.run_hash(&point()), Provenance::default().run_hash(&point()));
+    }
+}
