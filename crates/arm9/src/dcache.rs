@@ -174,8 +174,77 @@ impl DCache {
         None
     }
 
-    /// Whether any line is dirty.
+    /// Whether any line is dirty. Looks first where test-and-clean will go on.
     pub fn any_dirty(&self) -> bool {
-        self.tags.iter().any(|t| t & VALID != 0 && t & DIRTY != 0)
+        let (before, after) = self.tags.split_at(self.scan);
+        let dirty = |t: &u32| t & VALID != 0 && t & DIRTY != 0;
+        after.iter().any(dirty) || before.iter().any(dirty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache() -> DCache {
+        DCache::new(CacheGeometry { size: 4096, ways: 4 }, 0)
+    }
+
+    fn fill(cache: &mut DCache, mva: u32, pa: u32, word: u32) -> usize {
+        let (line, dirty) = cache.allocate(Mva(mva));
+        assert_eq!(dirty, None);
+        cache.fill(line, Mva(mva), pa, [word; 8]);
+        line
+    }
+
+    #[test]
+    fn a_line_is_found_by_its_mva_only() {
+        let mut c = cache();
+        fill(&mut c, 0x1000, 0x8000, 7);
+        assert!(c.find(Mva(0x101c)).is_some());
+        assert!(c.find(Mva(0x8000)).is_none());
+        assert_eq!(c.peek(Mva(0x1000)), Some(&[7; 8]));
+    }
+
+    #[test]
+    fn each_half_is_dirty_on_its_own() {
+        let mut c = cache();
+        let line = fill(&mut c, 0x1000, 0x8000, 0);
+        c.write(line, Mva(0x1010), 5, u32::MAX, true);
+        let dirty = c.take_dirty(line).unwrap();
+        assert_eq!((dirty.pa, dirty.halves, dirty.data[4]), (0x8000, 0b10, 5));
+        assert_eq!(c.take_dirty(line), None);
+    }
+
+    #[test]
+    fn testing_goes_round_until_no_line_is_dirty() {
+        let mut c = cache();
+        for n in [3, 90] {
+            let line = fill(&mut c, n * 32, n * 32, 0);
+            c.write(line, Mva(n * 32), 1, u32::MAX, true);
+        }
+        let mut cleaned = 0;
+        let mut operations = 0;
+        while c.any_dirty() {
+            operations += 1;
+            if let Some(line) = c.test(8) {
+                c.take_dirty(line);
+                cleaned += 1;
+            }
+        }
+        assert_eq!(cleaned, 2);
+        assert!(operations <= c.lines() / 8 + 2, "{operations}");
+    }
+
+    #[test]
+    fn set_and_way_operands_reach_every_line() {
+        let c = cache();
+        let mut seen = vec![false; c.lines()];
+        for way in 0..4 {
+            for set in 0..32 {
+                seen[c.line_by_index(way << 30 | set << 5)] = true;
+            }
+        }
+        assert!(seen.iter().all(|s| *s));
     }
 }

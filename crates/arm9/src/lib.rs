@@ -19,6 +19,7 @@ mod icache;
 pub mod isa;
 mod memory;
 mod mmu;
+pub mod model;
 pub mod psr;
 #[cfg(test)]
 mod testbus;
