@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Peripherals: one file per part, named by part number, and the trait they share.
 
+mod lan83c183;
 pub mod parts;
 mod pl011;
 mod pl031;
 mod pl061;
 mod pl190;
 mod regs;
+mod smc91c111;
+mod smc91c111_memory;
 mod sp804;
 mod sp810;
 mod versatile_sic;

@@ -8,6 +8,7 @@ use super::pl011::Pl011;
 use super::pl031::Pl031;
 use super::pl061::Pl061;
 use super::pl190::Pl190;
+use super::smc91c111::Smc91c111;
 use super::sp804::Sp804;
 use super::sp810::Sp810;
 use super::versatile_sic::VersatileSic;
@@ -71,6 +72,7 @@ static PARTS: &[Part] = &[
     part("pl031", &["epoch"], |p| Box::new(Pl031::new(p.clock(1), p.value("epoch", 1_700_000_000) as u32))),
     part("pl061", &[], |_| Box::new(Pl061::new())),
     part("pl190", &[], |_| Box::new(Pl190::new())),
+    part("smc91c111", &["mac"], |p| Box::new(Smc91c111::new(p.cpu_hz, p.value("mac", 0x0200_0000_0001)))),
     part("sp804", &[], |p| Box::new(Sp804::new(p.clock(1_000_000)))),
     part("sp810", &[], |_| Box::new(Sp810::new())),
     part("versatile_sic", &[], |_| Box::new(VersatileSic::new())),

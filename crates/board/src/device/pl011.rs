@@ -96,8 +96,7 @@ impl Pl011 {
             infrared: 0,
             dma: 0,
         };
-        if boot_baud != 0 {
-            let divisor = (clock.hz * 4 + boot_baud / 2) / boot_baud;
+        if let Some(divisor) = (clock.hz * 4 + boot_baud / 2).checked_div(boot_baud) {
             uart.ibrd = ((divisor / 64) as u32).clamp(1, 0xffff);
             uart.fbrd = (divisor % 64) as u32;
             uart.divisor = u64::from(uart.ibrd) * 64 + u64::from(uart.fbrd);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! LAN83C183 Ethernet PHY, the one inside the LAN91C111, behind two bit-banged MII management wires.
+//!
+//! The cable is always plugged in and the partner offers 100 Mbit/s full duplex; negotiation and
+//! reset end at once. A powered-down PHY or one with link detection disabled has no link. Status
+//! changes raise no interrupt (nothing changes by itself).
+
+const BMCR: usize = 0;
+const BMCR_RESET: u16 = 1 << 15;
+const BMCR_POWER_DOWN: u16 = 1 << 11;
+const BMCR_RESTART: u16 = 1 << 9;
+const CONFIG1: usize = 16;
+const CONFIG1_LINK_DISABLE: u16 = 1 << 15;
+
+/// Where the management state machine is within a frame (IEEE 802.3, 22.2.4.5).
+#[derive(Clone, Copy, Debug)]
+enum Mii {
+    /// Waiting for the start: a zero after ones.
+    Idle { preamble: bool },
+    /// Bits taken in, and how many.
+    Shift { bits: u32, count: u32 },
+    /// Two bits of turnaround and sixteen of data still to go out, next one at bit 17.
+    Answer { bits: u32, left: u32 },
+}
+
+/// The PHY's registers and its management interface.
+#[derive(Clone, Debug)]
+pub(crate) struct Lan83c183 {
+    regs: [u16; 32],
+    mii: Mii,
+    clock: bool,
+}
+
+impl Lan83c183 {
+    /// Reset state. The PHY answers to address 0.
+    pub(crate) fn new() -> Self {
+        let mut phy = Lan83c183 {
+            regs: [0; 32],
+            mii: Mii::Idle { preamble: false },
+            clock: false,
+        };
+        phy.reset();
+        phy
+    }
+
+    fn reset(&mut self) {
+        self.regs = [0; 32];
+        self.regs[BMCR] = 0x3000; // negotiate, 100 Mbit/s
+        self.regs[2] = 0x0016;
+        self.regs[3] = 0xf840;
+        self.regs[4] = 0x01e1; // advertises everything it can
+        self.regs[CONFIG1] = 0x0022;
+        self.regs[17] = 0xff00;
+        self.regs[19] = 0xffc0;
+    }
+
+    /// Whether the link is up.
+    pub(crate) fn link(&self) -> bool {
+        self.regs[BMCR] & BMCR_POWER_DOWN == 0 && self.regs[CONFIG1] & CONFIG1_LINK_DISABLE == 0
+    }
+
+    fn read(&self, reg: usize) -> u16 {
+        match (reg, self.link()) {
+            (1, true) => 0x782d, // 10 and 100, half and full, negotiated, link
+            (1, false) => 0x7809,
+            (5, true) => 0x41e1,  // the partner's offer, acknowledged
+            (18, true) => 0x00c0, // 100 Mbit/s, full duplex
+            (18, false) => 0x4000,
+            _ => self.regs[reg],
+        }
+    }
+
+    fn write(&mut self, reg: usize, value: u16) {
+        match reg {
+            BMCR if value & BMCR_RESET != 0 => self.reset(),
+            BMCR => self.regs[BMCR] = value & !BMCR_RESTART,
+            4 | CONFIG1 | 17 | 19 => self.regs[reg] = value,
+            _ => {} // read-only
+        }
+    }
+
+    /// Drives the clock and, when `data` is given, the data wire.
+    pub(crate) fn drive(&mut self, clock: bool, data: Option<bool>) {
+        let rising = clock && !self.clock;
+        self.clock = clock;
+        if rising {
+            self.step(data);
+        }
+    }
+
+    fn step(&mut self, data: Option<bool>) {
+        let bit = data.unwrap_or(true);
+        self.mii = match self.mii {
+            Mii::Idle { preamble: true } if !bit => Mii::Shift { bits: 0, count: 1 },
+            Mii::Idle { preamble } => Mii::Idle {
+                preamble: preamble || bit,
+            },
+            Mii::Shift { bits, count } => self.shifted(bits << 1 | u32::from(bit), count + 1),
+            Mii::Answer { bits, left } if left > 1 => Mii::Answer {
+                bits: bits << 1,
+                left: left - 1,
+            },
+            Mii::Answer { .. } => Mii::Idle { preamble: false },
+        };
+    }
+
+    fn shifted(&mut self, bits: u32, count: u32) -> Mii {
+        match count {
+            // Start 01, then 10 for a read: the PHY takes the wire after the register address.
+            14 if bits >> 10 == 0b0110 => {
+                let mine = (bits >> 5) & 0x1f == 0;
+                let word = if mine {
+                    self.read((bits & 0x1f) as usize)
+                } else {
+                    0
+                };
+                Mii::Answer {
+                    bits: u32::from(word),
+                    left: 18,
+                }
+            }
+            14 if bits >> 10 != 0b0101 => Mii::Idle { preamble: false },
+            32 => {
+                if (bits >> 23) & 0x1f == 0 {
+                    self.write(((bits >> 18) & 0x1f) as usize, bits as u16);
+                }
+                Mii::Idle { preamble: false }
+            }
+            _ => Mii::Shift { bits, count },
+        }
+    }
+
+    /// Level of the data wire towards the controller; pulled down while the PHY is silent.
+    pub(crate) fn data(&self) -> bool {
+        matches!(self.mii, Mii::Answer { bits, .. } if bits & (1 << 17) != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(phy: &mut Lan83c183, bits: u64, count: u32) {
+        for n in (0..count).rev() {
+            let bit = Some(bits >> n & 1 != 0);
+            phy.drive(false, bit);
+            phy.drive(true, bit);
+        }
+    }
+
+    fn mdio_read(phy: &mut Lan83c183, address: u64, reg: u64) -> u32 {
+        send(phy, u64::MAX, 32);
+        send(phy, 6 << 10 | address << 5 | reg, 14);
+        let mut value = 0;
+        for _ in 0..18 {
+            value = value << 1 | u32::from(phy.data());
+            phy.drive(false, None);
+            phy.drive(true, None);
+        }
+        value
+    }
+
+    fn mdio_write(phy: &mut Lan83c183, reg: u64, value: u64) {
+        send(phy, u64::MAX, 32);
+        send(phy, 5 << 28 | reg << 18 | 2 << 16 | value, 32);
+    }
+
+    #[test]
+    fn it_answers_at_address_0_only() {
+        let mut phy = Lan83c183::new();
+        assert_eq!(mdio_read(&mut phy, 1, 2), 0);
+        assert_eq!(
+            [mdio_read(&mut phy, 0, 2), mdio_read(&mut phy, 0, 3)],
+            [0x16, 0xf840]
+        );
+        assert_eq!(mdio_read(&mut phy, 0, 1), 0x782d);
+    }
+
+    #[test]
+    fn power_down_takes_the_link_and_reset_brings_it_back() {
+        let mut phy = Lan83c183::new();
+        mdio_write(&mut phy, 0, 0x3800);
+        assert_eq!(mdio_read(&mut phy, 0, 1) & 4, 0);
+        mdio_write(&mut phy, 0, 0x8000);
+        assert_eq!(
+            [mdio_read(&mut phy, 0, 0), mdio_read(&mut phy, 0, 1) & 4],
+            [0x3000, 4]
+        );
+    }
+}

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! SMC LAN91C111 Ethernet controller (SMSC data sheet, revision 1.92).
+//!
+//! Modelled: banks 0 to 3, the four 2 KB packets of its memory and the commands that move them,
+//! transmission in the time the frame needs at 100 Mbit/s, receive filtering, the interrupts these
+//! raise, the MII wires to the internal PHY. 8-, 16- and 32-bit accesses. Received frames appear when
+//! given. Refused: loopback, forced collisions, EEPROM stores, the attribute space, bank 7.
+//!
+//! Value: `mac` (0x020000000001): the address in the EEPROM, first byte highest.
+//!
+//! Outputs: 0 = INTR0. No inputs. Frames go by [`Device::take_frames`] and [`Device::give_frame`].
+
+use super::lan83c183::Lan83c183;
+use super::smc91c111_memory::{Memory, NO_PACKET, PACKET};
+use super::{Device, Unmodelled, regs};
+use crate::time::Clock;
+use arm9::Width;
+
+const NAME: &str = "smc91c111";
+/// 100 Mbit/s, in bytes.
+const BYTE_HZ: u64 = 12_500_000;
+/// Preamble, checksum and the gap between frames, in bytes.
+const FRAME_OVERHEAD: u64 = 8 + 4 + 12;
+const REVISION: u32 = 0x3391;
+
+const TCR_ENABLE: u32 = 1 << 0;
+const TCR_PAD: u32 = 1 << 7;
+const TCR_REFUSED: u32 = 1 << 1 | 1 << 2 | 1 << 13;
+const RCR_PROMISCUOUS: u32 = 1 << 1;
+const RCR_ALL_MULTICAST: u32 = 1 << 2;
+const RCR_ENABLE: u32 = 1 << 8;
+const RCR_STRIP_CRC: u32 = 1 << 9;
+const RCR_RESET: u32 = 1 << 15;
+const CTL_AUTO_RELEASE: u32 = 1 << 11;
+const CTL_RESET: u32 = 0x1210;
+
+const INT_RX: u32 = 1 << 0;
+const INT_TX: u32 = 1 << 1;
+const INT_TX_EMPTY: u32 = 1 << 2;
+const INT_ALLOC: u32 = 1 << 3;
+const INT_OVERRUN: u32 = 1 << 4;
+
+const TX_SUCCESS: u32 = 1 << 0;
+const LINK_OK: u32 = 1 << 14;
+
+/// The controller's state.
+#[derive(Clone, Debug)]
+pub(crate) struct Smc91c111 {
+    clock: Clock,
+    mac: u64,
+    bank: u32,
+    tcr: u32,
+    rcr: u32,
+    rpcr: u32,
+    config: u32,
+    station: [u8; 6],
+    general: u32,
+    control: u32,
+    eph: u32,
+    pointer: u32,
+    packet: u8,
+    /// TX_EMPTY and OVERRUN; the other interrupts are levels.
+    latched: u32,
+    mask: u32,
+    multicast: [u8; 8],
+    early: u32,
+    mii: u32,
+    phy: Lan83c183,
+    memory: Memory,
+    /// Core cycle at which the frame on the wire ends.
+    tx_done: u64,
+    sent: Vec<Vec<u8>>,
+}
+
+impl Smc91c111 {
+    /// Power-on state; only the core clock of `clock` matters.
+    pub(crate) fn new(cpu_hz: u64, mac: u64) -> Self {
+        let mut chip = Smc91c111 {
+            clock: Clock {
+                cpu_hz,
+                hz: BYTE_HZ,
+            },
+            mac,
+            bank: 0,
+            tcr: 0,
+            rcr: 0,
+            rpcr: 0,
+            config: 0xa0b1,
+            station: [0; 6],
+            general: 0,
+            control: CTL_RESET,
+            eph: 0,
+            pointer: 0,
+            packet: 0,
+            latched: INT_TX_EMPTY,
+            mask: 0,
+            multicast: [0; 8],
+            early: 0x1f,
+            mii: 0,
+            phy: Lan83c183::new(),
+            memory: Memory::new(),
+            tx_done: u64::MAX,
+            sent: Vec::new(),
+        };
+        chip.load_station();
+        chip
+    }
+
+    fn load_station(&mut self) {
+        self.station.copy_from_slice(&self.mac.to_be_bytes()[2..]);
+    }
+
+    /// RCR bit 15: everything but configuration, base and station address.
+    fn soft_reset(&mut self) {
+        let old = std::mem::replace(self, Smc91c111::new(self.clock.cpu_hz, self.mac));
+        self.bank = old.bank;
+        self.config = old.config;
+        self.station = old.station;
+        self.phy = old.phy;
+        self.sent = old.sent;
+    }
+
+    fn interrupts(&self) -> u32 {
+        let level = |on, bit| if on { bit } else { 0 };
+        self.latched
+            | level(!self.memory.received.is_empty(), INT_RX)
+            | level(!self.memory.completed.is_empty(), INT_TX)
+            | level(self.memory.result != NO_PACKET, INT_ALLOC)
+    }
+
+    /// Puts the next queued packet on the wire.
+    fn start_tx(&mut self, now: u64) {
+        if self.tx_done != u64::MAX || self.tcr & TCR_ENABLE == 0 {
+            return;
+        }
+        if let Some(&packet) = self.memory.queued.front() {
+            let bytes = self.memory.frame(packet).len().max(60) as u64 + FRAME_OVERHEAD;
+            self.tx_done = now.saturating_add(self.clock.cycles(bytes));
+        }
+    }
+
+    fn finish_tx(&mut self) {
+        let at = std::mem::replace(&mut self.tx_done, u64::MAX);
+        let Some(packet) = self.memory.queued.pop_front() else {
+            return;
+        };
+        let mut frame = self.memory.frame(packet);
+        if self.tcr & TCR_PAD != 0 && frame.len() < 60 {
+            frame.resize(60, 0);
+        }
+        self.eph = TX_SUCCESS
+            | match frame.first() {
+                Some(0xff) if frame.starts_with(&[0xff; 6]) => 1 << 6,
+                Some(first) if first & 1 != 0 => 1 << 3,
+                _ => 0,
+            };
+        self.memory.put16(packet, 0, (self.eph | LINK_OK) as u16);
+        if self.phy.link() {
+            self.sent.push(frame);
+        }
+        if self.control & CTL_AUTO_RELEASE != 0 {
+            self.memory.release(packet);
+        } else {
+            self.memory.completed.push_back(packet);
+        }
+        if self.memory.queued.is_empty() {
+            self.latched |= INT_TX_EMPTY;
+        }
+        self.start_tx(at);
+    }
+
+    fn sync(&mut self, now: u64) {
+        while self.tx_done <= now {
+            self.finish_tx();
+        }
+    }
+
+    fn command(&mut self, now: u64, value: u32) {
+        match (value >> 5) & 7 {
+            1 => self.memory.allocate(),
+            2 => {
+                self.memory.reset();
+                self.tx_done = u64::MAX;
+            }
+            3 => {
+                self.memory.received.pop_front();
+            }
+            4 => {
+                if let Some(packet) = self.memory.received.pop_front() {
+                    self.memory.release(packet);
+                }
+            }
+            5 => self.memory.release(self.packet & 3),
+            6 => {
+                // At most four packets exist; a guest that queues one twice gets it once.
+                let packet = self.packet & 3;
+                if !self.memory.queued.contains(&packet) {
+                    self.memory.queued.push_back(packet);
+                }
+                self.latched &= !INT_TX_EMPTY;
+                self.start_tx(now);
+            }
+            7 => {
+                self.memory.queued.clear();
+                self.memory.completed.clear();
+                self.tx_done = u64::MAX;
+            }
+            _ => {}
+        }
+    }
+
+    /// Packet and offset the pointer register selects; advances it by `bytes` when told so.
+    fn data_place(&mut self, bytes: u32) -> Option<(u8, usize)> {
+        let offset = (self.pointer & 0x7ff) as usize;
+        if self.pointer & 1 << 14 != 0 {
+            let next = (self.pointer & 0x7ff) + bytes;
+            self.pointer = (self.pointer & !0x7ff) | (next & 0x7ff);
+        }
+        let packet = if self.pointer & 1 << 15 != 0 {
+            *self.memory.received.front()?
+        } else {
+            self.packet & 3
+        };
+        Some((packet, offset))
+    }
+
+    fn read_data(&mut self, width: Width) -> u32 {
+        let Some((packet, offset)) = self.data_place(width.bytes()) else {
+            return 0;
+        };
+        (0..width.bytes()).fold(0, |word, n| {
+            word | u32::from(self.memory.byte(packet, offset + n as usize)) << (8 * n)
+        })
+    }
+
+    fn write_data(&mut self, width: Width, value: u32) {
+        let Some((packet, offset)) = self.data_place(width.bytes()) else {
+            return;
+        };
+        for n in 0..width.bytes() {
+            self.memory
+                .put(packet, offset + n as usize, (value >> (8 * n)) as u8);
+        }
+    }
+
+    fn fifo_ports(&self) -> u32 {
+        let port = |front: Option<&u8>| u32::from(front.copied().unwrap_or(NO_PACKET));
+        port(self.memory.completed.front()) | port(self.memory.received.front()) << 8
+    }
+
+    fn get(&mut self, half: u32) -> Option<u32> {
+        Some(match (self.bank, half) {
+            (_, 0xe) => 0x3300 | self.bank,
+            (0, 0x0) => self.tcr,
+            (0, 0x2) => self.eph | if self.phy.link() { LINK_OK } else { 0 },
+            (0, 0x4) => self.rcr,
+            (0, 0x6) => 0, // no collisions on this wire
+            (0, 0x8) => 4 | self.memory.free() << 8,
+            (0, 0xa) => self.rpcr,
+            (0, 0xc) => 0,
+            (1, 0x0) => self.config,
+            // The board's decoder selects the chip, so the base in the EEPROM is 0.
+            (1, 0x2) => 1,
+            (1, 0x4..=0x8) => {
+                let n = (half - 4) as usize;
+                u32::from(self.station[n]) | u32::from(self.station[n + 1]) << 8
+            }
+            (1, 0xa) => self.general,
+            (1, 0xc) => self.control,
+            (2, 0x0) => 0, // never busy
+            (2, 0x2) => u32::from(self.packet) | u32::from(self.memory.result) << 8,
+            (2, 0x4) => self.fifo_ports(),
+            (2, 0x6) => self.pointer,
+            (2, 0xc) => self.interrupts() | self.mask << 8,
+            (3, 0x0..=0x6) => {
+                let n = half as usize;
+                u32::from(self.multicast[n]) | u32::from(self.multicast[n + 1]) << 8
+            }
+            (3, 0x8) => 0x3330 | self.mii | u32::from(self.phy.data()) << 1,
+            (3, 0xa) => REVISION,
+            (3, 0xc) => self.early,
+            _ => return None,
+        })
+    }
+
+    /// Writes the bytes of a half-word that `enable` selects.
+    fn set(&mut self, now: u64, half: u32, value: u32, enable: u32) -> Result<(), &'static str> {
+        let join = |old: u32| (old & !enable) | (value & enable);
+        let low = enable & 0xff != 0;
+        match (self.bank, half) {
+            (_, 0xe) if low => self.bank = value & 7,
+            (0, 0x0) => {
+                let tcr = join(self.tcr);
+                if tcr & TCR_REFUSED != 0 {
+                    return Err("loopback and forced collisions are not modelled");
+                }
+                self.tcr = tcr & 0xbd87;
+                self.start_tx(now);
+            }
+            (0, 0x4) => {
+                self.rcr = join(self.rcr);
+                if self.rcr & RCR_RESET != 0 {
+                    self.soft_reset();
+                }
+            }
+            (0, 0xa) => self.rpcr = join(self.rpcr) & 0x38fc,
+            (1, 0x0) => self.config = join(self.config) | 0x20b1,
+            (1, 0x4..=0x8) => {
+                let n = (half - 4) as usize;
+                store(&mut self.station[n..n + 2], value, enable);
+            }
+            (1, 0xa) => self.general = join(self.general),
+            (1, 0xc) => return self.set_control(join(self.control)),
+            (2, 0x0) if low => self.command(now, value),
+            (2, 0x2) if low => self.packet = value as u8 & 0x3f,
+            (2, 0x6) => self.pointer = join(self.pointer) & 0xf7ff,
+            (2, 0xc) => {
+                if low {
+                    self.latched &= !(value & (INT_TX_EMPTY | INT_OVERRUN));
+                    if value & INT_TX != 0 {
+                        self.memory.completed.pop_front();
+                    }
+                }
+                self.mask = join(self.mask << 8) >> 8;
+            }
+            (3, 0x0..=0x6) => {
+                let n = half as usize;
+                store(&mut self.multicast[n..n + 2], value, enable);
+            }
+            (3, 0x8) => {
+                self.mii = join(self.mii) & 0x400d;
+                let data = (self.mii & 8 != 0).then_some(self.mii & 1 != 0);
+                self.phy.drive(self.mii & 4 != 0, data);
+            }
+            (3, 0xc) => self.early = join(self.early) & 0x9f,
+            // Read-only halves and bytes, which 32-bit writes pass over.
+            (0..=2, 0x0..=0xe) | (3, 0xa | 0xe) => {}
+            _ => return Err("banks 4 to 7 are not modelled"),
+        }
+        Ok(())
+    }
+
+    fn set_control(&mut self, value: u32) -> Result<(), &'static str> {
+        if value & 1 != 0 {
+            return Err("EEPROM stores are not modelled");
+        }
+        if value & 2 != 0 {
+            // A reload of one word from the empty part of the EEPROM, or of the address.
+            match value & 4 {
+                0 => self.load_station(),
+                _ => self.general = 0xffff,
+            }
+        }
+        self.control = value & 0x48e4 | 0x1210;
+        Ok(())
+    }
+
+    fn accepts(&self, frame: &[u8]) -> bool {
+        if self.rcr & RCR_ENABLE == 0 || frame.len() < 14 || frame.len() > 1518 {
+            return false;
+        }
+        let to = &frame[..6];
+        let hash = checksum(to) >> 26;
+        to == self.station
+            || to == [0xff; 6]
+            || self.rcr & RCR_PROMISCUOUS != 0
+            || (to[0] & 1 != 0
+                && (self.rcr & RCR_ALL_MULTICAST != 0
+                    || self.multicast[(hash >> 3) as usize] >> (hash & 7) & 1 != 0))
+    }
+}
+
+fn store(bytes: &mut [u8], value: u32, enable: u32) {
+    for (n, byte) in bytes.iter_mut().enumerate() {
+        if enable >> (8 * n) & 1 != 0 {
+            *byte = (value >> (8 * n)) as u8;
+        }
+    }
+}
+
+/// The Ethernet checksum before its final inversion, least significant bit first on the wire.
+fn checksum(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| {
+        if crc & 1 != 0 {
+            crc >> 1 ^ 0xedb8_8320
+        } else {
+            crc >> 1
+        }
+    };
+    bytes.iter().fold(u32::MAX, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |c, _| step(c))
+    })
+}
+
+impl Device for Smc91c111 {
+    fn part(&self) -> &'static str {
+        NAME
+    }
+
+    fn read(&mut self, now: u64, offset: u32, width: Width) -> Result<u32, Unmodelled> {
+        self.sync(now);
+        if self.bank == 2 && (8..=0xb).contains(&offset) {
+            return Ok(self.read_data(width));
+        }
+        let bad = || regs::bad_read(NAME, offset, width);
+        if offset > 0xf || (width == Width::Word && offset & 3 != 0) {
+            return Err(bad());
+        }
+        let half = offset & !1;
+        let mut word = self.get(half).ok_or_else(bad)?;
+        if width == Width::Word {
+            word |= self.get(half + 2).ok_or_else(bad)? << 16;
+        }
+        Ok(regs::lanes(word, offset & 1, width))
+    }
+
+    fn write(&mut self, now: u64, offset: u32, w: Width, value: u32) -> Result<(), Unmodelled> {
+        self.sync(now);
+        let bad = |why| regs::bad_write(NAME, offset, value, why);
+        if self.bank == 2 && (8..=0xb).contains(&offset) {
+            self.write_data(w, value);
+            return Ok(());
+        }
+        match (offset, w) {
+            // A 32-bit write at 12 reaches the bank select register only.
+            (0xc, Width::Word) => self.set(now, 0xe, value >> 16, 0xffff),
+            (0x0 | 0x4 | 0x8, Width::Word) => self
+                .set(now, offset, value & 0xffff, 0xffff)
+                .and_then(|()| self.set(now, offset + 2, value >> 16, 0xffff)),
+            (0x0..=0xf, Width::Half) if offset & 1 == 0 => self.set(now, offset, value, 0xffff),
+            (0x0..=0xf, Width::Byte) => {
+                let shift = (offset & 1) * 8;
+                self.set(now, offset & !1, (value & 0xff) << shift, 0xff << shift)
+            }
+            _ => Err(regs::NO_REGISTER),
+        }
+        .map_err(bad)
+    }
+
+    fn deadline(&self) -> u64 {
+        self.tx_done
+    }
+
+    fn tick(&mut self, now: u64) {
+        self.sync(now);
+    }
+
+    fn outputs(&self) -> u32 {
+        u32::from(self.interrupts() & self.mask != 0)
+    }
+
+    fn take_frames(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.sent)
+    }
+
+    fn give_frame(&mut self, now: u64, frame: &[u8]) -> bool {
+        self.sync(now);
+        if !self.phy.link() || !self.accepts(frame) {
+            return false;
+        }
+        let mut frame = frame.to_vec();
+        frame.resize(frame.len().max(60), 0);
+        let mut status = match frame[0] {
+            0xff if frame.starts_with(&[0xff; 6]) => 1 << 14,
+            first => u16::from(first & 1),
+        };
+        if self.rcr & RCR_STRIP_CRC == 0 {
+            let crc = !checksum(&frame);
+            frame.extend(crc.to_le_bytes());
+        }
+        if frame.len() & 1 != 0 {
+            status |= 1 << 12;
+        }
+        debug_assert!(frame.len() + 6 <= PACKET);
+        let stored = self.memory.receive(&frame, status);
+        if !stored {
+            self.latched |= INT_OVERRUN;
+        }
+        stored
+    }
+
+    fn clone_box(&self) -> Box<dyn Device> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+#[path = "smc91c111_tests.rs"]
+mod tests;

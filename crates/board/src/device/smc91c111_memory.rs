@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The LAN91C111's packet memory: four packets of 2 KB, who holds them, and their layout.
+//!
+//! A packet is a status word, a byte count, the data and a control byte; an odd last byte sits just
+//! before the control byte, with bit 5 of that one set. The count covers all of it and is even.
+
+use std::collections::VecDeque;
+
+/// Bytes of one packet.
+pub(crate) const PACKET: usize = 2048;
+/// In place of a packet number: none (the failed or empty bit of the registers).
+pub(crate) const NO_PACKET: u8 = 0x80;
+
+const PACKETS: u8 = 4;
+const ODD: u8 = 1 << 5;
+
+/// Packets and the queues that hold their numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    bytes: Vec<u8>,
+    used: [bool; PACKETS as usize],
+    waiting: bool,
+    /// Packet of the last allocation, or [`NO_PACKET`].
+    pub(crate) result: u8,
+    /// To be sent, the first one on the wire.
+    pub(crate) queued: VecDeque<u8>,
+    /// Sent and not released by itself.
+    pub(crate) completed: VecDeque<u8>,
+    /// Received, oldest first.
+    pub(crate) received: VecDeque<u8>,
+}
+
+impl Memory {
+    /// All packets free.
+    pub(crate) fn new() -> Self {
+        Memory {
+            bytes: vec![0; PACKET * usize::from(PACKETS)],
+            used: [false; PACKETS as usize],
+            waiting: false,
+            result: NO_PACKET,
+            queued: VecDeque::new(),
+            completed: VecDeque::new(),
+            received: VecDeque::new(),
+        }
+    }
+
+    /// Frees everything; the bytes stay.
+    pub(crate) fn reset(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        *self = Memory {
+            bytes,
+            ..Memory::new()
+        };
+    }
+
+    /// Number of free packets.
+    pub(crate) fn free(&self) -> u32 {
+        self.used.iter().filter(|&&used| !used).count() as u32
+    }
+
+    fn take(&mut self) -> Option<u8> {
+        let packet = (0..PACKETS).find(|&n| !self.used[usize::from(n)])?;
+        self.used[usize::from(packet)] = true;
+        Some(packet)
+    }
+
+    /// Allocates a packet now, or as soon as one is released.
+    pub(crate) fn allocate(&mut self) {
+        let taken = self.take();
+        self.waiting = taken.is_none();
+        self.result = taken.unwrap_or(NO_PACKET);
+    }
+
+    /// Frees a packet and serves a waiting allocation.
+    pub(crate) fn release(&mut self, packet: u8) {
+        self.used[usize::from(packet)] = false;
+        if self.waiting {
+            self.allocate();
+        }
+    }
+
+    fn at(packet: u8, offset: usize) -> usize {
+        usize::from(packet) * PACKET + offset % PACKET
+    }
+
+    /// A byte of a packet; the offset wraps at its end.
+    pub(crate) fn byte(&self, packet: u8, offset: usize) -> u8 {
+        self.bytes[Self::at(packet, offset)]
+    }
+
+    /// Writes a byte of a packet; the offset wraps at its end.
+    pub(crate) fn put(&mut self, packet: u8, offset: usize, value: u8) {
+        self.bytes[Self::at(packet, offset)] = value;
+    }
+
+    /// Writes a little-endian half-word.
+    pub(crate) fn put16(&mut self, packet: u8, offset: usize, value: u16) {
+        for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
+            self.put(packet, offset + n, byte);
+        }
+    }
+
+    /// The frame in a packet as the guest laid it out.
+    pub(crate) fn frame(&self, packet: u8) -> Vec<u8> {
+        let count = u16::from_le_bytes([self.byte(packet, 2), self.byte(packet, 3)]);
+        let count = usize::from(count & 0x7fe).max(6);
+        let mut frame: Vec<u8> = (4..count - 2).map(|n| self.byte(packet, n)).collect();
+        if self.byte(packet, count - 1) & ODD != 0 {
+            frame.push(self.byte(packet, count - 2));
+        }
+        frame
+    }
+
+    /// Lays a received frame out in a free packet; false when there is none.
+    pub(crate) fn receive(&mut self, frame: &[u8], status: u16) -> bool {
+        let Some(packet) = self.take() else {
+            return false;
+        };
+        let even = frame.len() & !1;
+        self.put16(packet, 0, status);
+        self.put16(packet, 2, (even + 6) as u16);
+        for (n, &byte) in frame.iter().enumerate() {
+            self.put(packet, 4 + n, byte);
+        }
+        let odd = if frame.len() > even { ODD } else { 0 };
+        if odd == 0 {
+            self.put(packet, 4 + even, 0);
+        }
+        self.put(packet, 5 + even, 0x40 | odd);
+        self.received.push_back(packet);
+        true
+    }
+}
