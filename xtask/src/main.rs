@@ -1,4 +1,63 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Developer tasks: `cargo xtask NAME`.
+//! Developer tasks: `cargo xtask NAME`. The Makefile's names lead here.
 
-fn main() {}
+mod ci;
+#[cfg(test)]
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+
+const USAGE: &str = "usage: cargo xtask ci | compare [--quick] ... | bench ...";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.split_first() {
+        Some((task, rest)) => match task.as_str() {
+            "ci" if rest.is_empty() => ci::run(),
+            "compare" | "bench" => warmswitch(task, rest),
+            _ => Err(anyhow::anyhow!("no task \"{task}\"; {USAGE}")),
+        },
+        None => Err(anyhow::anyhow!(USAGE)),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Builds `warmswitch` for speed and runs it; its exit code is ours.
+fn warmswitch(verb: &str, arguments: &[String]) -> Result<ExitCode> {
+    let status = cargo()
+        .args(["run", "--quiet", "--release", "--package", "lab", "--", verb])
+        .args(arguments)
+        .status()
+        .context("cannot run cargo")?;
+    Ok(ExitCode::from(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(2)))
+}
+
+/// The cargo that runs us, in the project's root.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+/// Runs to the end; an error when it fails.
+fn must(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+    if !status.success() {
+        bail!("{status}");
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Thin names over `cargo xtask` and `warmswitch`.
+
+.PHONY: help compare quick test setup bench tidy
+
+help:
+	@echo 'make compare   measure, print the table, write out/report/index.html'
+	@echo 'make quick     the same on a subset of the points'
+	@echo 'make test      every test (installs QEMU and gdb when they are missing)'
+	@echo 'make setup     install the Debian packages that are missing'
+
+setup:
+	@scripts/setup
+
+compare: setup
+	@cargo xtask compare
+
+quick: setup
+	@cargo xtask compare --quick
+
+test:
+	@scripts/setup test
+	@cargo xtask ci
+
+tidy:
+	@cargo test --quiet --package xtask
+
+bench:
+	@scripts/setup test
+	@cargo xtask bench

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! House rules that a machine can check, as tests over the tracked files.
+
+use std::process::Command;
+
+use crate::root;
+
+/// Longest file, in lines.
+const FILE_LINES: usize = 500;
+/// Longest function, in lines: "about 60" with some room.
+const FUNCTION_LINES: usize = 80;
+/// Longer files, each with the reason.
+const LONG_FILES: [(&str, &str); 2] = [
+    ("published/published.toml", "a list of published figures"),
+    ("Cargo.lock", "written by cargo"),
+];
+/// Text files without a licence line, each with the reason.
+const NO_SPDX: [(&str, &str); 7] = [
+    ("Cargo.lock", "written by cargo"),
+    (".gitignore", "a list of names"),
+    ("LICENSE-MIT", "a licence"),
+    ("LICENSE-APACHE", "a licence"),
+    ("LICENSE-GPL-2.0", "a licence"),
+    ("rustfmt.toml", "one setting"),
+    (".cargo/config.toml", "one alias"),
+];
+/// Host names of package registries: their addresses come from the machine's own settings.
+const REGISTRIES: [&str; 6] = [
+    concat!("deb.", "debian.org"),
+    concat!("security.", "debian.org"),
+    concat!("snapshot.", "debian.org"),
+    concat!("index.", "crates.io"),
+    concat!("static.", "crates.io"),
+    concat!("pypi", ".org"),
+];
+
+/// Tracked text files: path and content.
+fn tracked() -> Vec<(String, String)> {
+    let output = Command::new("git").arg("ls-files").current_dir(root()).output();
+    let Ok(output) = output.map_err(|e| println!("no git here, nothing to check: {e}")) else {
+        return Vec::new();
+    };
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|path| {
+            let text = std::fs::read_to_string(root().join(path)).ok()?;
+            Some((path.to_string(), text))
+        })
+        .collect()
+}
+
+fn listed(list: &[(&str, &str)], path: &str) -> bool {
+    list.iter().any(|(name, _)| *name == path)
+}
+
+fn is_prose(path: &str) -> bool {
+    [".md", ".svg", ".csv", ".json"].iter().any(|end| path.ends_with(end))
+}
+
+fn none(what: &str, found: Vec<String>) {
+    assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn no_file_is_longer_than_500_lines() {
+    let long = tracked()
+        .into_iter()
+        .filter(|(path, _)| !listed(&LONG_FILES, path) && !path.ends_with(".svg"))
+        .map(|(path, text)| (path, text.lines().count()))
+        .filter(|(_, lines)| *lines > FILE_LINES)
+        .map(|(path, lines)| format!("{path}: {lines} lines"))
+        .collect();
+    none("files too long", long);
+}
+
+#[test]
+fn no_function_is_longer_than_80_lines() {
+    let mut long = Vec::new();
+    for (path, text) in tracked().iter().filter(|(path, _)| path.ends_with(".rs")) {
+        let mut open: Option<(usize, usize, &str)> = None;
+        for (number, line) in text.lines().enumerate() {
+            let indent = line.len() - line.trim_start().len();
+            let words = line.trim_start();
+            let starts = ["fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn ", "const fn "];
+            if open.is_none() && starts.iter().any(|s| words.starts_with(s)) {
+                open = Some((number, indent, words));
+            } else if let Some((start, depth, name)) = open {
+                if indent == depth && (words == "}" || words.ends_with(';')) {
+                    if number - start >= FUNCTION_LINES {
+                        long.push(format!("{path}:{}: {name}", start + 1));
+                    }
+                    open = None;
+                }
+            }
+            if let Some((start, _, _)) = open {
+                if start == number && (words.ends_with('}') || words.ends_with(';')) {
+                    open = None;
+                }
+            }
+        }
+    }
+    none("functions too long", long);
+}
+
+#[test]
+fn every_file_names_its_licence_and_what_is_linux_is_gpl() {
+    let mut wrong = Vec::new();
+    for (path, text) in tracked() {
+        if listed(&NO_SPDX, &path) || is_prose(&path) || text.is_empty() {
+            continue;
+        }
+        let head: Vec<&str> = text.lines().take(5).collect();
+        let wanted = if path.starts_with("linux/") && !path.ends_with(".toml") {
+            "SPDX-License-Identifier: GPL-2.0"
+        } else {
+            "SPDX-License-Identifier: "
+        };
+        if !head.iter().any(|line| line.contains(wanted)) {
+            wrong.push(format!("{path}: no \"{wanted}\" in its first lines"));
+        }
+    }
+    none("licence lines", wrong);
+}
+
+#[test]
+fn no_tracked_file_names_a_registrys_host() {
+    let mut found = Vec::new();
+    for (path, text) in tracked() {
+        for host in REGISTRIES.iter().filter(|host| text.contains(**host)) {
+            found.push(format!("{path}: {host}"));
+        }
+    }
+    none("host names of registries", found);
+}
