@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! LDM and STM (ARM ARM A5.4).
+//!
+//! The plain forms without r15 are hot and have a copy each per direction and write-back. The
+//! forms with ^ and those that load r15 share a slow one.
+
+use super::load_store::pending_load;
+use super::{Exec, Op, bit, rn, timing};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+
+rows! {
+    ("STM", V4, "cccc100PU0W0nnnnrrrrrrrrrrrrrrrr", store, "stm{A}{c} {n}{W}, {L}");
+    ("LDM", V4, "cccc100PU0W1nnnnrrrrrrrrrrrrrrrr", load, "ldm{A}{c} {n}{W}, {L}");
+    ("STM user", V4, "cccc100PU1W0nnnnrrrrrrrrrrrrrrrr", store_user, "stm{A}{c} {n}{W}, {L} ^");
+    ("LDM user", V4, "cccc100PU1W1nnnn0rrrrrrrrrrrrrrr", load_user, "ldm{A}{c} {n}{W}, {L} ^");
+    ("LDM return", V4, "cccc100PU1W1nnnn1rrrrrrrrrrrrrrr", load, "ldm{A}{c} {n}{W}, {L} ^");
+}
+
+/// Moves the base goes by when the list is empty, as ARM9E does.
+const EMPTY_LIST_BYTES: u32 = 64;
+
+fn list(insn: u32) -> u32 {
+    insn & 0xffff
+}
+
+fn cycles(insn: u32) -> u8 {
+    (list(insn).count_ones() as u8).max(timing::BLOCK_MINIMUM)
+}
+
+fn is_base_in_list(insn: u32) -> bool {
+    bit(insn, rn(insn) as u32)
+}
+
+pub(super) fn load<B: Bus>(insn: u32) -> Op<B> {
+    let exec: Exec<B> = if list(insn) == 0 {
+        execute_empty
+    } else if bit(insn, 15) {
+        execute_load_pc
+    } else {
+        let write_back = bit(insn, 21) && !is_base_kept(insn);
+        match (bit(insn, 24), bit(insn, 23), write_back) {
+            (false, false, false) => execute_load::<B, false, false, false>,
+            (false, false, true) => execute_load::<B, false, false, true>,
+            (false, true, false) => execute_load::<B, false, true, false>,
+            (false, true, true) => execute_load::<B, false, true, true>,
+            (true, false, false) => execute_load::<B, true, false, false>,
+            (true, false, true) => execute_load::<B, true, false, true>,
+            (true, true, false) => execute_load::<B, true, true, false>,
+            (true, true, true) => execute_load::<B, true, true, true>,
+        }
+    };
+    Op::new(exec, insn, 1 << rn(insn), cycles(insn))
+}
+
+/// Does a loaded base win over the write-back? It does when it is the last of several.
+fn is_base_kept(insn: u32) -> bool {
+    let after_base = list(insn) >> rn(insn);
+    is_base_in_list(insn) && after_base == 1 && list(insn).count_ones() > 1
+}
+
+pub(super) fn store<B: Bus>(insn: u32) -> Op<B> {
+    let exec: Exec<B> = if list(insn) == 0 {
+        execute_empty
+    } else {
+        match (bit(insn, 24), bit(insn, 23)) {
+            (false, false) => execute_store::<B, false, false>,
+            (false, true) => execute_store::<B, false, true>,
+            (true, false) => execute_store::<B, true, false>,
+            (true, true) => execute_store::<B, true, true>,
+        }
+    };
+    Op::new(exec, insn, store_uses(insn), cycles(insn))
+}
+
+/// Of the stored registers only the first is needed as early as a stall could matter.
+fn store_uses(insn: u32) -> u32 {
+    let first = list(insn) & list(insn).wrapping_neg();
+    1 << rn(insn) | first
+}
+
+fn load_user<B: Bus>(insn: u32) -> Op<B> {
+    let exec = if list(insn) == 0 {
+        execute_empty
+    } else {
+        execute_load_user
+    };
+    Op::new(exec, insn, 1 << rn(insn), cycles(insn))
+}
+
+fn store_user<B: Bus>(insn: u32) -> Op<B> {
+    let exec = if list(insn) == 0 {
+        execute_empty
+    } else {
+        execute_store_user
+    };
+    Op::new(exec, insn, store_uses(insn), cycles(insn))
+}
+
+/// Lowest address and new base of a transfer of `count` words.
+#[inline(always)]
+fn range(base: u32, count: u32, pre: bool, up: bool) -> (u32, u32) {
+    let bytes = 4 * count;
+    match (pre, up) {
+        (false, true) => (base, base.wrapping_add(bytes)),
+        (true, true) => (base.wrapping_add(4), base.wrapping_add(bytes)),
+        (false, false) => (
+            base.wrapping_sub(bytes).wrapping_add(4),
+            base.wrapping_sub(bytes),
+        ),
+        (true, false) => (base.wrapping_sub(bytes), base.wrapping_sub(bytes)),
+    }
+}
+
+/// Numbers of the registers in `list`, lowest first.
+#[inline(always)]
+fn registers(mut list: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let register = list.trailing_zeros() as usize;
+        let some = (list != 0).then_some(register & 15);
+        list &= list.wrapping_sub(1);
+        some
+    })
+}
+
+fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
+    cpu: &mut Cpu<B>,
+    op: Op<B>,
+) {
+    let list = list(op.insn);
+    let count = list.count_ones();
+    let (start, end) = range(cpu.r[rn(op.insn)], count, PRE, UP);
+    let mut words = [0; 16];
+    if cpu
+        .load_multiple(start, &mut words[..count as usize])
+        .is_err()
+    {
+        return;
+    }
+    for (register, word) in registers(list).zip(words) {
+        cpu.r[register] = word;
+    }
+    if WRITE_BACK {
+        cpu.r[rn(op.insn)] = end;
+    }
+    cpu.interlock = pending_load(31 - list.leading_zeros() as usize, false);
+}
+
+/// r15 is in the list: a branch that may change state, or with ^ the return from an exception.
+fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let count = list(insn).count_ones();
+    let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
+    let mut words = [0; 16];
+    if cpu
+        .load_multiple(start, &mut words[..count as usize])
+        .is_err()
+    {
+        return;
+    }
+    for (register, word) in registers(list(insn) & 0x7fff).zip(words) {
+        cpu.r[register] = word;
+    }
+    if bit(insn, 21) {
+        cpu.r[rn(insn)] = end;
+    }
+    let target = words[count as usize - 1];
+    if bit(insn, 22) {
+        cpu.return_from_exception(target);
+    } else {
+        cpu.branch_loaded(target);
+    }
+    cpu.cycles += u64::from(count) + timing::LOAD_TO_PC - u64::from(op.cycles);
+}
+
+/// Loads User's registers; the base is the current mode's.
+fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let count = list(insn).count_ones();
+    let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
+    let mut words = [0; 16];
+    if cpu
+        .load_multiple(start, &mut words[..count as usize])
+        .is_err()
+    {
+        return;
+    }
+    for (register, word) in registers(list(insn)).zip(words) {
+        cpu.set_user_register(register, word);
+    }
+    if bit(insn, 21) {
+        cpu.r[rn(insn)] = end;
+    }
+    cpu.interlock = pending_load(31 - list(insn).leading_zeros() as usize, false);
+}
+
+fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let list = list(op.insn);
+    let count = list.count_ones();
+    let (start, end) = range(cpu.r[rn(op.insn)], count, PRE, UP);
+    let mut words = [0; 16];
+    for (word, register) in words.iter_mut().zip(registers(list)) {
+        *word = cpu.r[register];
+    }
+    if bit(list, 15) {
+        words[count as usize - 1] = cpu.r[15].wrapping_add(4);
+    }
+    if cpu.store_multiple(start, &words[..count as usize]).is_ok() && bit(op.insn, 21) {
+        cpu.r[rn(op.insn)] = end;
+    }
+}
+
+/// Stores User's registers; the base is the current mode's.
+fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let count = list(insn).count_ones();
+    let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
+    let mut words = [0; 16];
+    for (word, register) in words.iter_mut().zip(registers(list(insn))) {
+        *word = match register {
+            15 => cpu.r[15].wrapping_add(4),
+            _ => cpu.user_register(register),
+        };
+    }
+    if cpu.store_multiple(start, &words[..count as usize]).is_ok() && bit(insn, 21) {
+        cpu.r[rn(insn)] = end;
+    }
+}
+
+fn execute_empty<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    if bit(op.insn, 21) {
+        let base = cpu.r[rn(op.insn)];
+        cpu.r[rn(op.insn)] = if bit(op.insn, 23) {
+            base.wrapping_add(EMPTY_LIST_BYTES)
+        } else {
+            base.wrapping_sub(EMPTY_LIST_BYTES)
+        };
+    }
+}

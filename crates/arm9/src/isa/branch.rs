@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Branches and the instructions that raise an exception on purpose (ARM ARM A3.3, A3.12).
+
+use super::{Op, bit, rm, timing};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::exception::Exception;
+use crate::psr::T;
+
+rows! {
+    ("B", V4, "cccc1010iiiiiiiiiiiiiiiiiiiiiiii", b::<B, false>, "b{c} {T}");
+    ("BL", V4, "cccc1011iiiiiiiiiiiiiiiiiiiiiiii", b::<B, true>, "bl{c} {T}");
+    ("BLX", V5, "1111101Hiiiiiiiiiiiiiiiiiiiiiiii", blx, "blx {T}");
+    ("BX", V4, "cccc00010010------------0001mmmm", bx::<B, false>, "bx{c} {m}");
+    ("BXJ", V5J, "cccc00010010------------0010mmmm", bx::<B, false>, "bxj{c} {m}");
+    ("BLX", V5, "cccc00010010------------0011mmmm", bx::<B, true>, "blx{c} {m}");
+    ("BKPT", V5, "cccc00010010iiiiiiiiiiii0111jjjj", bkpt, "bkpt {k}");
+    ("SWI", V4, "cccc1111iiiiiiiiiiiiiiiiiiiiiiii", swi, "svc{c} {i}");
+}
+
+impl<B: Bus> Cpu<B> {
+    /// Continues at `target` in the current state.
+    #[inline(always)]
+    pub(crate) fn branch(&mut self, target: u32) {
+        let align = if self.control & T != 0 { 1 } else { 3 };
+        self.pc = target & !align;
+    }
+
+    /// Continues at `target`, bit 0 of which chooses the state (BX).
+    #[inline(always)]
+    pub(crate) fn branch_exchange(&mut self, target: u32) {
+        let thumb = (target & 1) * T;
+        let changed = (self.control ^ thumb) & T != 0;
+        self.pc = target & if thumb != 0 { !1 } else { !3 };
+        if changed {
+            self.control ^= T;
+            self.context_changed();
+        }
+    }
+
+    /// Continues at an address that was loaded: state-changing unless CP15 says as on ARMv4.
+    pub(crate) fn branch_loaded(&mut self, target: u32) {
+        if self.loads_interwork() {
+            self.branch_exchange(target);
+        } else {
+            self.branch(target);
+        }
+    }
+
+    /// Where a call that is executing now returns to, with the state in bit 0.
+    #[inline(always)]
+    pub(crate) fn return_address(&self) -> u32 {
+        self.pc | u32::from(self.control & T != 0)
+    }
+}
+
+/// Distance of an A32 branch in bytes.
+#[inline(always)]
+fn distance(insn: u32) -> u32 {
+    (((insn << 8) as i32) >> 6) as u32
+}
+
+fn b<B: Bus, const LINK: bool>(insn: u32) -> Op<B> {
+    Op::new(execute_b::<B, LINK>, insn, 0, timing::BRANCH)
+}
+
+fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    if LINK {
+        cpu.r[14] = cpu.pc;
+    }
+    // `pc` is behind the instruction, the manual counts from one further on.
+    cpu.pc = cpu.pc.wrapping_add(distance(op.insn)).wrapping_add(4);
+}
+
+fn blx<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(execute_blx, insn, 0, timing::BRANCH)
+}
+
+/// Only from A32 to Thumb; the H bit gives bit 1 of the target.
+fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let half = u32::from(bit(op.insn, 24)) << 1;
+    let target = cpu.r[15].wrapping_add(distance(op.insn)) | half;
+    cpu.r[14] = cpu.pc;
+    cpu.branch_exchange(target | 1);
+}
+
+pub(super) fn bx<B: Bus, const LINK: bool>(insn: u32) -> Op<B> {
+    Op::new(execute_bx::<B, LINK>, insn, 1 << rm(insn), timing::BRANCH)
+}
+
+fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let target = cpu.r[rm(op.insn)];
+    if LINK {
+        cpu.r[14] = cpu.return_address();
+    }
+    cpu.branch_exchange(target);
+}
+
+pub(super) fn bkpt<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(execute_bkpt, insn, 0, timing::RAISES)
+}
+
+/// Without a debugger BKPT is a prefetch abort.
+fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op<B>) {
+    let size = if cpu.control & T != 0 { 2 } else { 4 };
+    cpu.pc = cpu.pc.wrapping_sub(size);
+    cpu.take_exception(Exception::PrefetchAbort);
+}
+
+pub(super) fn swi<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(
+        |cpu, _| cpu.take_exception(Exception::Swi),
+        insn,
+        0,
+        timing::RAISES,
+    )
+}
+
+/// What decodes to nothing else.
+pub(super) fn undefined<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(
+        |cpu, _| cpu.take_exception(Exception::Undefined),
+        insn,
+        0,
+        timing::RAISES,
+    )
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! MCR and MRC of CP15 (ARM ARM A3.11). Everything else addresses a coprocessor the core does not
+//! have: undefined, and so are both in User mode.
+
+use super::branch::undefined;
+use super::{Op, rd, rm, rn, rs, timing};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::exception::Exception;
+
+rows! {
+    ("MCR", V4, "cccc1110ooo0nnnnddddppppxxx1mmmm", mcr, "mcr{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");
+    ("MRC", V4, "cccc1110ooo1nnnnddddppppxxx1mmmm", mrc, "mrc{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");
+    ("CDP", V4, "cccc1110oooonnnnddddppppxxx0mmmm", undefined, "cdp{c} p{p}, {o}, c{D}, c{N}, c{K}, {X}");
+    ("STC", V4, "cccc110PUZW0nnnnddddppppiiiiiiii", undefined, "stc{Z}{c} p{p}, c{D}, {y}");
+    ("LDC", V4, "cccc110PUZW1nnnnddddppppiiiiiiii", undefined, "ldc{Z}{c} p{p}, c{D}, {y}");
+    ("MCRR", V5E, "cccc11000100nnnnddddppppoooommmm", undefined, "mcrr{c} p{p}, {o}, {d}, {n}, c{K}");
+    ("MRRC", V5E, "cccc11000101nnnnddddppppoooommmm", undefined, "mrrc{c} p{p}, {o}, {d}, {n}, c{K}");
+    ("MCR2", V5, "11111110ooo0nnnnddddppppxxx1mmmm", undefined, "mcr2 p{p}, {o}, {d}, c{N}, c{K}, {X}");
+    ("MRC2", V5, "11111110ooo1nnnnddddppppxxx1mmmm", undefined, "mrc2 p{p}, {o}, {d}, c{N}, c{K}, {X}");
+    ("CDP2", V5, "11111110oooonnnnddddppppxxx0mmmm", undefined, "cdp2 p{p}, {o}, c{D}, c{N}, c{K}, {X}");
+    ("STC2", V5, "1111110PUZW0nnnnddddppppiiiiiiii", undefined, "stc2{Z} p{p}, c{D}, {y}");
+    ("LDC2", V5, "1111110PUZW1nnnnddddppppiiiiiiii", undefined, "ldc2{Z} p{p}, c{D}, {y}");
+}
+
+/// The system control coprocessor, the only one.
+const CP15: usize = 15;
+
+fn mcr<B: Bus>(insn: u32) -> Op<B> {
+    if rs(insn) != CP15 {
+        return undefined(insn);
+    }
+    Op::new(execute_mcr, insn, 1 << rd(insn), timing::COPROCESSOR)
+}
+
+fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let value = cpu.r[rd(insn)];
+    let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
+    let done = cpu.privileged()
+        && cpu
+            .cp15_write(opc1, rn(insn) as u32, rm(insn) as u32, opc2, value)
+            .is_some();
+    if !done {
+        cpu.take_exception(Exception::Undefined);
+    }
+}
+
+fn mrc<B: Bus>(insn: u32) -> Op<B> {
+    if rs(insn) != CP15 {
+        return undefined(insn);
+    }
+    Op::new(execute_mrc, insn, 0, timing::COPROCESSOR)
+}
+
+fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
+    let read = if cpu.privileged() {
+        cpu.cp15_read(opc1, rn(insn) as u32, rm(insn) as u32, opc2)
+    } else {
+        None
+    };
+    match (read, rd(insn)) {
+        (None, _) => cpu.take_exception(Exception::Undefined),
+        (Some(value), 15) => {
+            cpu.flags = cpu.flags & crate::psr::Q | value & 0xf000_0000;
+        }
+        (Some(value), register) => {
+            cpu.r[register] = value;
+            cpu.interlock = 1 << register;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! AND to MVN (ARM ARM A3.4, A5.1).
+//!
+//! One copy of the code per opcode, S bit and kind of operand 2. Writing the pc has its own copy:
+//! it is rare, branches, and with S returns from an exception.
+
+use super::shifter::{kind, operand, operand_kind, operand_of_any_kind, operand_uses};
+use super::{Exec, Op, bit, rd, rn, timing};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::psr::{C, N, Q, V};
+
+rows! {
+    ("AND", V4, "cccc0010000Snnnnddddrrrriiiiiiii", data::<B, 0>, "and{S}{c} {d}, {n}, {I}");
+    ("AND", V4, "cccc0000000Snnnnddddiiiiitt0mmmm", data::<B, 0>, "and{S}{c} {d}, {n}, {M}");
+    ("AND", V4, "cccc0000000Snnnnddddssss0tt1mmmm", data::<B, 0>, "and{S}{c} {d}, {n}, {R}");
+    ("EOR", V4, "cccc0010001Snnnnddddrrrriiiiiiii", data::<B, 1>, "eor{S}{c} {d}, {n}, {I}");
+    ("EOR", V4, "cccc0000001Snnnnddddiiiiitt0mmmm", data::<B, 1>, "eor{S}{c} {d}, {n}, {M}");
+    ("EOR", V4, "cccc0000001Snnnnddddssss0tt1mmmm", data::<B, 1>, "eor{S}{c} {d}, {n}, {R}");
+    ("SUB", V4, "cccc0010010Snnnnddddrrrriiiiiiii", data::<B, 2>, "sub{S}{c} {d}, {n}, {I}");
+    ("SUB", V4, "cccc0000010Snnnnddddiiiiitt0mmmm", data::<B, 2>, "sub{S}{c} {d}, {n}, {M}");
+    ("SUB", V4, "cccc0000010Snnnnddddssss0tt1mmmm", data::<B, 2>, "sub{S}{c} {d}, {n}, {R}");
+    ("RSB", V4, "cccc0010011Snnnnddddrrrriiiiiiii", data::<B, 3>, "rsb{S}{c} {d}, {n}, {I}");
+    ("RSB", V4, "cccc0000011Snnnnddddiiiiitt0mmmm", data::<B, 3>, "rsb{S}{c} {d}, {n}, {M}");
+    ("RSB", V4, "cccc0000011Snnnnddddssss0tt1mmmm", data::<B, 3>, "rsb{S}{c} {d}, {n}, {R}");
+    ("ADD", V4, "cccc0010100Snnnnddddrrrriiiiiiii", data::<B, 4>, "add{S}{c} {d}, {n}, {I}");
+    ("ADD", V4, "cccc0000100Snnnnddddiiiiitt0mmmm", data::<B, 4>, "add{S}{c} {d}, {n}, {M}");
+    ("ADD", V4, "cccc0000100Snnnnddddssss0tt1mmmm", data::<B, 4>, "add{S}{c} {d}, {n}, {R}");
+    ("ADC", V4, "cccc0010101Snnnnddddrrrriiiiiiii", data::<B, 5>, "adc{S}{c} {d}, {n}, {I}");
+    ("ADC", V4, "cccc0000101Snnnnddddiiiiitt0mmmm", data::<B, 5>, "adc{S}{c} {d}, {n}, {M}");
+    ("ADC", V4, "cccc0000101Snnnnddddssss0tt1mmmm", data::<B, 5>, "adc{S}{c} {d}, {n}, {R}");
+    ("SBC", V4, "cccc0010110Snnnnddddrrrriiiiiiii", data::<B, 6>, "sbc{S}{c} {d}, {n}, {I}");
+    ("SBC", V4, "cccc0000110Snnnnddddiiiiitt0mmmm", data::<B, 6>, "sbc{S}{c} {d}, {n}, {M}");
+    ("SBC", V4, "cccc0000110Snnnnddddssss0tt1mmmm", data::<B, 6>, "sbc{S}{c} {d}, {n}, {R}");
+    ("RSC", V4, "cccc0010111Snnnnddddrrrriiiiiiii", data::<B, 7>, "rsc{S}{c} {d}, {n}, {I}");
+    ("RSC", V4, "cccc0000111Snnnnddddiiiiitt0mmmm", data::<B, 7>, "rsc{S}{c} {d}, {n}, {M}");
+    ("RSC", V4, "cccc0000111Snnnnddddssss0tt1mmmm", data::<B, 7>, "rsc{S}{c} {d}, {n}, {R}");
+    ("TST", V4, "cccc00110001nnnn----rrrriiiiiiii", data::<B, 8>, "tst{c} {n}, {I}");
+    ("TST", V4, "cccc00010001nnnn----iiiiitt0mmmm", data::<B, 8>, "tst{c} {n}, {M}");
+    ("TST", V4, "cccc00010001nnnn----ssss0tt1mmmm", data::<B, 8>, "tst{c} {n}, {R}");
+    ("TEQ", V4, "cccc00110011nnnn----rrrriiiiiiii", data::<B, 9>, "teq{c} {n}, {I}");
+    ("TEQ", V4, "cccc00010011nnnn----iiiiitt0mmmm", data::<B, 9>, "teq{c} {n}, {M}");
+    ("TEQ", V4, "cccc00010011nnnn----ssss0tt1mmmm", data::<B, 9>, "teq{c} {n}, {R}");
+    ("CMP", V4, "cccc00110101nnnn----rrrriiiiiiii", data::<B, 10>, "cmp{c} {n}, {I}");
+    ("CMP", V4, "cccc00010101nnnn----iiiiitt0mmmm", data::<B, 10>, "cmp{c} {n}, {M}");
+    ("CMP", V4, "cccc00010101nnnn----ssss0tt1mmmm", data::<B, 10>, "cmp{c} {n}, {R}");
+    ("CMN", V4, "cccc00110111nnnn----rrrriiiiiiii", data::<B, 11>, "cmn{c} {n}, {I}");
+    ("CMN", V4, "cccc00010111nnnn----iiiiitt0mmmm", data::<B, 11>, "cmn{c} {n}, {M}");
+    ("CMN", V4, "cccc00010111nnnn----ssss0tt1mmmm", data::<B, 11>, "cmn{c} {n}, {R}");
+    ("ORR", V4, "cccc0011100Snnnnddddrrrriiiiiiii", data::<B, 12>, "orr{S}{c} {d}, {n}, {I}");
+    ("ORR", V4, "cccc0001100Snnnnddddiiiiitt0mmmm", data::<B, 12>, "orr{S}{c} {d}, {n}, {M}");
+    ("ORR", V4, "cccc0001100Snnnnddddssss0tt1mmmm", data::<B, 12>, "orr{S}{c} {d}, {n}, {R}");
+    ("MOV", V4, "cccc0011101S----ddddrrrriiiiiiii", data::<B, 13>, "mov{S}{c} {d}, {I}");
+    ("MOV", V4, "cccc0001101S----ddddiiiiitt0mmmm", data::<B, 13>, "mov{S}{c} {d}, {M}");
+    ("MOV", V4, "cccc0001101S----ddddssss0tt1mmmm", data::<B, 13>, "mov{S}{c} {d}, {R}");
+    ("BIC", V4, "cccc0011110Snnnnddddrrrriiiiiiii", data::<B, 14>, "bic{S}{c} {d}, {n}, {I}");
+    ("BIC", V4, "cccc0001110Snnnnddddiiiiitt0mmmm", data::<B, 14>, "bic{S}{c} {d}, {n}, {M}");
+    ("BIC", V4, "cccc0001110Snnnnddddssss0tt1mmmm", data::<B, 14>, "bic{S}{c} {d}, {n}, {R}");
+    ("MVN", V4, "cccc0011111S----ddddrrrriiiiiiii", data::<B, 15>, "mvn{S}{c} {d}, {I}");
+    ("MVN", V4, "cccc0001111S----ddddiiiiitt0mmmm", data::<B, 15>, "mvn{S}{c} {d}, {M}");
+    ("MVN", V4, "cccc0001111S----ddddssss0tt1mmmm", data::<B, 15>, "mvn{S}{c} {d}, {R}");
+}
+
+/// AND, EOR, TST, TEQ, ORR, MOV, BIC, MVN: C comes from the shifter, V stays.
+const fn is_logical(opcode: u32) -> bool {
+    matches!(opcode, 0 | 1 | 8 | 9 | 12..=15)
+}
+
+/// TST, TEQ, CMP, CMN: only the flags are of interest.
+const fn is_test(opcode: u32) -> bool {
+    matches!(opcode, 8..=11)
+}
+
+/// MOV, MVN: Rn is not read.
+const fn is_move(opcode: u32) -> bool {
+    matches!(opcode, 13 | 15)
+}
+
+/// Picks the copy of the code for one opcode.
+pub(super) fn data<B: Bus, const OP: u32>(insn: u32) -> Op<B> {
+    let mut uses = operand_uses(insn);
+    if !is_move(OP) {
+        uses |= 1 << rn(insn);
+    }
+    let kind = operand_kind(insn);
+    let cycles = match kind {
+        kind::BY_REGISTER => timing::SHIFT_BY_REGISTER,
+        _ => timing::SIMPLE,
+    };
+    let exec: Exec<B> = if rd(insn) == 15 && !is_test(OP) {
+        execute_to_pc::<B, OP>
+    } else if bit(insn, 20) {
+        of_kind::<B, OP, true>(kind)
+    } else {
+        of_kind::<B, OP, false>(kind)
+    };
+    Op::new(exec, insn, uses, cycles)
+}
+
+fn of_kind<B: Bus, const OP: u32, const S: bool>(kind: u32) -> Exec<B> {
+    match kind {
+        // The constant's own carry matters to logical operations that set flags only.
+        kind::CONSTANT if S && is_logical(OP) => execute::<B, OP, S, { kind::CONSTANT }>,
+        kind::CONSTANT | kind::ROTATED => execute::<B, OP, S, { kind::ROTATED }>,
+        kind::REGISTER => execute::<B, OP, S, { kind::REGISTER }>,
+        kind::LSL => execute::<B, OP, S, { kind::LSL }>,
+        kind::LSR => execute::<B, OP, S, { kind::LSR }>,
+        kind::ASR => execute::<B, OP, S, { kind::ASR }>,
+        kind::ROR => execute::<B, OP, S, { kind::ROR }>,
+        _ => execute::<B, OP, S, { kind::BY_REGISTER }>,
+    }
+}
+
+fn execute<B: Bus, const OP: u32, const S: bool, const KIND: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let (operand, carry) = operand::<B, KIND>(cpu, op.insn);
+    let (result, flags) = compute::<OP>(cpu.r[rn(op.insn)], operand, carry, cpu.flags);
+    if S {
+        cpu.flags = flags;
+    }
+    if !is_test(OP) {
+        cpu.r[rd(op.insn)] = result;
+    }
+}
+
+/// Rd is r15: a branch, or with S the return from an exception.
+fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let (operand, carry) = operand_of_any_kind(cpu, op.insn);
+    let (target, _) = compute::<OP>(cpu.r[rn(op.insn)], operand, carry, cpu.flags);
+    if bit(op.insn, 20) {
+        cpu.return_from_exception(target);
+    } else {
+        cpu.branch(target);
+    }
+    let unshifted = matches!(
+        operand_kind(op.insn),
+        kind::CONSTANT | kind::ROTATED | kind::REGISTER
+    );
+    let arithmetic = !is_logical(OP) && unshifted;
+    cpu.cycles += if arithmetic {
+        timing::ARITHMETIC_TO_PC
+    } else {
+        timing::LOGICAL_TO_PC
+    };
+}
+
+/// The ALU: result, and the flags it would leave (Q included).
+#[inline(always)]
+fn compute<const OP: u32>(n: u32, operand: u32, carry: u32, flags: u32) -> (u32, u32) {
+    let carry_in = flags >> 29 & 1;
+    match OP {
+        0 | 8 => logical(n & operand, carry, flags),
+        1 | 9 => logical(n ^ operand, carry, flags),
+        2 | 10 => arithmetic(n, !operand, 1, flags),
+        3 => arithmetic(operand, !n, 1, flags),
+        4 | 11 => arithmetic(n, operand, 0, flags),
+        5 => arithmetic(n, operand, carry_in, flags),
+        6 => arithmetic(n, !operand, carry_in, flags),
+        7 => arithmetic(operand, !n, carry_in, flags),
+        12 => logical(n | operand, carry, flags),
+        13 => logical(operand, carry, flags),
+        14 => logical(n & !operand, carry, flags),
+        _ => logical(!operand, carry, flags),
+    }
+}
+
+#[inline(always)]
+fn logical(result: u32, carry: u32, flags: u32) -> (u32, u32) {
+    (result, flags & (V | Q) | carry & C | sign_and_zero(result))
+}
+
+/// `a + b + carry`; subtraction adds the complement.
+#[inline(always)]
+fn arithmetic(a: u32, b: u32, carry: u32, flags: u32) -> (u32, u32) {
+    let wide = u64::from(a) + u64::from(b) + u64::from(carry);
+    let result = wide as u32;
+    let carry_out = (wide >> 32) as u32;
+    let overflow = ((a ^ result) & (b ^ result)) >> 31;
+    (
+        result,
+        flags & Q | sign_and_zero(result) | carry_out << 29 | overflow << 28,
+    )
+}
+
+/// N and Z of a 32-bit result.
+#[inline(always)]
+pub(super) fn sign_and_zero(result: u32) -> u32 {
+    result & N | u32::from(result == 0) << 30
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Disassembly from the rows' print formats, in the unified syntax.
+//!
+//! A format is assembler text with operands in braces. A lower-case letter that is a register field
+//! of the pattern (`d n m s h l`) prints the register; the others are:
+//!
+//! | operand | prints |
+//! |---|---|
+//! | `{c}` `{S}` `{W}` `{Z}` | condition; `s`, `!`, `l` when the bit is set |
+//! | `{I}` `{M}` `{R}` | rotated constant; register shifted by constant; by register |
+//! | `{a}` `{x}` `{y}` | address of a word or byte; of the half-word class; of a coprocessor |
+//! | `{A}` `{L}` | LDM's mode; register list |
+//! | `{T}` `{i}` `{j}` `{k}` `{w}` `{h}` | branch target; constant; 1 to 32; 16 bits; in words; in halves |
+//! | `{P}` `{F}` | status register; its fields |
+//! | `{p}` `{o}` `{X}` `{N}` `{D}` `{K}` | coprocessor operands: bare numbers |
+
+use super::{A32, Encoding, bit, fixed_bits, rm, rn, rs, shifter, thumb};
+
+const CONDITIONS: [&str; 16] = [
+    "eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "", "",
+];
+const REGISTERS: [&str; 16] = [
+    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "sp", "lr",
+    "pc",
+];
+const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
+
+/// The A32 instruction `insn` at `address` as text.
+pub fn disassemble(insn: u32, address: u32) -> String {
+    let unconditional = insn >> 28 == 15;
+    let rows = A32.iter().copied().flatten();
+    let rows = rows.filter(|row| row.pattern.starts_with("1111") == unconditional);
+    match best(rows, insn) {
+        Some(encoding) => Text {
+            encoding,
+            insn,
+            address,
+            thumb: false,
+        }
+        .print(),
+        None => format!(".word {insn:#010x}"),
+    }
+}
+
+/// The Thumb instruction `half` at `address` as text. The halves of BL and BLX print one by one.
+pub fn disassemble_thumb(half: u16, address: u32) -> String {
+    let insn = u32::from(half);
+    match best(thumb::ENCODINGS.iter(), insn) {
+        Some(encoding) => Text {
+            encoding,
+            insn,
+            address,
+            thumb: true,
+        }
+        .print(),
+        None => format!(".short {half:#06x}"),
+    }
+}
+
+/// The most specific row that matches.
+fn best<'a>(rows: impl Iterator<Item = &'a Encoding>, insn: u32) -> Option<&'a Encoding> {
+    rows.filter(|row| {
+        let (mask, value) = fixed_bits(row.pattern);
+        insn & mask == value
+    })
+    .max_by_key(|row| fixed_bits(row.pattern).0.count_ones())
+}
+
+/// One instruction being printed.
+struct Text<'a> {
+    encoding: &'a Encoding,
+    insn: u32,
+    address: u32,
+    thumb: bool,
+}
+
+impl Text<'_> {
+    fn print(&self) -> String {
+        let mut text = String::new();
+        let mut rest = self.encoding.format;
+        while let Some((before, after)) = rest.split_once('{') {
+            text.push_str(before);
+            let Some((operand, after)) = after.split_once('}') else {
+                break;
+            };
+            text.push_str(&self.operand(operand.as_bytes()[0]));
+            rest = after;
+        }
+        text + rest
+    }
+
+    /// The bits of the field called `letter`, gathered from wherever the pattern has them.
+    fn field(&self, letter: u8) -> u32 {
+        let width = self.encoding.pattern.len();
+        let bits = self
+            .encoding
+            .pattern
+            .bytes()
+            .enumerate()
+            .filter(|&(_, l)| l == letter);
+        bits.fold(0, |value, (n, _)| {
+            value << 1 | self.insn >> (width - 1 - n) & 1
+        })
+    }
+
+    fn has(&self, letter: u8) -> bool {
+        self.encoding.pattern.bytes().any(|l| l == letter)
+    }
+
+    fn register(&self, letter: u8) -> String {
+        REGISTERS[self.field(letter) as usize & 15].into()
+    }
+
+    fn operand(&self, letter: u8) -> String {
+        let flag = |text: &str| {
+            if self.field(letter) != 0 {
+                text.to_string()
+            } else {
+                String::new()
+            }
+        };
+        match letter {
+            b'c' => CONDITIONS[self.field(b'c') as usize & 15].into(),
+            b'S' => flag("s"),
+            b'Z' => flag("l"),
+            b'W' if self.thumb => {
+                let loaded = self.insn >> self.field(b'n') & 1 != 0;
+                if loaded { String::new() } else { "!".into() }
+            }
+            b'W' => flag("!"),
+            b'd' | b'n' | b'm' | b's' | b'l' => self.register(letter),
+            b'h' if !self.thumb => self.register(letter),
+            b'x' | b'y' if self.encoding.name.starts_with("SM") => {
+                if self.field(letter) != 0 {
+                    "t".into()
+                } else {
+                    "b".into()
+                }
+            }
+            b'p' | b'o' => self.field(letter).to_string(),
+            b'X' => self.field(b'x').to_string(),
+            b'N' => rn(self.insn).to_string(),
+            b'K' => rm(self.insn).to_string(),
+            b'D' => self.field(b'd').to_string(),
+            b'P' => {
+                if self.field(b'R') != 0 {
+                    "SPSR".into()
+                } else {
+                    "CPSR".into()
+                }
+            }
+            _ => self.compound(letter),
+        }
+    }
+
+    fn compound(&self, letter: u8) -> String {
+        let insn = self.insn;
+        match letter {
+            b'I' => format!("#{}", shifter::rotated_constant(insn) as i32),
+            b'M' => self.shifted(),
+            b'R' => {
+                let shift = SHIFTS[self.field(b't') as usize];
+                format!("{}, {shift} {}", REGISTERS[rm(insn)], REGISTERS[rs(insn)])
+            }
+            b'F' => {
+                let names = [(19, 'f'), (18, 's'), (17, 'x'), (16, 'c')];
+                let fields = names
+                    .iter()
+                    .filter(|&&(n, _)| bit(insn, n))
+                    .map(|&(_, name)| name);
+                format!("_{}", fields.collect::<String>())
+            }
+            b'A' => {
+                let up = if bit(insn, 23) { 'i' } else { 'd' };
+                let when = if bit(insn, 24) { 'b' } else { 'a' };
+                format!("{up}{when}")
+            }
+            b'L' => self.list(),
+            b'T' => format!("{:#x}", self.target()),
+            b'i' => format!("#{}", self.field(b'i')),
+            b'j' => format!("#{}", (self.field(b'i') + 31) % 32 + 1),
+            b'k' if self.thumb => format!("#{:#06x}", self.field(b'i')),
+            b'k' => format!("#{:#06x}", self.field(b'i') << 4 | self.field(b'j')),
+            b'w' => format!("#{}", self.field(b'i') << 2),
+            b'h' => format!("#{}", self.field(b'i') << 1),
+            b'a' if bit(insn, 25) => self.indexed(&self.shifted()),
+            b'a' => self.constant_indexed(self.field(b'i')),
+            b'x' if bit(insn, 22) => {
+                self.constant_indexed(self.field(b'h') << 4 | self.field(b'l'))
+            }
+            b'x' => self.indexed(REGISTERS[rm(insn)]),
+            b'y' if !self.indexed_before() && !bit(insn, 21) => {
+                format!("[{}], {{{}}}", REGISTERS[rn(insn)], self.field(b'i'))
+            }
+            b'y' => self.constant_indexed(self.field(b'i') << 2),
+            _ => unreachable!(
+                "row {} has no operand {}",
+                self.encoding.name,
+                char::from(letter)
+            ),
+        }
+    }
+
+    /// Rm with its constant shift.
+    fn shifted(&self) -> String {
+        let register = REGISTERS[rm(self.insn)];
+        let (kind, amount) = (self.field(b't') as usize, self.field(b'i'));
+        match (kind, amount) {
+            (0, 0) => register.into(),
+            (3, 0) => format!("{register}, rrx"),
+            (1 | 2, 0) => format!("{register}, {} #32", SHIFTS[kind]),
+            _ => format!("{register}, {} #{amount}", SHIFTS[kind]),
+        }
+    }
+
+    /// Is the offset added before the access? PLD always, the T forms never.
+    fn indexed_before(&self) -> bool {
+        bit(self.insn, 24)
+    }
+
+    fn constant_indexed(&self, offset: u32) -> String {
+        let base = REGISTERS[rn(self.insn)];
+        let w = self.has(b'W') && self.field(b'W') != 0;
+        if offset == 0 && bit(self.insn, 23) && !w && self.indexed_before() {
+            return format!("[{base}]");
+        }
+        self.indexed_by(&format!(
+            "#{}{offset}",
+            if bit(self.insn, 23) { "" } else { "-" }
+        ))
+    }
+
+    fn indexed(&self, offset: &str) -> String {
+        self.indexed_by(&format!(
+            "{}{offset}",
+            if bit(self.insn, 23) { "" } else { "-" }
+        ))
+    }
+
+    fn indexed_by(&self, offset: &str) -> String {
+        let base = REGISTERS[rn(self.insn)];
+        let w = if self.has(b'W') && self.field(b'W') != 0 {
+            "!"
+        } else {
+            ""
+        };
+        if self.indexed_before() {
+            format!("[{base}, {offset}]{w}")
+        } else {
+            format!("[{base}], {offset}")
+        }
+    }
+
+    fn list(&self) -> String {
+        let mut list = self.insn & if self.thumb { 0xff } else { 0xffff };
+        if self.thumb {
+            list |= self.field(b'L') << 14 | self.field(b'P') << 15;
+        }
+        let names: Vec<_> = (0..16)
+            .filter(|&n| bit(list, n))
+            .map(|n| REGISTERS[n as usize])
+            .collect();
+        format!("{{{}}}", names.join(", "))
+    }
+
+    fn target(&self) -> u32 {
+        let width = self.encoding.pattern.bytes().filter(|&l| l == b'i').count();
+        let offset = ((self.field(b'i') << (32 - width)) as i32 >> (32 - width)) as u32;
+        let (ahead, distance) = match (self.thumb, self.encoding.name) {
+            (false, _) => (8, offset << 2 | self.field(b'H') << 1),
+            (true, "BL") => (4, offset << 12),
+            (true, _) => (4, offset << 1),
+        };
+        self.address.wrapping_add(ahead).wrapping_add(distance)
+    }
+}

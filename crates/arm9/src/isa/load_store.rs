@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! LDR, STR, LDRB, STRB and their T forms, and PLD (ARM ARM A5.2).
+//!
+//! One copy of the code per transfer, indexing, direction and kind of offset; a load into the pc
+//! and a store of it share one slow copy.
+
+use super::shifter::scaled_offset;
+use super::{Exec, Op, bit, rd, rm, rn, timing};
+use crate::bus::Bus;
+use crate::cpu::{Access, Cpu};
+
+rows! {
+    ("STR", V4, "cccc010PU0W0nnnnddddiiiiiiiiiiii", transfer, "str{c} {d}, {a}");
+    ("STR", V4, "cccc011PU0W0nnnnddddiiiiitt0mmmm", transfer, "str{c} {d}, {a}");
+    ("LDR", V4, "cccc010PU0W1nnnnddddiiiiiiiiiiii", transfer, "ldr{c} {d}, {a}");
+    ("LDR", V4, "cccc011PU0W1nnnnddddiiiiitt0mmmm", transfer, "ldr{c} {d}, {a}");
+    ("STRB", V4, "cccc010PU1W0nnnnddddiiiiiiiiiiii", transfer, "strb{c} {d}, {a}");
+    ("STRB", V4, "cccc011PU1W0nnnnddddiiiiitt0mmmm", transfer, "strb{c} {d}, {a}");
+    ("LDRB", V4, "cccc010PU1W1nnnnddddiiiiiiiiiiii", transfer, "ldrb{c} {d}, {a}");
+    ("LDRB", V4, "cccc011PU1W1nnnnddddiiiiitt0mmmm", transfer, "ldrb{c} {d}, {a}");
+    ("STRT", V4, "cccc0100U010nnnnddddiiiiiiiiiiii", transfer, "strt{c} {d}, {a}");
+    ("STRT", V4, "cccc0110U010nnnnddddiiiiitt0mmmm", transfer, "strt{c} {d}, {a}");
+    ("LDRT", V4, "cccc0100U011nnnnddddiiiiiiiiiiii", transfer, "ldrt{c} {d}, {a}");
+    ("LDRT", V4, "cccc0110U011nnnnddddiiiiitt0mmmm", transfer, "ldrt{c} {d}, {a}");
+    ("STRBT", V4, "cccc0100U110nnnnddddiiiiiiiiiiii", transfer, "strbt{c} {d}, {a}");
+    ("STRBT", V4, "cccc0110U110nnnnddddiiiiitt0mmmm", transfer, "strbt{c} {d}, {a}");
+    ("LDRBT", V4, "cccc0100U111nnnnddddiiiiiiiiiiii", transfer, "ldrbt{c} {d}, {a}");
+    ("LDRBT", V4, "cccc0110U111nnnnddddiiiiitt0mmmm", transfer, "ldrbt{c} {d}, {a}");
+    ("PLD", V5E, "11110101U101nnnn1111iiiiiiiiiiii", preload, "pld {a}");
+    ("PLD", V5E, "11110111U101nnnn1111iiiiitt0mmmm", preload, "pld {a}");
+}
+
+/// What is transferred; a const parameter.
+mod what {
+    pub const STORE_WORD: u32 = 0;
+    pub const LOAD_WORD: u32 = 1;
+    pub const STORE_BYTE: u32 = 2;
+    pub const LOAD_BYTE: u32 = 3;
+}
+
+/// How the address is formed; a const parameter.
+pub(super) mod index {
+    pub const OFFSET: u32 = 0;
+    pub const PRE: u32 = 1;
+    pub const POST: u32 = 2;
+    /// Post-indexed, with User's rights.
+    pub const USER: u32 = 3;
+}
+
+/// Kind of offset; a const parameter.
+mod offset {
+    pub const CONSTANT: u32 = 0;
+    pub const REGISTER: u32 = 1;
+    pub const SCALED: u32 = 2;
+}
+
+fn offset_kind(insn: u32) -> u32 {
+    match insn & 0x0200_0ff0 {
+        word if word & 0x0200_0000 == 0 => offset::CONSTANT,
+        0x0200_0000 => offset::REGISTER,
+        _ => offset::SCALED,
+    }
+}
+
+pub(super) fn transfer<B: Bus>(insn: u32) -> Op<B> {
+    let (load, byte) = (bit(insn, 20), bit(insn, 22));
+    let kind = offset_kind(insn);
+    let mut uses = 1 << rn(insn);
+    if kind != offset::CONSTANT {
+        uses |= 1 << rm(insn);
+    }
+    if !load {
+        uses |= 1 << rd(insn);
+    }
+    let exec: Exec<B> = match (rd(insn) == 15, load, byte) {
+        (true, _, _) => transfer_pc,
+        (_, false, false) => by_index::<B, { what::STORE_WORD }>(insn),
+        (_, true, false) => by_index::<B, { what::LOAD_WORD }>(insn),
+        (_, false, true) => by_index::<B, { what::STORE_BYTE }>(insn),
+        (_, true, true) => by_index::<B, { what::LOAD_BYTE }>(insn),
+    };
+    let scaled = kind == offset::SCALED;
+    Op::new(
+        exec,
+        insn,
+        uses,
+        if scaled {
+            timing::SCALED_OFFSET
+        } else {
+            timing::SIMPLE
+        },
+    )
+}
+
+fn by_index<B: Bus, const WHAT: u32>(insn: u32) -> Exec<B> {
+    match (bit(insn, 24), bit(insn, 21)) {
+        (true, false) => by_direction::<B, WHAT, { index::OFFSET }>(insn),
+        (true, true) => by_direction::<B, WHAT, { index::PRE }>(insn),
+        (false, false) => by_direction::<B, WHAT, { index::POST }>(insn),
+        (false, true) => by_direction::<B, WHAT, { index::USER }>(insn),
+    }
+}
+
+fn by_direction<B: Bus, const WHAT: u32, const INDEX: u32>(insn: u32) -> Exec<B> {
+    const C: u32 = offset::CONSTANT;
+    const R: u32 = offset::REGISTER;
+    match (bit(insn, 23), offset_kind(insn)) {
+        (true, C) => execute::<B, WHAT, INDEX, true, C>,
+        (true, R) => execute::<B, WHAT, INDEX, true, R>,
+        (true, _) => execute::<B, WHAT, INDEX, true, { offset::SCALED }>,
+        (false, C) => execute::<B, WHAT, INDEX, false, C>,
+        (false, R) => execute::<B, WHAT, INDEX, false, R>,
+        (false, _) => execute::<B, WHAT, INDEX, false, { offset::SCALED }>,
+    }
+}
+
+fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND: u32>(
+    cpu: &mut Cpu<B>,
+    op: Op<B>,
+) {
+    let insn = op.insn;
+    let offset = match KIND {
+        offset::CONSTANT => insn & 0xfff,
+        offset::REGISTER => cpu.r[rm(insn)],
+        _ => scaled_offset(cpu, insn),
+    };
+    let base = cpu.r[rn(insn)];
+    let moved = if UP {
+        base.wrapping_add(offset)
+    } else {
+        base.wrapping_sub(offset)
+    };
+    let va = if INDEX == index::OFFSET || INDEX == index::PRE {
+        moved
+    } else {
+        base
+    };
+    let user = INDEX == index::USER;
+    let loaded = match WHAT {
+        what::STORE_WORD | what::STORE_BYTE => {
+            let value = cpu.r[rd(insn)];
+            if store(cpu, WHAT == what::STORE_BYTE, user, va, value).is_err() {
+                return;
+            }
+            0
+        }
+        _ => match load(cpu, WHAT == what::LOAD_BYTE, user, va) {
+            Ok(value) => value,
+            Err(_) => return,
+        },
+    };
+    if INDEX != index::OFFSET {
+        cpu.r[rn(insn)] = moved;
+    }
+    if WHAT == what::LOAD_WORD || WHAT == what::LOAD_BYTE {
+        cpu.r[rd(insn)] = loaded;
+        cpu.interlock = pending_load(rd(insn), WHAT == what::LOAD_BYTE || va & 3 != 0);
+    }
+}
+
+/// The interlock a load leaves: one cycle, or two when the data path has to align or extend.
+#[inline(always)]
+pub(super) fn pending_load(register: usize, extended: bool) -> u32 {
+    1 << register | u32::from(extended) << (register + 16)
+}
+
+#[inline(always)]
+fn load<B: Bus>(cpu: &mut Cpu<B>, byte: bool, user: bool, va: u32) -> Access<u32> {
+    match (byte, user) {
+        (false, false) => cpu.load_word(va),
+        (true, false) => cpu.load_byte(va),
+        (false, true) => cpu.load_word_user(va),
+        (true, true) => cpu.load_byte_user(va),
+    }
+}
+
+#[inline(always)]
+fn store<B: Bus>(cpu: &mut Cpu<B>, byte: bool, user: bool, va: u32, value: u32) -> Access<()> {
+    match (byte, user) {
+        (false, false) => cpu.store_word(va, value),
+        (true, false) => cpu.store_byte(va, value),
+        (false, true) => cpu.store_word_user(va, value),
+        (true, true) => cpu.store_byte_user(va, value),
+    }
+}
+
+/// Rd is r15: LDR branches and may change state; STR stores the address + 12.
+fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let offset = match offset_kind(insn) {
+        offset::CONSTANT => insn & 0xfff,
+        _ => scaled_offset(cpu, insn),
+    };
+    let base = cpu.r[rn(insn)];
+    let moved = if bit(insn, 23) {
+        base.wrapping_add(offset)
+    } else {
+        base.wrapping_sub(offset)
+    };
+    let (pre, w, byte) = (bit(insn, 24), bit(insn, 21), bit(insn, 22));
+    let va = if pre { moved } else { base };
+    let user = !pre && w;
+    let target = if bit(insn, 20) {
+        let Ok(value) = load(cpu, byte, user, va) else {
+            return;
+        };
+        Some(value)
+    } else {
+        let value = cpu.r[15].wrapping_add(4);
+        if store(cpu, byte, user, va, value).is_err() {
+            return;
+        }
+        None
+    };
+    if !pre || w {
+        cpu.r[rn(insn)] = moved;
+    }
+    if let Some(target) = target {
+        cpu.branch_loaded(target);
+        cpu.cycles += timing::LOAD_TO_PC;
+    }
+}
+
+/// ARM926EJ-S: no operation (DDI0198D 1.1).
+fn preload<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(|_, _| {}, insn, 0, timing::SIMPLE)
+}

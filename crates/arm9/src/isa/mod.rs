@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The instruction set: ARMv5TE in A32 and Thumb, one row per encoding (ARM ARM DDI0100, A4, A7).
+//!
+//! A row binds a name, the architecture version, the bit pattern as the manual draws it, the
+//! function that picks the code to execute, and how the instruction prints. The decode table, the
+//! disassembler and the overlap test all read the rows. In a pattern `0` and `1` are fixed, a
+//! letter is an operand field, `-` is a bit the manual wants zero or one and the core ignores.
+//!
+//! Left open by the architecture (UNPREDICTABLE) and chosen here:
+//! * Writes to r15 by instructions that cannot branch (MUL, CLZ, MRS, base write-back) are lost.
+//! * r15 as an operand is always the instruction's address + 8 (+ 4 in Thumb), also with a shift by
+//!   register; STR and STM store the address + 12, as ARM9 does.
+//! * LDM with write-back and the base in the list: written back when the base is the only or not
+//!   the last register of the list; STM stores the old base (ARM9E behaviour). An empty list moves
+//!   nothing and moves the base by 64.
+//! * MSR leaves the T and J bits alone, and keeps the old mode when the new mode bits name none. An
+//!   SPSR in User and System mode reads as the CPSR and ignores writes; returning from an exception
+//!   there (`movs pc`, `ldm ^`) only branches.
+//! * CMP and its like ignore Rd; P=0, W=1 in the half-word class is plain post-indexing.
+//! * LDRD and STRD with an odd Rd are undefined; with an address that is a word's but not a
+//!   double-word's they work word by word.
+//! * A target with both low bits set to 10 branches to the word below.
+//! * Jazelle is the trivial implementation: BXJ is BX, the J bit is never set.
+
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+
+/// Declares a file's rows: (name, version, pattern, selector, print format). Makes `ENCODINGS` and,
+/// in the same order, `selectors`.
+macro_rules! rows {
+    ($( ($name:literal, $version:ident, $pattern:literal, $select:expr, $format:literal); )*) => {
+        pub(super) static ENCODINGS: &[$crate::isa::Encoding] = &[$(
+            $crate::isa::Encoding {
+                name: $name,
+                version: $crate::isa::$version,
+                pattern: $pattern,
+                format: $format,
+            },
+        )*];
+
+        pub(super) fn selectors<B: $crate::bus::Bus>() -> Vec<$crate::isa::Select<B>> {
+            vec![$($select),*]
+        }
+    };
+}
+
+mod block;
+mod branch;
+mod coprocessor;
+mod data_processing;
+mod disassemble;
+mod load_store;
+mod load_store_extra;
+mod multiply;
+mod saturating;
+mod shifter;
+mod status;
+mod table;
+#[cfg(test)]
+pub(crate) mod testing;
+mod thumb;
+pub(crate) mod timing;
+
+pub use disassemble::{disassemble, disassemble_thumb};
+pub(crate) use table::DecodeTable;
+
+/// Executes one instruction whose condition passed. `cpu.pc` already points behind it and
+/// `cpu.r[15]` reads as the architecture says.
+pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
+
+/// A decoded instruction. 16 bytes, passed in registers; lives in its I-cache line.
+pub struct Op<B: Bus> {
+    /// What to do.
+    pub exec: Exec<B>,
+    /// The instruction word. For a Thumb instruction: the A32 word it is equivalent to, or the
+    /// half-word in the low bits where there is none.
+    pub insn: u32,
+    /// Registers read early enough that a pending load result stalls them.
+    pub uses: u16,
+    /// Issue cycles when the condition passes, without what the access itself adds.
+    pub cycles: u8,
+    /// Condition, 0 to 14.
+    pub cond: u8,
+}
+
+impl<B: Bus> Clone for Op<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Bus> Copy for Op<B> {}
+
+impl<B: Bus> Op<B> {
+    /// An A32 operation. Instructions of the unconditional space (1111) always execute.
+    fn new(exec: Exec<B>, insn: u32, uses: u32, cycles: u8) -> Op<B> {
+        let cond = (insn >> 28).min(14) as u8;
+        Op {
+            exec,
+            insn,
+            uses: uses as u16,
+            cycles,
+            cond,
+        }
+    }
+}
+
+/// Turns an instruction that matched a row into what the loop executes.
+type Select<B> = fn(u32) -> Op<B>;
+
+/// First architecture version that has an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// ARMv4 (A32) and ARMv4T (Thumb): ARM920T and before.
+    V4,
+    /// ARMv5T.
+    V5,
+    /// ARMv5TE: the enhanced DSP instructions.
+    V5E,
+    /// ARMv5TEJ: ARM926EJ-S.
+    V5J,
+}
+use Version::{V4, V5, V5E, V5J};
+
+/// One encoding: the part of a row that does not depend on the bus.
+struct Encoding {
+    name: &'static str,
+    version: Version,
+    /// 32 letters (A32) or 16 (Thumb), most significant bit first.
+    pattern: &'static str,
+    /// Assembler text with operands in braces, see `disassemble.rs`.
+    format: &'static str,
+}
+
+/// The fixed bits of a pattern as (mask, value).
+fn fixed_bits(pattern: &str) -> (u32, u32) {
+    pattern
+        .bytes()
+        .fold((0, 0), |(mask, value), letter| match letter {
+            b'0' => (mask << 1 | 1, value << 1),
+            b'1' => (mask << 1 | 1, value << 1 | 1),
+            _ => (mask << 1, value << 1),
+        })
+}
+
+/// Every A32 encoding, file by file.
+static A32: [&[Encoding]; 9] = [
+    data_processing::ENCODINGS,
+    multiply::ENCODINGS,
+    saturating::ENCODINGS,
+    status::ENCODINGS,
+    load_store::ENCODINGS,
+    load_store_extra::ENCODINGS,
+    block::ENCODINGS,
+    branch::ENCODINGS,
+    coprocessor::ENCODINGS,
+];
+
+/// Their selectors, in the same order.
+fn a32_selectors<B: Bus>() -> Vec<Select<B>> {
+    [
+        data_processing::selectors(),
+        multiply::selectors(),
+        saturating::selectors(),
+        status::selectors(),
+        load_store::selectors(),
+        load_store_extra::selectors(),
+        block::selectors(),
+        branch::selectors(),
+        coprocessor::selectors(),
+    ]
+    .concat()
+}
+
+/// Register number in bits 19:16.
+#[inline(always)]
+fn rn(insn: u32) -> usize {
+    (insn >> 16 & 15) as usize
+}
+
+/// Register number in bits 15:12.
+#[inline(always)]
+fn rd(insn: u32) -> usize {
+    (insn >> 12 & 15) as usize
+}
+
+/// Register number in bits 11:8.
+#[inline(always)]
+fn rs(insn: u32) -> usize {
+    (insn >> 8 & 15) as usize
+}
+
+/// Register number in bits 3:0.
+#[inline(always)]
+fn rm(insn: u32) -> usize {
+    (insn & 15) as usize
+}
+
+/// Is bit `n` set?
+#[inline(always)]
+fn bit(insn: u32, n: u32) -> bool {
+    insn >> n & 1 != 0
+}

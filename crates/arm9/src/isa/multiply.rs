@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Multiplications: 32-bit, long, and the 16-bit ones of ARMv5TE (ARM ARM A3.5).
+//!
+//! The S forms leave C and V alone, as ARMv5 says.
+
+use super::data_processing::sign_and_zero;
+use super::saturating::set_q_on_overflow;
+use super::{Op, bit, rd, rm, rn, rs, timing};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::psr::{C, Q, V};
+
+rows! {
+    ("MUL", V4, "cccc0000000Sdddd----ssss1001mmmm", mul::<B, false>, "mul{S}{c} {d}, {m}, {s}");
+    ("MLA", V4, "cccc0000001Sddddnnnnssss1001mmmm", mul::<B, true>, "mla{S}{c} {d}, {m}, {s}, {n}");
+    ("UMULL", V4, "cccc0000100Shhhhllllssss1001mmmm", long::<B, 0>, "umull{S}{c} {l}, {h}, {m}, {s}");
+    ("UMLAL", V4, "cccc0000101Shhhhllllssss1001mmmm", long::<B, 1>, "umlal{S}{c} {l}, {h}, {m}, {s}");
+    ("SMULL", V4, "cccc0000110Shhhhllllssss1001mmmm", long::<B, 2>, "smull{S}{c} {l}, {h}, {m}, {s}");
+    ("SMLAL", V4, "cccc0000111Shhhhllllssss1001mmmm", long::<B, 3>, "smlal{S}{c} {l}, {h}, {m}, {s}");
+    ("SMLA", V5E, "cccc00010000ddddnnnnssss1yx0mmmm", half, "smla{x}{y}{c} {d}, {m}, {s}, {n}");
+    ("SMLAW", V5E, "cccc00010010ddddnnnnssss1y00mmmm", half, "smlaw{y}{c} {d}, {m}, {s}, {n}");
+    ("SMULW", V5E, "cccc00010010dddd----ssss1y10mmmm", half, "smulw{y}{c} {d}, {m}, {s}");
+    ("SMLAL", V5E, "cccc00010100hhhhllllssss1yx0mmmm", half_long, "smlal{x}{y}{c} {l}, {h}, {m}, {s}");
+    ("SMUL", V5E, "cccc00010110dddd----ssss1yx0mmmm", half, "smul{x}{y}{c} {d}, {m}, {s}");
+}
+
+// In this class Rd (or RdHi) is where others have Rn, and the accumulator (or RdLo) where they
+// have Rd.
+
+pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32) -> Op<B> {
+    let mut uses = 1 << rm(insn) | 1 << rs(insn);
+    if ACCUMULATE {
+        uses |= 1 << rd(insn);
+    }
+    if bit(insn, 20) {
+        Op::new(
+            execute_mul::<B, ACCUMULATE, true>,
+            insn,
+            uses,
+            timing::MULTIPLY_FLAGS,
+        )
+    } else {
+        Op::new(
+            execute_mul::<B, ACCUMULATE, false>,
+            insn,
+            uses,
+            timing::MULTIPLY,
+        )
+    }
+}
+
+fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let mut result = cpu.r[rm(insn)].wrapping_mul(cpu.r[rs(insn)]);
+    if ACCUMULATE {
+        result = result.wrapping_add(cpu.r[rd(insn)]);
+    }
+    if S {
+        cpu.flags = cpu.flags & (C | V | Q) | sign_and_zero(result);
+    } else {
+        cpu.interlock = 1 << rn(insn);
+    }
+    cpu.r[rn(insn)] = result;
+}
+
+/// `KIND` is bits 22:21 of the instruction: signed, accumulate.
+fn long<B: Bus, const KIND: u32>(insn: u32) -> Op<B> {
+    let mut uses = 1 << rm(insn) | 1 << rs(insn);
+    if KIND & 1 != 0 {
+        uses |= 1 << rd(insn) | 1 << rn(insn);
+    }
+    if bit(insn, 20) {
+        Op::new(
+            execute_long::<B, KIND, true>,
+            insn,
+            uses,
+            timing::MULTIPLY_LONG_FLAGS,
+        )
+    } else {
+        Op::new(
+            execute_long::<B, KIND, false>,
+            insn,
+            uses,
+            timing::MULTIPLY_LONG,
+        )
+    }
+}
+
+fn execute_long<B: Bus, const KIND: u32, const S: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let (m, s) = (cpu.r[rm(insn)], cpu.r[rs(insn)]);
+    let mut result = if KIND & 2 != 0 {
+        (i64::from(m as i32) * i64::from(s as i32)) as u64
+    } else {
+        u64::from(m) * u64::from(s)
+    };
+    if KIND & 1 != 0 {
+        result = result.wrapping_add(pair(cpu, insn));
+    }
+    if S {
+        let flags = sign_and_zero((result >> 32) as u32 | u32::from(result as u32 != 0));
+        cpu.flags = cpu.flags & (C | V | Q) | flags;
+    } else {
+        cpu.interlock = 1 << rn(insn) | 1 << rd(insn);
+    }
+    set_pair(cpu, insn, result);
+}
+
+/// RdHi:RdLo.
+fn pair<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u64 {
+    u64::from(cpu.r[rn(insn)]) << 32 | u64::from(cpu.r[rd(insn)])
+}
+
+fn set_pair<B: Bus>(cpu: &mut Cpu<B>, insn: u32, value: u64) {
+    cpu.r[rd(insn)] = value as u32;
+    cpu.r[rn(insn)] = (value >> 32) as u32;
+}
+
+/// SMULxy, SMLAxy, SMULWy, SMLAWy.
+fn half<B: Bus>(insn: u32) -> Op<B> {
+    let mut uses = 1 << rm(insn) | 1 << rs(insn);
+    if half_accumulates(insn) {
+        uses |= 1 << rd(insn);
+    }
+    Op::new(execute_half, insn, uses, timing::MULTIPLY_HALF)
+}
+
+/// SMLAxy (opcode 00) and SMLAWy (opcode 01 with x = 0).
+fn half_accumulates(insn: u32) -> bool {
+    !bit(insn, 22) && !(bit(insn, 21) && bit(insn, 5))
+}
+
+/// The half of `value` that bit `select` of the instruction names.
+fn half_of(value: u32, insn: u32, select: u32) -> i64 {
+    i64::from(if bit(insn, select) {
+        (value >> 16) as i16
+    } else {
+        value as i16
+    })
+}
+
+fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let y = half_of(cpu.r[rs(insn)], insn, 6);
+    let m = cpu.r[rm(insn)];
+    let by_word = bit(insn, 21) && !bit(insn, 22);
+    let product = if by_word {
+        (i64::from(m as i32) * y) >> 16
+    } else {
+        half_of(m, insn, 5) * y
+    };
+    let mut result = product;
+    if half_accumulates(insn) {
+        // The product always fits (0x8000 squared included); only the sum can overflow.
+        result += i64::from(cpu.r[rd(insn)] as i32);
+        set_q_on_overflow(cpu, result);
+    }
+    cpu.r[rn(insn)] = result as u32;
+    cpu.interlock = 1 << rn(insn);
+}
+
+fn half_long<B: Bus>(insn: u32) -> Op<B> {
+    let uses = 1 << rm(insn) | 1 << rs(insn) | 1 << rd(insn) | 1 << rn(insn);
+    Op::new(execute_half_long, insn, uses, timing::MULTIPLY_HALF_LONG)
+}
+
+fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn;
+    let product = half_of(cpu.r[rm(insn)], insn, 5) * half_of(cpu.r[rs(insn)], insn, 6);
+    let sum = pair(cpu, insn).wrapping_add(product as u64);
+    set_pair(cpu, insn, sum);
+    cpu.interlock = 1 << rn(insn) | 1 << rd(insn);
+}

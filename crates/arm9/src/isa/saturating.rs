@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Saturating arithmetic of ARMv5TE, and CLZ (ARM ARM A3.6, A10).
+
+use super::{Op, bit, rd, rm, rn, timing};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::psr::Q;
+
+rows! {
+    ("CLZ", V5, "cccc00010110----dddd----0001mmmm", clz, "clz{c} {d}, {m}");
+    ("QADD", V5E, "cccc00010000nnnndddd----0101mmmm", saturating, "qadd{c} {d}, {m}, {n}");
+    ("QSUB", V5E, "cccc00010010nnnndddd----0101mmmm", saturating, "qsub{c} {d}, {m}, {n}");
+    ("QDADD", V5E, "cccc00010100nnnndddd----0101mmmm", saturating, "qdadd{c} {d}, {m}, {n}");
+    ("QDSUB", V5E, "cccc00010110nnnndddd----0101mmmm", saturating, "qdsub{c} {d}, {m}, {n}");
+}
+
+fn clz<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(execute_clz, insn, 1 << rm(insn), timing::SIMPLE)
+}
+
+fn execute_clz<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    cpu.r[rd(op.insn)] = cpu.r[rm(op.insn)].leading_zeros();
+}
+
+fn saturating<B: Bus>(insn: u32) -> Op<B> {
+    let uses = 1 << rm(insn) | 1 << rn(insn);
+    Op::new(execute_saturating, insn, uses, timing::SATURATING)
+}
+
+fn execute_saturating<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let m = i64::from(cpu.r[rm(op.insn)] as i32);
+    let mut n = i64::from(cpu.r[rn(op.insn)] as i32);
+    if bit(op.insn, 22) {
+        n = saturate(cpu, 2 * n);
+    }
+    let result = saturate(cpu, if bit(op.insn, 21) { m - n } else { m + n });
+    cpu.r[rd(op.insn)] = result as u32;
+    cpu.interlock = 1 << rd(op.insn);
+}
+
+/// Clamps to 32 bits, setting Q when there was something to clamp.
+fn saturate<B: Bus>(cpu: &mut Cpu<B>, value: i64) -> i64 {
+    set_q_on_overflow(cpu, value);
+    value.clamp(i64::from(i32::MIN), i64::from(i32::MAX))
+}
+
+/// Sets Q when `value` is no signed 32-bit number.
+pub(super) fn set_q_on_overflow<B: Bus>(cpu: &mut Cpu<B>, value: i64) {
+    if i32::try_from(value).is_err() {
+        cpu.flags |= Q;
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Decoding: bits 27:20 and 7:4 (Thumb: bits 15:6) index short lists of candidate rows.
+
+use std::sync::Arc;
+
+use super::branch::undefined;
+use super::{A32, Encoding, Op, Select, Version, a32_selectors, fixed_bits, thumb};
+use crate::bus::Bus;
+
+/// Index bits of an A32 instruction: 27:20, 7:4, and whether it is in the unconditional space.
+const A32_KEYS: usize = 2 << 12;
+/// Index bits of a Thumb instruction: 15:6.
+const THUMB_KEYS: usize = 1 << 10;
+
+/// A row as the decoder sees it.
+struct Candidate<B: Bus> {
+    mask: u32,
+    value: u32,
+    select: Select<B>,
+}
+
+/// Rows that share an index, most specific first.
+struct Lists<B: Bus> {
+    /// Per key: where its list starts in `order`, and how long it is.
+    keys: Vec<(u16, u16)>,
+    /// Row numbers; keys with equal lists share them.
+    order: Vec<u16>,
+    rows: Vec<Candidate<B>>,
+}
+
+struct Tables<B: Bus> {
+    a32: Lists<B>,
+    thumb: Lists<B>,
+}
+
+/// Finds the operation for an instruction. Cheap to clone: clones share the tables.
+pub(crate) struct DecodeTable<B: Bus>(Arc<Tables<B>>);
+
+impl<B: Bus> Clone for DecodeTable<B> {
+    fn clone(&self) -> Self {
+        DecodeTable(Arc::clone(&self.0))
+    }
+}
+
+impl<B: Bus> Default for DecodeTable<B> {
+    fn default() -> Self {
+        DecodeTable::new()
+    }
+}
+
+impl<B: Bus> DecodeTable<B> {
+    /// Every instruction there is.
+    pub(crate) fn new() -> DecodeTable<B> {
+        DecodeTable::of_version(Version::V5J)
+    }
+
+    /// The instructions of architecture version `version` and its predecessors.
+    pub(crate) fn of_version(version: Version) -> DecodeTable<B> {
+        let a32 = A32.iter().copied().flatten().zip(a32_selectors());
+        let thumb = thumb::ENCODINGS.iter().zip(thumb::selectors());
+        DecodeTable(Arc::new(Tables {
+            a32: Lists::new(version, a32, A32_KEYS, 32, a32_key_bits),
+            thumb: Lists::new(version, thumb, THUMB_KEYS, 16, |key| (0xffc0, key << 6)),
+        }))
+    }
+
+    /// Decodes an A32 instruction.
+    #[inline]
+    pub(crate) fn arm(&self, insn: u32) -> Op<B> {
+        let unconditional = usize::from(insn >> 28 == 15) << 12;
+        let key = (insn >> 16 & 0xff0 | insn >> 4 & 15) as usize | unconditional;
+        self.0
+            .a32
+            .find(key, insn)
+            .unwrap_or_else(|| undefined(insn))
+    }
+
+    /// Decodes a Thumb instruction.
+    #[inline]
+    pub(crate) fn thumb(&self, half: u16) -> Op<B> {
+        let insn = u32::from(half);
+        self.0
+            .thumb
+            .find(usize::from(half >> 6), insn)
+            .unwrap_or_else(|| thumb::undefined(insn))
+    }
+}
+
+/// The instruction bits a key of the A32 index determines, as (mask, value).
+fn a32_key_bits(key: u32) -> (u32, u32) {
+    let unconditional = if key >> 12 != 0 { 0xf000_0000 } else { 0 };
+    (
+        0x0ff0_00f0 | unconditional,
+        (key & 0xff0) << 16 | (key & 15) << 4 | unconditional,
+    )
+}
+
+impl<B: Bus> Lists<B> {
+    fn new<'a>(
+        version: Version,
+        rows: impl Iterator<Item = (&'a Encoding, Select<B>)>,
+        keys: usize,
+        width: usize,
+        key_bits: fn(u32) -> (u32, u32),
+    ) -> Lists<B> {
+        let mut rows: Vec<_> = rows
+            .filter(|(encoding, _)| encoding.version <= version)
+            .map(|(encoding, select)| {
+                assert_eq!(
+                    encoding.pattern.len(),
+                    width,
+                    "pattern of {}",
+                    encoding.name
+                );
+                let (mask, value) = fixed_bits(encoding.pattern);
+                Candidate {
+                    mask,
+                    value,
+                    select,
+                }
+            })
+            .collect();
+        rows.sort_by_key(|row| core::cmp::Reverse(row.mask.count_ones()));
+        let mut lists = Lists {
+            keys: Vec::with_capacity(keys),
+            order: Vec::new(),
+            rows,
+        };
+        for key in 0..keys as u32 {
+            let (mask, value) = key_bits(key);
+            let unconditional = width == 32 && mask >> 28 == 15;
+            let list: Vec<u16> = (0u16..)
+                .zip(&lists.rows)
+                .filter(|(_, row)| (row.value ^ value) & row.mask & mask == 0)
+                // A row with a condition field has no place in the unconditional space.
+                .filter(|(_, row)| width != 32 || (row.mask >> 28 == 15) == unconditional)
+                .map(|(number, _)| number)
+                .collect();
+            lists.add(&list);
+        }
+        lists
+    }
+
+    /// Appends the next key's list, sharing it with an earlier key when it is there already.
+    fn add(&mut self, list: &[u16]) {
+        let known = self
+            .order
+            .windows(list.len().max(1))
+            .position(|window| window == list);
+        let start = known.unwrap_or_else(|| {
+            self.order.extend_from_slice(list);
+            self.order.len() - list.len()
+        });
+        self.keys.push((start as u16, list.len() as u16));
+    }
+
+    #[inline]
+    fn find(&self, key: usize, insn: u32) -> Option<Op<B>> {
+        let (start, length) = self.keys[key];
+        let list = &self.order[usize::from(start)..usize::from(start + length)];
+        let row = list
+            .iter()
+            .map(|&number| &self.rows[usize::from(number)])
+            .find(|row| insn & row.mask == row.value)?;
+        Some((row.select)(insn))
+    }
+}

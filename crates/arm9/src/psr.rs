@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Program status registers, processor modes and banked registers (ARM ARM A2.3 to A2.5).
+
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+
+/// CPSR bit: negative.
+pub const N: u32 = 1 << 31;
+/// CPSR bit: zero.
+pub const Z: u32 = 1 << 30;
+/// CPSR bit: carry.
+pub const C: u32 = 1 << 29;
+/// CPSR bit: overflow.
+pub const V: u32 = 1 << 28;
+/// CPSR bit: sticky saturation (ARMv5TE).
+pub const Q: u32 = 1 << 27;
+/// CPSR bit: Jazelle state. The trivial implementation never enters it.
+pub const J: u32 = 1 << 24;
+/// CPSR bit: IRQ disabled.
+pub const I: u32 = 1 << 7;
+/// CPSR bit: FIQ disabled.
+pub const F: u32 = 1 << 6;
+/// CPSR bit: Thumb state.
+pub const T: u32 = 1 << 5;
+/// Mask of the mode bits.
+pub const MODE: u32 = 0x1f;
+/// Every CPSR bit that exists on ARMv5TEJ.
+pub const IMPLEMENTED: u32 = N | Z | C | V | Q | J | I | F | T | MODE;
+
+/// Processor mode, CPSR[4:0].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// User: the only unprivileged mode.
+    User = 0x10,
+    /// Fast interrupt.
+    Fiq = 0x11,
+    /// Interrupt.
+    Irq = 0x12,
+    /// Supervisor.
+    Supervisor = 0x13,
+    /// Abort.
+    Abort = 0x17,
+    /// Undefined instruction.
+    Undefined = 0x1b,
+    /// Privileged with User's registers.
+    System = 0x1f,
+}
+
+impl Mode {
+    /// The mode with these five bits, if ARMv5 has one.
+    pub const fn from_bits(bits: u32) -> Option<Mode> {
+        Some(match bits & MODE {
+            0x10 => Mode::User,
+            0x11 => Mode::Fiq,
+            0x12 => Mode::Irq,
+            0x13 => Mode::Supervisor,
+            0x17 => Mode::Abort,
+            0x1b => Mode::Undefined,
+            0x1f => Mode::System,
+            _ => return None,
+        })
+    }
+
+    /// Index of the register bank that holds r13, r14 and SPSR; 0 is User and System.
+    pub const fn bank(self) -> usize {
+        match self {
+            Mode::User | Mode::System => 0,
+            Mode::Fiq => 1,
+            Mode::Irq => 2,
+            Mode::Supervisor => 3,
+            Mode::Abort => 4,
+            Mode::Undefined => 5,
+        }
+    }
+
+    /// Everything but User.
+    pub const fn privileged(self) -> bool {
+        !matches!(self, Mode::User)
+    }
+
+    /// All modes but User and System have an SPSR.
+    pub const fn has_spsr(self) -> bool {
+        self.bank() != 0
+    }
+}
+
+impl<B: Bus> Cpu<B> {
+    /// The current program status register.
+    pub fn cpsr(&self) -> u32 {
+        self.flags | self.control
+    }
+
+    /// Writes the CPSR, changing banks with the mode. Mode bits that name no mode keep the old one;
+    /// the J bit stays clear.
+    pub fn set_cpsr(&mut self, value: u32) {
+        self.write_cpsr(value);
+        self.context_changed();
+    }
+
+    fn write_cpsr(&mut self, value: u32) {
+        self.flags = value & (N | Z | C | V | Q);
+        if let Some(mode) = Mode::from_bits(value) {
+            self.switch_bank(mode);
+        }
+        self.control = value & (I | F | T) | self.control & MODE;
+    }
+
+    /// The current mode.
+    pub fn mode(&self) -> Mode {
+        Mode::from_bits(self.control).unwrap_or(Mode::System)
+    }
+
+    /// Is the current mode any but User?
+    #[inline(always)]
+    pub(crate) fn privileged(&self) -> bool {
+        self.control & MODE != Mode::User as u32
+    }
+
+    /// SPSR of the current mode; the CPSR in User and System, which have none.
+    pub fn spsr(&self) -> u32 {
+        let mode = self.mode();
+        if mode.has_spsr() {
+            self.spsr[mode.bank()]
+        } else {
+            self.cpsr()
+        }
+    }
+
+    /// Writes the SPSR of the current mode; nothing in User and System.
+    pub fn set_spsr(&mut self, value: u32) {
+        let mode = self.mode();
+        if mode.has_spsr() {
+            self.spsr[mode.bank()] = value & IMPLEMENTED;
+        }
+    }
+
+    /// CPSR := SPSR and a branch in the restored state. In User and System only the branch.
+    pub(crate) fn return_from_exception(&mut self, target: u32) {
+        if self.mode().has_spsr() {
+            self.write_cpsr(self.spsr());
+        }
+        self.branch(target);
+        self.context_changed();
+    }
+
+    /// Changes mode bits and register bank. The caller reports it with `context_changed`.
+    pub(crate) fn switch_bank(&mut self, mode: Mode) {
+        let (old, new) = (self.mode().bank(), mode.bank());
+        self.control = self.control & !MODE | mode as u32;
+        if old == new {
+            return;
+        }
+        self.banked[old] = [self.r[13], self.r[14]];
+        [self.r[13], self.r[14]] = self.banked[new];
+        if (old == Mode::Fiq.bank()) != (new == Mode::Fiq.bank()) {
+            self.r[8..13].swap_with_slice(&mut self.other_r8_12);
+        }
+    }
+
+    /// Register `n` (0 to 14) of User and System mode, from any mode.
+    pub fn user_register(&self, n: usize) -> u32 {
+        match (n & 15, self.mode()) {
+            (n @ 8..=12, Mode::Fiq) => self.other_r8_12[n - 8],
+            (n @ (13 | 14), mode) if mode.bank() != 0 => self.banked[0][n - 13],
+            (n, _) => self.r[n],
+        }
+    }
+
+    /// Sets register `n` (0 to 14) of User and System mode, from any mode.
+    pub(crate) fn set_user_register(&mut self, n: usize, value: u32) {
+        match (n & 15, self.mode()) {
+            (n @ 8..=12, Mode::Fiq) => self.other_r8_12[n - 8] = value,
+            (n @ (13 | 14), mode) if mode.bank() != 0 => self.banked[0][n - 13] = value,
+            (n, _) => self.r[n] = value,
+        }
+    }
+}
