@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A bus for tests: flat RAM from address 0, fixed times, a log of transactions.
+
+use crate::addr::Pa;
+use crate::bus::{BurstTime, Bus, BusError, Signals, Width};
+
+/// One bus transaction, with its start address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transaction {
+    /// Single read.
+    Read(u32, Width),
+    /// Single write of a value.
+    Write(u32, Width, u32),
+    /// Line fill.
+    ReadLine(u32),
+    /// Burst write of this many words.
+    WriteWords(u32, usize),
+}
+
+/// Flat RAM from address 0. Everything above it answers with an error.
+#[derive(Clone)]
+pub(crate) struct TestBus {
+    /// Contents.
+    pub ram: Vec<u8>,
+    /// What the core did, in order.
+    pub log: Vec<Transaction>,
+    /// Driven into the core.
+    pub signals: Signals,
+    /// Cycle of the next event; `u64::MAX` for none.
+    pub event: u64,
+    /// Core cycles of a single transfer, and of each word of a burst write.
+    pub single: u32,
+    /// Core cycles of a line fill.
+    pub line: BurstTime,
+}
+
+impl TestBus {
+    /// RAM of `bytes` bytes, all zero.
+    pub fn new(bytes: usize) -> TestBus {
+        TestBus {
+            ram: vec![0; bytes],
+            log: Vec::new(),
+            signals: Signals::default(),
+            event: u64::MAX,
+            single: 4,
+            line: BurstTime { first: 8, last: 15 },
+        }
+    }
+
+    /// Puts words at `address`, past the log.
+    pub fn put(&mut self, address: u32, words: &[u32]) {
+        for (n, word) in words.iter().enumerate() {
+            let at = address as usize + 4 * n;
+            self.ram[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Reads a word, past the log.
+    pub fn word(&self, address: u32) -> u32 {
+        let at = address as usize;
+        u32::from_le_bytes(self.ram[at..at + 4].try_into().unwrap())
+    }
+
+    fn range(&self, pa: Pa, bytes: u32) -> Result<core::ops::Range<usize>, BusError> {
+        let start = pa.0 as usize;
+        let end = start + bytes as usize;
+        if end <= self.ram.len() {
+            Ok(start..end)
+        } else {
+            Err(BusError)
+        }
+    }
+}
+
+impl Bus for TestBus {
+    fn read(&mut self, _now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
+        self.log.push(Transaction::Read(pa.0, width));
+        let range = self.range(pa, width.bytes())?;
+        let value = self.ram[range]
+            .iter()
+            .rev()
+            .fold(0, |value, &b| value << 8 | u32::from(b));
+        Ok((value, self.single))
+    }
+
+    fn write(&mut self, _now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
+        self.log.push(Transaction::Write(pa.0, width, value));
+        let range = self.range(pa, width.bytes())?;
+        let bytes = value.to_le_bytes();
+        let count = range.len();
+        self.ram[range].copy_from_slice(&bytes[..count]);
+        Ok(self.single)
+    }
+
+    fn read_line(&mut self, _now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
+        self.log.push(Transaction::ReadLine(pa.0));
+        let base = pa.0 & !31;
+        self.range(Pa(base), 32)?;
+        for (n, word) in (0..).zip(line) {
+            *word = self.word(base + 4 * n);
+        }
+        Ok(self.line)
+    }
+
+    fn write_words(&mut self, _now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
+        self.log.push(Transaction::WriteWords(pa.0, words.len()));
+        self.range(pa, 4 * words.len() as u32)?;
+        self.put(pa.0, words);
+        Ok(self.single * words.len() as u32)
+    }
+
+    fn advance(&mut self, _now: u64) -> Signals {
+        self.signals
+    }
+
+    fn next_event(&self) -> u64 {
+        self.event
+    }
+
+    fn peek(&self, pa: Pa) -> Option<u8> {
+        self.ram.get(pa.0 as usize).copied()
+    }
+
+    fn poke(&mut self, pa: Pa, value: u8) -> bool {
+        self.ram
+            .get_mut(pa.0 as usize)
+            .map(|byte| *byte = value)
+            .is_some()
+    }
+}
