@@ -4,13 +4,25 @@
 //! What output bits and input pins of a part mean is in the part's own file.
 
 use super::Device;
+use super::cfi_flash::CfiFlash;
 use super::pl011::Pl011;
+use super::pl022::Pl022;
 use super::pl031::Pl031;
+use super::pl041::Pl041;
+use super::pl050::Pl050;
 use super::pl061::Pl061;
+use super::pl080::Pl080;
+use super::pl110::Pl110;
+use super::pl180::Pl180;
 use super::pl190::Pl190;
+use super::primecell::PrimeCell;
 use super::smc91c111::Smc91c111;
 use super::sp804::Sp804;
+use super::sp805::Sp805;
 use super::sp810::Sp810;
+use super::versatile_i2c::VersatileI2c;
+use super::versatile_lcd::VersatileLcd;
+use super::versatile_pci::VersatilePci;
 use super::versatile_sic::VersatileSic;
 use super::versatile_sysreg::VersatileSysreg;
 use crate::time::Clock;
@@ -68,13 +80,29 @@ fn pl011(p: &Params) -> Box<dyn Device> {
 
 #[rustfmt::skip]
 static PARTS: &[Part] = &[
+    part("cfi_flash", &[], |_| Box::new(CfiFlash::new())),
     part("pl011", &["baud_pace", "boot_baud"], pl011),
+    part("pl022", &[], |p| Box::new(Pl022::new(p.clock(XTAL_HZ)))),
     part("pl031", &["epoch"], |p| Box::new(Pl031::new(p.clock(1), p.value("epoch", 1_700_000_000) as u32))),
+    part("pl041", &[], |_| Box::new(Pl041::new())),
+    part("pl050", &[], |_| Box::new(Pl050::new())),
     part("pl061", &[], |_| Box::new(Pl061::new())),
+    part("pl080", &[], |_| Box::new(Pl080::eight_channels())),
+    part("pl081", &[], |_| Box::new(Pl080::two_channels())),
+    part("pl093", &[], |_| Box::new(PrimeCell::new("pl093", 0x0004_1093))),
+    part("pl110", &[], |_| Box::new(Pl110::new())),
+    part("pl131", &[], |_| Box::new(PrimeCell::new("pl131", 0x0004_1131))),
+    part("pl175", &[], |_| Box::new(PrimeCell::new("pl175", 0x0004_1175))),
+    part("pl180", &[], |p| Box::new(Pl180::new(p.clock(XTAL_HZ)))),
+    part("pl181", &[], |p| Box::new(Pl180::pl181(p.clock(XTAL_HZ)))),
     part("pl190", &[], |_| Box::new(Pl190::new())),
     part("smc91c111", &["mac"], |p| Box::new(Smc91c111::new(p.cpu_hz, p.value("mac", 0x0200_0000_0001)))),
     part("sp804", &[], |p| Box::new(Sp804::new(p.clock(1_000_000)))),
+    part("sp805", &[], |p| Box::new(Sp805::new(p.clock(XTAL_HZ)))),
     part("sp810", &[], |_| Box::new(Sp810::new())),
+    part("versatile_i2c", &[], |_| Box::new(VersatileI2c::new())),
+    part("versatile_lcd", &[], |_| Box::new(VersatileLcd::new())),
+    part("versatile_pci", &[], |_| Box::new(VersatilePci::new())),
     part("versatile_sic", &[], |_| Box::new(VersatileSic::new())),
     part("versatile_sysreg", &[], |p| Box::new(VersatileSysreg::new(p.clock(XTAL_HZ)))),
 ];
@@ -218,6 +246,7 @@ mod tests {
                 }
             }
             device.tick(u64::MAX / 2);
+            device.tick(u64::MAX);
         }
     }
 }

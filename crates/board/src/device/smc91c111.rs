@@ -170,7 +170,7 @@ impl Smc91c111 {
     }
 
     fn sync(&mut self, now: u64) {
-        while self.tx_done <= now {
+        while self.tx_done <= now && self.tx_done != u64::MAX {
             self.finish_tx();
         }
     }

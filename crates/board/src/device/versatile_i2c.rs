@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Versatile two-wire serial bus register (DUI 0224, 4.21): two open-drain wires driven by software.
+//!
+//! No device answers (the DS1338 clock of the real board is left out: time comes from the PL031), so
+//! both wires read back as driven and every address is met with a NAK.
+//!
+//! No outputs, no inputs.
+
+use super::{Device, Unmodelled, regs};
+use arm9::Width;
+
+/// The wires as driven: bit 0 = SCL, bit 1 = SDA.
+#[derive(Clone, Debug)]
+pub(crate) struct VersatileI2c {
+    wires: u32,
+}
+
+impl VersatileI2c {
+    /// Both wires released.
+    pub(crate) fn new() -> Self {
+        VersatileI2c { wires: 3 }
+    }
+}
+
+impl Device for VersatileI2c {
+    fn part(&self) -> &'static str {
+        "versatile_i2c"
+    }
+
+    fn read(&mut self, _: u64, offset: u32, width: Width) -> Result<u32, Unmodelled> {
+        regs::apb_read("versatile_i2c", None, offset, width, |reg| match reg {
+            0 => Some(self.wires),
+            4 => Some(0), // write-only
+            _ => None,
+        })
+    }
+
+    fn write(&mut self, _: u64, offset: u32, _: Width, value: u32) -> Result<(), Unmodelled> {
+        regs::apb_write("versatile_i2c", None, offset, value, |reg, value| {
+            match reg {
+                0 => self.wires |= value & 3,
+                4 => self.wires &= !value,
+                _ => return Err(regs::NO_REGISTER),
+            }
+            Ok(())
+        })
+    }
+
+    fn clone_box(&self) -> Box<dyn Device> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_acknowledge_bit_reads_high() {
+        let mut b = VersatileI2c::new();
+        b.write(0, 4, Width::Word, 3).unwrap();
+        assert_eq!(b.read(0, 0, Width::Word), Ok(0));
+        b.write(0, 0, Width::Word, 2).unwrap();
+        b.write(0, 0, Width::Word, 1).unwrap();
+        assert_eq!(
+            b.read(0, 0, Width::Word),
+            Ok(3),
+            "SDA released, nobody pulls it down"
+        );
+    }
+}
