@@ -56,6 +56,17 @@ fn the_transmit_interrupt_comes_after_the_fifo_drains_to_its_level() {
 }
 
 #[test]
+fn a_transmit_interrupt_cleared_below_its_level_stays_cleared() {
+    let mut u = uart();
+    for n in 0..17 {
+        set(&mut u, 0, 0x00, n);
+    }
+    u.tick(8 * FRAME);
+    set(&mut u, 8 * FRAME, 0x44, INT_TX);
+    assert_eq!(get(&mut u, 17 * FRAME, 0x3c) & INT_TX, 0);
+}
+
+#[test]
 fn a_full_transmit_fifo_drops_the_byte() {
     let mut u = uart();
     for n in 0..20 {

@@ -170,5 +170,6 @@ mod tests {
         assert_eq!((r.outputs(), r.deadline()), (1, u64::MAX));
         r.write(10 * SECOND, 0x1c, Width::Word, 1).unwrap();
         assert_eq!(r.outputs(), 0);
+        assert!(r.deadline() > 11 * SECOND, "once, not for the whole second");
     }
 }
