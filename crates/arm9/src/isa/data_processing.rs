@@ -186,3 +186,108 @@ fn arithmetic(a: u32, b: u32, carry: u32, flags: u32) -> (u32, u32) {
 pub(super) fn sign_and_zero(result: u32) -> u32 {
     result & N | u32::from(result == 0) << 30
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{HERE, after, arm, machine};
+    use crate::psr::{C, N, Q, T, V, Z};
+
+    #[test]
+    fn addition_sets_carry_and_overflow() {
+        // adds r0, r1, r2
+        let flags = |a, b| after(0xe091_0002, &[0, a, b]).flags;
+        assert_eq!(flags(1, 2), 0);
+        assert_eq!(flags(0xffff_ffff, 1), Z | C);
+        assert_eq!(flags(0x7fff_ffff, 1), N | V);
+        assert_eq!(flags(0x8000_0000, 0x8000_0000), Z | C | V);
+    }
+
+    #[test]
+    fn subtraction_sets_carry_when_nothing_is_borrowed() {
+        // subs r0, r1, r2; rsbs r0, r1, r2
+        let sub = |a, b| after(0xe051_0002, &[0, a, b]);
+        assert_eq!(sub(5, 3).r[0], 2);
+        assert_eq!(sub(5, 3).flags, C);
+        assert_eq!(sub(3, 5).flags, N);
+        assert_eq!(sub(3, 3).flags, Z | C);
+        assert_eq!(sub(0x8000_0000, 1).flags, C | V);
+        assert_eq!(after(0xe071_0002, &[0, 3, 5]).r[0], 2);
+    }
+
+    #[test]
+    fn carry_chains_through_adc_sbc_and_rsc() {
+        let with_carry = |insn, carry, a, b| {
+            let mut cpu = machine();
+            cpu.flags = carry;
+            cpu.r[1] = a;
+            cpu.r[2] = b;
+            arm(&mut cpu, insn);
+            (cpu.r[0], cpu.flags)
+        };
+        assert_eq!(with_carry(0xe0b1_0002, C, 0xffff_ffff, 0), (0, Z | C)); // adcs
+        assert_eq!(with_carry(0xe0b1_0002, 0, 0xffff_ffff, 0), (0xffff_ffff, N));
+        assert_eq!(with_carry(0xe0d1_0002, 0, 5, 5), (0xffff_ffff, N)); // sbcs
+        assert_eq!(with_carry(0xe0d1_0002, C, 5, 5), (0, Z | C));
+        assert_eq!(with_carry(0xe0f1_0002, 0, 1, 5), (3, C)); // rscs
+    }
+
+    #[test]
+    fn logical_operations_keep_v_and_q_and_take_the_shifters_carry() {
+        let mut cpu = machine();
+        cpu.flags = V | Q | C;
+        cpu.r[1] = 0x4000_0000;
+        arm(&mut cpu, 0xe1b0_0081); // movs r0, r1, lsl #1
+        assert_eq!((cpu.r[0], cpu.flags), (0x8000_0000, N | V | Q));
+        arm(&mut cpu, 0xe3b0_0102); // movs r0, #0x80000000
+        assert_eq!(cpu.flags, N | C | V | Q);
+        arm(&mut cpu, 0xe3b0_0001); // movs r0, #1: not rotated, carry stays
+        assert_eq!(cpu.flags, C | V | Q);
+        arm(&mut cpu, 0xe3b0_0401); // movs r0, #0x01000000: rotated, carry from bit 31
+        assert_eq!(cpu.flags, V | Q);
+    }
+
+    #[test]
+    fn every_logical_operation_computes_its_function() {
+        let result = |insn| after(insn, &[0, 0b1100, 0b1010]).r[0];
+        assert_eq!(result(0xe001_0002), 0b1000); // and
+        assert_eq!(result(0xe021_0002), 0b0110); // eor
+        assert_eq!(result(0xe181_0002), 0b1110); // orr
+        assert_eq!(result(0xe1c1_0002), 0b0100); // bic
+        assert_eq!(result(0xe1a0_0002), 0b1010); // mov
+        assert_eq!(result(0xe1e0_0002), !0b1010); // mvn
+    }
+
+    #[test]
+    fn tests_write_flags_only() {
+        let cpu = after(0xe111_0002, &[7, 0b01, 0b10]); // tst
+        assert_eq!((cpu.r[0], cpu.flags), (7, Z));
+        assert_eq!(after(0xe131_0002, &[7, 5, 5]).flags, Z); // teq
+        assert_eq!(after(0xe151_0002, &[7, 5, 5]).flags, Z | C); // cmp
+        assert_eq!(after(0xe171_0002, &[7, 1, 0xffff_ffff]).flags, Z | C); // cmn
+    }
+
+    #[test]
+    fn writing_the_pc_branches_and_never_changes_state() {
+        let mut cpu = machine();
+        cpu.r[14] = 0x2003;
+        arm(&mut cpu, 0xe1a0_f00e); // mov pc, lr
+        assert_eq!((cpu.pc, cpu.control & T), (0x2000, 0));
+        assert_eq!(cpu.cycles, 4);
+        arm(&mut cpu, 0xe28f_f010); // add pc, pc, #16
+        assert_eq!(cpu.pc, HERE + 8 + 16);
+        assert_eq!(cpu.cycles, 7);
+    }
+
+    #[test]
+    fn movs_pc_restores_the_saved_status_and_its_bank() {
+        let mut cpu = machine();
+        cpu.r[13] = 0x5bc;
+        cpu.set_spsr(0x6000_0010 | T);
+        cpu.banked[0] = [0x115e, 0x11];
+        cpu.r[14] = 0x2003;
+        arm(&mut cpu, 0xe1b0_f00e); // movs pc, lr
+        assert_eq!(cpu.cpsr(), 0x6000_0030);
+        assert_eq!((cpu.pc, cpu.r[13]), (0x2002, 0x115e));
+        assert_eq!(cpu.banked[3][0], 0x5bc);
+    }
+}

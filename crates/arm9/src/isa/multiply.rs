@@ -171,3 +171,59 @@ fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     set_pair(cpu, insn, sum);
     cpu.interlock = 1 << rn(insn) | 1 << rd(insn);
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{after, arm, machine};
+    use crate::psr::{C, N, Q, V, Z};
+
+    #[test]
+    fn products_wrap_and_accumulate() {
+        assert_eq!(after(0xe000_0291, &[0, 0x1_0001, 0x1_0001]).r[0], 0x2_0001); // mul r0, r1, r2
+        assert_eq!(after(0xe020_3291, &[0, 7, 6, 5]).r[0], 47); // mla r0, r1, r2, r3
+    }
+
+    #[test]
+    fn flag_setting_multiplies_leave_c_and_v_alone() {
+        let mut cpu = machine();
+        cpu.flags = C | V;
+        arm(&mut cpu, 0xe010_0291); // muls r0, r1, r2
+        assert_eq!(cpu.flags, Z | C | V);
+    }
+
+    #[test]
+    fn long_products_know_their_sign() {
+        let pair = |insn, registers: &[u32]| {
+            let cpu = after(insn, registers);
+            u64::from(cpu.r[1]) << 32 | u64::from(cpu.r[0])
+        };
+        let ones = [10, 0, 0xffff_ffff, 0xffff_ffff];
+        assert_eq!(pair(0xe081_0392, &ones), 0xffff_fffe_0000_0001); // umull r0, r1, r2, r3
+        assert_eq!(pair(0xe0c1_0392, &ones), 1); // smull
+        assert_eq!(pair(0xe0a1_0392, &ones), 0xffff_fffe_0000_000b); // umlal
+        assert_eq!(pair(0xe0e1_0392, &ones), 11); // smlal
+        assert_eq!(after(0xe0d1_0392, &[0, 0, 0xffff_ffff, 1]).flags, N); // smulls
+        assert_eq!(after(0xe091_0392, &[0, 0, 2, 1]).flags, 0);
+        assert_eq!(after(0xe091_0392, &[0, 0, 2, 0]).flags, Z);
+    }
+
+    #[test]
+    fn half_word_products_pick_their_halves() {
+        let values = [0, 0x0003_0002, 0xffff_0005];
+        assert_eq!(after(0xe160_0281, &values).r[0], 10); // smulbb r0, r1, r2
+        assert_eq!(after(0xe160_02a1, &values).r[0], 15); // smultb
+        assert_eq!(after(0xe160_02c1, &values).r[0] as i32, -2); // smulbt
+        assert_eq!(after(0xe160_02e1, &values).r[0] as i32, -3); // smultt
+        assert_eq!(after(0xe120_02a1, &[0, 0x4_0000, 5]).r[0], 20); // smulwb
+    }
+
+    #[test]
+    fn half_word_accumulation_sets_q_and_wraps() {
+        let cpu = after(0xe100_3281, &[0, 2, 3, 0x7fff_ffff]); // smlabb r0, r1, r2, r3
+        assert_eq!((cpu.r[0], cpu.flags), (0x8000_0005, Q));
+        let cpu = after(0xe120_3281, &[0, 0x1_0000, 3, 4]); // smlawb r0, r1, r2, r3
+        assert_eq!((cpu.r[0], cpu.flags), (7, 0));
+        let cpu = after(0xe141_0382, &[0xffff_ffff, 0, 1, 1]); // smlalbb r0, r1, r2, r3
+        assert_eq!((cpu.r[0], cpu.r[1]), (0, 1));
+    }
+}

@@ -50,3 +50,42 @@ pub(super) fn set_q_on_overflow<B: Bus>(cpu: &mut Cpu<B>, value: i64) {
         cpu.flags |= Q;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{after, arm};
+    use crate::psr::Q;
+
+    const MAX: u32 = 0x7fff_ffff;
+    const MIN: u32 = 0x8000_0000;
+
+    #[test]
+    fn saturation_clamps_and_sets_q() {
+        let cpu = after(0xe102_0051, &[0, MAX, 1]); // qadd r0, r1, r2
+        assert_eq!((cpu.r[0], cpu.flags), (MAX, Q));
+        let cpu = after(0xe122_0051, &[0, MIN, 1]); // qsub
+        assert_eq!((cpu.r[0], cpu.flags), (MIN, Q));
+        let cpu = after(0xe142_0051, &[0, 1, 2]); // qdadd
+        assert_eq!((cpu.r[0], cpu.flags), (5, 0));
+        // The doubling alone saturates.
+        let cpu = after(0xe142_0051, &[0, MIN, MAX]);
+        assert_eq!((cpu.r[0], cpu.flags), (0xffff_ffff, Q));
+        let cpu = after(0xe162_0051, &[0, 0, MIN]); // qdsub
+        assert_eq!((cpu.r[0], cpu.flags), (MAX, Q));
+    }
+
+    #[test]
+    fn q_stays_until_msr_clears_it() {
+        let mut cpu = after(0xe102_0051, &[0, MAX, 1]);
+        arm(&mut cpu, 0xe092_0002); // adds r0, r2, r2
+        assert_eq!(cpu.flags & Q, Q);
+        arm(&mut cpu, 0xe328_f000); // msr CPSR_f, #0
+        assert_eq!(cpu.flags, 0);
+    }
+
+    #[test]
+    fn clz_counts_from_the_top() {
+        let clz = |value| after(0xe16f_0f11, &[9, value]).r[0];
+        assert_eq!((clz(0), clz(1), clz(MIN)), (32, 31, 0));
+    }
+}

@@ -137,3 +137,72 @@ fn shift_by_register(shift: u32, value: u32, amount: u32, flags: u32) -> (u32, u
         _ => (0, 0),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{arm, machine};
+    use crate::psr::C;
+
+    /// `movs r0, r1, <shift> #amount` with the given carry in: result and carry out.
+    fn by_constant(shift: u32, amount: u32, value: u32, carry: bool) -> (u32, bool) {
+        let mut cpu = machine();
+        cpu.r[1] = value;
+        cpu.flags = if carry { C } else { 0 };
+        arm(&mut cpu, 0xe1b0_0001 | amount << 7 | shift << 5);
+        (cpu.r[0], cpu.flags & C != 0)
+    }
+
+    /// `movs r0, r1, <shift> r2`.
+    fn by_register(shift: u32, amount: u32, value: u32, carry: bool) -> (u32, bool) {
+        let mut cpu = machine();
+        cpu.r[1] = value;
+        cpu.r[2] = amount;
+        cpu.flags = if carry { C } else { 0 };
+        arm(&mut cpu, 0xe1b0_0211 | shift << 5);
+        (cpu.r[0], cpu.flags & C != 0)
+    }
+
+    const LSL: u32 = 0;
+    const LSR: u32 = 1;
+    const ASR: u32 = 2;
+    const ROR: u32 = 3;
+
+    #[test]
+    fn shifts_by_constant_follow_the_manual() {
+        assert_eq!(by_constant(LSL, 0, 5, true), (5, true));
+        assert_eq!(by_constant(LSL, 1, 0x8000_0001, false), (2, true));
+        assert_eq!(by_constant(LSL, 31, 3, false), (0x8000_0000, true));
+        assert_eq!(by_constant(LSR, 1, 3, false), (1, true));
+        assert_eq!(by_constant(ASR, 4, 0x8000_0008, false), (0xf800_0000, true));
+        assert_eq!(by_constant(ROR, 8, 0x0000_00ff, false), (0xff00_0000, true));
+    }
+
+    #[test]
+    fn a_zero_amount_encodes_lsr_32_asr_32_and_rrx() {
+        assert_eq!(by_constant(LSR, 0, 0x8000_0000, false), (0, true));
+        assert_eq!(by_constant(ASR, 0, 0x8000_0000, false), (0xffff_ffff, true));
+        assert_eq!(by_constant(ASR, 0, 0x7fff_ffff, true), (0, false));
+        assert_eq!(by_constant(ROR, 0, 2, true), (0x8000_0001, false));
+        assert_eq!(by_constant(ROR, 0, 3, false), (1, true));
+    }
+
+    #[test]
+    fn a_register_amount_of_zero_changes_nothing() {
+        for shift in [LSL, LSR, ASR, ROR] {
+            assert_eq!(by_register(shift, 0x100, 0x8000_0001, true), (0x8000_0001, true));
+            assert_eq!(by_register(shift, 0, 0x8000_0001, false), (0x8000_0001, false));
+        }
+    }
+
+    #[test]
+    fn register_amounts_of_32_and_more_shift_everything_out() {
+        assert_eq!(by_register(LSL, 32, 1, false), (0, true));
+        assert_eq!(by_register(LSL, 33, 1, true), (0, false));
+        assert_eq!(by_register(LSR, 32, 0x8000_0000, false), (0, true));
+        assert_eq!(by_register(LSR, 33, 0x8000_0000, true), (0, false));
+        assert_eq!(by_register(ASR, 33, 0x8000_0000, false), (0xffff_ffff, true));
+        assert_eq!(by_register(ASR, 255, 0x7fff_ffff, true), (0, false));
+        assert_eq!(by_register(ROR, 32, 0x8000_0000, false), (0x8000_0000, true));
+        assert_eq!(by_register(ROR, 36, 0x18, false), (0x8000_0001, true));
+    }
+}
