@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writes the `newc` form of cpio archives that the kernel unpacks as its first root file system
+//! (Documentation/driver-api/early-userspace/buffer-format.rst).
+//!
+//! The same entries give the same bytes: sorted by path, numbered in that order, owned by root,
+//! dated 1970.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+
+/// What is at one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    Directory,
+    File { executable: bool, content: Vec<u8> },
+    Link { target: String },
+    CharacterDevice { major: u32, minor: u32 },
+}
+
+/// An archive being filled.
+#[derive(Debug, Default)]
+pub struct Archive {
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Archive {
+    /// A directory; those above it come by themselves.
+    pub fn directory(&mut self, path: &str) -> Result<()> {
+        self.add(path, Entry::Directory)
+    }
+
+    /// A file with its content.
+    pub fn file(&mut self, path: &str, executable: bool, content: Vec<u8>) -> Result<()> {
+        self.add(
+            path,
+            Entry::File {
+                executable,
+                content,
+            },
+        )
+    }
+
+    /// A symbolic link.
+    pub fn link(&mut self, path: &str, target: &str) -> Result<()> {
+        self.add(
+            path,
+            Entry::Link {
+                target: target.to_string(),
+            },
+        )
+    }
+
+    /// A character device.
+    pub fn character_device(&mut self, path: &str, major: u32, minor: u32) -> Result<()> {
+        self.add(path, Entry::CharacterDevice { major, minor })
+    }
+
+    fn add(&mut self, path: &str, entry: Entry) -> Result<()> {
+        let bad = |part: &str| part.is_empty() || part == "." || part == "..";
+        if path.split('/').any(bad) || path.contains('\0') {
+            bail!("not a path inside the root file system: \"{path}\"");
+        }
+        for (at, _) in path.match_indices('/') {
+            let above = self
+                .entries
+                .entry(path[..at].to_string())
+                .or_insert(Entry::Directory);
+            if *above != Entry::Directory {
+                bail!(
+                    "\"{path}\" is below \"{}\", which is no directory",
+                    &path[..at]
+                );
+            }
+        }
+        match self.entries.insert(path.to_string(), entry.clone()) {
+            Some(old) if old != entry => bail!("\"{path}\" is there twice"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The bytes of the archive.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (number, (path, entry)) in self.entries.iter().enumerate() {
+            let (mode, links, device, content): (u32, u32, (u32, u32), &[u8]) = match entry {
+                Entry::Directory => (0o040_755, 2, (0, 0), &[]),
+                Entry::File {
+                    executable: true,
+                    content,
+                } => (0o100_755, 1, (0, 0), content),
+                Entry::File {
+                    executable: false,
+                    content,
+                } => (0o100_644, 1, (0, 0), content),
+                Entry::Link { target } => (0o120_777, 1, (0, 0), target.as_bytes()),
+                Entry::CharacterDevice { major, minor } => (0o020_600, 1, (*major, *minor), &[]),
+            };
+            member(
+                &mut out,
+                number as u32 + 1,
+                mode,
+                links,
+                device,
+                path,
+                content,
+            );
+        }
+        member(&mut out, 0, 0, 1, (0, 0), "TRAILER!!!", &[]);
+        out
+    }
+}
+
+fn member(
+    out: &mut Vec<u8>,
+    inode: u32,
+    mode: u32,
+    links: u32,
+    device: (u32, u32),
+    name: &str,
+    content: &[u8],
+) {
+    out.extend_from_slice(b"070701");
+    let (size, name_size) = (content.len() as u32, name.len() as u32 + 1);
+    // Inode, mode, uid, gid, links, time, size, device of the file system, device, name, check.
+    let fields = [
+        inode, mode, 0, 0, links, 0, size, 0, 0, device.0, device.1, name_size, 0,
+    ];
+    for field in fields {
+        out.extend_from_slice(format!("{field:08x}").as_bytes());
+    }
+    out.extend_from_slice(name.as_bytes());
+    out.push(0);
+    pad(out);
+    out.extend_from_slice(content);
+    pad(out);
+}
+
+fn pad(out: &mut Vec<u8>) {
+    while out.len() & 3 != 0 {
+        out.push(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_preceded_by_its_directories_and_padded() {
+        let mut archive = Archive::default();
+        archive.file("a/b/c", true, b"hello".to_vec()).unwrap();
+        let bytes = archive.bytes();
+        assert_eq!(bytes.len() % 4, 0);
+        let text = String::from_utf8_lossy(&bytes);
+        let at = |what: &str| text.find(what).unwrap();
+        assert!(at("a\0") < at("a/b\0") && at("a/b\0") < at("a/b/c\0"));
+        let c = &text[at("a/b/c\0") - 110..];
+        assert!(c.starts_with("07070100000003000081ed"), "{}", &c[..30]);
+        assert_eq!(&c[54..62], "00000005");
+        assert_eq!(at("hello") % 4, 0);
+        assert!(text.contains("TRAILER!!!\0"));
+    }
+
+    #[test]
+    fn the_order_of_adding_does_not_matter() {
+        let mut one = Archive::default();
+        one.link("bin/sh", "busybox").unwrap();
+        one.character_device("dev/console", 5, 1).unwrap();
+        let mut two = Archive::default();
+        two.character_device("dev/console", 5, 1).unwrap();
+        two.directory("bin").unwrap();
+        two.link("bin/sh", "busybox").unwrap();
+        assert_eq!(one.bytes(), two.bytes());
+    }
+
+    #[test]
+    fn bad_paths_and_clashes_are_refused() {
+        let mut archive = Archive::default();
+        for bad in ["", "/a", "a//b", "../a", "a/..", "a\0"] {
+            assert!(archive.directory(bad).is_err(), "{bad:?}");
+        }
+        archive.file("x", false, vec![1]).unwrap();
+        assert!(
+            archive
+                .file("x", false, vec![2])
+                .unwrap_err()
+                .to_string()
+                .contains("twice")
+        );
+        assert!(
+            archive
+                .directory("x/y")
+                .unwrap_err()
+                .to_string()
+                .contains("no directory")
+        );
+    }
+
+    #[test]
+    fn the_hosts_cpio_lists_what_was_written() {
+        use std::io::Write as _;
+        let mut archive = Archive::default();
+        archive.file("etc/passwd", false, b"root".to_vec()).unwrap();
+        let run = std::process::Command::new("cpio")
+            .args(["-t", "--quiet"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn();
+        // Not every machine has it.
+        let Ok(mut run) = run else { return };
+        run.stdin
+            .take()
+            .unwrap()
+            .write_all(&archive.bytes())
+            .unwrap();
+        let out = run.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "etc\netc/passwd\n");
+    }
+}

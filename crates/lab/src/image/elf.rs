@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a dynamically linked ARM program needs to start: its loader and the shared libraries that
+//! it names, and those that these name in turn.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use object::elf;
+use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
+use object::{Endianness, ReadRef as _};
+
+type Header = elf::FileHeader32<Endianness>;
+
+/// What one file names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The loader, as a path; none for a library.
+    pub loader: Option<String>,
+    /// Names of shared libraries.
+    pub libraries: Vec<String>,
+}
+
+/// Reads an ELF file for soft-float ARM; `name` is for messages.
+pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
+    let bad = |error: object::Error| anyhow::anyhow!("{name}: not a good ELF file: {error}");
+    let header = Header::parse(data).map_err(bad)?;
+    let endian = header.endian().map_err(bad)?;
+    if header.e_machine(endian) != elf::EM_ARM || endian != Endianness::Little {
+        bail!("{name}: not for little-endian ARM");
+    }
+    if header.e_flags(endian) & elf::EF_ARM_ABI_FLOAT_HARD != 0 {
+        bail!("{name}: for hardware floating point, which these cores do not have");
+    }
+    let mut needs = Needs::default();
+    let segments = header.program_headers(endian, data).map_err(bad)?;
+    for segment in segments {
+        if let Some(path) = segment.interpreter(endian, data).map_err(bad)? {
+            needs.loader = Some(String::from_utf8_lossy(path).into_owned());
+        }
+        let Some(entries) = segment.dynamic(endian, data).map_err(bad)? else {
+            continue;
+        };
+        let value = |tag: u32| {
+            entries
+                .iter()
+                .find(|d| d.d_tag(endian) == tag)
+                .map(|d| d.d_val(endian))
+        };
+        let Some(strings) = value(elf::DT_STRTAB).and_then(|va| offset_of(segments, endian, va))
+        else {
+            bail!("{name}: no table of names");
+        };
+        let end = strings.saturating_add(u64::from(value(elf::DT_STRSZ).unwrap_or(0)));
+        for entry in entries.iter().filter(|d| d.d_tag(endian) == elf::DT_NEEDED) {
+            let at = strings + u64::from(entry.d_val(endian));
+            match data.read_bytes_at_until(at..end, 0) {
+                Ok(library) => needs
+                    .libraries
+                    .push(String::from_utf8_lossy(library).into_owned()),
+                Err(()) => bail!("{name}: the name of a library lies outside its table"),
+            }
+        }
+    }
+    Ok(needs)
+}
+
+/// Where in the file the segment that holds address `va` has it.
+fn offset_of(
+    segments: &[elf::ProgramHeader32<Endianness>],
+    endian: Endianness,
+    va: u32,
+) -> Option<u64> {
+    let holds = |s: &&elf::ProgramHeader32<Endianness>| {
+        let start = s.p_vaddr(endian);
+        s.p_type(endian) == elf::PT_LOAD && va >= start && va - start < s.p_filesz(endian)
+    };
+    let segment = segments.iter().find(holds)?;
+    Some(u64::from(segment.p_offset(endian)) + u64::from(va - segment.p_vaddr(endian)))
+}
+
+/// Every library that `programs` (name and content) need, by name; `find` gives a library's
+/// content. The loader is among them when a program names one, under its file name.
+pub fn closure(
+    programs: &[(String, Vec<u8>)],
+    find: impl Fn(&str) -> Result<Option<Vec<u8>>>,
+) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let mut pending: Vec<(String, String)> = Vec::new();
+    let mut queue = |name: &str, data: &[u8], pending: &mut Vec<(String, String)>| -> Result<()> {
+        let needs = needs(name, data)?;
+        let loader = needs
+            .loader
+            .iter()
+            .filter_map(|path| path.rsplit('/').next());
+        let libraries = needs.libraries.iter().map(String::as_str);
+        pending.extend(
+            libraries
+                .chain(loader)
+                .map(|l| (l.to_string(), name.to_string())),
+        );
+        Ok(())
+    };
+    for (name, data) in programs {
+        queue(name, data, &mut pending)?;
+    }
+    while let Some((library, wanted_by)) = pending.pop() {
+        if found.contains_key(&library) {
+            continue;
+        }
+        let Some(data) = find(&library)? else {
+            bail!("no package has the library {library}, which {wanted_by} needs");
+        };
+        queue(&library, &data, &mut pending)?;
+        found.insert(library, data);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small ELF file for ARM: one loaded segment that is the whole file, a dynamic segment, and
+    /// a table of names.
+    fn elf(machine: u16, flags: u32, libraries: &[&str]) -> Vec<u8> {
+        let mut names = vec![0_u8];
+        let mut tags: Vec<(u32, u32)> = Vec::new();
+        for library in libraries {
+            tags.push((elf::DT_NEEDED, names.len() as u32));
+            names.extend_from_slice(library.as_bytes());
+            names.push(0);
+        }
+        let dynamic_at = 52 + 2 * 32;
+        let dynamic_size = (tags.len() as u32 + 3) * 8;
+        let names_at = dynamic_at + dynamic_size;
+        tags.push((elf::DT_STRTAB, names_at));
+        tags.push((elf::DT_STRSZ, names.len() as u32));
+        tags.push((elf::DT_NULL, 0));
+        let total = names_at + names.len() as u32;
+        let mut out = vec![0x7f, b'E', b'L', b'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        out.extend_from_slice(&3_u16.to_le_bytes());
+        out.extend_from_slice(&machine.to_le_bytes());
+        for word in [1, 0, 52, 0, flags] {
+            out.extend_from_slice(&u32::to_le_bytes(word));
+        }
+        for half in [52_u16, 32, 2, 40, 0, 0] {
+            out.extend_from_slice(&half.to_le_bytes());
+        }
+        for words in [
+            [1, 0, 0, 0, total, total, 5, 4],
+            [
+                2,
+                dynamic_at,
+                dynamic_at,
+                dynamic_at,
+                dynamic_size,
+                dynamic_size,
+                6,
+                4,
+            ],
+        ] {
+            words
+                .iter()
+                .for_each(|w| out.extend_from_slice(&u32::to_le_bytes(*w)));
+        }
+        for (tag, value) in tags {
+            out.extend_from_slice(&tag.to_le_bytes());
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        out.extend_from_slice(&names);
+        out
+    }
+
+    #[test]
+    fn the_libraries_of_libraries_are_found() {
+        let program = (
+            "program".to_string(),
+            elf(elf::EM_ARM, 0, &["liba.so", "libc.so"]),
+        );
+        let all = closure(&[program], |name| {
+            Ok(match name {
+                "liba.so" => Some(elf(elf::EM_ARM, 0, &["libb.so", "libc.so"])),
+                "libb.so" | "libc.so" => Some(elf(elf::EM_ARM, 0, &[])),
+                _ => None,
+            })
+        })
+        .unwrap();
+        assert_eq!(
+            all.keys().collect::<Vec<_>>(),
+            ["liba.so", "libb.so", "libc.so"]
+        );
+    }
+
+    #[test]
+    fn a_library_that_no_package_has_is_named_with_who_needs_it() {
+        let program = ("program".to_string(), elf(elf::EM_ARM, 0, &["libz.so"]));
+        let error = closure(&[program], |_| Ok(None)).unwrap_err().to_string();
+        assert!(
+            error.contains("libz.so") && error.contains("program"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn other_machines_and_hard_float_are_refused() {
+        let error = needs("x", &elf(elf::EM_386, 0, &[]))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("not for little-endian ARM"), "{error}");
+        let hard = elf(elf::EM_ARM, elf::EF_ARM_ABI_FLOAT_HARD, &[]);
+        assert!(
+            needs("x", &hard)
+                .unwrap_err()
+                .to_string()
+                .contains("floating point")
+        );
+    }
+
+    #[test]
+    fn damaged_files_are_errors_and_never_panics() {
+        let good = elf(elf::EM_ARM, 0, &["libc.so.6", "libm.so.6"]);
+        for length in 0..good.len() {
+            let _ = needs("x", &good[..length]);
+        }
+        for at in 0..good.len() {
+            let mut damaged = good.clone();
+            damaged[at] ^= 0xff;
+            let _ = needs("x", &damaged);
+        }
+        assert!(needs("x", b"").is_err());
+        assert!(needs("x", b"#!/bin/sh\n").is_err());
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guests: our own small programs below `guest/`, each with a `workload.toml` that says how it
+//! is built and called.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::cache::Inputs;
+use crate::paths::{self, names_in, shown};
+use crate::toolchain::{PREFIX, command, output};
+
+/// Every guest is built so: for the oldest core, in A32, without floating-point hardware.
+const FLAGS: &[&str] = &[
+    "-O2",
+    "-g",
+    "-std=gnu11",
+    "-march=armv5te",
+    "-marm",
+    "-mfloat-abi=soft",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wl,--build-id=none",
+];
+
+/// One `workload.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// One line for lists.
+    pub title: String,
+    /// How it is built.
+    pub build: BuildSpec,
+    /// Command lines by name; `{words}` are filled in from the experiment.
+    pub call: BTreeMap<String, String>,
+    /// What a high pin of GPIO 0 means, by number.
+    #[serde(default)]
+    pub pins: BTreeMap<String, String>,
+    /// Its directory.
+    #[serde(skip)]
+    pub dir: PathBuf,
+}
+
+/// Table `[build]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildSpec {
+    /// C files beside the `workload.toml`.
+    pub sources: Vec<String>,
+    /// Names behind `-l`.
+    #[serde(default)]
+    pub libraries: Vec<String>,
+}
+
+/// All guests by name.
+pub fn all() -> Result<BTreeMap<String, Workload>> {
+    read_all(&paths::root().join("guest"))
+}
+
+fn read_all(dir: &Path) -> Result<BTreeMap<String, Workload>> {
+    let names = names_in(dir, |path| {
+        let name = path.file_name()?.to_str()?.to_string();
+        path.join("workload.toml").is_file().then_some(name)
+    });
+    names
+        .into_iter()
+        .map(|name| Ok((name.clone(), read(&dir.join(&name))?)))
+        .collect()
+}
+
+fn read(dir: &Path) -> Result<Workload> {
+    let path = dir.join("workload.toml");
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown(&path)))?;
+    let mut workload: Workload = toml::from_str(&text).with_context(|| shown(&path))?;
+    workload.dir = dir.to_path_buf();
+    if workload.build.sources.is_empty() {
+        bail!("{}: build.sources: no file named", shown(&path));
+    }
+    for source in &workload.build.sources {
+        if source.contains('/') || !dir.join(source).is_file() {
+            bail!(
+                "{}: build.sources: no file {source} beside it",
+                shown(&path)
+            );
+        }
+    }
+    Ok(workload)
+}
+
+impl Workload {
+    /// Adds what decides the built program.
+    pub fn add_to(&self, name: &str, inputs: &mut Inputs) -> Result<()> {
+        inputs.add("guest", name.as_bytes());
+        inputs.add(
+            "flags",
+            format!("{FLAGS:?} {:?}", self.build.libraries).as_bytes(),
+        );
+        for source in &self.build.sources {
+            let path = self.dir.join(source);
+            let text = fs::read(&path).with_context(|| format!("cannot read {}", shown(&path)))?;
+            inputs.add(source, &text);
+        }
+        Ok(())
+    }
+
+    /// Compiles to `program`, with debug information; gives the bytes without it.
+    pub fn build(&self, program: &Path) -> Result<Vec<u8>> {
+        let mut compile = command(&format!("{PREFIX}gcc"));
+        compile.current_dir(&self.dir).args(FLAGS);
+        compile.arg(format!("-ffile-prefix-map={}=.", self.dir.display()));
+        compile.arg("-o").arg(program).args(&self.build.sources);
+        compile.args(
+            self.build
+                .libraries
+                .iter()
+                .map(|library| format!("-l{library}")),
+        );
+        output(&mut compile)?;
+        let stripped = program.with_extension("stripped");
+        let mut strip = command(&format!("{PREFIX}strip"));
+        output(strip.arg("-o").arg(&stripped).arg(program))?;
+        let bytes = fs::read(&stripped)?;
+        fs::remove_file(&stripped)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guests_of_this_tree_are_read() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
+        let all = read_all(&dir).unwrap();
+        assert!(all["lat_ctx"].call["process"].contains("{tasks}"));
+        assert!(all.contains_key("cpu_bound"));
+    }
+
+    #[test]
+    fn a_bad_workload_is_named_by_file_and_key() {
+        let dir = std::env::temp_dir().join(format!("warmswitch-guest-{}", std::process::id()));
+        fs::create_dir_all(dir.join("a")).unwrap();
+        let path = dir.join("a/workload.toml");
+        for (text, key) in [
+            ("title='x'\n[build]\nsource=['a.c']\n[call]\n", "source"),
+            (
+                "title='x'\n[build]\nsources=['a.c']\n[call]\n",
+                "build.sources",
+            ),
+            ("title='x'\n[build]\nsources=[]\n[call]\n", "build.sources"),
+        ] {
+            fs::write(&path, text).unwrap();
+            let error = format!("{:#}", read_all(&dir).unwrap_err());
+            assert!(
+                error.contains("workload.toml") && error.contains(key),
+                "{error}"
+            );
+        }
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Fragments of a kernel configuration: reading them, and checking that every symbol asked for
+//! took effect (Kconfig drops without a word what its dependencies do not allow).
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+
+/// One symbol as a fragment asks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// With its `CONFIG_`.
+    pub symbol: String,
+    /// As written behind the `=`; nothing for off.
+    pub value: Option<String>,
+    /// File and line.
+    pub place: String,
+}
+
+/// Reads one fragment; `file` is for messages.
+pub fn parse(file: &str, text: &str) -> Result<Vec<Asked>> {
+    let mut all = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let place = format!("{file}:{}", number + 1);
+        let off = line
+            .strip_prefix("# ")
+            .and_then(|rest| rest.strip_suffix(" is not set"));
+        let (symbol, value) = match (off, line.split_once('=')) {
+            (Some(symbol), _) if symbol.starts_with("CONFIG_") => (symbol, None),
+            _ if line.is_empty() || line.starts_with('#') => continue,
+            (_, Some((symbol, "n"))) => (symbol, None),
+            (_, Some((symbol, value))) if !value.is_empty() => (symbol, Some(value.to_string())),
+            _ => bail!("{place}: neither CONFIG_NAME=value nor a comment: {line}"),
+        };
+        let name = symbol.strip_prefix("CONFIG_").unwrap_or_default();
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            bail!("{place}: not the name of a symbol: {symbol}");
+        }
+        all.push(Asked {
+            symbol: symbol.to_string(),
+            value,
+            place,
+        });
+    }
+    Ok(all)
+}
+
+/// Refuses two fragments that want different values of one symbol.
+pub fn agree(all: &[Asked]) -> Result<()> {
+    let mut seen: BTreeMap<&str, &Asked> = BTreeMap::new();
+    for asked in all {
+        match seen.insert(&asked.symbol, asked) {
+            Some(first) if first.value != asked.value => bail!(
+                "{}: {} is {}, but {} says {}",
+                asked.place,
+                asked.symbol,
+                shown(asked.value.as_deref()),
+                first.place,
+                shown(first.value.as_deref())
+            ),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Compares what was asked for with the configuration that came out.
+pub fn took_effect(all: &[Asked], config: &str) -> Result<()> {
+    let got: BTreeMap<&str, &str> = config
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+        .filter_map(|l| l.split_once('='))
+        .collect();
+    let wrong: Vec<String> = all
+        .iter()
+        .filter(|asked| got.get(asked.symbol.as_str()).copied() != asked.value.as_deref())
+        .map(|asked| {
+            let is = got.get(asked.symbol.as_str()).copied();
+            format!(
+                "  {}: {} asked to be {}, is {}",
+                asked.place,
+                asked.symbol,
+                shown(asked.value.as_deref()),
+                shown(is)
+            )
+        })
+        .collect();
+    if !wrong.is_empty() {
+        bail!(
+            "{} symbols of the kernel's configuration did not take effect (unknown to this kernel, \
+             or a dependency is not met):\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
+    }
+    Ok(())
+}
+
+fn shown(value: Option<&str>) -> &str {
+    value.unwrap_or("off")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fragment_reads_values_and_offs_and_skips_comments() {
+        let text = "# about\n\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=\"x=y\"\nCONFIG_D=n\n";
+        let all = parse("f.config", text).unwrap();
+        let pairs: Vec<_> = all
+            .iter()
+            .map(|a| (a.symbol.as_str(), a.value.as_deref()))
+            .collect();
+        let expected = [
+            ("CONFIG_A", Some("y")),
+            ("CONFIG_B", None),
+            ("CONFIG_C", Some("\"x=y\"")),
+            ("CONFIG_D", None),
+        ];
+        assert_eq!(pairs, expected);
+        assert_eq!(all[1].place, "f.config:4");
+    }
+
+    #[test]
+    fn a_bad_line_is_named_by_file_and_line() {
+        for bad in ["CONFIG_A", "A=y", "CONFIG_=y", "CONFIG_A B=y", "CONFIG_A="] {
+            let error = parse("f.config", &format!("\n{bad}"))
+                .unwrap_err()
+                .to_string();
+            assert!(error.starts_with("f.config:2: "), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn two_fragments_that_disagree_are_both_named() {
+        let mut all = parse("a", "CONFIG_A=y").unwrap();
+        all.extend(parse("b", "CONFIG_A=y").unwrap());
+        agree(&all).unwrap();
+        all.extend(parse("c", "# CONFIG_A is not set").unwrap());
+        let error = agree(&all).unwrap_err().to_string();
+        assert!(error.contains("c:1") && error.contains("b:1"), "{error}");
+    }
+
+    #[test]
+    fn a_symbol_that_kconfig_dropped_or_forced_is_listed() {
+        let all = parse(
+            "f",
+            "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\nCONFIG_D=4",
+        )
+        .unwrap();
+        took_effect(
+            &all,
+            "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\nCONFIG_D=4\n",
+        )
+        .unwrap();
+        let error = took_effect(&all, "CONFIG_A=y\nCONFIG_C=y\nCONFIG_D=5\n").unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("3 symbols"), "{text}");
+        for line in [
+            "CONFIG_B asked to be y, is off",
+            "CONFIG_C asked to be off, is y",
+            "is 5",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `linux/<series>/kernel.toml`: where a kernel comes from and which variants of it there are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use super::config::{self, Asked};
+use crate::paths::{names_in, shown};
+use crate::suggest::did_you_mean;
+
+/// The whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Debian's source package.
+    pub source: SourceSpec,
+    /// How it is built.
+    pub build: BuildSpec,
+    /// By name.
+    pub variant: BTreeMap<String, Variant>,
+}
+
+/// Table `[source]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceSpec {
+    /// Binary package that holds the source.
+    pub package: String,
+    /// The tar file inside it.
+    pub member: String,
+    /// Suites of Debian's archive that may carry it.
+    pub suites: Vec<String>,
+    /// Versions that begin so are accepted.
+    pub series: String,
+    /// The version that the project was tested with.
+    pub tested: String,
+    /// SHA-256 of its .deb.
+    pub tested_sha256: String,
+}
+
+/// Table `[build]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildSpec {
+    /// The kernel's name of the architecture.
+    pub arch: String,
+    /// Prefix of the cross tools.
+    pub prefix: String,
+    /// The device tree, relative to the file.
+    pub dts: String,
+    /// Lines that a whole build prints (for the progress bar).
+    pub steps: u64,
+}
+
+/// One table `[variant.<name>]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// One line for lists.
+    pub title: String,
+    /// Names of files `configs/<name>.config`, in order.
+    pub configs: Vec<String>,
+    /// Names of directories `patches/<name>/`, in order.
+    #[serde(default)]
+    pub patches: Vec<String>,
+}
+
+/// One variant with everything that belongs to it.
+#[derive(Debug)]
+pub struct Chosen {
+    /// `6.12/plain`.
+    pub name: String,
+    /// `linux/6.12`.
+    pub dir: PathBuf,
+    /// The file.
+    pub spec: Spec,
+    /// All fragments, one behind the other.
+    pub fragments: String,
+    /// The same, read.
+    pub asked: Vec<Asked>,
+    /// The patches in the order in which they apply.
+    pub patches: Vec<PathBuf>,
+    /// The device tree's source.
+    pub dts: PathBuf,
+}
+
+/// Finds `6.12/plain`, or `plain` of the newest series, below `linux` (a directory).
+pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
+    let all = list(linux)?;
+    let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    let full = names.iter().find(|full| *full == name).or_else(|| {
+        names
+            .iter()
+            .rfind(|full| full.split_once('/').is_some_and(|p| p.1 == name))
+    });
+    let Some(full) = full else {
+        bail!(
+            "no kernel \"{name}\" in {}{}",
+            shown(linux),
+            did_you_mean(name, &names)
+        );
+    };
+    let (series, variant) = full.split_once('/').unwrap_or((full, ""));
+    let dir = linux.join(series);
+    let spec = read(&dir.join("kernel.toml"))?;
+    let (fragments, asked) = fragments(&dir, &spec, variant)?;
+    let patches = patches(&dir, &spec, variant)?;
+    let dts = dir.join(&spec.build.dts);
+    if !dts.is_file() {
+        bail!(
+            "{}: dts: no file {}",
+            shown(&dir.join("kernel.toml")),
+            shown(&dts)
+        );
+    }
+    Ok(Chosen {
+        name: full.clone(),
+        dir,
+        spec,
+        fragments,
+        asked,
+        patches,
+        dts,
+    })
+}
+
+/// Every `series/variant` with its title, sorted.
+pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    let series = names_in(linux, |path| {
+        let name = path.file_name()?.to_str()?.to_string();
+        path.join("kernel.toml").is_file().then_some(name)
+    });
+    for series in series {
+        let spec = read(&linux.join(&series).join("kernel.toml"))?;
+        for (name, variant) in spec.variant {
+            all.push((format!("{series}/{name}"), variant.title));
+        }
+    }
+    Ok(all)
+}
+
+fn read(path: &Path) -> Result<Spec> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path)))?;
+    toml::from_str(&text).with_context(|| shown(path))
+}
+
+fn fragments(dir: &Path, spec: &Spec, variant: &str) -> Result<(String, Vec<Asked>)> {
+    let mut text = String::new();
+    let mut asked = Vec::new();
+    for name in &spec.variant[variant].configs {
+        let path = dir.join("configs").join(format!("{name}.config"));
+        let fragment = fs::read_to_string(&path).with_context(|| {
+            let file = shown(&dir.join("kernel.toml"));
+            format!(
+                "{file}: variant.{variant}.configs: cannot read {}",
+                shown(&path)
+            )
+        })?;
+        asked.extend(config::parse(&shown(&path), &fragment)?);
+        text.push_str(&fragment);
+    }
+    config::agree(&asked)?;
+    Ok((text, asked))
+}
+
+fn patches(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for series in &spec.variant[variant].patches {
+        let path = dir.join("patches").join(series);
+        let names = names_in(&path, |file| {
+            let name = file.file_name()?.to_str()?.to_string();
+            name.ends_with(".patch").then_some(name)
+        });
+        if names.is_empty() {
+            let file = shown(&dir.join("kernel.toml"));
+            bail!(
+                "{file}: variant.{variant}.patches: no *.patch in {}",
+                shown(&path)
+            );
+        }
+        all.extend(names.iter().map(|name| path.join(name)));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linux() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../linux")
+    }
+
+    #[test]
+    fn the_plain_kernel_is_found_by_its_full_and_its_short_name() {
+        assert_eq!(choose(&linux(), "6.12/plain").unwrap().name, "6.12/plain");
+        let plain = choose(&linux(), "plain").unwrap();
+        assert_eq!(plain.name, "6.12/plain");
+        assert!(plain.patches.is_empty());
+        assert!(plain.asked.iter().any(|a| a.symbol == "CONFIG_CPU_ARM926T"));
+    }
+
+    #[test]
+    fn an_unknown_kernel_gets_the_nearest_name() {
+        let error = choose(&linux(), "6.12/plian").unwrap_err().to_string();
+        assert!(error.contains("did you mean \"6.12/plain\"?"), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_file() {
+        let dir = std::env::temp_dir().join(format!("warmswitch-spec-{}", std::process::id()));
+        fs::create_dir_all(dir.join("1.0")).unwrap();
+        let good = fs::read_to_string(linux().join("6.12/kernel.toml")).unwrap();
+        fs::write(dir.join("1.0/kernel.toml"), good.replace("steps", "stepz")).unwrap();
+        let error = format!("{:#}", choose(&dir, "plain").unwrap_err());
+        assert!(
+            error.contains("1.0/kernel.toml") && error.contains("stepz"),
+            "{error}"
+        );
+        fs::write(dir.join("1.0/kernel.toml"), good).unwrap();
+        let error = format!("{:#}", choose(&dir, "plain").unwrap_err());
+        assert!(error.contains("variant.plain.configs"), "{error}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
