@@ -18,11 +18,31 @@ struct TermRow {
 
 /// In the order of tables and charts; what is left over comes last.
 const TERMS: [TermRow; COUNT - 1] = [
-    TermRow { name: "direct", heading: "cache ops", counters: &["cache_op_cycles"] },
-    TermRow { name: "icache_refill", heading: "I refill", counters: &["icache_fill_cycles"] },
-    TermRow { name: "dcache_refill", heading: "D refill", counters: &["dcache_fill_cycles"] },
-    TermRow { name: "table_walks", heading: "TLB walks", counters: &["tlb_walk_cycles"] },
-    TermRow { name: "write_waits", heading: "write waits", counters: &["write_wait_cycles"] },
+    TermRow {
+        name: "direct",
+        heading: "cache ops",
+        counters: &["cache_op_cycles"],
+    },
+    TermRow {
+        name: "icache_refill",
+        heading: "I refill",
+        counters: &["icache_fill_cycles"],
+    },
+    TermRow {
+        name: "dcache_refill",
+        heading: "D refill",
+        counters: &["dcache_fill_cycles"],
+    },
+    TermRow {
+        name: "table_walks",
+        heading: "TLB walks",
+        counters: &["tlb_walk_cycles"],
+    },
+    TermRow {
+        name: "write_waits",
+        heading: "write waits",
+        counters: &["write_wait_cycles"],
+    },
     TermRow {
         name: "uncached",
         heading: "uncached",
@@ -123,7 +143,9 @@ fn per_hop(run: &Run, window: &Window) -> Option<Terms> {
     let count = |name: &str| window.counters.get(name).copied().unwrap_or(0) as f64 / hops as f64;
     let total = window.cycles as f64 / hops as f64;
     let mut cycles: [f64; COUNT] = std::array::from_fn(|i| {
-        TERMS.get(i).map_or(0.0, |term| term.counters.iter().map(|name| count(name)).sum())
+        TERMS.get(i).map_or(0.0, |term| {
+            term.counters.iter().map(|name| count(name)).sum()
+        })
     });
     cycles[REST] = total - cycles.iter().sum::<f64>();
     Some(Terms {
@@ -161,7 +183,7 @@ mod tests {
 
     #[test]
     fn every_counter_named_here_exists_in_the_core() {
-        let entries = arm9::counters::Counters::default().entries();
+        let entries = arm9::Counters::default().entries();
         for name in TERMS.iter().flat_map(|t| t.counters) {
             assert!(entries.iter().any(|(n, _)| n == name), "{name}");
         }

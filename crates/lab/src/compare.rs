@@ -75,20 +75,33 @@ pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
     let mut groups: BTreeMap<Key, [Vec<&Run>; 2]> = BTreeMap::new();
     for run in runs {
         let p = &run.point;
-        let at = boards.iter().position(|b| *b == p.board).unwrap_or_else(|| {
-            boards.push(&p.board);
-            boards.len() - 1
-        });
+        let at = boards
+            .iter()
+            .position(|b| *b == p.board)
+            .unwrap_or_else(|| {
+                boards.push(&p.board);
+                boards.len() - 1
+            });
         let key = (at, p.board.clone(), p.kernel.clone(), p.size_kb, p.tasks);
         groups.entry(key).or_default()[usize::from(p.mode == Mode::Thread)].push(run);
     }
     let rows: Vec<Row> = groups.values().filter_map(|[p, t]| row(p, t)).collect();
-    let beside = rows.iter().filter_map(|r| beside_envelope(r, envelope)).collect();
-    let mut warnings: Vec<String> =
-        groups.values().flatten().flat_map(|runs| group_warnings(runs)).collect();
+    let beside = rows
+        .iter()
+        .filter_map(|r| beside_envelope(r, envelope))
+        .collect();
+    let mut warnings: Vec<String> = groups
+        .values()
+        .flatten()
+        .flat_map(|runs| group_warnings(runs))
+        .collect();
     warnings.extend(rows.iter().filter_map(row_warning));
     warnings.extend(coverage_warning(&rows));
-    Comparison { rows, envelope: beside, warnings }
+    Comparison {
+        rows,
+        envelope: beside,
+        warnings,
+    }
 }
 
 fn row(process: &[&Run], thread: &[&Run]) -> Option<Row> {
@@ -96,8 +109,10 @@ fn row(process: &[&Run], thread: &[&Run]) -> Option<Row> {
     let a = switches_us(process);
     let b = switches_us(thread);
     let difference_us = statistics::median_difference(&a, &b)?;
-    let overhead: Vec<f64> =
-        process.iter().flat_map(|r| r.guest.overhead_ns.iter().map(|ns| ns / 1e3)).collect();
+    let overhead: Vec<f64> = process
+        .iter()
+        .flat_map(|r| r.guest.overhead_ns.iter().map(|ns| ns / 1e3))
+        .collect();
     let process_terms = mean_terms(process);
     let thread_terms = mean_terms(thread);
     Some(Row {
@@ -114,12 +129,18 @@ fn row(process: &[&Run], thread: &[&Run]) -> Option<Row> {
         difference: process_terms.zip(thread_terms).map(|(p, t)| p.minus(&t)),
         process: process_terms,
         thread: thread_terms,
-        runs: process.iter().chain(thread).map(|r| r.hash.clone()).collect(),
+        runs: process
+            .iter()
+            .chain(thread)
+            .map(|r| r.hash.clone())
+            .collect(),
     })
 }
 
 fn switches_us(runs: &[&Run]) -> Vec<f64> {
-    runs.iter().flat_map(|r| r.guest.switch_ns.iter().map(|ns| ns / 1e3)).collect()
+    runs.iter()
+        .flat_map(|r| r.guest.switch_ns.iter().map(|ns| ns / 1e3))
+        .collect()
 }
 
 fn mean_terms(runs: &[&Run]) -> Option<Terms> {
@@ -156,9 +177,8 @@ fn explain(
 ) -> String {
     let us = |cycles: f64| cycles * 1e6 / row.cpu_hz as f64;
     let direct = us(terms.cycles[attribution::DIRECT]);
-    let refill = us(
-        terms.cycles[attribution::ICACHE_REFILL] + terms.cycles[attribution::DCACHE_REFILL]
-    );
+    let refill =
+        us(terms.cycles[attribution::ICACHE_REFILL] + terms.cycles[attribution::DCACHE_REFILL]);
     let walks = us(terms.cycles[attribution::TABLE_WALKS]);
     let rest = row.difference_us.value - direct - refill - walks;
     let candidates = [
@@ -210,7 +230,10 @@ fn explain(
         .map_or("", |c| c.2.as_str());
     let less = row.difference_us.value - board.total_us.typical;
     let side = if less < 0.0 { "less" } else { "more" };
-    format!("{:.1} us {side} than the typical envelope; most of it: {largest}", less.abs())
+    format!(
+        "{:.1} us {side} than the typical envelope; most of it: {largest}",
+        less.abs()
+    )
 }
 
 fn group_warnings(runs: &[&Run]) -> Vec<String> {
@@ -244,7 +267,9 @@ fn pin_warning(run: &Run) -> Option<String> {
     let label = run.point.label();
     let hops = run.hops(&run.ring);
     if hops == 0 {
-        return Some(format!("{label}: no edge on pin 0, so no counters: is `-g` missing?"));
+        return Some(format!(
+            "{label}: no edge on pin 0, so no counters: is `-g` missing?"
+        ));
     }
     let pin_ns = run.ring.cycles as f64 / hops as f64 * 1e9 / run.cpu_hz as f64;
     let samples = run.guest.hop_ns.len() as f64;

@@ -12,7 +12,9 @@ const CPU_HZ: u64 = 180_000_000;
 pub fn made_up_run(board: &str, mode: Mode, size_kb: u32, tasks: u32, switch_us: f64) -> Run {
     let rounds = 100;
     let overhead_ns: Vec<f64> = (0..11).map(|i| 10_000.0 + f64::from(i)).collect();
-    let switch_ns: Vec<f64> = (0..11).map(|i| switch_us * 1e3 + f64::from(i * 10)).collect();
+    let switch_ns: Vec<f64> = (0..11)
+        .map(|i| switch_us * 1e3 + f64::from(i * 10))
+        .collect();
     let hop_ns: Vec<f64> = switch_ns.iter().map(|ns| ns + 10_005.0).collect();
     let window = |hop_us: f64, share: f64| {
         let hops = 11 * rounds * tasks;
@@ -26,8 +28,15 @@ pub fn made_up_run(board: &str, mode: Mode, size_kb: u32, tasks: u32, switch_us:
             ("tlb_walk_cycles", part(0.1)),
             ("icache_fills", 60 * u64::from(hops)),
         ];
-        let counters = counters.into_iter().map(|(n, v)| (n.to_string(), v)).collect();
-        Window { sections: 11, cycles, counters }
+        let counters = counters
+            .into_iter()
+            .map(|(n, v)| (n.to_string(), v))
+            .collect();
+        Window {
+            sections: 11,
+            cycles,
+            counters,
+        }
     };
     let point = Point {
         board: board.into(),
@@ -68,8 +77,20 @@ pub fn made_up_runs() -> Vec<Run> {
         for size_kb in [0, 16] {
             for tasks in [2, 4, 16] {
                 let extra = f64::from(size_kb + tasks);
-                runs.push(made_up_run(board, Mode::Process, size_kb, tasks, 100.0 + extra));
-                runs.push(made_up_run(board, Mode::Thread, size_kb, tasks, 30.0 + 2.0 * extra));
+                runs.push(made_up_run(
+                    board,
+                    Mode::Process,
+                    size_kb,
+                    tasks,
+                    100.0 + extra,
+                ));
+                runs.push(made_up_run(
+                    board,
+                    Mode::Thread,
+                    size_kb,
+                    tasks,
+                    30.0 + 2.0 * extra,
+                ));
             }
         }
     }
@@ -104,7 +125,10 @@ fn every_row_of_a_board_with_an_envelope_gets_a_sentence_that_names_a_counter() 
     assert_eq!(c.envelope.len(), 12);
     for beside in &c.envelope {
         let e = &beside.envelope_us;
-        assert_eq!(beside.inside, (e.low..=e.high).contains(&beside.measured_us.value));
+        assert_eq!(
+            beside.inside,
+            (e.low..=e.high).contains(&beside.measured_us.value)
+        );
         assert!(beside.sentence.contains("_cycles"), "{}", beside.sentence);
     }
 }

@@ -4,6 +4,7 @@
 //! The file lists plans; each plan is a board and the axes to go through. The points of all plans,
 //! in the file's order, are the experiment.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -12,8 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::paths;
 use crate::suggest::did_you_mean;
 
-const KEYS: &[&str] =
-    &["format", "title", "workload", "kernels", "limit_s", "samples", "hops", "modes", "plan", "quick"];
+const KEYS: &[&str] = &[
+    "format", "title", "workload", "kernels", "limit_s", "samples", "hops", "modes", "plan",
+    "quick",
+];
 const PLAN_KEYS: &[&str] = &["board", "size_kb", "tasks", "seeds"];
 
 /// The one format of `experiment.toml` there is.
@@ -127,9 +130,16 @@ impl Experiment {
 
     /// The points in the file's order. `board` and `seed` replace what the file says.
     pub fn points(&self, quick: bool, board: Option<&str>, seed: Option<u64>) -> Vec<Point> {
-        let plans = if quick && !self.quick.is_empty() { &self.quick } else { &self.plan };
+        let plans = if quick && !self.quick.is_empty() {
+            &self.quick
+        } else {
+            &self.plan
+        };
         let mut points = Vec::new();
-        for plan in plans.iter().take(if board.is_some() { 1 } else { plans.len() }) {
+        for plan in plans
+            .iter()
+            .take(if board.is_some() { 1 } else { plans.len() })
+        {
             let board = board.unwrap_or(&plan.board);
             let seeds = seed.map_or(plan.seeds.clone(), |s| vec![s]);
             for kernel in &self.kernels {
@@ -152,17 +162,33 @@ impl Experiment {
         points
     }
 
-    /// What is typed on the board's console for `point`.
-    pub fn command(&self, point: &Point) -> String {
-        let letter = match point.mode {
-            Mode::Process => "-P",
-            Mode::Thread => "-T",
+    /// What is typed on the board's console for `point`; `calls` are the workload's command lines,
+    /// by mode.
+    pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
+        let mode = point.mode.name();
+        let Some(call) = calls.get(mode) else {
+            bail!(
+                "{} has no [call] named \"{mode}\" in its workload.toml",
+                self.workload
+            );
         };
         let rounds = self.hops.div_ceil(point.tasks).max(1);
-        format!(
-            "{} {letter} -g -s {} -n {rounds} -r {} {}",
-            self.workload, point.size_kb, self.samples, point.tasks
-        )
+        let words = [
+            ("{size_kb}", point.size_kb),
+            ("{tasks}", point.tasks),
+            ("{rounds}", rounds),
+            ("{samples}", self.samples),
+        ];
+        let line = words.iter().fold(call.clone(), |line, (word, value)| {
+            line.replace(word, &value.to_string())
+        });
+        if line.contains('{') {
+            bail!(
+                "{}, [call] {mode}: a word in braces is not known: {line}",
+                self.workload
+            );
+        }
+        Ok(line)
     }
 }
 
@@ -175,17 +201,29 @@ pub fn folder(name: &str) -> PathBuf {
 pub fn names() -> Vec<String> {
     paths::names_in(&paths::root().join("experiments"), |path| {
         let file = path.join("experiment.toml");
-        file.is_file().then(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+        file.is_file().then(|| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
     })
 }
 
 /// Reads the text of an `experiment.toml`; `path` is for messages only.
 fn parse(text: &str, path: &Path) -> Result<Experiment> {
     let file = paths::shown(path);
-    let table: toml::Table = text.parse().with_context(|| format!("{file} is not TOML"))?;
+    let table: toml::Table = text
+        .parse()
+        .with_context(|| format!("{file} is not TOML"))?;
     known_keys(&table, KEYS, &file, "")?;
     for list in ["plan", "quick"] {
-        for plan in table.get(list).and_then(toml::Value::as_array).into_iter().flatten() {
+        for plan in table
+            .get(list)
+            .and_then(toml::Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             if let Some(plan) = plan.as_table() {
                 known_keys(plan, PLAN_KEYS, &file, &format!("{list}."))?;
             }
@@ -199,30 +237,45 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
 
 fn known_keys(table: &toml::Table, known: &[&str], file: &str, prefix: &str) -> Result<()> {
     match table.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => bail!("{file}: unknown key \"{prefix}{key}\"{}", did_you_mean(key, known)),
+        Some(key) => bail!(
+            "{file}: unknown key \"{prefix}{key}\"{}",
+            did_you_mean(key, known)
+        ),
         None => Ok(()),
     }
 }
 
 fn check(e: &Experiment) -> Result<()> {
     if e.format != FORMAT {
-        bail!("format: {} is not known, this program reads {FORMAT}", e.format);
+        bail!(
+            "format: {} is not known, this program reads {FORMAT}",
+            e.format
+        );
     }
     if e.plan.is_empty() || e.kernels.is_empty() || e.modes.is_empty() {
         bail!("plan, kernels and modes must not be empty");
     }
     if !(e.limit_s > 0.0 && e.limit_s <= 86_400.0) {
-        bail!("limit_s: {} is not between 0 and 86400 seconds of board time", e.limit_s);
+        bail!(
+            "limit_s: {} is not between 0 and 86400 seconds of board time",
+            e.limit_s
+        );
     }
     if !(1..=64).contains(&e.samples) || !(1..=1_000_000).contains(&e.hops) {
         bail!("samples must be from 1 to 64, hops from 1 to 1000000");
     }
     for plan in e.plan.iter().chain(&e.quick) {
         if plan.size_kb.is_empty() || plan.tasks.is_empty() || plan.seeds.is_empty() {
-            bail!("plan for {}: size_kb, tasks and seeds must not be empty", plan.board);
+            bail!(
+                "plan for {}: size_kb, tasks and seeds must not be empty",
+                plan.board
+            );
         }
         if let Some(tasks) = plan.tasks.iter().find(|t| !(2..=64).contains(*t)) {
-            bail!("plan for {}: tasks: {tasks} is not from 2 to 64", plan.board);
+            bail!(
+                "plan for {}: tasks: {tasks} is not from 2 to 64",
+                plan.board
+            );
         }
         if let Some(kb) = plan.size_kb.iter().find(|kb| **kb > 1024) {
             bail!("plan for {}: size_kb: {kb} is over 1024", plan.board);
@@ -267,8 +320,14 @@ mod tests {
         let e = parsed(GOOD).unwrap();
         let points = e.points(false, None, None);
         assert_eq!(points.len(), 8);
-        assert_eq!((points[0].size_kb, points[0].tasks, points[0].mode), (0, 2, Mode::Process));
-        assert_eq!((points[7].size_kb, points[7].tasks, points[7].mode), (4, 16, Mode::Thread));
+        assert_eq!(
+            (points[0].size_kb, points[0].tasks, points[0].mode),
+            (0, 2, Mode::Process)
+        );
+        assert_eq!(
+            (points[7].size_kb, points[7].tasks, points[7].mode),
+            (4, 16, Mode::Thread)
+        );
         assert_eq!(e.points(true, Some("s3c24a0"), Some(7)).len(), 2);
         assert_eq!(e.points(true, Some("s3c24a0"), Some(7))[0].board, "s3c24a0");
     }
@@ -277,8 +336,22 @@ mod tests {
     fn a_ring_gets_at_least_the_hops_asked_for() {
         let e = parsed(GOOD).unwrap();
         let points = e.points(false, None, None);
-        assert_eq!(e.command(&points[0]), "lat_ctx -P -g -s 0 -n 50 -r 11 2");
-        assert_eq!(e.command(&points[7]), "lat_ctx -T -g -s 4 -n 7 -r 11 16");
+        let line = "x -s {size_kb} -n {rounds} -r {samples} {tasks}".to_string();
+        let calls: BTreeMap<String, String> = [
+            ("process".to_string(), line.clone()),
+            ("thread".to_string(), line + " {what}"),
+        ]
+        .into();
+        assert_eq!(
+            e.command(&calls, &points[0]).unwrap(),
+            "x -s 0 -n 50 -r 11 2"
+        );
+        let error = e.command(&calls, &points[7]).unwrap_err().to_string();
+        assert!(
+            error.contains("-n 7") && error.contains("{what}"),
+            "{error}"
+        );
+        assert!(e.command(&BTreeMap::new(), &points[0]).is_err());
     }
 
     #[test]
@@ -286,7 +359,10 @@ mod tests {
         let text = GOOD.replacen("size_kb", "size_kB", 1);
         let error = format!("{:#}", parsed(&text).unwrap_err());
         assert!(error.contains("e/experiment.toml"), "{error}");
-        assert!(error.contains("\"plan.size_kB\"; did you mean \"size_kb\"?"), "{error}");
+        assert!(
+            error.contains("\"plan.size_kB\"; did you mean \"size_kb\"?"),
+            "{error}"
+        );
     }
 
     #[test]

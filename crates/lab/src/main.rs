@@ -5,21 +5,28 @@
 //! result says no or the guest stopped badly, 2 wrong usage or set-up.
 
 mod attribution;
+mod cache;
 mod command;
 mod compare;
 mod experiment;
+mod fetch;
+mod image;
 mod interrupt;
+mod kernel;
 mod paths;
 mod plot;
 mod progress;
 mod published;
 mod report;
+mod run;
 mod sample;
+mod session;
 mod statistics;
 mod store;
 mod suggest;
 mod table;
 mod terminal;
+mod toolchain;
 
 use std::process::ExitCode;
 

@@ -17,7 +17,11 @@ pub fn root() -> PathBuf {
             return dir.to_path_buf();
         }
     }
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(&here).to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap_or(&here)
+        .to_path_buf()
 }
 
 /// Everything produced goes here: kernels, root file systems, runs, reports.
@@ -28,7 +32,10 @@ pub fn out() -> PathBuf {
 /// `path` as shown to the user: relative to the current directory when it is below it.
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here).unwrap_or(path).display().to_string()
+    path.strip_prefix(here)
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 /// Writes by temporary file and rename, so that a reader sees the old content or the new one.

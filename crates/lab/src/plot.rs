@@ -30,7 +30,11 @@ pub enum Shown {
 impl Shown {
     fn of(self, row: &Row) -> (f64, f64, f64) {
         match self {
-            Shown::Processes => (row.process_us.low, row.process_us.median, row.process_us.high),
+            Shown::Processes => (
+                row.process_us.low,
+                row.process_us.median,
+                row.process_us.high,
+            ),
             Shown::Threads => (row.thread_us.low, row.thread_us.median, row.thread_us.high),
             Shown::Difference => {
                 let d = &row.difference_us;
@@ -96,8 +100,10 @@ pub fn latency(rows: &[&Row], shown: Shown, title: &str, top_us: f64) -> Result<
 
 /// The end of a scale that shows all rows in every chart.
 pub fn scale_top_us(rows: &[&Row]) -> f64 {
-    let largest =
-        rows.iter().flat_map(|r| [r.process_us.high, r.thread_us.high]).fold(1.0, f64::max);
+    let largest = rows
+        .iter()
+        .flat_map(|r| [r.process_us.high, r.thread_us.high])
+        .fold(1.0, f64::max);
     let step = 10f64.powf(largest.log10().floor()) / 2.0;
     (largest * 1.02 / step).ceil() * step
 }
@@ -108,9 +114,15 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
         .iter()
         .filter_map(|r| r.difference.map(|d| (*r, d.cycles.map(|c| c.max(0.0)))))
         .collect();
-    let top = rows.iter().map(|(_, c)| c.iter().sum::<f64>()).fold(1.0, f64::max) * 1.05;
-    let names: Vec<String> =
-        rows.iter().map(|(r, _)| format!("{} KB x {}", r.size_kb, r.tasks)).collect();
+    let top = rows
+        .iter()
+        .map(|(_, c)| c.iter().sum::<f64>())
+        .fold(1.0, f64::max)
+        * 1.05;
+    let names: Vec<String> = rows
+        .iter()
+        .map(|(r, _)| format!("{} KB x {}", r.size_kb, r.tasks))
+        .collect();
     let count = rows.len() as i32;
     let mut svg = String::new();
     {
@@ -185,12 +197,22 @@ mod tests {
     #[test]
     fn a_chart_has_a_line_per_size_and_names_its_axes() {
         let comparison = compare(&made_up_runs(), &Envelope::load().unwrap());
-        let rows: Vec<&Row> = comparison.rows.iter().filter(|r| r.board == "sam9263").collect();
+        let rows: Vec<&Row> = comparison
+            .rows
+            .iter()
+            .filter(|r| r.board == "sam9263")
+            .collect();
         let svg = latency(&rows, Shown::Processes, "processes", scale_top_us(&rows)).unwrap();
-        for part in ["<svg", "tasks in the ring", "us per switch", "0 KB", "16 KB"] {
+        for part in [
+            "<svg",
+            "tasks in the ring",
+            "us per switch",
+            "0 KB",
+            "16 KB",
+        ] {
             assert!(svg.contains(part), "no {part:?}");
         }
-        assert_eq!(svg.matches("<polyline").count() >= 2, true);
+        assert!(svg.matches("<polyline").count() >= 2);
     }
 
     #[test]
@@ -205,7 +227,10 @@ mod tests {
         let comparison = compare(&made_up_runs(), &Envelope::load().unwrap());
         let rows: Vec<&Row> = comparison.rows.iter().collect();
         let svg = stacked(&rows, "where").unwrap();
-        for part in attribution::headings().iter().chain(&["16 KB x 4", "0 KB x 2"]) {
+        for part in attribution::headings()
+            .iter()
+            .chain(&["16 KB x 4", "0 KB x 2"])
+        {
             assert!(svg.contains(part), "no {part:?}");
         }
     }

@@ -22,7 +22,11 @@ impl Progress {
     /// `total` steps; 0 when the amount is unknown.
     pub fn new(label: &str, total: u64) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = if total == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(total) };
+            let bar = if total == 0 {
+                ProgressBar::new_spinner()
+            } else {
+                ProgressBar::new(total)
+            };
             let shape = if total == 0 {
                 "{spinner} {prefix} {elapsed} {msg}"
             } else {
@@ -38,7 +42,13 @@ impl Progress {
         if bar.is_none() {
             eprintln!("{label} ...");
         }
-        Progress { label: label.to_string(), bar, total, done: 0, last_line: Instant::now() }
+        Progress {
+            label: label.to_string(),
+            bar,
+            total,
+            done: 0,
+            last_line: Instant::now(),
+        }
     }
 
     /// `done` steps are behind us; `message` says which.
@@ -51,7 +61,11 @@ impl Progress {
             }
             None if self.last_line.elapsed() >= PLAIN_INTERVAL => {
                 self.last_line = Instant::now();
-                let of = if self.total == 0 { String::new() } else { format!("/{}", self.total) };
+                let of = if self.total == 0 {
+                    String::new()
+                } else {
+                    format!("/{}", self.total)
+                };
                 eprintln!("{}: {done}{of} {message}", self.label);
             }
             None => {}

@@ -63,7 +63,9 @@ impl Published {
 
     /// The title of the paper a figure is from.
     pub fn title<'a>(&'a self, figure: &'a Figure) -> &'a str {
-        self.source.get(&figure.source).map_or(figure.source.as_str(), |s| &s.title)
+        self.source
+            .get(&figure.source)
+            .map_or(figure.source.as_str(), |s| &s.title)
     }
 }
 
@@ -129,7 +131,11 @@ mod tests {
         let published = Published::load().unwrap();
         assert!(published.figures.len() > 50);
         for figure in &published.figures {
-            assert!(published.source.contains_key(&figure.source), "{}", figure.id);
+            assert!(
+                published.source.contains_key(&figure.source),
+                "{}",
+                figure.id
+            );
         }
         let envelope = Envelope::load().unwrap();
         for board in &envelope.boards {

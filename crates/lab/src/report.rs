@@ -71,7 +71,10 @@ pub struct Material<'a> {
 pub fn write(material: &Material, dir: &Path) -> Result<PathBuf> {
     let page = page(material)?;
     for board in &page.boards {
-        for (name, svg) in ["processes", "threads", "difference"].iter().zip(&board.figures) {
+        for (name, svg) in ["processes", "threads", "difference"]
+            .iter()
+            .zip(&board.figures)
+        {
             let file = dir.join(format!("{}-{name}.svg", board.name));
             paths::write_atomically(&file, svg.as_bytes())?;
         }
@@ -86,14 +89,24 @@ pub fn write(material: &Material, dir: &Path) -> Result<PathBuf> {
 fn page(m: &Material) -> Result<Page> {
     let mut headings: Vec<String> = ["KB", "tasks", "processes us", "threads us", "difference us"]
         .into_iter()
-        .chain(["95 % interval", "cycles", "instructions", "I lines", "D lines", "walks"])
+        .chain([
+            "95 % interval",
+            "cycles",
+            "instructions",
+            "I lines",
+            "D lines",
+            "walks",
+        ])
         .chain(attribution::headings())
         .map(String::from)
         .collect();
     headings.push("overhead us".into());
     let missing = m.campaign.planned - m.campaign.runs.len().min(m.campaign.planned);
     let incomplete = if missing > 0 {
-        format!("{missing} of {} points have not been measured yet.", m.campaign.planned)
+        format!(
+            "{missing} of {} points have not been measured yet.",
+            m.campaign.planned
+        )
     } else if m.campaign.quick {
         "This is the quick subset of the experiment.".to_string()
     } else {
@@ -116,12 +129,22 @@ fn page(m: &Material) -> Result<Page> {
 }
 
 fn board_part(comparison: &Comparison, board: &str) -> Result<BoardPart> {
-    let rows: Vec<&Row> = comparison.rows.iter().filter(|r| r.board == board).collect();
+    let rows: Vec<&Row> = comparison
+        .rows
+        .iter()
+        .filter(|r| r.board == board)
+        .collect();
     let top = plot::scale_top_us(&rows);
     let figures = [
-        (Shown::Processes, "processes: every switch changes the address space"),
+        (
+            Shown::Processes,
+            "processes: every switch changes the address space",
+        ),
         (Shown::Threads, "threads of one process: no switch does"),
-        (Shown::Difference, "the difference: changing the address space"),
+        (
+            Shown::Difference,
+            "the difference: changing the address space",
+        ),
     ]
     .into_iter()
     .map(|(shown, title)| plot::latency(&rows, shown, &format!("{board}, {title}"), top))
@@ -196,8 +219,14 @@ fn provenance(runs: &[Run]) -> Vec<(String, String)> {
         let p = &run.provenance;
         let kernel = format!("{} ({})", p.kernel_version, short(&p.kernel_hash));
         lines.insert((format!("kernel {}", run.point.kernel), kernel));
-        lines.insert((format!("board {}", run.point.board), short(&p.board_hash).to_string()));
-        lines.insert(("root file system".into(), short(&p.root_fs_hash).to_string()));
+        lines.insert((
+            format!("board {}", run.point.board),
+            short(&p.board_hash).to_string(),
+        ));
+        lines.insert((
+            "root file system".into(),
+            short(&p.root_fs_hash).to_string(),
+        ));
         lines.insert(("simulator sources".into(), short(&p.simulator).to_string()));
         lines.insert(("warmswitch".into(), p.warmswitch.clone()));
         lines.insert(("kernel command line".into(), p.cmdline.clone()));
@@ -223,14 +252,21 @@ mod tests {
         comparison.warnings.push("<script>".into());
         let material = Material {
             title: "What changing the address space costs",
-            campaign: &Campaign { planned: 30, ..Campaign::default() },
+            campaign: &Campaign {
+                planned: 30,
+                ..Campaign::default()
+            },
             runs: &runs,
             comparison: &comparison,
             published: &Published::load().unwrap(),
             envelope: &envelope,
         };
         let html = page(&material).unwrap().render().unwrap();
-        assert!(html.matches("<svg").count() == 8, "{}", html.matches("<svg").count());
+        assert!(
+            html.matches("<svg").count() == 8,
+            "{}",
+            html.matches("<svg").count()
+        );
         assert!(!html.contains("<script>") && !html.contains("src="));
         assert!(html.contains("30 of 30 points have not been measured"));
         assert!(html.contains("160.64"));

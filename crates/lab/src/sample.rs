@@ -31,11 +31,20 @@ pub struct LatCtx {
 
 /// What stands between the markers, and the exit status.
 pub fn between_markers(console: &str) -> Result<(&str, i32)> {
-    let start = console.rfind(BEGIN).context("the program was not started: no @@begin")?;
+    let start = console
+        .rfind(BEGIN)
+        .context("the program was not started: no @@begin")?;
     let body = &console[start + BEGIN.len()..];
-    let end = body.rfind(END).context("the program did not end: no @@end")?;
-    let status = body[end + END.len()..].split_whitespace().next().unwrap_or("");
-    let status = status.parse().with_context(|| format!("@@end {status}: not an exit status"))?;
+    let end = body
+        .rfind(END)
+        .context("the program did not end: no @@end")?;
+    let status = body[end + END.len()..]
+        .split_whitespace()
+        .next()
+        .unwrap_or("");
+    let status = status
+        .parse()
+        .with_context(|| format!("@@end {status}: not an exit status"))?;
     Ok((body[..end].trim(), status))
 }
 
@@ -48,16 +57,26 @@ pub fn parse_lat_ctx(output: &str) -> Result<LatCtx> {
         .with_context(|| format!("lat_ctx printed no result: {}", last_line(output)))?;
     let result: LatCtx = serde_json::from_str(line).context("lat_ctx's line is damaged")?;
     if result.format != 1 {
-        bail!("lat_ctx prints format {}, this program reads 1", result.format);
+        bail!(
+            "lat_ctx prints format {}, this program reads 1",
+            result.format
+        );
     }
     if result.switch_ns.is_empty() || result.switch_ns.len() != result.hop_ns.len() {
-        bail!("lat_ctx's line holds {} switch samples", result.switch_ns.len());
+        bail!(
+            "lat_ctx's line holds {} switch samples",
+            result.switch_ns.len()
+        );
     }
     Ok(result)
 }
 
 fn last_line(text: &str) -> &str {
-    text.trim().lines().last().unwrap_or("nothing at all").trim()
+    text.trim()
+        .lines()
+        .last()
+        .unwrap_or("nothing at all")
+        .trim()
 }
 
 #[cfg(test)]

@@ -72,7 +72,11 @@ pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
         .collect();
     draws.sort_by(f64::total_cmp);
     let tail = (DRAWS as f64 * (1.0 - CONFIDENCE) / 2.0) as usize;
-    Some(Estimate { value, low: draws[tail], high: draws[DRAWS - 1 - tail] })
+    Some(Estimate {
+        value,
+        low: draws[tail],
+        high: draws[DRAWS - 1 - tail],
+    })
 }
 
 /// Largest minus smallest, as a share of the median; 0 for a median of 0.
@@ -122,7 +126,9 @@ impl SplitMix {
 
     fn resample(&mut self, samples: &[f64]) -> Vec<f64> {
         let n = samples.len() as u64;
-        (0..n).map(|_| samples[(self.next() % n) as usize]).collect()
+        (0..n)
+            .map(|_| samples[(self.next() % n) as usize])
+            .collect()
     }
 }
 

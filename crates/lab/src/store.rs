@@ -108,7 +108,9 @@ fn runs_dir() -> PathBuf {
 /// The stored run of that name; `None` when there is none.
 pub fn load(hash: &str) -> Result<Option<Run>> {
     let path = runs_dir().join(hash).join("run.json");
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        return Ok(None);
+    };
     let shown = paths::shown(&path);
     let run: Run = serde_json::from_str(&text)
         .with_context(|| format!("{shown} is damaged: remove it and run again"))?;
@@ -122,14 +124,22 @@ pub fn load(hash: &str) -> Result<Option<Run>> {
 pub fn save(run: &Run, console: &[u8]) -> Result<()> {
     let dir = runs_dir().join(&run.hash);
     paths::write_atomically(&dir.join("console.txt"), console)?;
-    paths::write_atomically(&dir.join("run.json"), serde_json::to_string_pretty(run)?.as_bytes())
+    paths::write_atomically(
+        &dir.join("run.json"),
+        serde_json::to_string_pretty(run)?.as_bytes(),
+    )
 }
 
 /// Names of all stored runs.
 pub fn names() -> Vec<String> {
     paths::names_in(&runs_dir(), |path| {
         let run = path.join("run.json");
-        run.is_file().then(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+        run.is_file().then(|| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
     })
 }
 
@@ -146,7 +156,9 @@ pub struct Campaign {
 
 fn campaign_path(experiment: &str, quick: bool) -> PathBuf {
     let suffix = if quick { ".quick.json" } else { ".json" };
-    paths::out().join("experiments").join(format!("{experiment}{suffix}"))
+    paths::out()
+        .join("experiments")
+        .join(format!("{experiment}{suffix}"))
 }
 
 impl Campaign {
@@ -159,11 +171,18 @@ impl Campaign {
     /// Reads the runs of the last campaign: the full one, else the quick one.
     pub fn load_runs(experiment: &str) -> Result<(Campaign, Vec<Run>)> {
         let full = campaign_path(experiment, false);
-        let path = if full.is_file() { full } else { campaign_path(experiment, true) };
+        let path = if full.is_file() {
+            full
+        } else {
+            campaign_path(experiment, true)
+        };
         let Ok(text) = std::fs::read_to_string(&path) else {
             let names = crate::experiment::names();
             if !names.iter().any(|n| n == experiment) {
-                bail!("no experiment \"{experiment}\"{}", did_you_mean(experiment, &names));
+                bail!(
+                    "no experiment \"{experiment}\"{}",
+                    did_you_mean(experiment, &names)
+                );
             }
             bail!("{experiment} has no runs yet: `warmswitch run {experiment}` makes them");
         };
@@ -218,7 +237,13 @@ mod tests {
 
     #[test]
     fn a_version_string_alone_does_not_rename_a_run() {
-        let newer = Provenance { warmswitch: "9".into(), ..Provenance::default() };
-        assert_eq!(newer.run_hash(&point()), Provenance::default().run_hash(&point()));
+        let newer = Provenance {
+            warmswitch: "9".into(),
+            ..Provenance::default()
+        };
+        assert_eq!(
+            newer.run_hash(&point()),
+            Provenance::default().run_hash(&point())
+        );
     }
 }

@@ -41,8 +41,14 @@ mod tests {
     #[test]
     fn a_slip_of_the_pen_finds_the_name_and_nonsense_gets_the_list() {
         let names = ["sam9263", "s3c24a0"];
-        assert_eq!(did_you_mean("sam9236", &names), "; did you mean \"sam9263\"?");
-        assert_eq!(did_you_mean("zzzzzzzzz", &names), "; there are: sam9263, s3c24a0");
+        assert_eq!(
+            did_you_mean("sam9236", &names),
+            "; did you mean \"sam9263\"?"
+        );
+        assert_eq!(
+            did_you_mean("zzzzzzzzz", &names),
+            "; there are: sam9263, s3c24a0"
+        );
         assert_eq!(did_you_mean("x", &[] as &[&str]), "");
     }
 

@@ -9,10 +9,13 @@ use crate::attribution;
 use crate::compare::{Comparison, Row};
 use crate::published::Published;
 
+/// Where prose is broken.
+const WIDTH: usize = 100;
+
 /// An empty table in the house's look.
 pub fn new(headings: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(headings.iter().copied());
     table
@@ -28,13 +31,17 @@ fn numbers_right(table: &mut Table, from: usize) {
 pub fn render(comparison: &Comparison, published: &Published) -> String {
     let mut text = String::new();
     for board in boards(comparison) {
-        let rows: Vec<&Row> = comparison.rows.iter().filter(|r| r.board == board).collect();
+        let rows: Vec<&Row> = comparison
+            .rows
+            .iter()
+            .filter(|r| r.board == board)
+            .collect();
         let mhz = rows[0].cpu_hz as f64 / 1e6;
         let _ = writeln!(
             text,
             "{board} ({mhz:.0} MHz), {}: a context switch in a ring of tasks, by the guest's \
-             clock\n(medians, 95 % intervals; \"changing the address space\" = processes less \
-             threads; the cycles by counters)\n{}\n",
+             clock.\nMedians; changing the address space = processes less threads, with its 95 % \
+             interval.\nRight of it: where these cycles went, by the core's counters.\n{}\n",
             rows[0].kernel,
             board_table(&rows)
         );
@@ -42,7 +49,7 @@ pub fn render(comparison: &Comparison, published: &Published) -> String {
     text.push_str(&envelope_text(comparison));
     text.push_str(&published_text(published));
     for warning in &comparison.warnings {
-        let _ = writeln!(text, "warning: {warning}");
+        text.push_str(&wrapped(&format!("warning: {warning}")));
     }
     text
 }
@@ -59,8 +66,8 @@ pub fn boards(comparison: &Comparison) -> Vec<String> {
 }
 
 fn board_table(rows: &[&Row]) -> Table {
-    let mut headings =
-        vec!["KB", "tasks", "processes us", "threads us", "changing the address\nspace us", "cycles"];
+    let mut headings = vec!["KB", "tasks", "processes\nus", "threads\nus"];
+    headings.extend(["changing the address\nspace, us", "the same\ncycles"]);
     headings.extend(attribution::headings());
     let mut table = new(&headings);
     for row in rows {
@@ -89,7 +96,11 @@ fn board_table(rows: &[&Row]) -> Table {
 fn envelope_text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for board in boards(comparison) {
-        let of_board: Vec<_> = comparison.envelope.iter().filter(|b| b.board == board).collect();
+        let of_board: Vec<_> = comparison
+            .envelope
+            .iter()
+            .filter(|b| b.board == board)
+            .collect();
         let ends = match of_board.as_slice() {
             [] => continue,
             [only] => vec![*only],
@@ -97,10 +108,9 @@ fn envelope_text(comparison: &Comparison) -> String {
         };
         for beside in ends {
             let e = &beside.envelope_us;
-            let _ = writeln!(
-                text,
-                "{board}, {} tasks, {} KB: {:.1} us measured; envelope {:.0} ({:.0} to {:.0}) us, \
-                 {}: {}.",
+            let line = format!(
+                "{board}, {} tasks, {} KB: {:.1} us measured, envelope {:.0} ({:.0} to {:.0}) us: \
+                 {}. {}.",
                 beside.tasks,
                 beside.size_kb,
                 beside.measured_us.value,
@@ -110,6 +120,7 @@ fn envelope_text(comparison: &Comparison) -> String {
                 if beside.inside { "inside" } else { "outside" },
                 beside.sentence
             );
+            text.push_str(&wrapped(&line));
         }
     }
     if !text.is_empty() {
@@ -129,19 +140,49 @@ pub const BESIDE: [&str; 4] = [
 fn published_text(published: &Published) -> String {
     let mut text = String::from("Published beside it, for validation and never fitted to:\n");
     for figure in BESIDE.iter().filter_map(|id| published.figure(id)) {
-        let value = figure.value.map_or("plot only".to_string(), |v| v.to_string());
-        let _ = writeln!(
-            text,
-            "  {value} {} {} {} on {} ({}, {}){}{}",
+        let value = figure
+            .value
+            .map_or("plot only".to_string(), |v| v.to_string());
+        let parts = [&figure.metric, &figure.stat, &figure.variant];
+        let what: Vec<&str> = parts
+            .into_iter()
+            .map(String::as_str)
+            .filter(|p| !p.is_empty())
+            .collect();
+        let note = if figure.note.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", figure.note)
+        };
+        let line = format!(
+            "{value} {}: {} on {} ({}, {}){note}.",
             figure.unit,
-            figure.metric,
-            figure.stat,
+            what.join(", "),
             figure.board,
-            published.title(figure),
-            figure.place,
-            if figure.note.is_empty() { "" } else { "; " },
-            figure.note
+            figure.source,
+            figure.place
         );
+        text.push_str(&wrapped(&line));
+    }
+    text.push('\n');
+    text
+}
+
+/// Broken at words into lines of at most 100 characters, later ones indented.
+fn wrapped(line: &str) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in line.split(' ') {
+        if column > 0 && column + 1 + word.chars().count() > WIDTH {
+            text.push_str("\n   ");
+            column = 3;
+        }
+        if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += word.chars().count();
     }
     text.push('\n');
     text
@@ -161,9 +202,9 @@ mod tests {
             "sam9263 (180 MHz)",
             "68.00",
             "12240",
-            "envelope 64 (34 to 101) us, inside",
-            "160.64 us lat_fifo mean on s3c24a0",
-            "round trip",
+            "envelope 64 (34 to 101) us: inside",
+            "160.64 us: lat_fifo, mean, linux on s3c24a0",
+            "lat_fifo per round",
         ] {
             assert!(text.contains(part), "no {part:?} in\n{text}");
         }

@@ -43,7 +43,9 @@ pub fn restore() {
 }
 
 fn saved() -> std::sync::MutexGuard<'static, Option<Termios>> {
-    SAVED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    SAVED
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// A panic's message is printed on a terminal that was restored before.

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: one file per verb, one line here.
 
+pub mod boot;
+pub mod compare;
+pub mod kernel;
 pub mod list;
 pub mod report;
+pub mod run;
 pub mod table;
 
 use anyhow::Result;
@@ -20,16 +24,24 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
+    Boot(boot::Args),
+    Compare(compare::Args),
+    Run(run::Args),
     List(list::Args),
     Table(table::Args),
     Report(report::Args),
+    Kernel(kernel::Args),
 }
 
 /// Runs one command.
 pub fn execute(command: Command) -> Result<Outcome> {
     match command {
+        Command::Boot(args) => boot::execute(&args),
+        Command::Compare(args) => compare::execute(&args),
+        Command::Run(args) => run::execute(&args),
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),
         Command::Report(args) => report::execute(&args),
+        Command::Kernel(args) => kernel::execute(&args),
     }
 }

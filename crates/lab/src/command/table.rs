@@ -31,13 +31,18 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> Result<Outcome> {
     let comparison = compare(runs, &Envelope::load()?);
     if json {
-        println!("{}", serde_json::to_string_pretty(&document(e, campaign, runs, &comparison))?);
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&document(e, campaign, runs, &comparison))?
+        );
     } else {
         print!("{}", table::render(&comparison, &Published::load()?));
     }
     if campaign.runs.len() < campaign.planned {
         let (have, planned) = (campaign.runs.len(), campaign.planned);
-        eprintln!("{have} of {planned} points are measured; `warmswitch run` goes on with the rest");
+        eprintln!(
+            "{have} of {planned} points are measured; `warmswitch run` goes on with the rest"
+        );
         return Ok(Outcome::No);
     }
     Ok(Outcome::Done)

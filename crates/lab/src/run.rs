@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs an experiment: boots each board once, forks the booted machine for every point that has
+//! no stored run yet, and stores each result as it comes.
+//!
+//! Points run on a pool of threads, each on a machine of its own, so that their order and number
+//! change nothing; results are merged in the plan's order.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::experiment::{Experiment, Point};
+use crate::image::guest::{self, Workload};
+use crate::image::{self, RootFs};
+use crate::kernel::{self, Kernel};
+use crate::progress::Progress;
+use crate::sample;
+use crate::session::{self, CMDLINE, Session};
+use crate::store::{self, Campaign, Provenance, Run};
+use crate::suggest::did_you_mean;
+use crate::{interrupt, toolchain};
+
+/// How to run an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub quick: bool,
+    /// Instead of the file's seeds.
+    pub seed: Option<u64>,
+    /// Instead of the file's boards.
+    pub board: Option<String>,
+    /// Points at a time; 0 for one per processor.
+    pub jobs: usize,
+    /// Board seconds per point instead of the file's.
+    pub limit_s: Option<f64>,
+}
+
+/// What the runs are made of: each board and kernel once.
+struct Parts {
+    specs: BTreeMap<String, (board::BoardSpec, String)>,
+    kernels: BTreeMap<String, Kernel>,
+    root_fs: RootFs,
+    workload: Workload,
+}
+
+/// One point and the name of its run.
+struct Planned {
+    point: Point,
+    provenance: Provenance,
+    hash: String,
+}
+
+/// Points with the same board, kernel and seed start from the same boot.
+type BootKey = (String, String, u64);
+
+/// Machines at their prompt, to be forked. A machine belongs to one thread at a time.
+type Booted = BTreeMap<BootKey, Mutex<Session>>;
+
+fn boot_key(point: &Point) -> BootKey {
+    (point.board.clone(), point.kernel.clone(), point.seed)
+}
+
+/// Runs what is missing and gives all runs of the plan that exist then.
+pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)> {
+    let points = e.points(options.quick, options.board.as_deref(), options.seed);
+    let parts = Parts::prepare(e, &points)?;
+    let plan: Vec<Planned> = points
+        .into_iter()
+        .map(|p| parts.planned(e, p))
+        .collect::<Result<_>>()?;
+    let mut runs: Vec<Option<Run>> = plan
+        .iter()
+        .map(|p| store::load(&p.hash))
+        .collect::<Result<_>>()?;
+    let missing: Vec<usize> = (0..plan.len()).filter(|i| runs[*i].is_none()).collect();
+    let mut campaign = Campaign {
+        experiment: e.name.clone(),
+        quick: options.quick,
+        planned: plan.len(),
+        runs: Vec::new(),
+    };
+    campaign.runs = names(&runs);
+    campaign.save()?;
+    if !missing.is_empty() {
+        let limit_s = options.limit_s.unwrap_or(e.limit_s);
+        let jobs = if options.jobs == 0 {
+            toolchain::default_jobs()
+        } else {
+            options.jobs
+        };
+        let booted = parts.boot(&plan, &missing, jobs)?;
+        let work = Work {
+            e,
+            plan: &plan,
+            booted: &booted,
+            limit_s,
+        };
+        work.all(&missing, jobs, &mut runs, &mut campaign)?;
+    }
+    Ok((campaign, runs.into_iter().flatten().collect()))
+}
+
+fn names(runs: &[Option<Run>]) -> Vec<String> {
+    runs.iter().flatten().map(|run| run.hash.clone()).collect()
+}
+
+impl Parts {
+    /// Reads the boards, builds the kernels and the root file system that are missing.
+    fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
+        let mut workloads = guest::all()?;
+        let Some(workload) = workloads.remove(&e.workload) else {
+            let names: Vec<&String> = workloads.keys().collect();
+            bail!(
+                "no workload \"{}\"{}",
+                e.workload,
+                did_you_mean(&e.workload, &names)
+            );
+        };
+        let mut specs = BTreeMap::new();
+        for point in points {
+            if !specs.contains_key(&point.board) {
+                specs.insert(point.board.clone(), session::load_board(&point.board)?);
+            }
+        }
+        let mut kernels = BTreeMap::new();
+        for name in &e.kernels {
+            let request = kernel::Request {
+                name: name.clone(),
+                ..kernel::Request::default()
+            };
+            kernels.insert(name.clone(), kernel::build(&request)?);
+        }
+        Ok(Parts {
+            specs,
+            kernels,
+            root_fs: image::root_fs()?,
+            workload,
+        })
+    }
+
+    fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
+        let record = &self.kernels[&point.kernel].record;
+        let provenance = Provenance {
+            board_hash: self.specs[&point.board].1.clone(),
+            kernel_version: record.release.clone(),
+            kernel_hash: record.hash.clone(),
+            root_fs_hash: self.root_fs.record.hash.clone(),
+            simulator: env!("WARMSWITCH_SIMULATOR").to_string(),
+            command: e.command(&self.workload.call, &point)?,
+            cmdline: CMDLINE.to_string(),
+            warmswitch: env!("CARGO_PKG_VERSION").to_string(),
+        };
+        Ok(Planned {
+            hash: provenance.run_hash(&point),
+            point,
+            provenance,
+        })
+    }
+
+    /// Boots every board and kernel that a missing point needs, in parallel.
+    fn boot(&self, plan: &[Planned], missing: &[usize], jobs: usize) -> Result<Booted> {
+        let mut wanted: Vec<BootKey> = missing.iter().map(|i| boot_key(&plan[*i].point)).collect();
+        wanted.sort();
+        wanted.dedup();
+        let progress = Mutex::new(Progress::new("booting", wanted.len() as u64));
+        let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
+            let (spec, _) = &self.specs[board];
+            let boot = session::linux(&self.kernels[kernel], &self.root_fs.cpio, CMDLINE)?;
+            let session =
+                Session::boot(spec, *seed, &boot).with_context(|| format!("{board}, {kernel}"))?;
+            lock(&progress).step(&format!("{board}, {kernel}"));
+            Ok(session)
+        })?;
+        let seconds: Vec<String> = wanted
+            .iter()
+            .zip(&sessions)
+            .map(|((board, ..), s)| format!("{board} {:.2} s of board time", s.seconds()))
+            .collect();
+        finish(progress, &seconds.join(", "));
+        Ok(wanted
+            .into_iter()
+            .zip(sessions.into_iter().map(Mutex::new))
+            .collect())
+    }
+}
+
+/// The points of one campaign that are to be run.
+struct Work<'a> {
+    e: &'a Experiment,
+    plan: &'a [Planned],
+    booted: &'a Booted,
+    limit_s: f64,
+}
+
+impl Work<'_> {
+    fn all(
+        &self,
+        missing: &[usize],
+        jobs: usize,
+        runs: &mut [Option<Run>],
+        campaign: &mut Campaign,
+    ) -> Result<()> {
+        let progress = Mutex::new(Progress::new("measuring", missing.len() as u64));
+        let shared = Mutex::new((runs, campaign));
+        let failed = AtomicUsize::new(0);
+        parallel(missing, jobs, |index| {
+            if interrupt::asked() {
+                return Ok(());
+            }
+            let planned = &self.plan[*index];
+            match self.one(planned) {
+                Ok((run, console)) => {
+                    store::save(&run, &console)?;
+                    let mut shared = lock(&shared);
+                    shared.0[*index] = Some(run);
+                    shared.1.runs = names(shared.0);
+                    shared.1.save()?;
+                }
+                Err(_) if interrupt::asked() => {}
+                Err(error) => {
+                    failed.fetch_add(1, Ordering::Relaxed);
+                    lock(&progress).note(&format!("{}: {error:#}", planned.point.label()));
+                }
+            }
+            lock(&progress).step(&planned.point.label());
+            Ok(())
+        })?;
+        let failed = failed.into_inner();
+        finish(
+            progress,
+            &format!("{} points, {failed} failed", missing.len()),
+        );
+        Ok(())
+    }
+
+    /// Forks the booted machine and runs one point on it.
+    fn one(&self, planned: &Planned) -> Result<(Run, Vec<u8>)> {
+        let Planned {
+            point,
+            provenance,
+            hash,
+        } = planned;
+        let mut session = lock(&self.booted[&boot_key(point)]).clone();
+        let measured = session.run_guest(&provenance.command, self.limit_s)?;
+        let text = String::from_utf8_lossy(&measured.console);
+        let (output, status) = sample::between_markers(&text)?;
+        if status != 0 {
+            bail!("{} ended with {status}: {}", self.e.workload, output.trim());
+        }
+        let run = Run {
+            format: Run::FORMAT,
+            hash: hash.clone(),
+            experiment: self.e.name.clone(),
+            point: point.clone(),
+            cpu_hz: session.cpu_hz(),
+            guest: sample::parse_lat_ctx(output)?,
+            ring: measured.windows[0].clone(),
+            overhead: measured.windows[1].clone(),
+            end_cycle: session.now(),
+            provenance: provenance.clone(),
+        };
+        Ok((run, measured.console.clone()))
+    }
+}
+
+/// Calls `each` for all items on `jobs` threads; the results in the items' order, or the first
+/// error in that order.
+fn parallel<T: Sync, R: Send>(
+    items: &[T],
+    jobs: usize,
+    each: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Result<R>>>> = Mutex::new(items.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(at) else { break };
+                    let result = each(item);
+                    lock(&results)[at] = Some(result);
+                }
+            });
+        }
+    });
+    let results = results
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    results.into_iter().flatten().collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn finish(progress: Mutex<Progress>, message: &str) {
+    progress
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+        .finish(message);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_items_order_whatever_the_number_of_threads() {
+        let items: Vec<u32> = (0..50).collect();
+        for jobs in [1, 2, 7, 100] {
+            let doubled = parallel(&items, jobs, |i| Ok(i * 2)).unwrap();
+            assert_eq!(doubled, items.iter().map(|i| i * 2).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn an_error_of_one_item_is_the_error_of_all() {
+        let result = parallel(
+            &[1, 2, 3],
+            2,
+            |i| if *i == 2 { bail!("two") } else { Ok(*i) },
+        );
+        assert_eq!(result.unwrap_err().to_string(), "two");
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A booted board whose shell takes commands, as a cable to its console and its pins would do it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use arm9::Counters;
+use board::boot::{Blob, Boot, LinuxBoot};
+use board::{BoardSpec, Machine, Stop, spec};
+
+use crate::interrupt;
+use crate::kernel::Kernel;
+use crate::sample;
+use crate::store::Window;
+use crate::suggest::did_you_mean;
+
+/// What the kernel is told when nobody says otherwise.
+pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
+
+/// A boot that takes longer than this, in board seconds, has failed.
+const BOOT_LIMIT_S: f64 = 60.0;
+/// Looks at the console and at Ctrl-C per second of board time.
+const SLICES_PER_S: u64 = 200;
+/// Pins that the guest moves around its timed sections: the ring's, the overhead's.
+const PINS: usize = 2;
+
+/// A machine at its shell's prompt.
+#[derive(Clone)]
+pub struct Session {
+    machine: Machine,
+}
+
+/// What one guest program left behind.
+pub struct Measured {
+    /// What the console said since the command was typed.
+    pub console: Vec<u8>,
+    /// Sums over the sections while pin 0 and pin 1 were high.
+    pub windows: [Window; PINS],
+}
+
+/// The board of that name, or in that file, and the hash of what it says.
+pub fn load_board(name: &str) -> Result<(BoardSpec, String)> {
+    let names = spec::board_names();
+    let board = if name.contains('/') || name.ends_with(".toml") {
+        BoardSpec::from_file(Path::new(name))?
+    } else if names.contains(&name) {
+        BoardSpec::named(name)?
+    } else {
+        bail!("no board \"{name}\"{}", did_you_mean(name, &names));
+    };
+    // The specification holds nothing but data, so that its debug form tells boards apart.
+    let hash = blake3::hash(format!("{board:?}").as_bytes()).to_hex()[..32].to_string();
+    Ok((board, hash))
+}
+
+/// A kernel of ours with a root file system, told `command_line`.
+pub fn linux(kernel: &Kernel, root_fs: &Path, command_line: &str) -> Result<Boot> {
+    Ok(Boot::Linux(LinuxBoot {
+        kernel: Blob::read(&kernel.image)?,
+        dtb: Blob::read(&kernel.dtb)?,
+        initrd: Some(Blob::read(root_fs)?),
+        command_line: command_line.to_string(),
+        overrides: Vec::new(),
+    }))
+}
+
+impl Session {
+    /// Boots to the first prompt; `seed` starts the caches' random choice of victims.
+    pub fn boot(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Session> {
+        let mut board = board.clone();
+        board.core.victim_seed = (seed ^ (seed >> 32)) as u32;
+        let mut session = Session {
+            machine: Machine::new(board, boot)?,
+        };
+        let ready = session.until(0, sample::READY, BOOT_LIMIT_S, &mut |_| {})?;
+        // The prompt follows the marker.
+        session.until(ready, "# ", BOOT_LIMIT_S, &mut |_| {})?;
+        Ok(session)
+    }
+
+    /// Types `run-guest COMMAND` and waits for its end, taking the counters at the pins' edges.
+    pub fn run_guest(&mut self, command: &str, limit_s: f64) -> Result<Measured> {
+        let start = self.machine.console_log().len();
+        let mut pins = Pins::new(&self.machine);
+        self.machine.set_stop_on_edge(true);
+        self.machine
+            .send(format!("run-guest {command}\n").as_bytes());
+        let end = self.until(start, sample::END, limit_s, &mut |machine| {
+            pins.edge(machine)
+        })?;
+        self.until(end, "\n", limit_s, &mut |_| {})?;
+        self.machine.set_stop_on_edge(false);
+        let console = self.machine.console_log()[start..].to_vec();
+        Ok(Measured {
+            console,
+            windows: pins.windows,
+        })
+    }
+
+    /// Runs until the console's log has `text` behind byte `from`; gives the place behind it. Looks
+    /// at the end of fixed slices of board time, so that nothing depends on the host.
+    fn until(
+        &mut self,
+        from: usize,
+        text: &str,
+        limit_s: f64,
+        on_edge: &mut dyn FnMut(&Machine),
+    ) -> Result<usize> {
+        let slice = self.cpu_hz() / SLICES_PER_S;
+        let end = self.now() + (limit_s * self.cpu_hz() as f64) as u64;
+        loop {
+            let slice_end = (self.now() / slice + 1) * slice;
+            match self.machine.run_until(slice_end.min(end)) {
+                Stop::Edge => {
+                    on_edge(&self.machine);
+                    continue;
+                }
+                Stop::Limit if self.now() < end => {}
+                stop => {
+                    let message = self.machine.message(&stop, |_| None);
+                    bail!("waiting for {text:?}: {message}{}", self.last_words());
+                }
+            }
+            let log = &self.machine.console_log()[from..];
+            if let Some(at) = log.windows(text.len()).position(|w| w == text.as_bytes()) {
+                return Ok(from + at + text.len());
+            }
+            if interrupt::asked() {
+                bail!("stopped");
+            }
+        }
+    }
+
+    /// The end of the console's text, for messages.
+    fn last_words(&self) -> String {
+        let text = String::from_utf8_lossy(self.machine.console_log());
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let last = &lines[lines.len().saturating_sub(5)..];
+        if last.is_empty() {
+            return "\n  the console said nothing".into();
+        }
+        format!("\n  the console's last lines:\n    {}", last.join("\n    "))
+    }
+
+    /// Board time since power-on.
+    pub fn seconds(&self) -> f64 {
+        self.machine.seconds()
+    }
+
+    /// Core cycles since power-on.
+    pub fn now(&self) -> u64 {
+        self.machine.now()
+    }
+
+    /// Core clock.
+    pub fn cpu_hz(&self) -> u64 {
+        self.machine.spec().cpu_hz
+    }
+}
+
+/// Adds up cycles and counters while a pin is high.
+struct Pins {
+    seen: usize,
+    high_since: [Option<(u64, Counters)>; PINS],
+    windows: [Window; PINS],
+}
+
+impl Pins {
+    /// Edges that `machine` has seen already do not count.
+    fn new(machine: &Machine) -> Pins {
+        let seen = machine.edges().len();
+        Pins {
+            seen,
+            high_since: [None; PINS],
+            windows: Default::default(),
+        }
+    }
+
+    /// Takes the edges that are new in `machine`, which stopped at the last of them.
+    fn edge(&mut self, machine: &Machine) {
+        let edges = machine.edges();
+        let counters = *machine.counters();
+        for edge in &edges[self.seen..] {
+            let pin = usize::from(edge.pin);
+            if pin >= PINS {
+                continue;
+            }
+            if edge.level {
+                self.high_since[pin] = Some((edge.cycle, counters));
+            } else if let Some((start, before)) = self.high_since[pin].take() {
+                self.windows[pin].add(edge.cycle - start, &counters.since(&before));
+            }
+        }
+        self.seen = edges.len();
+    }
+}
+
+impl Window {
+    fn add(&mut self, cycles: u64, counters: &Counters) {
+        self.sections += 1;
+        self.cycles += cycles;
+        let sums: &mut BTreeMap<String, u64> = &mut self.counters;
+        for (name, value) in counters.entries() {
+            *sums.entry(name.to_string()).or_default() += value;
+        }
+    }
+}
