@@ -5,7 +5,12 @@
 use std::path::{Path, PathBuf};
 
 /// What can change a result: the core, the board, and how a point is run and its samples read.
-const SOURCES: [&str; 4] = ["../arm9/src", "../board/src", "src/run.rs", "src/session.rs"];
+const SOURCES: [&str; 4] = [
+    "../arm9/src",
+    "../board/src",
+    "src/run.rs",
+    "src/session.rs",
+];
 
 fn main() {
     let mut files = Vec::new();
@@ -19,12 +24,17 @@ fn main() {
         hasher.update(file.to_string_lossy().as_bytes());
         hasher.update(&std::fs::read(&file).unwrap_or_default());
     }
-    println!("cargo::rustc-env=WARMSWITCH_SIMULATOR={}", &hasher.finalize().to_hex()[..32]);
+    println!(
+        "cargo::rustc-env=WARMSWITCH_SIMULATOR={}",
+        &hasher.finalize().to_hex()[..32]
+    );
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     match std::fs::read_dir(path) {
-        Ok(entries) => entries.flatten().for_each(|entry| collect(&entry.path(), files)),
+        Ok(entries) => entries
+            .flatten()
+            .for_each(|entry| collect(&entry.path(), files)),
         Err(_) if path.is_file() => files.push(path.to_path_buf()),
         Err(_) => {}
     }
