@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds the programs and runs them on the default board.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use arm9::{Bus as _, Pa};
+use board::boot::Boot;
+use board::{BoardSpec, Machine, Stop};
+
+/// Physical addresses of `litmus.h`.
+const LOAD: u32 = 0x1_0000;
+const DONE: u32 = 0xe000;
+const CASE: u32 = 0xe004;
+const VARIANT: u32 = 0xe008;
+const END: u32 = 0xe00c;
+const READY: u32 = 0xe010;
+const GO: u32 = 0xe014;
+const RESULTS: u32 = 0xe100;
+const RESULTS_VA: u32 = 0x4000_0000 + RESULTS;
+const DONE_MARK: u32 = 0x600d;
+/// Scratch memory of the programs.
+pub const DATA: u32 = 0x20_0000;
+
+/// Core cycles a program may take: a few milliseconds of board time.
+const LIMIT: u64 = 5_000_000;
+
+struct Programs {
+    image: Vec<u8>,
+    symbols: BTreeMap<String, u32>,
+}
+
+fn output(command: &mut Command) -> Vec<u8> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let out = command
+        .output()
+        .unwrap_or_else(|e| panic!("{name}: {e}; the litmus tests need gcc-arm-linux-gnueabi"));
+    assert!(
+        out.status.success(),
+        "{name}: {}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    out.stdout
+}
+
+fn programs() -> &'static Programs {
+    static PROGRAMS: OnceLock<Programs> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/litmus");
+        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let (elf, bin) = (target.join("litmus.elf"), target.join("litmus.bin"));
+        let mut files: Vec<PathBuf> = std::fs::read_dir(&source)
+            .unwrap_or_else(|e| panic!("{}: {e}", source.display()))
+            .map(|entry| entry.expect("a directory entry").path())
+            .filter(|path| path.extension().is_some_and(|e| e == "S"))
+            .collect();
+        // The entry comes first in the image.
+        files.sort_by_key(|path| (!path.ends_with("start.S"), path.clone()));
+        output(
+            Command::new("arm-linux-gnueabi-gcc")
+                .args(["-nostdlib", "-static", "-marm", "-march=armv5te"])
+                .args(["-Wl,-Ttext=0x70010000", "-Wl,--build-id=none", "-o"])
+                .arg(&elf)
+                .args(&files),
+        );
+        output(
+            Command::new("arm-linux-gnueabi-objcopy")
+                .args(["-O", "binary", "-j", ".text"])
+                .args([&elf, &bin]),
+        );
+        let listing = output(Command::new("arm-linux-gnueabi-nm").arg(&elf));
+        let symbols = String::from_utf8_lossy(&listing)
+            .lines()
+            .filter_map(|line| {
+                let mut fields = line.split_whitespace();
+                let address = u32::from_str_radix(fields.next()?, 16).ok()?;
+                Some((fields.nth(1)?.to_owned(), address))
+            })
+            .collect();
+        let image = std::fs::read(&bin).unwrap_or_else(|e| panic!("{}: {e}", bin.display()));
+        Programs { image, symbols }
+    })
+}
+
+fn board() -> BoardSpec {
+    BoardSpec::named("sam9263").unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A board with one program, running.
+pub struct Rig {
+    machine: Machine,
+    name: String,
+}
+
+impl Rig {
+    /// Loads `name` with the given variant.
+    pub fn new(name: &str, variant: u32) -> Rig {
+        let programs = programs();
+        let case = programs.symbols.get(name);
+        let case = *case.unwrap_or_else(|| panic!("no litmus program is called {name}"));
+        let boot = Boot::Bare {
+            load: LOAD,
+            entry: LOAD,
+            bytes: programs.image.clone(),
+        };
+        let machine = Machine::new(board(), &boot).unwrap_or_else(|e| panic!("{e}"));
+        let mut rig = Rig {
+            machine,
+            name: format!("{name}/{variant}"),
+        };
+        rig.poke(CASE, case);
+        rig.poke(VARIANT, variant);
+        rig
+    }
+
+    /// Writes a word of memory behind every cache, as a device does.
+    pub fn poke(&mut self, pa: u32, value: u32) {
+        let bus = &mut self.machine.cpu_mut().bus;
+        for (at, byte) in (pa..).zip(value.to_le_bytes()) {
+            assert!(bus.poke(Pa(at), byte), "{pa:#x} is memory");
+        }
+    }
+
+    /// Reads a word of memory behind every cache, as a device does.
+    pub fn peek(&self, pa: u32) -> u32 {
+        let bus = &self.machine.cpu().bus;
+        let bytes = [0, 1, 2, 3].map(|n| bus.peek(Pa(pa + n)).expect("an address of memory"));
+        u32::from_le_bytes(bytes)
+    }
+
+    fn run_until(&mut self, flag: u32) -> u32 {
+        let end = self.machine.now() + LIMIT;
+        while self.peek(flag) == 0 {
+            let stop = self.machine.run_until(self.machine.now() + 1000);
+            let message = self.machine.message(&stop, |_| None);
+            let going = stop == Stop::Limit && self.machine.now() < end;
+            assert!(going, "{} does not come to its end: {message}", self.name);
+        }
+        self.peek(flag)
+    }
+
+    /// Runs until the program waits for the device.
+    pub fn run_to_device(&mut self) {
+        self.run_until(READY);
+    }
+
+    /// Lets a program that waits for the device go on.
+    pub fn go_on(&mut self) {
+        self.poke(GO, 1);
+    }
+
+    /// Runs to the end and returns what the program observed.
+    pub fn finish(mut self) -> Vec<u32> {
+        let mark = self.run_until(DONE);
+        assert_eq!(
+            mark, DONE_MARK,
+            "{} took an exception it did not expect",
+            self.name
+        );
+        let words = (self.peek(END) - RESULTS_VA) / 4;
+        (0..words).map(|n| self.peek(RESULTS + 4 * n)).collect()
+    }
+}
+
+/// Runs a program and returns what it observed.
+pub fn run(name: &str, variant: u32) -> Vec<u32> {
+    Rig::new(name, variant).finish()
+}

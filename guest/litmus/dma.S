@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * Memory that changes, or is read, behind the cache. The test plays the device: it waits for READY,
+ * reads or writes memory on the bus, and sets GO.
+ */
+#include "litmus.h"
+
+	.macro	device
+	ldr	r12, =STRICT + DONE
+	mov	r8, #1
+	str	r8, [r12, #READY - DONE]
+998:	ldr	r8, [r12, #GO - DONE]
+	cmp	r8, #0
+	beq	998b
+	.endm
+
+	/*
+	 * From the device: the buffer has been read before. 0: nothing. 1: line invalidated after.
+	 * 2: cleaned and invalidated after. 3: cleaned only.
+	 */
+	litmus	device_to_memory
+	poke	DATA, 1
+	ldr	r0, =CODE + DATA
+	ldr	r1, [r0]
+	put	r1
+	device
+	cmp	r10, #1
+	mcreq	p15, 0, r0, c7, c6, 1
+	cmp	r10, #2
+	mcreq	p15, 0, r0, c7, c14, 1
+	cmp	r10, #3
+	mcreq	p15, 0, r0, c7, c10, 1
+	ldr	r1, [r0]
+	put	r1
+	done
+
+	/* To the device. 0: nothing. 1: line cleaned and drained. 2: whole cache cleaned. */
+	litmus	memory_to_device
+	poke	DATA, 1
+	ldr	r0, =CODE + DATA
+	ldr	r1, [r0]
+	mov	r1, #2
+	str	r1, [r0]
+	if_variant 1, 1f
+	cmp	r10, #2
+	bne	3f
+2:	mrc	p15, 0, r15, c7, c10, 3
+	bne	2b
+	b	4f
+1:	clean_line r0
+4:	drain
+3:	device
+	done
+
+	/* Invalidating discards what was not written back. 0: not invalidated. 1: by MVA. 2: all. */
+	litmus	invalidate_discards
+	poke	DATA, 1
+	ldr	r0, =CODE + DATA
+	ldr	r1, [r0]
+	mov	r1, #2
+	str	r1, [r0]
+	mov	r2, #0
+	cmp	r10, #1
+	mcreq	p15, 0, r0, c7, c6, 1
+	cmp	r10, #2
+	mcreq	p15, 0, r2, c7, c6, 0
+	ldr	r1, [r0]
+	put	r1
+	done

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * Code that changes code: the caches do not know of each other (DDI0198D 4.1, 9.1).
+ */
+#include "litmus.h"
+
+#define FUNCTION	(CODE + DATA)
+
+	/*
+	 * A function that returns 1 is called, rewritten in the D-cache to return 2, called again.
+	 * 0: nothing. 1: D cleaned, drained. 2: I invalidated. 3: D cleaned, drained, I invalidated.
+	 * 4: as 3 with the I-cache line by MVA. 5: as 4 with a wrong MVA. 6: D invalidated, not
+	 * cleaned, I invalidated.
+	 */
+	litmus	rewritten_code
+	poke	DATA, 0xe3a00001	@ mov r0, #1
+	poke	DATA + 4, 0xe12fff1e	@ bx lr
+	ldr	r4, =FUNCTION
+	blx	r4
+	put	r0
+	ldr	r5, [r4]
+	ldr	r5, =0xe3a00002		@ mov r0, #2
+	str	r5, [r4]
+	if_variant 1, clean
+	if_variant 2, invalidate
+	if_variant 3, clean
+	if_variant 4, clean
+	if_variant 5, clean
+	cmp	r10, #6
+	bne	call
+	invalidate_line r4
+	b	invalidate
+clean:	clean_line r4
+	drain
+	if_variant 4, by_mva
+	if_variant 5, by_wrong_mva
+	cmp	r10, #3
+	bne	call
+invalidate:
+	invalidate_icache
+	b	call
+by_wrong_mva:
+	add	r6, r4, #0x1000
+	mcr	p15, 0, r6, c7, c5, 1
+	b	call
+by_mva:	mcr	p15, 0, r4, c7, c5, 1
+call:	blx	r4
+	put	r0
+	done
+
+	/*
+	 * The same where the line is not in the D-cache: the store goes through the write buffer.
+	 * 0: I not invalidated. 1: drained and I invalidated.
+	 */
+	litmus	rewritten_code_past_the_dcache
+	poke	DATA + 0x40, 0xe3a00001
+	poke	DATA + 0x44, 0xe12fff1e
+	ldr	r4, =FUNCTION + 0x40
+	blx	r4
+	put	r0
+	ldr	r5, =0xe3a00002
+	str	r5, [r4]
+	cmp	r10, #0
+	beq	1f
+	drain
+	invalidate_icache
+1:	blx	r4
+	put	r0
+	done
+
+	/*
+	 * One function at two addresses: lines of the I-cache are found by MVA too.
+	 * 0: the call goes to the address that was called before. 1: to the other one.
+	 */
+	litmus	code_at_two_addresses
+	poke	DATA + 0x80, 0xe3a00001
+	poke	DATA + 0x84, 0xe12fff1e
+	ldr	r4, =FUNCTION + 0x80
+	blx	r4
+	put	r0
+	poke	DATA + 0x80, 0xe3a00002
+	cmp	r10, #1
+	ldreq	r4, =ALIAS + DATA + 0x80
+	blx	r4
+	put	r0
+	done
