@@ -75,3 +75,89 @@ impl<B: Bus> Cpu<B> {
         self.context_changed();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::testing::{HERE, arm, machine, thumb};
+    use crate::psr::{F, I, T};
+
+    #[test]
+    fn swi_links_to_the_next_instruction() {
+        let mut cpu = machine();
+        cpu.set_cpsr(0x2000_0010);
+        cpu.cycles = 0;
+        arm(&mut cpu, 0xef00_0000);
+        assert_eq!((cpu.pc, cpu.r[14]), (8, HERE + 4));
+        assert_eq!((cpu.spsr(), cpu.cpsr()), (0x2000_0010, 0x2000_0013 | I));
+        assert_eq!((cpu.cycles, cpu.counters.exceptions), (3, 1));
+        arm(&mut cpu, 0xe1b0_f00e); // movs pc, lr
+        assert_eq!((cpu.pc, cpu.cpsr()), (HERE + 4, 0x2000_0010));
+    }
+
+    #[test]
+    fn swi_from_thumb_links_to_the_next_half_word_and_leaves_thumb() {
+        let mut cpu = machine();
+        cpu.set_cpsr(0x10);
+        thumb(&mut cpu, 0xdf00);
+        assert_eq!((cpu.pc, cpu.r[14], cpu.control & T), (8, HERE + 2, 0));
+        assert_eq!(cpu.spsr(), 0x10 | T);
+    }
+
+    #[test]
+    fn undefined_instructions_link_to_the_next() {
+        let mut cpu = machine();
+        arm(&mut cpu, 0xe7f0_00f0);
+        assert_eq!(
+            (cpu.pc, cpu.r[14], cpu.mode()),
+            (4, HERE + 4, Mode::Undefined)
+        );
+        assert_eq!(cpu.cycles, 4);
+    }
+
+    #[test]
+    fn bkpt_is_a_prefetch_abort_on_itself() {
+        let mut cpu = machine();
+        arm(&mut cpu, 0xe120_0070);
+        assert_eq!(
+            (cpu.pc, cpu.r[14], cpu.mode()),
+            (0xc, HERE + 4, Mode::Abort)
+        );
+        thumb(&mut cpu, 0xbe00);
+        assert_eq!((cpu.pc, cpu.r[14]), (0xc, HERE + 4));
+    }
+
+    #[test]
+    fn data_aborts_link_eight_bytes_on_in_either_state() {
+        let mut cpu = machine();
+        cpu.r[1] = 0x8000_0000;
+        arm(&mut cpu, 0xe591_0000); // ldr r0, [r1]
+        assert_eq!((cpu.pc, cpu.r[14]), (0x10, HERE + 8));
+        thumb(&mut cpu, 0x6808); // ldr r0, [r1]
+        assert_eq!((cpu.pc, cpu.r[14]), (0x10, HERE + 8));
+    }
+
+    #[test]
+    fn interrupts_link_four_past_the_next_instruction_and_mask_themselves() {
+        let mut cpu = machine();
+        cpu.set_cpsr(0x10);
+        cpu.pc = HERE;
+        cpu.take_exception(Exception::Irq);
+        assert_eq!((cpu.pc, cpu.r[14], cpu.cpsr()), (0x18, HERE + 4, 0x12 | I));
+        cpu.take_exception(Exception::Fiq);
+        assert_eq!((cpu.pc, cpu.r[14], cpu.cpsr()), (0x1c, 0x1c, 0x11 | I | F));
+        assert_eq!((cpu.counters.exceptions, cpu.counters.irqs), (2, 1));
+        arm(&mut cpu, 0xe25e_f004); // subs pc, lr, #4
+        assert_eq!((cpu.pc, cpu.cpsr()), (0x18, 0x12 | I));
+        arm(&mut cpu, 0xe14f_0000); // mrs r0, SPSR
+        assert_eq!(cpu.r[0], 0x10);
+    }
+
+    #[test]
+    fn vectors_move_up_with_the_control_bit() {
+        let mut cpu = machine();
+        cpu.cp15.sctlr |= 1 << 13;
+        arm(&mut cpu, 0xef00_0000);
+        assert_eq!(cpu.pc, 0xffff_0008);
+    }
+}

@@ -237,3 +237,115 @@ fn execute_empty<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::cpu::Cpu;
+    use crate::isa::testing::{HERE, arm, machine};
+    use crate::psr::{Mode, T};
+    use crate::testbus::TestBus;
+
+    /// Words 1, 2, 3... at 0x100, r8 in the middle of them.
+    fn with_words() -> Cpu<TestBus> {
+        let mut cpu = machine();
+        cpu.bus.put(0x100, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        cpu.r[8] = 0x110;
+        cpu
+    }
+
+    #[test]
+    fn the_four_modes_cover_their_words() {
+        let load = |insn| {
+            let mut cpu = with_words();
+            arm(&mut cpu, insn);
+            (cpu.r[0], cpu.r[1], cpu.r[8])
+        };
+        assert_eq!(load(0xe8b8_0003), (5, 6, 0x118)); // ldmia r8!, {r0, r1}
+        assert_eq!(load(0xe9b8_0003), (6, 7, 0x118)); // ldmib
+        assert_eq!(load(0xe838_0003), (4, 5, 0x108)); // ldmda
+        assert_eq!(load(0xe938_0003), (3, 4, 0x108)); // ldmdb
+        assert_eq!(load(0xe898_0003), (5, 6, 0x110)); // ldmia r8, {r0, r1}
+    }
+
+    #[test]
+    fn a_base_in_the_load_list_is_written_back_unless_it_is_the_last_of_several() {
+        let base = |insn| {
+            let mut cpu = with_words();
+            arm(&mut cpu, insn);
+            cpu.r[8]
+        };
+        assert_eq!(base(0xe8b8_0300), 0x118); // ldmia r8!, {r8, r9}
+        assert_eq!(base(0xe8b8_0180), 6); // ldmia r8!, {r7, r8}
+        assert_eq!(base(0xe8b8_0100), 0x114); // ldmia r8!, {r8}
+        assert_eq!(base(0xe898_0100), 5); // ldmia r8, {r8}
+    }
+
+    #[test]
+    fn stores_write_the_old_base_and_the_pc_plus_12() {
+        let mut cpu = with_words();
+        cpu.r[7] = 77;
+        arm(&mut cpu, 0xe928_8180); // stmdb r8!, {r7, r8, pc}
+        assert_eq!(
+            [0x104, 0x108, 0x10c].map(|at| cpu.bus.word(at)),
+            [77, 0x110, HERE + 12]
+        );
+        assert_eq!(cpu.r[8], 0x104);
+    }
+
+    #[test]
+    fn an_empty_list_moves_only_the_base() {
+        let mut cpu = with_words();
+        arm(&mut cpu, 0xe8b8_0000);
+        assert_eq!((cpu.r[8], cpu.pc), (0x150, HERE + 4));
+        assert!(cpu.bus.log.is_empty());
+    }
+
+    #[test]
+    fn loading_the_pc_changes_state_and_costs_four_more() {
+        let mut cpu = with_words();
+        cpu.bus.put(0x114, &[0x2001]);
+        cpu.bus.single = 0;
+        arm(&mut cpu, 0xe8b8_8001); // ldmia r8!, {r0, pc}
+        assert_eq!((cpu.r[0], cpu.pc, cpu.control & T), (5, 0x2000, T));
+    }
+
+    #[test]
+    fn the_user_bank_is_reached_from_other_modes() {
+        let mut cpu = with_words();
+        arm(&mut cpu, 0xe8d8_6000); // ldmia r8, {sp, lr}^
+        assert_eq!(cpu.banked[0], [5, 6]);
+        assert_eq!((cpu.r[13], cpu.r[14]), (0, 0));
+        cpu.r[0] = 0x120;
+        arm(&mut cpu, 0xe8c0_6000); // stmia r0, {sp, lr}^
+        assert_eq!((cpu.bus.word(0x120), cpu.bus.word(0x124)), (5, 6));
+    }
+
+    #[test]
+    fn the_user_bank_of_fiq_mode_includes_r8_to_r12() {
+        let mut cpu = with_words();
+        cpu.r[9] = 99;
+        cpu.set_cpsr(Mode::Fiq as u32);
+        cpu.r[9] = 11;
+        cpu.r[0] = 0x120;
+        arm(&mut cpu, 0xe8c0_0200); // stmia r0, {r9}^
+        assert_eq!(cpu.bus.word(0x120), 99);
+    }
+
+    #[test]
+    fn ldm_with_pc_and_caret_returns_from_the_exception() {
+        let mut cpu = with_words();
+        cpu.set_spsr(0x8000_0010);
+        cpu.banked[0] = [0xbeef, 0];
+        arm(&mut cpu, 0xe8f8_8003); // ldmia r8!, {r0, r1, pc}^
+        assert_eq!((cpu.r[0], cpu.r[1], cpu.pc, cpu.r[8]), (5, 6, 4, 0x11c));
+        assert_eq!((cpu.cpsr(), cpu.r[13]), (0x8000_0010, 0xbeef));
+    }
+
+    #[test]
+    fn a_fault_in_the_middle_leaves_base_and_list_alone() {
+        let mut cpu = machine();
+        cpu.r[8] = 0xfff8;
+        arm(&mut cpu, 0xe8b8_001f); // ldmia r8!, {r0-r4} across the end of memory
+        assert_eq!((cpu.r[0], cpu.r[8], cpu.pc), (0, 0xfff8, 0x10));
+    }
+}

@@ -125,3 +125,44 @@ pub(super) fn undefined<B: Bus>(insn: u32) -> Op<B> {
         timing::RAISES,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{HERE, after, arm, machine};
+    use crate::psr::T;
+
+    #[test]
+    fn branches_count_from_two_instructions_on() {
+        assert_eq!(after(0xea00_0000, &[]).pc, HERE + 8); // b .+8
+        assert_eq!(after(0xeaff_fffe, &[]).pc, HERE); // b .
+        let cpu = after(0xebff_fffd, &[]); // bl .-4
+        assert_eq!((cpu.pc, cpu.r[14], cpu.cycles), (HERE - 4, HERE + 4, 3));
+    }
+
+    #[test]
+    fn blx_enters_thumb_at_a_half_word() {
+        let cpu = after(0xfb00_0000, &[]); // blx .+10
+        assert_eq!(
+            (cpu.pc, cpu.r[14], cpu.control & T),
+            (HERE + 10, HERE + 4, T)
+        );
+    }
+
+    #[test]
+    fn bx_takes_the_state_from_bit_0() {
+        let cpu = after(0xe12f_ff10, &[0x2001]); // bx r0
+        assert_eq!((cpu.pc, cpu.control & T), (0x2000, T));
+        let cpu = after(0xe12f_ff10, &[0x2002]);
+        assert_eq!((cpu.pc, cpu.control & T), (0x2000, 0));
+        let cpu = after(0xe12f_ff20, &[0x2001]); // bxj r0
+        assert_eq!((cpu.pc, cpu.control & T), (0x2000, T));
+    }
+
+    #[test]
+    fn blx_of_lr_reads_it_before_linking() {
+        let mut cpu = machine();
+        cpu.r[14] = 0x2000;
+        arm(&mut cpu, 0xe12f_ff3e); // blx lr
+        assert_eq!((cpu.pc, cpu.r[14]), (0x2000, HERE + 4));
+    }
+}

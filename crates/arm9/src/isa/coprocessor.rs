@@ -72,3 +72,36 @@ fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{HERE, arm, machine};
+
+    #[test]
+    fn the_main_id_register_is_read_in_privileged_modes_only() {
+        let mut cpu = machine();
+        arm(&mut cpu, 0xee10_0f10); // mrc p15, 0, r0, c0, c0, 0
+        assert_eq!((cpu.r[0], cpu.pc), (0x4106_9265, HERE + 4));
+        cpu.set_cpsr(0x10);
+        arm(&mut cpu, 0xee10_0f10);
+        assert_eq!((cpu.pc, cpu.r[14]), (4, HERE + 4));
+    }
+
+    #[test]
+    fn coprocessors_that_are_not_there_are_undefined() {
+        // cdp, mcr p10, mrc p14, ldc p1, mcrr p15, ldc2, mcr2
+        for insn in [
+            0xee00_0a00,
+            0xee00_0a10,
+            0xee10_0e10,
+            0xed90_0100,
+            0xec40_0f00,
+            0xfd90_0100,
+            0xfe00_0f10,
+        ] {
+            let mut cpu = machine();
+            arm(&mut cpu, insn);
+            assert_eq!((cpu.pc, cpu.r[14]), (4, HERE + 4), "{insn:#010x}");
+        }
+    }
+}

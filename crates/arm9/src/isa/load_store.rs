@@ -225,3 +225,89 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 fn preload<B: Bus>(insn: u32) -> Op<B> {
     Op::new(|_, _| {}, insn, 0, timing::SIMPLE)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{HERE, after, arm, machine};
+    use crate::psr::{C, T};
+
+    #[test]
+    fn indexing_decides_address_and_write_back() {
+        let load = |insn| {
+            let mut cpu = machine();
+            cpu.bus.put(0x100, &[11, 22, 33]);
+            cpu.r[1] = 0x104;
+            cpu.r[2] = 1;
+            arm(&mut cpu, insn);
+            (cpu.r[0], cpu.r[1])
+        };
+        assert_eq!(load(0xe591_0004), (33, 0x104)); // ldr r0, [r1, #4]
+        assert_eq!(load(0xe511_0004), (11, 0x104)); // ldr r0, [r1, #-4]
+        assert_eq!(load(0xe5b1_0004), (33, 0x108)); // ldr r0, [r1, #4]!
+        assert_eq!(load(0xe491_0004), (22, 0x108)); // ldr r0, [r1], #4
+        assert_eq!(load(0xe4b1_0004), (22, 0x108)); // ldrt r0, [r1], #4
+        assert_eq!(load(0xe791_0102), (33, 0x104)); // ldr r0, [r1, r2, lsl #2]
+        assert_eq!(load(0xe611_0102), (22, 0x100)); // ldr r0, [r1], -r2, lsl #2
+    }
+
+    #[test]
+    fn an_offset_may_be_rotated_through_the_carry() {
+        let mut cpu = machine();
+        cpu.flags = C;
+        cpu.bus.put(0x100, &[42]);
+        cpu.r[1] = 0x8000_0000;
+        cpu.r[2] = 0x200;
+        arm(&mut cpu, 0xe791_0062); // ldr r0, [r1, r2, rrx]
+        assert_eq!(cpu.r[0], 42);
+    }
+
+    #[test]
+    fn stores_write_words_and_bytes() {
+        let cpu = after(0xe581_0000, &[0x1234_5678, 0x100]); // str r0, [r1]
+        assert_eq!(cpu.bus.word(0x100), 0x1234_5678);
+        let cpu = after(0xe5c1_0001, &[0x1234_5678, 0x100]); // strb r0, [r1, #1]
+        assert_eq!(cpu.bus.word(0x100), 0x7800);
+        let cpu = after(0xe5a1_0004, &[1, 0x100]); // str r0, [r1, #4]!
+        assert_eq!((cpu.bus.word(0x104), cpu.r[1]), (1, 0x104));
+    }
+
+    #[test]
+    fn storing_the_pc_stores_the_address_plus_12() {
+        let cpu = after(0xe581_f000, &[0, 0x100]); // str pc, [r1]
+        assert_eq!(cpu.bus.word(0x100), HERE + 12);
+    }
+
+    #[test]
+    fn a_load_to_pc_changes_state() {
+        let mut cpu = machine();
+        cpu.bus.put(0x100, &[0x2003, 0x2000]);
+        cpu.r[1] = 0x100;
+        arm(&mut cpu, 0xe491_f004); // ldr pc, [r1], #4
+        assert_eq!((cpu.pc, cpu.control & T, cpu.r[1]), (0x2002, T, 0x104));
+        arm(&mut cpu, 0xe591_f000);
+        assert_eq!((cpu.pc, cpu.control & T), (0x2000, 0));
+    }
+
+    #[test]
+    fn a_load_that_faults_changes_no_register_but_the_exceptions() {
+        let mut cpu = machine();
+        cpu.r[0] = 7;
+        cpu.r[1] = 0x8000_0000;
+        arm(&mut cpu, 0xe4b1_0004); // ldrt r0, [r1], #4: nothing there
+        assert_eq!((cpu.r[0], cpu.r[1]), (7, 0x8000_0000));
+        assert_eq!((cpu.pc, cpu.r[14]), (0x10, HERE + 8));
+    }
+
+    #[test]
+    fn byte_loads_stall_longer_than_word_loads() {
+        assert_eq!(after(0xe591_3000, &[0, 0x100]).interlock, 1 << 3); // ldr r3, [r1]
+        assert_eq!(after(0xe5d1_3000, &[0, 0x100]).interlock, 1 << 3 | 1 << 19); // ldrb
+    }
+
+    #[test]
+    fn preload_does_nothing() {
+        let cpu = after(0xf5d1_f000, &[0, 0x8000_0000]); // pld [r1]
+        assert_eq!(cpu.pc, HERE + 4);
+        assert!(cpu.bus.log.is_empty());
+    }
+}

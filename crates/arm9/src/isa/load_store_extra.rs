@@ -146,3 +146,62 @@ fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
         cpu.interlock = pending_load(rd(insn), BYTE);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{after, arm, machine};
+
+    #[test]
+    fn half_words_and_signed_bytes_are_extended() {
+        let load = |insn| {
+            let mut cpu = machine();
+            cpu.bus.put(0x100, &[0x8001_80ff]);
+            cpu.r[1] = 0x100;
+            arm(&mut cpu, insn);
+            cpu.r[0]
+        };
+        assert_eq!(load(0xe1d1_00b0), 0x80ff); // ldrh r0, [r1]
+        assert_eq!(load(0xe1d1_00b2), 0x8001); // ldrh r0, [r1, #2]
+        assert_eq!(load(0xe1d1_00f2), 0xffff_8001); // ldrsh
+        assert_eq!(load(0xe1d1_00d0), 0xffff_ffff); // ldrsb
+        assert_eq!(load(0xe1d1_00d2), 1);
+    }
+
+    #[test]
+    fn half_word_stores_index_like_words() {
+        let cpu = after(0xe0c1_01b0, &[0x1234_5678, 0x102]); // strh r0, [r1], #16
+        assert_eq!((cpu.bus.word(0x100), cpu.r[1]), (0x5678_0000, 0x112));
+        let cpu = after(0xe121_00b2, &[1, 0x110, 0x10]); // strh r0, [r1, -r2]!
+        assert_eq!((cpu.bus.word(0x100), cpu.r[1]), (1, 0x100));
+    }
+
+    #[test]
+    fn double_words_use_an_even_register_and_the_next() {
+        let cpu = after(0xe1c1_20f8, &[0, 0x100, 5, 6]); // strd r2, [r1, #8]
+        assert_eq!((cpu.bus.word(0x108), cpu.bus.word(0x10c)), (5, 6));
+        let mut cpu = machine();
+        cpu.bus.put(0x108, &[8, 9]);
+        cpu.r[4] = 0x100;
+        arm(&mut cpu, 0xe1e4_20d8); // ldrd r2, [r4, #8]!
+        assert_eq!((cpu.r[2], cpu.r[3], cpu.r[4]), (8, 9, 0x108));
+        assert_eq!(cpu.interlock, 1 << 3);
+    }
+
+    #[test]
+    fn a_double_word_at_an_odd_register_is_undefined() {
+        assert_eq!(after(0xe1c1_30d0, &[]).pc, 4); // ldrd r3, [r1]
+    }
+
+    #[test]
+    fn swaps_exchange_memory_and_register() {
+        let mut cpu = machine();
+        cpu.bus.put(0x100, &[0x1122_3344]);
+        cpu.r[1] = 0x100;
+        cpu.r[2] = 0x55;
+        arm(&mut cpu, 0xe101_0092); // swp r0, r2, [r1]
+        assert_eq!((cpu.r[0], cpu.bus.word(0x100)), (0x1122_3344, 0x55));
+        cpu.r[2] = 0xaa;
+        arm(&mut cpu, 0xe141_2092); // swpb r2, r2, [r1]
+        assert_eq!((cpu.r[2], cpu.bus.word(0x100)), (0x55, 0xaa));
+    }
+}

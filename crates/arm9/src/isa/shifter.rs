@@ -189,8 +189,14 @@ mod tests {
     #[test]
     fn a_register_amount_of_zero_changes_nothing() {
         for shift in [LSL, LSR, ASR, ROR] {
-            assert_eq!(by_register(shift, 0x100, 0x8000_0001, true), (0x8000_0001, true));
-            assert_eq!(by_register(shift, 0, 0x8000_0001, false), (0x8000_0001, false));
+            assert_eq!(
+                by_register(shift, 0x100, 0x8000_0001, true),
+                (0x8000_0001, true)
+            );
+            assert_eq!(
+                by_register(shift, 0, 0x8000_0001, false),
+                (0x8000_0001, false)
+            );
         }
     }
 
@@ -200,9 +206,15 @@ mod tests {
         assert_eq!(by_register(LSL, 33, 1, true), (0, false));
         assert_eq!(by_register(LSR, 32, 0x8000_0000, false), (0, true));
         assert_eq!(by_register(LSR, 33, 0x8000_0000, true), (0, false));
-        assert_eq!(by_register(ASR, 33, 0x8000_0000, false), (0xffff_ffff, true));
+        assert_eq!(
+            by_register(ASR, 33, 0x8000_0000, false),
+            (0xffff_ffff, true)
+        );
         assert_eq!(by_register(ASR, 255, 0x7fff_ffff, true), (0, false));
-        assert_eq!(by_register(ROR, 32, 0x8000_0000, false), (0x8000_0000, true));
+        assert_eq!(
+            by_register(ROR, 32, 0x8000_0000, false),
+            (0x8000_0000, true)
+        );
         assert_eq!(by_register(ROR, 36, 0x18, false), (0x8000_0001, true));
     }
 }

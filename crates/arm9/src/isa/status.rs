@@ -70,3 +70,68 @@ fn execute_msr<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let cpsr = cpu.cpsr();
     cpu.set_cpsr(cpsr & !mask | value & mask);
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{arm, machine};
+    use crate::psr::{F, I, Mode, N, T};
+
+    #[test]
+    fn msr_changes_mode_and_banks() {
+        let mut cpu = machine();
+        cpu.r[0] = 0x12 | I;
+        cpu.r[13] = 1;
+        arm(&mut cpu, 0xe121_f000); // msr CPSR_c, r0
+        assert_eq!(
+            (cpu.mode(), cpu.r[13], cpu.control),
+            (Mode::Irq, 0, 0x12 | I)
+        );
+        cpu.r[13] = 2;
+        arm(&mut cpu, 0xe321_f0d3); // msr CPSR_c, #0xd3
+        assert_eq!((cpu.mode(), cpu.r[13]), (Mode::Supervisor, 1));
+        assert_eq!(cpu.banked[2][0], 2);
+    }
+
+    #[test]
+    fn fiq_banks_five_more_registers() {
+        let mut cpu = machine();
+        cpu.r[8] = 8;
+        cpu.r[12] = 12;
+        arm(&mut cpu, 0xe321_f0d1);
+        assert_eq!((cpu.r[8], cpu.r[12]), (0, 0));
+        cpu.r[8] = 88;
+        arm(&mut cpu, 0xe321_f0d2);
+        assert_eq!((cpu.r[8], cpu.r[12]), (8, 12));
+    }
+
+    #[test]
+    fn user_mode_changes_flags_only() {
+        let mut cpu = machine();
+        cpu.set_cpsr(0x10);
+        cpu.r[0] = N | I | 0x13;
+        arm(&mut cpu, 0xe12f_f000); // msr CPSR_fsxc, r0
+        assert_eq!(cpu.cpsr(), N | 0x10);
+    }
+
+    #[test]
+    fn mode_bits_without_a_mode_and_the_t_bit_are_ignored() {
+        let mut cpu = machine();
+        arm(&mut cpu, 0xe321_f0e5); // msr CPSR_c, #0xe5
+        assert_eq!(cpu.cpsr(), I | F | 0x13);
+        assert_eq!(cpu.control & T, 0);
+    }
+
+    #[test]
+    fn the_saved_status_register_belongs_to_the_mode() {
+        let mut cpu = machine();
+        cpu.r[0] = 0xf800_0010;
+        arm(&mut cpu, 0xe169_f000); // msr SPSR_fc, r0
+        arm(&mut cpu, 0xe14f_1000); // mrs r1, SPSR
+        assert_eq!(cpu.r[1], 0xf800_0010);
+        arm(&mut cpu, 0xe321_f0d2);
+        arm(&mut cpu, 0xe14f_1000);
+        assert_eq!(cpu.r[1], 0);
+        arm(&mut cpu, 0xe10f_2000); // mrs r2, CPSR
+        assert_eq!(cpu.r[2], 0xd2);
+    }
+}

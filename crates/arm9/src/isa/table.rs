@@ -165,3 +165,102 @@ impl<B: Bus> Lists<B> {
         Some((row.select)(insn))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbus::TestBus;
+
+    fn a32() -> Vec<&'static Encoding> {
+        A32.iter().copied().flatten().collect()
+    }
+
+    #[test]
+    fn patterns_have_32_letters_and_thumb_patterns_16() {
+        for row in a32() {
+            assert_eq!(row.pattern.len(), 32, "{}", row.name);
+        }
+        for row in thumb::ENCODINGS {
+            assert_eq!(row.pattern.len(), 16, "{}", row.name);
+        }
+        assert_eq!(a32().len(), a32_selectors::<TestBus>().len());
+    }
+
+    /// Of two rows that match the same instruction one must be a special case of the other.
+    fn assert_no_ambiguity(rows: &[&Encoding]) {
+        for (n, one) in rows.iter().enumerate() {
+            for other in &rows[n + 1..] {
+                let (mask, value) = fixed_bits(one.pattern);
+                let (other_mask, other_value) = fixed_bits(other.pattern);
+                let disjoint = (value ^ other_value) & mask & other_mask != 0;
+                let nested = mask != other_mask
+                    && (mask & other_mask == mask || mask & other_mask == other_mask);
+                assert!(
+                    disjoint || nested,
+                    "{} {}\n{} {}",
+                    one.pattern,
+                    one.name,
+                    other.pattern,
+                    other.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rows_never_overlap_ambiguously() {
+        let is_unconditional = |row: &&&Encoding| row.pattern.starts_with("1111");
+        let rows = a32();
+        assert_no_ambiguity(
+            &rows
+                .iter()
+                .filter(is_unconditional)
+                .copied()
+                .collect::<Vec<_>>(),
+        );
+        let conditional = rows.iter().filter(|row| !is_unconditional(row));
+        assert_no_ambiguity(&conditional.copied().collect::<Vec<_>>());
+        assert_no_ambiguity(&thumb::ENCODINGS.iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_index_finds_what_a_search_of_all_rows_finds() {
+        let table = DecodeTable::<TestBus>::new();
+        let selectors = a32_selectors::<TestBus>();
+        let mut insn: u32 = 0x1234_5678;
+        for _ in 0..100_000 {
+            insn = insn.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let insn = insn.rotate_right(13);
+            let best = a32()
+                .into_iter()
+                .zip(&selectors)
+                .filter(|(row, _)| row.pattern.starts_with("1111") == (insn >> 28 == 15))
+                .map(|(row, select)| (fixed_bits(row.pattern), select))
+                .filter(|((mask, value), _)| insn & mask == *value)
+                .max_by_key(|((mask, _), _)| mask.count_ones());
+            let expected = best.map_or_else(|| undefined(insn), |(_, select)| select(insn));
+            let found = table.arm(insn);
+            assert_eq!(
+                (found.insn, found.uses),
+                (expected.insn, expected.uses),
+                "{insn:#010x}"
+            );
+            assert_eq!(found.exec as usize, expected.exec as usize, "{insn:#010x}");
+        }
+    }
+
+    #[test]
+    fn unconditional_instructions_always_execute() {
+        let table = DecodeTable::<TestBus>::new();
+        assert_eq!(table.arm(0xfa00_0000).cond, 14);
+        assert_eq!(table.arm(0x1a00_0000).cond, 1);
+    }
+
+    #[test]
+    fn older_versions_lack_newer_instructions() {
+        let v4 = DecodeTable::<TestBus>::of_version(Version::V4);
+        let undefined = undefined::<TestBus>(0).exec as usize;
+        assert_eq!(v4.arm(0xe16f_0f11).exec as usize, undefined); // clz
+        assert_ne!(v4.arm(0xe1a0_0000).exec as usize, undefined);
+    }
+}

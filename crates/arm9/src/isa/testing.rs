@@ -19,10 +19,19 @@ pub(crate) fn machine() -> Cpu<TestBus> {
         lines_tested_per_op: 8,
         cp15_busy: 0,
     };
-    let cache = CacheGeometry { size: 4096, ways: 4 };
+    let cache = CacheGeometry {
+        size: 4096,
+        ways: 4,
+    };
     let midr = 0x4106_9265;
     Cpu::new(
-        Config { midr, icache: cache, dcache: cache, cost, victim_seed: 0 },
+        Config {
+            midr,
+            icache: cache,
+            dcache: cache,
+            cost,
+            victim_seed: 0,
+        },
         TestBus::new(0x1_0000),
     )
 }
