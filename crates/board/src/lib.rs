@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated ARM9 boards: memory with SDRAM timing, Versatile PB peripherals, boot and stop.
 
+pub mod boot;
+pub mod bus;
 pub mod device;
+pub mod elf;
+pub mod fdt;
+pub mod machine;
+pub mod memory;
+pub mod spec;
+pub mod stop;
 pub mod time;
+mod wires;
+
+pub use machine::{Machine, SetupError};
+pub use spec::BoardSpec;
+pub use stop::Stop;

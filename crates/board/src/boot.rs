@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a boot loader does: kernel, device tree and initial RAM disk into RAM, registers set
+//! (Linux Documentation/arch/arm/booting.rst).
+//!
+//! A raw Image goes to 0x8000, a vmlinux where its segments say, a zImage above what it unpacks.
+//! Device tree and RAM disk come behind. Nothing runs before the kernel: caches and MMU are off.
+
+use crate::elf::Elf;
+use crate::fdt::Tree;
+use crate::memory::Sdram;
+use crate::spec::BoardSpec;
+use std::path::Path;
+
+/// Offset of a raw Image in RAM.
+const TEXT_OFFSET: u32 = 0x8000;
+/// Kernel memory kept free behind a raw Image, whose file does not say how large its bss is.
+const IMAGE_BSS: u32 = 4 << 20;
+/// Where zImage and device tree go when the RAM is large enough: above any unpacked kernel.
+const HIGH: u32 = 24 << 20;
+const ALIGN: u32 = 0x1_0000;
+
+/// Something is wrong with what the user wants to boot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {problem}")]
+pub struct BootError {
+    /// The file, or the part of the set-up.
+    pub file: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// Bytes and the name messages call them by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blob {
+    /// File name.
+    pub name: String,
+    /// Contents.
+    pub bytes: Vec<u8>,
+}
+
+impl Blob {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is empty.
+    pub fn read(path: &Path) -> Result<Blob, BootError> {
+        let name = path.display().to_string();
+        match std::fs::read(path) {
+            Ok(bytes) if bytes.is_empty() => Err(BootError {
+                file: name,
+                problem: "the file is empty".to_owned(),
+            }),
+            Ok(bytes) => Ok(Blob { name, bytes }),
+            Err(e) => Err(BootError {
+                file: name,
+                problem: e.to_string(),
+            }),
+        }
+    }
+
+    fn error(&self, problem: impl Into<String>) -> BootError {
+        BootError {
+            file: self.name.clone(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// A change to one property of one cell in the device tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// Path of a node that exists: `/core-module/clock-1000000`.
+    pub node: String,
+    /// Property.
+    pub property: String,
+    /// New value.
+    pub value: u32,
+}
+
+/// Linux and what it is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinuxBoot {
+    /// zImage, raw Image or vmlinux.
+    pub kernel: Blob,
+    /// Device tree.
+    pub dtb: Blob,
+    /// Initial RAM disk.
+    pub initrd: Option<Blob>,
+    /// Kernel command line.
+    pub command_line: String,
+    /// Changes to the device tree.
+    pub overrides: Vec<Override>,
+}
+
+/// What is in RAM when the core starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Boot {
+    /// A Linux kernel.
+    Linux(LinuxBoot),
+    /// A flat program. Registers are zero, the core is at `entry` in Supervisor mode.
+    Bare {
+        /// Physical address of the first byte.
+        load: u32,
+        /// Physical address of the first instruction.
+        entry: u32,
+        /// The program.
+        bytes: Vec<u8>,
+    },
+    /// An ELF executable linked to physical addresses; starts like [`Boot::Bare`].
+    BareElf(Blob),
+}
+
+/// How the core starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// First instruction.
+    pub pc: u32,
+    /// r0 to r2.
+    pub registers: [u32; 3],
+}
+
+/// One thing in RAM.
+struct Piece<'a> {
+    name: String,
+    base: u32,
+    bytes: &'a [u8],
+    /// Bytes it uses once running, at least those of `bytes`.
+    size: u32,
+}
+
+impl Boot {
+    /// Puts everything into RAM and says how the core starts.
+    ///
+    /// # Errors
+    /// When a file is not what it should be, or things do not fit.
+    pub fn load(&self, spec: &BoardSpec, ram: &mut Sdram) -> Result<Start, BootError> {
+        match self {
+            Boot::Linux(linux) => linux.load(spec, ram),
+            Boot::Bare { load, entry, bytes } => {
+                let name = "the program".to_owned();
+                place(
+                    spec,
+                    ram,
+                    &[Piece {
+                        name,
+                        base: *load,
+                        bytes,
+                        size: bytes.len() as u32,
+                    }],
+                )?;
+                Ok(Start {
+                    pc: *entry,
+                    registers: [0; 3],
+                })
+            }
+            Boot::BareElf(blob) => {
+                let elf = Elf::parse(&blob.bytes).map_err(|problem| blob.error(problem))?;
+                place(spec, ram, &segments(&elf, &blob.name, 0))?;
+                Ok(Start {
+                    pc: elf.entry,
+                    registers: [0; 3],
+                })
+            }
+        }
+    }
+}
+
+fn segments<'a>(elf: &Elf<'a>, name: &str, shift: u32) -> Vec<Piece<'a>> {
+    let piece = |(i, s): (usize, &crate::elf::Segment<'a>)| Piece {
+        name: format!("{name} (segment {i})"),
+        base: s.physical.wrapping_sub(shift),
+        bytes: s.bytes,
+        size: s.memory_size,
+    };
+    elf.segments.iter().enumerate().map(piece).collect()
+}
+
+impl LinuxBoot {
+    fn load(&self, spec: &BoardSpec, ram: &mut Sdram) -> Result<Start, BootError> {
+        let base = spec.peripherals.ram_base;
+        let (mut pieces, pc) = self.kernel_pieces(spec)?;
+        let kernel_end = pieces
+            .iter()
+            .map(|p| p.base.saturating_add(p.size))
+            .max()
+            .unwrap_or(base);
+        let dtb_at = kernel_end.max(base + high(spec)).next_multiple_of(ALIGN);
+        // The final size of the tree does not depend on the values put in.
+        let dtb_size = self.tree(spec, (0, 0))?.len() as u32;
+        let initrd_at = (dtb_at + dtb_size).next_multiple_of(ALIGN);
+        let initrd_size = self.initrd.as_ref().map_or(0, |i| i.bytes.len() as u32);
+        let dtb = self.tree(spec, (initrd_at, initrd_at.saturating_add(initrd_size)))?;
+        let name = self.dtb.name.clone();
+        pieces.push(Piece {
+            name,
+            base: dtb_at,
+            bytes: &dtb,
+            size: dtb_size,
+        });
+        if let Some(initrd) = &self.initrd {
+            let name = initrd.name.clone();
+            pieces.push(Piece {
+                name,
+                base: initrd_at,
+                bytes: &initrd.bytes,
+                size: initrd_size,
+            });
+        }
+        place(spec, ram, &pieces)?;
+        Ok(Start {
+            pc,
+            registers: [0, spec.peripherals.machine_id, dtb_at],
+        })
+    }
+
+    fn kernel_pieces(&self, spec: &BoardSpec) -> Result<(Vec<Piece<'_>>, u32), BootError> {
+        let (ram, kernel) = (spec.peripherals.ram_base, &self.kernel);
+        let piece = |base, extra| Piece {
+            name: kernel.name.clone(),
+            base,
+            bytes: &kernel.bytes,
+            size: (kernel.bytes.len() as u32).saturating_add(extra),
+        };
+        match kind(kernel)? {
+            KernelKind::Elf => {
+                let elf = Elf::parse(&kernel.bytes).map_err(|problem| kernel.error(problem))?;
+                // A vmlinux is linked to virtual addresses: its first segment starts PAGE_OFFSET
+                // plus a few pages, RAM starts where PAGE_OFFSET is mapped.
+                let lowest = elf.segments.iter().map(|s| s.physical).min().unwrap_or(0);
+                let shift = (lowest & 0xffe0_0000).wrapping_sub(ram);
+                Ok((
+                    segments(&elf, &kernel.name, shift),
+                    elf.entry.wrapping_sub(shift),
+                ))
+            }
+            KernelKind::Zimage => {
+                let at = ram + high(spec);
+                // It needs room for its stack and heap behind itself.
+                Ok((vec![piece(at, 1 << 20)], at))
+            }
+            KernelKind::Image => Ok((vec![piece(ram + TEXT_OFFSET, IMAGE_BSS)], ram + TEXT_OFFSET)),
+        }
+    }
+
+    /// The device tree with memory, command line, RAM disk and overrides set.
+    fn tree(&self, spec: &BoardSpec, initrd: (u32, u32)) -> Result<Vec<u8>, BootError> {
+        let mut tree = Tree::parse(&self.dtb.bytes)
+            .map_err(|problem| self.dtb.error(format!("not a device tree: {problem}")))?;
+        for cells in ["#address-cells", "#size-cells"] {
+            if tree.root.get_u32(cells) != Some(1) {
+                return Err(self.dtb.error(format!("the root's {cells} is not 1")));
+            }
+        }
+        let memory = tree.root.child_or_new("memory");
+        memory.set_text("device_type", "memory");
+        let reg = [spec.peripherals.ram_base, spec.ram_bytes];
+        memory.set("reg", reg.iter().flat_map(|w| w.to_be_bytes()).collect());
+        let chosen = tree.root.child_or_new("chosen");
+        chosen.set_text("bootargs", &self.command_line);
+        if self.initrd.is_some() {
+            chosen.set_u32("linux,initrd-start", initrd.0);
+            chosen.set_u32("linux,initrd-end", initrd.1);
+        }
+        for change in &self.overrides {
+            let Some(node) = tree.node(&change.node) else {
+                return Err(self.dtb.error(format!("there is no node {}", change.node)));
+            };
+            node.set_u32(&change.property, change.value);
+        }
+        Ok(tree.to_blob())
+    }
+}
+
+fn high(spec: &BoardSpec) -> u32 {
+    HIGH.min(spec.ram_bytes / 2)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KernelKind {
+    Zimage,
+    Image,
+    Elf,
+}
+
+/// Looks at the first bytes; refuses what is known to be something else.
+fn kind(kernel: &Blob) -> Result<KernelKind, BootError> {
+    let b = &kernel.bytes;
+    let word = |at: usize| {
+        b.get(at..at + 4)
+            .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+    };
+    let other = [
+        (
+            b.starts_with(&[0x1f, 0x8b]),
+            "is compressed with gzip: unpack it first",
+        ),
+        (
+            b.starts_with(b"\xfd7zXZ"),
+            "is compressed with xz: unpack it first",
+        ),
+        (
+            b.starts_with(&[0x27, 0x05, 0x19, 0x56]),
+            "is a U-Boot image: give the zImage in it",
+        ),
+        (
+            b.starts_with(&[0xd0, 0x0d, 0xfe, 0xed]),
+            "is a device tree, not a kernel",
+        ),
+        (
+            word(0x202) == Some(0x5372_6448),
+            "is a kernel for x86, not for ARM",
+        ),
+        (
+            word(0x38) == Some(0x644d_5241),
+            "is a kernel for 64-bit ARM, not for ARMv5",
+        ),
+    ];
+    if b.starts_with(b"\x7fELF") {
+        return Ok(KernelKind::Elf);
+    }
+    if let Some((_, what)) = other.iter().find(|o| o.0) {
+        return Err(kernel.error(*what));
+    }
+    if word(0x24) == Some(0x016f_2818) {
+        let size = word(0x2c)
+            .unwrap_or(0)
+            .wrapping_sub(word(0x28).unwrap_or(0)) as usize;
+        if size > b.len() {
+            let problem = format!("the zImage is cut short: {} bytes of {size}", b.len());
+            return Err(kernel.error(problem));
+        }
+        return Ok(KernelKind::Zimage);
+    }
+    // The first instruction of a raw Image is unconditional.
+    match word(0) {
+        Some(first) if first >> 28 == 0xe && b.len() > 0x1000 => Ok(KernelKind::Image),
+        _ => Err(kernel.error("is not an ARM kernel: neither zImage nor Image nor ELF")),
+    }
+}
+
+/// Checks that everything fits and puts it into RAM.
+fn place(spec: &BoardSpec, ram: &mut Sdram, pieces: &[Piece<'_>]) -> Result<(), BootError> {
+    let ram_base = u64::from(spec.peripherals.ram_base);
+    let ram_end = ram_base + u64::from(spec.ram_bytes);
+    let extent = |p: &Piece<'_>| {
+        let size = u64::from(p.size).max(p.bytes.len() as u64);
+        (u64::from(p.base), u64::from(p.base) + size)
+    };
+    for (i, piece) in pieces.iter().enumerate() {
+        let (start, end) = extent(piece);
+        let error = |problem| BootError {
+            file: piece.name.clone(),
+            problem,
+        };
+        if start < ram_base || end > ram_end {
+            return Err(error(format!(
+                "does not fit into RAM: it takes {start:#010x} to {end:#010x}, \
+                 RAM is {ram_base:#010x} to {ram_end:#010x}"
+            )));
+        }
+        for other in &pieces[..i] {
+            let (other_start, other_end) = extent(other);
+            if start < other_end && other_start < end {
+                return Err(error(format!(
+                    "overlaps {}: {start:#010x} to {end:#010x} and {other_start:#010x} to \
+                     {other_end:#010x}",
+                    other.name
+                )));
+            }
+        }
+    }
+    for piece in pieces {
+        let loaded = ram.load(piece.base - spec.peripherals.ram_base, piece.bytes);
+        assert!(loaded, "checked above to fit");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

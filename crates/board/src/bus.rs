@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is outside the core: RAM, the device map, wires, console and probes.
+//!
+//! One transaction at a time, in the order the core makes them. Devices are brought up to date when
+//! their deadline passes; levels travel along the wires at once. Anything the board does not have
+//! ends the run with a [`Stop`]; regions that are ignored on purpose read as zero and are counted.
+
+use crate::device::{Device, parts};
+use crate::memory::Sdram;
+use crate::spec::{BoardSpec, PAGE};
+use crate::stop::{Kind, Stop, Transaction};
+use crate::wires::Wires;
+use arm9::{BurstTime, Bus, BusError, Pa, Signals, Width};
+use std::collections::VecDeque;
+
+/// A probed pin changed its level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Core cycles since power-on.
+    pub cycle: u64,
+    /// Pin 0 to 7.
+    pub pin: u8,
+    /// The level it changed to.
+    pub level: bool,
+}
+
+/// An ignored region, and how often the guest went there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// Name in the machine file.
+    pub name: String,
+    /// Why it is ignored.
+    pub reason: String,
+    /// Reads, which returned zero.
+    pub reads: u64,
+    /// Writes, which were dropped.
+    pub writes: u64,
+}
+
+#[derive(Clone)]
+struct Slot {
+    name: String,
+    base: u32,
+    device: Box<dyn Device>,
+    read_cycles: u32,
+    write_cycles: u32,
+    outputs: u32,
+}
+
+/// What a page of the map leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Region {
+    Nothing,
+    Device(u16),
+    Ignored(u16),
+}
+
+/// The device map: 4096 sections of 1 MB, those in use split into pages.
+#[derive(Clone)]
+struct Map {
+    sections: Vec<u16>,
+    pages: Vec<[Region; 256]>,
+}
+
+const EMPTY: u16 = u16::MAX;
+
+impl Map {
+    fn new() -> Map {
+        Map {
+            sections: vec![EMPTY; 4096],
+            pages: Vec::new(),
+        }
+    }
+
+    fn set(&mut self, base: u32, size: u32, region: Region) {
+        for page in base / PAGE..base / PAGE + size / PAGE {
+            let section = &mut self.sections[page as usize >> 8];
+            if *section == EMPTY {
+                *section = self.pages.len() as u16;
+                self.pages.push([Region::Nothing; 256]);
+            }
+            self.pages[usize::from(*section)][page as usize & 255] = region;
+        }
+    }
+
+    fn at(&self, pa: u32) -> Region {
+        match self.sections[(pa >> 20) as usize] {
+            EMPTY => Region::Nothing,
+            n => self.pages[usize::from(n)][(pa >> 12) as usize & 255],
+        }
+    }
+}
+
+/// Everything outside the core of a board.
+#[derive(Clone)]
+pub struct SystemBus {
+    ram: Sdram,
+    ram_base: u32,
+    map: Map,
+    slots: Vec<Slot>,
+    /// Deadline of each slot, apart so that the minimum is found fast.
+    deadlines: Vec<u64>,
+    /// What [`Bus::next_event`] answers.
+    next: u64,
+    wires: Wires,
+    signals: Signals,
+    ignored: Vec<Ignored>,
+    ignored_read_cycles: u32,
+    ignored_write_cycles: u32,
+    stop: Option<Stop>,
+    unmapped_aborts: bool,
+
+    console: usize,
+    console_log: Vec<u8>,
+    /// Ends the run when the log from this position on ends with the bytes.
+    watch: Option<(usize, Vec<u8>)>,
+    input: VecDeque<u8>,
+
+    probes: usize,
+    edges: Vec<Edge>,
+    stop_on_edge: bool,
+}
+
+impl SystemBus {
+    /// A board in its power-on state.
+    ///
+    /// # Errors
+    /// A sentence when a part cannot be made with this core clock.
+    pub fn new(spec: &BoardSpec) -> Result<SystemBus, String> {
+        let cycles = |bus: u32| (u64::from(bus) * spec.cpu_hz).div_ceil(spec.bus_hz) as u32;
+        let set = &spec.peripherals;
+        let mut map = Map::new();
+        let mut slots = Vec::new();
+        for (i, d) in set.devices.iter().enumerate() {
+            let params = parts::Params {
+                cpu_hz: spec.cpu_hz,
+                clock_hz: d.clock_hz,
+                values: d.values.clone(),
+            };
+            let device = parts::build(&d.part, &params)?;
+            map.set(d.base, d.size, Region::Device(i as u16));
+            slots.push(Slot {
+                name: d.name.clone(),
+                base: d.base,
+                device,
+                read_cycles: cycles(spec.peripheral_read_bus + d.wait_bus),
+                write_cycles: cycles(spec.peripheral_write_bus + d.wait_bus),
+                outputs: 0,
+            });
+        }
+        let mut ignored = Vec::new();
+        for (i, r) in set.ignored.iter().enumerate() {
+            map.set(r.base, r.size, Region::Ignored(i as u16));
+            let (name, reason) = (r.name.clone(), r.reason.clone());
+            ignored.push(Ignored {
+                name,
+                reason,
+                reads: 0,
+                writes: 0,
+            });
+        }
+        let mut bus = SystemBus {
+            ram: Sdram::new(spec.ram_bytes, &spec.sdram, spec.cpu_hz, spec.bus_hz),
+            ram_base: set.ram_base,
+            map,
+            deadlines: vec![u64::MAX; slots.len()],
+            slots,
+            next: 0,
+            wires: Wires::new(&set.wires),
+            signals: Signals::default(),
+            ignored,
+            ignored_read_cycles: cycles(spec.peripheral_read_bus),
+            ignored_write_cycles: cycles(spec.peripheral_write_bus),
+            stop: None,
+            unmapped_aborts: false,
+            console: set.console,
+            console_log: Vec::new(),
+            watch: None,
+            input: VecDeque::new(),
+            probes: set.probes,
+            edges: Vec::new(),
+            stop_on_edge: false,
+        };
+        for i in 0..bus.slots.len() {
+            bus.settle(0, i);
+        }
+        Ok(bus)
+    }
+
+    /// The RAM.
+    pub fn ram(&self) -> &Sdram {
+        &self.ram
+    }
+
+    /// The RAM, for loaders.
+    pub fn ram_mut(&mut self) -> &mut Sdram {
+        &mut self.ram
+    }
+
+    /// Ignored regions and how often the guest went there.
+    pub fn ignored(&self) -> &[Ignored] {
+        &self.ignored
+    }
+
+    /// With true, an address that nothing answers gives the core a bus error (an external abort)
+    /// and the run goes on; without, it ends the run.
+    pub fn set_unmapped_aborts(&mut self, aborts: bool) {
+        self.unmapped_aborts = aborts;
+    }
+
+    /// Why the run has to end, if it has to; endings that are not final are cleared by asking.
+    pub(crate) fn take_stop(&mut self) -> Option<Stop> {
+        let stop = self.stop.clone()?;
+        if !stop.is_final() {
+            self.stop = None;
+            self.signals.attention = false;
+        }
+        Some(stop)
+    }
+
+    /// Everything the console printed since power-on.
+    pub fn console_log(&self) -> &[u8] {
+        &self.console_log
+    }
+
+    /// From now on the run ends when the console has just printed these bytes; `None`: it does not.
+    pub(crate) fn watch_console(&mut self, pattern: Option<&[u8]>) {
+        self.watch = pattern.map(|p| (self.console_log.len(), p.to_vec()));
+    }
+
+    /// Puts bytes on the console's line; the part takes them as fast as it can.
+    pub fn send(&mut self, now: u64, bytes: &[u8]) {
+        self.input.extend(bytes);
+        self.feed_console(now);
+        self.settle(now, self.console);
+    }
+
+    /// Edges of the probed pins since power-on.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// Whether a run ends at each edge of a probed pin.
+    pub fn set_stop_on_edge(&mut self, stop: bool) {
+        self.stop_on_edge = stop;
+    }
+
+    fn record_stop(&mut self, stop: Stop) {
+        if self.stop.is_none() {
+            self.stop = Some(stop);
+            self.signals.attention = true;
+            self.next = 0;
+        }
+    }
+
+    fn nobody(&mut self, access: Transaction) -> BusError {
+        if !self.unmapped_aborts {
+            self.record_stop(Stop::Unmapped(access));
+        }
+        BusError
+    }
+
+    fn feed_console(&mut self, now: u64) {
+        if self.input.is_empty() {
+            return;
+        }
+        let (bytes, _) = self.input.as_slices();
+        let taken = self.slots[self.console].device.receive(now, bytes);
+        self.input.drain(..taken);
+    }
+
+    fn collect_console(&mut self) {
+        for byte in self.slots[self.console].device.transmitted() {
+            self.console_log.push(byte);
+            if let Some((from, pattern)) = &self.watch
+                && self.console_log[*from..].ends_with(pattern)
+            {
+                self.watch = None;
+                self.record_stop(Stop::ConsoleMatched);
+            }
+        }
+    }
+
+    /// After device `index` was used: its deadline, its levels and what they lead to.
+    fn settle(&mut self, now: u64, index: usize) {
+        let mut work = vec![index];
+        // Every wire can move once in each direction; more means that they feed back.
+        let mut budget = 64 + 2 * self.wires.len();
+        while let Some(i) = work.pop() {
+            if i == self.console {
+                self.feed_console(now);
+                self.collect_console();
+            }
+            let slot = &mut self.slots[i];
+            self.deadlines[i] = slot.device.deadline();
+            let outputs = slot.device.outputs();
+            let changed = outputs ^ slot.outputs;
+            slot.outputs = outputs;
+            if changed == 0 {
+                continue;
+            }
+            if i == self.probes {
+                self.record_edges(now, outputs, changed);
+            }
+            for (sink, level) in self.wires.drive(i, outputs, changed) {
+                self.drive(now, sink, level, &mut work);
+            }
+            budget = budget.saturating_sub(1);
+            if budget == 0 {
+                let device = self.slots[i].name.clone();
+                self.record_stop(Stop::WireLoop { device });
+                break;
+            }
+        }
+        self.find_next();
+    }
+
+    fn drive(&mut self, now: u64, sink: crate::spec::Sink, level: bool, work: &mut Vec<usize>) {
+        use crate::spec::Sink;
+        match sink {
+            Sink::Device(target, pin) => {
+                self.slots[target].device.input(now, pin, level);
+                work.push(target);
+            }
+            Sink::Irq => self.signals.irq = level,
+            Sink::Fiq => self.signals.fiq = level,
+            Sink::Reset => {
+                if level {
+                    self.record_stop(Stop::Reset);
+                }
+            }
+        }
+        if matches!(sink, Sink::Irq | Sink::Fiq) {
+            self.wires.sampled = false;
+        }
+    }
+
+    fn record_edges(&mut self, cycle: u64, outputs: u32, changed: u32) {
+        for pin in 0..8u8 {
+            let bit = 1 << (pin + 1);
+            if changed & bit != 0 {
+                self.edges.push(Edge {
+                    cycle,
+                    pin,
+                    level: outputs & bit != 0,
+                });
+                if self.stop_on_edge {
+                    self.record_stop(Stop::Edge);
+                }
+            }
+        }
+    }
+
+    fn find_next(&mut self) {
+        self.next = if self.signals.attention || !self.wires.sampled {
+            0
+        } else {
+            self.deadlines.iter().copied().min().unwrap_or(u64::MAX)
+        };
+    }
+
+    #[cold]
+    fn read_device(&mut self, now: u64, pa: u32, width: Width) -> Result<(u32, u32), BusError> {
+        let access = Transaction {
+            kind: Kind::Read,
+            pa,
+            width,
+            value: 0,
+        };
+        match self.map.at(pa) {
+            Region::Nothing => Err(self.nobody(access)),
+            Region::Ignored(i) => {
+                self.ignored[usize::from(i)].reads += 1;
+                Ok((0, self.ignored_read_cycles))
+            }
+            Region::Device(i) => {
+                let index = usize::from(i);
+                let slot = &mut self.slots[index];
+                let result = slot.device.read(now, pa - slot.base, width);
+                let cycles = slot.read_cycles;
+                match result {
+                    Ok(value) => {
+                        self.settle(now, index);
+                        Ok((value, cycles))
+                    }
+                    Err(refusal) => Err(self.refuse(index, access, refusal.0)),
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn write_device(
+        &mut self,
+        now: u64,
+        pa: u32,
+        width: Width,
+        value: u32,
+    ) -> Result<u32, BusError> {
+        let access = Transaction {
+            kind: Kind::Write,
+            pa,
+            width,
+            value,
+        };
+        match self.map.at(pa) {
+            Region::Nothing => Err(self.nobody(access)),
+            Region::Ignored(i) => {
+                self.ignored[usize::from(i)].writes += 1;
+                Ok(self.ignored_write_cycles)
+            }
+            Region::Device(i) => {
+                let index = usize::from(i);
+                let slot = &mut self.slots[index];
+                let result = slot.device.write(now, pa - slot.base, width, value);
+                let cycles = slot.write_cycles;
+                match result {
+                    Ok(()) => {
+                        self.settle(now, index);
+                        Ok(cycles)
+                    }
+                    Err(refusal) => Err(self.refuse(index, access, refusal.0)),
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, index: usize, access: Transaction, reason: String) -> BusError {
+        let device = self.slots[index].name.clone();
+        self.record_stop(Stop::Unmodelled {
+            device,
+            access,
+            reason,
+        });
+        BusError
+    }
+
+    #[cold]
+    fn line_elsewhere(&mut self, pa: u32) -> BusError {
+        let access = Transaction {
+            kind: Kind::LineFill,
+            pa,
+            width: Width::Word,
+            value: 0,
+        };
+        let reason = "devices are not read by line: map them uncached".to_owned();
+        match self.map.at(pa) {
+            Region::Nothing => self.nobody(access),
+            Region::Device(i) => self.refuse(usize::from(i), access, reason),
+            Region::Ignored(i) => {
+                let device = self.ignored[usize::from(i)].name.clone();
+                self.record_stop(Stop::Unmodelled {
+                    device,
+                    access,
+                    reason,
+                });
+                BusError
+            }
+        }
+    }
+}
+
+impl Bus for SystemBus {
+    #[inline]
+    fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        if offset < self.ram.bytes() {
+            return Ok(self.ram.read(now, offset, width));
+        }
+        self.read_device(now, pa.0, width)
+    }
+
+    #[inline]
+    fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        if offset < self.ram.bytes() {
+            return Ok(self.ram.write(now, offset, width, value));
+        }
+        self.write_device(now, pa.0, width, value)
+    }
+
+    #[inline]
+    fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        if offset < self.ram.bytes() {
+            return Ok(self.ram.read_line(now, offset, line));
+        }
+        Err(self.line_elsewhere(pa.0))
+    }
+
+    #[inline]
+    fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        if offset < self.ram.bytes() {
+            return Ok(self.ram.write_words(now, offset, words));
+        }
+        // A device sees the words one by one, as the bridge hands them over.
+        let mut cycles = 0;
+        for (i, &word) in words.iter().enumerate() {
+            let at = pa.0.wrapping_add(4 * i as u32);
+            cycles += self.write_device(now + u64::from(cycles), at, Width::Word, word)?;
+        }
+        Ok(cycles)
+    }
+
+    fn advance(&mut self, now: u64) -> Signals {
+        self.wires.sampled = true;
+        if self.deadlines.iter().any(|&d| d <= now) {
+            for i in 0..self.slots.len() {
+                if self.deadlines[i] <= now {
+                    self.slots[i].device.tick(now);
+                    self.settle(now, i);
+                }
+            }
+        }
+        self.wires.sampled = true;
+        self.find_next();
+        self.signals
+    }
+
+    #[inline]
+    fn next_event(&self) -> u64 {
+        self.next
+    }
+
+    fn peek(&self, pa: Pa) -> Option<u8> {
+        self.ram.peek(pa.0.wrapping_sub(self.ram_base))
+    }
+
+    fn poke(&mut self, pa: Pa, value: u8) -> bool {
+        self.ram.poke(pa.0.wrapping_sub(self.ram_base), value)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A whole board: core, bus, devices and what was loaded, run in board time.
+//!
+//! The same spec, boot and calls give the same bytes, cycles and memory. A fork is `clone()`.
+
+use crate::boot::{Boot, BootError};
+use crate::bus::{Edge, Ignored, SystemBus};
+use crate::spec::{BoardSpec, SpecError};
+use crate::stop::{Place, Stop};
+use arm9::{Counters, Cpu, Exit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often the interrupt flag is looked at: once per this much board time.
+const SLICE_NS: u64 = 5_000_000;
+
+/// A machine that cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// The board file is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// What is to be booted is wrong.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// A part cannot be made.
+    #[error("{0}")]
+    Part(String),
+}
+
+/// A board with power on.
+#[derive(Clone)]
+pub struct Machine {
+    cpu: Cpu<SystemBus>,
+    spec: Arc<BoardSpec>,
+    console_taken: usize,
+    slice: u64,
+    interrupt: Option<Arc<AtomicBool>>,
+    /// An ending after which the machine does not go on.
+    ended: Option<Stop>,
+}
+
+impl Machine {
+    /// Powers a board on with the given things in RAM.
+    ///
+    /// # Errors
+    /// When a file is not what it should be or does not fit.
+    pub fn new(spec: BoardSpec, boot: &Boot) -> Result<Machine, SetupError> {
+        let mut bus = SystemBus::new(&spec).map_err(SetupError::Part)?;
+        let start = boot.load(&spec, bus.ram_mut())?;
+        let mut cpu = Cpu::new(spec.core.clone(), bus);
+        for (n, value) in start.registers.into_iter().enumerate() {
+            cpu.set_register(n as _, value);
+        }
+        cpu.set_pc(start.pc);
+        let slice = spec.cycles_of_ns(SLICE_NS);
+        Ok(Machine {
+            cpu,
+            spec: Arc::new(spec),
+            console_taken: 0,
+            slice,
+            interrupt: None,
+            ended: None,
+        })
+    }
+
+    /// Runs end with [`Stop::Interrupted`] soon after the flag is set. It is cleared then.
+    pub fn set_interrupt(&mut self, flag: Arc<AtomicBool>) {
+        self.interrupt = Some(flag);
+    }
+
+    /// Runs until core cycle `cycle` (at most an instruction further), or an earlier ending.
+    pub fn run_until(&mut self, cycle: u64) -> Stop {
+        if let Some(stop) = &self.ended {
+            return stop.clone();
+        }
+        loop {
+            if let Some(flag) = &self.interrupt
+                && flag.swap(false, Ordering::Relaxed)
+            {
+                return Stop::Interrupted;
+            }
+            // Slices end at fixed cycles whatever the caller's limits, so a run cut in two sees
+            // the same ones.
+            let slice_end = (self.cpu.cycles() / self.slice + 1) * self.slice;
+            let stop = match self.cpu.run(slice_end.min(cycle)) {
+                Exit::Limit if self.cpu.cycles() >= cycle => Stop::Limit,
+                Exit::Limit => continue,
+                Exit::Attention => match self.cpu.bus.take_stop() {
+                    Some(stop) => stop,
+                    None => continue,
+                },
+                Exit::Asleep => Stop::Asleep,
+                Exit::ExceptionLoop => Stop::ExceptionLoop,
+                Exit::UnmodelledCp15 { operation } => Stop::UnmodelledCp15 { operation },
+            };
+            if stop.is_final() {
+                self.ended = Some(stop.clone());
+            }
+            return stop;
+        }
+    }
+
+    /// Runs for an amount of board time.
+    pub fn run_for(&mut self, time: Duration) -> Stop {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.run_until(self.now().saturating_add(self.spec.cycles_of_ns(ns)))
+    }
+
+    /// Runs until the console has printed `pattern`, at the latest until cycle `limit`. Only what
+    /// is printed from now on counts.
+    pub fn run_until_console(&mut self, pattern: &[u8], limit: u64) -> Stop {
+        self.cpu.bus.watch_console(Some(pattern));
+        let stop = self.run_until(limit);
+        self.cpu.bus.watch_console(None);
+        stop
+    }
+
+    /// Puts bytes on the console's line; they arrive at the line's rate.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let now = self.now();
+        self.cpu.bus.send(now, bytes);
+    }
+
+    /// What the console printed since the last call.
+    pub fn take_console(&mut self) -> Vec<u8> {
+        let bytes = self.cpu.bus.console_log()[self.console_taken..].to_vec();
+        self.console_taken += bytes.len();
+        bytes
+    }
+
+    /// What the console printed since power-on.
+    pub fn console_log(&self) -> &[u8] {
+        self.cpu.bus.console_log()
+    }
+
+    /// Core cycles since power-on.
+    pub fn now(&self) -> u64 {
+        self.cpu.cycles()
+    }
+
+    /// Board time since power-on, seconds.
+    pub fn seconds(&self) -> f64 {
+        self.seconds_at(self.now())
+    }
+
+    /// Board time of a cycle stamp, seconds.
+    pub fn seconds_at(&self, cycle: u64) -> f64 {
+        cycle as f64 / self.spec.cpu_hz as f64
+    }
+
+    /// The core's counters.
+    pub fn counters(&self) -> &Counters {
+        &self.cpu.counters
+    }
+
+    /// Edges of the probed pins since power-on.
+    pub fn edges(&self) -> &[Edge] {
+        self.cpu.bus.edges()
+    }
+
+    /// Whether a run ends at each edge of a probed pin.
+    pub fn set_stop_on_edge(&mut self, stop: bool) {
+        self.cpu.bus.set_stop_on_edge(stop);
+    }
+
+    /// Ignored regions and how often the guest went there.
+    pub fn ignored(&self) -> &[Ignored] {
+        self.cpu.bus.ignored()
+    }
+
+    /// BLAKE3 hash of the RAM. What is dirty in the caches is not in it.
+    pub fn memory_hash(&self) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = [0u8; 16384];
+        for words in self.cpu.bus.ram().words().chunks(buffer.len() / 4) {
+            for (bytes, word) in buffer.chunks_exact_mut(4).zip(words) {
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+            hasher.update(&buffer[..words.len() * 4]);
+        }
+        hasher.finalize()
+    }
+
+    /// The board.
+    pub fn spec(&self) -> &BoardSpec {
+        &self.spec
+    }
+
+    /// The core, for debuggers.
+    pub fn cpu(&self) -> &Cpu<SystemBus> {
+        &self.cpu
+    }
+
+    /// The core, for debuggers and tests: changing it changes the run.
+    pub fn cpu_mut(&mut self) -> &mut Cpu<SystemBus> {
+        &mut self.cpu
+    }
+
+    /// Where the core is. `symbol` names an address, when it can.
+    pub fn place(&self, symbol: impl Fn(u32) -> Option<String>) -> Place {
+        let pc = self.cpu.pc();
+        Place {
+            pc,
+            symbol: symbol(pc),
+            cycle: self.now(),
+            seconds: self.seconds(),
+        }
+    }
+
+    /// The whole message for an ending of this machine.
+    pub fn message(&self, stop: &Stop, symbol: impl Fn(u32) -> Option<String>) -> String {
+        stop.message(&self.place(symbol))
+    }
+}
+
+#[cfg(test)]
+mod tests;

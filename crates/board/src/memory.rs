@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! RAM and the time the SDRAM takes.
+//!
+//! Modelled: one open row per bank, row hits and misses, burst length, write set-up, and refresh
+//! (closes every row and occupies the SDRAM for tRC, computed from the cycle stamp when the next
+//! access comes). Banks interleave by row. Not modelled: power-down, other bus masters, and the
+//! controller's own queues. All costs are turned into core cycles when the board is made.
+
+use crate::spec::SdramSpec;
+use arm9::{BurstTime, Width};
+
+/// Words in a burst of the core's, at most.
+const BURST: usize = 8;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Timing {
+    /// Core cycles to the critical word, row open.
+    hit: u32,
+    /// More when it is not.
+    miss_extra: u32,
+    write_setup: u32,
+    /// Core cycles of n words on the wire.
+    words: [u32; BURST + 1],
+    row_shift: u32,
+    bank_mask: u32,
+    refresh_interval: u64,
+    refresh_busy: u64,
+}
+
+/// No row is open in the bank.
+const CLOSED: u32 = u32::MAX;
+
+/// The RAM of a board. Offsets are bytes from its start.
+#[derive(Clone, Debug)]
+pub struct Sdram {
+    words: Vec<u32>,
+    timing: Timing,
+    open_row: [u32; 8],
+    next_refresh: u64,
+    refresh_until: u64,
+}
+
+impl Sdram {
+    /// RAM of zeros. `cpu_hz` and `bus_hz` give the ratio the bus clocks are converted with.
+    pub fn new(bytes: u32, spec: &SdramSpec, cpu_hz: u64, bus_hz: u64) -> Sdram {
+        let cycles = |bus: f64| (bus * cpu_hz as f64 / bus_hz as f64).ceil() as u32;
+        let hit = cycles(f64::from(spec.first_word_row_hit_bus));
+        let interval = u64::from(spec.refresh_interval_ns) * cpu_hz / 1_000_000_000;
+        let timing = Timing {
+            hit,
+            miss_extra: cycles(f64::from(spec.first_word_row_miss_bus)) - hit,
+            write_setup: cycles(f64::from(spec.write_setup_bus)),
+            words: std::array::from_fn(|n| cycles(n as f64 * spec.clk_per_word_bus)),
+            row_shift: spec.row_bytes.trailing_zeros(),
+            bank_mask: spec.banks - 1,
+            refresh_interval: interval.max(1),
+            refresh_busy: u64::from(cycles(f64::from(spec.refresh_busy_bus))),
+        };
+        let next_refresh = timing.refresh_interval;
+        let words = vec![0; bytes as usize / 4];
+        Sdram {
+            words,
+            timing,
+            open_row: [CLOSED; 8],
+            next_refresh,
+            refresh_until: 0,
+        }
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> u32 {
+        (self.words.len() * 4) as u32
+    }
+
+    /// The contents, for hashes.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// Core cycles beyond those of a row hit, at `now`, and opens the row.
+    #[inline]
+    fn row_extra(&mut self, now: u64, offset: u32) -> u32 {
+        if now >= self.next_refresh {
+            self.refresh(now);
+        }
+        let row = offset >> self.timing.row_shift;
+        let open = &mut self.open_row[(row & self.timing.bank_mask) as usize & 7];
+        let mut extra = 0;
+        if *open != row {
+            *open = row;
+            extra = self.timing.miss_extra;
+        }
+        if now < self.refresh_until {
+            let wait = (self.refresh_until - now).min(self.timing.refresh_busy);
+            extra += wait as u32;
+        }
+        extra
+    }
+
+    #[cold]
+    fn refresh(&mut self, now: u64) {
+        let missed = (now - self.next_refresh) / self.timing.refresh_interval;
+        let last = self.next_refresh + missed * self.timing.refresh_interval;
+        self.refresh_until = last + self.timing.refresh_busy;
+        self.next_refresh = last + self.timing.refresh_interval;
+        self.open_row = [CLOSED; 8];
+    }
+
+    /// One read; the value is in the low bits.
+    #[inline]
+    pub fn read(&mut self, now: u64, offset: u32, width: Width) -> (u32, u32) {
+        let cost = self.timing.hit + self.row_extra(now, offset);
+        let word = self.words[offset as usize / 4];
+        let value = match width {
+            Width::Word => word,
+            Width::Half => word >> (offset & 2) * 8 & 0xffff,
+            Width::Byte => word >> (offset & 3) * 8 & 0xff,
+        };
+        (value, cost)
+    }
+
+    /// One write. Returns core cycles.
+    #[inline]
+    pub fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> u32 {
+        let cost = self.timing.write_setup + self.timing.words[1] + self.row_extra(now, offset);
+        let (shift, mask) = match width {
+            Width::Word => (0, u32::MAX),
+            Width::Half => ((offset & 2) * 8, 0xffff),
+            Width::Byte => ((offset & 3) * 8, 0xff),
+        };
+        let word = &mut self.words[offset as usize / 4];
+        *word = *word & !(mask << shift) | (value & mask) << shift;
+        cost
+    }
+
+    /// The 32-byte line that holds `offset`.
+    #[inline]
+    pub fn read_line(&mut self, now: u64, offset: u32, line: &mut [u32; 8]) -> BurstTime {
+        let first = self.timing.hit + self.row_extra(now, offset);
+        let start = offset as usize / 4 & !7;
+        line.copy_from_slice(&self.words[start..start + 8]);
+        BurstTime {
+            first,
+            last: first + self.timing.words[7],
+        }
+    }
+
+    /// A burst of words; those beyond the end of the RAM are dropped. Returns core cycles.
+    #[inline]
+    pub fn write_words(&mut self, now: u64, offset: u32, words: &[u32]) -> u32 {
+        let cost = self.timing.write_setup
+            + self.timing.words[words.len().min(BURST)]
+            + self.row_extra(now, offset);
+        let start = offset as usize / 4;
+        let end = (start + words.len()).min(self.words.len());
+        self.words[start..end].copy_from_slice(&words[..end - start]);
+        cost
+    }
+
+    /// A byte, without time.
+    pub fn peek(&self, offset: u32) -> Option<u8> {
+        self.words
+            .get(offset as usize / 4)
+            .map(|w| (w >> (offset & 3) * 8) as u8)
+    }
+
+    /// Sets a byte, without time. False beyond the end.
+    pub fn poke(&mut self, offset: u32, value: u8) -> bool {
+        let Some(word) = self.words.get_mut(offset as usize / 4) else {
+            return false;
+        };
+        let shift = (offset & 3) * 8;
+        *word = *word & !(0xff << shift) | u32::from(value) << shift;
+        true
+    }
+
+    /// Puts bytes into RAM, without time. False when they do not fit.
+    pub fn load(&mut self, offset: u32, bytes: &[u8]) -> bool {
+        if u64::from(offset) + bytes.len() as u64 > u64::from(self.bytes()) {
+            return false;
+        }
+        if offset % 4 != 0 {
+            return bytes.iter().zip(offset..).all(|(&b, at)| self.poke(at, b));
+        }
+        let whole = bytes.chunks_exact(4);
+        let tail = whole.remainder();
+        let tail_at = offset + (bytes.len() - tail.len()) as u32;
+        for (word, b) in self.words[offset as usize / 4..].iter_mut().zip(whole) {
+            *word = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+        }
+        tail.iter().zip(tail_at..).all(|(&b, at)| self.poke(at, b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> SdramSpec {
+        SdramSpec {
+            first_word_row_hit_bus: 7,
+            first_word_row_miss_bus: 12,
+            clk_per_word_bus: 1.0,
+            write_setup_bus: 5,
+            banks: 4,
+            row_bytes: 1024,
+            refresh_interval_ns: 10_000,
+            refresh_busy_bus: 8,
+        }
+    }
+
+    fn sdram() -> Sdram {
+        Sdram::new(1 << 20, &spec(), 200_000_000, 100_000_000)
+    }
+
+    #[test]
+    fn a_row_stays_open_until_another_of_its_bank_is_used() {
+        let mut m = sdram();
+        let mut cost = |at| m.read(0, at, Width::Word).1;
+        assert_eq!([cost(0), cost(512), cost(1024), cost(4)], [24, 14, 24, 14]);
+        assert_eq!(cost(4096), 24, "the same bank, another row");
+        assert_eq!(cost(0), 24, "which closed the first");
+        assert_eq!(cost(1024), 14, "and left the other bank alone");
+    }
+
+    #[test]
+    fn a_line_brings_the_critical_word_first_and_seven_more() {
+        let mut m = sdram();
+        m.load(0x40, &[1, 0, 0, 0, 2, 0, 0, 0]);
+        let mut line = [0; 8];
+        let time = m.read_line(0, 0x44, &mut line);
+        assert_eq!(
+            time,
+            BurstTime {
+                first: 24,
+                last: 24 + 14
+            }
+        );
+        assert_eq!(line[..2], [1, 2]);
+    }
+
+    #[test]
+    fn words_at_half_a_clock_are_rounded_once_per_burst() {
+        let spec = SdramSpec {
+            clk_per_word_bus: 0.5,
+            ..spec()
+        };
+        let mut m = Sdram::new(1 << 20, &spec, 300_000_000, 100_000_000);
+        let mut line = [0; 8];
+        let time = m.read_line(0, 0, &mut line);
+        assert_eq!(time.last - time.first, 11, "7 * 0.5 * 3 = 10.5");
+    }
+
+    #[test]
+    fn refresh_closes_rows_and_delays_who_comes_during_it() {
+        let mut m = sdram();
+        m.read(0, 0, Width::Word);
+        assert_eq!(m.read(1999, 0, Width::Word).1, 14);
+        assert_eq!(m.read(2004, 0, Width::Word).1, 24 + 12);
+        assert_eq!(m.read(2100, 0, Width::Word).1, 14);
+        assert_eq!(
+            m.read(1_000_000, 0, Width::Word).1,
+            24 + 16,
+            "a multiple of the interval"
+        );
+        assert_eq!(m.read(1_001_999, 0, Width::Word).1, 14);
+        assert_eq!(
+            m.read(1_002_016, 0, Width::Word).1,
+            24,
+            "the refresh is over"
+        );
+    }
+
+    #[test]
+    fn narrow_writes_touch_their_lane_only() {
+        let mut m = sdram();
+        m.write(0, 8, Width::Word, 0x1122_3344);
+        m.write(0, 9, Width::Byte, 0xaaaa_aabb);
+        m.write(0, 10, Width::Half, 0x7777_ccdd);
+        assert_eq!(m.read(0, 8, Width::Word).0, 0xccdd_bb44);
+        assert_eq!(m.read(0, 9, Width::Byte).0, 0xbb);
+        assert_eq!(m.read(0, 10, Width::Half).0, 0xccdd);
+    }
+
+    #[test]
+    fn loading_past_the_end_is_refused() {
+        let mut m = sdram();
+        assert!(m.load((1 << 20) - 3, &[1, 2, 3]));
+        assert!(!m.load((1 << 20) - 3, &[1, 2, 3, 4]));
+        assert_eq!(m.peek((1 << 20) - 1), Some(3));
+        assert_eq!(m.peek(1 << 20), None);
+    }
+}

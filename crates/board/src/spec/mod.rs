@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boards as data: core, clocks, caches, memory timing, and the peripheral set they sit on.
+//!
+//! The files are `boards/*.toml` and `boards/machine/*.toml`; those of the repository are built in.
+//! Every number has a source and a confidence (see [`reader`]).
+
+mod peripherals;
+mod reader;
+
+pub use peripherals::{DeviceSpec, IgnoredSpec, PAGE, Peripherals, Sink, Wire};
+pub use reader::{Confidence, Quantity, SpecError};
+
+pub(crate) use reader::suggest;
+use reader::{Document, Section};
+
+/// Cores that boards may name.
+const CORES: &[&str] = &["arm926ejs"];
+/// Main id of the r0p5 core, as SAM9 boot logs print it.
+const MIDR_926: u32 = 0x4106_9265;
+/// The board used when none is named.
+pub const DEFAULT_BOARD: &str = "sam9263";
+
+const BOARDS: &[(&str, &str)] = &[
+    ("sam9263", include_str!("../../../../boards/sam9263.toml")),
+    ("s3c24a0", include_str!("../../../../boards/s3c24a0.toml")),
+    ("omap1610", include_str!("../../../../boards/omap1610.toml")),
+    ("sam9x60", include_str!("../../../../boards/sam9x60.toml")),
+];
+const MACHINES: &[(&str, &str)] = &[(
+    "versatilepb",
+    include_str!("../../../../boards/machine/versatilepb.toml"),
+)];
+
+/// SDRAM timing, in bus clocks unless said otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SdramSpec {
+    /// From the bus grant to the critical word, the row being open.
+    pub first_word_row_hit_bus: u32,
+    /// The same when another row, or none, is open in the bank.
+    pub first_word_row_miss_bus: u32,
+    /// Every further word of a burst; fractions allowed.
+    pub clk_per_word_bus: f64,
+    /// Before the first word of a write burst.
+    pub write_setup_bus: u32,
+    /// Banks, a power of two.
+    pub banks: u32,
+    /// Bytes of a row, over the whole bus width; a power of two.
+    pub row_bytes: u32,
+    /// Time between refreshes in nanoseconds; each closes all rows.
+    pub refresh_interval_ns: u32,
+    /// Time a refresh occupies the SDRAM (tRC).
+    pub refresh_busy_bus: u32,
+}
+
+/// A board.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoardSpec {
+    /// Name on the command line.
+    pub name: String,
+    /// One line for lists.
+    pub title: String,
+    /// Core clock, Hz.
+    pub cpu_hz: u64,
+    /// Clock of bus and memory, Hz.
+    pub bus_hz: u64,
+    /// The core as this chip integrates it.
+    pub core: arm9::Config,
+    /// Cache type register that follows from the cache sizes.
+    pub ctr: u32,
+    /// Bytes of RAM.
+    pub ram_bytes: u32,
+    /// Where the chip itself has its SDRAM; a note, the simulated one is at the machine's place.
+    pub soc_ram_base: u32,
+    /// Memory timing.
+    pub sdram: SdramSpec,
+    /// A read from a peripheral, bus clocks.
+    pub peripheral_read_bus: u32,
+    /// A write to a peripheral, bus clocks.
+    pub peripheral_write_bus: u32,
+    /// The peripherals.
+    pub peripherals: Peripherals,
+    /// Every number of the board file with its origin.
+    pub quantities: Vec<Quantity>,
+}
+
+/// Names of the built-in boards, the default first.
+pub fn board_names() -> Vec<&'static str> {
+    BOARDS.iter().map(|b| b.0).collect()
+}
+
+impl BoardSpec {
+    /// A built-in board.
+    ///
+    /// # Errors
+    /// When there is none of this name; the message has the nearest one.
+    pub fn named(name: &str) -> Result<BoardSpec, SpecError> {
+        match BOARDS.iter().find(|b| b.0 == name) {
+            Some((_, text)) => BoardSpec::parse(&format!("boards/{name}.toml"), text),
+            None => Err(SpecError {
+                file: format!("boards/{name}.toml"),
+                key: "board".to_owned(),
+                problem: format!(
+                    "no board \"{name}\"{}",
+                    suggest(name, BOARDS.iter().map(|b| b.0))
+                ),
+            }),
+        }
+    }
+
+    /// A board from a file of the user's.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or for the first mistake in it.
+    pub fn from_file(path: &std::path::Path) -> Result<BoardSpec, SpecError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|e| SpecError {
+            file: file.clone(),
+            key: "file".to_owned(),
+            problem: e.to_string(),
+        })?;
+        BoardSpec::parse(&file, &text)
+    }
+
+    /// Reads a board file's text; `file` is what messages call it.
+    ///
+    /// # Errors
+    /// The first mistake found.
+    pub fn parse(file: &str, text: &str) -> Result<BoardSpec, SpecError> {
+        let document = Document::parse(file, text)?;
+        let root = document.root(&[
+            "name",
+            "title",
+            "core",
+            "machine",
+            "clocks",
+            "caches",
+            "core_timing",
+            "ram",
+            "sdram",
+            "peripherals",
+        ])?;
+        let core = root.text("core")?;
+        if !CORES.contains(&core.as_str()) {
+            let near = suggest(&core, CORES.iter().copied());
+            return Err(root.error("core", format!("no core \"{core}\"{near}")));
+        }
+        let (cpu_hz, bus_hz) = clocks(&root)?;
+        let (icache, dcache, ctr) = caches(&root)?;
+        let ram = root.section("ram", &["size", "soc_base"])?;
+        let peripheral = root.section("peripherals", &["read_bus", "write_bus"])?;
+        let mut spec = BoardSpec {
+            name: root.text("name")?,
+            title: root.text("title")?,
+            cpu_hz,
+            bus_hz,
+            core: arm9::Config {
+                midr: MIDR_926,
+                icache,
+                dcache,
+                cost: core_timing(&root)?,
+                victim_seed: 0,
+            },
+            ctr,
+            ram_bytes: ram_bytes(&ram)?,
+            soc_ram_base: ram.integer("soc_base", 0..=0xffff_f000, "")? as u32,
+            sdram: sdram(&root)?,
+            peripheral_read_bus: peripheral.integer("read_bus", 1..=1000, " bus clocks")? as u32,
+            peripheral_write_bus: peripheral.integer("write_bus", 1..=1000, " bus clocks")? as u32,
+            peripherals: machine(&root)?,
+            quantities: Vec::new(),
+        };
+        spec.check_ram_place(&ram)?;
+        spec.quantities = document.quantities();
+        Ok(spec)
+    }
+
+    fn check_ram_place(&self, ram: &Section<'_>) -> Result<(), SpecError> {
+        let start = u64::from(self.peripherals.ram_base);
+        let end = start + u64::from(self.ram_bytes);
+        for (name, base, size) in self.peripherals.regions() {
+            let (base, size) = (u64::from(base), u64::from(size));
+            if base < end && start < base + size {
+                return Err(ram.error(
+                    "size",
+                    format!("RAM from {start:#010x} to {end:#010x} overlaps \"{name}\""),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Core cycles of a whole number of nanoseconds of board time, rounded down.
+    pub fn cycles_of_ns(&self, ns: u64) -> u64 {
+        (u128::from(ns) * u128::from(self.cpu_hz) / 1_000_000_000) as u64
+    }
+}
+
+fn machine(root: &Section<'_>) -> Result<Peripherals, SpecError> {
+    let name = root.text("machine")?;
+    match MACHINES.iter().find(|m| m.0 == name) {
+        Some((_, text)) => Peripherals::parse(&format!("boards/machine/{name}.toml"), text),
+        None => {
+            let near = suggest(&name, MACHINES.iter().map(|m| m.0));
+            Err(root.error("machine", format!("no machine \"{name}\"{near}")))
+        }
+    }
+}
+
+fn clocks(root: &Section<'_>) -> Result<(u64, u64), SpecError> {
+    let clocks = root.section("clocks", &["cpu_hz", "bus_hz"])?;
+    let cpu_hz = clocks.integer("cpu_hz", 1_000_000..=2_000_000_000, " Hz")?;
+    let bus_hz = clocks.integer("bus_hz", 1_000_000..=2_000_000_000, " Hz")?;
+    if bus_hz > cpu_hz || cpu_hz > 16 * bus_hz {
+        return Err(clocks.error(
+            "bus_hz",
+            format!("the core's {cpu_hz} Hz is not 1 to 16 times the bus's {bus_hz} Hz"),
+        ));
+    }
+    Ok((cpu_hz, bus_hz))
+}
+
+type Caches = (arm9::CacheGeometry, arm9::CacheGeometry, u32);
+
+fn caches(root: &Section<'_>) -> Result<Caches, SpecError> {
+    let caches = root.section("caches", &["icache_bytes", "dcache_bytes", "ways", "ctr"])?;
+    let ways = caches.integer("ways", 1..=64, "")? as u32;
+    let geometry = |key: &str| {
+        let size = caches.integer(key, 0..=u64::from(u32::MAX), " bytes")? as u32;
+        let geometry = arm9::CacheGeometry { size, ways };
+        geometry
+            .check()
+            .map_err(|problem| caches.error(key, problem))?;
+        Ok(geometry)
+    };
+    let (icache, dcache) = (geometry("icache_bytes")?, geometry("dcache_bytes")?);
+    let ctr = caches.integer("ctr", 0..=0xffff_ffff, "")? as u32;
+    let parts = [
+        ("instruction", ctr & 0xfff, icache),
+        ("data", ctr >> 12 & 0xfff, dcache),
+    ];
+    for (side, field, geometry) in parts {
+        // DDI0198D 2.3.1: size in [9:6] as 512 << n, ways in [5:3] as 1 << n, words in [1:0].
+        let (size, ways, words) = (512 << (field >> 6 & 15), 1 << (field >> 3 & 7), field & 3);
+        if (size, ways, words) != (geometry.size, geometry.ways, 2) {
+            return Err(caches.error(
+                "ctr",
+                format!(
+                    "{ctr:#010x} says {size} bytes in {ways} ways of {}-byte lines for the {side} \
+                     side, the cache has {} in {} of 32",
+                    8 << words,
+                    geometry.size,
+                    geometry.ways
+                ),
+            ));
+        }
+    }
+    Ok((icache, dcache, ctr))
+}
+
+fn core_timing(root: &Section<'_>) -> Result<arm9::CostTable, SpecError> {
+    let t = root.section(
+        "core_timing",
+        &[
+            "sync_cpu",
+            "tail_exposed",
+            "walk_overhead_cpu",
+            "lines_tested_per_op",
+            "cp15_busy_cpu",
+        ],
+    )?;
+    Ok(arm9::CostTable {
+        bus_sync: t.integer("sync_cpu", 0..=1000, " cycles")? as u32,
+        tail_exposed_256: (t.real("tail_exposed", 0.0..=1.0)? * 256.0).round() as u32,
+        walk_overhead: t.integer("walk_overhead_cpu", 0..=1000, " cycles")? as u32,
+        lines_tested_per_op: t.integer("lines_tested_per_op", 1..=4096, "")? as u32,
+        cp15_busy: t.integer("cp15_busy_cpu", 0..=1000, " cycles")? as u32,
+    })
+}
+
+fn ram_bytes(ram: &Section<'_>) -> Result<u32, SpecError> {
+    let size = ram.integer("size", 1 << 20..=256 << 20, " bytes (1 MB to 256 MB)")?;
+    if size % (1 << 20) != 0 {
+        return Err(ram.error("size", format!("{size} bytes is not a whole number of MB")));
+    }
+    Ok(size as u32)
+}
+
+fn sdram(root: &Section<'_>) -> Result<SdramSpec, SpecError> {
+    let s = root.section(
+        "sdram",
+        &[
+            "first_word_row_hit_bus",
+            "first_word_row_miss_bus",
+            "clk_per_word_bus",
+            "write_setup_bus",
+            "banks",
+            "row_bytes",
+            "refresh_interval_ns",
+            "refresh_busy_bus",
+        ],
+    )?;
+    let clocks = |key: &str| Ok(s.integer(key, 1..=1000, " bus clocks")? as u32);
+    let power = |key: &str, range, unit: &str| {
+        let n = s.integer(key, range, unit)?;
+        if n.is_power_of_two() {
+            Ok(n as u32)
+        } else {
+            Err(s.error(key, format!("{n} is not a power of two")))
+        }
+    };
+    let spec = SdramSpec {
+        first_word_row_hit_bus: clocks("first_word_row_hit_bus")?,
+        first_word_row_miss_bus: clocks("first_word_row_miss_bus")?,
+        clk_per_word_bus: s.real("clk_per_word_bus", 0.125..=64.0)?,
+        write_setup_bus: clocks("write_setup_bus")?,
+        banks: power("banks", 1..=8, "")?,
+        row_bytes: power("row_bytes", 256..=65_536, " bytes")?,
+        refresh_interval_ns: s.integer("refresh_interval_ns", 1000..=1_000_000, " ns")? as u32,
+        refresh_busy_bus: clocks("refresh_busy_bus")?,
+    };
+    if spec.first_word_row_miss_bus < spec.first_word_row_hit_bus {
+        let problem = "a row miss cannot be faster than a row hit".to_owned();
+        return Err(s.error("first_word_row_miss_bus", problem));
+    }
+    Ok(spec)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The peripheral set a board sits on: devices, wires between them, and what is ignored.
+
+use super::reader::{Document, Quantity, Section, SpecError, suggest};
+use crate::device::parts;
+use std::collections::BTreeMap;
+
+/// Device regions are whole pages of this size.
+pub const PAGE: u32 = 4096;
+
+/// A device as the machine file places it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSpec {
+    /// Name within the machine: `uart0`.
+    pub name: String,
+    /// Part name, as in [`parts::names`].
+    pub part: String,
+    /// Physical address.
+    pub base: u32,
+    /// Bytes, a multiple of [`PAGE`].
+    pub size: u32,
+    /// The part's own clock, Hz.
+    pub clock_hz: Option<u64>,
+    /// Wait states beyond those of every peripheral, bus clocks per transfer.
+    pub wait_bus: u32,
+    /// Further values of the part.
+    pub values: BTreeMap<String, u64>,
+}
+
+/// A region that exists on the board and is not modelled on purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IgnoredSpec {
+    /// What it is.
+    pub name: String,
+    /// Physical address.
+    pub base: u32,
+    /// Bytes, a multiple of [`PAGE`].
+    pub size: u32,
+    /// Why it is not modelled.
+    pub reason: String,
+}
+
+/// Where a wire ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sink {
+    /// Input pin of a device (index into the devices).
+    Device(usize, u32),
+    /// The core's interrupt request.
+    Irq,
+    /// The core's fast interrupt request.
+    Fiq,
+    /// The board's reset: the run ends.
+    Reset,
+}
+
+/// A wire: output `pin` of device `from`, to `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Index of the device that drives it.
+    pub from: usize,
+    /// Its output.
+    pub pin: u32,
+    /// Where it ends.
+    pub to: Sink,
+}
+
+/// A peripheral set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peripherals {
+    /// Name, as boards give it.
+    pub name: String,
+    /// One line for lists.
+    pub title: String,
+    /// Machine number passed in r1 at boot.
+    pub machine_id: u32,
+    /// Physical address of the RAM.
+    pub ram_base: u32,
+    /// Index of the device that is the console.
+    pub console: usize,
+    /// Index of the device whose outputs 1 to 8 are the pins that instruments see.
+    pub probes: usize,
+    /// The devices, in the file's order.
+    pub devices: Vec<DeviceSpec>,
+    /// The wires.
+    pub wires: Vec<Wire>,
+    /// Regions not modelled.
+    pub ignored: Vec<IgnoredSpec>,
+    /// Every number with its origin.
+    pub quantities: Vec<Quantity>,
+}
+
+impl Peripherals {
+    /// Reads a machine file's text; `file` is what messages call it.
+    ///
+    /// # Errors
+    /// The first mistake found.
+    pub fn parse(file: &str, text: &str) -> Result<Peripherals, SpecError> {
+        let document = Document::parse(file, text)?;
+        let root = document.root(&[
+            "name", "title", "console", "probes", "boot", "device", "wiring", "ignored",
+        ])?;
+        let boot = root.section("boot", &["machine_id", "ram_base"])?;
+        let devices = root
+            .sections(
+                "device",
+                &[
+                    "name",
+                    "part",
+                    "base",
+                    "size",
+                    "clock_hz",
+                    "wait_bus",
+                    "values",
+                    "source",
+                    "confidence",
+                ],
+            )?
+            .iter()
+            .map(device)
+            .collect::<Result<Vec<_>, _>>()?;
+        unique_names(&root, &devices)?;
+        let ignored = root
+            .sections(
+                "ignored",
+                &["name", "base", "size", "reason", "source", "confidence"],
+            )?
+            .iter()
+            .map(|s| {
+                let (base, size) = region(s)?;
+                Ok(IgnoredSpec {
+                    name: s.text("name")?,
+                    base,
+                    size,
+                    reason: s.text("reason")?,
+                })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let wires = wires(&root, &devices)?;
+        let by_name = |key: &str| {
+            let name = root.text(key)?;
+            find(&devices, &name).map_err(|problem| root.error(key, problem))
+        };
+        let mut set = Peripherals {
+            name: root.text("name")?,
+            title: root.text("title")?,
+            machine_id: boot.integer("machine_id", 0..=0xffff_ffff, "")? as u32,
+            ram_base: boot.integer("ram_base", 0..=0xf000_0000, "")? as u32,
+            console: by_name("console")?,
+            probes: by_name("probes")?,
+            devices,
+            wires,
+            ignored,
+            quantities: Vec::new(),
+        };
+        set.check_overlaps(&root)?;
+        set.quantities = document.quantities();
+        Ok(set)
+    }
+
+    /// Names and extents of all regions, devices first.
+    pub fn regions(&self) -> impl Iterator<Item = (&str, u32, u32)> {
+        let devices = self
+            .devices
+            .iter()
+            .map(|d| (d.name.as_str(), d.base, d.size));
+        devices.chain(
+            self.ignored
+                .iter()
+                .map(|i| (i.name.as_str(), i.base, i.size)),
+        )
+    }
+
+    fn check_overlaps(&self, root: &Section<'_>) -> Result<(), SpecError> {
+        let mut regions: Vec<_> = self.regions().collect();
+        regions.sort_by_key(|r| r.1);
+        for pair in regions.windows(2) {
+            let ((a, a_base, a_size), (b, b_base, b_size)) = (pair[0], pair[1]);
+            if u64::from(a_base) + u64::from(a_size) > u64::from(b_base) {
+                let problem = format!(
+                    "\"{b}\" at {b_base:#010x} (size {b_size:#x}) overlaps \"{a}\" at \
+                     {a_base:#010x} (size {a_size:#x})"
+                );
+                return Err(root.error(b, problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn region(s: &Section<'_>) -> Result<(u32, u32), SpecError> {
+    let base = s.integer("base", 0..=0xffff_ffff, "")?;
+    let size = s.integer("size", 0..=0x1000_0000, " bytes")?;
+    for (key, n) in [("base", base), ("size", size)] {
+        if n % u64::from(PAGE) != 0 {
+            return Err(s.error(key, format!("{n:#x} is not a multiple of {PAGE}")));
+        }
+    }
+    if size == 0 {
+        return Err(s.error("size", "a region of no bytes".to_owned()));
+    }
+    if base + size > 1 << 32 {
+        return Err(s.error("size", "the region ends beyond 4 GB".to_owned()));
+    }
+    Ok((base as u32, size as u32))
+}
+
+fn device(s: &Section<'_>) -> Result<DeviceSpec, SpecError> {
+    let (base, size) = region(s)?;
+    let part = s.text("part")?;
+    if !parts::names().contains(&part.as_str()) {
+        let near = suggest(&part, parts::names().into_iter());
+        return Err(s.error("part", format!("no part \"{part}\"{near}")));
+    }
+    let optional = |key: &str, range, unit: &str| {
+        if s.has(key) {
+            s.integer(key, range, unit).map(Some)
+        } else {
+            Ok(None)
+        }
+    };
+    let spec = DeviceSpec {
+        name: s.text("name")?,
+        part,
+        base,
+        size,
+        clock_hz: optional("clock_hz", 1..=2_000_000_000, " Hz")?,
+        wait_bus: optional("wait_bus", 0..=10_000, " bus clocks")?.unwrap_or(0) as u32,
+        values: s.values("values")?,
+    };
+    let trial = parts::Params {
+        cpu_hz: 100_000_000,
+        clock_hz: spec.clock_hz,
+        values: spec.values.clone(),
+    };
+    parts::build(&spec.part, &trial).map_err(|problem| s.error("values", problem))?;
+    Ok(spec)
+}
+
+fn unique_names(root: &Section<'_>, devices: &[DeviceSpec]) -> Result<(), SpecError> {
+    for (i, d) in devices.iter().enumerate() {
+        if devices[..i].iter().any(|e| e.name == d.name) {
+            return Err(root.error(&d.name, "two devices have this name".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn find(devices: &[DeviceSpec], name: &str) -> Result<usize, String> {
+    devices.iter().position(|d| d.name == name).ok_or_else(|| {
+        let near = suggest(name, devices.iter().map(|d| d.name.as_str()));
+        format!("no device \"{name}\"{near}")
+    })
+}
+
+fn wires(root: &Section<'_>, devices: &[DeviceSpec]) -> Result<Vec<Wire>, SpecError> {
+    let wiring = root.section("wiring", &["wires", "source", "confidence"])?;
+    let mut wires = Vec::new();
+    for text in wiring.texts("wires")? {
+        let wire = parse_wire(&text, devices)
+            .map_err(|problem| wiring.error("wires", format!("\"{text}\": {problem}")))?;
+        wires.push(wire);
+    }
+    Ok(wires)
+}
+
+fn parse_wire(text: &str, devices: &[DeviceSpec]) -> Result<Wire, String> {
+    let form = || "a wire is written \"device.output -> device.input\"".to_owned();
+    let pin = |pin: &str| match pin.parse::<u32>() {
+        Ok(n) if n < 32 => Ok(n),
+        _ => Err(format!("\"{pin}\" is not a pin: 0 to 31")),
+    };
+    let (from, to) = text.split_once("->").ok_or_else(form)?;
+    let (from, from_pin) = from.trim().split_once('.').ok_or_else(form)?;
+    let (to, to_pin) = to.trim().split_once('.').ok_or_else(form)?;
+    let sink = match (to, to_pin) {
+        ("cpu", "irq") => Sink::Irq,
+        ("cpu", "fiq") => Sink::Fiq,
+        ("cpu", other) => return Err(format!("the core has no input \"{other}\": irq or fiq")),
+        ("board", "reset") => Sink::Reset,
+        ("board", other) => return Err(format!("the board has no input \"{other}\": reset")),
+        _ => Sink::Device(find(devices, to)?, pin(to_pin)?),
+    };
+    Ok(Wire {
+        from: find(devices, from)?,
+        pin: pin(from_pin)?,
+        to: sink,
+    })
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads a TOML file whose every number says where it comes from.
+//!
+//! A number is `{ value = 7, source = "key of [sources]", confidence = "D" }`, or plain in a table
+//! that has `source` and `confidence` itself. Mistakes name the file, the key, what is wrong, and
+//! the nearest valid name.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+use toml::{Table, Value};
+
+/// A mistake in a board or machine file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {key}: {problem}")]
+pub struct SpecError {
+    /// The file, as the user named it.
+    pub file: String,
+    /// Path of the key, `clocks.cpu_hz`; or a line when the file is not TOML at all.
+    pub key: String,
+    /// What is wrong, and what would be right.
+    pub problem: String,
+}
+
+/// How well a number is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// Read in a vendor manual, a device tree or a paper.
+    Documented,
+    /// Follows from code or from documented bit fields.
+    Inferred,
+    /// Recalled from a manual that was not read again.
+    Recalled,
+    /// Engineering estimate, to be calibrated.
+    Estimated,
+}
+
+impl Confidence {
+    fn parse(letter: &str) -> Option<Confidence> {
+        match letter {
+            "D" => Some(Confidence::Documented),
+            "I" => Some(Confidence::Inferred),
+            "R" => Some(Confidence::Recalled),
+            "E" => Some(Confidence::Estimated),
+            _ => None,
+        }
+    }
+
+    /// The letter used in the files.
+    pub fn letter(self) -> char {
+        match self {
+            Confidence::Documented => 'D',
+            Confidence::Inferred => 'I',
+            Confidence::Recalled => 'R',
+            Confidence::Estimated => 'E',
+        }
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.letter())
+    }
+}
+
+/// One number of a file with its origin, for tables and reports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// Path of the key, `clocks.cpu_hz`.
+    pub key: String,
+    /// The number; the unit is the key's suffix.
+    pub value: f64,
+    /// Where it comes from, in words.
+    pub source: String,
+    /// How well it is known.
+    pub confidence: Confidence,
+}
+
+/// A parsed file.
+pub(super) struct Document {
+    file: String,
+    root: Table,
+    sources: BTreeMap<String, String>,
+    quantities: RefCell<Vec<Quantity>>,
+}
+
+/// `; did you mean "x"?` when something is near, else a list of what there is.
+pub(crate) fn suggest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> String {
+    let valid: Vec<&str> = valid.collect();
+    let nearest = valid
+        .iter()
+        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+    match nearest {
+        Some(near) if strsim::jaro_winkler(name, near) > 0.7 => {
+            format!("; did you mean \"{near}\"?")
+        }
+        Some(_) => format!("; there is: {}", valid.join(", ")),
+        None => String::new(),
+    }
+}
+
+impl Document {
+    /// Parses `text`; `file` is what messages call it.
+    pub fn parse(file: &str, text: &str) -> Result<Document, SpecError> {
+        let root: Table = text.parse().map_err(|e: toml::de::Error| {
+            let offset = e.span().map_or(0, |s| s.start.min(text.len()));
+            let line = text.as_bytes()[..offset]
+                .iter()
+                .filter(|&&b| b == b'\n')
+                .count()
+                + 1;
+            SpecError {
+                file: file.to_owned(),
+                key: format!("line {line}"),
+                problem: e.message().trim().replace('\n', ", "),
+            }
+        })?;
+        let mut document = Document {
+            file: file.to_owned(),
+            root,
+            sources: BTreeMap::new(),
+            quantities: RefCell::default(),
+        };
+        let error = |key: &str, problem: &str| document.error(key.to_owned(), problem.to_owned());
+        let mut sources = BTreeMap::new();
+        if let Some(value) = document.root.get("sources") {
+            let table = value
+                .as_table()
+                .ok_or_else(|| error("sources", "is not a table"))?;
+            for (key, value) in table {
+                let text = value.as_str().filter(|t| !t.trim().is_empty());
+                let text = text.ok_or_else(|| error(&format!("sources.{key}"), "is not a text"))?;
+                sources.insert(key.clone(), text.to_owned());
+            }
+        }
+        document.sources = sources;
+        Ok(document)
+    }
+
+    /// The top level, which may hold `keys` and `sources`.
+    pub fn root(&self, keys: &[&str]) -> Result<Section<'_>, SpecError> {
+        let mut keys = keys.to_vec();
+        keys.push("sources");
+        Section::open(self, String::new(), &self.root, &keys)
+    }
+
+    /// Every number read so far, in reading order.
+    pub fn quantities(self) -> Vec<Quantity> {
+        self.quantities.into_inner()
+    }
+
+    fn error(&self, key: String, problem: String) -> SpecError {
+        SpecError {
+            file: self.file.clone(),
+            key,
+            problem,
+        }
+    }
+}
+
+/// One table of a document.
+pub(super) struct Section<'a> {
+    document: &'a Document,
+    path: String,
+    table: &'a Table,
+}
+
+impl<'a> Section<'a> {
+    fn open(
+        document: &'a Document,
+        path: String,
+        table: &'a Table,
+        keys: &[&str],
+    ) -> Result<Self, SpecError> {
+        let section = Section {
+            document,
+            path,
+            table,
+        };
+        for key in table.keys() {
+            if !keys.contains(&key.as_str()) {
+                let near = suggest(key, keys.iter().copied());
+                return Err(section.error(key, format!("unknown key{near}")));
+            }
+        }
+        Ok(section)
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    /// A mistake at `key` of this table.
+    pub fn error(&self, key: &str, problem: String) -> SpecError {
+        self.document.error(self.path_of(key), problem)
+    }
+
+    fn required(&self, key: &str) -> Result<&'a Value, SpecError> {
+        self.table
+            .get(key)
+            .ok_or_else(|| self.error(key, "is missing".to_owned()))
+    }
+
+    /// A table that must be there and may hold `keys`.
+    pub fn section(&self, key: &str, keys: &[&str]) -> Result<Section<'a>, SpecError> {
+        let table = self.required(key)?.as_table();
+        let table = table.ok_or_else(|| self.error(key, "is not a table".to_owned()))?;
+        Section::open(self.document, self.path_of(key), table, keys)
+    }
+
+    /// An array of tables, empty when it is not there. Tables are called by their `name`.
+    pub fn sections(&self, key: &str, keys: &[&str]) -> Result<Vec<Section<'a>>, SpecError> {
+        let Some(value) = self.table.get(key) else {
+            return Ok(Vec::new());
+        };
+        let wrong = || self.error(key, format!("is not a list of tables: write [[{key}]]"));
+        let mut sections = Vec::new();
+        for (i, value) in value.as_array().ok_or_else(wrong)?.iter().enumerate() {
+            let table = value.as_table().ok_or_else(wrong)?;
+            let name = table.get("name").and_then(Value::as_str);
+            let name = name.map_or_else(|| i.to_string(), str::to_owned);
+            let path = self.path_of(&format!("{key}.{name}"));
+            sections.push(Section::open(self.document, path, table, keys)?);
+        }
+        Ok(sections)
+    }
+
+    /// Whether the key is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// A text that is not empty.
+    pub fn text(&self, key: &str) -> Result<String, SpecError> {
+        match self.required(key)?.as_str() {
+            Some(text) if !text.trim().is_empty() => Ok(text.to_owned()),
+            _ => Err(self.error(key, "is not a text".to_owned())),
+        }
+    }
+
+    /// A list of texts.
+    pub fn texts(&self, key: &str) -> Result<Vec<String>, SpecError> {
+        let wrong = || self.error(key, "is not a list of texts".to_owned());
+        let list = self.required(key)?.as_array().ok_or_else(wrong)?;
+        list.iter()
+            .map(|v| v.as_str().map(str::to_owned).ok_or_else(wrong))
+            .collect()
+    }
+
+    /// An integer with its origin, within `range`. `unit` is for the message only.
+    pub fn integer(
+        &self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        unit: &str,
+    ) -> Result<u64, SpecError> {
+        let value = self.quantity(key)?;
+        let found = value
+            .as_integer()
+            .ok_or_else(|| self.error(key, format!("{value} is not a whole number")))?;
+        match u64::try_from(found) {
+            Ok(n) if range.contains(&n) => {}
+            _ => {
+                let (low, high) = range.into_inner();
+                let problem = format!("{found} is not from {low} to {high}{unit}");
+                return Err(self.error(key, problem));
+            }
+        }
+        self.record(key, found as f64)?;
+        Ok(found as u64)
+    }
+
+    /// A decimal number with its origin, within `range`.
+    pub fn real(&self, key: &str, range: RangeInclusive<f64>) -> Result<f64, SpecError> {
+        let value = self.quantity(key)?;
+        let found = value
+            .as_float()
+            .or_else(|| value.as_integer().map(|i| i as f64));
+        let found = found.ok_or_else(|| self.error(key, format!("{value} is not a number")))?;
+        if !range.contains(&found) {
+            let (low, high) = range.into_inner();
+            return Err(self.error(key, format!("{found} is not from {low} to {high}")));
+        }
+        self.record(key, found)?;
+        Ok(found)
+    }
+
+    /// The table that vouches for `key`: the number's own, or this one.
+    fn origin(&self, key: &str) -> Result<Section<'a>, SpecError> {
+        match self.required(key)? {
+            Value::Table(own) => {
+                let keys = ["value", "source", "confidence"];
+                Section::open(self.document, self.path_of(key), own, &keys)
+            }
+            _ => Ok(Section {
+                document: self.document,
+                path: self.path.clone(),
+                table: self.table,
+            }),
+        }
+    }
+
+    fn quantity(&self, key: &str) -> Result<&'a Value, SpecError> {
+        let value = self.required(key)?;
+        let origin = self.origin(key)?;
+        if !origin.has("source") || !origin.has("confidence") {
+            return Err(self.error(
+                key,
+                "a number needs its origin: \
+                 { value = ..., source = \"key of [sources]\", confidence = \"D\" }"
+                    .to_owned(),
+            ));
+        }
+        if value.is_table() {
+            origin.required("value")
+        } else {
+            Ok(value)
+        }
+    }
+
+    fn record(&self, key: &str, value: f64) -> Result<(), SpecError> {
+        let origin = self.origin(key)?;
+        let source = origin.text("source")?;
+        let Some(words) = self.document.sources.get(&source) else {
+            let near = suggest(&source, self.document.sources.keys().map(String::as_str));
+            return Err(origin.error("source", format!("\"{source}\" is not in [sources]{near}")));
+        };
+        let letter = origin.text("confidence")?;
+        let confidence = Confidence::parse(&letter).ok_or_else(|| {
+            let problem = format!(
+                "\"{letter}\" is not D (documented), I (inferred), R (recalled) or E (estimated)"
+            );
+            origin.error("confidence", problem)
+        })?;
+        self.document.quantities.borrow_mut().push(Quantity {
+            key: self.path_of(key),
+            value,
+            source: words.clone(),
+            confidence,
+        });
+        Ok(())
+    }
+
+    /// Integers of a free-form table of numbers, by key; empty when the table is not there.
+    pub fn values(&self, key: &str) -> Result<BTreeMap<String, u64>, SpecError> {
+        let Some(value) = self.table.get(key) else {
+            return Ok(BTreeMap::new());
+        };
+        let table = value
+            .as_table()
+            .ok_or_else(|| self.error(key, "is not a table".to_owned()))?;
+        let section = Section {
+            document: self.document,
+            path: self.path_of(key),
+            table,
+        };
+        table
+            .keys()
+            .map(|k| Ok((k.clone(), section.integer(k, 0..=i64::MAX as u64, "")?)))
+            .collect()
+    }
+}
