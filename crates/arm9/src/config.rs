@@ -32,7 +32,10 @@ impl CacheGeometry {
             ));
         }
         if !self.ways.is_power_of_two() || self.ways > 64 || self.sets() == 0 {
-            return Err(format!("{} ways do not divide {} bytes", self.ways, self.size));
+            return Err(format!(
+                "{} ways do not divide {} bytes",
+                self.ways, self.size
+            ));
         }
         Ok(())
     }

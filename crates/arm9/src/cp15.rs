@@ -45,9 +45,8 @@ pub struct Cp15 {
 /// Cache type register for the given caches (`DDI0198D 2.3.2`): write-back, clean operations of
 /// c7, lockdown format C, separate caches.
 pub fn cache_type(icache: CacheGeometry, dcache: CacheGeometry) -> u32 {
-    let field = |c: CacheGeometry| {
-        (c.size.trailing_zeros() - 9) << 6 | c.ways.trailing_zeros() << 3 | 0b10
-    };
+    let field =
+        |c: CacheGeometry| (c.size.trailing_zeros() - 9) << 6 | c.ways.trailing_zeros() << 3 | 0b10;
     0b1110 << 25 | 1 << 24 | field(dcache) << 12 | field(icache)
 }
 
@@ -103,13 +102,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// MRC. The value's top four bits are the flags when the destination is r15.
-    pub(crate) fn cp15_read(
-        &mut self,
-        opc1: u32,
-        crn: u32,
-        crm: u32,
-        opc2: u32,
-    ) -> Option<u32> {
+    pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> Option<u32> {
         self.cycles += u64::from(self.config.cost.cp15_busy);
         let value = match (opc1, crn, crm, opc2) {
             (0, 0, 0, 1) => self.cp15.ctr,
@@ -287,10 +280,14 @@ impl<B: Bus> Cpu<B> {
     }
 
     fn clean_line(&mut self, line: usize) {
-        let Some(Dirty { pa, halves, data }) = self.dcache.take_dirty(line) else { return };
+        let Some(Dirty { pa, halves, data }) = self.dcache.take_dirty(line) else {
+            return;
+        };
         self.counters.dcache_cleans += 1;
         self.counters.dcache_halves_written += u64::from(halves.count_ones());
-        self.cycles = self.biu.evict(&mut self.bus, self.cycles, pa, halves, &data);
+        self.cycles = self
+            .biu
+            .evict(&mut self.bus, self.cycles, pa, halves, &data);
         self.bus_used();
     }
 

@@ -7,9 +7,9 @@ use crate::config::Config;
 use crate::counters::Counters;
 use crate::cp15::Cp15;
 use crate::dcache::DCache;
-use crate::icache::ICache;
 use crate::exception::Exception;
 use crate::fcse::Relocation;
+use crate::icache::ICache;
 use crate::icache::OPS;
 use crate::isa::{DecodeTable, Op};
 use crate::mmu::{Fault, Mmu};
@@ -114,8 +114,22 @@ const CONDITIONS: [u16; 16] = {
     while nzcv < 16 {
         let (n, z, c, v) = (nzcv & 8 != 0, nzcv & 4 != 0, nzcv & 2 != 0, nzcv & 1 != 0);
         let pass = [
-            z, !z, c, !c, n, !n, v, !v, c && !z, !c || z, n == v, n != v, !z && n == v,
-            z || n != v, true, false,
+            z,
+            !z,
+            c,
+            !c,
+            n,
+            !n,
+            v,
+            !v,
+            c && !z,
+            !c || z,
+            n == v,
+            n != v,
+            !z && n == v,
+            z || n != v,
+            true,
+            false,
         ];
         let mut cond = 0;
         while cond < 16 {
@@ -136,7 +150,7 @@ impl<B: Bus> Cpu<B> {
     /// A core at power-on: Supervisor, interrupts masked, pc at the reset vector, caches and MMU
     /// off and empty.
     pub fn new(config: Config, bus: B) -> Cpu<B> {
-        let undecoded = Op { exec: Cpu::<B>::decode_and_execute, insn: 0, uses: 0, cycles: 0, cond: 14 };
+        let undecoded = Op::undecoded(Cpu::<B>::decode_and_execute);
         Cpu {
             r: [0; 16],
             pc: 0,
@@ -148,7 +162,12 @@ impl<B: Bus> Cpu<B> {
             cycles: 0,
             horizon: 0,
             interlock: 0,
-            fetch: FetchState { line_pc: NO_LINE, base: 0, page: 0, epoch: u64::MAX },
+            fetch: FetchState {
+                line_pc: NO_LINE,
+                base: 0,
+                page: 0,
+                epoch: u64::MAX,
+            },
             data_relocation: Relocation::default(),
             fetch_relocation: Relocation::default(),
             old_pid_fetches: 0,
@@ -273,8 +292,9 @@ impl<B: Bus> Cpu<B> {
             if self.interlock != 0 {
                 self.wait_for_operands(&op);
             }
-            if op.cond == 14 || CONDITIONS[op.cond as usize & 15] >> (self.flags >> 28) & 1 != 0 {
-                self.cycles += u64::from(op.cycles);
+            if op.cond() == 14 || CONDITIONS[op.cond() as usize & 15] >> (self.flags >> 28) & 1 != 0
+            {
+                self.cycles += op.cycles();
                 (op.exec)(self, op);
             } else {
                 self.cycles += 1;
@@ -290,15 +310,15 @@ impl<B: Bus> Cpu<B> {
     fn wait_for_operands(&mut self, op: &Op<B>) {
         let pending = self.interlock;
         self.interlock = 0;
-        let uses = u32::from(op.uses);
-        if op.cycles == 0 {
+        let uses = op.uses();
+        if op.cycles() == 0 {
             // Not decoded yet: asked again when it is.
             self.interlock = pending;
         } else if pending & uses != 0 {
             let stall = 1 + u32::from(pending >> 16 & uses != 0);
             self.cycles += u64::from(stall);
             self.counters.interlock_cycles += u64::from(stall);
-        } else if op.cycles == 1 {
+        } else if op.cycles() == 1 {
             self.interlock = pending >> 16;
         }
     }
@@ -316,11 +336,11 @@ impl<B: Bus> Cpu<B> {
             (self.decode.arm(word), pc >> 2 & 7)
         };
         self.icache.ops[self.fetch.base + index as usize] = op;
-        if CONDITIONS[op.cond as usize & 15] >> (self.flags >> 28) & 1 != 0 {
+        if CONDITIONS[op.cond() as usize & 15] >> (self.flags >> 28) & 1 != 0 {
             if self.interlock != 0 {
                 self.wait_for_operands(&op);
             }
-            self.cycles += u64::from(op.cycles);
+            self.cycles += op.cycles();
             (op.exec)(self, op);
         } else {
             self.cycles += 1;

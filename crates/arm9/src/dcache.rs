@@ -88,7 +88,10 @@ impl DCache {
         let first = self.set(mva.0) << self.way_shift;
         let want = (mva.0 & !31) | VALID;
         let lines = first..first + self.ways as usize;
-        lines.into_iter().find(|l| self.tags[*l] & !DIRTY == want).map(|l| &self.data[l])
+        lines
+            .into_iter()
+            .find(|l| self.tags[*l] & !DIRTY == want)
+            .map(|l| &self.data[l])
     }
 
     /// The words of a line.
@@ -105,11 +108,6 @@ impl DCache {
         if dirty {
             self.tags[line] |= 2 << (mva.0 >> 4 & 1);
         }
-    }
-
-    /// Physical address of a line.
-    pub fn pa(&self, line: usize) -> u32 {
-        self.pas[line]
     }
 
     /// Chooses the line to fill for `mva`, and empties it.
@@ -131,13 +129,18 @@ impl DCache {
     }
 
     /// Number of lines.
-    pub fn lines(&self) -> usize {
+    #[cfg(test)]
+    fn lines(&self) -> usize {
         self.tags.len()
     }
 
     /// The line a set/way operand names (`DDI0198D 2.3.7`: way in the top bits, set from bit 5).
     pub fn line_by_index(&self, operand: u32) -> usize {
-        let way = if self.way_shift == 0 { 0 } else { operand >> (32 - self.way_shift) };
+        let way = if self.way_shift == 0 {
+            0
+        } else {
+            operand >> (32 - self.way_shift)
+        };
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 
@@ -149,7 +152,11 @@ impl DCache {
         }
         self.tags[line] = tag & !DIRTY;
         let halves = (tag >> 1 & 3) as u8;
-        Some(Dirty { pa: self.pas[line], halves, data: self.data[line] })
+        Some(Dirty {
+            pa: self.pas[line],
+            halves,
+            data: self.data[line],
+        })
     }
 
     /// Discards a line, dirty or not.
@@ -187,7 +194,13 @@ mod tests {
     use super::*;
 
     fn cache() -> DCache {
-        DCache::new(CacheGeometry { size: 4096, ways: 4 }, 0)
+        DCache::new(
+            CacheGeometry {
+                size: 4096,
+                ways: 4,
+            },
+            0,
+        )
     }
 
     fn fill(cache: &mut DCache, mva: u32, pa: u32, word: u32) -> usize {

@@ -19,13 +19,19 @@ pub struct Relocation {
 impl Relocation {
     /// Relocation by CP15 c13,c0,0's value; none while the MMU is off.
     pub fn new(register: u32, mmu_on: bool) -> Relocation {
-        Relocation { base: if mmu_on { register & 0xfe00_0000 } else { 0 } }
+        Relocation {
+            base: if mmu_on { register & 0xfe00_0000 } else { 0 },
+        }
     }
 
     /// The modified virtual address of `va`.
     #[inline(always)]
     pub fn apply(self, va: Va) -> Mva {
-        Mva(if va.0 < 1 << 25 { va.0 | self.base } else { va.0 })
+        Mva(if va.0 < 1 << 25 {
+            va.0 | self.base
+        } else {
+            va.0
+        })
     }
 }
 
@@ -40,6 +46,9 @@ mod tests {
         assert_eq!(r.apply(Va(0x01ff_ffff)), Mva(0x07ff_ffff));
         assert_eq!(r.apply(Va(0x0200_0000)), Mva(0x0200_0000));
         assert_eq!(r.apply(Va(0xffff_0018)), Mva(0xffff_0018));
-        assert_eq!(Relocation::new(3 << 25, false).apply(Va(0x1000)), Mva(0x1000));
+        assert_eq!(
+            Relocation::new(3 << 25, false).apply(Va(0x1000)),
+            Mva(0x1000)
+        );
     }
 }

@@ -121,7 +121,11 @@ impl<B: Bus> ICache<B> {
 
     /// The line a set/way operand names.
     pub fn line_by_index(&self, operand: u32) -> usize {
-        let way = if self.way_shift == 0 { 0 } else { operand >> (32 - self.way_shift) };
+        let way = if self.way_shift == 0 {
+            0
+        } else {
+            operand >> (32 - self.way_shift)
+        };
         ((operand >> 5 & self.set_mask) << self.way_shift | way) as usize
     }
 

@@ -28,9 +28,9 @@ mod victim;
 mod write_buffer;
 
 pub use addr::{Mva, Pa, Va};
+pub use bus::{BurstTime, Bus, BusError, Signals, Width};
 pub use config::{CacheGeometry, Config};
 pub use cost::CostTable;
 pub use counters::Counters;
 pub use cp15::{Cp15, cache_type};
 pub use cpu::{Cpu, Exit};
-pub use bus::{BurstTime, Bus, BusError, Signals, Width};

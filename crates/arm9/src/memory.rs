@@ -5,7 +5,7 @@
 
 use crate::addr::{Mva, Va};
 use crate::bus::{Bus, Width};
-use crate::cpu::{Access, Aborted, Cpu};
+use crate::cpu::{Aborted, Access, Cpu};
 use crate::exception::Exception;
 use crate::mmu::{self, DescriptorRead, Fault, Kind, Resolved};
 use crate::write_buffer::Biu;
@@ -41,7 +41,11 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     fn hit(&mut self, mva: Mva, need: u32) -> Option<usize> {
         let page = self.mmu.lookup(mva)?;
-        if page.has(need) { self.dcache.find(mva) } else { None }
+        if page.has(need) {
+            self.dcache.find(mva)
+        } else {
+            None
+        }
     }
 
     #[inline(always)]
@@ -95,7 +99,8 @@ impl<B: Bus> Cpu<B> {
         if va & 1 == 0 {
             if let Some(line) = self.hit(mva, WRITE_BACK) {
                 let shift = 8 * (mva.0 & 2);
-                self.dcache.write(line, mva, value << shift, 0xffff << shift, true);
+                self.dcache
+                    .write(line, mva, value << shift, 0xffff << shift, true);
                 return Ok(());
             }
         }
@@ -107,7 +112,8 @@ impl<B: Bus> Cpu<B> {
         let mva = self.data_mva(va);
         if let Some(line) = self.hit(mva, WRITE_BACK) {
             let shift = 8 * (mva.0 & 3);
-            self.dcache.write(line, mva, value << shift, 0xff << shift, true);
+            self.dcache
+                .write(line, mva, value << shift, 0xff << shift, true);
             return Ok(());
         }
         self.store_slow(mva, Width::Byte, value, self.mmu.privileged())
@@ -172,7 +178,8 @@ impl<B: Bus> Cpu<B> {
             match self.hit(mva, WRITE_BACK) {
                 Some(line) => {
                     for (n, word) in (0..).zip(head) {
-                        self.dcache.write(line, Mva(mva.0 + 4 * n), *word, u32::MAX, true);
+                        self.dcache
+                            .write(line, Mva(mva.0 + 4 * n), *word, u32::MAX, true);
                     }
                 }
                 None => self.store_run(mva, head)?,
@@ -190,7 +197,9 @@ impl<B: Bus> Cpu<B> {
         if missed && page.has(mmu::CACHE) {
             let before = self.cycles;
             self.counters.buffered_stores += words.len() as u64;
-            self.cycles = self.biu.store_words(&mut self.bus, before, page.pa(mva), words);
+            self.cycles = self
+                .biu
+                .store_words(&mut self.bus, before, page.pa(mva), words);
             self.counters.write_wait_cycles += self.cycles - before;
             self.bus_used();
             return Ok(());
@@ -238,15 +247,23 @@ impl<B: Bus> Cpu<B> {
     }
 
     fn translate(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Result<Resolved, Fault> {
-        let need = if kind == Kind::Write { mmu::WRITE } else { mmu::READ };
+        let need = if kind == Kind::Write {
+            mmu::WRITE
+        } else {
+            mmu::READ
+        };
         if privileged == self.mmu.privileged() {
             if let Some(page) = self.mmu.lookup(mva).filter(|page| page.has(need)) {
                 return Ok(page);
             }
         }
         let before = self.cycles;
-        let mut walker =
-            Walker { biu: &mut self.biu, bus: &mut self.bus, now: before, reads: 0 };
+        let mut walker = Walker {
+            biu: &mut self.biu,
+            bus: &mut self.bus,
+            now: before,
+            reads: 0,
+        };
         let result = self.mmu.translate(mva, kind, privileged, &mut walker);
         let Walker { now, reads, .. } = walker;
         if reads > 0 {
@@ -289,7 +306,11 @@ impl<B: Bus> Cpu<B> {
         } else {
             self.uncached_read(aligned, page, width)?
         };
-        let rotate = if width == Width::Word { 8 * (mva.0 & 3) } else { 0 };
+        let rotate = if width == Width::Word {
+            8 * (mva.0 & 3)
+        } else {
+            0
+        };
         Ok(value.rotate_right(rotate))
     }
 
@@ -336,7 +357,9 @@ impl<B: Bus> Cpu<B> {
             self.counters.dcache_halves_written += u64::from(d.halves.count_ones());
             if alias.is_none() {
                 let filled_at = start + u64::from(time.last);
-                let accepted = self.biu.evict(&mut self.bus, filled_at, d.pa, d.halves, &d.data);
+                let accepted = self
+                    .biu
+                    .evict(&mut self.bus, filled_at, d.pa, d.halves, &d.data);
                 if accepted > filled_at {
                     resume = resume.max(accepted);
                 }
@@ -368,7 +391,8 @@ impl<B: Bus> Cpu<B> {
                 let shift = 8 * (mva.0 & 3);
                 let mask = (u64::MAX >> (64 - 8 * width.bytes())) as u32;
                 let write_back = page.has(mmu::BUFFER);
-                self.dcache.write(line, mva, value << shift, mask << shift, write_back);
+                self.dcache
+                    .write(line, mva, value << shift, mask << shift, write_back);
                 if write_back {
                     return Ok(());
                 }
@@ -377,7 +401,9 @@ impl<B: Bus> Cpu<B> {
         let before = self.cycles;
         self.counters.buffered_stores += 1;
         let value = value & (u64::MAX >> (64 - 8 * width.bytes())) as u32;
-        self.cycles = self.biu.store(&mut self.bus, before, page.pa(mva), width, value);
+        self.cycles = self
+            .biu
+            .store(&mut self.bus, before, page.pa(mva), width, value);
         if !page.has(mmu::CACHE) && !page.has(mmu::BUFFER) {
             self.cycles = self.biu.drain(&mut self.bus, self.cycles);
         }
@@ -408,7 +434,9 @@ impl<B: Bus> Cpu<B> {
         }
         let before = self.cycles;
         let mut data = [0; 8];
-        let filled = self.biu.read_line(&mut self.bus, before, page.pa(mva), &mut data);
+        let filled = self
+            .biu
+            .read_line(&mut self.bus, before, page.pa(mva), &mut data);
         self.bus_used();
         let (start, time) = filled.map_err(|_| page.external_abort())?;
         let line = self.icache.allocate(mva);
@@ -432,7 +460,9 @@ impl<B: Bus> Cpu<B> {
         }
         let before = self.cycles;
         let mut data = [0; 8];
-        let read = self.biu.read_line(&mut self.bus, before, page.pa(mva), &mut data);
+        let read = self
+            .biu
+            .read_line(&mut self.bus, before, page.pa(mva), &mut data);
         self.bus_used();
         let (start, time) = read.map_err(|_| page.external_abort())?;
         self.icache.fill(line, mva, data, thumb);

@@ -30,11 +30,17 @@ pub struct Fault {
 
 impl Fault {
     /// Unaligned access with SCTLR.A set.
-    pub const ALIGNMENT: Fault = Fault { status: 0b0001, domain: 0 };
+    pub const ALIGNMENT: Fault = Fault {
+        status: 0b0001,
+        domain: 0,
+    };
 
     /// External abort on a linefetch or uncached read.
     pub fn external(section: bool, domain: u8) -> Fault {
-        Fault { status: if section { 0b1000 } else { 0b1010 }, domain }
+        Fault {
+            status: if section { 0b1000 } else { 0b1010 },
+            domain,
+        }
     }
 
     /// Value of the fault status register.
@@ -140,7 +146,12 @@ impl Mmu {
     /// Off, with an empty TLB, privileged.
     pub fn new() -> Mmu {
         let mut mmu = Mmu {
-            fast: Box::new([Resolved { key: u32::MAX, value: 0 }; FAST]),
+            fast: Box::new(
+                [Resolved {
+                    key: u32::MAX,
+                    value: 0,
+                }; FAST],
+            ),
             derived: Box::new([[0; FAST / 64]; tlb::ENTRIES]),
             tlb: Tlb::new(),
             control: Control::default(),
@@ -160,11 +171,6 @@ impl Mmu {
         self.epoch
     }
 
-    /// Current control inputs.
-    pub fn control(&self) -> Control {
-        self.control
-    }
-
     /// Whether accesses are made with privilege.
     pub fn privileged(&self) -> bool {
         self.privileged
@@ -181,8 +187,11 @@ impl Mmu {
 
     /// Changes the control inputs.
     pub fn set_control(&mut self, control: Control) {
-        let only_domains =
-            Control { dacr: self.control.dacr, ttb: self.control.ttb, ..control } == self.control;
+        let only_domains = Control {
+            dacr: self.control.dacr,
+            ttb: self.control.ttb,
+            ..control
+        } == self.control;
         self.control = control;
         if !only_domains {
             self.forget_all();
@@ -200,7 +209,10 @@ impl Mmu {
 
     fn forget_all(&mut self) {
         // Key bits 31:23 are never set in a real context, so this matches nothing.
-        self.fast.fill(Resolved { key: u32::MAX, value: 0 });
+        self.fast.fill(Resolved {
+            key: u32::MAX,
+            value: 0,
+        });
         self.epoch += 1;
     }
 
@@ -276,14 +288,20 @@ impl Mmu {
             Ok(resolved)
         } else {
             let status = if entry.section { 0b1101 } else { 0b1111 };
-            Err(Fault { status, domain: entry.domain })
+            Err(Fault {
+                status,
+                domain: entry.domain,
+            })
         }
     }
 
     fn identity(&mut self, mva: Mva, privileged: bool) -> Resolved {
         let icache = if self.control.icache_on { ICACHE } else { 0 };
         let key = mva.0 >> 12 | self.context;
-        let resolved = Resolved { key, value: (mva.0 & !0xfff) | READ | WRITE | icache | SECTION };
+        let resolved = Resolved {
+            key,
+            value: (mva.0 & !0xfff) | READ | WRITE | icache | SECTION,
+        };
         if privileged == self.privileged {
             self.fast[Self::slot(mva, self.context)] = resolved;
         }
@@ -297,7 +315,10 @@ impl Mmu {
             0b11 => READ | WRITE,
             _ => {
                 let status = if entry.section { 0b1001 } else { 0b1011 };
-                return Err(Fault { status, domain: entry.domain });
+                return Err(Fault {
+                    status,
+                    domain: entry.domain,
+                });
             }
         };
         let cacheable = entry.cb & 2 != 0;
@@ -317,7 +338,10 @@ impl Mmu {
         }
         value |= u32::from(entry.domain) << DOMAIN_SHIFT;
         value |= entry.translate(mva).wrapping_sub(mva.0 & 0xfff) & !0x3ff;
-        Ok(Resolved { key: mva.0 >> 12 | self.context, value })
+        Ok(Resolved {
+            key: mva.0 >> 12 | self.context,
+            value,
+        })
     }
 }
 
@@ -338,10 +362,18 @@ fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
 /// Walks the tables (`DDI0198D 3.2`): one descriptor read for a section, two for a page.
 pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entry, Fault> {
     let first_at = (ttb & 0xffff_c000) | (mva.0 >> 20) << 2;
-    let first = memory.descriptor(first_at).ok_or(Fault { status: 0b1100, domain: 0 })?;
+    let first = memory.descriptor(first_at).ok_or(Fault {
+        status: 0b1100,
+        domain: 0,
+    })?;
     let domain = (first >> 5 & 15) as u8;
     let second_at = match first & 3 {
-        0 => return Err(Fault { status: 0b0101, domain: 0 }),
+        0 => {
+            return Err(Fault {
+                status: 0b0101,
+                domain: 0,
+            });
+        }
         2 => {
             let ap = [(first >> 10 & 3) as u8; 4];
             let cb = (first >> 2 & 3) as u8;
@@ -350,16 +382,27 @@ pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entr
         1 => (first & 0xffff_fc00) | (mva.0 >> 12 & 0xff) << 2,
         _ => (first & 0xffff_f000) | (mva.0 >> 10 & 0x3ff) << 2,
     };
-    let second = memory.descriptor(second_at).ok_or(Fault { status: 0b1110, domain })?;
+    let second = memory.descriptor(second_at).ok_or(Fault {
+        status: 0b1110,
+        domain,
+    })?;
     let quarters = [4, 6, 8, 10].map(|bit| (second >> bit & 3) as u8);
     let cb = (second >> 2 & 3) as u8;
     match second & 3 {
         1 => Ok(Entry::new(mva, 1 << 16, second, quarters, domain, cb)),
         2 => Ok(Entry::new(mva, 1 << 12, second, quarters, domain, cb)),
         // A tiny page in a coarse table is UNPREDICTABLE; it faults here.
-        3 if first & 3 == 3 => {
-            Ok(Entry::new(mva, 1 << 10, second, [quarters[0]; 4], domain, cb))
-        }
-        _ => Err(Fault { status: 0b0111, domain }),
+        3 if first & 3 == 3 => Ok(Entry::new(
+            mva,
+            1 << 10,
+            second,
+            [quarters[0]; 4],
+            domain,
+            cb,
+        )),
+        _ => Err(Fault {
+            status: 0b0111,
+            domain,
+        }),
     }
 }

@@ -40,7 +40,15 @@ impl Entry {
     pub fn new(mva: Mva, size: u32, pa: u32, ap: [u8; 4], domain: u8, cb: u8) -> Entry {
         let mask = !(size - 1);
         let section = size == 1 << 20;
-        Entry { tag: (mva.0 & mask) | 1, mask, pa: pa & mask, ap, domain, cb, section }
+        Entry {
+            tag: (mva.0 & mask) | 1,
+            mask,
+            pa: pa & mask,
+            ap,
+            domain,
+            cb,
+            section,
+        }
     }
 
     /// Bytes covered.
@@ -82,7 +90,11 @@ pub struct Tlb {
 impl Tlb {
     /// An empty TLB.
     pub fn new() -> Tlb {
-        Tlb { entries: [Entry::default(); ENTRIES], victim: 0, lockdown: 0 }
+        Tlb {
+            entries: [Entry::default(); ENTRIES],
+            victim: 0,
+            lockdown: 0,
+        }
     }
 
     fn sets(mva: Mva) -> [usize; 2] {
@@ -102,7 +114,9 @@ impl Tlb {
                 return Some((n, self.entries[n]));
             }
         }
-        (MAIN..ENTRIES).find(|n| self.entries[*n].matches(mva)).map(|n| (n, self.entries[n]))
+        (MAIN..ENTRIES)
+            .find(|n| self.entries[*n].matches(mva))
+            .map(|n| (n, self.entries[n]))
     }
 
     /// Loads an entry for `mva` and returns its number, which may have held another one.

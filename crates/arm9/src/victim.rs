@@ -33,7 +33,11 @@ impl Victim {
 
     /// The way to fill, of `ways` (a power of two). With every way locked the last one is used.
     pub fn choose(&mut self, ways: u32) -> u32 {
-        let all = if ways == 32 { u32::MAX } else { (1u64 << ways) as u32 - 1 };
+        let all = if ways == 32 {
+            u32::MAX
+        } else {
+            (1u64 << ways) as u32 - 1
+        };
         if self.locked & all == all {
             return ways - 1;
         }
@@ -47,7 +51,10 @@ impl Victim {
             self.lfsr = s >> 1 | bit << 15;
             u32::from(self.lfsr)
         };
-        (0..ways).map(|n| (start + n) & (ways - 1)).find(|w| self.locked >> w & 1 == 0).unwrap_or(0)
+        (0..ways)
+            .map(|n| (start + n) & (ways - 1))
+            .find(|w| self.locked >> w & 1 == 0)
+            .unwrap_or(0)
     }
 }
 

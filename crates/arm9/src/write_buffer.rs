@@ -29,7 +29,11 @@ struct Pending {
 
 impl Pending {
     fn span(&self) -> (u32, u32) {
-        let bytes = if self.words > 0 { u32::from(self.words) * 4 } else { u32::from(self.bytes) };
+        let bytes = if self.words > 0 {
+            u32::from(self.words) * 4
+        } else {
+            u32::from(self.bytes)
+        };
         (self.pa, bytes)
     }
 
@@ -125,7 +129,9 @@ impl Biu {
     }
 
     fn write_next<B: Bus>(&mut self, bus: &mut B) {
-        let Some(start) = self.next_start() else { return };
+        let Some(start) = self.next_start() else {
+            return;
+        };
         if let Some(victim) = self.victim.take() {
             let (from, to) = match victim.halves {
                 1 => (0, 4),
@@ -142,10 +148,22 @@ impl Biu {
         self.len -= 1;
         self.words -= entry.data_words();
         let took = if entry.words > 0 {
-            write_run(bus, start, entry.pa, &entry.data[..usize::from(entry.words)])
+            write_run(
+                bus,
+                start,
+                entry.pa,
+                &entry.data[..usize::from(entry.words)],
+            )
         } else {
-            let width = if entry.bytes == 1 { Width::Byte } else { Width::Half };
-            u64::from(bus.write(start, Pa(entry.pa), width, entry.data[0]).unwrap_or(1))
+            let width = if entry.bytes == 1 {
+                Width::Byte
+            } else {
+                Width::Half
+            };
+            u64::from(
+                bus.write(start, Pa(entry.pa), width, entry.data[0])
+                    .unwrap_or(1),
+            )
         };
         self.free_at = start + took;
     }
@@ -174,7 +192,16 @@ impl Biu {
         self.retire(bus, now);
         let now = self.make_room(bus, now);
         let bytes = width.bytes() as u8;
-        self.push(Pending { pa, words: 0, bytes, ready: now, data: [0; WORDS] }, &[value]);
+        self.push(
+            Pending {
+                pa,
+                words: 0,
+                bytes,
+                ready: now,
+                data: [0; WORDS],
+            },
+            &[value],
+        );
         now
     }
 
@@ -190,7 +217,13 @@ impl Biu {
         for word in words {
             if !self.merge(pa, *word) {
                 now = self.make_room(bus, now);
-                let entry = Pending { pa, words: 1, bytes: 0, ready: now, data: [0; WORDS] };
+                let entry = Pending {
+                    pa,
+                    words: 1,
+                    bytes: 0,
+                    ready: now,
+                    data: [0; WORDS],
+                };
                 self.push(entry, &[*word]);
             }
             pa = pa.wrapping_add(4);
@@ -251,14 +284,22 @@ impl Biu {
         if self.conflicts(pa, 32) {
             now = self.drain(bus, now);
         }
-        self.victim = Some(Victim { pa, halves, ready: now, data: *data });
+        self.victim = Some(Victim {
+            pa,
+            halves,
+            ready: now,
+            data: *data,
+        });
         now
     }
 
     fn conflicts(&self, pa: u32, bytes: u32) -> bool {
         let in_queue = (0..self.len)
             .any(|n| overlap(self.queue[(self.head + n) % ADDRESSES].span(), (pa, bytes)));
-        in_queue || self.victim.is_some_and(|v| overlap((v.pa, 32), (pa, bytes)))
+        in_queue
+            || self
+                .victim
+                .is_some_and(|v| overlap((v.pa, 32), (pa, bytes)))
     }
 
     /// Waits for the bus, writing out first what the read of `bytes` at `pa` would miss.
@@ -376,6 +417,9 @@ mod tests {
         biu.store(&mut bus, 5, 0x510, Width::Word, 8);
         biu.drain(&mut bus, 5);
         assert_eq!(bus.log[0], Transaction::WriteWords(0x510, 4));
-        assert_eq!((bus.word(0x50c), bus.word(0x510), bus.word(0x514)), (0, 8, 3));
+        assert_eq!(
+            (bus.word(0x50c), bus.word(0x510), bus.word(0x514)),
+            (0, 8, 3)
+        );
     }
 }

@@ -127,9 +127,9 @@ fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>
     cpu: &mut Cpu<B>,
     op: Op<B>,
 ) {
-    let list = list(op.insn);
+    let list = list(op.insn());
     let count = list.count_ones();
-    let (start, end) = range(cpu.r[rn(op.insn)], count, PRE, UP);
+    let (start, end) = range(cpu.r[rn(op.insn())], count, PRE, UP);
     let mut words = [0; 16];
     if cpu
         .load_multiple(start, &mut words[..count as usize])
@@ -141,14 +141,14 @@ fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>
         cpu.r[register] = word;
     }
     if WRITE_BACK {
-        cpu.r[rn(op.insn)] = end;
+        cpu.r[rn(op.insn())] = end;
     }
     cpu.interlock = pending_load(31 - list.leading_zeros() as usize, false);
 }
 
 /// r15 is in the list: a branch that may change state, or with ^ the return from an exception.
 fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let count = list(insn).count_ones();
     let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
     let mut words = [0; 16];
@@ -170,12 +170,12 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.branch_loaded(target);
     }
-    cpu.cycles += u64::from(count) + timing::LOAD_TO_PC - u64::from(op.cycles);
+    cpu.cycles += u64::from(count) + timing::LOAD_TO_PC - op.cycles();
 }
 
 /// Loads User's registers; the base is the current mode's.
 fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let count = list(insn).count_ones();
     let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
     let mut words = [0; 16];
@@ -195,9 +195,9 @@ fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 }
 
 fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let list = list(op.insn);
+    let list = list(op.insn());
     let count = list.count_ones();
-    let (start, end) = range(cpu.r[rn(op.insn)], count, PRE, UP);
+    let (start, end) = range(cpu.r[rn(op.insn())], count, PRE, UP);
     let mut words = [0; 16];
     for (word, register) in words.iter_mut().zip(registers(list)) {
         *word = cpu.r[register];
@@ -205,14 +205,14 @@ fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: 
     if bit(list, 15) {
         words[count as usize - 1] = cpu.r[15].wrapping_add(4);
     }
-    if cpu.store_multiple(start, &words[..count as usize]).is_ok() && bit(op.insn, 21) {
-        cpu.r[rn(op.insn)] = end;
+    if cpu.store_multiple(start, &words[..count as usize]).is_ok() && bit(op.insn(), 21) {
+        cpu.r[rn(op.insn())] = end;
     }
 }
 
 /// Stores User's registers; the base is the current mode's.
 fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let count = list(insn).count_ones();
     let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
     let mut words = [0; 16];
@@ -228,9 +228,9 @@ fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 }
 
 fn execute_empty<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    if bit(op.insn, 21) {
-        let base = cpu.r[rn(op.insn)];
-        cpu.r[rn(op.insn)] = if bit(op.insn, 23) {
+    if bit(op.insn(), 21) {
+        let base = cpu.r[rn(op.insn())];
+        cpu.r[rn(op.insn())] = if bit(op.insn(), 23) {
             base.wrapping_add(EMPTY_LIST_BYTES)
         } else {
             base.wrapping_sub(EMPTY_LIST_BYTES)

@@ -69,7 +69,7 @@ fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
         cpu.r[14] = cpu.pc;
     }
     // `pc` is behind the instruction, the manual counts from one further on.
-    cpu.pc = cpu.pc.wrapping_add(distance(op.insn)).wrapping_add(4);
+    cpu.pc = cpu.pc.wrapping_add(distance(op.insn())).wrapping_add(4);
 }
 
 fn blx<B: Bus>(insn: u32) -> Op<B> {
@@ -78,8 +78,8 @@ fn blx<B: Bus>(insn: u32) -> Op<B> {
 
 /// Only from A32 to Thumb; the H bit gives bit 1 of the target.
 fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let half = u32::from(bit(op.insn, 24)) << 1;
-    let target = cpu.r[15].wrapping_add(distance(op.insn)) | half;
+    let half = u32::from(bit(op.insn(), 24)) << 1;
+    let target = cpu.r[15].wrapping_add(distance(op.insn())) | half;
     cpu.r[14] = cpu.pc;
     cpu.branch_exchange(target | 1);
 }
@@ -89,7 +89,7 @@ pub(super) fn bx<B: Bus, const LINK: bool>(insn: u32) -> Op<B> {
 }
 
 fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let target = cpu.r[rm(op.insn)];
+    let target = cpu.r[rm(op.insn())];
     if LINK {
         cpu.r[14] = cpu.return_address();
     }

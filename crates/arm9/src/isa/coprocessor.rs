@@ -34,7 +34,7 @@ fn mcr<B: Bus>(insn: u32) -> Op<B> {
 }
 
 fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let value = cpu.r[rd(insn)];
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
     let done = cpu.privileged()
@@ -54,7 +54,7 @@ fn mrc<B: Bus>(insn: u32) -> Op<B> {
 }
 
 fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
     let read = if cpu.privileged() {
         cpu.cp15_read(opc1, rn(insn) as u32, rm(insn) as u32, opc2)

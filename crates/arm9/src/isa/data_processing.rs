@@ -112,27 +112,27 @@ fn of_kind<B: Bus, const OP: u32, const S: bool>(kind: u32) -> Exec<B> {
 }
 
 fn execute<B: Bus, const OP: u32, const S: bool, const KIND: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let (operand, carry) = operand::<B, KIND>(cpu, op.insn);
-    let (result, flags) = compute::<OP>(cpu.r[rn(op.insn)], operand, carry, cpu.flags);
+    let (operand, carry) = operand::<B, KIND>(cpu, op.insn());
+    let (result, flags) = compute::<OP>(cpu.r[rn(op.insn())], operand, carry, cpu.flags);
     if S {
         cpu.flags = flags;
     }
     if !is_test(OP) {
-        cpu.r[rd(op.insn)] = result;
+        cpu.r[rd(op.insn())] = result;
     }
 }
 
 /// Rd is r15: a branch, or with S the return from an exception.
 fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let (operand, carry) = operand_of_any_kind(cpu, op.insn);
-    let (target, _) = compute::<OP>(cpu.r[rn(op.insn)], operand, carry, cpu.flags);
-    if bit(op.insn, 20) {
+    let (operand, carry) = operand_of_any_kind(cpu, op.insn());
+    let (target, _) = compute::<OP>(cpu.r[rn(op.insn())], operand, carry, cpu.flags);
+    if bit(op.insn(), 20) {
         cpu.return_from_exception(target);
     } else {
         cpu.branch(target);
     }
     let unshifted = matches!(
-        operand_kind(op.insn),
+        operand_kind(op.insn()),
         kind::CONSTANT | kind::ROTATED | kind::REGISTER
     );
     let arithmetic = !is_logical(OP) && unshifted;

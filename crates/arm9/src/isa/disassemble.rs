@@ -20,8 +20,7 @@ const CONDITIONS: [&str; 16] = [
     "eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "", "",
 ];
 const REGISTERS: [&str; 16] = [
-    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "sp", "lr",
-    "pc",
+    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "sl", "fp", "ip", "sp", "lr", "pc",
 ];
 const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
 

@@ -118,7 +118,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND
     cpu: &mut Cpu<B>,
     op: Op<B>,
 ) {
-    let insn = op.insn;
+    let insn = op.insn();
     let offset = match KIND {
         offset::CONSTANT => insn & 0xfff,
         offset::REGISTER => cpu.r[rm(insn)],
@@ -186,7 +186,7 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, byte: bool, user: bool, va: u32, value: u32) 
 
 /// Rd is r15: LDR branches and may change state; STR stores the address + 12.
 fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let offset = match offset_kind(insn) {
         offset::CONSTANT => insn & 0xfff,
         _ => scaled_offset(cpu, insn),

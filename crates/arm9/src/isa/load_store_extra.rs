@@ -66,7 +66,7 @@ fn moved_base<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u32 {
 }
 
 fn execute<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let moved = moved_base(cpu, insn);
     let va = if INDEX == index::POST {
         cpu.r[rn(insn)]
@@ -101,7 +101,7 @@ fn double<B: Bus, const LOAD: bool>(insn: u32) -> Op<B> {
 }
 
 fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let moved = moved_base(cpu, insn);
     let (pre, w) = (bit(insn, 24), bit(insn, 21));
     let va = if pre { moved } else { cpu.r[rn(insn)] };
@@ -134,7 +134,7 @@ fn swap<B: Bus, const BYTE: bool>(insn: u32) -> Op<B> {
 }
 
 fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let (va, value) = (cpu.r[rn(insn)], cpu.r[rm(insn)]);
     let access = if BYTE {
         cpu.swap_byte(va, value)

@@ -68,19 +68,12 @@ pub(crate) use table::DecodeTable;
 /// `cpu.r[15]` reads as the architecture says.
 pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
 
-/// A decoded instruction. 16 bytes, passed in registers; lives in its I-cache line.
+/// A decoded instruction. Two machine words, passed in registers; lives in its I-cache line.
 pub struct Op<B: Bus> {
     /// What to do.
-    pub exec: Exec<B>,
-    /// The instruction word. For a Thumb instruction: the A32 word it is equivalent to, or the
-    /// half-word in the low bits where there is none.
-    pub insn: u32,
-    /// Registers read early enough that a pending load result stalls them.
-    pub uses: u16,
-    /// Issue cycles when the condition passes, without what the access itself adds.
-    pub cycles: u8,
-    /// Condition, 0 to 14.
-    pub cond: u8,
+    pub(crate) exec: Exec<B>,
+    /// Instruction in bits 31:0, registers used in 47:32, issue cycles in 55:48, condition in 63:56.
+    bits: u64,
 }
 
 impl<B: Bus> Clone for Op<B> {
@@ -94,14 +87,57 @@ impl<B: Bus> Copy for Op<B> {}
 impl<B: Bus> Op<B> {
     /// An A32 operation. Instructions of the unconditional space (1111) always execute.
     fn new(exec: Exec<B>, insn: u32, uses: u32, cycles: u8) -> Op<B> {
-        let cond = (insn >> 28).min(14) as u8;
+        let bits = u64::from(insn) | u64::from(uses & 0xffff) << 32 | u64::from(cycles) << 48;
+        Op { exec, bits }.with_cond((insn >> 28).min(14))
+    }
+
+    /// Stands for an operation that is not decoded yet: it always executes and takes no cycle.
+    pub(crate) fn undecoded(exec: Exec<B>) -> Op<B> {
         Op {
             exec,
-            insn,
-            uses: uses as u16,
-            cycles,
-            cond,
+            bits: 14 << 56,
         }
+    }
+
+    /// The same under another condition, 0 to 14.
+    fn with_cond(self, cond: u32) -> Op<B> {
+        Op {
+            exec: self.exec,
+            bits: self.bits & (u64::MAX >> 8) | u64::from(cond) << 56,
+        }
+    }
+
+    /// The same for another instruction word.
+    fn with_insn(self, insn: u32) -> Op<B> {
+        Op {
+            exec: self.exec,
+            bits: self.bits & !0xffff_ffff | u64::from(insn),
+        }
+    }
+
+    /// The instruction word. For a Thumb instruction: the A32 word it is equivalent to, or the
+    /// half-word in the low bits where there is none.
+    #[inline(always)]
+    pub fn insn(self) -> u32 {
+        self.bits as u32
+    }
+
+    /// Registers read early enough that a pending load result stalls them.
+    #[inline(always)]
+    pub fn uses(self) -> u32 {
+        (self.bits >> 32) as u32 & 0xffff
+    }
+
+    /// Issue cycles when the condition passes, without what the access itself adds.
+    #[inline(always)]
+    pub fn cycles(self) -> u64 {
+        self.bits >> 48 & 0xff
+    }
+
+    /// Condition, 0 to 14.
+    #[inline(always)]
+    pub fn cond(self) -> u32 {
+        (self.bits >> 56) as u32
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32) -> Op<B> {
 }
 
 fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let mut result = cpu.r[rm(insn)].wrapping_mul(cpu.r[rs(insn)]);
     if ACCUMULATE {
         result = result.wrapping_add(cpu.r[rd(insn)]);
@@ -87,7 +87,7 @@ fn long<B: Bus, const KIND: u32>(insn: u32) -> Op<B> {
 }
 
 fn execute_long<B: Bus, const KIND: u32, const S: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let (m, s) = (cpu.r[rm(insn)], cpu.r[rs(insn)]);
     let mut result = if KIND & 2 != 0 {
         (i64::from(m as i32) * i64::from(s as i32)) as u64
@@ -140,7 +140,7 @@ fn half_of(value: u32, insn: u32, select: u32) -> i64 {
 }
 
 fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let y = half_of(cpu.r[rs(insn)], insn, 6);
     let m = cpu.r[rm(insn)];
     let by_word = bit(insn, 21) && !bit(insn, 22);
@@ -165,7 +165,7 @@ fn half_long<B: Bus>(insn: u32) -> Op<B> {
 }
 
 fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let product = half_of(cpu.r[rm(insn)], insn, 5) * half_of(cpu.r[rs(insn)], insn, 6);
     let sum = pair(cpu, insn).wrapping_add(product as u64);
     set_pair(cpu, insn, sum);

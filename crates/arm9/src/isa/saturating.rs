@@ -19,7 +19,7 @@ fn clz<B: Bus>(insn: u32) -> Op<B> {
 }
 
 fn execute_clz<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    cpu.r[rd(op.insn)] = cpu.r[rm(op.insn)].leading_zeros();
+    cpu.r[rd(op.insn())] = cpu.r[rm(op.insn())].leading_zeros();
 }
 
 fn saturating<B: Bus>(insn: u32) -> Op<B> {
@@ -28,14 +28,14 @@ fn saturating<B: Bus>(insn: u32) -> Op<B> {
 }
 
 fn execute_saturating<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let m = i64::from(cpu.r[rm(op.insn)] as i32);
-    let mut n = i64::from(cpu.r[rn(op.insn)] as i32);
-    if bit(op.insn, 22) {
+    let m = i64::from(cpu.r[rm(op.insn())] as i32);
+    let mut n = i64::from(cpu.r[rn(op.insn())] as i32);
+    if bit(op.insn(), 22) {
         n = saturate(cpu, 2 * n);
     }
-    let result = saturate(cpu, if bit(op.insn, 21) { m - n } else { m + n });
-    cpu.r[rd(op.insn)] = result as u32;
-    cpu.interlock = 1 << rd(op.insn);
+    let result = saturate(cpu, if bit(op.insn(), 21) { m - n } else { m + n });
+    cpu.r[rd(op.insn())] = result as u32;
+    cpu.interlock = 1 << rd(op.insn());
 }
 
 /// Clamps to 32 bits, setting Q when there was something to clamp.

@@ -23,7 +23,7 @@ fn mrs<B: Bus>(insn: u32) -> Op<B> {
 }
 
 fn execute_mrs<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    cpu.r[rd(op.insn)] = if SPSR { cpu.spsr() } else { cpu.cpsr() };
+    cpu.r[rd(op.insn())] = if SPSR { cpu.spsr() } else { cpu.cpsr() };
 }
 
 fn msr<B: Bus>(insn: u32) -> Op<B> {
@@ -47,7 +47,7 @@ fn msr<B: Bus>(insn: u32) -> Op<B> {
 }
 
 fn execute_msr<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn;
+    let insn = op.insn();
     let value = if bit(insn, 25) {
         rotated_constant(insn)
     } else {

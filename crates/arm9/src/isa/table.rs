@@ -241,8 +241,8 @@ mod tests {
             let expected = best.map_or_else(|| undefined(insn), |(_, select)| select(insn));
             let found = table.arm(insn);
             assert_eq!(
-                (found.insn, found.uses),
-                (expected.insn, expected.uses),
+                (found.insn(), found.uses()),
+                (expected.insn(), expected.uses()),
                 "{insn:#010x}"
             );
             assert_eq!(found.exec as usize, expected.exec as usize, "{insn:#010x}");
@@ -252,8 +252,8 @@ mod tests {
     #[test]
     fn unconditional_instructions_always_execute() {
         let table = DecodeTable::<TestBus>::new();
-        assert_eq!(table.arm(0xfa00_0000).cond, 14);
-        assert_eq!(table.arm(0x1a00_0000).cond, 1);
+        assert_eq!(table.arm(0xfa00_0000).cond(), 14);
+        assert_eq!(table.arm(0x1a00_0000).cond(), 1);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) fn arm(cpu: &mut Cpu<TestBus>, insn: u32) {
     let op = cpu.decode.arm(insn);
     cpu.pc = HERE + 4;
     cpu.r[15] = HERE + 8;
-    cpu.cycles += u64::from(op.cycles);
+    cpu.cycles += op.cycles();
     (op.exec)(cpu, op);
     cpu.biu_idle();
 }
@@ -53,7 +53,7 @@ pub(crate) fn thumb_at(cpu: &mut Cpu<TestBus>, at: u32, half: u16) {
     let op = cpu.decode.thumb(half);
     cpu.pc = at + 2;
     cpu.r[15] = at + 4;
-    cpu.cycles += u64::from(op.cycles);
+    cpu.cycles += op.cycles();
     (op.exec)(cpu, op);
     cpu.biu_idle();
 }

@@ -175,10 +175,10 @@ fn load_literal<B: Bus>(half: u32) -> Op<B> {
 }
 
 fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let va = literal_base(cpu).wrapping_add(op.insn & 0xfff);
+    let va = literal_base(cpu).wrapping_add(op.insn() & 0xfff);
     if let Ok(value) = cpu.load_word(va) {
-        cpu.r[rd(op.insn)] = value;
-        cpu.interlock = pending_load(rd(op.insn), false);
+        cpu.r[rd(op.insn())] = value;
+        cpu.interlock = pending_load(rd(op.insn()), false);
     }
 }
 
@@ -188,7 +188,7 @@ fn add_pc<B: Bus>(half: u32) -> Op<B> {
 }
 
 fn execute_add_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    cpu.r[rd(op.insn)] = literal_base(cpu).wrapping_add(op.insn & 0xfff);
+    cpu.r[rd(op.insn())] = literal_base(cpu).wrapping_add(op.insn() & 0xfff);
 }
 
 /// A32 load or store of a word or byte, offset added, no write-back: the bits around the operands.
@@ -278,14 +278,14 @@ pub(super) fn undefined<B: Bus>(half: u32) -> Op<B> {
 fn branch_conditional<B: Bus>(half: u32) -> Op<B> {
     let distance = ((half as i8 as i32) << 1) as u32;
     let mut op = own(execute_branch, 0, 0, timing::BRANCH);
-    op.insn = distance;
-    op.cond = (half >> 8 & 15) as u8;
+    op = op.with_insn(distance);
+    op = op.with_cond(half >> 8 & 15);
     op
 }
 
 fn branch<B: Bus>(half: u32) -> Op<B> {
     let mut op = own(execute_branch, 0, 0, timing::BRANCH);
-    op.insn = distance(half);
+    op = op.with_insn(distance(half));
     op
 }
 
@@ -296,7 +296,7 @@ fn distance(half: u32) -> u32 {
 
 /// `insn` is the distance in bytes.
 fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    cpu.pc = cpu.r[15].wrapping_add(op.insn);
+    cpu.pc = cpu.r[15].wrapping_add(op.insn());
 }
 
 fn call_prefix<B: Bus>(half: u32) -> Op<B> {
@@ -304,7 +304,7 @@ fn call_prefix<B: Bus>(half: u32) -> Op<B> {
 }
 
 fn execute_call_prefix<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    cpu.r[14] = cpu.r[15].wrapping_add(distance(op.insn) << 11);
+    cpu.r[14] = cpu.r[15].wrapping_add(distance(op.insn()) << 11);
 }
 
 fn call<B: Bus, const EXCHANGE: bool>(half: u32) -> Op<B> {
@@ -312,7 +312,7 @@ fn call<B: Bus, const EXCHANGE: bool>(half: u32) -> Op<B> {
 }
 
 fn execute_call<B: Bus, const EXCHANGE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let target = cpu.r[14].wrapping_add((op.insn & 0x7ff) << 1);
+    let target = cpu.r[14].wrapping_add((op.insn() & 0x7ff) << 1);
     cpu.r[14] = cpu.return_address();
     cpu.branch_exchange(if EXCHANGE { target & !3 } else { target | 1 });
 }
@@ -450,7 +450,7 @@ mod tests {
     fn short_branches_carry_their_condition_in_the_operation() {
         let mut cpu = machine();
         let op = cpu.decode.thumb(0xd1fe); // bne .
-        assert_eq!(op.cond, 1);
+        assert_eq!(op.cond(), 1);
         thumb(&mut cpu, 0xd1fe);
         assert_eq!(cpu.pc, HERE);
         thumb(&mut cpu, 0xe002); // b .+8

@@ -19,11 +19,25 @@ pub fn config(
     cost: CostTable,
     victim_seed: u32,
 ) -> Result<Config, String> {
-    let icache = CacheGeometry { size: icache_bytes, ways: WAYS };
-    let dcache = CacheGeometry { size: dcache_bytes, ways: WAYS };
-    icache.check().map_err(|e| format!("instruction cache: {e}"))?;
+    let icache = CacheGeometry {
+        size: icache_bytes,
+        ways: WAYS,
+    };
+    let dcache = CacheGeometry {
+        size: dcache_bytes,
+        ways: WAYS,
+    };
+    icache
+        .check()
+        .map_err(|e| format!("instruction cache: {e}"))?;
     dcache.check().map_err(|e| format!("data cache: {e}"))?;
-    Ok(Config { midr: MIDR, icache, dcache, cost, victim_seed })
+    Ok(Config {
+        midr: MIDR,
+        icache,
+        dcache,
+        cost,
+        victim_seed,
+    })
 }
 
 #[cfg(test)]
@@ -33,8 +47,14 @@ mod tests {
 
     fn ctr(icache: u32, dcache: u32) -> u32 {
         cache_type(
-            CacheGeometry { size: icache, ways: WAYS },
-            CacheGeometry { size: dcache, ways: WAYS },
+            CacheGeometry {
+                size: icache,
+                ways: WAYS,
+            },
+            CacheGeometry {
+                size: dcache,
+                ways: WAYS,
+            },
         )
     }
 
@@ -55,7 +75,11 @@ mod tests {
             cp15_busy: 1,
         };
         for bytes in [0, 1, 2048, 12_000, 262_144, u32::MAX] {
-            assert!(config(bytes, 16384, cost, 0).unwrap_err().contains("instruction cache"));
+            assert!(
+                config(bytes, 16384, cost, 0)
+                    .unwrap_err()
+                    .contains("instruction cache")
+            );
         }
         assert!(config(131_072, 4096, cost, 0).is_ok());
     }
