@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Wrong usage and wrong files: a clear message and exit code 2, never a panic.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn warmswitch(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+/// Asserts exit code 2 and that the message has all `parts`.
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let output = warmswitch(arguments);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    for part in parts {
+        assert!(message.contains(part), "{arguments:?}: no {part:?} in: {message}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+}
+
+fn scratch(name: &str, content: &[u8]) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("warmswitch-{}-{name}", std::process::id()));
+    std::fs::write(&path, content).expect("the temporary directory takes a file");
+    path
+}
+
+#[test]
+fn a_wrong_name_is_answered_with_the_nearest_one() {
+    refused(&["run", "switch-cots"], &["switch-cots", "did you mean \"switch-cost\"?"]);
+    refused(&["table", "swich-cost"], &["did you mean \"switch-cost\"?"]);
+    refused(&["boot", "--board", "sam9623"], &["did you mean \"sam9263\"?"]);
+    refused(&["run", "switch-cost", "--board", "s3c24ao"], &["did you mean \"s3c24a0\"?"]);
+    refused(&["kernel", "build", "6.12/plian"], &["plian", "plain"]);
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    refused(&[], &["Usage"]);
+    refused(&["dance"], &["dance"]);
+    refused(&["run", "switch-cost", "--jobs", "0"], &["--jobs 0"]);
+    refused(&["boot", "--limit=-3"], &["--limit"]);
+    refused(&["boot", "--limit", "nan"], &["--limit"]);
+}
+
+#[test]
+fn a_file_that_is_no_kernel_is_refused_by_name() {
+    let text = scratch("text", b"this is no kernel, it is a line of text that is long enough");
+    let empty = scratch("empty", b"");
+    let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
+    elf.resize(256, 0);
+    elf[18] = 62;
+    let foreign = scratch("elf", &elf);
+    let dtb = scratch("dtb", b"no tree");
+    for kernel in [&text, &empty, &foreign] {
+        let kernel = kernel.to_str().expect("a plain path");
+        let dtb = dtb.to_str().expect("a plain path");
+        let arguments = ["boot", "--kernel", kernel, "--dtb", dtb, "--initrd", dtb];
+        refused(&arguments, &[kernel]);
+    }
+    refused(&["boot", "--kernel", "/nowhere/zImage", "--dtb", "/nowhere/dtb"], &["/nowhere"]);
+    refused(&["boot", "--kernel", "./zImage"], &["--dtb"]);
+}
+
+#[test]
+fn a_board_file_with_a_mistake_is_named_with_its_key() {
+    let missing = scratch("missing.toml", b"name = \"x\"\n");
+    let unknown = scratch("unknown.toml", b"nmae = \"x\"\n");
+    let missing = missing.to_str().expect("a plain path");
+    let unknown = unknown.to_str().expect("a plain path");
+    refused(&["boot", "--board", missing], &[missing]);
+    refused(&["boot", "--board", unknown], &[unknown, "nmae"]);
+    refused(&["boot", "--board", "/nowhere/b.toml"], &["/nowhere/b.toml"]);
+}
+
+#[test]
+fn what_there_is_can_be_listed_for_people_and_for_programs() {
+    let output = warmswitch(&["list", "--json"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lists: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(output.status.success());
+    for (list, name) in [
+        ("boards", "sam9263"),
+        ("kernels", "6.12/plain"),
+        ("workloads", "lat_ctx"),
+        ("experiments", "switch-cost"),
+    ] {
+        let entries = lists[list].as_array().expect("a list");
+        assert!(entries.iter().any(|entry| entry["name"] == name), "{list}: {text}");
+    }
+}
