@@ -6,8 +6,9 @@
 //! ends the run with a [`Stop`]; regions that are ignored on purpose read as zero and are counted.
 
 use crate::device::{Device, parts};
+use crate::map::{Map, Region};
 use crate::memory::Sdram;
-use crate::spec::{BoardSpec, PAGE};
+use crate::spec::{BoardSpec, Sink};
 use crate::stop::{Kind, Stop, Transaction};
 use crate::wires::Wires;
 use arm9::{BurstTime, Bus, BusError, Pa, Signals, Width};
@@ -47,50 +48,6 @@ struct Slot {
     outputs: u32,
 }
 
-/// What a page of the map leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Region {
-    Nothing,
-    Device(u16),
-    Ignored(u16),
-}
-
-/// The device map: 4096 sections of 1 MB, those in use split into pages.
-#[derive(Clone)]
-struct Map {
-    sections: Vec<u16>,
-    pages: Vec<[Region; 256]>,
-}
-
-const EMPTY: u16 = u16::MAX;
-
-impl Map {
-    fn new() -> Map {
-        Map {
-            sections: vec![EMPTY; 4096],
-            pages: Vec::new(),
-        }
-    }
-
-    fn set(&mut self, base: u32, size: u32, region: Region) {
-        for page in base / PAGE..base / PAGE + size / PAGE {
-            let section = &mut self.sections[page as usize >> 8];
-            if *section == EMPTY {
-                *section = self.pages.len() as u16;
-                self.pages.push([Region::Nothing; 256]);
-            }
-            self.pages[usize::from(*section)][page as usize & 255] = region;
-        }
-    }
-
-    fn at(&self, pa: u32) -> Region {
-        match self.sections[(pa >> 20) as usize] {
-            EMPTY => Region::Nothing,
-            n => self.pages[usize::from(n)][(pa >> 12) as usize & 255],
-        }
-    }
-}
-
 /// Everything outside the core of a board.
 #[derive(Clone)]
 pub struct SystemBus {
@@ -116,6 +73,7 @@ pub struct SystemBus {
     watch: Option<(usize, Vec<u8>)>,
     input: VecDeque<u8>,
 
+    network: usize,
     probes: usize,
     edges: Vec<Edge>,
     stop_on_edge: bool,
@@ -177,6 +135,7 @@ impl SystemBus {
             console_log: Vec::new(),
             watch: None,
             input: VecDeque::new(),
+            network: set.network,
             probes: set.probes,
             edges: Vec::new(),
             stop_on_edge: false,
@@ -235,6 +194,18 @@ impl SystemBus {
         self.settle(now, self.console);
     }
 
+    /// Ethernet frames the board sent since the last call, without preamble and checksum.
+    pub fn take_frames(&mut self) -> Vec<Vec<u8>> {
+        self.slots[self.network].device.take_frames()
+    }
+
+    /// Offers an Ethernet frame to the board. False when it was not taken.
+    pub fn give_frame(&mut self, now: u64, frame: &[u8]) -> bool {
+        let taken = self.slots[self.network].device.give_frame(now, frame);
+        self.settle(now, self.network);
+        taken
+    }
+
     /// Edges of the probed pins since power-on.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
@@ -283,19 +254,33 @@ impl SystemBus {
 
     /// After device `index` was used: its deadline, its levels and what they lead to.
     fn settle(&mut self, now: u64, index: usize) {
-        let mut work = vec![index];
+        if index == self.console {
+            self.feed_console(now);
+            self.collect_console();
+        }
+        let slot = &self.slots[index];
+        let deadline = slot.device.deadline();
+        let before = std::mem::replace(&mut self.deadlines[index], deadline);
+        if slot.device.outputs() != slot.outputs {
+            self.propagate(now, index);
+        } else if deadline <= self.next {
+            self.next = deadline;
+        } else if before == self.next {
+            self.find_next();
+        }
+    }
+
+    /// The outputs of device `first` have changed: follows the wires until nothing moves.
+    #[cold]
+    fn propagate(&mut self, now: u64, first: usize) {
+        let mut work = vec![first];
         // Every wire can move once in each direction; more means that they feed back.
         let mut budget = 64 + 2 * self.wires.len();
         while let Some(i) = work.pop() {
-            if i == self.console {
-                self.feed_console(now);
-                self.collect_console();
-            }
             let slot = &mut self.slots[i];
             self.deadlines[i] = slot.device.deadline();
             let outputs = slot.device.outputs();
-            let changed = outputs ^ slot.outputs;
-            slot.outputs = outputs;
+            let changed = outputs ^ std::mem::replace(&mut slot.outputs, outputs);
             if changed == 0 {
                 continue;
             }
@@ -305,7 +290,7 @@ impl SystemBus {
             for (sink, level) in self.wires.drive(i, outputs, changed) {
                 self.drive(now, sink, level, &mut work);
             }
-            budget = budget.saturating_sub(1);
+            budget -= 1;
             if budget == 0 {
                 let device = self.slots[i].name.clone();
                 self.record_stop(Stop::WireLoop { device });
@@ -315,8 +300,7 @@ impl SystemBus {
         self.find_next();
     }
 
-    fn drive(&mut self, now: u64, sink: crate::spec::Sink, level: bool, work: &mut Vec<usize>) {
-        use crate::spec::Sink;
+    fn drive(&mut self, now: u64, sink: Sink, level: bool, work: &mut Vec<usize>) {
         match sink {
             Sink::Device(target, pin) => {
                 self.slots[target].device.input(now, pin, level);

@@ -7,6 +7,7 @@ pub mod device;
 pub mod elf;
 pub mod fdt;
 pub mod machine;
+mod map;
 pub mod memory;
 pub mod spec;
 pub mod stop;

@@ -135,6 +135,17 @@ impl Machine {
         self.cpu.bus.console_log()
     }
 
+    /// Ethernet frames the board sent since the last call, without preamble and checksum.
+    pub fn take_frames(&mut self) -> Vec<Vec<u8>> {
+        self.cpu.bus.take_frames()
+    }
+
+    /// Offers an Ethernet frame to the board. False when its controller did not take it.
+    pub fn give_frame(&mut self, frame: &[u8]) -> bool {
+        let now = self.now();
+        self.cpu.bus.give_frame(now, frame)
+    }
+
     /// Core cycles since power-on.
     pub fn now(&self) -> u64 {
         self.cpu.cycles()

@@ -79,6 +79,8 @@ pub struct Peripherals {
     pub console: usize,
     /// Index of the device whose outputs 1 to 8 are the pins that instruments see.
     pub probes: usize,
+    /// Index of the device that carries Ethernet frames.
+    pub network: usize,
     /// The devices, in the file's order.
     pub devices: Vec<DeviceSpec>,
     /// The wires.
@@ -97,7 +99,7 @@ impl Peripherals {
     pub fn parse(file: &str, text: &str) -> Result<Peripherals, SpecError> {
         let document = Document::parse(file, text)?;
         let root = document.root(&[
-            "name", "title", "console", "probes", "boot", "device", "wiring", "ignored",
+            "name", "title", "console", "probes", "network", "boot", "device", "wiring", "ignored",
         ])?;
         let boot = root.section("boot", &["machine_id", "ram_base"])?;
         let devices = root
@@ -147,6 +149,7 @@ impl Peripherals {
             ram_base: boot.integer("ram_base", 0..=0xf000_0000, "")? as u32,
             console: by_name("console")?,
             probes: by_name("probes")?,
+            network: by_name("network")?,
             devices,
             wires,
             ignored,
