@@ -273,3 +273,84 @@ impl Text<'_> {
         self.address.wrapping_add(ahead).wrapping_add(distance)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(insn: u32) -> String {
+        disassemble(insn, 0x1000)
+    }
+
+    #[test]
+    fn data_processing_prints_its_operands() {
+        assert_eq!(text(0xe0910002), "adds r0, r1, r2");
+        assert_eq!(text(0x13a004ff), "movne r0, #-16777216");
+        assert_eq!(text(0xe1a0f00e), "mov pc, lr");
+        assert_eq!(text(0xe1b00061), "movs r0, r1, rrx");
+        assert_eq!(text(0xe0010253), "and r0, r1, r3, asr r2");
+        assert_eq!(text(0xe1500021), "cmp r0, r1, lsr #32");
+        assert_eq!(text(0xe0c10392), "smull r0, r1, r2, r3");
+        assert_eq!(text(0xe16002c1), "smulbt r0, r1, r2");
+        assert_eq!(text(0xe16f0f11), "clz r0, r1");
+    }
+
+    #[test]
+    fn transfers_print_their_addresses() {
+        assert_eq!(text(0xe5910000), "ldr r0, [r1]");
+        assert_eq!(text(0xe5b10004), "ldr r0, [r1, #4]!");
+        assert_eq!(text(0xe4110004), "ldr r0, [r1], #-4");
+        assert_eq!(text(0xe7d10122), "ldrb r0, [r1, r2, lsr #2]");
+        assert_eq!(text(0xe4b10004), "ldrt r0, [r1], #4");
+        assert_eq!(text(0xe1e420d8), "ldrd r2, [r4, #8]!");
+        assert_eq!(text(0xe11100b2), "ldrh r0, [r1, -r2]");
+        assert_eq!(text(0xf5d1f000), "pld [r1]");
+        assert_eq!(text(0xe92d4010), "stmdb sp!, {r4, lr}");
+        assert_eq!(text(0xe8f88003), "ldmia r8!, {r0, r1, pc} ^");
+    }
+
+    #[test]
+    fn control_instructions_print_what_they_address() {
+        assert_eq!(text(0x0afffffe), "beq 0x1000");
+        assert_eq!(text(0xfb000000), "blx 0x100a");
+        assert_eq!(text(0xe321f0d3), "msr CPSR_c, #211");
+        assert_eq!(text(0xe14f1000), "mrs r1, SPSR");
+        assert_eq!(text(0xee17ff7e), "mrc p15, 0, pc, c7, c14, 3");
+        assert_eq!(text(0xe1200070), "bkpt #0x0000");
+        assert_eq!(text(0xe7f000f0), ".word 0xe7f000f0");
+    }
+
+    #[test]
+    fn thumb_prints_like_the_a32_it_abbreviates() {
+        let text = |half| disassemble_thumb(half, 0x1000);
+        assert_eq!(text(0x1a88), "subs r0, r1, r2");
+        assert_eq!(text(0x0849), "lsrs r1, r1, #1");
+        assert_eq!(text(0x4488), "add r8, r1");
+        assert_eq!(text(0x4801), "ldr r0, [pc, #4]");
+        assert_eq!(text(0xb510), "push {r4, lr}");
+        assert_eq!(text(0xbd20), "pop {r5, pc}");
+        assert_eq!(text(0xc803), "ldmia r0, {r0, r1}");
+        assert_eq!(text(0xd1fe), "bne 0x1000");
+        assert_eq!(text(0xb100), ".short 0xb100");
+    }
+
+    #[test]
+    fn every_operand_a_row_names_can_be_printed() {
+        let print = |encoding: &Encoding, thumb| {
+            let insn = fixed_bits(encoding.pattern).1;
+            Text {
+                encoding,
+                insn,
+                address: 0,
+                thumb,
+            }
+            .print()
+        };
+        for row in A32.iter().copied().flatten() {
+            assert!(!print(row, false).is_empty());
+        }
+        for row in thumb::ENCODINGS {
+            assert!(!print(row, true).is_empty());
+        }
+    }
+}

@@ -127,7 +127,7 @@ fn half<B: Bus>(insn: u32) -> Op<B> {
 
 /// SMLAxy (opcode 00) and SMLAWy (opcode 01 with x = 0).
 fn half_accumulates(insn: u32) -> bool {
-    !bit(insn, 22) && !(bit(insn, 21) && bit(insn, 5))
+    insn >> 22 & 1 == 0 && insn >> 5 & 0x1_0001 != 0x1_0001
 }
 
 /// The half of `value` that bit `select` of the instruction names.

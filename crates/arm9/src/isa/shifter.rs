@@ -61,7 +61,7 @@ pub(super) fn operand<B: Bus, const KIND: u32>(cpu: &Cpu<B>, insn: u32) -> (u32,
         }
         kind::REGISTER => (value, cpu.flags),
         // The last bit shifted out, moved to bit 29.
-        kind::LSL => (value << amount, carry_of(value >> (32 - amount & 31))),
+        kind::LSL => (value << amount, carry_of(value >> ((32 - amount) & 31))),
         kind::LSR if amount == 0 => (0, carry_of(value >> 31)),
         kind::LSR => (value >> amount, carry_of(value >> (amount - 1))),
         kind::ASR if amount == 0 => (((value as i32) >> 31) as u32, carry_of(value >> 31)),

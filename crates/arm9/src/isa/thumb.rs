@@ -328,7 +328,7 @@ mod tests {
         thumb(&mut cpu, 0xf000); // bl .+4+0x10, first half
         assert_eq!(cpu.r[14], HERE + 4);
         thumb_at(&mut cpu, HERE + 2, 0xf808);
-        assert_eq!((cpu.pc, cpu.r[14]), (HERE + 4 + 0x10, HERE + 4 | 1));
+        assert_eq!((cpu.pc, cpu.r[14]), (HERE + 4 + 0x10, (HERE + 4) | 1));
         assert_eq!(cpu.control & T, T);
     }
 
@@ -346,12 +346,12 @@ mod tests {
         thumb_at(&mut cpu, HERE + 2, 0xf000);
         thumb_at(&mut cpu, HERE + 4, 0xe808); // blx
         assert_eq!((cpu.pc, cpu.control & T), (HERE + 4 + 0x10, 0));
-        assert_eq!(cpu.r[14], HERE + 6 | 1);
+        assert_eq!(cpu.r[14], (HERE + 6) | 1);
         cpu.r[3] = 0x2000;
         thumb(&mut cpu, 0x4798); // blx r3
         assert_eq!(
             (cpu.pc, cpu.control & T, cpu.r[14]),
-            (0x2000, 0, HERE + 2 | 1)
+            (0x2000, 0, (HERE + 2) | 1)
         );
     }
 
