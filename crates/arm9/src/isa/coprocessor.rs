@@ -11,14 +11,20 @@ use crate::exception::Exception;
 rows! {
     ("MCR", V4, "cccc1110ooo0nnnnddddppppxxx1mmmm", mcr, "mcr{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");
     ("MRC", V4, "cccc1110ooo1nnnnddddppppxxx1mmmm", mrc, "mrc{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");
-    ("CDP", V4, "cccc1110oooonnnnddddppppxxx0mmmm", undefined, "cdp{c} p{p}, {o}, c{D}, c{N}, c{K}, {X}");
+    ("CDP", V4, "cccc1110oooonnnnddddppppxxx0mmmm", undefined,
+        "cdp{c} p{p}, {o}, c{D}, c{N}, c{K}, {X}");
     ("STC", V4, "cccc110PUZW0nnnnddddppppiiiiiiii", undefined, "stc{Z}{c} p{p}, c{D}, {y}");
     ("LDC", V4, "cccc110PUZW1nnnnddddppppiiiiiiii", undefined, "ldc{Z}{c} p{p}, c{D}, {y}");
-    ("MCRR", V5E, "cccc11000100nnnnddddppppoooommmm", undefined, "mcrr{c} p{p}, {o}, {d}, {n}, c{K}");
-    ("MRRC", V5E, "cccc11000101nnnnddddppppoooommmm", undefined, "mrrc{c} p{p}, {o}, {d}, {n}, c{K}");
-    ("MCR2", V5, "11111110ooo0nnnnddddppppxxx1mmmm", undefined, "mcr2 p{p}, {o}, {d}, c{N}, c{K}, {X}");
-    ("MRC2", V5, "11111110ooo1nnnnddddppppxxx1mmmm", undefined, "mrc2 p{p}, {o}, {d}, c{N}, c{K}, {X}");
-    ("CDP2", V5, "11111110oooonnnnddddppppxxx0mmmm", undefined, "cdp2 p{p}, {o}, c{D}, c{N}, c{K}, {X}");
+    ("MCRR", V5E, "cccc11000100nnnnddddppppoooommmm", undefined,
+        "mcrr{c} p{p}, {o}, {d}, {n}, c{K}");
+    ("MRRC", V5E, "cccc11000101nnnnddddppppoooommmm", undefined,
+        "mrrc{c} p{p}, {o}, {d}, {n}, c{K}");
+    ("MCR2", V5, "11111110ooo0nnnnddddppppxxx1mmmm", undefined,
+        "mcr2 p{p}, {o}, {d}, c{N}, c{K}, {X}");
+    ("MRC2", V5, "11111110ooo1nnnnddddppppxxx1mmmm", undefined,
+        "mrc2 p{p}, {o}, {d}, c{N}, c{K}, {X}");
+    ("CDP2", V5, "11111110oooonnnnddddppppxxx0mmmm", undefined,
+        "cdp2 p{p}, {o}, c{D}, c{N}, c{K}, {X}");
     ("STC2", V5, "1111110PUZW0nnnnddddppppiiiiiiii", undefined, "stc2{Z} p{p}, c{D}, {y}");
     ("LDC2", V5, "1111110PUZW1nnnnddddppppiiiiiiii", undefined, "ldc2{Z} p{p}, c{D}, {y}");
 }

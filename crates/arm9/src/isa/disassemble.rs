@@ -10,7 +10,8 @@
 //! | `{I}` `{M}` `{R}` | rotated constant; register shifted by constant; by register |
 //! | `{a}` `{x}` `{y}` | address of a word or byte; of the half-word class; of a coprocessor |
 //! | `{A}` `{L}` | LDM's mode; register list |
-//! | `{T}` `{i}` `{j}` `{k}` `{w}` `{h}` | branch target; constant; 1 to 32; 16 bits; in words; in halves |
+//! | `{T}` `{i}` `{j}` `{k}` | branch target; constant; 1 to 32; 16 bits |
+//! | `{w}` `{h}` | constant in words; in half-words |
 //! | `{P}` `{F}` | status register; its fields |
 //! | `{p}` `{o}` `{X}` `{N}` `{D}` `{K}` | coprocessor operands: bare numbers |
 

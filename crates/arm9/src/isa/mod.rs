@@ -72,7 +72,7 @@ pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
 pub struct Op<B: Bus> {
     /// What to do.
     pub(crate) exec: Exec<B>,
-    /// Instruction in bits 31:0, registers used in 47:32, issue cycles in 55:48, condition in 63:56.
+    /// Instruction in bits 31:0, registers used in 47:32, issue cycles in 55:48, condition above.
     bits: u64,
 }
 

@@ -13,14 +13,19 @@ use crate::psr::{C, Q, V};
 rows! {
     ("MUL", V4, "cccc0000000Sdddd----ssss1001mmmm", mul::<B, false>, "mul{S}{c} {d}, {m}, {s}");
     ("MLA", V4, "cccc0000001Sddddnnnnssss1001mmmm", mul::<B, true>, "mla{S}{c} {d}, {m}, {s}, {n}");
-    ("UMULL", V4, "cccc0000100Shhhhllllssss1001mmmm", long::<B, 0>, "umull{S}{c} {l}, {h}, {m}, {s}");
-    ("UMLAL", V4, "cccc0000101Shhhhllllssss1001mmmm", long::<B, 1>, "umlal{S}{c} {l}, {h}, {m}, {s}");
-    ("SMULL", V4, "cccc0000110Shhhhllllssss1001mmmm", long::<B, 2>, "smull{S}{c} {l}, {h}, {m}, {s}");
-    ("SMLAL", V4, "cccc0000111Shhhhllllssss1001mmmm", long::<B, 3>, "smlal{S}{c} {l}, {h}, {m}, {s}");
+    ("UMULL", V4, "cccc0000100Shhhhllllssss1001mmmm", long::<B, 0>,
+        "umull{S}{c} {l}, {h}, {m}, {s}");
+    ("UMLAL", V4, "cccc0000101Shhhhllllssss1001mmmm", long::<B, 1>,
+        "umlal{S}{c} {l}, {h}, {m}, {s}");
+    ("SMULL", V4, "cccc0000110Shhhhllllssss1001mmmm", long::<B, 2>,
+        "smull{S}{c} {l}, {h}, {m}, {s}");
+    ("SMLAL", V4, "cccc0000111Shhhhllllssss1001mmmm", long::<B, 3>,
+        "smlal{S}{c} {l}, {h}, {m}, {s}");
     ("SMLA", V5E, "cccc00010000ddddnnnnssss1yx0mmmm", half, "smla{x}{y}{c} {d}, {m}, {s}, {n}");
     ("SMLAW", V5E, "cccc00010010ddddnnnnssss1y00mmmm", half, "smlaw{y}{c} {d}, {m}, {s}, {n}");
     ("SMULW", V5E, "cccc00010010dddd----ssss1y10mmmm", half, "smulw{y}{c} {d}, {m}, {s}");
-    ("SMLAL", V5E, "cccc00010100hhhhllllssss1yx0mmmm", half_long, "smlal{x}{y}{c} {l}, {h}, {m}, {s}");
+    ("SMLAL", V5E, "cccc00010100hhhhllllssss1yx0mmmm", half_long,
+        "smlal{x}{y}{c} {l}, {h}, {m}, {s}");
     ("SMUL", V5E, "cccc00010110dddd----ssss1yx0mmmm", half, "smul{x}{y}{c} {d}, {m}, {s}");
 }
 
