@@ -5,7 +5,7 @@
 //! write-only and writes of read-only registers, and registers the manual does not list, end the
 //! run: nothing is guessed.
 
-use crate::addr::{Mva, Pa};
+use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::{CacheGeometry, Config};
 use crate::cpu::{Cpu, Exit};
@@ -309,38 +309,6 @@ impl<B: Bus> Cpu<B> {
             self.dcache.invalidate_all();
         }
         clean
-    }
-
-    /// What the core would read at `mva` without permission checks, time or side effects: the
-    /// D-cache line if there is one, memory otherwise. `None` where nothing is mapped.
-    pub fn debug_read(&self, mva: Mva) -> Option<u8> {
-        let shift = 8 * (mva.0 & 3);
-        if let Some(line) = self.dcache.peek(mva) {
-            return Some((line[(mva.0 >> 2 & 7) as usize] >> shift) as u8);
-        }
-        self.bus.peek(self.debug_translate(mva)?)
-    }
-
-    /// Walks the tables in memory without side effects.
-    pub fn debug_translate(&self, mva: Mva) -> Option<Pa> {
-        struct Peek<'a, B: Bus>(&'a B);
-        impl<B: Bus> crate::mmu::DescriptorRead for Peek<'_, B> {
-            fn descriptor(&mut self, pa: u32) -> Option<u32> {
-                let bytes = [0, 1, 2, 3].map(|n| self.0.peek(Pa(pa + n)));
-                let [a, b, c, d] = bytes;
-                Some(u32::from_le_bytes([a?, b?, c?, d?]))
-            }
-        }
-        if self.cp15.sctlr & 1 == 0 {
-            return Some(Pa(mva.0));
-        }
-        let entry = crate::mmu::walk(self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()?;
-        Some(Pa(entry.translate(mva)))
-    }
-
-    /// The modified virtual address of a data access to `va`, as the debugger needs it.
-    pub fn debug_mva(&self, va: crate::addr::Va) -> Mva {
-        self.data_relocation.apply(va)
     }
 
     /// CP15 registers, for display.

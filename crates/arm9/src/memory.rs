@@ -193,6 +193,7 @@ impl<B: Bus> Cpu<B> {
     /// Words of one line that did not hit in a write-back page.
     fn store_run(&mut self, mva: Mva, words: &[u32]) -> Access<()> {
         let page = self.access(mva, Kind::Write, self.mmu.privileged())?;
+        self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
         let missed = !page.has(mmu::CACHE) || self.dcache.find(mva).is_none();
         if missed && page.has(mmu::CACHE) {
             let before = self.cycles;
@@ -294,6 +295,7 @@ impl<B: Bus> Cpu<B> {
         }
         let page = self.access(mva, Kind::Read, privileged)?;
         let aligned = Mva(mva.0 & !(width.bytes() - 1));
+        self.compare_watched(aligned, width.bytes(), Kind::Read);
         let value = if page.has(mmu::CACHE) {
             let line = self.cached_line(aligned, page)?;
             let word = self.dcache.line(line)[(aligned.0 >> 2 & 7) as usize];
@@ -386,6 +388,7 @@ impl<B: Bus> Cpu<B> {
         }
         let page = self.access(mva, Kind::Write, privileged)?;
         let mva = Mva(mva.0 & !(width.bytes() - 1));
+        self.compare_watched(mva, width.bytes(), Kind::Write);
         if page.has(mmu::CACHE) {
             if let Some(line) = self.dcache.find(mva) {
                 let shift = 8 * (mva.0 & 3);

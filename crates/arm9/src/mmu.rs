@@ -132,6 +132,8 @@ pub struct Mmu {
     /// Context of the current privilege and domain register, in bits 31:20.
     context: u32,
     privileged: bool,
+    /// A debugger looks at every access: nothing goes into the fast table.
+    watching: bool,
     /// Changes whenever a translation that was valid may no longer be.
     epoch: u64,
 }
@@ -159,6 +161,7 @@ impl Mmu {
             next_dacr: 0,
             context: 0,
             privileged: true,
+            watching: false,
             epoch: 0,
         };
         mmu.forget_all();
@@ -183,6 +186,12 @@ impl Mmu {
             self.context ^= 1 << 20;
             self.epoch += 1;
         }
+    }
+
+    /// With true, [`Mmu::lookup`] finds nothing, so that every access comes to `translate`.
+    pub fn set_watching(&mut self, watching: bool) {
+        self.watching = watching;
+        self.forget_all();
     }
 
     /// Changes the control inputs.
@@ -278,7 +287,8 @@ impl Mmu {
             }
         };
         let resolved = self.resolve(&entry, mva, privileged)?;
-        if entry.uniform() && entry.size() >= 4096 && privileged == self.privileged {
+        let keep = privileged == self.privileged && !self.watching;
+        if keep && entry.uniform() && entry.size() >= 4096 {
             let slot = Self::slot(mva, self.context);
             self.fast[slot] = resolved;
             self.derived[n][slot / 64] |= 1 << (slot % 64);
@@ -302,7 +312,7 @@ impl Mmu {
             key,
             value: (mva.0 & !0xfff) | READ | WRITE | icache | SECTION,
         };
-        if privileged == self.privileged {
+        if privileged == self.privileged && !self.watching {
             self.fast[Self::slot(mva, self.context)] = resolved;
         }
         resolved

@@ -302,6 +302,22 @@ impl Biu {
                 .is_some_and(|v| overlap((v.pa, 32), (pa, bytes)))
     }
 
+    /// The newest byte for `pa` that waits to be written.
+    pub fn pending_byte(&self, pa: Pa) -> Option<u8> {
+        let byte = |words: &[u32], at: u32| (words[(at / 4) as usize] >> (8 * (at & 3))) as u8;
+        for n in (0..self.len).rev() {
+            let entry = &self.queue[(self.head + n) % ADDRESSES];
+            let (start, bytes) = entry.span();
+            let at = pa.0.wrapping_sub(start);
+            if at < bytes {
+                return Some(byte(&entry.data, at));
+            }
+        }
+        let victim = self.victim.as_ref()?;
+        let at = pa.0.wrapping_sub(victim.pa);
+        (at < 32 && victim.halves >> (at / 16) & 1 != 0).then(|| byte(&victim.data, at))
+    }
+
     /// Waits for the bus, writing out first what the read of `bytes` at `pa` would miss.
     fn grant<B: Bus>(&mut self, bus: &mut B, now: u64, pa: u32, bytes: u32) -> u64 {
         self.retire(bus, now);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a debugger needs of the core: memory as the core sees it, and watchpoints.
+//!
+//! Reading and watching change no result and no cycle. While something is watched, translations are
+//! not kept in the fast table, so that every data access takes the slow path and is compared there;
+//! otherwise watchpoints cost nothing.
+
+use crate::addr::{Mva, Pa, Va};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::mmu::{DescriptorRead, Kind, walk};
+
+/// Data accesses to look out for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watchpoint {
+    /// First byte.
+    pub mva: Mva,
+    /// Bytes watched; at least one.
+    pub bytes: u32,
+    /// Whether reads count.
+    pub reads: bool,
+    /// Whether writes count.
+    pub writes: bool,
+}
+
+/// A watched access that was made. It had passed translation and permission checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// First watched byte that was touched.
+    pub mva: Mva,
+    /// A write (of SWP: its write comes second).
+    pub write: bool,
+}
+
+/// Watchpoints, and the first hit since somebody asked.
+#[derive(Clone, Default)]
+pub(crate) struct Watch {
+    points: Vec<Watchpoint>,
+    hit: Option<Watched>,
+}
+
+impl Watch {
+    #[cold]
+    fn note(&mut self, mva: Mva, bytes: u32, write: bool) -> bool {
+        let touches = |p: &&Watchpoint| {
+            let wanted = if write { p.writes } else { p.reads };
+            wanted && (mva.0.wrapping_sub(p.mva.0) < p.bytes || p.mva.0.wrapping_sub(mva.0) < bytes)
+        };
+        let Some(point) = self.points.iter().find(touches) else { return false };
+        self.hit.get_or_insert(Watched { mva: mva.max(point.mva), write });
+        true
+    }
+}
+
+impl<B: Bus> Cpu<B> {
+    /// Replaces the watchpoints.
+    pub fn set_watchpoints(&mut self, points: Vec<Watchpoint>) {
+        self.mmu.set_watching(!points.is_empty());
+        self.watch = Watch { points, hit: None };
+    }
+
+    /// The first watched access since the last call.
+    pub fn take_watched(&mut self) -> Option<Watched> {
+        self.watch.hit.take()
+    }
+
+    /// Compares an access of the slow path with the watchpoints; a hit ends the run's slice.
+    #[inline]
+    pub(crate) fn compare_watched(&mut self, mva: Mva, bytes: u32, kind: Kind) {
+        if !self.watch.points.is_empty() && self.watch.note(mva, bytes, kind == Kind::Write) {
+            self.horizon = 0;
+        }
+    }
+
+    /// What the core would read at `mva` without permission checks, time or side effects: the
+    /// D-cache's line, else what waits in the write buffer, else memory. `None` where nothing is
+    /// mapped or no memory is.
+    pub fn debug_read(&self, mva: Mva) -> Option<u8> {
+        let shift = 8 * (mva.0 & 3);
+        if let Some(line) = self.dcache.peek(mva) {
+            return Some((line[(mva.0 >> 2 & 7) as usize] >> shift) as u8);
+        }
+        let pa = self.debug_translate(mva)?;
+        self.biu.pending_byte(pa).or_else(|| self.bus.peek(pa))
+    }
+
+    /// Writes a byte as a store of the core would, without time: into the line if `mva` is cached
+    /// (which becomes dirty), into memory otherwise. The I-cache keeps what it has. False where
+    /// nothing is mapped or no memory is.
+    pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
+        if let Some(line) = self.dcache.find(mva) {
+            let shift = 8 * (mva.0 & 3);
+            self.dcache.write(line, mva, u32::from(value) << shift, 0xff << shift, true);
+            return true;
+        }
+        let Some(pa) = self.debug_translate(mva) else { return false };
+        if self.biu.pending_byte(pa).is_some() {
+            self.biu.drain(&mut self.bus, self.cycles);
+        }
+        self.bus.poke(pa, value)
+    }
+
+    /// Walks the tables in memory without side effects.
+    pub fn debug_translate(&self, mva: Mva) -> Option<Pa> {
+        struct Peek<'a, B: Bus>(&'a B);
+        impl<B: Bus> DescriptorRead for Peek<'_, B> {
+            fn descriptor(&mut self, pa: u32) -> Option<u32> {
+                let bytes = [0, 1, 2, 3].map(|n| self.0.peek(Pa(pa + n)));
+                let [a, b, c, d] = bytes;
+                Some(u32::from_le_bytes([a?, b?, c?, d?]))
+            }
+        }
+        if self.cp15.sctlr & 1 == 0 {
+            return Some(Pa(mva.0));
+        }
+        let entry = walk(self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()?;
+        Some(Pa(entry.translate(mva)))
+    }
+
+    /// The modified virtual address of a data access to `va`.
+    pub fn debug_mva(&self, va: Va) -> Mva {
+        self.data_relocation.apply(va)
+    }
+}
