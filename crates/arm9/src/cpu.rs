@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::counters::Counters;
 use crate::cp15::Cp15;
 use crate::dcache::DCache;
+use crate::debug::Watch;
 use crate::exception::Exception;
 use crate::fcse::Relocation;
 use crate::icache::ICache;
@@ -101,6 +102,7 @@ pub struct Cpu<B: Bus> {
     pub(crate) dcache: DCache,
     pub(crate) biu: Biu,
     pub(crate) decode: DecodeTable<B>,
+    pub(crate) watch: Watch,
     /// What happened and how many cycles it took. Cleared only by power-on.
     pub counters: Counters,
     /// The world outside the core.
@@ -180,6 +182,7 @@ impl<B: Bus> Cpu<B> {
             dcache: DCache::new(config.dcache, config.victim_seed),
             biu: Biu::new(config.cost.bus_sync),
             decode: DecodeTable::new(),
+            watch: Watch::default(),
             counters: Counters::default(),
             config,
             bus,
