@@ -5,6 +5,7 @@
 //! their deadline passes; levels travel along the wires at once. Anything the board does not have
 //! ends the run with a [`Stop`]; regions that are ignored on purpose read as zero and are counted.
 
+use crate::console::Console;
 use crate::device::{Device, parts};
 use crate::map::{Map, Region};
 use crate::memory::Sdram;
@@ -12,7 +13,6 @@ use crate::spec::{BoardSpec, Sink};
 use crate::stop::{Kind, Stop, Transaction};
 use crate::wires::Wires;
 use arm9::{BurstTime, Bus, BusError, Pa, Signals, Width};
-use std::collections::VecDeque;
 
 /// A probed pin changed its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +67,8 @@ pub struct SystemBus {
     stop: Option<Stop>,
     unmapped_aborts: bool,
 
-    console: usize,
-    console_log: Vec<u8>,
-    /// Ends the run when the log from this position on ends with the bytes.
-    watch: Option<(usize, Vec<u8>)>,
-    input: VecDeque<u8>,
+    console_index: usize,
+    console: Console,
 
     network: usize,
     probes: usize,
@@ -131,10 +128,8 @@ impl SystemBus {
             ignored_write_cycles: cycles(spec.peripheral_write_bus),
             stop: None,
             unmapped_aborts: false,
-            console: set.console,
-            console_log: Vec::new(),
-            watch: None,
-            input: VecDeque::new(),
+            console_index: set.console,
+            console: Console::default(),
             network: set.network,
             probes: set.probes,
             edges: Vec::new(),
@@ -179,19 +174,18 @@ impl SystemBus {
 
     /// Everything the console printed since power-on.
     pub fn console_log(&self) -> &[u8] {
-        &self.console_log
+        &self.console.log
     }
 
     /// From now on the run ends when the console has just printed these bytes; `None`: it does not.
     pub(crate) fn watch_console(&mut self, pattern: Option<&[u8]>) {
-        self.watch = pattern.map(|p| (self.console_log.len(), p.to_vec()));
+        self.console.watch(pattern);
     }
 
     /// Puts bytes on the console's line; the part takes them as fast as it can.
     pub fn send(&mut self, now: u64, bytes: &[u8]) {
-        self.input.extend(bytes);
-        self.feed_console(now);
-        self.settle(now, self.console);
+        self.console.send(bytes);
+        self.settle(now, self.console_index);
     }
 
     /// Ethernet frames the board sent since the last call, without preamble and checksum.
@@ -231,32 +225,14 @@ impl SystemBus {
         BusError
     }
 
-    fn feed_console(&mut self, now: u64) {
-        if self.input.is_empty() {
-            return;
-        }
-        let (bytes, _) = self.input.as_slices();
-        let taken = self.slots[self.console].device.receive(now, bytes);
-        self.input.drain(..taken);
-    }
-
-    fn collect_console(&mut self) {
-        for byte in self.slots[self.console].device.transmitted() {
-            self.console_log.push(byte);
-            if let Some((from, pattern)) = &self.watch
-                && self.console_log[*from..].ends_with(pattern)
-            {
-                self.watch = None;
-                self.record_stop(Stop::ConsoleMatched);
-            }
-        }
-    }
-
     /// After device `index` was used: its deadline, its levels and what they lead to.
     fn settle(&mut self, now: u64, index: usize) {
-        if index == self.console {
-            self.feed_console(now);
-            self.collect_console();
+        if index == self.console_index {
+            let device = self.slots[index].device.as_mut();
+            self.console.feed(now, device);
+            if self.console.collect(device) {
+                self.record_stop(Stop::ConsoleMatched);
+            }
         }
         let slot = &self.slots[index];
         let deadline = slot.device.deadline();

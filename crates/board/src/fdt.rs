@@ -183,8 +183,8 @@ impl Tree {
 
     /// The node at a path such as `/chosen`; `None` when a part of it is missing.
     pub fn node(&mut self, path: &str) -> Option<&mut Node> {
-        let parts = path.split('/').filter(|p| !p.is_empty());
-        parts.fold(Some(&mut self.root), |node, part| node?.child(part))
+        let mut parts = path.split('/').filter(|p| !p.is_empty());
+        parts.try_fold(&mut self.root, |node, part| node.child(part))
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod bus;
+mod console;
 pub mod device;
 pub mod elf;
 pub mod fdt;

@@ -113,8 +113,8 @@ impl Sdram {
         let word = self.words[offset as usize / 4];
         let value = match width {
             Width::Word => word,
-            Width::Half => word >> (offset & 2) * 8 & 0xffff,
-            Width::Byte => word >> (offset & 3) * 8 & 0xff,
+            Width::Half => (word >> ((offset & 2) * 8)) & 0xffff,
+            Width::Byte => (word >> ((offset & 3) * 8)) & 0xff,
         };
         (value, cost)
     }
@@ -137,7 +137,7 @@ impl Sdram {
     #[inline]
     pub fn read_line(&mut self, now: u64, offset: u32, line: &mut [u32; 8]) -> BurstTime {
         let first = self.timing.hit + self.row_extra(now, offset);
-        let start = offset as usize / 4 & !7;
+        let start = (offset as usize / 4) & !7;
         line.copy_from_slice(&self.words[start..start + 8]);
         BurstTime {
             first,
@@ -161,7 +161,7 @@ impl Sdram {
     pub fn peek(&self, offset: u32) -> Option<u8> {
         self.words
             .get(offset as usize / 4)
-            .map(|w| (w >> (offset & 3) * 8) as u8)
+            .map(|w| (w >> ((offset & 3) * 8)) as u8)
     }
 
     /// Sets a byte, without time. False beyond the end.

@@ -1,1 +1,261 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::*;
+use crate::spec::DEFAULT_BOARD;
+
+fn spec() -> BoardSpec {
+    BoardSpec::named(DEFAULT_BOARD).unwrap()
+}
+
+fn dtb() -> Blob {
+    let mut tree = Tree::default();
+    tree.root.set_u32("#address-cells", 1);
+    tree.root.set_u32("#size-cells", 1);
+    tree.root.child_or_new("timclk@1").set_u32("clock-div", 24);
+    Blob {
+        name: "pb.dtb".to_owned(),
+        bytes: tree.to_blob(),
+    }
+}
+
+fn blob(name: &str, bytes: Vec<u8>) -> Blob {
+    Blob {
+        name: name.to_owned(),
+        bytes,
+    }
+}
+
+fn image() -> Blob {
+    let mut bytes = vec![0; 0x4000];
+    bytes[..4].copy_from_slice(&0xe321_f0d3_u32.to_le_bytes());
+    blob("Image", bytes)
+}
+
+fn zimage(size: u32, len: usize) -> Blob {
+    let mut bytes = vec![0; len];
+    bytes[0x24..0x28].copy_from_slice(&0x016f_2818_u32.to_le_bytes());
+    bytes[0x2c..0x30].copy_from_slice(&size.to_le_bytes());
+    blob("zImage", bytes)
+}
+
+/// An executable with one segment of `bytes` at `at`.
+fn elf(machine: u16, at: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    for half in [2, machine] {
+        file.extend(u16::to_le_bytes(half));
+    }
+    for word in [1, at + 4, 52, 0, 0] {
+        file.extend(u32::to_le_bytes(word));
+    }
+    for half in [52u16, 32, 1, 40, 0, 0] {
+        file.extend(half.to_le_bytes());
+    }
+    let len = bytes.len() as u32;
+    for word in [1, 84, at, at, len, len + 64, 7, 4] {
+        file.extend(u32::to_le_bytes(word));
+    }
+    file.extend(bytes);
+    file
+}
+
+fn linux(kernel: Blob) -> LinuxBoot {
+    LinuxBoot {
+        kernel,
+        dtb: dtb(),
+        initrd: Some(blob("initrd.gz", vec![7; 5000])),
+        command_line: "console=ttyAMA0".to_owned(),
+        overrides: Vec::new(),
+    }
+}
+
+fn load(boot: &Boot) -> Result<(Start, Sdram), BootError> {
+    let spec = spec();
+    let mut ram = Sdram::new(spec.ram_bytes, &spec.sdram, spec.cpu_hz, spec.bus_hz);
+    boot.load(&spec, &mut ram).map(|start| (start, ram))
+}
+
+fn complaint(kernel: Blob) -> String {
+    load(&Boot::Linux(linux(kernel))).unwrap_err().to_string()
+}
+
+#[test]
+fn an_image_starts_at_8000_with_machine_and_tree_in_registers() {
+    let (start, ram) = load(&Boot::Linux(linux(image()))).unwrap();
+    assert_eq!(
+        (start.pc, start.registers[..2].to_vec()),
+        (0x8000, vec![0, 0x183])
+    );
+    assert_eq!(ram.words()[0x2000], 0xe321_f0d3);
+    let at = start.registers[2];
+    let blob: Vec<u8> = (at..at + 4096).filter_map(|a| ram.peek(a)).collect();
+    let mut tree = Tree::parse(&blob).unwrap();
+    let memory = tree.node("/memory").unwrap();
+    assert_eq!(memory.get("reg").unwrap(), [0, 0, 0, 0, 4, 0, 0, 0]);
+    let chosen = tree.node("/chosen").unwrap();
+    assert_eq!(chosen.get("bootargs").unwrap(), b"console=ttyAMA0\0");
+    let initrd = chosen.get_u32("linux,initrd-start").unwrap();
+    assert_eq!(chosen.get_u32("linux,initrd-end").unwrap(), initrd + 5000);
+    assert_eq!(
+        (ram.peek(initrd), ram.peek(initrd + 4999)),
+        (Some(7), Some(7))
+    );
+    assert_eq!(ram.peek(initrd + 5000), Some(0));
+}
+
+#[test]
+fn a_zimage_lies_above_what_it_unpacks() {
+    let (start, _) = load(&Boot::Linux(linux(zimage(0x1000, 0x1000)))).unwrap();
+    assert_eq!(start.pc, 24 << 20);
+    assert!(start.registers[2] > start.pc + 0x1000);
+}
+
+#[test]
+fn a_vmlinux_is_loaded_to_the_physical_side_of_its_addresses() {
+    let kernel = blob("vmlinux", elf(40, 0xc000_8000, &[0xaa; 16]));
+    let (start, ram) = load(&Boot::Linux(linux(kernel))).unwrap();
+    assert_eq!(start.pc, 0x8004);
+    assert_eq!((ram.peek(0x8000), ram.peek(0x8010)), (Some(0xaa), Some(0)));
+}
+
+#[test]
+fn a_bare_elf_starts_at_its_entry() {
+    let boot = Boot::BareElf(blob("litmus", elf(40, 0x1_0000, &[1, 2, 3, 4])));
+    let (start, ram) = load(&boot).unwrap();
+    assert_eq!((start.pc, ram.peek(0x1_0002)), (0x1_0004, Some(3)));
+}
+
+#[test]
+fn overrides_change_nodes_that_exist_only() {
+    let mut boot = linux(image());
+    boot.overrides = vec![Override {
+        node: "/timclk".to_owned(),
+        property: "clock-div".to_owned(),
+        value: 1,
+    }];
+    let blob = boot.tree(&spec(), (0, 0)).unwrap();
+    let mut tree = Tree::parse(&blob).unwrap();
+    assert_eq!(tree.node("/timclk").unwrap().get_u32("clock-div"), Some(1));
+    boot.overrides[0].node = "/nowhere".to_owned();
+    let message = boot.tree(&spec(), (0, 0)).unwrap_err().to_string();
+    assert_eq!(message, "pb.dtb: there is no node /nowhere");
+}
+
+#[test]
+fn what_is_not_an_arm_kernel_is_named_for_what_it_is() {
+    let with = |at: usize, bytes: &[u8]| {
+        let mut file = vec![0; 0x2000];
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        complaint(blob("k", file))
+    };
+    assert_eq!(
+        with(0, &[0x1f, 0x8b]),
+        "k: is compressed with gzip: unpack it first"
+    );
+    assert_eq!(with(0x202, b"HdrS"), "k: is a kernel for x86, not for ARM");
+    assert_eq!(
+        with(0x38, b"ARM\x64"),
+        "k: is a kernel for 64-bit ARM, not for ARMv5"
+    );
+    assert_eq!(
+        with(0, &[0xd0, 0x0d, 0xfe, 0xed]),
+        "k: is a device tree, not a kernel"
+    );
+    assert_eq!(
+        with(0, b"hello"),
+        "k: is not an ARM kernel: neither zImage nor Image nor ELF"
+    );
+    assert_eq!(
+        complaint(blob("k", vec![0xe3])),
+        "k: is not an ARM kernel: neither zImage nor Image nor ELF"
+    );
+}
+
+#[test]
+fn an_elf_for_another_machine_is_refused() {
+    assert_eq!(
+        complaint(blob("vmlinux", elf(62, 0, &[0]))),
+        "vmlinux: is an ELF file for x86-64 (machine 62), not for ARM"
+    );
+}
+
+#[test]
+fn no_prefix_of_an_elf_panics_or_passes() {
+    let file = elf(40, 0x8000, &[1; 32]);
+    for len in 0..file.len() {
+        assert!(load(&Boot::BareElf(blob("f", file[..len].to_vec()))).is_err());
+    }
+}
+
+#[test]
+fn a_zimage_cut_short_says_by_how_much() {
+    assert_eq!(
+        complaint(zimage(0x2000, 0x1000)),
+        "zImage: the zImage is cut short: 4096 bytes of 8192"
+    );
+}
+
+#[test]
+fn files_that_are_missing_or_empty_are_named() {
+    let error = Blob::read(Path::new("/no/such/zImage"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("/no/such/zImage: No such file"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_damaged_tree_names_its_file() {
+    let mut boot = linux(image());
+    boot.dtb.bytes.truncate(100);
+    let message = load(&Boot::Linux(boot)).unwrap_err().to_string();
+    assert!(
+        message.starts_with("pb.dtb: not a device tree: it is cut short"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_into_ram_says_where_it_ends() {
+    let mut boot = linux(image());
+    boot.initrd = Some(blob("big.cpio", vec![0; 48 << 20]));
+    let message = load(&Boot::Linux(boot)).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "big.cpio: does not fit into RAM: it takes 0x01810000 to 0x04810000, \
+         RAM is 0x00000000 to 0x04000000"
+    );
+    let boot = Boot::Bare {
+        load: 0x4000_0000,
+        entry: 0,
+        bytes: vec![0; 4],
+    };
+    assert!(
+        load(&boot)
+            .unwrap_err()
+            .to_string()
+            .contains("does not fit into RAM")
+    );
+}
+
+#[test]
+fn pieces_that_overlap_are_both_named() {
+    let spec = spec();
+    let mut ram = Sdram::new(spec.ram_bytes, &spec.sdram, spec.cpu_hz, spec.bus_hz);
+    let piece = |name: &str, base, bytes| Piece {
+        name: name.to_owned(),
+        base,
+        bytes,
+        size: 16,
+    };
+    let pieces = [
+        piece("a", 0x100, &[1; 16][..]),
+        piece("b", 0x10c, &[2; 8][..]),
+    ];
+    assert_eq!(
+        place(&spec, &mut ram, &pieces).unwrap_err().to_string(),
+        "b: overlaps a: 0x0000010c to 0x0000011c and 0x00000100 to 0x00000110"
+    );
+    assert_eq!(ram.peek(0x100), Some(0), "nothing was loaded");
+}
