@@ -330,8 +330,7 @@ impl<B: Bus> Cpu<B> {
     fn decode_and_execute(&mut self, _: Op<B>) {
         let thumb = self.control & psr::T != 0;
         let pc = self.pc.wrapping_sub(if thumb { 2 } else { 4 });
-        let line = self.fetch.base / OPS;
-        let word = self.icache.word(line, pc >> 2);
+        let word = self.icache.word(self.fetch.base / OPS, pc >> 2);
         let (op, index) = if thumb {
             let half = (word >> (8 * (pc & 2))) as u16;
             (self.decode.thumb(half), pc >> 1 & 15)
@@ -358,9 +357,8 @@ impl<B: Bus> Cpu<B> {
         if page == self.fetch.page && self.fetch.epoch == self.mmu.epoch() {
             let mva = self.fetch_relocation.apply(Va(pc));
             if let Some(line) = self.icache.find(mva) {
-                self.icache.set_state(line, THUMB);
                 self.fetch.line_pc = pc;
-                self.fetch.base = line * OPS;
+                self.fetch.base = self.icache.enter(line, THUMB) * OPS;
                 return true;
             }
         }
@@ -370,7 +368,7 @@ impl<B: Bus> Cpu<B> {
     fn enter_line_slow(&mut self, pc: u32, thumb: bool) -> bool {
         match self.fetch_line(pc, thumb) {
             Ok((line, cached)) => {
-                self.fetch.base = line * OPS;
+                self.fetch.base = self.icache.enter(line, thumb) * OPS;
                 if cached {
                     self.fetch.line_pc = pc;
                     self.fetch.page = pc >> 12;

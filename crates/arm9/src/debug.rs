@@ -46,8 +46,13 @@ impl Watch {
             let wanted = if write { p.writes } else { p.reads };
             wanted && (mva.0.wrapping_sub(p.mva.0) < p.bytes || p.mva.0.wrapping_sub(mva.0) < bytes)
         };
-        let Some(point) = self.points.iter().find(touches) else { return false };
-        self.hit.get_or_insert(Watched { mva: mva.max(point.mva), write });
+        let Some(point) = self.points.iter().find(touches) else {
+            return false;
+        };
+        self.hit.get_or_insert(Watched {
+            mva: mva.max(point.mva),
+            write,
+        });
         true
     }
 }
@@ -90,10 +95,13 @@ impl<B: Bus> Cpu<B> {
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
         if let Some(line) = self.dcache.find(mva) {
             let shift = 8 * (mva.0 & 3);
-            self.dcache.write(line, mva, u32::from(value) << shift, 0xff << shift, true);
+            self.dcache
+                .write(line, mva, u32::from(value) << shift, 0xff << shift, true);
             return true;
         }
-        let Some(pa) = self.debug_translate(mva) else { return false };
+        let Some(pa) = self.debug_translate(mva) else {
+            return false;
+        };
         if self.biu.pending_byte(pa).is_some() {
             self.biu.drain(&mut self.bus, self.cycles);
         }

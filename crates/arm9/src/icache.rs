@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruction cache: virtually tagged by MVA; the decoded operations live with the line and die
-//! with it, so stale instructions stay stale until software invalidates them.
+//! Instruction cache: virtually tagged by MVA. A line's words are what it was filled with, so stale
+//! instructions stay stale until software invalidates them.
+//!
+//! Decoded operations belong to the words they were decoded from. They are kept in slots chosen by
+//! physical address, so that a line that comes back with the same words, as after every change of
+//! address space, finds its operations again. A slot that a line uses is never given other words:
+//! a fill that finds its slot taken by different words uses the line's own slot instead.
 //!
 //! One more line, behind the real ones, is the prefetch buffer of uncached fetches
 //! (`DDI0198D 6.2.1`: four words, sequential only).
@@ -15,6 +20,19 @@ const VALID: u32 = 1;
 /// Decoded operations a line can hold: 16 Thumb or 8 A32.
 pub const OPS: usize = 16;
 
+/// Slots shared by physical address, a power of two.
+const SHARED: usize = 4096;
+
+/// Eight words and what is known of their operations.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    words: [u32; 8],
+    /// Lines that use the slot.
+    users: u16,
+    /// State the operations were decoded for.
+    thumb: bool,
+}
+
 /// The instruction cache.
 #[derive(Clone)]
 pub struct ICache<B: Bus> {
@@ -23,11 +41,13 @@ pub struct ICache<B: Bus> {
     set_mask: u32,
     /// MVA of the line, valid in bit 0.
     tags: Vec<u32>,
-    words: Vec<[u32; 8]>,
-    /// State the operations of a line were decoded for.
-    thumb: Vec<bool>,
-    /// `OPS` operations a line, decoded when first executed.
+    /// Slot of each line; the prefetch buffer's is last.
+    slot_of: Vec<u32>,
+    /// The shared slots, then each line's own.
+    slots: Vec<Slot>,
+    /// `OPS` operations a slot, decoded when first executed.
     pub(crate) ops: Vec<Op<B>>,
+    /// Way that hit last, per set: looked at first, without effect on anything modelled.
     recent: Vec<u8>,
     undecoded: Op<B>,
     /// Victim selection and lockdown.
@@ -40,14 +60,19 @@ impl<B: Bus> ICache<B> {
     /// An empty cache. `undecoded` is what executes in place of an operation not yet decoded.
     pub fn new(geometry: CacheGeometry, seed: u32, undecoded: Op<B>) -> ICache<B> {
         let lines = geometry.lines() as usize;
+        let mut slots = vec![Slot::default(); SHARED + lines + 1];
+        slots[SHARED..].fill(Slot {
+            users: 1,
+            ..Slot::default()
+        });
         ICache {
             ways: geometry.ways,
             way_shift: geometry.ways.trailing_zeros(),
             set_mask: geometry.sets() - 1,
             tags: vec![0; lines],
-            words: vec![[0; 8]; lines + 1],
-            thumb: vec![false; lines + 1],
-            ops: vec![undecoded; (lines + 1) * OPS],
+            slot_of: (0..=lines).map(|line| (SHARED + line) as u32).collect(),
+            ops: vec![undecoded; slots.len() * OPS],
+            slots,
             recent: vec![0; geometry.sets() as usize],
             undecoded,
             victim: Victim::new(seed.rotate_left(7)),
@@ -81,18 +106,20 @@ impl<B: Bus> ICache<B> {
         Some(first + way)
     }
 
-    /// Readies the operations of a line for the given state.
+    /// Readies the operations of a line for the given state and returns its slot.
     #[inline(always)]
-    pub fn set_state(&mut self, line: usize, thumb: bool) {
-        if self.thumb[line] != thumb {
-            self.thumb[line] = thumb;
-            self.forget_ops(line);
+    pub fn enter(&mut self, line: usize, thumb: bool) -> usize {
+        let slot = self.slot_of[line] as usize;
+        if self.slots[slot].thumb != thumb {
+            self.slots[slot].thumb = thumb;
+            self.forget_ops(slot);
         }
+        slot
     }
 
-    fn forget_ops(&mut self, line: usize) {
-        let n = if self.thumb[line] { OPS } else { OPS / 2 };
-        self.ops[line * OPS..line * OPS + n].fill(self.undecoded);
+    fn forget_ops(&mut self, slot: usize) {
+        let n = if self.slots[slot].thumb { OPS } else { OPS / 2 };
+        self.ops[slot * OPS..slot * OPS + n].fill(self.undecoded);
     }
 
     /// Chooses the line to fill for `mva`.
@@ -103,20 +130,37 @@ impl<B: Bus> ICache<B> {
         (set << self.way_shift) + way as usize
     }
 
-    /// Fills a line.
-    pub fn fill(&mut self, line: usize, mva: Mva, words: [u32; 8], thumb: bool) {
+    /// Fills a line with the words found at physical address `pa`.
+    pub fn fill(&mut self, line: usize, mva: Mva, pa: u32, words: [u32; 8], thumb: bool) {
         if line < self.tags.len() {
             self.tags[line] = (mva.0 & !31) | VALID;
         }
-        self.words[line] = words;
-        self.thumb[line] = thumb;
-        self.forget_ops(line);
+        self.slots[self.slot_of[line] as usize].users -= 1;
+        let shared = (pa >> 5) as usize % SHARED;
+        let same = self.slots[shared].words == words;
+        let slot = if same || self.slots[shared].users == 0 {
+            shared
+        } else {
+            SHARED + line
+        };
+        self.slot_of[line] = slot as u32;
+        let users = self.slots[slot].users + 1;
+        if slot == shared && same {
+            self.slots[slot].users = users;
+        } else {
+            self.slots[slot] = Slot {
+                words,
+                users,
+                thumb,
+            };
+            self.forget_ops(slot);
+        }
     }
 
-    /// The raw word of a line.
+    /// A word of a slot.
     #[inline(always)]
-    pub fn word(&self, line: usize, index: u32) -> u32 {
-        self.words[line][index as usize & 7]
+    pub fn word(&self, slot: usize, index: u32) -> u32 {
+        self.slots[slot].words[index as usize & 7]
     }
 
     /// The line a set/way operand names.
@@ -137,5 +181,44 @@ impl<B: Bus> ICache<B> {
     /// Discards everything.
     pub fn invalidate_all(&mut self) {
         self.tags.fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbus::TestBus;
+
+    fn cache() -> ICache<TestBus> {
+        let undecoded = Op::undecoded(|_, _| ());
+        ICache::new(
+            CacheGeometry {
+                size: 4096,
+                ways: 4,
+            },
+            0,
+            undecoded,
+        )
+    }
+
+    #[test]
+    fn lines_with_the_same_address_and_different_words_never_share_a_slot() {
+        let mut c = cache();
+        let old = c.allocate(Mva(0x1000));
+        c.fill(old, Mva(0x1000), 0x8000, [1; 8], false);
+        let new = (old + 1) % 4;
+        c.fill(new, Mva(0x5000), 0x8000, [2; 8], false);
+        let (old, new) = (c.enter(old, false), c.enter(new, false));
+        assert_eq!((c.word(old, 0), c.word(new, 0)), (1, 2));
+    }
+
+    #[test]
+    fn a_line_that_comes_back_unchanged_finds_its_slot_again() {
+        let mut c = cache();
+        c.fill(0, Mva(0x1000), 0x8000, [1; 8], false);
+        let first = c.enter(0, false);
+        c.fill(0, Mva(0x2000), 0x9000, [2; 8], false);
+        c.fill(3, Mva(0x1000), 0x8000, [1; 8], false);
+        assert_eq!(c.enter(3, false), first);
     }
 }

@@ -432,7 +432,6 @@ impl<B: Bus> Cpu<B> {
             return self.prefetch(mva, page, thumb).map(|line| (line, false));
         }
         if let Some(line) = self.icache.find(mva) {
-            self.icache.set_state(line, thumb);
             return Ok((line, true));
         }
         let before = self.cycles;
@@ -443,7 +442,7 @@ impl<B: Bus> Cpu<B> {
         self.bus_used();
         let (start, time) = filled.map_err(|_| page.external_abort())?;
         let line = self.icache.allocate(mva);
-        self.icache.fill(line, mva, data, thumb);
+        self.icache.fill(line, mva, page.pa(mva), data, thumb);
         self.cycles = start + self.exposed(time);
         self.counters.icache_fills += 1;
         self.counters.icache_fill_cycles += self.cycles - before;
@@ -456,7 +455,6 @@ impl<B: Bus> Cpu<B> {
         let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
         if let Some((chunk, expected)) = self.icache.prefetch {
             if expected == mva && mva.0 & !15 == chunk.0 {
-                self.icache.set_state(line, thumb);
                 self.icache.prefetch = Some((chunk, next));
                 return Ok(line);
             }
@@ -468,7 +466,7 @@ impl<B: Bus> Cpu<B> {
             .read_line(&mut self.bus, before, page.pa(mva), &mut data);
         self.bus_used();
         let (start, time) = read.map_err(|_| page.external_abort())?;
-        self.icache.fill(line, mva, data, thumb);
+        self.icache.fill(line, mva, page.pa(mva), data, thumb);
         self.icache.prefetch = Some((Mva(mva.0 & !15), next));
         self.cycles = start + u64::from(time.first);
         self.counters.uncached_fetches += 1;
