@@ -153,7 +153,6 @@ impl Store {
             "not all could be fetched"
         });
         let mut words = Vec::new();
-        let mut offers = Vec::new();
         for wish in wishes {
             let exact = wish.version.map(|v| format!("{}={v}", wish.name));
             let word = exact
@@ -161,19 +160,22 @@ impl Store {
                 .unwrap_or_else(|| wish.name.to_string());
             words.push(word);
         }
-        match self.offers(&words) {
-            Ok(all) => offers.extend(all),
+        let offers = match self.offers(&words) {
+            Ok(offers) => offers,
             Err(error) => {
-                let why = updated.err().map_or(String::new(), |e| format!("\n{e:#}"));
+                // Lists that could not be fetched explain every package that is not in them.
+                let why = format!("{:#}", updated.err().unwrap_or(error));
+                let why: Vec<&str> = why.lines().take(5).collect();
                 bail!(
-                    "cannot get the packages {} ({}){why}\n{error:#}\n  help: is there a network? \
-                     The suites asked for: {}",
-                    words.join(", "),
+                    "cannot get packages for {} from the suites {}\n{}\n  help: is there a \
+                     network? The packages: {}",
                     self.arch,
-                    self.suites.join(", ")
+                    self.suites.join(", "),
+                    why.join("\n"),
+                    words.join(", ")
                 );
             }
-        }
+        };
         self.download(&words, &offers)
     }
 
@@ -299,6 +301,7 @@ fn configuration(dir: &Path, arch: &str, transport: &str) -> Result<String> {
     Ok(format!(
         "APT::Architecture \"{arch}\";\nAPT::Architectures {{ \"{arch}\"; }};\n\
          APT::Sandbox::User \"\";\nAcquire::Languages \"none\";\nAcquire::Retries \"3\";\n\
+         APT::Update::Error-Mode \"any\";\n\
          Dir::State \"{at}/state\";\nDir::State::status \"{at}/state/status\";\n\
          Dir::Cache \"{at}/cache\";\nDir::Log \"{at}\";\nDir::Etc \"{at}/etc\";\n\
          Dir::Etc::SourceList \"{at}/etc/sources.list\";\nDir::Etc::SourceParts \"{at}/etc/empty\";\n\
