@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots a kernel and prints its console: `boot KERNEL DTB INITRD|- SECONDS [BOARD [CMDLINE]]`.
+//! Boots a kernel and prints its console: `boot KERNEL DTB INITRD|- SECONDS [BOARD [CMDLINE
+//! [INPUT]]]`. INPUT is typed when a prompt `# ` appears.
 
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, Machine, Stop};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [kernel, dtb, initrd, seconds, rest @ ..] = args.as_slice() else {
-        return Err("usage: boot KERNEL DTB INITRD|- SECONDS [BOARD [CMDLINE]]".into());
+        return Err("usage: boot KERNEL DTB INITRD|- SECONDS [BOARD [CMDLINE [INPUT]]]".into());
     };
     let board = rest
         .first()
@@ -32,6 +33,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut machine = Machine::new(BoardSpec::named(board)?, &boot)?;
     let limit = (seconds.parse::<f64>()? * machine.spec().cpu_hz as f64) as u64;
     let started = Instant::now();
+    if let Some(input) = rest.get(2)
+        && machine.run_until_console(b"# ", limit) == Stop::ConsoleMatched
+    {
+        machine.send(input.as_bytes());
+        machine.send(b"\n");
+    }
     let stop = loop {
         let stop = machine.run_for(Duration::from_millis(10));
         let bytes = machine.take_console();
