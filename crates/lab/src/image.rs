@@ -33,9 +33,7 @@ const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
 /// A built root file system.
 #[derive(Clone, Debug)]
 pub struct RootFs {
-    /// Everything below is in here; `guest/<name>` are the guests with debug information.
-    pub dir: PathBuf,
-    /// The archive.
+    /// The archive. Beside it, `guest/<name>` are the guests with debug information.
     pub cpio: PathBuf,
     /// What is known about it.
     pub record: Record,
@@ -146,11 +144,7 @@ fn open(dir: &Path) -> Result<RootFs> {
     if !cpio.is_file() {
         bail!("{} is gone\n  help: rm -r {}", shown(&cpio), shown(dir));
     }
-    Ok(RootFs {
-        dir: dir.to_path_buf(),
-        cpio,
-        record,
-    })
+    Ok(RootFs { cpio, record })
 }
 
 fn read_beside(file: &Path, name: &str) -> Result<Vec<u8>> {

@@ -86,7 +86,7 @@ pub fn closure(
 ) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let mut pending: Vec<(String, String)> = Vec::new();
-    let mut queue = |name: &str, data: &[u8], pending: &mut Vec<(String, String)>| -> Result<()> {
+    let queue = |name: &str, data: &[u8], pending: &mut Vec<(String, String)>| -> Result<()> {
         let needs = needs(name, data)?;
         let loader = needs
             .loader

@@ -37,9 +37,6 @@ pub struct Workload {
     pub build: BuildSpec,
     /// Command lines by name; `{words}` are filled in from the experiment.
     pub call: BTreeMap<String, String>,
-    /// What a high pin of GPIO 0 means, by number.
-    #[serde(default)]
-    pub pins: BTreeMap<String, String>,
     /// Its directory.
     #[serde(skip)]
     pub dir: PathBuf,
