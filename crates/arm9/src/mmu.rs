@@ -121,7 +121,7 @@ const CONTEXTS: usize = 4;
 /// The memory management unit.
 #[derive(Clone)]
 pub struct Mmu {
-    fast: Box<[Resolved; FAST]>,
+    fast: [Resolved; FAST],
     /// Which fast entries were made from each TLB entry.
     derived: Box<[[u64; FAST / 64]; tlb::ENTRIES]>,
     /// The TLB itself.
@@ -148,12 +148,10 @@ impl Mmu {
     /// Off, with an empty TLB, privileged.
     pub fn new() -> Mmu {
         let mut mmu = Mmu {
-            fast: Box::new(
-                [Resolved {
-                    key: u32::MAX,
-                    value: 0,
-                }; FAST],
-            ),
+            fast: [Resolved {
+                key: u32::MAX,
+                value: 0,
+            }; FAST],
             derived: Box::new([[0; FAST / 64]; tlb::ENTRIES]),
             tlb: Tlb::new(),
             control: Control::default(),
