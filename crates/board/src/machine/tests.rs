@@ -246,6 +246,18 @@ fn a_jump_into_nowhere_ends_with_its_address() {
 }
 
 #[test]
+fn an_operation_the_core_does_not_model_is_the_end() {
+    // mcr p15, 0, r0, c11, c0, 0; b .
+    let mut m = machine(&[0xee0b_0f10, 0xeaff_fffe]);
+    let stop = m.run_for(Duration::from_millis(1));
+    assert_eq!(
+        stop.what(),
+        "the core does not model the CP15 operation 0, c11, c0, 0"
+    );
+    assert_eq!(m.run_for(Duration::from_millis(1)), stop);
+}
+
+#[test]
 fn sleep_without_a_timer_is_noticed() {
     // mcr p15, 0, r0, c7, c0, 4; b .
     let mut m = machine(&[0xee07_0f90, 0xeaff_fffe]);
