@@ -10,6 +10,7 @@ mod command;
 mod compare;
 mod experiment;
 mod fetch;
+mod gdb;
 mod image;
 mod interrupt;
 mod kernel;

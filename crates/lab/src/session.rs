@@ -206,3 +206,41 @@ impl Window {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{image, kernel};
+
+    fn booted() -> Session {
+        let request = kernel::Request {
+            name: "plain".into(),
+            ..kernel::Request::default()
+        };
+        let kernel = kernel::build(&request).unwrap();
+        let boot = linux(&kernel, &image::root_fs().unwrap().cpio, CMDLINE).unwrap();
+        Session::boot(&load_board("sam9263").unwrap().0, 1, &boot).unwrap()
+    }
+
+    #[test]
+    #[ignore = "needs the kernel"]
+    fn a_forked_and_a_straight_run_give_the_same_console_cycles_and_memory() {
+        const COMMAND: &str = "lat_ctx -P -g -s 4 -n 20 -r 6 -l 1000 4";
+        let run = |mut session: Session| {
+            let measured = session.run_guest(COMMAND, 20.0).unwrap();
+            let hash = session.machine.memory_hash();
+            (
+                session.machine.console_log().to_vec(),
+                session.now(),
+                hash,
+                measured.windows,
+            )
+        };
+        let straight = run(booted());
+        let parent = booted();
+        let first = run(parent.clone());
+        let second = run(parent);
+        assert_eq!(straight.3[0].sections, 6);
+        assert!(straight == first && first == second);
+    }
+}

@@ -17,7 +17,10 @@ fn refused(arguments: &[&str], parts: &[&str]) {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
     for part in parts {
-        assert!(message.contains(part), "{arguments:?}: no {part:?} in: {message}");
+        assert!(
+            message.contains(part),
+            "{arguments:?}: no {part:?} in: {message}"
+        );
     }
     assert!(!message.contains("panicked"), "{message}");
 }
@@ -30,10 +33,19 @@ fn scratch(name: &str, content: &[u8]) -> PathBuf {
 
 #[test]
 fn a_wrong_name_is_answered_with_the_nearest_one() {
-    refused(&["run", "switch-cots"], &["switch-cots", "did you mean \"switch-cost\"?"]);
+    refused(
+        &["run", "switch-cots"],
+        &["switch-cots", "did you mean \"switch-cost\"?"],
+    );
     refused(&["table", "swich-cost"], &["did you mean \"switch-cost\"?"]);
-    refused(&["boot", "--board", "sam9623"], &["did you mean \"sam9263\"?"]);
-    refused(&["run", "switch-cost", "--board", "s3c24ao"], &["did you mean \"s3c24a0\"?"]);
+    refused(
+        &["boot", "--board", "sam9623"],
+        &["did you mean \"sam9263\"?"],
+    );
+    refused(
+        &["run", "switch-cost", "--board", "s3c24ao"],
+        &["did you mean \"s3c24a0\"?"],
+    );
     refused(&["kernel", "build", "6.12/plian"], &["plian", "plain"]);
 }
 
@@ -48,7 +60,10 @@ fn wrong_usage_is_exit_code_2() {
 
 #[test]
 fn a_file_that_is_no_kernel_is_refused_by_name() {
-    let text = scratch("text", b"this is no kernel, it is a line of text that is long enough");
+    let text = scratch(
+        "text",
+        b"this is no kernel, it is a line of text that is long enough",
+    );
     let empty = scratch("empty", b"");
     let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
     elf.resize(256, 0);
@@ -61,7 +76,16 @@ fn a_file_that_is_no_kernel_is_refused_by_name() {
         let arguments = ["boot", "--kernel", kernel, "--dtb", dtb, "--initrd", dtb];
         refused(&arguments, &[kernel]);
     }
-    refused(&["boot", "--kernel", "/nowhere/zImage", "--dtb", "/nowhere/dtb"], &["/nowhere"]);
+    refused(
+        &[
+            "boot",
+            "--kernel",
+            "/nowhere/zImage",
+            "--dtb",
+            "/nowhere/dtb",
+        ],
+        &["/nowhere"],
+    );
     refused(&["boot", "--kernel", "./zImage"], &["--dtb"]);
 }
 
@@ -73,7 +97,10 @@ fn a_board_file_with_a_mistake_is_named_with_its_key() {
     let unknown = unknown.to_str().expect("a plain path");
     refused(&["boot", "--board", missing], &[missing]);
     refused(&["boot", "--board", unknown], &[unknown, "nmae"]);
-    refused(&["boot", "--board", "/nowhere/b.toml"], &["/nowhere/b.toml"]);
+    refused(
+        &["boot", "--board", "/nowhere/b.toml"],
+        &["/nowhere/b.toml"],
+    );
 }
 
 #[test]
@@ -89,6 +116,9 @@ fn what_there_is_can_be_listed_for_people_and_for_programs() {
         ("experiments", "switch-cost"),
     ] {
         let entries = lists[list].as_array().expect("a list");
-        assert!(entries.iter().any(|entry| entry["name"] == name), "{list}: {text}");
+        assert!(
+            entries.iter().any(|entry| entry["name"] == name),
+            "{list}: {text}"
+        );
     }
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{Machine, Stop, spec};
+use serde_json::json;
 
 use crate::kernel::{self, Request};
 use crate::terminal::RawMode;
@@ -46,9 +47,19 @@ pub struct Args {
     /// Stop after this much board time, in seconds
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
+    /// At the end, print how the run ended as one line of JSON
+    #[arg(long)]
+    json: bool,
     /// The kernel's command line
     #[arg(last = true, value_name = "CMDLINE")]
     cmdline: Vec<String>,
+}
+
+/// The machine before its first instruction, and where the kernel's symbols are, when known.
+pub fn prepare(args: &Args) -> Result<(Machine, Option<PathBuf>)> {
+    let (board, _) = session::load_board(&args.board)?;
+    let (boot, vmlinux) = what_to_boot(args)?;
+    Ok((Machine::new(board, &boot)?, vmlinux))
 }
 
 /// Boots.
@@ -56,8 +67,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(limit) = args.limit.filter(|s| !(*s > 0.0 && s.is_finite())) {
         bail!("--limit {limit}: not a number of seconds above 0");
     }
-    let (board, _) = session::load_board(&args.board)?;
-    let machine = Machine::new(board, &what_to_boot(args)?)?;
+    let (machine, _) = prepare(args)?;
     let mut console = Console {
         machine,
         shown: 0,
@@ -73,7 +83,11 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     };
     let ending = console.run();
     console.raw = None;
-    match ending? {
+    let ending = ending?;
+    if args.json {
+        println!("\n{}", console.summary(&ending));
+    }
+    match ending {
         Ending::Left => Ok(Outcome::Done),
         Ending::Stopped(stop) => {
             eprintln!("\n{}", console.machine.message(&stop, |_| None));
@@ -86,22 +100,25 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-fn what_to_boot(args: &Args) -> Result<Boot> {
-    let (kernel, dtb) = if is_path(&args.kernel) {
+fn what_to_boot(args: &Args) -> Result<(Boot, Option<PathBuf>)> {
+    let (kernel, dtb, vmlinux) = if is_path(&args.kernel) {
         let Some(dtb) = &args.dtb else {
             bail!(
                 "--kernel {}: a kernel given by path needs --dtb",
                 args.kernel
             );
         };
-        (PathBuf::from(&args.kernel), dtb.clone())
+        let path = PathBuf::from(&args.kernel);
+        let vmlinux = Some(path.with_file_name("vmlinux")).filter(|v| v.is_file());
+        (path, dtb.clone(), vmlinux)
     } else {
         let request = Request {
             name: args.kernel.clone(),
             ..Request::default()
         };
         let built = kernel::build(&request)?;
-        (built.image, args.dtb.clone().unwrap_or(built.dtb))
+        let dtb = args.dtb.clone().unwrap_or(built.dtb);
+        (built.image, dtb, Some(built.vmlinux))
     };
     let initrd = match &args.initrd {
         Some(path) => path.clone(),
@@ -111,13 +128,14 @@ fn what_to_boot(args: &Args) -> Result<Boot> {
     if cmdline.is_empty() {
         cmdline = session::CMDLINE.to_string();
     }
-    Ok(Boot::Linux(LinuxBoot {
+    let linux = LinuxBoot {
         kernel: Blob::read(&kernel)?,
         dtb: Blob::read(&dtb)?,
         initrd: Some(Blob::read(&initrd)?),
         command_line: cmdline,
         overrides: Vec::new(),
-    }))
+    };
+    Ok((Boot::Linux(linux), vmlinux))
 }
 
 /// A name that leads to a file, or looks like it should, is a path.
@@ -280,6 +298,29 @@ impl Console {
                 }
             }
         }
+    }
+
+    /// How the run ended, and what tells one run from another.
+    fn summary(&self, ending: &Ending) -> serde_json::Value {
+        let stop = match ending {
+            Ending::Left => "left".to_string(),
+            Ending::Stopped(stop) => stop.what(),
+        };
+        let counters: serde_json::Map<String, serde_json::Value> = self
+            .machine
+            .counters()
+            .entries()
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), value.into()))
+            .collect();
+        json!({
+            "stop": stop,
+            "cycle": self.machine.now(),
+            "seconds": self.machine.seconds(),
+            "console_blake3": blake3::hash(self.machine.console_log()).to_hex().as_str(),
+            "memory_blake3": self.machine.memory_hash().to_hex().as_str(),
+            "counters": counters,
+        })
     }
 
     /// Prints what is new on the console.

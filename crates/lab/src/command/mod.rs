@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod compare;
+pub mod debug;
 pub mod kernel;
 pub mod list;
 pub mod report;
@@ -26,6 +27,7 @@ pub struct Cli {
 pub enum Command {
     Boot(boot::Args),
     Compare(compare::Args),
+    Debug(debug::Args),
     Run(run::Args),
     List(list::Args),
     Table(table::Args),
@@ -38,6 +40,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
     match command {
         Command::Boot(args) => boot::execute(&args),
         Command::Compare(args) => compare::execute(&args),
+        Command::Debug(args) => debug::execute(&args),
         Command::Run(args) => run::execute(&args),
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),

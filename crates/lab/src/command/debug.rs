@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch debug`: the board under gdb, halted before its first instruction.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+
+use anyhow::{Context as _, Result, bail};
+use gdbstub::stub::{DisconnectReason, GdbStub};
+
+use super::boot;
+use crate::Outcome;
+use crate::gdb::link::Link;
+use crate::gdb::{Debuggee, EventLoop};
+use crate::paths::shown;
+
+/// Debug a guest with gdb (registers, memory, break and watch points)
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    boot: boot::Args,
+    /// TCP port to listen on, on this machine only; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 1234)]
+    port: u16,
+    /// Speak with gdb over standard input and output: gdb's `target remote | warmswitch debug --stdio`
+    #[arg(long, conflicts_with = "port")]
+    stdio: bool,
+}
+
+/// Debugs.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let (machine, vmlinux) = boot::prepare(&args.boot)?;
+    let symbols = vmlinux.map_or("VMLINUX".to_string(), |path| shown(&path));
+    let (link, console): (Link, crate::gdb::Console) = if args.stdio {
+        (Link::stdio(), Box::new(std::io::stderr()))
+    } else {
+        (
+            wait_for_gdb(args.port, &symbols)?,
+            Box::new(std::io::stdout()),
+        )
+    };
+    let mut debuggee = Debuggee::new(machine, console);
+    match GdbStub::new(link).run_blocking::<EventLoop>(&mut debuggee) {
+        Ok(DisconnectReason::Disconnect | DisconnectReason::Kill) => Ok(Outcome::Done),
+        Ok(DisconnectReason::TargetExited(_)) => Ok(Outcome::Done),
+        Ok(DisconnectReason::TargetTerminated(_)) => Ok(Outcome::No),
+        // gdb has gone or the user pressed Ctrl-C.
+        Err(error) if error.is_connection_error() || error.is_target_error() => Ok(Outcome::Done),
+        Err(error) => bail!("gdb: {error}"),
+    }
+}
+
+fn wait_for_gdb(port: u16, symbols: &str) -> Result<Link> {
+    let listener = TcpListener::bind(("127.0.0.1", port))
+        .with_context(|| format!("--port {port}: cannot listen there"))?;
+    let port = listener.local_addr()?.port();
+    println!("the board waits; in another terminal:");
+    println!("  gdb-multiarch {symbols} -ex 'target remote :{port}'");
+    std::io::stdout().flush()?;
+    let (stream, _) = listener.accept().context("waiting for gdb")?;
+    Ok(Link::tcp(stream)?)
+}
