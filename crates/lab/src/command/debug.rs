@@ -15,6 +15,7 @@ use crate::paths::shown;
 
 /// Debug a guest with gdb (registers, memory, break and watch points)
 #[derive(clap::Args)]
+#[group(skip)]
 pub struct Args {
     #[command(flatten)]
     boot: boot::Args,
