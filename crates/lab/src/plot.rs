@@ -151,7 +151,7 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
             .light_line_style(WHITE)
             .draw()
             .map_err(drawing)?;
-        for (term, heading) in attribution::headings().iter().enumerate() {
+        for term in 0..attribution::COUNT {
             let colour = COLOURS[term % COLOURS.len()];
             let bars = rows.iter().enumerate().map(|(i, (_, cycles))| {
                 let start: f64 = cycles[..term].iter().sum();
@@ -164,21 +164,16 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
                 bar.set_margin(2, 2, 0, 0);
                 bar
             });
-            chart
-                .draw_series(bars)
-                .map_err(drawing)?
-                .label(*heading)
-                .legend(move |(x, y)| {
-                    Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled())
-                });
+            chart.draw_series(bars).map_err(drawing)?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::Coordinate(SIZE.0 as i32 - 10, 0))
-            .background_style(WHITE.mix(0.8))
-            .border_style(RGBColor(180, 180, 180))
-            .draw()
-            .map_err(drawing)?;
+        // Beside the chart, where plotters' own legend would be cut off.
+        for (term, heading) in attribution::headings().into_iter().enumerate() {
+            let (x, y) = (SIZE.0 as i32 + 80, 45 + 18 * term as i32);
+            let colour = COLOURS[term % COLOURS.len()];
+            root.draw(&Rectangle::new([(x, y), (x + 14, y + 9)], colour.filled()))
+                .and_then(|()| root.draw(&Text::new(heading, (x + 20, y), ("sans-serif", 12))))
+                .map_err(drawing)?;
+        }
         root.present().map_err(drawing)?;
     }
     Ok(svg)
