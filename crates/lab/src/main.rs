@@ -5,6 +5,7 @@
 //! result says no or the guest stopped badly, 2 wrong usage or set-up.
 
 mod attribution;
+mod bench;
 mod cache;
 mod command;
 mod compare;

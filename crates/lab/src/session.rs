@@ -153,6 +153,11 @@ impl Session {
         self.machine.now()
     }
 
+    /// The core's counters since power-on.
+    pub fn counters(&self) -> &Counters {
+        self.machine.counters()
+    }
+
     /// Core clock.
     pub fn cpu_hz(&self) -> u64 {
         self.machine.spec().cpu_hz

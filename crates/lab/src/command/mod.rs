@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: one file per verb, one line here.
 
+pub mod bench;
 pub mod boot;
 pub mod compare;
 pub mod debug;
@@ -25,6 +26,7 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
+    Bench(bench::Args),
     Boot(boot::Args),
     Compare(compare::Args),
     Debug(debug::Args),
@@ -38,6 +40,7 @@ pub enum Command {
 /// Runs one command.
 pub fn execute(command: Command) -> Result<Outcome> {
     match command {
+        Command::Bench(args) => bench::execute(&args),
         Command::Boot(args) => boot::execute(&args),
         Command::Compare(args) => compare::execute(&args),
         Command::Debug(args) => debug::execute(&args),

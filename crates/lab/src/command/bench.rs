@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch bench`: the simulator's speed on fixed guests, next to QEMU's.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use board::spec;
+use comfy_table::CellAlignment;
+use serde_json::{Value, json};
+
+use crate::bench::qemu::{self, Times};
+use crate::bench::{self, AIM, Guest, Ours, WORKS};
+use crate::{Outcome, table};
+
+/// Measure the simulator's speed on fixed guests, next to QEMU where installed
+#[derive(clap::Args)]
+pub struct Args {
+    /// Best of this many repetitions
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeat: u32,
+    /// QEMU's cache simulation (libcache.so), when it is not where plugins are installed
+    #[arg(long, value_name = "FILE")]
+    cache_plugin: Option<PathBuf>,
+    /// Leave QEMU out
+    #[arg(long)]
+    no_qemu: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured.
+struct Results {
+    ours: Vec<Ours>,
+    qemu: Option<Times>,
+    plugin: Option<Times>,
+    qemu_version: Option<String>,
+}
+
+/// Measures and prints.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    if args.repeat == 0 {
+        bail!("--repeat 0: at least one repetition");
+    }
+    let plugin = qemu::find_plugin(args.cache_plugin.as_deref())?;
+    let guest = Guest::new()?;
+    let ours = bench::ours(&guest, args.repeat)?;
+    let qemu_version = if args.no_qemu { None } else { qemu::version() };
+    let run = |plugin| qemu::times(&guest, plugin, args.repeat);
+    let qemu = qemu_version.is_some().then(|| run(None)).transpose()?;
+    let plugin = plugin.filter(|_| qemu.is_some());
+    let plugin = plugin
+        .as_deref()
+        .map(|plugin| run(Some(plugin)))
+        .transpose()?;
+    let results = Results {
+        ours,
+        qemu,
+        plugin,
+        qemu_version,
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&document(&results))?);
+    } else {
+        print!("{}", render(&results));
+    }
+    Ok(Outcome::Done)
+}
+
+fn mips(ours: &Ours, cpu_s: f64) -> f64 {
+    ours.instructions as f64 / cpu_s / 1e6
+}
+
+fn document(results: &Results) -> Value {
+    let rows: Vec<Value> = WORKS
+        .iter()
+        .zip(&results.ours)
+        .enumerate()
+        .map(|(n, (work, ours))| {
+            let other = |times: &Option<Times>| {
+                times.as_ref().map(|t| {
+                    let mips = mips(ours, t[n]);
+                    json!({"cpu_s": t[n], "mips": mips, "ratio": ours.mips() / mips})
+                })
+            };
+            json!({
+                "work": work.name,
+                "ours": ours,
+                "mips": ours.mips(),
+                "busy_board_s_per_cpu_s": ours.speed(),
+                "qemu": other(&results.qemu),
+                "qemu_cache_plugin": other(&results.plugin),
+                "aim_mips": AIM * work.stock_plugin_mips,
+            })
+        })
+        .collect();
+    json!({
+        "format": 1,
+        "board": spec::DEFAULT_BOARD,
+        "qemu_version": results.qemu_version,
+        "units": {"mips": "million guest instructions per second of host CPU time",
+                  "instructions": "counted by the simulator; QEMU's mips use the same number",
+                  "*_s": "seconds"},
+        "rows": rows,
+    })
+}
+
+fn render(results: &Results) -> String {
+    let mut table = table::new(&[
+        "work",
+        "M instr",
+        "M instr/s",
+        "board s / host s",
+        "QEMU",
+        "+ its cache plugin",
+        "ours / plugin",
+        "aim M instr/s",
+    ]);
+    for (n, (work, ours)) in WORKS.iter().zip(&results.ours).enumerate() {
+        let speed = |times: &Option<Times>| times.as_ref().map(|t| mips(ours, t[n]));
+        let cell = |value: Option<f64>| value.map_or("not installed".into(), |v| format!("{v:.0}"));
+        let plugin = speed(&results.plugin);
+        table.add_row([
+            work.name.to_string(),
+            format!("{:.1}", ours.instructions as f64 / 1e6),
+            format!("{:.0}", ours.mips()),
+            format!("{:.2}", ours.speed()),
+            cell(speed(&results.qemu)),
+            cell(plugin),
+            plugin.map_or("-".into(), |p| format!("{:.1}", ours.mips() / p)),
+            format!("{:.0}", AIM * work.stock_plugin_mips),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let qemu = results
+        .qemu_version
+        .as_deref()
+        .unwrap_or("QEMU was not run");
+    format!(
+        "Simulator speed on {}, per second of host CPU time, best repetition; {qemu}.\n{table}\n\
+         M instr: guest instructions, counted by the simulator. QEMU's speeds use the same number\n\
+         for the same work. Board time is without waiting for interrupts. The aim is {AIM:.0} times\n\
+         QEMU's stock cache plugin as measured in 2026 on two cores: compare ratios, not speeds,\n\
+         on another machine.\n",
+        spec::DEFAULT_BOARD
+    )
+}
