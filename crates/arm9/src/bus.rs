@@ -2,6 +2,7 @@
 //! What the core asks of its surroundings: five bus transactions, and the time of the next event.
 
 use crate::addr::Pa;
+use crate::observe::{Context, Event, Reaction};
 
 /// Width of a single transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,15 @@ pub enum Width {
 }
 
 impl Width {
+    /// Ones where a value of this width has its bits.
+    pub const fn mask(self) -> u32 {
+        match self {
+            Width::Byte => 0xff,
+            Width::Half => 0xffff,
+            Width::Word => u32::MAX,
+        }
+    }
+
     /// Number of bytes transferred.
     pub const fn bytes(self) -> u32 {
         match self {
@@ -54,6 +64,15 @@ pub struct Signals {
 /// Reads and writes go to a memory map that may hold devices with side effects: each call is one
 /// bus transaction, made exactly once, in program order as the write buffer lets it out.
 pub trait Bus {
+    /// Whether the core tells [`Bus::observe`] what happens inside it. When false, none of the
+    /// telling is compiled in.
+    const OBSERVED: bool = false;
+
+    /// Something happened inside the core. Never called unless [`Bus::OBSERVED`].
+    fn observe(&mut self, _context: &Context, _event: Event<'_>) -> Reaction {
+        Reaction::Continue
+    }
+
     /// One non-burst read. Returns the value zero-extended (in the low bits, whatever the
     /// address's lane) and the core cycles it takes once the bus is granted.
     fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError>;

@@ -5,13 +5,14 @@
 //! write-only and writes of read-only registers, and registers the manual does not list, end the
 //! run: nothing is guessed.
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
 use crate::config::{CacheGeometry, Config};
 use crate::cpu::{Cpu, Exit};
 use crate::dcache::Dirty;
 use crate::fcse::Relocation;
 use crate::mmu::Control;
+use crate::observe::{Event, Side};
 
 /// SCTLR bits the 926 implements; B (7) is refused, the rest reads as at reset.
 const SCTLR_WRITABLE: u32 = 0x0000_f307;
@@ -157,8 +158,16 @@ impl<B: Bus> Cpu<B> {
             (0, 8, 5..=7, 0) => {
                 self.mmu.invalidate_tlb();
                 self.counters.tlb_invalidates += 1;
+                self.tell(Event::TlbInvalidateAll);
             }
-            (0, 8, 5..=7, 1) => self.mmu.invalidate_tlb_entry(Mva(value)),
+            (0, 8, 5..=7, 1) => {
+                let gone = self.mmu.invalidate_tlb_entry(Mva(value));
+                if B::OBSERVED {
+                    for (entry, _) in gone.iter().enumerate().filter(|(_, gone)| **gone) {
+                        self.tell(Event::TlbInvalidate { entry });
+                    }
+                }
+            }
             (0, 9, 0, 0) => self.dcache.victim.locked = value & 15,
             (0, 9, 0, 1) => self.icache.victim.locked = value & 15,
             (0, 9, 1, 0 | 1) => {} // no TCM to place
@@ -222,28 +231,28 @@ impl<B: Bus> Cpu<B> {
             }
             (7, 0) => {
                 self.invalidate_icache();
-                self.dcache.invalidate_all();
+                self.invalidate_dcache();
             }
             (5, 0) => self.invalidate_icache(),
             (5, 1) => {
                 if let Some(line) = self.icache.find(Mva(value)) {
-                    self.icache.invalidate(line);
+                    self.invalidate_icache_line(line);
                 }
                 self.refetch();
             }
             (5, 2) => {
                 let line = self.icache.line_by_index(value);
-                self.icache.invalidate(line);
+                self.invalidate_icache_line(line);
                 self.refetch();
             }
             (13, 1) => {} // prefetch an I-cache line: a hint with no effect on data; not modelled
-            (6, 0) => self.dcache.invalidate_all(),
+            (6, 0) => self.invalidate_dcache(),
             (6, 1) => {
                 if let Some(line) = line(self) {
-                    self.dcache.invalidate(line);
+                    self.invalidate_dcache_line(line);
                 }
             }
-            (6, 2) => self.dcache.invalidate(self.dcache.line_by_index(value)),
+            (6, 2) => self.invalidate_dcache_line(self.dcache.line_by_index(value)),
             (10, 1) => {
                 if let Some(line) = line(self) {
                     self.clean_line(line);
@@ -253,13 +262,13 @@ impl<B: Bus> Cpu<B> {
             (14, 1) => {
                 if let Some(line) = line(self) {
                     self.clean_line(line);
-                    self.dcache.invalidate(line);
+                    self.invalidate_dcache_line(line);
                 }
             }
             (14, 2) => {
                 let line = self.dcache.line_by_index(value);
                 self.clean_line(line);
-                self.dcache.invalidate(line);
+                self.invalidate_dcache_line(line);
             }
             (10, 4) => {
                 self.drain_write_buffer();
@@ -272,7 +281,35 @@ impl<B: Bus> Cpu<B> {
         Some(())
     }
 
+    fn invalidate_dcache(&mut self) {
+        self.tell_dcache_invalidate_all();
+        self.dcache.invalidate_all();
+    }
+
+    fn invalidate_dcache_line(&mut self, line: usize) {
+        self.tell_dcache_invalidate(line);
+        self.dcache.invalidate(line);
+    }
+
+    fn invalidate_icache_line(&mut self, line: usize) {
+        if B::OBSERVED
+            && let Some(mva) = self.icache.mva(line)
+        {
+            let (side, pa) = (Side::Instruction, Pa(self.icache.pa(line)));
+            self.tell(Event::Invalidate {
+                side,
+                mva,
+                pa,
+                halves: 0,
+            });
+        }
+        self.icache.invalidate(line);
+    }
+
     fn invalidate_icache(&mut self) {
+        self.tell(Event::InvalidateAll {
+            side: Side::Instruction,
+        });
         self.icache.invalidate_all();
         self.icache.prefetch = None;
         self.counters.icache_invalidates += 1;
@@ -280,9 +317,12 @@ impl<B: Bus> Cpu<B> {
     }
 
     fn clean_line(&mut self, line: usize) {
-        let Some(Dirty { pa, halves, data }) = self.dcache.take_dirty(line) else {
+        let mva = self.dcache.state(line).map_or(Mva(0), |(mva, _)| mva);
+        let Some(dirty) = self.dcache.take_dirty(line) else {
             return;
         };
+        self.tell_write_back(mva, &dirty, false);
+        let Dirty { pa, halves, data } = dirty;
         self.counters.dcache_cleans += 1;
         self.counters.dcache_halves_written += u64::from(halves.count_ones());
         self.cycles = self
@@ -306,7 +346,7 @@ impl<B: Bus> Cpu<B> {
     fn test_clean_and_invalidate(&mut self) -> u32 {
         let clean = self.test_and_clean();
         if clean != 0 {
-            self.dcache.invalidate_all();
+            self.invalidate_dcache();
         }
         clean
     }

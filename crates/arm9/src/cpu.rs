@@ -49,7 +49,9 @@ pub(crate) struct FetchState {
     /// Address in the current line, or [`NO_LINE`]: look the line up.
     line_pc: u32,
     /// First operation of the current line.
-    base: usize,
+    pub(crate) base: usize,
+    /// Number of the current line; kept up for observers only.
+    pub(crate) line: usize,
     /// Page (VA[31:12]) and translation epoch in which `cacheable` fetches were last allowed.
     page: u32,
     epoch: u64,
@@ -167,6 +169,7 @@ impl<B: Bus> Cpu<B> {
             fetch: FetchState {
                 line_pc: NO_LINE,
                 base: 0,
+                line: 0,
                 page: 0,
                 epoch: u64::MAX,
             },
@@ -292,6 +295,9 @@ impl<B: Bus> Cpu<B> {
             self.pc = pc.wrapping_add(size);
             self.r[15] = pc.wrapping_add(2 * size);
             count += 1;
+            if B::OBSERVED {
+                self.tell_fetch(pc);
+            }
             if self.interlock != 0 {
                 self.wait_for_operands(&op);
             }
@@ -359,6 +365,9 @@ impl<B: Bus> Cpu<B> {
             if let Some(line) = self.icache.find(mva) {
                 self.fetch.line_pc = pc;
                 self.fetch.base = self.icache.enter(line, THUMB) * OPS;
+                if B::OBSERVED {
+                    self.fetch.line = line;
+                }
                 return true;
             }
         }
@@ -369,6 +378,7 @@ impl<B: Bus> Cpu<B> {
         match self.fetch_line(pc, thumb) {
             Ok((line, cached)) => {
                 self.fetch.base = self.icache.enter(line, thumb) * OPS;
+                self.fetch.line = line;
                 if cached {
                     self.fetch.line_pc = pc;
                     self.fetch.page = pc >> 12;

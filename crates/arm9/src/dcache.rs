@@ -110,15 +110,17 @@ impl DCache {
         }
     }
 
-    /// Chooses the line to fill for `mva`, and empties it.
-    pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Dirty>) {
+    /// Chooses the line to fill for `mva`, and empties it. Also returns the MVA of a valid line that
+    /// was there, and what of it has to be written back.
+    pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let set = self.set(mva.0);
         let way = self.victim.choose(self.ways);
         let line = (set << self.way_shift) + way as usize;
+        let victim = self.state(line).map(|(mva, _)| mva);
         let dirty = self.take_dirty(line);
         self.tags[line] = 0;
         self.recent[set] = way as u8;
-        (line, dirty)
+        (line, victim, dirty)
     }
 
     /// Fills an allocated line.
@@ -128,9 +130,20 @@ impl DCache {
         self.data[line] = data;
     }
 
+    /// Physical address of a line's first byte.
+    #[inline(always)]
+    pub fn pa(&self, line: usize) -> u32 {
+        self.pas[line]
+    }
+
+    /// MVA and dirty halves of a line, if it is valid.
+    pub fn state(&self, line: usize) -> Option<(Mva, u8)> {
+        let tag = self.tags[line];
+        (tag & VALID != 0).then_some((Mva(tag & !31), (tag >> 1 & 3) as u8))
+    }
+
     /// Number of lines.
-    #[cfg(test)]
-    fn lines(&self) -> usize {
+    pub fn lines(&self) -> usize {
         self.tags.len()
     }
 
@@ -204,7 +217,7 @@ mod tests {
     }
 
     fn fill(cache: &mut DCache, mva: u32, pa: u32, word: u32) -> usize {
-        let (line, dirty) = cache.allocate(Mva(mva));
+        let (line, _, dirty) = cache.allocate(Mva(mva));
         assert_eq!(dirty, None);
         cache.fill(line, Mva(mva), pa, [word; 8]);
         line

@@ -41,7 +41,9 @@ pub struct ICache<B: Bus> {
     set_mask: u32,
     /// MVA of the line, valid in bit 0.
     tags: Vec<u32>,
-    /// Slot of each line; the prefetch buffer's is last.
+    /// Physical address of each line; the prefetch buffer's is last, here and below.
+    pas: Vec<u32>,
+    /// Slot of each line.
     slot_of: Vec<u32>,
     /// The shared slots, then each line's own.
     slots: Vec<Slot>,
@@ -70,6 +72,7 @@ impl<B: Bus> ICache<B> {
             way_shift: geometry.ways.trailing_zeros(),
             set_mask: geometry.sets() - 1,
             tags: vec![0; lines],
+            pas: vec![0; lines + 1],
             slot_of: (0..=lines).map(|line| (SHARED + line) as u32).collect(),
             ops: vec![undecoded; slots.len() * OPS],
             slots,
@@ -135,6 +138,7 @@ impl<B: Bus> ICache<B> {
         if line < self.tags.len() {
             self.tags[line] = (mva.0 & !31) | VALID;
         }
+        self.pas[line] = pa & !31;
         self.slots[self.slot_of[line] as usize].users -= 1;
         let shared = (pa >> 5) as usize % SHARED;
         let same = self.slots[shared].words == words;
@@ -155,6 +159,16 @@ impl<B: Bus> ICache<B> {
             };
             self.forget_ops(slot);
         }
+    }
+
+    /// Physical address of a line's first byte.
+    pub fn pa(&self, line: usize) -> u32 {
+        self.pas[line]
+    }
+
+    /// MVA of a line, if it is valid.
+    pub fn mva(&self, line: usize) -> Option<Mva> {
+        (self.tags[line] & VALID != 0).then_some(Mva(self.tags[line] & !31))
     }
 
     /// A word of a slot.

@@ -21,6 +21,7 @@ pub mod isa;
 mod memory;
 mod mmu;
 pub mod model;
+mod observe;
 pub mod psr;
 #[cfg(test)]
 mod testbus;
@@ -36,3 +37,5 @@ pub use counters::Counters;
 pub use cp15::{Cp15, cache_type};
 pub use cpu::{Cpu, Exit};
 pub use debug::{Watched, Watchpoint};
+pub use mmu::Kind;
+pub use observe::{Context, Event, Reaction, Side};

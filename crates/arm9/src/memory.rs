@@ -3,11 +3,12 @@
 //! bus. Hits are answered at the top of each function; everything else goes through the slow path
 //! below, which is the definition.
 
-use crate::addr::{Mva, Va};
+use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};
 use crate::cpu::{Aborted, Access, Cpu};
 use crate::exception::Exception;
 use crate::mmu::{self, DescriptorRead, Fault, Kind, Resolved};
+use crate::observe::{Event, Side};
 use crate::write_buffer::Biu;
 
 const CACHED_READ: u32 = mmu::READ | mmu::CACHE;
@@ -18,14 +19,18 @@ struct Walker<'a, B: Bus> {
     biu: &'a mut Biu,
     bus: &'a mut B,
     now: u64,
-    reads: u32,
+    reads: usize,
+    /// Addresses and values, for observers.
+    read: [(u32, u32); 2],
 }
 
 impl<B: Bus> DescriptorRead for Walker<'_, B> {
     fn descriptor(&mut self, pa: u32) -> Option<u32> {
+        let read = self.biu.walk_read(self.bus, self.now, pa);
+        let value = read.map_or(0, |(value, _)| value);
+        self.read[self.reads & 1] = (pa, value);
         self.reads += 1;
-        let (value, done) = self.biu.walk_read(self.bus, self.now, pa).ok()?;
-        self.now = done;
+        self.now = read.ok()?.1;
         Some(value)
     }
 }
@@ -53,7 +58,9 @@ impl<B: Bus> Cpu<B> {
         let mva = self.data_mva(va);
         if va & 3 == 0 {
             if let Some(line) = self.hit(mva, CACHED_READ) {
-                return Ok(self.dcache.line(line)[(mva.0 >> 2 & 7) as usize]);
+                let value = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
+                self.tell_hit(line, mva, Width::Word, value);
+                return Ok(value);
             }
         }
         self.load_slow(mva, Width::Word, self.mmu.privileged())
@@ -65,7 +72,9 @@ impl<B: Bus> Cpu<B> {
         if va & 1 == 0 {
             if let Some(line) = self.hit(mva, CACHED_READ) {
                 let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
-                return Ok(word >> (8 * (mva.0 & 2)) & 0xffff);
+                let value = word >> (8 * (mva.0 & 2)) & 0xffff;
+                self.tell_hit(line, mva, Width::Half, value);
+                return Ok(value);
             }
         }
         self.load_slow(mva, Width::Half, self.mmu.privileged())
@@ -76,7 +85,9 @@ impl<B: Bus> Cpu<B> {
         let mva = self.data_mva(va);
         if let Some(line) = self.hit(mva, CACHED_READ) {
             let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
-            return Ok(word >> (8 * (mva.0 & 3)) & 0xff);
+            let value = word >> (8 * (mva.0 & 3)) & 0xff;
+            self.tell_hit(line, mva, Width::Byte, value);
+            return Ok(value);
         }
         self.load_slow(mva, Width::Byte, self.mmu.privileged())
     }
@@ -87,6 +98,7 @@ impl<B: Bus> Cpu<B> {
         if va & 3 == 0 {
             if let Some(line) = self.hit(mva, WRITE_BACK) {
                 self.dcache.write(line, mva, value, u32::MAX, true);
+                self.tell_store_hit(line, mva, Width::Word, value);
                 return Ok(());
             }
         }
@@ -101,6 +113,7 @@ impl<B: Bus> Cpu<B> {
                 let shift = 8 * (mva.0 & 2);
                 self.dcache
                     .write(line, mva, value << shift, 0xffff << shift, true);
+                self.tell_store_hit(line, mva, Width::Half, value & 0xffff);
                 return Ok(());
             }
         }
@@ -114,6 +127,7 @@ impl<B: Bus> Cpu<B> {
             let shift = 8 * (mva.0 & 3);
             self.dcache
                 .write(line, mva, value << shift, 0xff << shift, true);
+            self.tell_store_hit(line, mva, Width::Byte, value & 0xff);
             return Ok(());
         }
         self.store_slow(mva, Width::Byte, value, self.mmu.privileged())
@@ -149,7 +163,14 @@ impl<B: Bus> Cpu<B> {
             let (head, tail) = out.split_at_mut(n);
             let mva = self.data_mva(va);
             match self.hit(mva, CACHED_READ) {
-                Some(line) => head.copy_from_slice(&self.dcache.line(line)[first..first + n]),
+                Some(line) => {
+                    head.copy_from_slice(&self.dcache.line(line)[first..first + n]);
+                    if B::OBSERVED {
+                        for (n, word) in (0..).zip(head.iter()) {
+                            self.tell_hit(line, Mva(mva.0 + 4 * n), Width::Word, *word);
+                        }
+                    }
+                }
                 None => {
                     // After a miss on the first word the rest hits, unless the page is uncached.
                     for (word, at) in head.iter_mut().zip((va..).step_by(4)) {
@@ -178,8 +199,9 @@ impl<B: Bus> Cpu<B> {
             match self.hit(mva, WRITE_BACK) {
                 Some(line) => {
                     for (n, word) in (0..).zip(head) {
-                        self.dcache
-                            .write(line, Mva(mva.0 + 4 * n), *word, u32::MAX, true);
+                        let at = Mva(mva.0 + 4 * n);
+                        self.dcache.write(line, at, *word, u32::MAX, true);
+                        self.tell_store_hit(line, at, Width::Word, *word);
                     }
                 }
                 None => self.store_run(mva, head)?,
@@ -198,6 +220,11 @@ impl<B: Bus> Cpu<B> {
         if missed && page.has(mmu::CACHE) {
             let before = self.cycles;
             self.counters.buffered_stores += words.len() as u64;
+            if B::OBSERVED {
+                for (n, word) in (0..).zip(words) {
+                    self.tell_buffered(page, Mva(mva.0 + 4 * n), Width::Word, *word);
+                }
+            }
             self.cycles = self
                 .biu
                 .store_words(&mut self.bus, before, page.pa(mva), words);
@@ -264,9 +291,15 @@ impl<B: Bus> Cpu<B> {
             bus: &mut self.bus,
             now: before,
             reads: 0,
+            read: [(0, 0); 2],
         };
         let result = self.mmu.translate(mva, kind, privileged, &mut walker);
-        let Walker { now, reads, .. } = walker;
+        let Walker {
+            now, reads, read, ..
+        } = walker;
+        if B::OBSERVED {
+            self.tell_translation(mva, kind, &read[..reads], result);
+        }
         if reads > 0 {
             self.cycles = now + u64::from(self.config.cost.walk_overhead);
             self.counters.tlb_walks += 1;
@@ -299,12 +332,9 @@ impl<B: Bus> Cpu<B> {
         let value = if page.has(mmu::CACHE) {
             let line = self.cached_line(aligned, page)?;
             let word = self.dcache.line(line)[(aligned.0 >> 2 & 7) as usize];
-            let value = word >> (8 * (aligned.0 & 3));
-            match width {
-                Width::Byte => value & 0xff,
-                Width::Half => value & 0xffff,
-                Width::Word => value,
-            }
+            let value = word >> (8 * (aligned.0 & 3)) & width.mask();
+            self.tell_hit(line, aligned, width, value);
+            value
         } else {
             self.uncached_read(aligned, page, width)?
         };
@@ -324,6 +354,14 @@ impl<B: Bus> Cpu<B> {
                 self.counters.uncached_reads += 1;
                 self.counters.uncached_read_cycles += done - before;
                 self.bus_used();
+                let pa = Pa(page.pa(mva));
+                self.tell(Event::Load {
+                    mva,
+                    pa,
+                    width,
+                    value,
+                    cached: false,
+                });
                 Ok(value)
             }
             Err(_) => {
@@ -340,9 +378,12 @@ impl<B: Bus> Cpu<B> {
         }
         let before = self.cycles;
         let pa = page.pa(mva);
-        let (line, dirty) = self.dcache.allocate(mva);
+        let (line, victim, dirty) = self.dcache.allocate(mva);
         // A victim with the same physical line (an alias) has to be in memory before the fill.
         let alias = dirty.filter(|d| d.pa == pa & !31);
+        if let Some((victim, d)) = victim.zip(dirty.as_ref()) {
+            self.tell_write_back(victim, d, true);
+        }
         let mut now = before;
         if let Some(d) = alias {
             now = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
@@ -368,6 +409,12 @@ impl<B: Bus> Cpu<B> {
             }
         }
         self.dcache.fill(line, mva, pa, data);
+        let (side, at) = (Side::Data, Mva(mva.0 & !31));
+        self.tell(Event::Fill {
+            side,
+            mva: at,
+            pa: Pa(pa & !31),
+        });
         self.cycles = resume;
         self.counters.dcache_fills += 1;
         self.counters.dcache_fill_cycles += resume - before;
@@ -392,18 +439,20 @@ impl<B: Bus> Cpu<B> {
         if page.has(mmu::CACHE) {
             if let Some(line) = self.dcache.find(mva) {
                 let shift = 8 * (mva.0 & 3);
-                let mask = (u64::MAX >> (64 - 8 * width.bytes())) as u32;
+                let mask = width.mask();
                 let write_back = page.has(mmu::BUFFER);
                 self.dcache
                     .write(line, mva, value << shift, mask << shift, write_back);
                 if write_back {
+                    self.tell_store_hit(line, mva, width, value & mask);
                     return Ok(());
                 }
             }
         }
         let before = self.cycles;
         self.counters.buffered_stores += 1;
-        let value = value & (u64::MAX >> (64 - 8 * width.bytes())) as u32;
+        let value = value & width.mask();
+        self.tell_buffered(page, mva, width, value);
         self.cycles = self
             .biu
             .store(&mut self.bus, before, page.pa(mva), width, value);
@@ -443,6 +492,7 @@ impl<B: Bus> Cpu<B> {
         let (start, time) = filled.map_err(|_| page.external_abort())?;
         let line = self.icache.allocate(mva);
         self.icache.fill(line, mva, page.pa(mva), data, thumb);
+        self.tell_ifill(pc, mva, page);
         self.cycles = start + self.exposed(time);
         self.counters.icache_fills += 1;
         self.counters.icache_fill_cycles += self.cycles - before;

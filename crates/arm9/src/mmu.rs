@@ -134,6 +134,8 @@ pub struct Mmu {
     privileged: bool,
     /// A debugger looks at every access: nothing goes into the fast table.
     watching: bool,
+    /// Entry the last [`Mmu::translate`] used and the bytes it covers.
+    last: Option<(usize, u32)>,
     /// Changes whenever a translation that was valid may no longer be.
     epoch: u64,
 }
@@ -160,6 +162,7 @@ impl Mmu {
             context: 0,
             privileged: true,
             watching: false,
+            last: None,
             epoch: 0,
         };
         mmu.forget_all();
@@ -184,6 +187,17 @@ impl Mmu {
             self.context ^= 1 << 20;
             self.epoch += 1;
         }
+    }
+
+    /// TLB entry the last [`Mmu::translate`] used, and the bytes it covers; none with the MMU off
+    /// or when the walk failed.
+    pub fn last_entry(&self) -> Option<(usize, u32)> {
+        self.last
+    }
+
+    /// Makes the next use of every translation come to [`Mmu::translate`].
+    pub fn drop_translations(&mut self) {
+        self.forget_all();
     }
 
     /// With true, [`Mmu::lookup`] finds nothing, so that every access comes to `translate`.
@@ -242,13 +256,14 @@ impl Mmu {
         self.forget_all();
     }
 
-    /// Invalidates the TLB entries that cover `mva`.
-    pub fn invalidate_tlb_entry(&mut self, mva: Mva) {
+    /// Invalidates the TLB entries that cover `mva`; says which.
+    pub fn invalidate_tlb_entry(&mut self, mva: Mva) -> [bool; tlb::ENTRIES] {
         let mut gone = [false; tlb::ENTRIES];
         self.tlb.invalidate(mva, |n| gone[n] = true);
         for (n, _) in gone.iter().enumerate().filter(|(_, g)| **g) {
             self.forget(n);
         }
+        gone
     }
 
     #[inline(always)]
@@ -272,6 +287,7 @@ impl Mmu {
         privileged: bool,
         memory: &mut impl DescriptorRead,
     ) -> Result<Resolved, Fault> {
+        self.last = None;
         if !self.control.on {
             return Ok(self.identity(mva, privileged));
         }
@@ -284,6 +300,7 @@ impl Mmu {
                 (n, entry)
             }
         };
+        self.last = Some((n, entry.size()));
         let resolved = self.resolve(&entry, mva, privileged)?;
         let keep = privileged == self.privileged && !self.watching;
         if keep && entry.uniform() && entry.size() >= 4096 {

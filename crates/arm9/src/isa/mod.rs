@@ -211,7 +211,11 @@ fn a32_selectors<B: Bus>() -> Vec<Select<B>> {
 /// Name and bit pattern of every Thumb or A32 encoding, for tests that draw instructions. In a
 /// pattern letters and `-` stand for bits that vary; a leading `cccc` is the condition.
 pub fn encodings(thumb: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let rows = if thumb { vec![thumb::ENCODINGS] } else { A32.to_vec() };
+    let rows = if thumb {
+        vec![thumb::ENCODINGS]
+    } else {
+        A32.to_vec()
+    };
     rows.into_iter()
         .flatten()
         .map(|row| (row.name, row.pattern))

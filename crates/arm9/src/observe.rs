@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What happens inside the core, told to whoever wants to know.
+//!
+//! A bus with [`crate::Bus::OBSERVED`] set is told of every access and every movement of a line.
+//! Observing changes no result and no cycle. For other buses nothing of this is compiled in.
+
+use crate::addr::{Mva, Pa};
+use crate::bus::{Bus, Width};
+use crate::cpu::Cpu;
+use crate::dcache::Dirty;
+use crate::icache::OPS;
+use crate::mmu::{Fault, Kind, Resolved};
+use crate::psr;
+
+/// Under what circumstances an event happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Core cycles since power-on.
+    pub cycle: u64,
+    /// Virtual address of the instruction.
+    pub pc: u32,
+    /// FCSE PID register, bits 31:25.
+    pub pid: u32,
+    /// Translation table base: tells address spaces apart.
+    pub ttb: u32,
+    /// Mode bits of the CPSR.
+    pub mode: u32,
+}
+
+/// Which of the two caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Instruction cache (or its prefetch buffer).
+    Instruction,
+    /// Data cache.
+    Data,
+}
+
+/// Something that happened. Addresses of lines are those of their first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "the variants' documentation says what the fields are"
+)]
+pub enum Event<'a> {
+    /// A load took `value` (zero-extended, not rotated), from a D-cache line or from the bus.
+    Load {
+        mva: Mva,
+        pa: Pa,
+        width: Width,
+        value: u32,
+        cached: bool,
+    },
+    /// A store put `value` into a D-cache line that becomes dirty, or into the write buffer.
+    Store {
+        mva: Mva,
+        pa: Pa,
+        width: Width,
+        value: u32,
+        cached: bool,
+    },
+    /// The word (or the word that holds the half-word) of an instruction about to be executed.
+    Fetch { mva: Mva, pa: Pa, word: u32 },
+    /// A table walk for `mva` read a descriptor.
+    Walk {
+        mva: Mva,
+        descriptor: Pa,
+        value: u32,
+    },
+    /// A line was filled from memory.
+    Fill { side: Side, mva: Mva, pa: Pa },
+    /// Dirty halves of a line left for memory: because the line was a victim, or by an operation.
+    WriteBack {
+        mva: Mva,
+        pa: Pa,
+        halves: u8,
+        data: &'a [u32; 8],
+        victim: bool,
+    },
+    /// A line was discarded; `halves` were dirty and are lost.
+    Invalidate {
+        side: Side,
+        mva: Mva,
+        pa: Pa,
+        halves: u8,
+    },
+    /// Everything in a cache was discarded; dirty lines have been told one by one before.
+    InvalidateAll { side: Side },
+    /// TLB entry `entry` was loaded for `mva` and covers `bytes` around it.
+    TlbFill { entry: usize, mva: Mva, bytes: u32 },
+    /// TLB entry `entry` translated `mva` to `pa` for an access that it allows. Told when the
+    /// translation is first used and again after [`Reaction::DropTranslations`].
+    TlbUse {
+        entry: usize,
+        mva: Mva,
+        pa: Pa,
+        kind: Kind,
+    },
+    /// TLB entry `entry` was invalidated.
+    TlbInvalidate { entry: usize },
+    /// All TLB entries but the lockdown ones were invalidated.
+    TlbInvalidateAll,
+}
+
+/// What the observer asks for in return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// Nothing.
+    Continue,
+    /// Tell of the next use of every TLB entry again.
+    DropTranslations,
+    /// Let [`crate::Cpu::run`] come back after this instruction ([`crate::Signals::attention`]).
+    Stop,
+}
+
+impl<B: Bus> Cpu<B> {
+    /// Tells the bus, if it wants to know.
+    #[inline(always)]
+    pub(crate) fn tell(&mut self, event: Event<'_>) {
+        if B::OBSERVED {
+            self.tell_at(self.instruction(), event);
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn tell_at(&mut self, pc: u32, event: Event<'_>) {
+        let context = Context {
+            cycle: self.cycles,
+            pc,
+            pid: self.cp15.pid,
+            ttb: self.cp15.ttb,
+            mode: self.control & psr::MODE,
+        };
+        match self.bus.observe(&context, event) {
+            Reaction::Continue => {}
+            Reaction::DropTranslations => self.mmu.drop_translations(),
+            Reaction::Stop => self.horizon = 0,
+        }
+    }
+
+    /// Tells of a load that hit `line`.
+    #[inline(always)]
+    pub(crate) fn tell_hit(&mut self, line: usize, mva: Mva, width: Width, value: u32) {
+        if B::OBSERVED {
+            let pa = Pa(self.dcache.pa(line) | mva.0 & 31);
+            self.tell(Event::Load {
+                mva,
+                pa,
+                width,
+                value,
+                cached: true,
+            });
+        }
+    }
+
+    /// Tells of a store into `line`, which becomes dirty.
+    #[inline(always)]
+    pub(crate) fn tell_store_hit(&mut self, line: usize, mva: Mva, width: Width, value: u32) {
+        if B::OBSERVED {
+            let pa = Pa(self.dcache.pa(line) | mva.0 & 31);
+            self.tell(Event::Store {
+                mva,
+                pa,
+                width,
+                value,
+                cached: true,
+            });
+        }
+    }
+
+    /// Tells of a store that goes to the write buffer.
+    #[inline(always)]
+    pub(crate) fn tell_buffered(&mut self, page: Resolved, mva: Mva, width: Width, value: u32) {
+        let pa = Pa(page.pa(mva));
+        self.tell(Event::Store {
+            mva,
+            pa,
+            width,
+            value,
+            cached: false,
+        });
+    }
+
+    /// Tells of an I-cache line filled for the instruction at `pc`.
+    #[inline(always)]
+    pub(crate) fn tell_ifill(&mut self, pc: u32, mva: Mva, page: Resolved) {
+        if B::OBSERVED {
+            let (side, at) = (Side::Instruction, Mva(mva.0 & !31));
+            self.tell_at(
+                pc,
+                Event::Fill {
+                    side,
+                    mva: at,
+                    pa: Pa(page.pa(mva) & !31),
+                },
+            );
+        }
+    }
+
+    /// Tells what a translation in the slow path read and used.
+    pub(crate) fn tell_translation(
+        &mut self,
+        mva: Mva,
+        kind: Kind,
+        read: &[(u32, u32)],
+        result: Result<Resolved, Fault>,
+    ) {
+        let pc = if kind == Kind::Fetch {
+            self.pc
+        } else {
+            self.instruction()
+        };
+        for (descriptor, value) in read {
+            let (descriptor, value) = (Pa(*descriptor), *value);
+            self.tell_at(
+                pc,
+                Event::Walk {
+                    mva,
+                    descriptor,
+                    value,
+                },
+            );
+        }
+        let Some((entry, bytes)) = self.mmu.last_entry() else {
+            return;
+        };
+        if !read.is_empty() {
+            self.tell_at(pc, Event::TlbFill { entry, mva, bytes });
+        }
+        if let Ok(page) = result {
+            self.tell_at(
+                pc,
+                Event::TlbUse {
+                    entry,
+                    mva,
+                    pa: Pa(page.pa(mva)),
+                    kind,
+                },
+            );
+        }
+    }
+
+    /// Address of the instruction that is executing.
+    fn instruction(&self) -> u32 {
+        let size = if self.control & psr::T != 0 { 2 } else { 4 };
+        self.r[15].wrapping_sub(2 * size)
+    }
+
+    /// Tells of the instruction at `pc` in the current line, about to be executed.
+    pub(crate) fn tell_fetch(&mut self, pc: u32) {
+        let mva = self.fetch_relocation.apply(crate::addr::Va(pc));
+        let line_pa = self.icache.pa(self.fetch.line);
+        let word = self.icache.word(self.fetch.base / OPS, pc >> 2);
+        self.tell_at(
+            pc,
+            Event::Fetch {
+                mva,
+                pa: Pa(line_pa | pc & 31),
+                word,
+            },
+        );
+    }
+
+    /// Tells of halves that go to memory.
+    pub(crate) fn tell_write_back(&mut self, mva: Mva, dirty: &Dirty, victim: bool) {
+        if B::OBSERVED {
+            let Dirty { pa, halves, data } = dirty;
+            let pa = Pa(*pa);
+            self.tell(Event::WriteBack {
+                mva,
+                pa,
+                halves: *halves,
+                data,
+                victim,
+            });
+        }
+    }
+
+    /// Tells of the lines an invalidation of the whole D-cache loses, and of it.
+    pub(crate) fn tell_dcache_invalidate_all(&mut self) {
+        if B::OBSERVED {
+            for line in 0..self.dcache.lines() {
+                self.tell_dcache_invalidate(line);
+            }
+            self.tell(Event::InvalidateAll { side: Side::Data });
+        }
+    }
+
+    /// Tells of a D-cache line that is about to be discarded.
+    pub(crate) fn tell_dcache_invalidate(&mut self, line: usize) {
+        if B::OBSERVED
+            && let Some((mva, halves)) = self.dcache.state(line)
+        {
+            let pa = Pa(self.dcache.pa(line));
+            self.tell(Event::Invalidate {
+                side: Side::Data,
+                mva,
+                pa,
+                halves,
+            });
+        }
+    }
+}
