@@ -115,6 +115,11 @@ impl Rig {
         rig
     }
 
+    /// The board.
+    pub fn machine(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
     /// Writes a word of memory behind every cache, as a device does.
     pub fn poke(&mut self, pa: u32, value: u32) {
         let bus = &mut self.machine.cpu_mut().bus;
