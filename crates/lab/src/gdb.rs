@@ -31,6 +31,7 @@ use gdbstub_arch::arm::reg::ArmCoreRegs;
 use gdbstub_arch::arm::{ArmBreakpointKind, Armv4t};
 
 use crate::interrupt;
+use crate::symbols::Symbols;
 use link::Link;
 
 /// Board time between two looks at the connection, seconds.
@@ -44,6 +45,7 @@ pub type Console = Box<dyn std::io::Write>;
 /// A board under a debugger.
 pub struct Debuggee {
     machine: Machine,
+    symbols: Symbols,
     console: Console,
     shown: usize,
     breakpoints: Vec<u32>,
@@ -58,9 +60,10 @@ type Reason = SingleThreadStopReason<u32>;
 
 impl Debuggee {
     /// Takes the machine as it is.
-    pub fn new(machine: Machine, console: Console) -> Debuggee {
+    pub fn new(machine: Machine, symbols: Symbols, console: Console) -> Debuggee {
         Debuggee {
             machine,
+            symbols,
             console,
             shown: 0,
             breakpoints: Vec::new(),
@@ -139,7 +142,10 @@ impl Debuggee {
             Stop::ExceptionLoop => Signal::SIGSEGV,
             Stop::Unmapped(_) | Stop::Unmodelled { .. } | Stop::WireLoop { .. } => Signal::SIGBUS,
         };
-        eprintln!("\n{}", self.machine.message(&stop, |_| None));
+        eprintln!(
+            "\n{}",
+            self.machine.message(&stop, |pc| self.symbols.name(pc))
+        );
         Some(Reason::Signal(signal))
     }
 

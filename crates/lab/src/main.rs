@@ -26,7 +26,9 @@ mod session;
 mod statistics;
 mod store;
 mod suggest;
+mod symbols;
 mod table;
+mod target;
 mod terminal;
 mod toolchain;
 

@@ -7,18 +7,17 @@
 //! idle and quiet for a while after the last byte of input, or at the limit.
 
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use board::boot::{Blob, Boot, LinuxBoot};
-use board::{Machine, Stop, spec};
+use board::{Machine, Stop};
 use serde_json::json;
 
-use crate::kernel::{self, Request};
+use crate::symbols::Symbols;
+use crate::target::{Prepared, Target};
 use crate::terminal::RawMode;
-use crate::{Outcome, image, interrupt, sample, session};
+use crate::{Outcome, interrupt, sample};
 
 /// Board time between two looks at the keyboard.
 const SLICE_S: f64 = 0.005;
@@ -32,34 +31,14 @@ const ESCAPE: u8 = 0x01;
 /// A console on the simulated board (Ctrl-A x leaves)
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a board, or a path to a board file
-    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
-    board: String,
-    /// Name of a kernel, or a path to a zImage, Image or vmlinux
-    #[arg(long, value_name = "KERNEL", default_value = "plain")]
-    kernel: String,
-    /// Device tree for a kernel given by path
-    #[arg(long, value_name = "FILE")]
-    dtb: Option<PathBuf>,
-    /// Root file system (cpio archive) instead of ours
-    #[arg(long, value_name = "FILE")]
-    initrd: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
     /// Stop after this much board time, in seconds
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
     /// At the end, print how the run ended as one line of JSON
     #[arg(long)]
     json: bool,
-    /// The kernel's command line
-    #[arg(last = true, value_name = "CMDLINE")]
-    cmdline: Vec<String>,
-}
-
-/// The machine before its first instruction, and where the kernel's symbols are, when known.
-pub fn prepare(args: &Args) -> Result<(Machine, Option<PathBuf>)> {
-    let (board, _) = session::load_board(&args.board)?;
-    let (boot, vmlinux) = what_to_boot(args)?;
-    Ok((Machine::new(board, &boot)?, vmlinux))
 }
 
 /// Boots.
@@ -67,12 +46,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(limit) = args.limit.filter(|s| !(*s > 0.0 && s.is_finite())) {
         bail!("--limit {limit}: not a number of seconds above 0");
     }
-    let (machine, _) = prepare(args)?;
+    let Prepared { machine, vmlinux } = args.target.prepare()?;
     let mut console = Console {
         machine,
         shown: 0,
         last_active_s: 0.0,
-        awaits_marker: args.initrd.is_none(),
+        awaits_marker: args.target.has_our_root(),
         leave: false,
         limit_s: args.limit.unwrap_or(f64::INFINITY),
         input: keyboard(),
@@ -90,7 +69,11 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     match ending {
         Ending::Left => Ok(Outcome::Done),
         Ending::Stopped(stop) => {
-            eprintln!("\n{}", console.machine.message(&stop, |_| None));
+            let symbols = Symbols::of(vmlinux.as_deref());
+            eprintln!(
+                "\n{}",
+                console.machine.message(&stop, |pc| symbols.name(pc))
+            );
             Ok(if matches!(stop, Stop::Reset) {
                 Outcome::Done
             } else {
@@ -98,50 +81,6 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             })
         }
     }
-}
-
-fn what_to_boot(args: &Args) -> Result<(Boot, Option<PathBuf>)> {
-    let (kernel, dtb, vmlinux) = if is_path(&args.kernel) {
-        let Some(dtb) = &args.dtb else {
-            bail!(
-                "--kernel {}: a kernel given by path needs --dtb",
-                args.kernel
-            );
-        };
-        let path = PathBuf::from(&args.kernel);
-        let vmlinux = Some(path.with_file_name("vmlinux")).filter(|v| v.is_file());
-        (path, dtb.clone(), vmlinux)
-    } else {
-        let request = Request {
-            name: args.kernel.clone(),
-            ..Request::default()
-        };
-        let built = kernel::build(&request)?;
-        let dtb = args.dtb.clone().unwrap_or(built.dtb);
-        (built.image, dtb, Some(built.vmlinux))
-    };
-    let initrd = match &args.initrd {
-        Some(path) => path.clone(),
-        None => image::root_fs()?.cpio,
-    };
-    let mut cmdline = args.cmdline.join(" ");
-    if cmdline.is_empty() {
-        cmdline = session::CMDLINE.to_string();
-    }
-    let linux = LinuxBoot {
-        kernel: Blob::read(&kernel)?,
-        dtb: Blob::read(&dtb)?,
-        initrd: Some(Blob::read(&initrd)?),
-        command_line: cmdline,
-        overrides: Vec::new(),
-    };
-    Ok((Boot::Linux(linux), vmlinux))
-}
-
-/// A name that leads to a file, or looks like it should, is a path.
-fn is_path(kernel: &str) -> bool {
-    let path = Path::new(kernel);
-    path.is_absolute() || kernel.starts_with('.') || path.is_file()
 }
 
 /// Bytes of standard input, read by a thread of their own; closed at the end of input.

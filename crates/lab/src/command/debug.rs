@@ -7,18 +7,18 @@ use std::net::TcpListener;
 use anyhow::{Context as _, Result, bail};
 use gdbstub::stub::{DisconnectReason, GdbStub};
 
-use super::boot;
 use crate::Outcome;
 use crate::gdb::link::Link;
 use crate::gdb::{Debuggee, EventLoop};
 use crate::paths::shown;
+use crate::symbols::Symbols;
+use crate::target::{Prepared, Target};
 
 /// Debug a guest with gdb (registers, memory, break and watch points)
 #[derive(clap::Args)]
-#[group(skip)]
 pub struct Args {
     #[command(flatten)]
-    boot: boot::Args,
+    target: Target,
     /// TCP port to listen on, on this machine only; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 1234)]
     port: u16,
@@ -29,17 +29,18 @@ pub struct Args {
 
 /// Debugs.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let (machine, vmlinux) = boot::prepare(&args.boot)?;
-    let symbols = vmlinux.map_or("VMLINUX".to_string(), |path| shown(&path));
+    let Prepared { machine, vmlinux } = args.target.prepare()?;
+    let kernel = vmlinux.as_deref().map_or("VMLINUX".to_string(), shown);
+    let symbols = Symbols::of(vmlinux.as_deref());
     let (link, console): (Link, crate::gdb::Console) = if args.stdio {
         (Link::stdio(), Box::new(std::io::stderr()))
     } else {
         (
-            wait_for_gdb(args.port, &symbols)?,
+            wait_for_gdb(args.port, &kernel)?,
             Box::new(std::io::stdout()),
         )
     };
-    let mut debuggee = Debuggee::new(machine, console);
+    let mut debuggee = Debuggee::new(machine, symbols, console);
     match GdbStub::new(link).run_blocking::<EventLoop>(&mut debuggee) {
         Ok(DisconnectReason::Disconnect | DisconnectReason::Kill) => Ok(Outcome::Done),
         Ok(DisconnectReason::TargetExited(_)) => Ok(Outcome::Done),
@@ -50,12 +51,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-fn wait_for_gdb(port: u16, symbols: &str) -> Result<Link> {
+fn wait_for_gdb(port: u16, vmlinux: &str) -> Result<Link> {
     let listener = TcpListener::bind(("127.0.0.1", port))
         .with_context(|| format!("--port {port}: cannot listen there"))?;
     let port = listener.local_addr()?.port();
     println!("the board waits; in another terminal:");
-    println!("  gdb-multiarch {symbols} -ex 'target remote :{port}'");
+    println!("  gdb-multiarch {vmlinux} -ex 'target remote :{port}'");
     std::io::stdout().flush()?;
     let (stream, _) = listener.accept().context("waiting for gdb")?;
     Ok(Link::tcp(stream)?)

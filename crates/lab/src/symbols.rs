@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names for addresses of the kernel, from its vmlinux.
+
+use std::path::Path;
+
+use object::{Object as _, ObjectSymbol as _, SymbolKind};
+
+/// A symbol further away than this, in bytes, says nothing.
+const FAR: u32 = 0x1_0000;
+
+/// Functions by address.
+#[derive(Default)]
+pub struct Symbols(Vec<(u32, String)>);
+
+impl Symbols {
+    /// Of an ELF file; none when it cannot be read, as names only make messages nicer.
+    pub fn of(vmlinux: Option<&Path>) -> Symbols {
+        let bytes = vmlinux
+            .and_then(|path| std::fs::read(path).ok())
+            .unwrap_or_default();
+        let Ok(elf) = object::File::parse(&*bytes) else {
+            return Symbols::default();
+        };
+        let mut functions: Vec<(u32, String)> = elf
+            .symbols()
+            .filter(|s| s.kind() == SymbolKind::Text && s.is_definition())
+            .filter_map(|s| Some((u32::try_from(s.address()).ok()?, s.name().ok()?.to_owned())))
+            .filter(|(_, name)| !name.is_empty() && !name.starts_with('$'))
+            .collect();
+        functions.sort();
+        Symbols(functions)
+    }
+
+    /// `name+0x12`, if there is a function at or not far before the address.
+    pub fn name(&self, address: u32) -> Option<String> {
+        let behind = self.0.partition_point(|(start, _)| *start <= address);
+        let (start, name) = &self.0[behind.checked_sub(1)?];
+        let offset = address - start;
+        match offset {
+            0 => Some(name.clone()),
+            1..FAR => Some(format!("{name}+{offset:#x}")),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_named_by_the_function_it_is_in() {
+        let symbols = Symbols(vec![(0x8000, "start".into()), (0x9000, "loop".into())]);
+        assert_eq!(symbols.name(0x8000).as_deref(), Some("start"));
+        assert_eq!(symbols.name(0x8ffc).as_deref(), Some("start+0xffc"));
+        assert_eq!(symbols.name(0x9010).as_deref(), Some("loop+0x10"));
+        assert_eq!(symbols.name(0x7fff), None);
+        assert_eq!(symbols.name(0x4000_0000), None);
+        assert_eq!(Symbols::of(None).name(0x8000), None);
+    }
+}

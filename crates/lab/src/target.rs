@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What to boot on which board: the options that `boot` and `debug` share.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use board::boot::{Blob, Boot, LinuxBoot};
+use board::{Machine, spec};
+
+use crate::kernel::{self, Request};
+use crate::{image, session};
+
+/// Board, kernel and what the kernel is given.
+#[derive(clap::Args)]
+#[group(skip)]
+pub struct Target {
+    /// Name of a board, or a path to a board file
+    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
+    board: String,
+    /// Name of a kernel, or a path to a zImage, Image or vmlinux
+    #[arg(long, value_name = "KERNEL", default_value = "plain")]
+    kernel: String,
+    /// Device tree for a kernel given by path
+    #[arg(long, value_name = "FILE")]
+    dtb: Option<PathBuf>,
+    /// Root file system (cpio archive) instead of ours
+    #[arg(long, value_name = "FILE")]
+    initrd: Option<PathBuf>,
+    /// The kernel's command line
+    #[arg(last = true, value_name = "CMDLINE")]
+    cmdline: Vec<String>,
+}
+
+/// A machine before its first instruction.
+pub struct Prepared {
+    /// The machine.
+    pub machine: Machine,
+    /// The kernel with its symbols, when it is known.
+    pub vmlinux: Option<PathBuf>,
+}
+
+impl Target {
+    /// Powers the board on with everything in memory, building what is missing.
+    pub fn prepare(&self) -> Result<Prepared> {
+        let (board, _) = session::load_board(&self.board)?;
+        let (boot, vmlinux) = self.what_to_boot()?;
+        Ok(Prepared {
+            machine: Machine::new(board, &boot)?,
+            vmlinux,
+        })
+    }
+
+    /// Whether the root file system is ours, whose shell says when it is ready.
+    pub fn has_our_root(&self) -> bool {
+        self.initrd.is_none()
+    }
+
+    fn what_to_boot(&self) -> Result<(Boot, Option<PathBuf>)> {
+        let (kernel, dtb, vmlinux) = if is_path(&self.kernel) {
+            let Some(dtb) = &self.dtb else {
+                bail!(
+                    "--kernel {}: a kernel given by path needs --dtb",
+                    self.kernel
+                );
+            };
+            let path = PathBuf::from(&self.kernel);
+            let vmlinux = Some(path.with_file_name("vmlinux")).filter(|v| v.is_file());
+            (path, dtb.clone(), vmlinux)
+        } else {
+            let request = Request {
+                name: self.kernel.clone(),
+                ..Request::default()
+            };
+            let built = kernel::build(&request)?;
+            let dtb = self.dtb.clone().unwrap_or(built.dtb);
+            (built.image, dtb, Some(built.vmlinux))
+        };
+        let initrd = match &self.initrd {
+            Some(path) => path.clone(),
+            None => image::root_fs()?.cpio,
+        };
+        let mut cmdline = self.cmdline.join(" ");
+        if cmdline.is_empty() {
+            cmdline = session::CMDLINE.to_string();
+        }
+        let linux = LinuxBoot {
+            kernel: Blob::read(&kernel)?,
+            dtb: Blob::read(&dtb)?,
+            initrd: Some(Blob::read(&initrd)?),
+            command_line: cmdline,
+            overrides: Vec::new(),
+        };
+        Ok((Boot::Linux(linux), vmlinux))
+    }
+}
+
+/// A name that leads to a file, or looks like it should, is a path.
+fn is_path(kernel: &str) -> bool {
+    let path = Path::new(kernel);
+    path.is_absolute() || kernel.starts_with('.') || path.is_file()
+}
