@@ -202,7 +202,7 @@ impl Work<'_> {
         campaign: &mut Campaign,
     ) -> Result<()> {
         let progress = Mutex::new(Progress::new("measuring", missing.len() as u64));
-        let shared = Mutex::new((runs, campaign));
+        let shared = Mutex::new((&mut *runs, campaign));
         let failed = AtomicUsize::new(0);
         parallel(missing, jobs, |index| {
             if interrupt::asked() {
@@ -227,9 +227,11 @@ impl Work<'_> {
             Ok(())
         })?;
         let failed = failed.into_inner();
+        let measured = missing.iter().filter(|i| runs[**i].is_some()).count();
+        let of = missing.len();
         finish(
             progress,
-            &format!("{} points, {failed} failed", missing.len()),
+            &format!("{measured} of {of} points measured, {failed} failed"),
         );
         Ok(())
     }
