@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor: registers, the instruction loop, and what ties the units together.
 
-use crate::addr::Va;
+use crate::addr::{Mva, Va};
 use crate::bus::Bus;
 use crate::config::Config;
 use crate::counters::Counters;
@@ -13,7 +13,7 @@ use crate::fcse::Relocation;
 use crate::icache::ICache;
 use crate::icache::OPS;
 use crate::isa::{DecodeTable, Op};
-use crate::mmu::{Fault, Mmu};
+use crate::mmu::{Fault, Mmu, Resolved};
 use crate::psr;
 use crate::write_buffer::Biu;
 
@@ -55,6 +55,8 @@ pub(crate) struct FetchState {
     /// Page (VA[31:12]) and translation epoch in which `cacheable` fetches were last allowed.
     page: u32,
     epoch: u64,
+    /// The translation of that page.
+    pub(crate) resolved: Resolved,
 }
 
 /// Matches no pc, whose bit 0 is clear.
@@ -172,6 +174,7 @@ impl<B: Bus> Cpu<B> {
                 line: 0,
                 page: 0,
                 epoch: u64::MAX,
+                resolved: Resolved::default(),
             },
             data_relocation: Relocation::default(),
             fetch_relocation: Relocation::default(),
@@ -359,31 +362,49 @@ impl<B: Bus> Cpu<B> {
     /// case the exception has been entered.
     #[inline]
     fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> bool {
-        let page = pc >> 12;
-        if page == self.fetch.page && self.fetch.epoch == self.mmu.epoch() {
-            let mva = self.fetch_relocation.apply(Va(pc));
-            if let Some(line) = self.icache.find(mva) {
-                self.fetch.line_pc = pc;
-                self.fetch.base = self.icache.enter(line, THUMB) * OPS;
-                if B::OBSERVED {
-                    self.fetch.line = line;
-                }
-                return true;
-            }
+        if pc >> 12 != self.fetch.page || self.fetch.epoch != self.mmu.epoch() {
+            return self.enter_line_anew(pc, THUMB);
         }
-        self.enter_line_slow(pc, THUMB)
+        let mva = self.fetch_relocation.apply(Va(pc));
+        let Some(line) = self.icache.find(mva) else {
+            return self.enter_missing_line(pc, mva, THUMB);
+        };
+        self.set_line(pc, line, THUMB);
+        true
     }
 
-    fn enter_line_slow(&mut self, pc: u32, thumb: bool) -> bool {
+    #[inline(always)]
+    fn set_line(&mut self, pc: u32, line: usize, thumb: bool) {
+        self.fetch.line_pc = pc;
+        self.fetch.base = self.icache.enter(line, thumb) * OPS;
+        if B::OBSERVED {
+            self.fetch.line = line;
+        }
+    }
+
+    /// The page is known, the line has to be filled.
+    #[inline(never)]
+    fn enter_missing_line(&mut self, pc: u32, mva: Mva, thumb: bool) -> bool {
+        match self.fill_icache(pc, mva, self.fetch.resolved, thumb) {
+            Ok(line) => {
+                self.set_line(pc, line, thumb);
+                true
+            }
+            Err(fault) => {
+                self.prefetch_abort(fault);
+                false
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> bool {
         match self.fetch_line(pc, thumb) {
             Ok((line, cached)) => {
-                self.fetch.base = self.icache.enter(line, thumb) * OPS;
-                self.fetch.line = line;
-                if cached {
-                    self.fetch.line_pc = pc;
-                    self.fetch.page = pc >> 12;
-                    self.fetch.epoch = self.mmu.epoch();
-                } else {
+                self.set_line(pc, line, thumb);
+                self.fetch.page = pc >> 12;
+                self.fetch.epoch = self.mmu.epoch();
+                if !cached {
                     self.fetch.line_pc = NO_LINE;
                     self.fetch.epoch = u64::MAX;
                 }

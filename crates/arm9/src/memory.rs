@@ -480,9 +480,22 @@ impl<B: Bus> Cpu<B> {
         if !page.has(mmu::ICACHE) {
             return self.prefetch(mva, page, thumb).map(|line| (line, false));
         }
+        self.fetch.resolved = page;
         if let Some(line) = self.icache.find(mva) {
             return Ok((line, true));
         }
+        self.fill_icache(pc, mva, page, thumb)
+            .map(|line| (line, true))
+    }
+
+    /// Fills the I-cache line that holds `mva`, for the instruction at `pc`.
+    pub(crate) fn fill_icache(
+        &mut self,
+        pc: u32,
+        mva: Mva,
+        page: Resolved,
+        thumb: bool,
+    ) -> Result<usize, Fault> {
         let before = self.cycles;
         let mut data = [0; 8];
         let filled = self
@@ -496,7 +509,7 @@ impl<B: Bus> Cpu<B> {
         self.cycles = start + self.exposed(time);
         self.counters.icache_fills += 1;
         self.counters.icache_fill_cycles += self.cycles - before;
-        Ok((line, true))
+        Ok(line)
     }
 
     /// Uncached fetch through the four-word prefetch buffer.

@@ -32,29 +32,39 @@ impl Victim {
     }
 
     /// The way to fill, of `ways` (a power of two). With every way locked the last one is used.
+    #[inline]
     pub fn choose(&mut self, ways: u32) -> u32 {
-        let all = if ways == 32 {
-            u32::MAX
-        } else {
-            (1u64 << ways) as u32 - 1
-        };
-        if self.locked & all == all {
-            return ways - 1;
-        }
         let start = if self.round_robin {
             self.counter = self.counter.wrapping_add(1);
             self.counter.wrapping_sub(1)
         } else {
-            // Taps 16, 14, 13, 11.
-            let s = self.lfsr;
-            let bit = (s ^ s >> 2 ^ s >> 3 ^ s >> 5) & 1;
-            self.lfsr = s >> 1 | bit << 15;
+            // As many steps as a way has bits, or successive ways would share bits.
+            for _ in 0..ways.trailing_zeros() {
+                self.step();
+            }
             u32::from(self.lfsr)
-        };
-        (0..ways)
-            .map(|n| (start + n) & (ways - 1))
-            .find(|w| self.locked >> w & 1 == 0)
-            .unwrap_or(0)
+        } & (ways - 1);
+        if self.locked == 0 {
+            start
+        } else {
+            self.first_unlocked(start, ways)
+        }
+    }
+
+    #[inline]
+    fn step(&mut self) {
+        // Taps 16, 14, 13, 11.
+        let s = self.lfsr;
+        let bit = (s ^ s >> 2 ^ s >> 3 ^ s >> 5) & 1;
+        self.lfsr = s >> 1 | bit << 15;
+    }
+
+    #[cold]
+    fn first_unlocked(&self, start: u32, ways: u32) -> u32 {
+        let mut order = (0..ways).map(|n| (start + n) & (ways - 1));
+        order
+            .find(|way| self.locked >> (way & 31) & 1 == 0)
+            .unwrap_or(ways - 1)
     }
 }
 
