@@ -10,11 +10,13 @@ pub mod fdt;
 pub mod machine;
 mod map;
 pub mod memory;
+mod observed;
 pub mod spec;
 pub mod stop;
 pub mod time;
 mod wires;
 
 pub use machine::{Machine, SetupError};
+pub use observed::{BoardBus, Observed, Observer};
 pub use spec::BoardSpec;
 pub use stop::Stop;

@@ -5,6 +5,7 @@
 
 use crate::boot::{Boot, BootError};
 use crate::bus::{Edge, Ignored, SystemBus};
+use crate::observed::{BoardBus, Observed, Observer};
 use crate::spec::{BoardSpec, SpecError};
 use crate::stop::{Place, Stop};
 use arm9::{Counters, Cpu, Exit};
@@ -31,8 +32,8 @@ pub enum SetupError {
 
 /// A board with power on.
 #[derive(Clone)]
-pub struct Machine {
-    cpu: Cpu<SystemBus>,
+pub struct Machine<B: BoardBus = SystemBus> {
+    cpu: Cpu<B>,
     spec: Arc<BoardSpec>,
     console_taken: usize,
     slice: u64,
@@ -47,9 +48,46 @@ impl Machine {
     /// # Errors
     /// When a file is not what it should be or does not fit.
     pub fn new(spec: BoardSpec, boot: &Boot) -> Result<Machine, SetupError> {
+        Machine::with_bus(spec, boot, |bus| bus)
+    }
+}
+
+impl<O: Observer> Machine<Observed<O>> {
+    /// The same with an observer, made when everything is in RAM.
+    ///
+    /// # Errors
+    /// As [`Machine::new`].
+    pub fn observed(
+        spec: BoardSpec,
+        boot: &Boot,
+        observer: impl FnOnce(&SystemBus) -> O,
+    ) -> Result<Machine<Observed<O>>, SetupError> {
+        Machine::with_bus(spec, boot, |bus| {
+            let observer = observer(&bus);
+            Observed::new(bus, observer)
+        })
+    }
+
+    /// Who looks on.
+    pub fn observer(&self) -> &O {
+        &self.cpu.bus.observer
+    }
+
+    /// Who looks on.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.cpu.bus.observer
+    }
+}
+
+impl<B: BoardBus> Machine<B> {
+    fn with_bus(
+        spec: BoardSpec,
+        boot: &Boot,
+        wrap: impl FnOnce(SystemBus) -> B,
+    ) -> Result<Machine<B>, SetupError> {
         let mut bus = SystemBus::new(&spec).map_err(SetupError::Part)?;
         let start = boot.load(&spec, bus.ram_mut())?;
-        let mut cpu = Cpu::new(spec.core.clone(), bus);
+        let mut cpu = Cpu::new(spec.core.clone(), wrap(bus));
         for (n, value) in start.registers.into_iter().enumerate() {
             cpu.set_register(n as _, value);
         }
@@ -111,39 +149,39 @@ impl Machine {
     /// Runs until the console has printed `pattern`, at the latest until cycle `limit`. Only what
     /// is printed from now on counts.
     pub fn run_until_console(&mut self, pattern: &[u8], limit: u64) -> Stop {
-        self.cpu.bus.watch_console(Some(pattern));
+        self.cpu.bus.system_mut().watch_console(Some(pattern));
         let stop = self.run_until(limit);
-        self.cpu.bus.watch_console(None);
+        self.cpu.bus.system_mut().watch_console(None);
         stop
     }
 
     /// Puts bytes on the console's line; they arrive at the line's rate.
     pub fn send(&mut self, bytes: &[u8]) {
         let now = self.now();
-        self.cpu.bus.send(now, bytes);
+        self.cpu.bus.system_mut().send(now, bytes);
     }
 
     /// What the console printed since the last call.
     pub fn take_console(&mut self) -> Vec<u8> {
-        let bytes = self.cpu.bus.console_log()[self.console_taken..].to_vec();
+        let bytes = self.cpu.bus.system().console_log()[self.console_taken..].to_vec();
         self.console_taken += bytes.len();
         bytes
     }
 
     /// What the console printed since power-on.
     pub fn console_log(&self) -> &[u8] {
-        self.cpu.bus.console_log()
+        self.cpu.bus.system().console_log()
     }
 
     /// Ethernet frames the board sent since the last call, without preamble and checksum.
     pub fn take_frames(&mut self) -> Vec<Vec<u8>> {
-        self.cpu.bus.take_frames()
+        self.cpu.bus.system_mut().take_frames()
     }
 
     /// Offers an Ethernet frame to the board. False when its controller did not take it.
     pub fn give_frame(&mut self, frame: &[u8]) -> bool {
         let now = self.now();
-        self.cpu.bus.give_frame(now, frame)
+        self.cpu.bus.system_mut().give_frame(now, frame)
     }
 
     /// Core cycles since power-on.
@@ -168,24 +206,24 @@ impl Machine {
 
     /// Edges of the probed pins since power-on.
     pub fn edges(&self) -> &[Edge] {
-        self.cpu.bus.edges()
+        self.cpu.bus.system().edges()
     }
 
     /// Whether a run ends at each edge of a probed pin.
     pub fn set_stop_on_edge(&mut self, stop: bool) {
-        self.cpu.bus.set_stop_on_edge(stop);
+        self.cpu.bus.system_mut().set_stop_on_edge(stop);
     }
 
     /// Ignored regions and how often the guest went there.
     pub fn ignored(&self) -> &[Ignored] {
-        self.cpu.bus.ignored()
+        self.cpu.bus.system().ignored()
     }
 
     /// BLAKE3 hash of the RAM. What is dirty in the caches is not in it.
     pub fn memory_hash(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = [0u8; 16384];
-        for words in self.cpu.bus.ram().words().chunks(buffer.len() / 4) {
+        for words in self.cpu.bus.system().ram().words().chunks(buffer.len() / 4) {
             for (bytes, word) in buffer.chunks_exact_mut(4).zip(words) {
                 bytes.copy_from_slice(&word.to_le_bytes());
             }
@@ -200,12 +238,12 @@ impl Machine {
     }
 
     /// The core, for debuggers.
-    pub fn cpu(&self) -> &Cpu<SystemBus> {
+    pub fn cpu(&self) -> &Cpu<B> {
         &self.cpu
     }
 
     /// The core, for debuggers and tests: changing it changes the run.
-    pub fn cpu_mut(&mut self) -> &mut Cpu<SystemBus> {
+    pub fn cpu_mut(&mut self) -> &mut Cpu<B> {
         &mut self.cpu
     }
 

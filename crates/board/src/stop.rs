@@ -45,6 +45,8 @@ pub enum Stop {
     Edge,
     /// A breakpoint was reached.
     Breakpoint,
+    /// The observer asked.
+    Observer,
     /// The guest reset the board.
     Reset,
     /// Waiting for an interrupt that nothing can raise.
@@ -97,6 +99,7 @@ impl Stop {
                 | Stop::ConsoleMatched
                 | Stop::Edge
                 | Stop::Breakpoint
+                | Stop::Observer
                 | Stop::Asleep
         )
     }
@@ -114,6 +117,7 @@ impl Stop {
             Stop::ConsoleMatched => "the console printed what was waited for".to_owned(),
             Stop::Edge => "a probed pin moved".to_owned(),
             Stop::Breakpoint => "breakpoint".to_owned(),
+            Stop::Observer => "the observer stopped the run".to_owned(),
             Stop::Reset => "the guest reset the board".to_owned(),
             Stop::Asleep => "the core waits for an interrupt that nothing can raise".to_owned(),
             Stop::ExceptionLoop => {
@@ -146,6 +150,7 @@ impl Stop {
             | Stop::ConsoleMatched
             | Stop::Edge
             | Stop::Breakpoint
+            | Stop::Observer
             | Stop::Reset => &[],
             Stop::Asleep => &[
                 "no timer is running and no input is on its way: send something to the console, \

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A board's bus with somebody looking on: the core tells an [`Observer`] what happens inside it.
+//!
+//! The plain [`SystemBus`] has nothing of this, not even a test whether somebody looks.
+
+use crate::bus::SystemBus;
+use crate::stop::Stop;
+use arm9::{BurstTime, Bus, BusError, Context, Event, Pa, Reaction, Signals, Width};
+
+/// A bus with a board's devices on it, as [`crate::Machine`] needs it.
+pub trait BoardBus: Bus {
+    /// RAM, devices, console.
+    fn system(&self) -> &SystemBus;
+
+    /// RAM, devices, console.
+    fn system_mut(&mut self) -> &mut SystemBus;
+
+    /// Why the run has to end, if it has to; endings that are not final are cleared by asking.
+    fn take_stop(&mut self) -> Option<Stop>;
+}
+
+impl BoardBus for SystemBus {
+    fn system(&self) -> &SystemBus {
+        self
+    }
+
+    fn system_mut(&mut self) -> &mut SystemBus {
+        self
+    }
+
+    fn take_stop(&mut self) -> Option<Stop> {
+        SystemBus::take_stop(self)
+    }
+}
+
+/// Looks on while a board runs. It changes no result and no cycle.
+pub trait Observer: Clone {
+    /// Something happened inside the core. `system` is as it was before.
+    fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction;
+}
+
+/// A board's bus and its observer.
+#[derive(Clone)]
+pub struct Observed<O> {
+    system: SystemBus,
+    /// Who looks on.
+    pub observer: O,
+    stopping: bool,
+}
+
+impl<O: Observer> Observed<O> {
+    /// Puts an observer on a bus.
+    pub fn new(system: SystemBus, observer: O) -> Observed<O> {
+        Observed {
+            system,
+            observer,
+            stopping: false,
+        }
+    }
+}
+
+impl<O: Observer> BoardBus for Observed<O> {
+    fn system(&self) -> &SystemBus {
+        &self.system
+    }
+
+    fn system_mut(&mut self) -> &mut SystemBus {
+        &mut self.system
+    }
+
+    fn take_stop(&mut self) -> Option<Stop> {
+        if core::mem::take(&mut self.stopping) {
+            return Some(Stop::Observer);
+        }
+        self.system.take_stop()
+    }
+}
+
+impl<O: Observer> Bus for Observed<O> {
+    const OBSERVED: bool = true;
+
+    fn observe(&mut self, context: &Context, event: Event<'_>) -> Reaction {
+        let reaction = self.observer.observe(&self.system, context, event);
+        self.stopping |= reaction == Reaction::Stop;
+        reaction
+    }
+
+    fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
+        self.system.read(now, pa, width)
+    }
+
+    fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
+        self.system.write(now, pa, width, value)
+    }
+
+    fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
+        self.system.read_line(now, pa, line)
+    }
+
+    fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
+        self.system.write_words(now, pa, words)
+    }
+
+    fn advance(&mut self, now: u64) -> Signals {
+        let signals = self.system.advance(now);
+        Signals {
+            attention: signals.attention || self.stopping,
+            ..signals
+        }
+    }
+
+    fn next_event(&self) -> u64 {
+        self.system.next_event()
+    }
+
+    fn peek(&self, pa: Pa) -> Option<u8> {
+        self.system.peek(pa)
+    }
+
+    fn poke(&mut self, pa: Pa, value: u8) -> bool {
+        self.system.poke(pa, value)
+    }
+}
