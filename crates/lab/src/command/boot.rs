@@ -25,6 +25,8 @@ const SLICE_S: f64 = 0.005;
 const QUIET_S: f64 = 2.0;
 /// A slice with less idle time than this share is work.
 const IDLE: f64 = 0.9;
+/// Board time after which a run that nobody watches ends.
+const UNWATCHED_LIMIT_S: f64 = 300.0;
 /// The console's key for commands to us: Ctrl-A.
 const ESCAPE: u8 = 0x01;
 
@@ -33,7 +35,7 @@ const ESCAPE: u8 = 0x01;
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Stop after this much board time, in seconds
+    /// Stop after this much board time, in seconds [default: none on a terminal, else 300]
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
     /// At the end, print how the run ended as one line of JSON
@@ -47,15 +49,22 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         bail!("--limit {limit}: not a number of seconds above 0");
     }
     let Prepared { machine, vmlinux } = args.target.prepare()?;
+    let raw = RawMode::enter().context("cannot switch the terminal to raw mode")?;
+    let default_limit_s = if raw.is_some() {
+        f64::INFINITY
+    } else {
+        UNWATCHED_LIMIT_S
+    };
     let mut console = Console {
         machine,
         shown: 0,
         last_active_s: 0.0,
         awaits_marker: args.target.has_our_root(),
         leave: false,
-        limit_s: args.limit.unwrap_or(f64::INFINITY),
+        limit_s: args.limit.unwrap_or(default_limit_s),
+        to_the_limit: args.limit.is_some(),
         input: keyboard(),
-        raw: RawMode::enter().context("cannot switch the terminal to raw mode")?,
+        raw,
         escape: false,
         input_ended: false,
         held: Vec::new(),
@@ -114,6 +123,8 @@ struct Console {
     /// The user wants to go.
     leave: bool,
     limit_s: f64,
+    /// A limit was asked for: the end of the input does not end the run.
+    to_the_limit: bool,
     input: Receiver<Vec<u8>>,
     /// On a terminal.
     raw: Option<RawMode>,
@@ -192,7 +203,7 @@ impl Console {
             self.last_active_s = now;
             return false;
         }
-        waits && !self.awaits_marker && self.input_ended && self.limit_s.is_infinite()
+        waits && !self.awaits_marker && self.input_ended && !self.to_the_limit
     }
 
     /// Moves what was typed to the machine.
