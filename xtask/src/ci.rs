@@ -15,13 +15,42 @@ const STEPS: [(&str, &[&str]); 5] = [
     ("formatting", &["fmt", "--all", "--check"]),
     (
         "lints",
-        &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"],
+        &[
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "--deny",
+            "warnings",
+        ],
     ),
-    ("kernel", &["run", "--quiet", "--package", "lab", "--", "kernel", "build", "6.12/plain"]),
+    (
+        "kernel",
+        &[
+            "run",
+            "--quiet",
+            "--package",
+            "lab",
+            "--",
+            "kernel",
+            "build",
+            "6.12/plain",
+        ],
+    ),
     ("tests", &["test", "--workspace", "--", "--include-ignored"]),
     (
         "quick experiment",
-        &["run", "--quiet", "--package", "lab", "--", "run", "switch-cost", "--quick"],
+        &[
+            "run",
+            "--quiet",
+            "--package",
+            "lab",
+            "--",
+            "run",
+            "switch-cost",
+            "--quick",
+        ],
     ),
 ];
 

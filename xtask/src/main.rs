@@ -34,11 +34,24 @@ fn main() -> ExitCode {
 /// Builds `warmswitch` for speed and runs it; its exit code is ours.
 fn warmswitch(verb: &str, arguments: &[String]) -> Result<ExitCode> {
     let status = cargo()
-        .args(["run", "--quiet", "--release", "--package", "lab", "--", verb])
+        .args([
+            "run",
+            "--quiet",
+            "--release",
+            "--package",
+            "lab",
+            "--",
+            verb,
+        ])
         .args(arguments)
         .status()
         .context("cannot run cargo")?;
-    Ok(ExitCode::from(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(2)))
+    Ok(ExitCode::from(
+        status
+            .code()
+            .and_then(|c| u8::try_from(c).ok())
+            .unwrap_or(2),
+    ))
 }
 
 /// The cargo that runs us, in the project's root.
@@ -55,7 +68,9 @@ fn root() -> PathBuf {
 
 /// Runs to the end; an error when it fails.
 fn must(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {command:?}"))?;
     if !status.success() {
         bail!("{status}");
     }

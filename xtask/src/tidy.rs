@@ -36,7 +36,10 @@ const REGISTRIES: [&str; 6] = [
 
 /// Tracked text files: path and content.
 fn tracked() -> Vec<(String, String)> {
-    let output = Command::new("git").arg("ls-files").current_dir(root()).output();
+    let output = Command::new("git")
+        .arg("ls-files")
+        .current_dir(root())
+        .output();
     let Ok(output) = output.map_err(|e| println!("no git here, nothing to check: {e}")) else {
         return Vec::new();
     };
@@ -54,7 +57,9 @@ fn listed(list: &[(&str, &str)], path: &str) -> bool {
 }
 
 fn is_prose(path: &str) -> bool {
-    [".md", ".svg", ".csv", ".json"].iter().any(|end| path.ends_with(end))
+    [".md", ".svg", ".csv", ".json"]
+        .iter()
+        .any(|end| path.ends_with(end))
 }
 
 fn none(what: &str, found: Vec<String>) {
@@ -81,7 +86,13 @@ fn no_function_is_longer_than_80_lines() {
         for (number, line) in text.lines().enumerate() {
             let indent = line.len() - line.trim_start().len();
             let words = line.trim_start();
-            let starts = ["fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn ", "const fn "];
+            let starts = [
+                "fn ",
+                "pub fn ",
+                "pub(crate) fn ",
+                "pub(super) fn ",
+                "const fn ",
+            ];
             if open.is_none() && starts.iter().any(|s| words.starts_with(s)) {
                 open = Some((number, indent, words));
             } else if let Some((start, depth, name)) = open {
