@@ -35,6 +35,8 @@ struct Results {
     qemu: Option<Times>,
     plugin: Option<Times>,
     qemu_version: Option<String>,
+    /// What stands in place of a speed that was not measured.
+    missing: &'static str,
 }
 
 /// Measures and prints.
@@ -53,11 +55,13 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .as_deref()
         .map(|plugin| run(Some(plugin)))
         .transpose()?;
+    let missing = if args.no_qemu { "not run" } else { "not installed" };
     let results = Results {
         ours,
         qemu,
         plugin,
         qemu_version,
+        missing,
     };
     if args.json {
         println!("{}", serde_json::to_string_pretty(&document(&results))?);
@@ -118,7 +122,7 @@ fn render(results: &Results) -> String {
     ]);
     for (n, (work, ours)) in WORKS.iter().zip(&results.ours).enumerate() {
         let speed = |times: &Option<Times>| times.as_ref().map(|t| mips(ours, t[n]));
-        let cell = |value: Option<f64>| value.map_or("not installed".into(), |v| format!("{v:.0}"));
+        let cell = |value: Option<f64>| value.map_or(results.missing.into(), |v| format!("{v:.0}"));
         let plugin = speed(&results.plugin);
         table.add_row([
             work.name.to_string(),
