@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two results of one test side by side.
+
+use std::fmt::Write;
+
+use crate::deviations::MASKS;
+use crate::deviations::unaligned_load;
+use crate::generate::Test;
+use crate::layout::{Image, Layout, RESULT_WORDS};
+use crate::model::View;
+
+const PSR: usize = 15;
+const CAUSE: usize = 16;
+const DFSR: usize = 44;
+const IFSR: usize = 45;
+const FAR: usize = 46;
+const FELL_THROUGH: u32 = 0;
+const DATA_ABORT: u32 = 4;
+const PREFETCH_ABORT: u32 = 3;
+
+/// A result.
+pub type Words = [u32; RESULT_WORDS];
+
+/// Names of a result's words.
+fn name(word: usize) -> String {
+    let banks = [
+        "spsr_fiq", "r8_fiq", "r9_fiq", "r10_fiq", "r11_fiq", "r12_fiq", "r13_fiq", "r14_fiq",
+        "spsr_irq", "r13_irq", "r14_irq", "spsr_svc", "r13_svc", "r14_svc", "spsr_abt", "r13_abt",
+        "r14_abt", "spsr_und", "r13_und", "r14_und", "r8_usr", "r9_usr", "r10_usr", "r11_usr",
+        "r12_usr", "r13_usr", "r14_usr",
+    ];
+    match word {
+        0..=14 => format!("r{word}"),
+        PSR => "psr".into(),
+        CAUSE => "end".into(),
+        17..=43 => banks[word - 17].into(),
+        DFSR => "dfsr".into(),
+        IFSR => "ifsr".into(),
+        FAR => "far".into(),
+        _ => "memory".into(),
+    }
+}
+
+/// How an instruction ended.
+fn cause(code: u32) -> &'static str {
+    match code {
+        0 => "fell through",
+        1 => "undefined instruction",
+        2 => "software interrupt",
+        3 => "prefetch abort",
+        4 => "data abort",
+        6 => "interrupt",
+        7 => "fast interrupt",
+        _ => "?",
+    }
+}
+
+/// What the core must have done: QEMU's result, corrected where the manual says otherwise and
+/// what it says can be computed.
+fn reference(
+    layout: &Layout,
+    image: &Image,
+    test: &Test,
+    qemu: &Words,
+    masked: &mut [u64; MASKS.len()],
+) -> Words {
+    let mut wanted = *qemu;
+    if qemu[CAUSE] == DATA_ABORT {
+        wanted[FAR] = layout.mva(qemu[FAR]);
+        masked[0] += u64::from(wanted[FAR] != qemu[FAR]);
+    }
+    let view = &test.view;
+    let unaligned = unaligned_load(view).filter(|_| qemu[CAUSE] == FELL_THROUGH && view.passes());
+    if let Some((register, address)) = unaligned {
+        if let Some(word) = image.peek(layout, layout.mva(address)) {
+            let value = word.rotate_right(8 * (address & 3));
+            (0..RESULT_WORDS)
+                .filter(|&word| is_register(view, register, word))
+                .for_each(|word| wanted[word] = value);
+            masked[5] += 1;
+        }
+    }
+    wanted
+}
+
+/// Words that differ, after taking away what [`MASKS`] names; uses of those are counted.
+pub fn differences(
+    layout: &Layout,
+    image: &Image,
+    test: &Test,
+    core: &Words,
+    qemu: &Words,
+    masked: &mut [u64; MASKS.len()],
+) -> Vec<usize> {
+    let wanted = reference(layout, image, test, qemu, masked);
+    let mut differ: Vec<usize> = (0..RESULT_WORDS)
+        .filter(|&n| core[n] != wanted[n])
+        .collect();
+    if differ.is_empty() {
+        return differ;
+    }
+    let both = |code: u32| core[CAUSE] == code && qemu[CAUSE] == code;
+    let mut mask = |entry: usize, differ: &mut Vec<usize>, covered: &dyn Fn(usize) -> bool| {
+        let before = differ.len();
+        differ.retain(|&word| !covered(word));
+        masked[entry] += u64::from(differ.len() < before);
+    };
+    if both(DATA_ABORT) {
+        let access = test.view.access();
+        let loads = access
+            .filter(|a| a.len > 4)
+            .map_or(0, |a| a.loads & !(1 << a.base));
+        let user = |word: usize| match word {
+            18..=22 => loads >> (word - 18 + 8) & 1 != 0,
+            37..=43 => loads >> (word - 37 + 8) & 1 != 0,
+            _ => false,
+        };
+        let banked = |word: usize| match word {
+            23 | 26 | 29 | 32 | 35 => loads >> 13 & 1 != 0,
+            24 | 27 | 30 | 33 | 36 => loads >> 14 & 1 != 0,
+            _ => false,
+        };
+        mask(1, &mut differ, &|word| {
+            word < 15 && loads >> word & 1 != 0 || user(word) || banked(word)
+        });
+    }
+    let view = &test.view;
+    let user_registers = !view.thumb && view.is(0x0e50_8000, 0x0850_0000) && view.bit(22);
+    if both(DATA_ABORT) && user_registers && view.bit(view.field(16) as u32) {
+        let base = view.field(16);
+        let user = |word: usize| base >= 8 && word == 37 + base - 8;
+        mask(4, &mut differ, &|word| {
+            user(word) || is_register(view, base, word)
+        });
+    }
+    let breakpoint = if view.thumb {
+        view.is(0xff00, 0xbe00)
+    } else {
+        view.is(0x0ff0_00f0, 0x0120_0070)
+    };
+    if both(PREFETCH_ABORT) && breakpoint {
+        mask(2, &mut differ, &|word| word == IFSR);
+    }
+    for status in [DFSR, IFSR] {
+        if core[status] & 0xf == 0x7 && qemu[status] == core[status] ^ 0xc {
+            mask(3, &mut differ, &|word| word == status);
+        }
+    }
+    differ
+}
+
+/// Does `word` hold register `register` of the mode, seen directly or in its bank?
+fn is_register(view: &View, register: usize, word: usize) -> bool {
+    let mode = view.cpsr & 0x1f;
+    let bank = match (register, mode) {
+        (8..=14, 0x11) => 18 + register - 8,
+        (13 | 14, 0x12) => 26 + register - 13,
+        (13 | 14, 0x13) => 29 + register - 13,
+        (13 | 14, 0x17) => 32 + register - 13,
+        (13 | 14, 0x1b) => 35 + register - 13,
+        (8..=14, _) => 37 + register - 8,
+        _ => register,
+    };
+    word == register || word == bank
+}
+
+/// How a test ended, for the count.
+pub fn ending(result: &Words) -> &'static str {
+    cause(result[CAUSE])
+}
+
+/// A test and its two results, to read.
+pub fn describe(test: &Test, core: &Words, qemu: &Words, differ: &[usize]) -> String {
+    let view = &test.view;
+    let text = if view.thumb {
+        arm9::isa::disassemble_thumb(view.insn as u16, test.address)
+    } else {
+        arm9::isa::disassemble(view.insn, test.address)
+    };
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{} {:08x} at {:#010x}: {text}   (then {:04x})",
+        if view.thumb { "Thumb" } else { "A32" },
+        view.insn,
+        test.address,
+        view.second
+    );
+    let _ = write!(
+        out,
+        "  cpsr {:08x} spsr {:08x} A={}",
+        view.cpsr,
+        view.spsr,
+        u32::from(view.aligned)
+    );
+    for (n, value) in view.r.iter().enumerate() {
+        let _ = write!(
+            out,
+            "{}r{n:<2} {value:08x}",
+            if n % 8 == 0 { "\n  " } else { "  " }
+        );
+    }
+    let _ = writeln!(
+        out,
+        "\n  ours: {}; QEMU: {}",
+        cause(core[CAUSE]),
+        cause(qemu[CAUSE])
+    );
+    for &word in differ {
+        let _ = writeln!(
+            out,
+            "  {:>9}: ours {:08x}  QEMU {:08x}",
+            name(word),
+            core[word],
+            qemu[word]
+        );
+    }
+    out
+}

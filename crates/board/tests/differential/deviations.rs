@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is not compared, and why: one entry each, the same list as docs/QEMU-DEVIATIONS.md.
+//!
+//! `Unpredictable` is what the architecture leaves open: silicon, QEMU and this model may differ,
+//! so there is nothing to compare. `Qemu` is where QEMU does not do what ARMv5 (or the 926) says
+//! and the manual decides. Both are dropped before they run and counted. [`MASKS`] are results of
+//! instructions that do run, of which a part is not compared.
+
+use crate::model::{Jump, View};
+
+/// Who is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// UNPREDICTABLE or IMPLEMENTATION DEFINED.
+    Unpredictable,
+    /// QEMU differs from the manual.
+    Qemu,
+}
+
+/// An instruction in a state that is not compared.
+pub struct Entry {
+    /// Short name, the heading in the document.
+    pub name: &'static str,
+    /// Why it is in the list.
+    pub kind: Kind,
+    /// Where the manual says so: DDI0100 unless another document is named.
+    pub section: &'static str,
+    /// Does it apply?
+    pub applies: fn(&View) -> bool,
+}
+
+const fn unpredictable(
+    name: &'static str,
+    section: &'static str,
+    applies: fn(&View) -> bool,
+) -> Entry {
+    Entry {
+        name,
+        kind: Kind::Unpredictable,
+        section,
+        applies,
+    }
+}
+
+const fn qemu(name: &'static str, section: &'static str, applies: fn(&View) -> bool) -> Entry {
+    Entry {
+        name,
+        kind: Kind::Qemu,
+        section,
+        applies,
+    }
+}
+
+/// Partly compared results: name and section.
+pub const MASKS: [(&str, &str); 6] = [
+    ("FAR holds the MVA", "DDI0198D 2.3, FAR"),
+    ("registers loaded before a data abort", "A2.6.6"),
+    ("fault status after BKPT", "A4.1 BKPT: FSR not specified"),
+    (
+        "page fault before domain fault",
+        "DDI0198D 3.5, figure 3-13",
+    ),
+    ("base of an aborted LDM of User registers", "A2.6.6"),
+    ("unaligned LDR rotates", "A4.1 LDR"),
+];
+
+/// Everything that is dropped. The first entry that applies counts.
+pub static ENTRIES: &[Entry] = &[
+    unpredictable("reserved bits", "A4.1, A7.1: SBZ and SBO", reserved_bits),
+    unpredictable("r15 in a shift by register", "A5.1", r15_in_register_shift),
+    unpredictable(
+        "return without an SPSR",
+        "A4.1, data processing with S",
+        return_without_spsr,
+    ),
+    unpredictable(
+        "multiplication operands",
+        "A4.1 MUL, MLA, UMULL and so on; A7.1 MUL",
+        multiply_operands,
+    ),
+    unpredictable(
+        "r15 in an instruction of ARMv5E or CLZ",
+        "A4.1 CLZ, QADD, SMLAxy and so on",
+        r15_in_enhanced,
+    ),
+    unpredictable("MRS and MSR operands", "A4.1 MRS, MSR", status_operands),
+    unpredictable(
+        "write-back into r15 or the data register",
+        "A5.2, A5.3",
+        write_back_register,
+    ),
+    unpredictable(
+        "r15 as data or offset register",
+        "A5.2, A5.3",
+        r15_in_transfer,
+    ),
+    unpredictable("LDRD and STRD operands", "A4.1 LDRD, STRD", double_operands),
+    unpredictable(
+        "misaligned half-word or double-word",
+        "A2.8; A4.1 LDRH, LDRD",
+        misaligned_half,
+    ),
+    unpredictable("SWP operands", "A4.1 SWP", swap_operands),
+    unpredictable(
+        "LDM and STM operands",
+        "A4.1 LDM, STM; A7.1 LDMIA, STMIA",
+        block_operands,
+    ),
+    unpredictable(
+        "misaligned branch target",
+        "A2.4.3; A4.1 BX",
+        misaligned_target,
+    ),
+    unpredictable(
+        "BX and BLX operands",
+        "A4.1 BLX; A7.1 BX, BLX",
+        exchange_operands,
+    ),
+    unpredictable("conditional BKPT", "A4.1 BKPT", conditional_breakpoint),
+    unpredictable(
+        "Thumb high register forms with low registers",
+        "A7.1 ADD, CMP, MOV (high registers)",
+        high_forms,
+    ),
+    unpredictable(
+        "half of a BL without the other",
+        "A7.1 BL, BLX (1)",
+        lone_half_call,
+    ),
+    qemu(
+        "unaligned word access",
+        "A2.8; A4.1 LDR, STR, LDM, STM, SWP",
+        unaligned_word,
+    ),
+    qemu(
+        "BLX suffix with bit 0 set",
+        "A7.1 BL, BLX (1)",
+        undefined_blx_suffix,
+    ),
+    qemu(
+        "CBZ, CBNZ, IT and hints",
+        "A6.2: undefined in ARMv5",
+        compare_and_branch,
+    ),
+    qemu(
+        "returns other than MOVS and SUBS",
+        "A2.6, A4.1 data processing with S",
+        unusual_return,
+    ),
+    unpredictable("STR and STM of r15", "A2.4.3", store_of_pc),
+    qemu(
+        "debug registers in CP14",
+        "DDI0198D 1.1: no CP14 registers",
+        debug_coprocessor,
+    ),
+    qemu(
+        "registers of CP15 that differ",
+        "DDI0198D 2.3, CTR",
+        system_coprocessor,
+    ),
+];
+
+/// The entry that covers the instruction, if any.
+pub fn find(view: &View) -> Option<usize> {
+    ENTRIES.iter().position(|entry| (entry.applies)(view))
+}
+
+/// Bits the manual fixes although the decoder does not look at them, as (mask, value).
+pub fn should_be(view: &View) -> (u32, u32) {
+    if view.thumb {
+        return if view.is(0xff00, 0x4700) {
+            (7, 0)
+        } else {
+            (0, 0)
+        };
+    }
+    if view.insn >> 28 == 15 {
+        let preload = view.is(0x0d70_0000, 0x0550_0000);
+        return if preload { (0xf000, 0xf000) } else { (0, 0) };
+    }
+    if view.is_data_processing() {
+        return match view.bits(24, 21) {
+            8..=11 => (0xf000, 0),
+            13 | 15 => (0xf_0000, 0),
+            _ => (0, 0),
+        };
+    }
+    let row = RESERVED.iter().find(|row| view.is(row.0, row.1));
+    row.map_or((0, 0), |row| (row.2, row.3))
+}
+
+/// Reserved bits outside data processing: where (mask, value), which (mask, value).
+const RESERVED: [(u32, u32, u32, u32); 14] = [
+    (0x0fb0_00f0, 0x0100_0000, 0xf_0f0f, 0xf_0000), // MRS
+    (0x0fb0_00f0, 0x0120_0000, 0xff00, 0xf000),     // MSR
+    (0x0fb0_0000, 0x0320_0000, 0xf000, 0xf000),     // MSR, constant
+    (0x0ff0_00d0, 0x0120_0010, 0xf_ff00, 0xf_ff00), // BX, BLX
+    (0x0ff0_00f0, 0x0120_0020, 0xf_ff00, 0xf_ff00), // BXJ
+    (0x0ff0_00f0, 0x0160_0010, 0xf_0f00, 0xf_0f00), // CLZ
+    (0x0f90_00f0, 0x0100_0050, 0xf00, 0),           // QADD to QDSUB
+    (0x0fe0_00f0, 0x0000_0090, 0xf000, 0),          // MUL
+    (0x0ff0_0090, 0x0160_0080, 0xf000, 0),          // SMULxy
+    (0x0ff0_00b0, 0x0120_00a0, 0xf000, 0),          // SMULWy
+    (0x0fb0_00f0, 0x0100_0090, 0xf00, 0),           // SWP
+    (0x0e40_00f0, 0x0000_00b0, 0xf00, 0),           // register offsets of the half-word class
+    (0x0e40_00f0, 0x0000_00d0, 0xf00, 0),
+    (0x0e40_00f0, 0x0000_00f0, 0xf00, 0),
+];
+
+fn reserved_bits(view: &View) -> bool {
+    let (mask, value) = should_be(view);
+    view.insn & mask != value
+}
+
+fn arm(view: &View) -> bool {
+    !view.thumb && view.insn >> 28 != 15
+}
+
+fn any_is_15(view: &View, fields: &[u32]) -> bool {
+    fields.iter().any(|&low| view.field(low) == 15)
+}
+
+fn r15_in_register_shift(view: &View) -> bool {
+    arm(view)
+        && view.is_data_processing()
+        && !view.bit(25)
+        && view.bit(4)
+        && any_is_15(view, &[0, 8, 12, 16])
+}
+
+fn return_without_spsr(view: &View) -> bool {
+    let to_pc = arm(view) && view.is_data_processing() && view.field(12) == 15 && view.bit(20);
+    let returns = to_pc && view.bits(24, 23) != 2;
+    let test = to_pc && view.bits(24, 23) == 2; // TSTP and its like, of ARMv3
+    test || returns && !view.has_spsr()
+}
+
+fn is_multiply(view: &View) -> bool {
+    arm(view) && view.is(0x0f00_00f0, 0x0000_0090)
+}
+
+fn multiply_operands(view: &View) -> bool {
+    if view.thumb {
+        return view.is(0xffc0, 0x4340) && view.bits(2, 0) == view.bits(5, 3);
+    }
+    if !is_multiply(view) || view.bits(23, 21) == 2 || view.bits(23, 21) == 3 {
+        return false;
+    }
+    let (d, n, s, m) = (view.field(16), view.field(12), view.field(8), view.field(0));
+    let long = view.bit(23);
+    let n_used = long || view.bit(21);
+    d == 15 || m == 15 || s == 15 || n_used && n == 15 || d == m || long && (d == n || n == m)
+}
+
+fn r15_in_enhanced(view: &View) -> bool {
+    if !arm(view) {
+        return false;
+    }
+    let half = view.is(0x0f90_0090, 0x0100_0080);
+    let long = half && view.bits(22, 21) == 2;
+    let clz = view.is(0x0ff0_00f0, 0x0160_0010);
+    let saturating = view.is(0x0f90_00f0, 0x0100_0050);
+    half && any_is_15(view, &[16, 8, 0])
+        || half
+            && (long || view.bits(22, 21) == 0 || view.is(0x0060_0020, 0x0020_0000))
+            && view.field(12) == 15
+        || long && view.field(12) == view.field(16)
+        || clz && any_is_15(view, &[12, 0])
+        || saturating && any_is_15(view, &[16, 12, 0])
+}
+
+/// Mode bits ARMv5 has.
+pub fn is_mode(bits: u32) -> bool {
+    matches!(bits & 0x1f, 0x10..=0x13 | 0x17 | 0x1b | 0x1f)
+}
+
+fn status_operands(view: &View) -> bool {
+    if !arm(view) {
+        return false;
+    }
+    let spsr = view.bit(22);
+    if view.is(0x0fb0_00f0, 0x0100_0000) {
+        return view.field(12) == 15 || spsr && !view.has_spsr();
+    }
+    let by_register = view.is(0x0fb0_00f0, 0x0120_0000);
+    let constant = view.is(0x0fb0_0000, 0x0320_0000);
+    if !by_register && !constant {
+        return false;
+    }
+    let value = if constant {
+        view.bits(7, 0).rotate_right(2 * view.bits(11, 8))
+    } else {
+        view.r[view.field(0)]
+    };
+    let control = view.bit(16);
+    let bad_mode = control && !is_mode(value);
+    by_register && view.field(0) == 15
+        || view.bits(19, 16) == 0
+        || spsr && !view.has_spsr()
+        || spsr && bad_mode
+        || !spsr && !view.user() && (bad_mode || control && value & 0x20 != 0)
+        // Reserved bits have to be written as they were read.
+        || view.bit(19) && value & 0x0700_0000 != 0
+        || view.bit(18) && value & 0x00ff_0000 != 0
+        || view.bit(17) && value & 0x0000_ff00 != 0
+}
+
+/// LDR, STR, LDRH and so on: not the multiple ones, not SWP.
+fn is_single(view: &View) -> bool {
+    arm(view) && view.access().is_some_and(|a| !a.multiple) && !is_swap(view)
+}
+
+fn is_swap(view: &View) -> bool {
+    arm(view) && view.is(0x0fb0_00f0, 0x0100_0090)
+}
+
+fn is_double(view: &View) -> bool {
+    is_single(view) && view.access().is_some_and(|a| a.width == 8)
+}
+
+fn write_back_register(view: &View) -> bool {
+    if !is_single(view) {
+        return false;
+    }
+    let write_back = !view.bit(24) || view.bit(21);
+    let extra = view.bits(27, 25) == 0;
+    let by_register = if extra { !view.bit(22) } else { view.bit(25) };
+    let (n, d) = (view.field(16), view.field(12));
+    let data = n == d || is_double(view) && n == d | 1;
+    write_back && (n == 15 || data || by_register && view.field(0) == n)
+        || extra && !view.bit(24) && view.bit(21)
+}
+
+fn r15_in_transfer(view: &View) -> bool {
+    if !is_single(view) {
+        return false;
+    }
+    let extra = view.bits(27, 25) == 0;
+    let by_register = if extra { !view.bit(22) } else { view.bit(25) };
+    let data = view.field(12) == 15;
+    let word = !extra && !view.bit(22);
+    let user = !view.bit(24) && view.bit(21);
+    by_register && view.field(0) == 15 || data && (!word || user)
+}
+
+fn double_operands(view: &View) -> bool {
+    if !is_double(view) {
+        return false;
+    }
+    let d = view.field(12);
+    let by_register = !view.bit(22);
+    d == 14 || d & 1 == 0 && by_register && !view.bit(5) && view.field(0) & !1 == d
+}
+
+fn misaligned_half(view: &View) -> bool {
+    let Some(access) = view.access() else {
+        return false;
+    };
+    let half = access.width == 2 && access.address & 1 != 0 && !view.aligned;
+    let double = access.width == 8 && access.address & 7 != 0;
+    half || double && !view.bit(12)
+}
+
+fn swap_operands(view: &View) -> bool {
+    let (n, d, m) = (view.field(16), view.field(12), view.field(0));
+    is_swap(view) && (n == m || n == d || any_is_15(view, &[16, 12, 0]))
+}
+
+fn block_operands(view: &View) -> bool {
+    let Some(access) = view.access().filter(|a| a.multiple) else {
+        return false;
+    };
+    let list = if view.thumb {
+        access.len
+    } else {
+        view.bits(15, 0)
+    };
+    if list == 0 {
+        return true;
+    }
+    if view.thumb {
+        // STM with the base in the list but not first; PUSH and POP have no such form.
+        let n = view.bits(10, 8);
+        let store = view.is(0xf800, 0xc000);
+        return store && view.bit(n) && view.bits(7, 0) & ((1 << n) - 1) != 0;
+    }
+    let (load, write_back, hat) = (view.bit(20), view.bit(21), view.bit(22));
+    let n = view.field(16);
+    let in_list = list >> n & 1 != 0;
+    let return_form = load && list >> 15 != 0;
+    n == 15
+        || write_back && in_list && (load || list & ((1 << n) - 1) != 0)
+        || hat && !view.has_spsr()
+        || hat && write_back && !return_form
+}
+
+fn misaligned_target(view: &View) -> bool {
+    let bad = |jump: Jump| jump.raw & if jump.thumb { 1 } else { 3 } != 0;
+    view.passes() && view.jump().is_some_and(bad)
+}
+
+fn exchange_operands(view: &View) -> bool {
+    if view.thumb {
+        return view.is(0xff80, 0x4780) && view.field(3) == 15
+            || view.is(0xff80, 0x4700) && view.field(3) == 15 && view.r[15] & 2 != 0;
+    }
+    arm(view) && view.is(0x0ff0_00f0, 0x0120_0030) && view.field(0) == 15
+}
+
+fn conditional_breakpoint(view: &View) -> bool {
+    arm(view) && view.is(0x0ff0_00f0, 0x0120_0070) && view.insn >> 28 != 14
+}
+
+fn high_forms(view: &View) -> bool {
+    let add_compare_move = view.is(0xfc00, 0x4400) && view.bits(9, 8) != 3;
+    let compare_pc = view.is(0xff00, 0x4500) && view.bits(7, 7) == 1 && view.bits(2, 0) == 7;
+    view.thumb && (add_compare_move && view.bits(7, 6) == 0 || compare_pc)
+}
+
+/// QEMU decodes both halves at once and has no instruction for one of them.
+fn lone_half_call(view: &View) -> bool {
+    view.thumb && view.is(0xf800, 0xf000) && !matches!(view.second >> 11, 0x1d | 0x1f)
+}
+
+/// A32 LDR into a register is run: see `MASKS`.
+fn unaligned_word(view: &View) -> bool {
+    let unaligned = view
+        .access()
+        .is_some_and(|a| a.width == 4 && a.address & 3 != 0);
+    unaligned && !view.aligned && unaligned_load(view).is_none()
+}
+
+/// Destination and address of an A32 word load into a register from an unaligned address, which
+/// rotates on ARMv5; QEMU loads as ARMv6 does. The expected value comes from the manual.
+pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
+    let access = view.access()?;
+    let load = !view.thumb && access.width == 4 && !access.multiple && !access.write;
+    let unaligned = access.address & 3 != 0 && !view.aligned;
+    // Across a page or section QEMU also faults differently.
+    let inside = access.address & 0x3ff < 0x3fc;
+    let to_register = access.loads != 0 && access.pc_at.is_none() && access.base != 15;
+    (load && unaligned && inside && to_register).then_some((view.field(12), access.address))
+}
+
+/// Alone it is undefined, QEMU branches; behind the first half, which has been executed by then,
+/// QEMU undoes both.
+fn undefined_blx_suffix(view: &View) -> bool {
+    let pair = view.is(0xf800, 0xf000) && view.second & 0xf801 == 0xe801;
+    view.thumb && (pair || view.is(0xf801, 0xe801))
+}
+
+/// ARMv6T2 instructions QEMU executes on every core.
+fn compare_and_branch(view: &View) -> bool {
+    view.thumb && (view.is(0xf500, 0xb100) || view.is(0xff00, 0xbf00))
+}
+
+/// QEMU returns from an exception by MOVS and SUBS only.
+fn unusual_return(view: &View) -> bool {
+    let to_pc = arm(view) && view.is_data_processing() && view.field(12) == 15 && view.bit(20);
+    to_pc && !matches!(view.bits(24, 21), 2 | 13)
+}
+
+fn store_of_pc(view: &View) -> bool {
+    let Some(access) = view.access().filter(|a| a.write && !view.thumb) else {
+        return false;
+    };
+    if access.multiple {
+        view.bit(15)
+    } else {
+        access.width == 4 && view.field(12) == 15 && !is_swap(view)
+    }
+}
+
+fn is_coprocessor(view: &View, number: u32) -> bool {
+    let coprocessor = matches!(view.bits(27, 24), 12..=14);
+    !view.thumb && coprocessor && view.bits(11, 8) == number
+}
+
+fn debug_coprocessor(view: &View) -> bool {
+    is_coprocessor(view, 14) && view.bits(27, 24) == 14 && view.bit(4)
+}
+
+/// CTR; and c7 operations QEMU gives User of later architectures.
+fn system_coprocessor(view: &View) -> bool {
+    is_coprocessor(view, 15)
+        && view.is(0x0f10_0010, 0x0e10_0010)
+        && view.is(0x00ef_00ef, 0x0000_0020)
+}

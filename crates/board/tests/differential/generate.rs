@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes tests: an instruction, drawn row by row from the decode table or purely random, and a
+//! state in which it does something.
+
+use crate::deviations;
+use crate::layout::{
+    BANK_WORDS, BANKS, Image, Layout, SLOT_ARM, SLOT_THUMB, SLOT_THUMB_ODD, TEST_WORDS,
+};
+use crate::model::{Access, Jump, View};
+use crate::random::Random;
+
+/// One instruction with the state it meets.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// Index into [`Rows::names`].
+    pub row: usize,
+    /// The instruction and its state.
+    pub view: View,
+    /// Address of the instruction.
+    pub address: u32,
+    /// Set of banked registers.
+    pub bank: usize,
+    /// What the machines get.
+    pub words: [u32; TEST_WORDS],
+}
+
+/// Why a candidate was not used.
+pub enum Refused {
+    /// By this entry of the list of deviations.
+    Entry(usize),
+    /// It would disturb the run.
+    Harness,
+}
+
+/// Encodings to draw from.
+pub struct Rows {
+    /// Name of each row, for the count.
+    pub names: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Copy)]
+enum Row {
+    Arm(&'static str),
+    Thumb(&'static str),
+    AnyArm,
+    AnyThumb,
+    Call,
+    ControlRead,
+}
+
+impl Rows {
+    /// Every row of the decode table, and the random ones.
+    pub fn new() -> Rows {
+        let arm = arm9::isa::encodings(false).map(|(name, p)| (format!("A32 {name}"), Row::Arm(p)));
+        let thumb =
+            arm9::isa::encodings(true).map(|(name, p)| (format!("Thumb {name}"), Row::Thumb(p)));
+        let more = [
+            ("A32 MRC p15", Row::ControlRead),
+            ("Thumb BL and BLX, both halves", Row::Call),
+            ("A32 random word", Row::AnyArm),
+            ("A32 random word", Row::AnyArm),
+            ("A32 random word", Row::AnyArm),
+            ("A32 random word", Row::AnyArm),
+            ("Thumb random half-word", Row::AnyThumb),
+            ("Thumb random half-word", Row::AnyThumb),
+        ];
+        let more = more.map(|(name, row)| (name.to_string(), row));
+        let (names, rows) = arm.chain(thumb).chain(more).unzip();
+        Rows { names, rows }
+    }
+}
+
+/// Sets of banked registers, as the harness loads them.
+pub fn banks(random: &mut Random) -> Vec<[u32; BANK_WORDS]> {
+    let bank = |random: &mut Random| {
+        let mut words = [0; BANK_WORDS];
+        for word in &mut words {
+            *word = value(random);
+        }
+        for spsr in [0, 8, 11, 14, 17] {
+            words[spsr] = psr(random) | u32::from(random.percent(30)) << 5;
+        }
+        words
+    };
+    (0..BANKS).map(|_| bank(random)).collect()
+}
+
+const MODES: [u32; 7] = [0x10, 0x11, 0x12, 0x13, 0x17, 0x1b, 0x1f];
+
+/// Flags, interrupt masks and a mode; T clear.
+fn psr(random: &mut Random) -> u32 {
+    random.word() & 0xf800_00c0 | random.pick(&MODES)
+}
+
+/// A register value: corners, small numbers, anything.
+fn value(random: &mut Random) -> u32 {
+    match random.below(8) {
+        0 => random.pick(&[
+            0,
+            1,
+            u32::MAX,
+            0x8000_0000,
+            0x7fff_ffff,
+            0x8000,
+            0xffff_8000,
+        ]),
+        1 => random.below(64),
+        2 => random.below(64).wrapping_neg(),
+        3 => 1 << random.below(32),
+        _ => random.word(),
+    }
+}
+
+/// Draws tests for one batch.
+pub struct Generator<'a> {
+    /// Addresses.
+    pub layout: &'a Layout,
+    /// Memory, for what loads into pc would read.
+    pub image: &'a Image,
+    /// Sets of banked registers.
+    pub banks: &'a [[u32; BANK_WORDS]],
+    /// Rows to draw from.
+    pub rows: &'a Rows,
+}
+
+impl Generator<'_> {
+    /// One candidate, complete or refused.
+    pub fn draw(&self, random: &mut Random) -> Result<Test, Refused> {
+        let row = random.below(self.rows.rows.len() as u32) as usize;
+        let (insn, thumb, second) = draw_instruction(self.rows.rows[row], random);
+        let bank = random.below(BANKS as u32) as usize;
+        let cpsr = psr(random);
+        let slot = match (thumb, random.percent(50)) {
+            (false, _) => SLOT_ARM,
+            (true, false) => SLOT_THUMB,
+            (true, true) => SLOT_THUMB_ODD + 2,
+        };
+        let address = self.layout.slots + slot;
+        let mut r = [0; 16];
+        r[..15].fill_with(|| value(random));
+        r[15] = address + if thumb { 4 } else { 8 };
+        let spsr = self.spsr(bank, cpsr);
+        let aligned = self.layout.setup.aligned;
+        let mut view = View {
+            insn,
+            thumb,
+            r,
+            second,
+            cpsr,
+            spsr,
+            aligned,
+        };
+        if matches!(self.rows.rows[row], Row::Arm(_) | Row::Thumb(_)) && random.percent(93) {
+            let (mask, value) = deviations::should_be(&view);
+            view.insn = view.insn & !mask | value;
+        }
+        self.aim(&mut view, random);
+        if let Some(entry) = deviations::find(&view) {
+            return Err(Refused::Entry(entry));
+        }
+        let mut test = Test {
+            row,
+            view,
+            address,
+            bank,
+            words: [0; TEST_WORDS],
+        };
+        self.check(&test)?;
+        self.encode(&mut test);
+        Ok(test)
+    }
+
+    fn spsr(&self, bank: usize, cpsr: u32) -> u32 {
+        let at = match cpsr & 0x1f {
+            0x11 => 0,
+            0x12 => 8,
+            0x13 => 11,
+            0x17 => 14,
+            0x1b => 17,
+            _ => return 0,
+        };
+        self.banks[bank][at]
+    }
+
+    /// Chooses registers so that loads and stores meet scratch memory and jumps meet guards.
+    fn aim(&self, view: &mut View, random: &mut Random) {
+        if let Some(access) = view.access().filter(|a| a.base != 15) {
+            if random.percent(95) {
+                let target = self.target(access, random);
+                let base = access.base;
+                view.r[base] = view.r[base].wrapping_add(target.wrapping_sub(access.address));
+            }
+            return;
+        }
+        let exchange = view.jump().is_some() && random.percent(80);
+        if exchange {
+            let rm = if view.thumb {
+                view.insn >> 3 & 15
+            } else {
+                view.insn & 15
+            } as usize;
+            if rm != 15 {
+                view.r[rm] = self.guard(view.thumb, random);
+            }
+        }
+        // A value that MSR may write.
+        let msr = !view.thumb && view.is(0x0fb0_00f0, 0x0120_0000) && random.percent(80);
+        if msr && view.field(0) != 15 {
+            view.r[view.field(0)] =
+                psr(random) | u32::from(view.bit(22) && random.percent(50)) << 5;
+        }
+    }
+
+    fn guard(&self, thumb: bool, random: &mut Random) -> u32 {
+        let high = if self.layout.setup.mmu && random.percent(30) {
+            0x9000_0000
+        } else {
+            self.layout.slots
+        };
+        match (thumb, random.percent(50)) {
+            (_, true) => high + 4 * random.below(0x7ff),
+            (false, false) => high + 0x2000 + 2 * random.below(0x7ff) + 1,
+            (true, false) => high + 0x2000 + 2 * random.below(0x7ff) + random.below(2),
+        }
+    }
+
+    /// An address for a load or store.
+    fn target(&self, access: Access, random: &mut Random) -> u32 {
+        let layout = self.layout;
+        let window = random.pick(&layout.windows);
+        let offset = match random.below(10) {
+            0 => window.offset.wrapping_sub(random.below(64)),
+            1 => window.offset + window.len - random.below(64),
+            2 if layout.setup.mmu => random.pick(&[
+                0x1_7000, 0x1_a000, 0x1_9c00, 0x40_0000, 0x60_0c00, 0x70_0000,
+            ]),
+            _ => window.offset + random.below(window.len),
+        };
+        let mut va = layout.scratch.wrapping_add(offset);
+        if layout.mva(va & 0x01ff_ffff) == va && random.percent(50) {
+            va &= 0x01ff_ffff;
+        }
+        if random.percent(90) {
+            va & !(access.width - 1)
+        } else {
+            va
+        }
+    }
+
+    /// Would the test read or write what it must not, or run away?
+    fn check(&self, test: &Test) -> Result<(), Refused> {
+        let view = &test.view;
+        let mut jump = view.jump();
+        if let Some(access) = view.access() {
+            let mva = self.layout.mva(access.address);
+            let unwatched =
+                self.layout.unwatched(mva) || self.layout.unwatched(mva.wrapping_add(access.len));
+            if self.layout.is_harness(mva, access.len, access.write) || unwatched {
+                return Err(Refused::Harness);
+            }
+            if let Some(at) = access.pc_at {
+                let word = self.image.peek(self.layout, mva.wrapping_add(at));
+                jump = Some(self.load_jump(view, word.unwrap_or(0x9000_0000)));
+            }
+        }
+        if is_control_write(view) {
+            return Err(Refused::Harness);
+        }
+        let second = View {
+            insn: u32::from(view.second),
+            ..view.clone()
+        };
+        if second.insn != NOP {
+            jump = self.call(view, &second);
+        }
+        match jump {
+            Some(jump) if view.passes() && !self.may_go(jump) => Err(Refused::Harness),
+            _ => Ok(()),
+        }
+    }
+
+    fn load_jump(&self, view: &View, word: u32) -> Jump {
+        let is_return = !view.thumb && view.is(0x0e40_0000, 0x0840_0000);
+        if is_return {
+            Jump {
+                raw: word,
+                thumb: view.spsr & 0x20 != 0,
+            }
+        } else {
+            Jump::exchange(word)
+        }
+    }
+
+    /// Where the two halves of a BL go together.
+    fn call(&self, first: &View, second: &View) -> Option<Jump> {
+        let mut state = second.clone();
+        let high = ((first.insn << 21) as i32 >> 9) as u32;
+        state.r[14] = first.r[15].wrapping_add(high);
+        state.jump()
+    }
+
+    /// Is the target a guard, or somewhere without memory?
+    fn may_go(&self, jump: Jump) -> bool {
+        let layout = self.layout;
+        if jump.raw & if jump.thumb { 1 } else { 3 } != 0 {
+            return false;
+        }
+        let at = jump.raw.wrapping_sub(layout.slots);
+        let in_slot = |slot: u32| at.wrapping_sub(slot) < 0x20;
+        if in_slot(SLOT_ARM) || in_slot(SLOT_THUMB) || in_slot(SLOT_THUMB_ODD) {
+            return false;
+        }
+        let guard = at < crate::layout::SLOTS_BYTES - 8;
+        if guard {
+            // Thumb in the A32 guards and the reverse run on to the next slot or page at worst.
+            return jump.thumb || at < 0x2000;
+        }
+        let mva = layout.mva(jump.raw);
+        let scratch =
+            mva.wrapping_sub(layout.scratch).wrapping_add(64) < layout.scratch_bytes + 128;
+        layout.setup.mmu && !scratch && !layout.is_harness(mva, 64, true)
+    }
+
+    fn encode(&self, test: &mut Test) {
+        let view = &test.view;
+        let slot = test.address & !0x1f;
+        let insn = view.insn;
+        let second = u32::from(view.second);
+        let [first, next] = match (view.thumb, test.address & 2) {
+            (false, _) => [insn, 0xe51f_f004],
+            (true, 0) => [second << 16 | insn, 0x46c0_4778],
+            (true, _) => [insn << 16 | NOP, NOP << 16 | second],
+        };
+        let (digest, pristine, count) = self.digest(view);
+        let bank = self.layout.banks + 4 * (test.bank * BANK_WORDS) as u32;
+        test.words[..8]
+            .copy_from_slice(&[first, next, slot, bank, view.cpsr, digest, pristine, count]);
+        test.words[8..23].copy_from_slice(&view.r[..15]);
+        test.words[23] = test.address | u32::from(view.thumb);
+    }
+
+    /// The memory to compare: what a store may reach and a little around it.
+    fn digest(&self, view: &View) -> (u32, u32, u32) {
+        let none = (0, 0, 0);
+        let Some(access) = view.access().filter(|a| a.write) else {
+            return none;
+        };
+        let layout = self.layout;
+        let first = layout.mva(access.address).wrapping_sub(layout.scratch);
+        let last = first.wrapping_add(access.len.max(1) - 1);
+        let inside = |offset: u32| {
+            layout
+                .windows
+                .iter()
+                .position(|w| w.writable && offset.wrapping_sub(w.offset) < w.len)
+        };
+        let Some(hit) = inside(first).or_else(|| inside(last)) else {
+            return none;
+        };
+        let windows = &layout.windows;
+        let joined = |a: usize, b: usize| {
+            windows[b].writable
+                && windows[a].writable
+                && windows[a].offset + windows[a].len == windows[b].offset
+        };
+        let (mut from, mut to) = (hit, hit);
+        while from > 0 && joined(from - 1, from) {
+            from -= 1;
+        }
+        while to + 1 < windows.len() && joined(to, to + 1) {
+            to += 1;
+        }
+        let (low, high) = (windows[from].offset, windows[to].offset + windows[to].len);
+        // The access may begin before the run or end behind it, where it cannot write.
+        let start = if first < low || first > last {
+            low
+        } else {
+            first
+        };
+        let end = if last >= high || first > last {
+            high
+        } else {
+            last + 1
+        };
+        let start = (start & !3).saturating_sub(8).max(low);
+        let end = end.next_multiple_of(4).saturating_add(8).min(high);
+        let pristine = layout.pristine + windows[from].pristine + (start - windows[from].offset);
+        (layout.scratch + start, pristine, (end - start) / 4)
+    }
+}
+
+/// Thumb `mov r8, r8`.
+const NOP: u32 = 0x46c0;
+
+/// MCR to CP15, and reads of registers that are not on the list, by privileged code.
+fn is_control_write(view: &View) -> bool {
+    let p15 = !view.thumb && view.insn >> 28 != 15 && view.is(0x0f00_0f10, 0x0e00_0f10);
+    let listed = CONTROL.iter().any(|&(crn, opc2)| {
+        view.is(0x00f0_0000, 0x0010_0000) && view.is(0x000f_00ef, crn << 16 | opc2 << 5)
+    });
+    p15 && !view.user() && !listed
+}
+
+/// CP15 registers that are read: CRn and opcode 2.
+const CONTROL: [(u32, u32); 9] = [
+    (0, 0),
+    (0, 1),
+    (1, 0),
+    (2, 0),
+    (3, 0),
+    (5, 0),
+    (5, 1),
+    (6, 0),
+    (13, 0),
+];
+
+fn draw_instruction(row: Row, random: &mut Random) -> (u32, bool, u16) {
+    let nop = NOP as u16;
+    match row {
+        Row::Arm(pattern) => (fill(pattern, random), false, nop),
+        Row::Thumb(pattern) => (fill(pattern, random), true, nop),
+        Row::AnyArm => (condition(random.word() & 0x0fff_ffff, random), false, nop),
+        Row::AnyThumb => (random.word() & 0xffff, true, nop),
+        Row::Call => {
+            let first = 0xf000 | random.below(0x800);
+            let suffix = if random.percent(50) { 0xf800 } else { 0xe800 };
+            (first, true, (suffix | random.below(0x800)) as u16)
+        }
+        Row::ControlRead => {
+            let (crn, opc2) = random.pick(&CONTROL);
+            let rd = random.below(16) << 12;
+            (
+                condition(0x0e10_0f10 | crn << 16 | rd | opc2 << 5, random),
+                false,
+                nop,
+            )
+        }
+    }
+}
+
+/// Puts random bits in place of letters.
+fn fill(pattern: &str, random: &mut Random) -> u32 {
+    let noise = random.word();
+    let insn = pattern.bytes().fold(0, |insn, letter| {
+        let at = noise >> (insn & 1) ^ random.word();
+        insn << 1
+            | match letter {
+                b'0' => 0,
+                b'1' => 1,
+                _ => at & 1,
+            }
+    });
+    if pattern.starts_with("cccc") {
+        condition(insn & 0x0fff_ffff, random)
+    } else {
+        insn
+    }
+}
+
+fn condition(insn: u32, random: &mut Random) -> u32 {
+    let condition = if random.percent(50) {
+        14
+    } else {
+        random.below(15)
+    };
+    let unconditional = random.percent(3) && insn >> 25 & 7 == 7;
+    insn | if unconditional { 15 } else { condition } << 28
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The two machines that run an image: the core under test on flat memory, and QEMU.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use arm9::{
+    BurstTime, Bus, BusError, CacheGeometry, Config, CostTable, Cpu, Exit, Mva, Pa, Signals, Width,
+};
+
+use crate::layout::{RAM_BYTES, SYSREG_PA};
+
+/// Main id register of QEMU's arm926, which the core under test gets as well.
+const MIDR: u32 = 0x4106_9265;
+
+/// Flat memory at 0, and the register that ends the run.
+pub struct Flat {
+    ram: Vec<u8>,
+    ended: bool,
+}
+
+impl Flat {
+    fn range(&self, pa: Pa, bytes: u32) -> Result<std::ops::Range<usize>, BusError> {
+        let start = pa.0 as usize;
+        let range = start..start + bytes as usize;
+        if range.end <= self.ram.len() {
+            Ok(range)
+        } else {
+            Err(BusError)
+        }
+    }
+}
+
+impl Bus for Flat {
+    fn read(&mut self, _: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
+        let mut value = [0; 4];
+        let range = self.range(pa, width.bytes())?;
+        value[..range.len()].copy_from_slice(&self.ram[range]);
+        Ok((u32::from_le_bytes(value), 2))
+    }
+
+    fn write(&mut self, _: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
+        if pa.0 >> 12 == SYSREG_PA >> 12 {
+            self.ended |= pa.0 & 0xfff == 0x40;
+            return Ok(2);
+        }
+        let range = self.range(pa, width.bytes())?;
+        let len = range.len();
+        self.ram[range].copy_from_slice(&value.to_le_bytes()[..len]);
+        Ok(2)
+    }
+
+    fn read_line(&mut self, _: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
+        let range = self.range(Pa(pa.0 & !31), 32)?;
+        for (word, bytes) in line.iter_mut().zip(self.ram[range].chunks_exact(4)) {
+            *word = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        }
+        Ok(BurstTime { first: 4, last: 11 })
+    }
+
+    fn write_words(&mut self, _: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
+        let range = self.range(pa, 4 * words.len() as u32)?;
+        for (word, bytes) in words.iter().zip(self.ram[range].chunks_exact_mut(4)) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        Ok(2 * words.len() as u32)
+    }
+
+    fn advance(&mut self, _: u64) -> Signals {
+        Signals {
+            attention: self.ended,
+            ..Signals::default()
+        }
+    }
+
+    fn next_event(&self) -> u64 {
+        if self.ended { 0 } else { u64::MAX }
+    }
+
+    fn peek(&self, pa: Pa) -> Option<u8> {
+        self.ram.get(pa.0 as usize).copied()
+    }
+
+    fn poke(&mut self, pa: Pa, value: u8) -> bool {
+        self.ram
+            .get_mut(pa.0 as usize)
+            .map(|byte| *byte = value)
+            .is_some()
+    }
+}
+
+/// Runs an image on the core under test with caches of `cache` bytes; returns memory at its end, or what went
+/// wrong and how many tests were not finished.
+pub fn run_core(
+    image: &[u8],
+    cache: u32,
+    tests: usize,
+    cells: u32,
+) -> Result<Vec<u8>, (String, u32)> {
+    let geometry = CacheGeometry {
+        size: cache,
+        ways: 4,
+    };
+    let cost = CostTable {
+        bus_sync: 0,
+        tail_exposed_256: 256,
+        walk_overhead: 0,
+        lines_tested_per_op: 8,
+        cp15_busy: 0,
+    };
+    let config = Config {
+        midr: MIDR,
+        icache: geometry,
+        dcache: geometry,
+        cost,
+        victim_seed: 0,
+    };
+    let mut cpu = Cpu::new(
+        config,
+        Flat {
+            ram: image.to_vec(),
+            ended: false,
+        },
+    );
+    match cpu.run(1_000_000 + tests as u64 * 20_000) {
+        Exit::Attention => Ok(cpu.bus.ram),
+        exit => {
+            let cell = |n: u32| {
+                let bytes = [0, 1, 2, 3].map(|i| cpu.debug_read(Mva(cells + n + i)).unwrap_or(0));
+                u32::from_le_bytes(bytes)
+            };
+            Err((
+                format!("the core stopped with {exit:?} at pc {:#010x}", cpu.pc()),
+                cell(84),
+            ))
+        }
+    }
+}
+
+/// QEMU at work on an image.
+pub struct Qemu {
+    child: Child,
+    ram: PathBuf,
+    started: Instant,
+}
+
+/// Longer than any batch needs, QEMU hangs.
+const QEMU_LIMIT: Duration = Duration::from_secs(120);
+
+impl Qemu {
+    /// Starts QEMU with the image as its memory, kept in a file at `ram`.
+    pub fn start(image: &[u8], ram: &Path) -> Result<Qemu, String> {
+        std::fs::write(ram, image).map_err(|e| format!("{}: {e}", ram.display()))?;
+        let memory = format!(
+            "memory-backend-file,id=ram,size={RAM_BYTES},share=on,mem-path={}",
+            ram.display()
+        );
+        let child = Command::new("qemu-system-arm")
+            .args([
+                "-M",
+                "versatilepb,memory-backend=ram",
+                "-cpu",
+                "arm926,vfp=off",
+            ])
+            .args(["-m", &format!("{}M", RAM_BYTES >> 20), "-object", &memory])
+            .args([
+                "-nodefaults",
+                "-display",
+                "none",
+                "-serial",
+                "none",
+                "-monitor",
+                "none",
+            ])
+            .arg("-no-reboot")
+            .env("QEMU_AUDIO_DRV", "none")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| {
+                format!("qemu-system-arm: {e}; install it: apt-get install qemu-system-arm")
+            })?;
+        Ok(Qemu {
+            child,
+            ram: ram.to_path_buf(),
+            started: Instant::now(),
+        })
+    }
+
+    /// Waits for the end of the run; returns memory.
+    pub fn finish(mut self) -> Result<Vec<u8>, String> {
+        while self.child.try_wait().map_err(|e| e.to_string())?.is_none() {
+            if self.started.elapsed() > QEMU_LIMIT {
+                return Err("QEMU did not come to the end of the batch".to_string());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let status = self.child.wait().map_err(|e| e.to_string())?;
+        if !status.success() {
+            let mut said = String::new();
+            if let Some(stderr) = self.child.stderr.as_mut() {
+                let _ = std::io::Read::read_to_string(stderr, &mut said);
+            }
+            return Err(format!("qemu-system-arm: {status}\n{said}"));
+        }
+        std::fs::read(&self.ram).map_err(|e| format!("{}: {e}", self.ram.display()))
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.ram);
+    }
+}
+
+/// Assembles and links the harness with the cross compiler; returns its bytes.
+pub fn assemble(source: &Path, directory: &Path) -> Result<Vec<u8>, String> {
+    let object = directory.join("harness.o");
+    let binary = directory.join("harness.bin");
+    let run = |program: &str, arguments: &[&std::ffi::OsStr]| {
+        let output = Command::new(program)
+            .args(arguments)
+            .output()
+            .map_err(|e| {
+                format!("{program}: {e}; install it: apt-get install gcc-arm-linux-gnueabi")
+            })?;
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!(
+                "{program}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            ))
+        }
+    };
+    run(
+        "arm-linux-gnueabi-gcc",
+        &[
+            "-nostdlib".as_ref(),
+            "-c".as_ref(),
+            source.as_ref(),
+            "-o".as_ref(),
+            object.as_ref(),
+        ],
+    )?;
+    run(
+        "arm-linux-gnueabi-objcopy",
+        &[
+            "-O".as_ref(),
+            "binary".as_ref(),
+            "-j".as_ref(),
+            ".text".as_ref(),
+            object.as_ref(),
+            binary.as_ref(),
+        ],
+    )?;
+    std::fs::read(&binary).map_err(|e| format!("{}: {e}", binary.display()))
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A million random instructions on the core and on QEMU's arm926: every register, status register,
+//! exception and store must agree, outside the list in docs/QEMU-DEVIATIONS.md.
+//!
+//! Environment: `DIFF_SEED` (number) draws other tests, `DIFF_BATCH` runs one batch only,
+//! `DIFF_ONLY` one test of it, `DIFF_TESTS` sets the tests per batch.
+
+mod compare;
+mod deviations;
+mod generate;
+mod layout;
+mod machine;
+mod model;
+mod random;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use compare::{describe, differences};
+use generate::{Generator, Refused, Rows, Test};
+use layout::{Image, Layout, MAX_TESTS, RESULT_WORDS, Setup};
+use machine::{Qemu, assemble, run_core};
+use random::Random;
+
+/// Batches of [`MAX_TESTS`]: (MMU, alignment checked, FCSE PID, bytes of each cache).
+#[rustfmt::skip]
+const BATCHES: [(bool, bool, u32, u32); 16] = [
+    (true, false, 0, 16384), (true, true, 0, 16384), (true, false, 5, 16384), (true, true, 127, 8192),
+    (true, false, 63, 4096), (true, true, 1, 4096), (false, false, 0, 16384), (true, false, 0, 4096),
+    (true, true, 0, 8192), (true, false, 100, 16384), (true, true, 2, 32768), (false, true, 0, 4096),
+    (true, false, 0, 32768), (true, true, 17, 16384), (true, false, 127, 4096), (true, true, 0, 16384),
+];
+
+/// What came out of all batches.
+struct Tally {
+    compared: u64,
+    per_row: BTreeMap<String, u64>,
+    per_state: BTreeMap<&'static str, u64>,
+    per_ending: BTreeMap<&'static str, u64>,
+    dropped: Vec<u64>,
+    masked: [u64; deviations::MASKS.len()],
+    refused: u64,
+    different: u64,
+    different_rows: BTreeMap<String, u64>,
+    shown: Vec<String>,
+}
+
+/// One image with its tests.
+struct Batch {
+    number: usize,
+    layout: Layout,
+    image: Image,
+    tests: Vec<Test>,
+    cache: u32,
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is not a number")),
+    )
+}
+
+fn build(
+    number: usize,
+    seed: u64,
+    harness: &[u8],
+    rows: &Rows,
+    count: usize,
+    tally: &mut Tally,
+) -> Batch {
+    let (mmu, aligned, pid, cache) = BATCHES[number];
+    let layout = Layout::new(Setup { mmu, aligned, pid });
+    let mut random = Random::new(seed << 8 | number as u64);
+    let mut image = Image::new(&layout, harness, &mut random);
+    let banks = generate::banks(&mut random);
+    for (n, bank) in banks.iter().enumerate() {
+        image.put_bank(n, bank);
+    }
+    let generator = Generator {
+        layout: &layout,
+        image: &image,
+        banks: &banks,
+        rows,
+    };
+    let mut tests = Vec::with_capacity(count);
+    while tests.len() < count {
+        match generator.draw(&mut random) {
+            Ok(test) => tests.push(test),
+            Err(Refused::Entry(entry)) => tally.dropped[entry] += 1,
+            Err(Refused::Harness) => tally.refused += 1,
+        }
+    }
+    if let Some(only) = crate::number("DIFF_ONLY") {
+        tests = vec![tests[only as usize].clone()];
+    }
+    for (n, test) in tests.iter().enumerate() {
+        image.put_test(n, &test.words);
+    }
+    image.set_count(tests.len());
+    Batch {
+        number,
+        layout,
+        image,
+        tests,
+        cache,
+    }
+}
+
+/// Runs a batch on both machines at once and compares.
+fn run(batch: &Batch, directory: &Path, rows: &Rows, tally: &mut Tally) -> Result<(), String> {
+    let ram = directory.join(format!("batch-{}.ram", batch.number));
+    let qemu = Qemu::start(&batch.image.ram, &ram)?;
+    let count = batch.tests.len();
+    let core = run_core(&batch.image.ram, batch.cache, count, batch.layout.cells());
+    let core = core.map_err(|(text, left)| {
+        let at = count.saturating_sub(left as usize).min(count - 1);
+        let test = describe(
+            &batch.tests[at],
+            &[0; RESULT_WORDS],
+            &[0; RESULT_WORDS],
+            &[],
+        );
+        format!("{text}, in DIFF_ONLY={at}\n{test}")
+    })?;
+    let qemu = qemu.finish()?;
+    for (n, test) in batch.tests.iter().enumerate() {
+        let (ours, theirs) = (layout::result(&core, n), layout::result(&qemu, n));
+        let differ = differences(
+            &batch.layout,
+            &batch.image,
+            test,
+            &ours,
+            &theirs,
+            &mut tally.masked,
+        );
+        tally.compared += 1;
+        *tally
+            .per_row
+            .entry(rows.names[test.row].clone())
+            .or_default() += 1;
+        *tally.per_ending.entry(compare::ending(&ours)).or_default() += 1;
+        *tally.per_state.entry(state(test)).or_default() += 1;
+        if !differ.is_empty() {
+            tally.different += 1;
+            *tally
+                .different_rows
+                .entry(rows.names[test.row].clone())
+                .or_default() += 1;
+            if tally.shown.len() < number("DIFF_SHOW").unwrap_or(20) as usize {
+                let text = describe(test, &ours, &theirs, &differ);
+                let replay = format!("DIFF_BATCH={} DIFF_ONLY={n}", batch.number);
+                tally
+                    .shown
+                    .push(format!("{replay}  {}\n{text}", rows.names[test.row]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// State and mode of a test, for the count.
+fn state(test: &Test) -> &'static str {
+    match (test.view.cpsr & 0x1f, test.view.thumb) {
+        (0x10, false) => "in User mode, A32",
+        (0x10, true) => "in User mode, Thumb",
+        (0x11, _) => "in FIQ mode",
+        (0x12, _) => "in IRQ mode",
+        (0x13, _) => "in Supervisor mode",
+        (0x17, _) => "in Abort mode",
+        (0x1b, _) => "in Undefined mode",
+        _ => "in System mode",
+    }
+}
+
+fn report(tally: &Tally) {
+    println!("instructions compared: {}", tally.compared);
+    for (name, count) in &tally.per_row {
+        println!("  {count:>8}  {name}");
+    }
+    for (name, count) in tally.per_state.iter().chain(&tally.per_ending) {
+        println!("  {count:>8}  {name}");
+    }
+    println!("drawn and not compared:");
+    for (entry, count) in deviations::ENTRIES.iter().zip(&tally.dropped) {
+        println!(
+            "  {count:>8}  {} ({:?}, {})",
+            entry.name, entry.kind, entry.section
+        );
+    }
+    println!("compared in part:");
+    for ((name, section), count) in deviations::MASKS.iter().zip(tally.masked) {
+        println!("  {count:>8}  {name} ({section})");
+    }
+    println!(
+        "drawn again because they would disturb the run: {}",
+        tally.refused
+    );
+}
+
+#[test]
+fn a_million_random_instructions_agree_with_qemu() {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/differential/harness.S");
+    let harness = assemble(&source, &directory).unwrap_or_else(|e| panic!("{e}"));
+    let rows = Rows::new();
+    let seed = number("DIFF_SEED").unwrap_or(1);
+    let count = number("DIFF_TESTS").map_or(MAX_TESTS, |n| (n as usize).clamp(1, MAX_TESTS));
+    let mut tally = Tally {
+        compared: 0,
+        per_row: BTreeMap::new(),
+        per_state: BTreeMap::new(),
+        per_ending: BTreeMap::new(),
+        dropped: vec![0; deviations::ENTRIES.len()],
+        masked: [0; deviations::MASKS.len()],
+        refused: 0,
+        different: 0,
+        different_rows: BTreeMap::new(),
+        shown: Vec::new(),
+    };
+    for n in
+        (0..BATCHES.len()).filter(|&n| number("DIFF_BATCH").is_none_or(|only| only as usize == n))
+    {
+        let batch = build(n, seed, &harness, &rows, count, &mut tally);
+        if let Err(e) = run(&batch, &directory, &rows, &mut tally) {
+            panic!("batch {n} (DIFF_SEED={seed} DIFF_BATCH={n}): {e}");
+        }
+    }
+    report(&tally);
+    for (name, count) in &tally.different_rows {
+        println!("DIFFERENT {count:>8}  {name}");
+    }
+    for text in &tally.shown {
+        println!("\nDIFF_SEED={seed} {text}");
+    }
+    assert!(
+        tally.different == 0,
+        "{} of {} instructions differ",
+        tally.different,
+        tally.compared
+    );
+}
+
+#[test]
+fn the_document_lists_every_deviation() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/QEMU-DEVIATIONS.md");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let entries = deviations::ENTRIES.iter().map(|e| (e.name, e.section));
+    for (name, section) in entries.chain(deviations::MASKS) {
+        let row = format!("| {name} | {section} |");
+        assert!(
+            text.contains(&row),
+            "{} has no row \"{row}\"",
+            path.display()
+        );
+    }
+}
