@@ -55,7 +55,11 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .as_deref()
         .map(|plugin| run(Some(plugin)))
         .transpose()?;
-    let missing = if args.no_qemu { "not run" } else { "not installed" };
+    let missing = if args.no_qemu {
+        "not run"
+    } else {
+        "not installed"
+    };
     let results = Results {
         ours,
         qemu,
