@@ -37,5 +37,5 @@ pub use counters::Counters;
 pub use cp15::{Cp15, cache_type};
 pub use cpu::{Cpu, Exit};
 pub use debug::{Watched, Watchpoint};
-pub use mmu::Kind;
+pub use mmu::{Kind, Mapping, mapping};
 pub use observe::{Context, Event, Reaction, Side};

@@ -431,3 +431,35 @@ pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entr
         }),
     }
 }
+
+/// What the translation tables say of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Physical address.
+    pub pa: u32,
+    /// Access permission bits.
+    pub ap: u8,
+    /// Domain.
+    pub domain: u8,
+    /// C in bit 1, B in bit 0.
+    pub cb: u8,
+}
+
+/// Reads the tables at `ttb` through `read`, which gives the word at a physical address, without
+/// time, TLB or side effects. `None` where nothing is mapped.
+pub fn mapping(ttb: u32, mva: Mva, read: impl FnMut(u32) -> Option<u32>) -> Option<Mapping> {
+    struct Reader<F>(F);
+    impl<F: FnMut(u32) -> Option<u32>> DescriptorRead for Reader<F> {
+        fn descriptor(&mut self, pa: u32) -> Option<u32> {
+            self.0(pa)
+        }
+    }
+    let entry = walk(ttb, mva, &mut Reader(read)).ok()?;
+    let (pa, ap) = (entry.translate(mva), entry.ap_at(mva));
+    Some(Mapping {
+        pa,
+        ap,
+        domain: entry.domain,
+        cb: entry.cb,
+    })
+}

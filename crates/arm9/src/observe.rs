@@ -59,8 +59,13 @@ pub enum Event<'a> {
         value: u32,
         cached: bool,
     },
-    /// The word (or the word that holds the half-word) of an instruction about to be executed.
-    Fetch { mva: Mva, pa: Pa, word: u32 },
+    /// An instruction is about to be executed: the word or (Thumb) half-word it was decoded from.
+    Fetch {
+        mva: Mva,
+        pa: Pa,
+        width: Width,
+        value: u32,
+    },
     /// A table walk for `mva` read a descriptor.
     Walk {
         mva: Mva,
@@ -251,12 +256,18 @@ impl<B: Bus> Cpu<B> {
         let mva = self.fetch_relocation.apply(crate::addr::Va(pc));
         let line_pa = self.icache.pa(self.fetch.line);
         let word = self.icache.word(self.fetch.base / OPS, pc >> 2);
+        let pa = Pa(line_pa | pc & 31);
+        let (width, value) = match self.control & psr::T != 0 {
+            true => (Width::Half, word >> (8 * (pc & 2)) & 0xffff),
+            false => (Width::Word, word),
+        };
         self.tell_at(
             pc,
             Event::Fetch {
                 mva,
-                pa: Pa(line_pa | pc & 31),
-                word,
+                pa,
+                width,
+                value,
             },
         );
     }
