@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What the tests of mm_suite share: results, patterns, second processes,
+ * generated code.
+ */
+#ifndef MM_SUITE_H
+#define MM_SUITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PAGE		4096u
+#define PAGE_WORDS	(PAGE / sizeof(uint32_t))
+#define LINE		32u
+
+enum result { PASS = 0, FAIL = 1, SKIP = 77 };
+
+/*
+ * A test works with any number of rounds of at least one, in a process of its
+ * own, so that it may crash and need not tidy up what the kernel tidies up.
+ */
+struct test {
+	const char *name;
+	const char *what;
+	enum result (*run)(unsigned int rounds);
+	/* Why it may fail: the kernel does not promise what it checks. */
+	const char *todo;
+};
+
+/* One table per file, ended by an entry without a name. */
+extern const struct test process_tests[], map_tests[], share_tests[];
+extern const struct test code_tests[], signal_tests[], trace_tests[];
+extern const struct test remote_tests[], io_tests[], recycled_tests[];
+extern const struct test swap_tests[];
+
+/* Prints why, as a comment in the TAP; gives its first argument. */
+enum result say(enum result result, const char *file, int line,
+		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+#define EXPECT(condition, ...)						\
+	do {								\
+		if (!(condition))					\
+			return say(FAIL, __FILE__, __LINE__, __VA_ARGS__); \
+	} while (0)
+
+#define SKIP_UNLESS(condition, ...)					\
+	do {								\
+		if (!(condition))					\
+			return say(SKIP, __FILE__, __LINE__, __VA_ARGS__); \
+	} while (0)
+
+/* Passes on what is not PASS. */
+#define TRY(expression)							\
+	do {								\
+		enum result tried = (expression);			\
+		if (tried != PASS)					\
+			return tried;					\
+	} while (0)
+
+/* Words that depend on seed and place, so that old and moved data differ. */
+uint32_t word_of(uint32_t seed, size_t index);
+void fill(void *at, size_t bytes, uint32_t seed);
+/* PASS when every word at `at` is that of `seed`; says the first that is not. */
+enum result holds(const void *at, size_t bytes, uint32_t seed, const char *what);
+enum result all_zero(const void *at, size_t bytes, const char *what);
+
+/* Fresh private pages; the process ends when there are none. */
+void *pages(size_t count);
+/* A file in memory of that many bytes, filled from seed. */
+int memory_file(size_t bytes, uint32_t seed);
+enum result write_text(const char *path, const char *text);
+long read_number(const char *path);
+
+/* A second process that runs in turns with the first. */
+struct other {
+	pid_t pid;
+	int to_child[2];
+	int to_parent[2];
+};
+
+/* In the child `body` runs, and its result is how the child ends. */
+enum result other_start(struct other *other,
+			enum result (*body)(struct other *other, void *arg),
+			void *arg);
+/* Parent's side. */
+enum result other_go(struct other *other, uint32_t word);
+enum result other_wait(struct other *other, uint32_t *word);
+enum result other_end(struct other *other);
+/* Child's side. */
+enum result child_go(struct other *other, uint32_t word);
+enum result child_wait(struct other *other, uint32_t *word);
+
+/* Code: a function that gives a number of 16 bits. */
+#define GIVE_WORDS	3
+void put_give(uint32_t *at, unsigned int value);
+void flush_code(void *from, size_t bytes);
+int call(const void *code);
+
+/* For the test of execve: what the new program does. */
+int exec_check(int argc, char **argv);
+
+#endif
