@@ -20,8 +20,8 @@ const VALID: u32 = 1;
 /// Decoded operations a line can hold: 16 Thumb or 8 A32.
 pub const OPS: usize = 16;
 
-/// Slots shared by physical address, a power of two.
-const SHARED: usize = 4096;
+/// Slots shared by physical address, a power of two: 512 KB apart, two lines share one.
+const SHARED: usize = 16384;
 
 /// Eight words and what is known of their operations.
 #[derive(Clone, Copy, Default)]
