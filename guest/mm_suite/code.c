@@ -168,23 +168,25 @@ static enum result jit_protect(unsigned int rounds)
 static enum result text_mapped(unsigned int rounds)
 {
 	uint32_t *at = code_pages(2);
-	unsigned int round;
+	unsigned int round, slot, i;
+	int fds[2];
 
-	for (round = 0; round < rounds * 2; round++) {
-		uint32_t code[GIVE_WORDS];
-		int fd = memory_file(2 * PAGE, round);
-		void *got;
+	for (i = 0; i < 2; i++) {
+		static uint32_t code[2 * PAGE_WORDS];
 
-		put_give(code, round);
-		EXPECT(pwrite(fd, code, sizeof(code), 256) == sizeof(code) &&
-		       pwrite(fd, code, sizeof(code), PAGE) == sizeof(code),
+		for (slot = 0; slot < 2 * SLOTS; slot++)
+			put_give(code + slot * LINE, 700 + i);
+		fds[i] = memory_file(2 * PAGE, i);
+		EXPECT(pwrite(fds[i], code, sizeof(code), 0) == sizeof(code),
 		       "pwrite: %s", strerror(errno));
-		got = mmap(at, 2 * PAGE, PROT_READ | PROT_EXEC,
-			   MAP_PRIVATE | MAP_FIXED, fd, 0);
+	}
+	for (round = 0; round < rounds * 4; round++) {
+		void *got = mmap(at, 2 * PAGE, PROT_READ | PROT_EXEC,
+				 MAP_PRIVATE | MAP_FIXED, fds[round % 2], 0);
+
 		EXPECT(got == at, "mmap: %s", strerror(errno));
-		close(fd);
-		TRY(gives(at + 64, round, "first page"));
-		TRY(gives(at + PAGE_WORDS, round, "second page"));
+		for (slot = 0; slot < 2 * SLOTS; slot++)
+			TRY(gives(at + slot * LINE, 700 + round % 2, "mapped"));
 	}
 	return PASS;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "mm_suite.h"
 
@@ -17,20 +18,31 @@
 #define TABLE	(2u << 20)
 #define TABLES	2
 
-/* The pipe's pages, read by the kernel last, are the next to be allocated. */
+/*
+ * What the kernel read last and gave back is the next to be allocated: pages of
+ * a pipe for tables, pages of a process, which it keeps apart, for memory and
+ * files.
+ */
 static enum result recycle(uint32_t seed)
 {
 	static uint32_t buffer[BYTES / 4];
+	char *at = pages(COUNT);
+	struct iovec remote = { at, BYTES }, local = { buffer, BYTES };
 	int ends[2];
 
 	fill(buffer, BYTES, seed);
+	fill(at, BYTES, seed + 1);
 	EXPECT(!pipe(ends), "pipe: %s", strerror(errno));
 	EXPECT(write(ends[1], buffer, BYTES) == (ssize_t)BYTES &&
 	       read(ends[0], buffer, BYTES) == (ssize_t)BYTES, "pipe: %s",
 	       strerror(errno));
+	TRY(holds(buffer, BYTES, seed, "through the pipe"));
 	close(ends[0]);
 	close(ends[1]);
-	return holds(buffer, BYTES, seed, "through the pipe");
+	EXPECT(process_vm_readv(getpid(), &local, 1, &remote, 1, 0) ==
+	       (ssize_t)BYTES, "process_vm_readv: %s", strerror(errno));
+	munmap(at, BYTES);
+	return PASS;
 }
 
 static enum result recycled_memory(unsigned int rounds)
