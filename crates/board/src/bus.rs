@@ -146,6 +146,11 @@ impl SystemBus {
         &self.ram
     }
 
+    /// Physical address of the RAM's first byte.
+    pub fn ram_base(&self) -> u32 {
+        self.ram_base
+    }
+
     /// The RAM, for loaders.
     pub fn ram_mut(&mut self) -> &mut Sdram {
         &mut self.ram

@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod bus;
+pub mod coherence;
 mod console;
 pub mod device;
 pub mod elf;

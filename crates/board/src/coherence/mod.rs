@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The coherence checker: knows for every word of RAM the newest value and who wrote it, and
+//! compares every load, instruction, descriptor and write-back with it.
+//!
+//! It looks on ([`crate::Observer`]) and changes nothing. A report says what was stale, who wrote
+//! the newest value, what happened to the line since, and which operation was missing. Stale data
+//! that nobody uses is not reported; a write-back of old data over newer data is, at once.
+//!
+//! Not checked: what devices do with memory (no device here is a bus master).
+
+mod diagnosis;
+mod history;
+mod report;
+mod shadow;
+mod translations;
+
+pub use history::{LineEvent, Movement};
+pub use report::{Access, Cause, Newest, Report, Wrong};
+pub use shadow::{Path, Writer};
+
+use crate::bus::SystemBus;
+use crate::observed::Observer;
+use arm9::{Context, Event, Mva, Pa, Reaction, Width};
+use history::History;
+use shadow::Shadow;
+use std::collections::BTreeMap;
+use translations::Translations;
+
+/// Reports kept; causes beyond are counted only.
+const REPORTS: usize = 1000;
+
+/// Looks on while a board runs, and reports what is incoherent.
+#[derive(Clone)]
+pub struct Checker {
+    shadow: Shadow,
+    history: History,
+    translations: Translations,
+    reports: Vec<Report>,
+    /// How often each cause was met, and its report.
+    causes: BTreeMap<Cause, (u64, usize)>,
+    stop_at_report: bool,
+}
+
+impl Checker {
+    /// A checker for the RAM as it is now: what a loader put there is coherent.
+    pub fn new(bus: &SystemBus) -> Checker {
+        Checker {
+            shadow: Shadow::new(bus.ram().words().to_vec(), bus.ram_base()),
+            history: History::default(),
+            translations: Translations::new(),
+            reports: Vec::new(),
+            causes: BTreeMap::new(),
+            stop_at_report: false,
+        }
+    }
+
+    /// With true, the run ends at every new report.
+    pub fn set_stop_at_report(&mut self, stop: bool) {
+        self.stop_at_report = stop;
+    }
+
+    /// One report a cause, in the order they were met, each with how often it was met.
+    pub fn reports(&self) -> impl Iterator<Item = (&Report, u64)> {
+        let mut counts = vec![0; self.reports.len()];
+        for (count, report) in self.causes.values() {
+            if let Some(slot) = counts.get_mut(*report) {
+                *slot = *count;
+            }
+        }
+        self.reports.iter().zip(counts)
+    }
+
+    /// A bus master other than the core wrote to RAM.
+    pub fn dma_write(&mut self, cycle: u64, pa: Pa, value: u8) {
+        let writer = Writer {
+            cycle,
+            path: Path::Dma,
+            ..Writer::default()
+        };
+        self.shadow
+            .store(pa.0, Width::Byte, u32::from(value), writer);
+    }
+
+    fn report(&mut self, report: Report) -> Reaction {
+        let next = self.reports.len();
+        let known = self.causes.entry(report.cause()).or_insert((0, next));
+        known.0 += 1;
+        if known.0 > 1 || next == REPORTS {
+            return Reaction::Continue;
+        }
+        self.reports.push(report);
+        if self.stop_at_report {
+            Reaction::Stop
+        } else {
+            Reaction::Continue
+        }
+    }
+
+    /// Compares what an access got with the newest value.
+    #[inline]
+    fn compare(
+        &mut self,
+        context: &Context,
+        access: Access,
+        (mva, pa): (Mva, Pa),
+        width: Width,
+        got: u32,
+    ) -> Reaction {
+        match self.shadow.newest(pa.0, width) {
+            Some(newest) if newest != got => {
+                self.stale(context, access, (mva, pa), width, [got, newest])
+            }
+            _ => Reaction::Continue,
+        }
+    }
+
+    #[cold]
+    fn stale(
+        &mut self,
+        context: &Context,
+        access: Access,
+        (mva, pa): (Mva, Pa),
+        width: Width,
+        [got, newest]: [u32; 2],
+    ) -> Reaction {
+        if self.shadow.take_reported(pa.0) {
+            return Reaction::Continue;
+        }
+        let writer = self.shadow.writer(pa.0);
+        let report = diagnosis::stale(
+            &self.history,
+            diagnosis::Found {
+                context: *context,
+                access,
+                mva,
+                pa,
+                width,
+                got,
+                newest,
+                writer,
+            },
+        );
+        self.report(report)
+    }
+
+    #[inline]
+    fn store(
+        &mut self,
+        context: &Context,
+        (mva, pa): (Mva, Pa),
+        width: Width,
+        value: u32,
+        cached: bool,
+    ) -> Reaction {
+        let path = if cached { Path::Line } else { Path::Buffer };
+        let writer = Writer {
+            cycle: context.cycle,
+            pc: context.pc,
+            mva: mva.0,
+            pid: context.pid,
+            ttb: context.ttb,
+            path,
+        };
+        if self.shadow.store(pa.0, width, value, writer) && self.translations.written(pa.0) {
+            return Reaction::DropTranslations;
+        }
+        Reaction::Continue
+    }
+
+    /// Old data written back over newer data destroys it, whoever reads it or not.
+    fn write_back(
+        &mut self,
+        context: &Context,
+        (mva, pa): (Mva, Pa),
+        halves: u8,
+        data: &[u32; 8],
+        victim: bool,
+    ) -> Reaction {
+        let movement = Movement::WriteBack { halves, victim };
+        let mut reaction = Reaction::Continue;
+        for (n, word) in (0u32..).zip(data) {
+            if halves >> (n / 4) & 1 == 0 {
+                continue;
+            }
+            let at = Pa(pa.0 + 4 * n);
+            let newest = self.shadow.newest(at.0, Width::Word);
+            if newest.is_some_and(|newest| newest != *word) && !self.shadow.take_reported(at.0) {
+                let found = diagnosis::Found {
+                    context: *context,
+                    access: Access::WriteBack { victim },
+                    mva: Mva(mva.0 + 4 * n),
+                    pa: at,
+                    width: Width::Word,
+                    got: *word,
+                    newest: newest.unwrap_or(0),
+                    writer: self.shadow.writer(at.0),
+                };
+                let report = diagnosis::overwritten(&self.history, found);
+                if self.report(report) == Reaction::Stop {
+                    reaction = Reaction::Stop;
+                }
+            }
+        }
+        self.history.note(context, mva, pa, movement);
+        reaction
+    }
+
+    fn use_translation(
+        &mut self,
+        context: &Context,
+        entry: usize,
+        mva: Mva,
+        pa: Pa,
+        kind: arm9::Kind,
+    ) -> Reaction {
+        let stale = self
+            .translations
+            .check(&self.shadow, context, entry, mva, pa, kind);
+        let Some((descriptor, newest)) = stale else {
+            return Reaction::Continue;
+        };
+        let found = diagnosis::Found {
+            context: *context,
+            access: Access::Translation(kind),
+            mva,
+            pa: Pa(descriptor.0),
+            width: Width::Word,
+            got: descriptor.1,
+            newest,
+            writer: self.shadow.writer(descriptor.0),
+        };
+        let report = diagnosis::stale_translation(&self.history, found, pa);
+        self.report(report)
+    }
+}
+
+impl Observer for Checker {
+    #[inline]
+    fn observe(&mut self, _: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
+        match event {
+            Event::Fetch {
+                mva,
+                pa,
+                width,
+                value,
+            } => {
+                return self.compare(context, Access::Fetch, (mva, pa), width, value);
+            }
+            Event::Load {
+                mva,
+                pa,
+                width,
+                value,
+                cached,
+            } => {
+                return self.compare(context, Access::Load { cached }, (mva, pa), width, value);
+            }
+            Event::Store {
+                mva,
+                pa,
+                width,
+                value,
+                cached,
+            } => {
+                return self.store(context, (mva, pa), width, value, cached);
+            }
+            Event::Walk {
+                mva,
+                descriptor,
+                value,
+            } => {
+                self.translations.walked(descriptor.0, value);
+                self.shadow.watch(descriptor.0);
+                let at = (mva, descriptor);
+                return self.compare(context, Access::Walk, at, Width::Word, value);
+            }
+            Event::Fill { side, mva, pa } => {
+                self.history.note(context, mva, pa, Movement::Fill(side));
+            }
+            Event::WriteBack {
+                mva,
+                pa,
+                halves,
+                data,
+                victim,
+            } => {
+                return self.write_back(context, (mva, pa), halves, data, victim);
+            }
+            Event::Invalidate {
+                side,
+                mva,
+                pa,
+                halves,
+            } => {
+                self.history
+                    .note(context, mva, pa, Movement::Invalidate { side, halves });
+            }
+            Event::InvalidateAll { side } => {
+                self.history
+                    .note(context, Mva(0), Pa(0), Movement::InvalidateAll(side));
+            }
+            Event::TlbFill { entry, mva, bytes } => self.translations.filled(entry, mva, bytes),
+            Event::TlbUse {
+                entry,
+                mva,
+                pa,
+                kind,
+            } => {
+                return self.use_translation(context, entry, mva, pa, kind);
+            }
+            Event::TlbInvalidate { entry } => self.translations.invalidated(entry),
+            Event::TlbInvalidateAll => self.translations.invalidated_all(),
+        }
+        Reaction::Continue
+    }
+}

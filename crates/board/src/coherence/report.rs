@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A report, as data. Words, symbols and source lines are the reader's.
+
+use super::history::LineEvent;
+use super::shadow::Writer;
+use arm9::{Context, Kind, Mva, Pa, Width};
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wrong {
+    /// A load got old data; the newest was written through another address or with the line still
+    /// holding the old.
+    StaleRead,
+    /// The newest data is dirty in one line, and the line that was read is dirty too.
+    TwoDirtyAliases,
+    /// An instruction was executed that is not the newest.
+    StaleInstruction,
+    /// A TLB entry was used whose descriptor has changed.
+    StaleTranslation,
+    /// A table walk read a descriptor while the newest was in the D-cache or the write buffer.
+    UnseenDescriptor,
+    /// The newest data was in a dirty line that was invalidated.
+    LostByInvalidate,
+    /// A line was written back with data older than memory's.
+    OldOverNewer,
+    /// Another bus master wrote, and the line still holds the old data.
+    StaleAfterDma,
+}
+
+impl Wrong {
+    /// Short name, as in suppressions and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wrong::StaleRead => "stale-read",
+            Wrong::TwoDirtyAliases => "two-dirty-aliases",
+            Wrong::StaleInstruction => "stale-instruction",
+            Wrong::StaleTranslation => "stale-translation",
+            Wrong::UnseenDescriptor => "unseen-descriptor",
+            Wrong::LostByInvalidate => "lost-by-invalidate",
+            Wrong::OldOverNewer => "old-over-newer",
+            Wrong::StaleAfterDma => "stale-after-dma",
+        }
+    }
+
+    /// Every kind.
+    pub const ALL: [Wrong; 8] = [
+        Wrong::StaleRead,
+        Wrong::TwoDirtyAliases,
+        Wrong::StaleInstruction,
+        Wrong::StaleTranslation,
+        Wrong::UnseenDescriptor,
+        Wrong::LostByInvalidate,
+        Wrong::OldOverNewer,
+        Wrong::StaleAfterDma,
+    ];
+}
+
+/// What used the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A load.
+    Load {
+        /// From a D-cache line; false: from the bus.
+        cached: bool,
+    },
+    /// The execution of an instruction.
+    Fetch,
+    /// A table walk.
+    Walk,
+    /// A translation by the TLB.
+    Translation(Kind),
+    /// A write-back.
+    WriteBack {
+        /// The line made room for another; false: an operation cleaned it.
+        victim: bool,
+    },
+}
+
+/// Where the newest data was when older data was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newest {
+    /// Still dirty in the line with this MVA: it should have been cleaned.
+    Dirty(Mva),
+    /// In memory: the copy that was used should have been invalidated.
+    Memory,
+    /// In the write buffer: it should have been drained.
+    Buffer,
+    /// Nowhere: the line with this MVA was invalidated while dirty.
+    Lost(LineEvent),
+    /// Nowhere: it was in memory until this write-back.
+    Overwritten(LineEvent),
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What went wrong.
+    pub wrong: Wrong,
+    /// Under what circumstances.
+    pub context: Context,
+    /// What used the data.
+    pub access: Access,
+    /// Through which address.
+    pub mva: Mva,
+    /// Physical address of the data (of the descriptor, for walks and translations).
+    pub pa: Pa,
+    /// Physical address a stale translation led to.
+    pub led_to: Option<Pa>,
+    /// How much was used.
+    pub width: Width,
+    /// What it got.
+    pub got: u32,
+    /// What it should have got.
+    pub newest: u32,
+    /// Who wrote that.
+    pub writer: Writer,
+    /// Where that was.
+    pub place: Newest,
+    /// What happened to the line since, oldest first.
+    pub since: Vec<LineEvent>,
+    /// Whether `since` reaches back to the write.
+    pub since_is_whole: bool,
+}
+
+/// Reports with the same cause are one: the same wrong, between the same two instructions, with
+/// the same missing operation.
+pub type Cause = (Wrong, u32, u32, u8);
+
+impl Report {
+    /// What the report is told apart by.
+    pub fn cause(&self) -> Cause {
+        let place = match self.place {
+            Newest::Dirty(_) => 0,
+            Newest::Memory => 1,
+            Newest::Buffer => 2,
+            Newest::Lost(_) => 3,
+            Newest::Overwritten(_) => 4,
+        };
+        let by_victim = matches!(self.access, Access::WriteBack { victim: true });
+        // Whose access happens to evict the line says nothing about the cause.
+        let pc = if by_victim { 0 } else { self.context.pc };
+        (self.wrong, pc, self.writer.pc, place)
+    }
+
+    /// The operation that was missing, in words.
+    pub fn needed(&self) -> String {
+        let line = |mva: Mva| Mva(mva.0 & !31);
+        match (self.place, self.access) {
+            (Newest::Dirty(mva), Access::Fetch) => format!(
+                "clean the D-cache line at MVA {} (c7,c10,1), drain the write buffer (c7,c10,4), \
+                 then invalidate the I-cache line at MVA {} (c7,c5,1)",
+                line(mva),
+                line(self.mva)
+            ),
+            (Newest::Dirty(mva), Access::Walk) => format!(
+                "clean the D-cache line at MVA {} (c7,c10,1) and drain the write buffer \
+                 (c7,c10,4) after the descriptor was written",
+                line(mva)
+            ),
+            (Newest::Dirty(mva), _) if line(mva) == line(self.mva) => format!(
+                "clean the D-cache line at MVA {} (c7,c10,1) before it is read past the cache",
+                line(mva)
+            ),
+            (Newest::Dirty(mva), _) => format!(
+                "clean the D-cache line at MVA {} (c7,c10,1), and invalidate the line at MVA {} \
+                 (c7,c6,1) if it is cached, before the read",
+                line(mva),
+                line(self.mva)
+            ),
+            (Newest::Buffer, _) => {
+                "drain the write buffer (c7,c10,4) after the descriptor was written".to_owned()
+            }
+            (Newest::Memory, Access::Fetch) => {
+                format!(
+                    "invalidate the I-cache line at MVA {} (c7,c5,1)",
+                    line(self.mva)
+                )
+            }
+            (Newest::Memory, Access::Translation(_)) => format!(
+                "invalidate the TLB entry for MVA {} (c8,c7,1 and its like) after the descriptor \
+                 was written",
+                self.mva
+            ),
+            (Newest::Memory, _) => format!(
+                "invalidate the D-cache line at MVA {} (c7,c6,1) after memory was written",
+                line(self.mva)
+            ),
+            (Newest::Lost(event), _) => format!(
+                "clean the D-cache line at MVA {} (c7,c10,1 or c7,c14,1) instead of only \
+                 invalidating it",
+                Mva(event.mva)
+            ),
+            (Newest::Overwritten(event), _) => format!(
+                "clean and invalidate the D-cache line at MVA {} (c7,c14,1) before the newer data \
+                 was written",
+                Mva(event.mva)
+            ),
+        }
+    }
+}
