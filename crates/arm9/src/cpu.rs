@@ -2,7 +2,7 @@
 //! The processor: registers, the instruction loop, and what ties the units together.
 
 use crate::addr::{Mva, Va};
-use crate::bus::Bus;
+use crate::bus::{Bus, Signals};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::cp15::Cp15;
@@ -55,6 +55,8 @@ pub(crate) struct FetchState {
     /// Page (VA[31:12]) and translation epoch in which `cacheable` fetches were last allowed.
     page: u32,
     epoch: u64,
+    /// The state the loop executes; a change of it leaves the loop.
+    thumb: bool,
     /// The translation of that page.
     pub(crate) resolved: Resolved,
 }
@@ -95,6 +97,8 @@ pub struct Cpu<B: Bus> {
     /// Instructions still to be fetched under the old PID after a write to it.
     pub(crate) old_pid_fetches: u32,
     pub(crate) waiting: bool,
+    /// As last sampled.
+    signals: Signals,
     pub(crate) exit: Option<Exit>,
     /// Instruction count at the last prefetch abort, and how many came without an instruction.
     abort_chain: (u64, u32),
@@ -174,12 +178,14 @@ impl<B: Bus> Cpu<B> {
                 line: 0,
                 page: 0,
                 epoch: u64::MAX,
+                thumb: false,
                 resolved: Resolved::default(),
             },
             data_relocation: Relocation::default(),
             fetch_relocation: Relocation::default(),
             old_pid_fetches: 0,
             waiting: false,
+            signals: Signals::default(),
             exit: None,
             abort_chain: (0, 0),
             cp15: Cp15::new(&config),
@@ -216,6 +222,7 @@ impl<B: Bus> Cpu<B> {
     fn slice(&mut self, limit: u64) -> Option<Exit> {
         self.biu.retire(&mut self.bus, self.cycles);
         let signals = self.bus.advance(self.cycles);
+        self.signals = signals;
         if signals.attention {
             return Some(Exit::Attention);
         }
@@ -234,7 +241,8 @@ impl<B: Bus> Cpu<B> {
             self.horizon = 0;
         }
         let from = self.pc;
-        if self.control & psr::T != 0 {
+        self.fetch.thumb = self.control & psr::T != 0;
+        if self.fetch.thumb {
             self.execute::<true>();
         } else {
             self.execute::<false>();
@@ -277,11 +285,21 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// To be called after any change of mode, T, I or F: privilege of accesses, interrupt sampling
-    /// and instruction state depend on them.
+    /// and instruction state depend on them. Masking more than before needs nothing, and unmasking
+    /// nothing either while no interrupt waits: the bus announces those that come.
     pub(crate) fn context_changed(&mut self) {
-        self.mmu.set_privileged(self.control & psr::MODE != 0x10);
-        self.horizon = 0;
-        self.fetch.line_pc = NO_LINE;
+        let privileged = self.control & psr::MODE != 0x10;
+        if privileged != self.mmu.privileged() {
+            self.mmu.set_privileged(privileged);
+            self.fetch.line_pc = NO_LINE;
+        }
+        let irq = self.signals.irq && self.control & psr::I == 0;
+        let fiq = self.signals.fiq && self.control & psr::F == 0;
+        let thumb = self.control & psr::T != 0;
+        if irq || fiq || thumb != self.fetch.thumb {
+            self.horizon = 0;
+            self.fetch.line_pc = NO_LINE;
+        }
     }
 
     /// The instruction loop: at least one instruction, then on until the horizon.
