@@ -145,6 +145,10 @@ impl<B: Bus> Cpu<B> {
             (0, 2, 0, 0) => {
                 self.cp15.ttb = value & 0xffff_c000;
                 self.counters.ttb_writes += 1;
+                if B::OBSERVED {
+                    // Entries of the old tables are to be told of when they are used again.
+                    self.mmu.drop_translations();
+                }
                 self.control_changed();
             }
             (0, 3, 0, 0) => {

@@ -16,6 +16,7 @@ mod dcache;
 mod debug;
 mod exception;
 mod fcse;
+mod fetch;
 mod icache;
 pub mod isa;
 mod memory;

@@ -42,12 +42,12 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// The cached line for a read that hits with permission, or for a write that hits in a
-    /// write-back page, by `need`.
+    /// write-back page, by `need`; and the page, for observers.
     #[inline(always)]
-    fn hit(&mut self, mva: Mva, need: u32) -> Option<usize> {
+    fn hit(&mut self, mva: Mva, need: u32) -> Option<(usize, Resolved)> {
         let page = self.mmu.lookup(mva)?;
         if page.has(need) {
-            self.dcache.find(mva)
+            self.dcache.find(mva).map(|line| (line, page))
         } else {
             None
         }
@@ -57,9 +57,9 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn load_word(&mut self, va: u32) -> Access<u32> {
         let mva = self.data_mva(va);
         if va & 3 == 0 {
-            if let Some(line) = self.hit(mva, CACHED_READ) {
+            if let Some((line, page)) = self.hit(mva, CACHED_READ) {
                 let value = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
-                self.tell_hit(line, mva, Width::Word, value);
+                self.tell_hit(page, mva, Width::Word, value);
                 return Ok(value);
             }
         }
@@ -70,10 +70,10 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn load_half(&mut self, va: u32) -> Access<u32> {
         let mva = self.data_mva(va);
         if va & 1 == 0 {
-            if let Some(line) = self.hit(mva, CACHED_READ) {
+            if let Some((line, page)) = self.hit(mva, CACHED_READ) {
                 let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
                 let value = word >> (8 * (mva.0 & 2)) & 0xffff;
-                self.tell_hit(line, mva, Width::Half, value);
+                self.tell_hit(page, mva, Width::Half, value);
                 return Ok(value);
             }
         }
@@ -83,10 +83,10 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn load_byte(&mut self, va: u32) -> Access<u32> {
         let mva = self.data_mva(va);
-        if let Some(line) = self.hit(mva, CACHED_READ) {
+        if let Some((line, page)) = self.hit(mva, CACHED_READ) {
             let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
             let value = word >> (8 * (mva.0 & 3)) & 0xff;
-            self.tell_hit(line, mva, Width::Byte, value);
+            self.tell_hit(page, mva, Width::Byte, value);
             return Ok(value);
         }
         self.load_slow(mva, Width::Byte, self.mmu.privileged())
@@ -96,9 +96,9 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn store_word(&mut self, va: u32, value: u32) -> Access<()> {
         let mva = self.data_mva(va);
         if va & 3 == 0 {
-            if let Some(line) = self.hit(mva, WRITE_BACK) {
+            if let Some((line, page)) = self.hit(mva, WRITE_BACK) {
                 self.dcache.write(line, mva, value, u32::MAX, true);
-                self.tell_store_hit(line, mva, Width::Word, value);
+                self.tell_store_hit(page, mva, Width::Word, value);
                 return Ok(());
             }
         }
@@ -109,11 +109,11 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn store_half(&mut self, va: u32, value: u32) -> Access<()> {
         let mva = self.data_mva(va);
         if va & 1 == 0 {
-            if let Some(line) = self.hit(mva, WRITE_BACK) {
+            if let Some((line, page)) = self.hit(mva, WRITE_BACK) {
                 let shift = 8 * (mva.0 & 2);
                 self.dcache
                     .write(line, mva, value << shift, 0xffff << shift, true);
-                self.tell_store_hit(line, mva, Width::Half, value & 0xffff);
+                self.tell_store_hit(page, mva, Width::Half, value & 0xffff);
                 return Ok(());
             }
         }
@@ -123,11 +123,11 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn store_byte(&mut self, va: u32, value: u32) -> Access<()> {
         let mva = self.data_mva(va);
-        if let Some(line) = self.hit(mva, WRITE_BACK) {
+        if let Some((line, page)) = self.hit(mva, WRITE_BACK) {
             let shift = 8 * (mva.0 & 3);
             self.dcache
                 .write(line, mva, value << shift, 0xff << shift, true);
-            self.tell_store_hit(line, mva, Width::Byte, value & 0xff);
+            self.tell_store_hit(page, mva, Width::Byte, value & 0xff);
             return Ok(());
         }
         self.store_slow(mva, Width::Byte, value, self.mmu.privileged())
@@ -163,11 +163,11 @@ impl<B: Bus> Cpu<B> {
             let (head, tail) = out.split_at_mut(n);
             let mva = self.data_mva(va);
             match self.hit(mva, CACHED_READ) {
-                Some(line) => {
+                Some((line, page)) => {
                     head.copy_from_slice(&self.dcache.line(line)[first..first + n]);
                     if B::OBSERVED {
                         for (n, word) in (0..).zip(head.iter()) {
-                            self.tell_hit(line, Mva(mva.0 + 4 * n), Width::Word, *word);
+                            self.tell_hit(page, Mva(mva.0 + 4 * n), Width::Word, *word);
                         }
                     }
                 }
@@ -197,11 +197,11 @@ impl<B: Bus> Cpu<B> {
             let (head, tail) = words.split_at(words.len().min(8 - first as usize));
             let mva = self.data_mva(va);
             match self.hit(mva, WRITE_BACK) {
-                Some(line) => {
+                Some((line, page)) => {
                     for (n, word) in (0..).zip(head) {
                         let at = Mva(mva.0 + 4 * n);
                         self.dcache.write(line, at, *word, u32::MAX, true);
-                        self.tell_store_hit(line, at, Width::Word, *word);
+                        self.tell_store_hit(page, at, Width::Word, *word);
                     }
                 }
                 None => self.store_run(mva, head)?,
@@ -274,7 +274,12 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    fn translate(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Result<Resolved, Fault> {
+    pub(crate) fn translate(
+        &mut self,
+        mva: Mva,
+        kind: Kind,
+        privileged: bool,
+    ) -> Result<Resolved, Fault> {
         let need = if kind == Kind::Write {
             mmu::WRITE
         } else {
@@ -298,7 +303,7 @@ impl<B: Bus> Cpu<B> {
             now, reads, read, ..
         } = walker;
         if B::OBSERVED {
-            self.tell_translation(mva, kind, &read[..reads], result);
+            self.tell_translation(mva, (kind, privileged), &read[..reads], result);
         }
         if reads > 0 {
             self.cycles = now + u64::from(self.config.cost.walk_overhead);
@@ -333,7 +338,7 @@ impl<B: Bus> Cpu<B> {
             let line = self.cached_line(aligned, page)?;
             let word = self.dcache.line(line)[(aligned.0 >> 2 & 7) as usize];
             let value = word >> (8 * (aligned.0 & 3)) & width.mask();
-            self.tell_hit(line, aligned, width, value);
+            self.tell_hit(page, aligned, width, value);
             value
         } else {
             self.uncached_read(aligned, page, width)?
@@ -423,7 +428,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Cycles from the bus grant until the pipeline goes on, for a line fill.
-    fn exposed(&self, time: crate::bus::BurstTime) -> u64 {
+    pub(crate) fn exposed(&self, time: crate::bus::BurstTime) -> u64 {
         let tail = (time.last - time.first) * self.config.cost.tail_exposed_256 / 256;
         u64::from(time.first + tail)
     }
@@ -444,7 +449,7 @@ impl<B: Bus> Cpu<B> {
                 self.dcache
                     .write(line, mva, value << shift, mask << shift, write_back);
                 if write_back {
-                    self.tell_store_hit(line, mva, width, value & mask);
+                    self.tell_store_hit(page, mva, width, value & mask);
                     return Ok(());
                 }
             }
@@ -470,70 +475,5 @@ impl<B: Bus> Cpu<B> {
         self.cycles = self.biu.drain(&mut self.bus, before);
         self.counters.write_wait_cycles += self.cycles - before;
         self.bus_used();
-    }
-
-    /// The I-cache line with the instruction at `pc`, and whether it may be used again without
-    /// asking (false: it is the prefetch buffer).
-    pub(crate) fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<(usize, bool), Fault> {
-        let mva = self.fetch_relocation.apply(Va(pc));
-        let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
-        if !page.has(mmu::ICACHE) {
-            return self.prefetch(mva, page, thumb).map(|line| (line, false));
-        }
-        self.fetch.resolved = page;
-        if let Some(line) = self.icache.find(mva) {
-            return Ok((line, true));
-        }
-        self.fill_icache(pc, mva, page, thumb)
-            .map(|line| (line, true))
-    }
-
-    /// Fills the I-cache line that holds `mva`, for the instruction at `pc`.
-    pub(crate) fn fill_icache(
-        &mut self,
-        pc: u32,
-        mva: Mva,
-        page: Resolved,
-        thumb: bool,
-    ) -> Result<usize, Fault> {
-        let before = self.cycles;
-        let mut data = [0; 8];
-        let filled = self
-            .biu
-            .read_line(&mut self.bus, before, page.pa(mva), &mut data);
-        self.bus_used();
-        let (start, time) = filled.map_err(|_| page.external_abort())?;
-        let line = self.icache.allocate(mva);
-        self.icache.fill(line, mva, page.pa(mva), data, thumb);
-        self.tell_ifill(pc, mva, page);
-        self.cycles = start + self.exposed(time);
-        self.counters.icache_fills += 1;
-        self.counters.icache_fill_cycles += self.cycles - before;
-        Ok(line)
-    }
-
-    /// Uncached fetch through the four-word prefetch buffer.
-    fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
-        let line = self.icache.prefetch_line();
-        let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
-        if let Some((chunk, expected)) = self.icache.prefetch {
-            if expected == mva && mva.0 & !15 == chunk.0 {
-                self.icache.prefetch = Some((chunk, next));
-                return Ok(line);
-            }
-        }
-        let before = self.cycles;
-        let mut data = [0; 8];
-        let read = self
-            .biu
-            .read_line(&mut self.bus, before, page.pa(mva), &mut data);
-        self.bus_used();
-        let (start, time) = read.map_err(|_| page.external_abort())?;
-        self.icache.fill(line, mva, page.pa(mva), data, thumb);
-        self.icache.prefetch = Some((Mva(mva.0 & !15), next));
-        self.cycles = start + u64::from(time.first);
-        self.counters.uncached_fetches += 1;
-        self.counters.uncached_fetch_cycles += self.cycles - before;
-        Ok(line)
     }
 }

@@ -445,6 +445,22 @@ pub struct Mapping {
     pub cb: u8,
 }
 
+impl Mapping {
+    /// Whether the access is allowed under the given domain access control and control register.
+    pub fn allows(&self, kind: Kind, privileged: bool, dacr: u32, sctlr: u32) -> bool {
+        let allowed = match dacr >> (u32::from(self.domain) * 2) & 3 {
+            0b01 => {
+                let [s, r] = [8, 9].map(|bit| sctlr >> bit & 1 != 0);
+                permissions(self.ap, s, r, privileged)
+            }
+            0b11 => READ | WRITE,
+            _ => 0,
+        };
+        let wanted = if kind == Kind::Write { WRITE } else { READ };
+        allowed & wanted != 0
+    }
+}
+
 /// Reads the tables at `ttb` through `read`, which gives the word at a physical address, without
 /// time, TLB or side effects. `None` where nothing is mapped.
 pub fn mapping(ttb: u32, mva: Mva, read: impl FnMut(u32) -> Option<u32>) -> Option<Mapping> {

@@ -25,6 +25,10 @@ pub struct Context {
     pub ttb: u32,
     /// Mode bits of the CPSR.
     pub mode: u32,
+    /// Control register.
+    pub sctlr: u32,
+    /// Domain access control register.
+    pub dacr: u32,
 }
 
 /// Which of the two caches.
@@ -36,7 +40,9 @@ pub enum Side {
     Data,
 }
 
-/// Something that happened. Addresses of lines are those of their first byte.
+/// Something that happened. Addresses of lines are those of their first byte. Accesses have the
+/// physical address their translation gives, lines that of their tag: when a mapping changes under
+/// a line, a hit in it is not an access to the line's own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -94,12 +100,14 @@ pub enum Event<'a> {
     /// TLB entry `entry` was loaded for `mva` and covers `bytes` around it.
     TlbFill { entry: usize, mva: Mva, bytes: u32 },
     /// TLB entry `entry` translated `mva` to `pa` for an access that it allows. Told when the
-    /// translation is first used and again after [`Reaction::DropTranslations`].
+    /// translation is first used and again after [`Reaction::DropTranslations`] and after a new
+    /// translation table base.
     TlbUse {
         entry: usize,
         mva: Mva,
         pa: Pa,
         kind: Kind,
+        privileged: bool,
     },
     /// TLB entry `entry` was invalidated.
     TlbInvalidate { entry: usize },
@@ -135,6 +143,8 @@ impl<B: Bus> Cpu<B> {
             pid: self.cp15.pid,
             ttb: self.cp15.ttb,
             mode: self.control & psr::MODE,
+            sctlr: self.cp15.sctlr,
+            dacr: self.cp15.dacr,
         };
         match self.bus.observe(&context, event) {
             Reaction::Continue => {}
@@ -143,11 +153,11 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of a load that hit `line`.
+    /// Tells of a load that hit a line.
     #[inline(always)]
-    pub(crate) fn tell_hit(&mut self, line: usize, mva: Mva, width: Width, value: u32) {
+    pub(crate) fn tell_hit(&mut self, page: Resolved, mva: Mva, width: Width, value: u32) {
         if B::OBSERVED {
-            let pa = Pa(self.dcache.pa(line) | mva.0 & 31);
+            let pa = Pa(page.pa(mva));
             self.tell(Event::Load {
                 mva,
                 pa,
@@ -158,11 +168,11 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of a store into `line`, which becomes dirty.
+    /// Tells of a store into a line, which becomes dirty.
     #[inline(always)]
-    pub(crate) fn tell_store_hit(&mut self, line: usize, mva: Mva, width: Width, value: u32) {
+    pub(crate) fn tell_store_hit(&mut self, page: Resolved, mva: Mva, width: Width, value: u32) {
         if B::OBSERVED {
-            let pa = Pa(self.dcache.pa(line) | mva.0 & 31);
+            let pa = Pa(page.pa(mva));
             self.tell(Event::Store {
                 mva,
                 pa,
@@ -206,7 +216,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn tell_translation(
         &mut self,
         mva: Mva,
-        kind: Kind,
+        (kind, privileged): (Kind, bool),
         read: &[(u32, u32)],
         result: Result<Resolved, Fault>,
     ) {
@@ -240,6 +250,7 @@ impl<B: Bus> Cpu<B> {
                     mva,
                     pa: Pa(page.pa(mva)),
                     kind,
+                    privileged,
                 },
             );
         }
@@ -254,9 +265,8 @@ impl<B: Bus> Cpu<B> {
     /// Tells of the instruction at `pc` in the current line, about to be executed.
     pub(crate) fn tell_fetch(&mut self, pc: u32) {
         let mva = self.fetch_relocation.apply(crate::addr::Va(pc));
-        let line_pa = self.icache.pa(self.fetch.line);
         let word = self.icache.word(self.fetch.base / OPS, pc >> 2);
-        let pa = Pa(line_pa | pc & 31);
+        let pa = Pa(self.fetch.resolved.pa(mva));
         let (width, value) = match self.control & psr::T != 0 {
             true => (Width::Half, word >> (8 * (pc & 2)) & 0xffff),
             false => (Width::Word, word),

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The instruction side of the memory path: I-cache lines and the prefetch buffer
+//! (`DDI0198D 4, 6.2.1`).
+
+use crate::addr::{Mva, Va};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::mmu::{self, Fault, Kind, Resolved};
+
+impl<B: Bus> Cpu<B> {
+    /// The I-cache line with the instruction at `pc`, and whether it may be used again without
+    /// asking (false: it is the prefetch buffer).
+    pub(crate) fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<(usize, bool), Fault> {
+        let mva = self.fetch_relocation.apply(Va(pc));
+        let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
+        if !page.has(mmu::ICACHE) {
+            return self.prefetch(mva, page, thumb).map(|line| (line, false));
+        }
+        self.fetch.resolved = page;
+        if let Some(line) = self.icache.find(mva) {
+            return Ok((line, true));
+        }
+        self.fill_icache(pc, mva, page, thumb)
+            .map(|line| (line, true))
+    }
+
+    /// Fills the I-cache line that holds `mva`, for the instruction at `pc`.
+    pub(crate) fn fill_icache(
+        &mut self,
+        pc: u32,
+        mva: Mva,
+        page: Resolved,
+        thumb: bool,
+    ) -> Result<usize, Fault> {
+        let before = self.cycles;
+        let mut data = [0; 8];
+        let filled = self
+            .biu
+            .read_line(&mut self.bus, before, page.pa(mva), &mut data);
+        self.bus_used();
+        let (start, time) = filled.map_err(|_| page.external_abort())?;
+        let line = self.icache.allocate(mva);
+        self.icache.fill(line, mva, page.pa(mva), data, thumb);
+        self.tell_ifill(pc, mva, page);
+        self.cycles = start + self.exposed(time);
+        self.counters.icache_fills += 1;
+        self.counters.icache_fill_cycles += self.cycles - before;
+        Ok(line)
+    }
+
+    /// Uncached fetch through the four-word prefetch buffer.
+    fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
+        let line = self.icache.prefetch_line();
+        let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
+        if let Some((chunk, expected)) = self.icache.prefetch {
+            if expected == mva && mva.0 & !15 == chunk.0 {
+                self.icache.prefetch = Some((chunk, next));
+                return Ok(line);
+            }
+        }
+        let before = self.cycles;
+        let mut data = [0; 8];
+        let read = self
+            .biu
+            .read_line(&mut self.bus, before, page.pa(mva), &mut data);
+        self.bus_used();
+        let (start, time) = read.map_err(|_| page.external_abort())?;
+        self.icache.fill(line, mva, page.pa(mva), data, thumb);
+        self.icache.prefetch = Some((Mva(mva.0 & !15), next));
+        self.cycles = start + u64::from(time.first);
+        self.counters.uncached_fetches += 1;
+        self.counters.uncached_fetch_cycles += self.cycles - before;
+        Ok(line)
+    }
+}

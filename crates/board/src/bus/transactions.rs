@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the core asks of the bus: RAM answers at once, everything else goes by the map.
+
+use super::SystemBus;
+use arm9::{BurstTime, Bus, BusError, Pa, Signals, Width};
+
+impl Bus for SystemBus {
+    #[inline]
+    fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        if offset < self.ram.bytes() {
+            return Ok(self.ram.read(now, offset, width));
+        }
+        self.read_device(now, pa.0, width)
+    }
+
+    #[inline]
+    fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        if offset < self.ram.bytes() {
+            return Ok(self.ram.write(now, offset, width, value));
+        }
+        self.write_device(now, pa.0, width, value)
+    }
+
+    #[inline]
+    fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        if offset < self.ram.bytes() {
+            return Ok(self.ram.read_line(now, offset, line));
+        }
+        Err(self.line_elsewhere(pa.0))
+    }
+
+    #[inline]
+    fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        if offset < self.ram.bytes() {
+            return Ok(self.ram.write_words(now, offset, words));
+        }
+        // A device sees the words one by one, as the bridge hands them over.
+        let mut cycles = 0;
+        for (i, &word) in words.iter().enumerate() {
+            let at = pa.0.wrapping_add(4 * i as u32);
+            cycles += self.write_device(now + u64::from(cycles), at, Width::Word, word)?;
+        }
+        Ok(cycles)
+    }
+
+    fn advance(&mut self, now: u64) -> Signals {
+        self.wires.sampled = true;
+        if self.deadlines.iter().any(|&d| d <= now) {
+            for i in 0..self.slots.len() {
+                if self.deadlines[i] <= now {
+                    self.slots[i].device.tick(now);
+                    self.settle(now, i);
+                }
+            }
+        }
+        self.wires.sampled = true;
+        self.find_next();
+        self.signals
+    }
+
+    #[inline]
+    fn next_event(&self) -> u64 {
+        self.next
+    }
+
+    fn peek(&self, pa: Pa) -> Option<u8> {
+        self.ram.peek(pa.0.wrapping_sub(self.ram_base))
+    }
+
+    fn poke(&mut self, pa: Pa, value: u8) -> bool {
+        self.ram.poke(pa.0.wrapping_sub(self.ram_base), value)
+    }
+}
