@@ -108,7 +108,7 @@ impl Session {
         on_edge: &mut dyn FnMut(&Machine),
     ) -> Result<usize> {
         let slice = self.cpu_hz() / SLICES_PER_S;
-        let end = self.now() + (limit_s * self.cpu_hz() as f64) as u64;
+        let end = cycle_after(self.now(), limit_s, self.cpu_hz());
         loop {
             let slice_end = (self.now() / slice + 1) * slice;
             match self.machine.run_until(slice_end.min(end)) {
@@ -164,6 +164,11 @@ impl Session {
     }
 }
 
+/// The core cycle `seconds` after cycle `now`; the last there is when that is too far away.
+fn cycle_after(now: u64, seconds: f64, hz: u64) -> u64 {
+    now.saturating_add((seconds * hz as f64) as u64)
+}
+
 /// Adds up cycles and counters while a pin is high.
 struct Pins {
     seen: usize,
@@ -216,6 +221,12 @@ impl Window {
 mod tests {
     use super::*;
     use crate::{image, kernel};
+
+    #[test]
+    fn a_limit_beyond_all_time_lies_in_the_future() {
+        assert_eq!(cycle_after(5, 2.0, 100), 205);
+        assert_eq!(cycle_after(5, 1e300, 180_000_000), u64::MAX);
+    }
 
     fn booted() -> Session {
         let request = kernel::Request {

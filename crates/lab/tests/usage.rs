@@ -2,7 +2,7 @@
 //! Wrong usage and wrong files: a clear message and exit code 2, never a panic.
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn warmswitch(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_warmswitch"))
@@ -121,4 +121,63 @@ fn what_there_is_can_be_listed_for_people_and_for_programs() {
             "{list}: {text}"
         );
     }
+}
+
+/// A device tree with a root and nothing else but its cell sizes.
+fn smallest_tree() -> Vec<u8> {
+    let strings = b"#address-cells\0#size-cells\0";
+    let structure: [u32; 12] = [1, 0, 3, 4, 0, 1, 3, 4, 15, 1, 2, 9];
+    let structure_at = 56;
+    let strings_at = structure_at + 4 * structure.len() as u32;
+    let total = strings_at + strings.len() as u32;
+    let header = [
+        0xd00d_feed,
+        total,
+        structure_at,
+        strings_at,
+        40,
+        17,
+        16,
+        0,
+        strings.len() as u32,
+        4 * structure.len() as u32,
+        0,
+        0,
+        0,
+        0,
+    ];
+    let words = header.iter().chain(&structure);
+    let mut tree: Vec<u8> = words.flat_map(|w| w.to_be_bytes()).collect();
+    tree.extend(strings);
+    tree
+}
+
+#[test]
+fn a_guest_that_sleeps_for_ever_ends_at_the_limit_though_input_may_still_come() {
+    // mov r0, r0; wait for interrupt; b . -- and zeros, as a raw image of that size.
+    let code = [0xe1a0_0000u32, 0xee07_0f90, 0xeaff_fffe];
+    let mut image: Vec<u8> = code.iter().flat_map(|w| w.to_le_bytes()).collect();
+    image.resize(0x2000, 0);
+    let kernel = scratch("asleep", &image);
+    let tree = scratch("asleep.dtb", &smallest_tree());
+    let mut boot = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["boot", "--limit", "0.3", "--kernel"])
+        .arg(&kernel)
+        .arg("--dtb")
+        .arg(&tree)
+        .arg("--initrd")
+        .arg(&tree)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let open = boot.stdin.take();
+    let output = boot.wait_with_output().expect("the program ends");
+    drop(open);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(
+        message.contains("waits for an interrupt that nothing can raise"),
+        "{message}"
+    );
 }

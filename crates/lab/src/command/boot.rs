@@ -2,9 +2,10 @@
 //! `warmswitch boot`: a console on the simulated board.
 //!
 //! On a terminal, keys go to the board's first UART and Ctrl-A x leaves; the board runs as fast as
-//! it can while it works and in real time while it idles. Without a terminal, standard input is
-//! typed once the guest waits for it; the run ends when the guest resets the board, when it was
-//! idle and quiet for a while after the last byte of input, or at the limit.
+//! it can while it works and in real time while it idles and input may come. Without a terminal,
+//! standard input is typed once the guest waits for it; the run ends when the guest resets the
+//! board, when it was idle and quiet for a while after the last byte of input, or at the limit. A
+//! board that sleeps until a key comes stands still; the time it waits counts towards the limit.
 
 use std::io::{Read as _, Write as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
@@ -68,6 +69,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         escape: false,
         input_ended: false,
         held: Vec::new(),
+        asleep_s: 0.0,
     };
     let ending = console.run();
     console.raw = None;
@@ -133,6 +135,8 @@ struct Console {
     input_ended: bool,
     /// Input without a terminal that waits for the guest.
     held: Vec<u8>,
+    /// Host time for which the board slept until a key came.
+    asleep_s: f64,
 }
 
 impl Console {
@@ -154,19 +158,21 @@ impl Console {
             }
             match stop {
                 Stop::Limit if self.machine.seconds() < self.limit_s => {}
-                Stop::Asleep if self.raw.is_none() && self.input_ended && self.held.is_empty() => {
-                    return Ok(Ending::Left);
+                Stop::Asleep if self.held.is_empty() => {
+                    if let Some(ending) = self.sleep() {
+                        return Ok(ending);
+                    }
                 }
-                Stop::Asleep if self.held.is_empty() => self.wait_for_key(Duration::from_secs(1)),
                 Stop::Asleep => {}
                 stop => return Ok(Ending::Stopped(stop)),
             }
-            if self.raw.is_some() {
-                if idle >= IDLE {
-                    let ahead = pace.ahead(&self.machine);
-                    self.wait_for_key(ahead);
-                }
-            } else if self.type_held(stop == Stop::Asleep) {
+            // Whoever feeds a pipe slowly is waited for like somebody at a terminal.
+            let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
+            if may_type && idle >= IDLE {
+                let ahead = pace.ahead(&self.machine);
+                self.wait_for_key(ahead);
+            }
+            if self.raw.is_none() && self.type_held(stop == Stop::Asleep) {
                 return Ok(Ending::Left);
             }
         }
@@ -183,6 +189,26 @@ impl Console {
         }
     }
 
+    /// Waits for a key that wakes the board; the ending when none can come, or none came in time.
+    fn sleep(&mut self) -> Option<Ending> {
+        if self.raw.is_none() && self.input_ended {
+            let done = !self.awaits_marker && !self.to_the_limit;
+            return Some(if done {
+                Ending::Left
+            } else {
+                Ending::Stopped(Stop::Asleep)
+            });
+        }
+        let left_s = self.limit_s - self.machine.seconds() - self.asleep_s;
+        if left_s <= 0.0 {
+            return Some(Ending::Stopped(Stop::Asleep));
+        }
+        let start = Instant::now();
+        self.wait_for_key(Duration::from_secs_f64(left_s.min(1.0)));
+        self.asleep_s += start.elapsed().as_secs_f64();
+        None
+    }
+
     /// Without a terminal: types the input once the guest waits; true when all is done.
     fn type_held(&mut self, asleep: bool) -> bool {
         let now = self.machine.seconds();
@@ -197,7 +223,8 @@ impl Console {
         {
             self.awaits_marker = false;
         }
-        if !self.held.is_empty() && (waits && !self.awaits_marker) {
+        // Nothing but input goes on with a guest that sleeps, ready or not.
+        if !self.held.is_empty() && (asleep || waits && !self.awaits_marker) {
             let held = std::mem::take(&mut self.held);
             self.machine.send(&held);
             self.last_active_s = now;
