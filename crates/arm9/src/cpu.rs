@@ -50,8 +50,6 @@ pub(crate) struct FetchState {
     line_pc: u32,
     /// First operation of the current line.
     pub(crate) base: usize,
-    /// Number of the current line; kept up for observers only.
-    pub(crate) line: usize,
     /// Page (VA[31:12]) and translation epoch in which `cacheable` fetches were last allowed.
     page: u32,
     epoch: u64,
@@ -175,7 +173,6 @@ impl<B: Bus> Cpu<B> {
             fetch: FetchState {
                 line_pc: NO_LINE,
                 base: 0,
-                line: 0,
                 page: 0,
                 epoch: u64::MAX,
                 thumb: false,
@@ -395,9 +392,6 @@ impl<B: Bus> Cpu<B> {
     fn set_line(&mut self, pc: u32, line: usize, thumb: bool) {
         self.fetch.line_pc = pc;
         self.fetch.base = self.icache.enter(line, thumb) * OPS;
-        if B::OBSERVED {
-            self.fetch.line = line;
-        }
     }
 
     /// The page is known, the line has to be filled.

@@ -13,10 +13,10 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<(usize, bool), Fault> {
         let mva = self.fetch_relocation.apply(Va(pc));
         let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
+        self.fetch.resolved = page;
         if !page.has(mmu::ICACHE) {
             return self.prefetch(mva, page, thumb).map(|line| (line, false));
         }
-        self.fetch.resolved = page;
         if let Some(line) = self.icache.find(mva) {
             return Ok((line, true));
         }

@@ -40,3 +40,4 @@ pub use cpu::{Cpu, Exit};
 pub use debug::{Watched, Watchpoint};
 pub use mmu::{Kind, Mapping, mapping};
 pub use observe::{Context, Event, Reaction, Side};
+pub use tlb::{ENTRIES as TLB_ENTRIES, LOCKDOWN as TLB_LOCKDOWN};

@@ -13,7 +13,7 @@ use crate::mmu::{Fault, Kind, Resolved};
 use crate::psr;
 
 /// Under what circumstances an event happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context {
     /// Core cycles since power-on.
     pub cycle: u64,

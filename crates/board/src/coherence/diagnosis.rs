@@ -2,6 +2,7 @@
 //! From a difference to its cause, by what happened to the line since the newest value was
 //! written.
 
+use super::dirty::DirtyLines;
 use super::history::{History, LineEvent, Movement};
 use super::report::{Access, Newest, Report, Wrong};
 use super::shadow::{Path, Writer};
@@ -28,9 +29,13 @@ impl Found {
         1 << (self.pa.0 >> 4 & 1)
     }
 
+    /// What happened since the newest data was written.
+    fn events(&self, history: &History) -> (Vec<LineEvent>, bool) {
+        history.of_line(self.pa, Mva(self.writer.mva), self.writer.cycle)
+    }
+
     fn report(self, history: &History, wrong: Wrong, place: Newest) -> Report {
-        let (mut since, since_is_whole) = history.of_line(self.pa, self.writer.cycle);
-        since.retain(|e| !matches!(e.movement, Movement::InvalidateAll(_)));
+        let (mut since, since_is_whole) = self.events(history);
         if since.len() > SHOWN {
             since.drain(..since.len() - SHOWN);
         }
@@ -41,6 +46,7 @@ impl Found {
             mva: self.mva,
             pa: self.pa,
             led_to: None,
+            filled_from: None,
             width: self.width,
             got: self.got,
             newest: self.newest,
@@ -52,19 +58,32 @@ impl Found {
     }
 }
 
-/// Where the newest value is now: follows it through the events since it was written.
-fn place(found: &Found, events: &[LineEvent]) -> Newest {
+/// Where the newest value is, and when it got to memory if it was dirty in a line before.
+struct Followed {
+    place: Newest,
+    cleaned: Option<u64>,
+}
+
+/// Follows the newest value through the events since it was written.
+fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
     let half = found.half();
+    let (memory, line) = (found.pa.0 & !31, found.writer.mva & !31);
+    let mut cleaned = None;
     let mut place = match found.writer.path {
-        Path::Line => Newest::Dirty(Mva(found.writer.mva & !31)),
+        Path::Line => Newest::Dirty(Mva(line)),
         Path::Buffer | Path::Dma | Path::Loaded => Newest::Memory,
     };
-    for event in events {
+    for event in found.events(history).0 {
         place = match (place, event.movement) {
             (Newest::Dirty(mva), Movement::WriteBack { halves, .. })
                 if event.mva == mva.0 && halves & half != 0 =>
             {
-                Newest::Memory
+                cleaned = Some(event.cycle);
+                if event.pa == memory {
+                    Newest::Memory
+                } else {
+                    Newest::Lost(event)
+                }
             }
             (
                 Newest::Dirty(mva),
@@ -72,74 +91,90 @@ fn place(found: &Found, events: &[LineEvent]) -> Newest {
                     side: Side::Data,
                     halves,
                 },
-            ) if event.mva == mva.0 && halves & half != 0 => Newest::Lost(*event),
+            ) if event.mva == mva.0 && halves & half != 0 => Newest::Lost(event),
             (Newest::Memory, Movement::WriteBack { halves, .. })
-                if halves & half != 0 && event.mva != found.writer.mva & !31 =>
+                if event.pa == memory && event.mva != line && halves & half != 0 =>
             {
-                Newest::Overwritten(*event)
+                Newest::Overwritten(event)
             }
             (same, _) => same,
         };
     }
-    place
+    // Events may have left the ring.
+    if let Newest::Dirty(mva) = place
+        && dirty.since(mva.0 | found.pa.0 & 31).is_none()
+    {
+        place = Newest::Memory;
+    }
+    Followed { place, cleaned }
 }
 
 /// An access got something else than the newest value.
-pub(super) fn stale(history: &History, found: Found) -> Report {
-    let (events, _) = history.of_line(found.pa, found.writer.cycle);
-    let mut place = place(&found, &events);
-    if found.access == Access::Walk && place == Newest::Memory && found.writer.path == Path::Buffer
-    {
+pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Report {
+    let mut place = follow(&found, history, dirty).place;
+    if found.access == Access::Walk && place == Newest::Memory {
+        // The walk read memory: it is on its way there.
         place = Newest::Buffer;
     }
+    let filled = match found.access {
+        Access::Load { cached: true } => history.last_fill(Side::Data, found.mva),
+        Access::Fetch => history.last_fill(Side::Instruction, found.mva),
+        _ => None,
+    };
+    let other = filled.filter(|e| e.pa != found.pa.0 & !31);
+    let filled_from = other.map(|e| Pa(e.pa));
     let wrong = match (place, found.access) {
-        (Newest::Lost(_), _) => Wrong::LostByInvalidate,
+        (_, Access::Load { .. }) if filled_from.is_some() => Wrong::StaleRead,
+        (_, Access::Fetch) if filled_from.is_some() => Wrong::StaleInstruction,
+        (Newest::Lost(e), _) if matches!(e.movement, Movement::Invalidate { .. }) => {
+            Wrong::LostByInvalidate
+        }
         (Newest::Overwritten(_), _) => Wrong::OldOverNewer,
         (_, Access::Fetch) => Wrong::StaleInstruction,
         (_, Access::Walk) => Wrong::UnseenDescriptor,
         (Newest::Memory, _) if found.writer.path == Path::Dma => Wrong::StaleAfterDma,
         (Newest::Dirty(mva), Access::Load { cached: true })
-            if mva.0 != found.mva.0 & !31 && is_dirty(history, &found) =>
+            if mva.0 != found.mva.0 & !31 && dirty.since(found.mva.0).is_some() =>
         {
             Wrong::TwoDirtyAliases
         }
         _ => Wrong::StaleRead,
     };
-    found.report(history, wrong, place)
+    Report {
+        filled_from,
+        ..found.report(history, wrong, place)
+    }
 }
 
-/// Whether the line that was read is dirty as well: it will be written back over the other one.
-fn is_dirty(history: &History, found: &Found) -> bool {
+/// A write-back carries something else than the newest data. `None` where it destroys nothing:
+/// the newest is in another line, or is lost already.
+pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -> Option<Report> {
+    let Followed { place, cleaned } = follow(&found, history, dirty);
     let line = found.mva.0 & !31;
-    let last = history.last(found.pa, usize::MAX);
-    let filled = last
-        .iter()
-        .rposition(|e| e.mva == line && matches!(e.movement, Movement::Fill(Side::Data)));
-    // Dirty lines leave by a write-back; one that has not left yet shows by none since its fill,
-    // and by a store through it, which the writer of a neighbouring word would be. Only the word
-    // at hand is known: this says dirty when nothing says clean.
-    filled.is_some_and(|at| {
-        !last[at..]
-            .iter()
-            .any(|e| e.mva == line && matches!(e.movement, Movement::WriteBack { .. }))
-    }) && found.writer.mva & !31 != line
-        && found.got != found.newest
-        && found.writer.path == Path::Line
-}
-
-/// A write-back carries older data than memory should hold.
-pub(super) fn overwritten(history: &History, found: Found) -> Report {
+    match place {
+        Newest::Dirty(mva) if mva.0 != line => return None,
+        Newest::Lost(_) | Newest::Overwritten(_) => return None,
+        _ => {}
+    }
+    let victim = found.access == Access::WriteBack { victim: true };
     let event = LineEvent {
         cycle: found.context.cycle,
         pc: found.context.pc,
-        mva: found.mva.0 & !31,
+        mva: line,
         pa: found.pa.0 & !31,
         movement: Movement::WriteBack {
             halves: found.half(),
-            victim: true,
+            victim,
         },
     };
-    found.report(history, Wrong::OldOverNewer, Newest::Overwritten(event))
+    // Dirty already while the newest was still dirty in its line?
+    let both = cleaned.zip(dirty.since(found.mva.0));
+    let wrong = if both.is_some_and(|(cleaned, since)| since < cleaned) {
+        Wrong::TwoDirtyAliases
+    } else {
+        Wrong::OldOverNewer
+    };
+    Some(found.report(history, wrong, Newest::Overwritten(event)))
 }
 
 /// A TLB entry was used whose descriptor, at `found.pa`, has changed.

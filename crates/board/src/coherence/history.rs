@@ -70,38 +70,88 @@ impl History {
         }
     }
 
-    /// What happened to the line that holds `pa` from `cycle` on, oldest first, and whether the
-    /// ring reaches back that far.
-    pub fn of_line(&self, pa: Pa, cycle: u64) -> (Vec<LineEvent>, bool) {
-        let line = pa.0 & !31;
+    /// Newest first.
+    fn backwards(&self) -> impl Iterator<Item = &LineEvent> {
         let (newer, older) = self.events.split_at(self.next);
-        let mut found: Vec<LineEvent> = newer
-            .iter()
-            .rev()
-            .chain(older.iter().rev())
-            .take_while(|e| e.cycle >= cycle)
-            .filter(|e| e.pa == line || matches!(e.movement, Movement::InvalidateAll(_)))
-            .copied()
-            .collect();
+        newer.iter().rev().chain(older.iter().rev())
+    }
+
+    /// What happened from `cycle` on to lines with the memory at `pa`, and to the D-cache line at
+    /// `mva` whatever its memory; oldest first. Also whether the ring reaches back that far.
+    pub fn of_line(&self, pa: Pa, mva: Mva, cycle: u64) -> (Vec<LineEvent>, bool) {
+        let (pa, mva) = (pa.0 & !31, mva.0 & !31);
+        let concerns = |e: &&LineEvent| match e.movement {
+            Movement::InvalidateAll(_) => false,
+            Movement::Fill(Side::Instruction)
+            | Movement::Invalidate {
+                side: Side::Instruction,
+                ..
+            } => e.pa == pa,
+            _ => e.pa == pa || e.mva == mva,
+        };
+        let since = self.backwards().take_while(|e| e.cycle >= cycle);
+        let mut found: Vec<LineEvent> = since.filter(concerns).copied().collect();
         found.reverse();
-        let oldest = older.first().or(newer.first());
+        let oldest = self.backwards().last();
         let whole = self.events.len() < KEPT || oldest.is_some_and(|e| e.cycle <= cycle);
         (found, whole)
     }
 
-    /// The last movements of the line that holds `pa`, oldest first, at most `most`.
-    pub fn last(&self, pa: Pa, most: usize) -> Vec<LineEvent> {
-        let line = pa.0 & !31;
-        let (newer, older) = self.events.split_at(self.next);
-        let mut found: Vec<LineEvent> = newer
-            .iter()
-            .rev()
-            .chain(older.iter().rev())
-            .filter(|e| e.pa == line && !matches!(e.movement, Movement::InvalidateAll(_)))
-            .take(most)
-            .copied()
-            .collect();
-        found.reverse();
-        found
+    /// The last time a cache's line at `mva` was filled.
+    pub fn last_fill(&self, side: Side, mva: Mva) -> Option<&LineEvent> {
+        let line = mva.0 & !31;
+        self.backwards()
+            .find(|e| e.mva == line && e.movement == Movement::Fill(side))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(history: &mut History, cycle: u64, mva: u32, pa: u32) {
+        let context = Context {
+            cycle,
+            ..Context::default()
+        };
+        history.note(&context, Mva(mva), Pa(pa), Movement::Fill(Side::Data));
+    }
+
+    fn cycles(events: &[LineEvent]) -> Vec<u64> {
+        events.iter().map(|e| e.cycle).collect()
+    }
+
+    #[test]
+    fn a_line_is_found_by_its_memory_and_by_its_address() {
+        let mut history = History::default();
+        note(&mut history, 1, 0x1000, 0x8000);
+        note(&mut history, 2, 0x2000, 0x8000);
+        note(&mut history, 3, 0x1000, 0x9000);
+        note(&mut history, 4, 0x2000, 0x9000);
+        let (events, whole) = history.of_line(Pa(0x8004), Mva(0x1008), 0);
+        assert_eq!((cycles(&events), whole), (vec![1, 2, 3], true));
+        let (events, _) = history.of_line(Pa(0x8004), Mva(0x1008), 2);
+        assert_eq!(cycles(&events), [2, 3]);
+        let fill = history.last_fill(Side::Data, Mva(0x1004));
+        assert_eq!(fill.map(|e| e.pa), Some(0x9000));
+        assert_eq!(history.last_fill(Side::Instruction, Mva(0x1004)), None);
+    }
+
+    #[test]
+    fn the_ring_keeps_the_newest_and_says_when_it_does_not_reach_back() {
+        let mut history = History::default();
+        for cycle in 0..KEPT as u64 + 10 {
+            note(
+                &mut history,
+                cycle,
+                0x1000,
+                0x8000 + 32 * (cycle as u32 & 1),
+            );
+        }
+        let (events, whole) = history.of_line(Pa(0x8000), Mva(0), 10);
+        assert_eq!((events.len(), whole), (KEPT / 2, true));
+        assert_eq!(events.first().map(|e| e.cycle), Some(10));
+        assert_eq!(events.last().map(|e| e.cycle), Some(KEPT as u64 + 8));
+        assert!(!history.of_line(Pa(0x8000), Mva(0), 9).1);
     }
 }

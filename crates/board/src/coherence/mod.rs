@@ -9,6 +9,7 @@
 //! Not checked: what devices do with memory (no device here is a bus master).
 
 mod diagnosis;
+mod dirty;
 mod history;
 mod report;
 mod shadow;
@@ -20,11 +21,12 @@ pub use shadow::{Path, Writer};
 
 use crate::bus::SystemBus;
 use crate::observed::Observer;
-use arm9::{Context, Event, Mva, Pa, Reaction, Width};
+use arm9::{Context, Event, Mva, Pa, Reaction, Side, Width};
+use dirty::DirtyLines;
 use history::History;
 use shadow::Shadow;
 use std::collections::BTreeMap;
-use translations::Translations;
+use translations::{Translations, Use, Verdict};
 
 /// Reports kept; causes beyond are counted only.
 const REPORTS: usize = 1000;
@@ -34,6 +36,7 @@ const REPORTS: usize = 1000;
 pub struct Checker {
     shadow: Shadow,
     history: History,
+    dirty: DirtyLines,
     translations: Translations,
     reports: Vec<Report>,
     /// How often each cause was met, and its report.
@@ -47,6 +50,7 @@ impl Checker {
         Checker {
             shadow: Shadow::new(bus.ram().words().to_vec(), bus.ram_base()),
             history: History::default(),
+            dirty: DirtyLines::new(),
             translations: Translations::new(),
             reports: Vec::new(),
             causes: BTreeMap::new(),
@@ -77,8 +81,10 @@ impl Checker {
             path: Path::Dma,
             ..Writer::default()
         };
-        self.shadow
-            .store(pa.0, Width::Byte, u32::from(value), writer);
+        let value = u32::from(value);
+        if self.shadow.store(pa.0, Width::Byte, value, writer) {
+            self.translations.written(pa.0);
+        }
     }
 
     fn report(&mut self, report: Report) -> Reaction {
@@ -129,6 +135,7 @@ impl Checker {
         let writer = self.shadow.writer(pa.0);
         let report = diagnosis::stale(
             &self.history,
+            &self.dirty,
             diagnosis::Found {
                 context: *context,
                 access,
@@ -152,7 +159,12 @@ impl Checker {
         value: u32,
         cached: bool,
     ) -> Reaction {
-        let path = if cached { Path::Line } else { Path::Buffer };
+        let path = if cached {
+            self.dirty.stored(mva.0, context.cycle);
+            Path::Line
+        } else {
+            Path::Buffer
+        };
         let writer = Writer {
             cycle: context.cycle,
             pc: context.pc,
@@ -184,7 +196,7 @@ impl Checker {
             }
             let at = Pa(pa.0 + 4 * n);
             let newest = self.shadow.newest(at.0, Width::Word);
-            if newest.is_some_and(|newest| newest != *word) && !self.shadow.take_reported(at.0) {
+            if newest.is_some_and(|newest| newest != *word) && !self.shadow.is_reported(at.0) {
                 let found = diagnosis::Found {
                     context: *context,
                     access: Access::WriteBack { victim },
@@ -195,30 +207,28 @@ impl Checker {
                     newest: newest.unwrap_or(0),
                     writer: self.shadow.writer(at.0),
                 };
-                let report = diagnosis::overwritten(&self.history, found);
+                let report = diagnosis::overwritten(&self.history, &self.dirty, found);
+                let Some(report) = report else { continue };
+                self.shadow.take_reported(at.0);
                 if self.report(report) == Reaction::Stop {
                     reaction = Reaction::Stop;
                 }
             }
         }
         self.history.note(context, mva, pa, movement);
+        self.dirty.clean(mva.0);
         reaction
     }
 
-    fn use_translation(
-        &mut self,
-        context: &Context,
-        entry: usize,
-        mva: Mva,
-        pa: Pa,
-        kind: arm9::Kind,
-    ) -> Reaction {
-        let stale = self
-            .translations
-            .check(&self.shadow, context, entry, mva, pa, kind);
-        let Some((descriptor, newest)) = stale else {
-            return Reaction::Continue;
+    fn use_translation(&mut self, context: &Context, access: Use) -> Reaction {
+        let verdict = self.translations.check(&self.shadow, context, access);
+        let (descriptor, newest) = match verdict {
+            Verdict::Same => return Reaction::Continue,
+            // Tell me of the next use too: that one may be forbidden.
+            Verdict::Less => return Reaction::DropTranslations,
+            Verdict::Stale(descriptor, newest) => (descriptor, newest),
         };
+        let Use { mva, pa, kind, .. } = access;
         let found = diagnosis::Found {
             context: *context,
             access: Access::Translation(kind),
@@ -292,6 +302,9 @@ impl Observer for Checker {
                 pa,
                 halves,
             } => {
+                if side == Side::Data {
+                    self.dirty.clean(mva.0);
+                }
                 self.history
                     .note(context, mva, pa, Movement::Invalidate { side, halves });
             }
@@ -299,14 +312,24 @@ impl Observer for Checker {
                 self.history
                     .note(context, Mva(0), Pa(0), Movement::InvalidateAll(side));
             }
-            Event::TlbFill { entry, mva, bytes } => self.translations.filled(entry, mva, bytes),
+            Event::TlbFill { entry, bytes, .. } => {
+                self.translations.filled(entry, context.ttb, bytes);
+            }
             Event::TlbUse {
                 entry,
                 mva,
                 pa,
                 kind,
+                privileged,
             } => {
-                return self.use_translation(context, entry, mva, pa, kind);
+                let access = Use {
+                    entry,
+                    mva,
+                    pa,
+                    kind,
+                    privileged,
+                };
+                return self.use_translation(context, access);
             }
             Event::TlbInvalidate { entry } => self.translations.invalidated(entry),
             Event::TlbInvalidateAll => self.translations.invalidated_all(),

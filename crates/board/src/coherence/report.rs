@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A report, as data. Words, symbols and source lines are the reader's.
 
-use super::history::LineEvent;
+use super::history::{LineEvent, Movement};
 use super::shadow::Writer;
-use arm9::{Context, Kind, Mva, Pa, Width};
+use arm9::{Context, Kind, Mva, Pa, Side, Width};
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +85,8 @@ pub enum Newest {
     Memory,
     /// In the write buffer: it should have been drained.
     Buffer,
-    /// Nowhere: the line with this MVA was invalidated while dirty.
+    /// Nowhere: the line was invalidated while dirty, or written back to other memory because
+    /// the mapping of its address had changed.
     Lost(LineEvent),
     /// Nowhere: it was in memory until this write-back.
     Overwritten(LineEvent),
@@ -106,6 +107,9 @@ pub struct Report {
     pub pa: Pa,
     /// Physical address a stale translation led to.
     pub led_to: Option<Pa>,
+    /// Memory that the line which was used belongs to, when it is other memory: the address was
+    /// mapped to it when the line was filled.
+    pub filled_from: Option<Pa>,
     /// How much was used.
     pub width: Width,
     /// What it got.
@@ -142,48 +146,64 @@ impl Report {
         (self.wrong, pc, self.writer.pc, place)
     }
 
+    /// Whether the D-cache line that was read came from memory after the newest data was written.
+    fn filled_since(&self) -> bool {
+        let fill = Movement::Fill(Side::Data);
+        let line = self.mva.0 & !31;
+        self.since
+            .iter()
+            .any(|e| e.mva == line && e.movement == fill)
+    }
+
     /// The operation that was missing, in words.
     pub fn needed(&self) -> String {
         let line = |mva: Mva| Mva(mva.0 & !31);
+        let here = line(self.mva);
+        let i_invalidate = format!("invalidate the I-cache line at MVA {here} (c7,c5,1)");
         match (self.place, self.access) {
+            _ if self.filled_from.is_some() && self.access == Access::Fetch => {
+                format!("{i_invalidate} when the mapping of that address changed")
+            }
+            _ if self.filled_from.is_some() => remap(here),
+            (Newest::Dirty(mva), Access::Load { cached: true }) if mva == here => remap(here),
+            (Newest::Lost(event), _) if matches!(event.movement, Movement::WriteBack { .. }) => {
+                remap(Mva(event.mva))
+            }
+            _ if self.wrong == Wrong::TwoDirtyAliases => format!(
+                "clean and invalidate the D-cache line at MVA {} (c7,c14,1) before the data is \
+                 used through MVA {here}, and the other way round",
+                Mva(self.writer.mva & !31)
+            ),
             (Newest::Dirty(mva), Access::Fetch) => format!(
-                "clean the D-cache line at MVA {} (c7,c10,1), drain the write buffer (c7,c10,4), \
-                 then invalidate the I-cache line at MVA {} (c7,c5,1)",
-                line(mva),
-                line(self.mva)
+                "clean the D-cache line at MVA {mva} (c7,c10,1), drain the write buffer \
+                 (c7,c10,4), then {i_invalidate}"
             ),
             (Newest::Dirty(mva), Access::Walk) => format!(
-                "clean the D-cache line at MVA {} (c7,c10,1) and drain the write buffer \
-                 (c7,c10,4) after the descriptor was written",
-                line(mva)
+                "clean the D-cache line at MVA {mva} (c7,c10,1) and drain the write buffer \
+                 (c7,c10,4) after the descriptor was written"
             ),
-            (Newest::Dirty(mva), _) if line(mva) == line(self.mva) => format!(
-                "clean the D-cache line at MVA {} (c7,c10,1) before it is read past the cache",
-                line(mva)
+            (Newest::Dirty(mva), Access::Load { cached: false }) => format!(
+                "clean the D-cache line at MVA {mva} (c7,c10,1) before it is read past the cache"
+            ),
+            (Newest::Dirty(mva), _) if self.filled_since() => format!(
+                "clean the D-cache line at MVA {mva} (c7,c10,1) before the line at MVA {here} is \
+                 filled"
             ),
             (Newest::Dirty(mva), _) => format!(
-                "clean the D-cache line at MVA {} (c7,c10,1), and invalidate the line at MVA {} \
-                 (c7,c6,1) if it is cached, before the read",
-                line(mva),
-                line(self.mva)
+                "clean the D-cache line at MVA {mva} (c7,c10,1), and invalidate the line at MVA \
+                 {here} (c7,c6,1), before the read"
             ),
             (Newest::Buffer, _) => {
                 "drain the write buffer (c7,c10,4) after the descriptor was written".to_owned()
             }
-            (Newest::Memory, Access::Fetch) => {
-                format!(
-                    "invalidate the I-cache line at MVA {} (c7,c5,1)",
-                    line(self.mva)
-                )
-            }
+            (Newest::Memory, Access::Fetch) => i_invalidate,
             (Newest::Memory, Access::Translation(_)) => format!(
-                "invalidate the TLB entry for MVA {} (c8,c7,1 and its like) after the descriptor \
-                 was written",
+                "invalidate the TLB entry for MVA {} (c8,c7,1 and its like) after its descriptor \
+                 was written or the table base changed",
                 self.mva
             ),
             (Newest::Memory, _) => format!(
-                "invalidate the D-cache line at MVA {} (c7,c6,1) after memory was written",
-                line(self.mva)
+                "invalidate the D-cache line at MVA {here} (c7,c6,1) after memory was written"
             ),
             (Newest::Lost(event), _) => format!(
                 "clean the D-cache line at MVA {} (c7,c10,1 or c7,c14,1) instead of only \
@@ -197,4 +217,12 @@ impl Report {
             ),
         }
     }
+}
+
+/// What is needed where an address is mapped elsewhere.
+fn remap(line: Mva) -> String {
+    format!(
+        "clean and invalidate the D-cache line at MVA {line} (c7,c14,1) before the mapping of \
+         that address changed"
+    )
 }

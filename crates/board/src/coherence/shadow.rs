@@ -125,10 +125,81 @@ impl Shadow {
         reported
     }
 
+    /// Whether the word has been reported since it was last written.
+    pub fn is_reported(&self, pa: u32) -> bool {
+        self.index(pa).is_none_or(|n| self.reported.get(n))
+    }
+
     /// Makes [`Shadow::store`] tell of writes to the word.
     pub fn watch(&mut self, pa: u32) {
         if let Some(n) = self.index(pa) {
             self.watched.set(n, true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shadow() -> Shadow {
+        Shadow::new(vec![0x4433_2211, 0], 0x1000)
+    }
+
+    fn at(pc: u32) -> Writer {
+        Writer {
+            pc,
+            path: Path::Line,
+            ..Writer::default()
+        }
+    }
+
+    #[test]
+    fn narrow_stores_change_their_bytes_only() {
+        let mut shadow = shadow();
+        shadow.store(0x1001, Width::Byte, 0xffff_ffaa, at(8));
+        shadow.store(0x1002, Width::Half, 0xbbcc, at(12));
+        assert_eq!(shadow.newest(0x1000, Width::Word), Some(0xbbcc_aa11));
+        assert_eq!(shadow.newest(0x1002, Width::Half), Some(0xbbcc));
+        assert_eq!(shadow.newest(0x1003, Width::Byte), Some(0xbb));
+    }
+
+    #[test]
+    fn the_last_writer_of_a_word_is_known_and_the_loader_before() {
+        let mut shadow = shadow();
+        assert_eq!(shadow.writer(0x1000).path, Path::Loaded);
+        shadow.store(0x1003, Width::Byte, 1, at(8));
+        assert_eq!(shadow.writer(0x1000), at(8));
+        assert_eq!(shadow.writer(0x1004).path, Path::Loaded);
+    }
+
+    #[test]
+    fn outside_ram_nothing_is_known() {
+        let mut shadow = shadow();
+        for pa in [0, 0xffc, 0x1008, u32::MAX] {
+            assert!(!shadow.store(pa, Width::Word, 7, at(8)));
+            assert_eq!(shadow.newest(pa, Width::Word), None);
+            assert_eq!(shadow.writer(pa), Writer::default());
+            shadow.watch(pa);
+        }
+    }
+
+    #[test]
+    fn a_word_is_reported_once_until_it_is_written_again() {
+        let mut shadow = shadow();
+        assert!(!shadow.is_reported(0x1000) && !shadow.take_reported(0x1000));
+        assert!(shadow.is_reported(0x1000) && shadow.take_reported(0x1000));
+        assert!(!shadow.is_reported(0x1004));
+        shadow.store(0x1002, Width::Byte, 0, at(8));
+        assert!(!shadow.take_reported(0x1000));
+    }
+
+    #[test]
+    fn stores_to_watched_words_are_told() {
+        let mut shadow = shadow();
+        assert!(!shadow.store(0x1004, Width::Word, 1, at(8)));
+        shadow.watch(0x1004);
+        assert!(shadow.store(0x1006, Width::Byte, 1, at(8)));
+        assert!(!shadow.store(0x1000, Width::Word, 1, at(8)));
     }
 }

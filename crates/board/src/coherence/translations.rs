@@ -2,12 +2,10 @@
 //! TLB entries and the descriptors they were made from.
 
 use super::shadow::Shadow;
-use arm9::{Context, Kind, Mva, Pa, Width, mapping};
+use arm9::{Context, Kind, Mva, Pa, TLB_ENTRIES, TLB_LOCKDOWN, Width, mapping};
 
-/// More entries than any core of the family has.
-const ENTRIES: usize = 128;
-/// The User mode's CPSR bits.
-const USER: u32 = 0x10;
+/// Lockdown entries come last.
+const FIRST_LOCKED: usize = TLB_ENTRIES - TLB_LOCKDOWN;
 
 /// A descriptor: physical address and value as read.
 pub(super) type Descriptor = (u32, u32);
@@ -17,8 +15,31 @@ struct Entry {
     /// First and, for a page, second level.
     descriptors: [Descriptor; 2],
     levels: usize,
+    /// Translation table base it was made under.
+    ttb: u32,
     /// A descriptor was written since.
     changed: bool,
+}
+
+/// An access that a TLB entry allowed.
+#[derive(Clone, Copy)]
+pub(super) struct Use {
+    pub entry: usize,
+    pub mva: Mva,
+    pub pa: Pa,
+    pub kind: Kind,
+    pub privileged: bool,
+}
+
+/// What the tables now say of an access that a TLB entry allowed.
+pub(super) enum Verdict {
+    /// The same, or more is allowed.
+    Same,
+    /// This access is allowed; some other that the entry allows is not.
+    Less,
+    /// It goes elsewhere or is forbidden: the descriptor that says so, with the value the entry
+    /// was made from, and its newest value.
+    Stale(Descriptor, u32),
 }
 
 /// What is known of the TLB.
@@ -31,7 +52,7 @@ pub(super) struct Translations {
 impl Translations {
     pub fn new() -> Translations {
         Translations {
-            entries: vec![Entry::default(); ENTRIES],
+            entries: vec![Entry::default(); TLB_ENTRIES],
             walk: Entry::default(),
         }
     }
@@ -46,18 +67,19 @@ impl Translations {
     }
 
     /// The walk loaded an entry.
-    pub fn filled(&mut self, entry: usize, _mva: Mva, bytes: u32) {
+    pub fn filled(&mut self, entry: usize, ttb: u32, bytes: u32) {
         let levels = if bytes == 1 << 20 { 1 } else { 2 };
         // A walk that failed at the first level may have left its descriptor in front.
         let skip = self.walk.levels.saturating_sub(levels);
         let mut made = Entry {
             levels,
+            ttb,
             ..Entry::default()
         };
         for level in 0..levels {
             made.descriptors[level] = self.walk.descriptors[(skip + level) & 1];
         }
-        self.entries[entry % ENTRIES] = made;
+        self.entries[entry % TLB_ENTRIES] = made;
         self.walk = Entry::default();
     }
 
@@ -78,50 +100,56 @@ impl Translations {
     }
 
     pub fn invalidated(&mut self, entry: usize) {
-        self.entries[entry % ENTRIES] = Entry::default();
+        self.entries[entry % TLB_ENTRIES] = Entry::default();
     }
 
+    /// All but the lockdown entries were.
     pub fn invalidated_all(&mut self) {
-        self.entries.fill(Entry::default());
+        self.entries[..FIRST_LOCKED].fill(Entry::default());
     }
 
-    /// Checks an entry used for an access it allowed. Returns the descriptor that changed, as it
-    /// was read and as it is now, when the tables now say something else or forbid the access.
-    pub fn check(
-        &mut self,
-        shadow: &Shadow,
-        context: &Context,
-        entry: usize,
-        mva: Mva,
-        pa: Pa,
-        kind: Kind,
-    ) -> Option<(Descriptor, u32)> {
-        let entry = &mut self.entries[entry % ENTRIES];
-        if !entry.changed {
-            return None;
+    /// Checks an access that an entry allowed.
+    pub fn check(&mut self, shadow: &Shadow, context: &Context, access: Use) -> Verdict {
+        let Context {
+            ttb, dacr, sctlr, ..
+        } = *context;
+        let Use {
+            mva,
+            kind,
+            privileged,
+            ..
+        } = access;
+        let entry = &mut self.entries[access.entry % TLB_ENTRIES];
+        if !entry.changed && entry.ttb == ttb || entry.levels == 0 {
+            return Verdict::Same;
         }
-        let newest = |pa| shadow.newest(pa, Width::Word);
-        let now = mapping(context.ttb, mva, newest);
-        let fine =
-            now.is_some_and(|m| m.pa == pa.0 && permits(m.ap, kind, context.mode & 0x1f == USER));
-        if fine {
-            return None;
+        let mut levels = entry.descriptors.iter();
+        let then = mapping(entry.ttb, mva, |_| levels.next().map(|d| d.1));
+        let mut read: [Option<Descriptor>; 2] = [None; 2];
+        let now = mapping(ttb, mva, |pa| {
+            let value = shadow.newest(pa, Width::Word);
+            read[usize::from(read[0].is_some())] = Some((pa, value.unwrap_or(0)));
+            value
+        });
+        if let (Some(now), Some(then)) = (now, then)
+            && now.pa == access.pa.0
+            && now.allows(kind, privileged, dacr, sctlr)
+        {
+            let keeps = |kind, privileged| {
+                now.allows(kind, privileged, dacr, sctlr)
+                    || !then.allows(kind, privileged, dacr, sctlr)
+            };
+            let all = [Kind::Read, Kind::Write];
+            let same = all.iter().all(|k| keeps(*k, true) && keeps(*k, false));
+            return if same { Verdict::Same } else { Verdict::Less };
         }
         entry.changed = false;
-        let levels = &entry.descriptors[..entry.levels];
-        levels
-            .iter()
-            .find_map(|d| newest(d.0).filter(|n| *n != d.1).map(|n| (*d, n)))
-    }
-}
-
-/// Whether permission bits allow the access. Privileged reads are allowed wherever Linux's S and R
-/// bits (1, 0) allow them, which is everywhere.
-fn permits(ap: u8, kind: Kind, user: bool) -> bool {
-    match (kind, user) {
-        (Kind::Write, true) => ap == 3,
-        (Kind::Write, false) => ap >= 1,
-        (_, true) => ap >= 2,
-        (_, false) => true,
+        entry.ttb = ttb;
+        let made = entry.descriptors[..entry.levels].iter();
+        let differs = made.zip(read).find_map(|(old, new)| {
+            let (pa, value) = new?;
+            (value != old.1).then_some(Verdict::Stale((pa, old.1), value))
+        });
+        differs.unwrap_or(Verdict::Same)
     }
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which halves of D-cache lines are dirty, and since when.
+
+use std::collections::BTreeMap;
+
+/// Slots of the table in front.
+const RECENT: usize = 1024;
+
+/// Core cycle at which each half became dirty, lower half first.
+type Since = [Option<u64>; 2];
+
+/// The dirty halves in the D-cache, by MVA of the line.
+#[derive(Clone)]
+pub(super) struct DirtyLines {
+    lines: BTreeMap<u32, Since>,
+    /// MVAs of lines known to be dirty, with the halves in bits 1:0: most stores go to one.
+    recent: Vec<u32>,
+}
+
+/// Half of the line that `address` is in, 0 or 1.
+fn half(address: u32) -> usize {
+    (address >> 4 & 1) as usize
+}
+
+impl DirtyLines {
+    pub fn new() -> DirtyLines {
+        DirtyLines {
+            lines: BTreeMap::new(),
+            recent: vec![0; RECENT],
+        }
+    }
+
+    fn slot(mva: u32) -> usize {
+        (mva >> 5) as usize % RECENT
+    }
+
+    /// A store went into the line that holds `mva`.
+    #[inline]
+    pub fn stored(&mut self, mva: u32, cycle: u64) {
+        let known = self.recent[Self::slot(mva)];
+        if known & !31 != mva & !31 || known >> half(mva) & 1 == 0 {
+            self.became_dirty(mva, cycle);
+        }
+    }
+
+    fn became_dirty(&mut self, mva: u32, cycle: u64) {
+        let since = self.lines.entry(mva & !31).or_default();
+        since[half(mva)].get_or_insert(cycle);
+        let halves = u32::from(since[0].is_some()) | u32::from(since[1].is_some()) << 1;
+        self.recent[Self::slot(mva)] = mva & !31 | halves;
+    }
+
+    /// The line at `mva` is clean, or gone.
+    pub fn clean(&mut self, mva: u32) {
+        self.lines.remove(&(mva & !31));
+        let known = &mut self.recent[Self::slot(mva)];
+        if *known & !31 == mva & !31 {
+            *known = 0;
+        }
+    }
+
+    /// Since when the half that holds `mva` is dirty, if it is.
+    pub fn since(&self, mva: u32) -> Option<u64> {
+        self.lines.get(&(mva & !31))?[half(mva)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_dirty_from_their_first_store_until_cleaned() {
+        let mut dirty = DirtyLines::new();
+        dirty.stored(0x1004, 5);
+        dirty.stored(0x1000, 6);
+        dirty.stored(0x101c, 7);
+        assert_eq!(dirty.since(0x100c), Some(5));
+        assert_eq!(dirty.since(0x1010), Some(7));
+        dirty.clean(0x1000);
+        assert_eq!((dirty.since(0x1000), dirty.since(0x1010)), (None, None));
+        dirty.stored(0x1000, 9);
+        assert_eq!((dirty.since(0x1000), dirty.since(0x1010)), (Some(9), None));
+    }
+
+    #[test]
+    fn lines_that_share_a_slot_do_not_share_their_state() {
+        let mut dirty = DirtyLines::new();
+        let other = 0x20 * RECENT as u32;
+        dirty.stored(0, 1);
+        dirty.stored(other, 2);
+        dirty.stored(0, 3);
+        dirty.clean(other);
+        assert_eq!((dirty.since(0), dirty.since(other)), (Some(1), None));
+    }
+}
