@@ -14,12 +14,15 @@
 	ldr	r1, =THERE
 	ldr	r2, [r0]
 	mov	r2, #2
+store_reaches_the_other_address.write:
 	str	r2, [r0]
 	cmp	r10, #0
 	beq	1f
 	clean_line r0
+store_reaches_the_other_address.read:
 1:	ldr	r3, [r1]
 	put	r3
+store_reaches_the_other_address.past:
 	peek	r3, DATA
 	put	r3
 	done
@@ -35,6 +38,7 @@
 	ldr	r2, [r1]
 	ldr	r2, [r0]
 	mov	r2, #2
+store_reaches_a_cached_alias.write:
 	str	r2, [r0]
 	tst	r10, #3
 	beq	2f
@@ -44,6 +48,7 @@
 1:	cmp	r10, #2
 	blo	2f
 	invalidate_line r1
+store_reaches_a_cached_alias.read:
 2:	ldr	r3, [r1]
 	put	r3
 	done
@@ -64,14 +69,20 @@
 	beq	1f
 	ldr	r2, [r0]
 	ldr	r2, [r1]
+two_dirty_aliases.write_here:
 	str	r4, [r0]
+two_dirty_aliases.write_there:
 	str	r5, [r1, #4]
 	cmp	r10, #2
 	beq	2f
+two_dirty_aliases.first:
 	clean_invalidate_line r0
+two_dirty_aliases.last:
 	clean_invalidate_line r1
 	b	3f
+two_dirty_aliases.first_of_2:
 2:	clean_invalidate_line r1
+two_dirty_aliases.last_of_2:
 	clean_invalidate_line r0
 	b	3f
 1:	ldr	r2, [r0]
@@ -101,12 +112,64 @@
 	beq	1f
 	clean_invalidate_line r0
 	drain
+old_data_over_new.write:
 1:	poke	DATA, 3
 	peek	r3, DATA
 	put	r3
+old_data_over_new.clean:
 	clean_invalidate_all
 	peek	r3, DATA
 	put	r3
 	ldr	r3, [r0]
+	put	r3
+	done
+
+	/*
+	 * A device writes memory below a dirty line; the line makes room for others later.
+	 * 0: nothing before the device. 1: the line is cleaned and invalidated before.
+	 */
+	litmus	victim_over_new
+	poke	DATA, 1
+	ldr	r0, =HERE
+	ldr	r2, [r0]
+	mov	r2, #2
+	str	r2, [r0]
+	cmp	r10, #0
+	beq	1f
+	clean_invalidate_line r0
+	drain
+1:
+victim_over_new.write:
+	poke	DATA, 3
+	mov	r3, #4
+2:	add	r0, r0, #0x1000
+	ldr	r2, [r0]
+	subs	r3, r3, #1
+	bne	2b
+	peek	r3, DATA
+	put	r3
+	done
+
+	/*
+	 * Both addresses have a dirty line, and each reads what the other wrote. 0: nothing.
+	 * 1: the first is cleaned and invalidated before the second is used.
+	 */
+	litmus	read_between_dirty_aliases
+	poke	DATA, 1
+	ldr	r0, =HERE
+	ldr	r1, =THERE
+	mov	r4, #0xa
+	mov	r5, #0xb
+	ldr	r2, [r1]
+	cmp	r10, #0
+	ldreq	r2, [r0]
+	streq	r4, [r0, #4]
+read_between_dirty_aliases.write:
+	str	r5, [r1, #8]
+	cmp	r10, #0
+	beq	read_between_dirty_aliases.read
+	clean_invalidate_line r1
+read_between_dirty_aliases.read:
+	ldr	r3, [r0, #8]
 	put	r3
 	done

@@ -21,6 +21,7 @@
 	litmus	device_to_memory
 	poke	DATA, 1
 	ldr	r0, =CODE + DATA
+device_to_memory.first:
 	ldr	r1, [r0]
 	put	r1
 	device
@@ -30,6 +31,7 @@
 	mcreq	p15, 0, r0, c7, c14, 1
 	cmp	r10, #3
 	mcreq	p15, 0, r0, c7, c10, 1
+device_to_memory.read:
 	ldr	r1, [r0]
 	put	r1
 	done
@@ -58,12 +60,14 @@
 	ldr	r0, =CODE + DATA
 	ldr	r1, [r0]
 	mov	r1, #2
+invalidate_discards.write:
 	str	r1, [r0]
 	mov	r2, #0
 	cmp	r10, #1
 	mcreq	p15, 0, r0, c7, c6, 1
 	cmp	r10, #2
 	mcreq	p15, 0, r2, c7, c6, 0
+invalidate_discards.read:
 	ldr	r1, [r0]
 	put	r1
 	done

@@ -30,17 +30,22 @@
 	ldrne	r4, =PAGES + 0x800
 	mov	r0, #2
 	bl	become
+two_tasks_at_one_address.first_2:
 	ldr	r1, [r4]
 	mov	r1, #0x2200
+two_tasks_at_one_address.write_2:
 	str	r1, [r4]
 	mov	r0, #3
 	bl	become
+two_tasks_at_one_address.read_3:
 	ldr	r1, [r4]
 	put	r1
 	mov	r1, #0x3300
+two_tasks_at_one_address.write_3:
 	str	r1, [r4]
 	mov	r0, #2
 	bl	become
+two_tasks_at_one_address.read_2:
 	ldr	r1, [r4]
 	put	r1
 	mov	r0, #3
@@ -51,8 +56,10 @@
 	mcr	p15, 0, r12, c13, c0, 0
 	nop
 	nop
+two_tasks_at_one_address.past_2:
 	peek	r1, SLOT_2 + 0x800
 	put	r1
+two_tasks_at_one_address.past_3:
 	peek	r1, SLOT_3 + 0x800
 	put	r1
 	done

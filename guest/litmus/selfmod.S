@@ -20,6 +20,7 @@
 	put	r0
 	ldr	r5, [r4]
 	ldr	r5, =0xe3a00002		@ mov r0, #2
+rewritten_code.write:
 	str	r5, [r4]
 	if_variant 1, clean
 	if_variant 2, invalidate
@@ -59,6 +60,7 @@ call:	blx	r4
 	blx	r4
 	put	r0
 	ldr	r5, =0xe3a00002
+rewritten_code_past_the_dcache.write:
 	str	r5, [r4]
 	cmp	r10, #0
 	beq	1f
@@ -81,6 +83,27 @@ call:	blx	r4
 	poke	DATA + 0x80, 0xe3a00002
 	cmp	r10, #1
 	ldreq	r4, =ALIAS + DATA + 0x80
+	blx	r4
+	put	r0
+	done
+
+	/*
+	 * A page of code is mapped elsewhere. 0: nothing. 1: the I-cache line is invalidated. The TLB
+	 * is, and the D-cache is not in play.
+	 */
+	litmus	remapped_code
+	poke	DATA, 0xe3a00001
+	poke	DATA + 4, 0xe12fff1e
+	poke	DATA + 0x1000, 0xe3a00002
+	poke	DATA + 0x1004, 0xe12fff1e
+	poke	COARSE_TABLE, DATA | SMALL_PAGE | WRITE_BACK
+	ldr	r4, =PAGES
+	blx	r4
+	put	r0
+	poke	COARSE_TABLE, DATA + 0x1000 + SMALL_PAGE + WRITE_BACK
+	invalidate_tlb
+	cmp	r10, #1
+	mcreq	p15, 0, r4, c7, c5, 1
 	blx	r4
 	put	r0
 	done

@@ -26,8 +26,10 @@
 	ldr	r0, =PAGE(3)
 	ldr	r1, [r0]
 	put	r1
+changed_page_descriptor.write:
 	poke	ENTRY(3), SECOND | SMALL_PAGE
 	bl	invalidate
+changed_page_descriptor.read:
 	ldr	r1, [r0]
 	put	r1
 	done
@@ -54,10 +56,12 @@ invalidate:
 	poke	ENTRY(4), FIRST | SMALL_PAGE
 	ldr	r0, =PAGE(4)
 	ldr	r1, [r0]
+removed_page_descriptor.write:
 	poke	ENTRY(4), 0
 	bl	invalidate
 	mov	r1, #0
 	mov	r9, #0
+removed_page_descriptor.read:
 	ldr	r1, [r0]
 	put	r1
 	put	r9
@@ -69,10 +73,12 @@ invalidate:
 	poke	ENTRY(5), FIRST | SMALL_PAGE
 	ldr	r0, =PAGE(5)
 	ldr	r1, [r0]
+tightened_permissions.write:
 	poke	ENTRY(5), FIRST | 0xaa2
 	bl	invalidate
 	mov	r1, #0x99
 	mov	r9, #0
+tightened_permissions.store:
 	strt	r1, [r0]
 	put	r9
 	peek	r1, FIRST
@@ -106,8 +112,10 @@ invalidate:
 	mcr	p15, 0, r1, c10, c0, 0
 	put	r2
 	put	r3
+locked_translation.write:
 	poke	ENTRY(7), SECOND | SMALL_PAGE
 	bl	invalidate
+locked_translation.read:
 	ldr	r1, [r0]
 	put	r1
 	done
@@ -123,6 +131,7 @@ invalidate:
 	ldr	r1, =CODE + ENTRY(8)
 	ldr	r2, =SECOND | SMALL_PAGE
 	ldr	r3, [r1]
+descriptor_in_the_dcache.write:
 	str	r2, [r1]
 	cmp	r10, #0
 	beq	2f
@@ -130,6 +139,7 @@ invalidate:
 	beq	1f
 	clean_line r1
 1:	drain
+descriptor_in_the_dcache.read:
 2:	ldr	r3, [r0]
 	put	r3
 	done
@@ -158,8 +168,10 @@ invalidate:
 	str	r2, [r3]
 	str	r2, [r3, #0x40]
 	str	r2, [r3, #0x80]
+descriptor_in_the_write_buffer.write:
 	str	r2, [r1], #4
 	mcrne	p15, 0, r12, c7, c10, 4
+descriptor_in_the_write_buffer.read:
 	ldr	r5, [r0]
 	add	r0, r0, #0x1000
 	subs	r4, r4, #1
@@ -168,4 +180,74 @@ invalidate:
 	drain
 	peek	r5, ENTRY(10)
 	put	r5
+	done
+
+	/*
+	 * A page that may be written is made read-only for users, read, then written by a user.
+	 * 0: the TLB is not invalidated. 1: it is.
+	 */
+	litmus	write_after_a_read
+	two_pages
+	poke	ENTRY(11), FIRST | SMALL_PAGE
+	ldr	r0, =PAGE(11)
+	ldr	r1, [r0]
+write_after_a_read.write:
+	poke	ENTRY(11), FIRST | 0xaa2
+	bl	invalidate
+	ldr	r1, [r0]
+	mov	r1, #0x99
+	mov	r9, #0
+write_after_a_read.store:
+	strt	r1, [r0]
+	put	r9
+	done
+
+	/*
+	 * A page loses its permission bits; what is left is up to S and R of SCTLR. 0: both clear,
+	 * nothing is. 1: R set, everybody may read. The TLB is not invalidated.
+	 */
+	litmus	permissions_by_system_bits
+	two_pages
+	mrc	p15, 0, r0, c1, c0, 0
+	cmp	r10, #1
+	orreq	r0, r0, #0x200
+	mcr	p15, 0, r0, c1, c0, 0
+	poke	ENTRY(12), FIRST | SMALL_PAGE
+	ldr	r0, =PAGE(12)
+	ldr	r1, [r0]
+permissions_by_system_bits.write:
+	poke	ENTRY(12), FIRST | 2
+permissions_by_system_bits.read:
+	ldr	r1, [r0]
+	put	r1
+	done
+
+	/*
+	 * The table base changes, and with it a page's mapping; all others stay the same.
+	 * 0: nothing else. 1: the TLB is invalidated.
+	 */
+#define OTHER_L1	0x250000
+#define OTHER_COARSE	0x254000
+	litmus	new_table_base
+	two_pages
+	ldr	r0, =STRICT + L1_TABLE
+	ldr	r1, =STRICT + OTHER_L1
+	mov	r2, #0x1000
+1:	ldr	r3, [r0], #4
+	str	r3, [r1], #4
+	subs	r2, r2, #1
+	bne	1b
+	poke	ENTRY(13), FIRST | SMALL_PAGE
+	poke	OTHER_COARSE + (13 << 2), SECOND | SMALL_PAGE
+new_table_base.write:
+	poke	OTHER_L1 + (PAGES >> 18), OTHER_COARSE | 0x11
+	ldr	r0, =PAGE(13)
+	ldr	r1, [r0]
+	put	r1
+	ldr	r1, =OTHER_L1
+	mcr	p15, 0, r1, c2, c0, 0
+	bl	invalidate
+new_table_base.read:
+	ldr	r1, [r0]
+	put	r1
 	done

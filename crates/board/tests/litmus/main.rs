@@ -7,6 +7,7 @@
 //! leave open is not asserted.
 
 mod caches;
+mod coherence;
 mod debugger;
 mod faults;
 mod fcse;

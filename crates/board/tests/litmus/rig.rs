@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use arm9::{Bus as _, Pa};
+use arm9::Pa;
 use board::boot::Boot;
-use board::{BoardSpec, Machine, Stop};
+use board::bus::SystemBus;
+use board::coherence::Checker;
+use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
 /// Physical addresses of `litmus.h`.
 const LOAD: u32 = 0x1_0000;
@@ -88,24 +90,65 @@ fn board() -> BoardSpec {
     BoardSpec::named("sam9263").unwrap_or_else(|e| panic!("{e}"))
 }
 
+fn bare() -> Boot {
+    Boot::Bare {
+        load: LOAD,
+        entry: LOAD,
+        bytes: programs().image.clone(),
+    }
+}
+
+/// Name of the program or label at or before a virtual address, and the distance.
+pub fn name_of(pc: u32) -> String {
+    let symbols = programs().symbols.iter();
+    let before = symbols.filter(|(_, at)| **at <= pc && pc - **at < 0x200);
+    match before.max_by_key(|(_, at)| **at) {
+        Some((name, at)) if *at == pc => name.clone(),
+        Some((name, at)) => format!("{name}+{:#x}", pc - at),
+        None => format!("{pc:#x}"),
+    }
+}
+
+/// A bus that may have to be told of what devices write.
+pub trait Poked: BoardBus {
+    /// A device wrote a byte.
+    fn poked(&mut self, _: u64, _: Pa, _: u8) {}
+}
+
+impl Poked for SystemBus {}
+
+impl Poked for Observed<Checker> {
+    fn poked(&mut self, cycle: u64, pa: Pa, value: u8) {
+        self.observer.dma_write(cycle, pa, value);
+    }
+}
+
 /// A board with one program, running.
-pub struct Rig {
-    machine: Machine,
+pub struct Rig<B: BoardBus = SystemBus> {
+    machine: Machine<B>,
     name: String,
 }
 
 impl Rig {
     /// Loads `name` with the given variant.
     pub fn new(name: &str, variant: u32) -> Rig {
-        let programs = programs();
-        let case = programs.symbols.get(name);
+        let machine = Machine::new(board(), &bare()).unwrap_or_else(|e| panic!("{e}"));
+        Rig::with(machine, name, variant)
+    }
+}
+
+impl Rig<Observed<Checker>> {
+    /// The same with the coherence checker on.
+    pub fn checked(name: &str, variant: u32) -> Rig<Observed<Checker>> {
+        let machine = Machine::observed(board(), &bare(), Checker::new);
+        Rig::with(machine.unwrap_or_else(|e| panic!("{e}")), name, variant)
+    }
+}
+
+impl<B: Poked> Rig<B> {
+    fn with(machine: Machine<B>, name: &str, variant: u32) -> Rig<B> {
+        let case = programs().symbols.get(name);
         let case = *case.unwrap_or_else(|| panic!("no litmus program is called {name}"));
-        let boot = Boot::Bare {
-            load: LOAD,
-            entry: LOAD,
-            bytes: programs.image.clone(),
-        };
-        let machine = Machine::new(board(), &boot).unwrap_or_else(|e| panic!("{e}"));
         let mut rig = Rig {
             machine,
             name: format!("{name}/{variant}"),
@@ -116,15 +159,17 @@ impl Rig {
     }
 
     /// The board.
-    pub fn machine(&mut self) -> &mut Machine {
+    pub fn machine(&mut self) -> &mut Machine<B> {
         &mut self.machine
     }
 
     /// Writes a word of memory behind every cache, as a device does.
     pub fn poke(&mut self, pa: u32, value: u32) {
+        let now = self.machine.now();
         let bus = &mut self.machine.cpu_mut().bus;
         for (at, byte) in (pa..).zip(value.to_le_bytes()) {
             assert!(bus.poke(Pa(at), byte), "{pa:#x} is memory");
+            bus.poked(now, Pa(at), byte);
         }
     }
 
@@ -158,6 +203,11 @@ impl Rig {
 
     /// Runs to the end and returns what the program observed.
     pub fn finish(mut self) -> Vec<u32> {
+        self.run_to_end()
+    }
+
+    /// Runs to the end and returns what the program observed.
+    pub fn run_to_end(&mut self) -> Vec<u32> {
         let mark = self.run_until(DONE);
         assert_eq!(
             mark, DONE_MARK,
