@@ -7,6 +7,7 @@
 mod attribution;
 mod bench;
 mod cache;
+mod coherence;
 mod command;
 mod compare;
 mod experiment;
@@ -15,7 +16,6 @@ mod gdb;
 mod image;
 mod interrupt;
 mod kernel;
-#[allow(dead_code)] // Its verb comes with the checker.
 mod mutant;
 mod paths;
 mod plot;
@@ -45,6 +45,8 @@ pub enum Outcome {
     Done,
     /// The result says no, or the guest stopped badly: exit code 1.
     No,
+    /// `git bisect run` is to skip this commit: exit code 125.
+    Skip,
 }
 
 fn main() -> ExitCode {
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
+        Ok(Outcome::Skip) => ExitCode::from(125),
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)

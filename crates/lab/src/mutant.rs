@@ -85,17 +85,17 @@ pub enum All {
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A read of a line that is older than what was written by another address.
-    StaleAliasRead,
+    StaleRead,
     /// An instruction older than what was written.
     StaleInstruction,
     /// A TLB entry used after its page-table entry changed.
-    StaleTlb,
+    StaleTranslation,
     /// A walk that read memory while a newer entry was in the cache or the write buffer.
-    PteInCache,
+    UnseenDescriptor,
     /// A dirty line that an invalidate threw away.
-    LostDirty,
+    LostByInvalidate,
     /// A dirty line written back over newer data.
-    OldOverNew,
+    OldOverNewer,
     /// One physical line dirty at two addresses.
     TwoDirtyAliases,
 }

@@ -20,7 +20,7 @@ fn built() -> Option<PathBuf> {
 
 fn change(text: &str) -> Change {
     let text = format!(
-        "[[mutant]]\nname='m'\nfunction='f'\nwhy='w'\nexpect='stale-tlb'\ntest='t'\nchange={text}\n"
+        "[[mutant]]\nname='m'\nfunction='f'\nwhy='w'\nexpect='stale-translation'\ntest='t'\nchange={text}\n"
     );
     toml::from_str::<List>(&text)
         .unwrap()
@@ -36,7 +36,7 @@ fn mutant(function: &str, text: &str) -> Mutant {
         function: function.into(),
         change: change(text),
         why: String::new(),
-        expect: Kind::StaleTlb,
+        expect: Kind::StaleTranslation,
         test: None,
         survives: None,
     }
@@ -139,10 +139,10 @@ fn a_wrong_address_is_another_register_or_another_step() {
 #[test]
 fn a_mutant_that_does_not_fit_is_named_by_key_and_nearest_name_and_nothing_is_patched() {
     let path = std::env::temp_dir().join(format!("warmswitch-mutants-{}.toml", std::process::id()));
-    let good = "[[mutant]]\nname='m'\nfunction='f'\nwhy='w'\nexpect='stale-tlb'\ntest='t'\n\
+    let good = "[[mutant]]\nname='m'\nfunction='f'\nwhy='w'\nexpect='stale-translation'\ntest='t'\n\
                 change={ skip-call = { callee = 'c', which = 1 } }\n";
     for (from, to, part) in [
-        ("stale-tlb", "stale-tbl", "stale-tlb"),
+        ("stale-translation", "stale-tbl", "stale-translation"),
         ("test=", "tset=", "tset"),
         ("test='t'\n", "", "one of test and survives"),
         ("which = 1", "which = 'some'", "which"),

@@ -268,7 +268,7 @@ impl Work<'_> {
 
 /// Calls `each` for all items on `jobs` threads; the results in the items' order, or the first
 /// error in that order.
-fn parallel<T: Sync, R: Send>(
+pub fn parallel<T: Sync, R: Send>(
     items: &[T],
     jobs: usize,
     each: impl Fn(&T) -> Result<R> + Sync,

@@ -27,7 +27,9 @@ impl Symbols {
             .filter_map(|s| Some((u32::try_from(s.address()).ok()?, s.name().ok()?.to_owned())))
             .filter(|(_, name)| !name.is_empty() && !name.starts_with('$'))
             .collect();
-        functions.sort();
+        // Of several names for one address the plainest is taken: memset, not __memset or mmioset.
+        functions.sort_by_cached_key(|(at, name)| (*at, name.starts_with('_'), name.clone()));
+        functions.dedup_by_key(|(at, _)| *at);
         Symbols(functions)
     }
 
@@ -41,6 +43,14 @@ impl Symbols {
             1..FAR => Some(format!("{name}+{offset:#x}")),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+impl Symbols {
+    /// Functions by address.
+    pub fn by_hand(functions: &[(u32, &str)]) -> Symbols {
+        Symbols(functions.iter().map(|f| (f.0, f.1.to_owned())).collect())
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod boot;
+pub mod coherence;
 pub mod compare;
 pub mod debug;
 pub mod kernel;
@@ -28,6 +29,7 @@ pub struct Cli {
 pub enum Command {
     Bench(bench::Args),
     Boot(boot::Args),
+    Coherence(coherence::Args),
     Compare(compare::Args),
     Debug(debug::Args),
     Run(run::Args),
@@ -42,6 +44,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
     match command {
         Command::Bench(args) => bench::execute(&args),
         Command::Boot(args) => boot::execute(&args),
+        Command::Coherence(args) => coherence::execute(&args),
         Command::Compare(args) => compare::execute(&args),
         Command::Debug(args) => debug::execute(&args),
         Command::Run(args) => run::execute(&args),

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A guest under the coherence checker ([`board::coherence`]): boot, run a command, collect reports.
+//!
+//! Time passes in fixed slices of board time, so that the same kernel and command give the same
+//! reports in the same cycles.
+
+pub mod mutants;
+pub mod names;
+pub mod render;
+pub mod suppress;
+
+use anyhow::Result;
+use board::boot::Boot;
+use board::coherence::{Checker, Report};
+use board::{BoardSpec, Machine, Observed, Stop};
+
+use crate::interrupt;
+use crate::sample;
+use names::Names;
+use suppress::Suppression;
+
+/// Board seconds that a boot may take.
+const BOOT_LIMIT_S: f64 = 60.0;
+/// Looks at the console and at Ctrl-C per second of board time.
+const SLICES_PER_S: u64 = 200;
+
+/// What to run.
+pub struct Plan<'a> {
+    /// What `run-guest` is given; only the boot without.
+    pub command: Option<&'a str>,
+    /// Board seconds that the command may take.
+    pub limit_s: f64,
+    /// Whether a report ends the run.
+    pub ends: &'a dyn Fn(&Report) -> bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The boot, and the command with this status if there was one.
+    Finished(Option<i32>),
+    /// A report ended it.
+    Report,
+    /// Board time ran out in the boot.
+    BootLimit,
+    /// Board time ran out in the command.
+    Limit,
+    /// Ctrl-C.
+    Interrupted,
+    /// The board stopped; in words.
+    Stopped(String),
+}
+
+/// What came out.
+pub struct Findings {
+    /// One report a cause and how often it was met, in the order of time.
+    pub reports: Vec<(Report, u64)>,
+    /// How it ended.
+    pub ended: Ended,
+    /// Core cycles since power-on.
+    pub cycles: u64,
+    /// Board time since power-on.
+    pub seconds: f64,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// What the console said.
+    pub console: Vec<u8>,
+}
+
+/// Boots and runs what `plan` says.
+pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings> {
+    let mut machine = Machine::observed(board.clone(), boot, Checker::new)?;
+    machine.observer_mut().set_stop_at_report(true);
+    let mut guest = Guest {
+        machine,
+        ends: plan.ends,
+        seen: 0,
+    };
+    let ended = match guest.session(plan) {
+        Ok(status) => Ended::Finished(status),
+        Err(ended) => ended,
+    };
+    let machine = guest.machine;
+    let reports = machine.observer().reports();
+    Ok(Findings {
+        reports: reports.map(|(r, count)| (r.clone(), count)).collect(),
+        ended,
+        cycles: machine.now(),
+        seconds: machine.seconds(),
+        instructions: machine.counters().instructions,
+        console: machine.console_log().to_vec(),
+    })
+}
+
+struct Guest<'a> {
+    machine: Machine<Observed<Checker>>,
+    ends: &'a dyn Fn(&Report) -> bool,
+    /// Reports that were judged already.
+    seen: usize,
+}
+
+impl Guest<'_> {
+    fn session(&mut self, plan: &Plan<'_>) -> Result<Option<i32>, Ended> {
+        let in_boot = |ended| match ended {
+            Ended::Limit => Ended::BootLimit,
+            other => other,
+        };
+        let ready = self
+            .until(0, sample::READY, BOOT_LIMIT_S)
+            .map_err(in_boot)?;
+        // The prompt follows the marker.
+        self.until(ready, "# ", BOOT_LIMIT_S).map_err(in_boot)?;
+        let Some(command) = plan.command else {
+            return Ok(None);
+        };
+        let start = self.machine.console_log().len();
+        self.machine
+            .send(format!("run-guest {command}\n").as_bytes());
+        let end = self.until(start, sample::END, plan.limit_s)?;
+        self.until(end, "\n", plan.limit_s)?;
+        let console = String::from_utf8_lossy(&self.machine.console_log()[start..]).into_owned();
+        let (_, status) = sample::between_markers(&console)
+            .map_err(|error| Ended::Stopped(format!("{error:#}")))?;
+        Ok(Some(status))
+    }
+
+    /// Runs until the console's log has `text` behind byte `from`; gives the place behind it.
+    fn until(&mut self, from: usize, text: &str, limit_s: f64) -> Result<usize, Ended> {
+        let hz = self.machine.spec().cpu_hz;
+        let slice = hz / SLICES_PER_S;
+        // A limit beyond all cycles is none: the conversion saturates.
+        let end = self
+            .machine
+            .now()
+            .saturating_add((limit_s * hz as f64) as u64);
+        loop {
+            let slice_end = (self.machine.now() / slice + 1) * slice;
+            match self.machine.run_until(slice_end.min(end)) {
+                Stop::Observer => {
+                    self.judge()?;
+                    continue;
+                }
+                Stop::Limit if self.machine.now() < end => {}
+                Stop::Limit => return Err(Ended::Limit),
+                stop => return Err(Ended::Stopped(self.machine.message(&stop, |_| None))),
+            }
+            let log = &self.machine.console_log()[from..];
+            if let Some(at) = log.windows(text.len()).position(|w| w == text.as_bytes()) {
+                return Ok(from + at + text.len());
+            }
+            if interrupt::asked() {
+                return Err(Ended::Interrupted);
+            }
+        }
+    }
+
+    fn judge(&mut self) -> Result<(), Ended> {
+        let reports = self.machine.observer().reports();
+        let mut ends = false;
+        let mut count = 0;
+        for (report, _) in reports.skip(self.seen) {
+            ends |= (self.ends)(report);
+            count += 1;
+        }
+        self.seen += count;
+        if ends { Err(Ended::Report) } else { Ok(()) }
+    }
+}
+
+/// Reports of one kind between the same two functions.
+pub struct Group {
+    /// The first of them.
+    pub first: Report,
+    /// How often any of them was met.
+    pub count: u64,
+    /// Pairs of instructions.
+    pub causes: usize,
+    /// The entry that covers it.
+    pub suppression: Option<usize>,
+}
+
+/// Puts reports together that name the same functions, in the order of time.
+pub fn groups(
+    reports: &[(Report, u64)],
+    suppressions: &[Suppression],
+    names: &Names,
+) -> Vec<Group> {
+    let function = |pc| match names.function(pc) {
+        // User land's functions are not known: its instructions stand for themselves.
+        name if name == names::USER => format!("{pc:#x}"),
+        name => name,
+    };
+    let mut groups: Vec<(_, Group)> = Vec::new();
+    for (report, count) in reports {
+        let key = (
+            report.wrong,
+            function(report.context.pc),
+            function(report.writer.pc),
+        );
+        if let Some((_, group)) = groups.iter_mut().find(|(k, _)| *k == key) {
+            group.count += count;
+            group.causes += 1;
+            continue;
+        }
+        let suppression = suppressions.iter().position(|s| s.covers(report, names));
+        let group = Group {
+            first: report.clone(),
+            count: *count,
+            causes: 1,
+            suppression,
+        };
+        groups.push((key, group));
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use arm9::{Context, Mva, Pa, Width};
+    use board::coherence::{Access, Newest, Path, Writer, Wrong};
+
+    /// A load by the kernel at 0xc0001008 of what user land wrote into a line.
+    pub fn report() -> Report {
+        Report {
+            wrong: Wrong::StaleRead,
+            context: Context {
+                cycle: 2_000_000,
+                pc: 0xc000_1008,
+                pid: 0,
+                ttb: 0x00a3_4000,
+                mode: 0x13,
+                ..Context::default()
+            },
+            access: Access::Load { cached: true },
+            mva: Mva(0xc238_50e4),
+            pa: Pa(0x0238_50e4),
+            led_to: None,
+            filled_from: None,
+            width: Width::Word,
+            got: 0x3206_e7ad,
+            newest: 0x1841_f209,
+            writer: Writer {
+                cycle: 1_000_000,
+                pc: 0x0001_0400,
+                mva: 0xb6d8_50e4,
+                pid: 0,
+                ttb: 0x00a3_4000,
+                path: Path::Line,
+            },
+            place: Newest::Dirty(Mva(0xb6d8_50e0)),
+            since: Vec::new(),
+            since_is_whole: true,
+        }
+    }
+
+    #[test]
+    fn reports_of_the_same_functions_are_one_group_and_user_instructions_are_apart() {
+        let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "other")]);
+        let (first, mut second, mut third, mut fourth) = (report(), report(), report(), report());
+        second.context.pc = 0xc000_1010;
+        third.context.pc = 0xc000_2000;
+        fourth.writer.pc = 0x0001_0404;
+        let all = [(first, 3), (second, 4), (third, 1), (fourth, 1)];
+        let groups = groups(&all, &[], &names);
+        let counts: Vec<(u64, usize)> = groups.iter().map(|g| (g.count, g.causes)).collect();
+        assert_eq!(counts, [(7, 2), (1, 1), (1, 1)]);
+    }
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every mutant under the checker: is what was taken out of the kernel reported?
+//!
+//! A mutant that names a test is booted and runs that test, until a report of the expected kind;
+//! one that should survive runs the quick suite, and is expected to give none.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use anyhow::{Context as _, Result};
+use board::BoardSpec;
+use board::boot::Boot;
+use board::coherence::{Report, Wrong};
+use serde_json::{Value, json};
+
+use super::names::Names;
+use super::suppress::Suppression;
+use super::{Ended, Plan, check};
+use crate::mutant::{Kind, Mutant};
+use crate::progress::Progress;
+use crate::{run, table};
+
+/// Board seconds that a test may take; a mutant may hang.
+const TEST_LIMIT_S: f64 = 60.0;
+/// Rounds of a test.
+const ROUNDS: u32 = 3;
+/// Characters of a reason in the table.
+const REASON: usize = 70;
+
+/// What all mutants are run with.
+pub struct Suite<'a> {
+    /// The board.
+    pub board: &'a BoardSpec,
+    /// What to boot for a mutant.
+    pub boot: &'a (dyn Fn(&Mutant) -> Result<Boot> + Sync),
+    /// For the functions' names.
+    pub vmlinux: Option<&'a Path>,
+    /// Reports of the whole suite that are the plain kernel's.
+    pub suppressions: &'a [Suppression],
+    /// Mutants at a time.
+    pub jobs: usize,
+}
+
+/// A mutant that was run.
+pub struct Tried {
+    /// Which.
+    pub mutant: Mutant,
+    /// Reports but the suppressed ones, in the order of time.
+    pub reports: Vec<Report>,
+    /// How the run ended.
+    pub ended: Ended,
+}
+
+/// What came of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The expected kind was reported.
+    Found,
+    /// Only another kind was reported.
+    FoundAsOther,
+    /// It should be reported and was not.
+    Missed,
+    /// It should survive, and was not reported.
+    Survived,
+    /// It should survive, and was reported.
+    FoundAfterAll,
+}
+
+impl Kind {
+    /// The report of this kind.
+    fn wrong(self) -> Wrong {
+        match self {
+            Kind::StaleRead => Wrong::StaleRead,
+            Kind::StaleInstruction => Wrong::StaleInstruction,
+            Kind::StaleTranslation => Wrong::StaleTranslation,
+            Kind::UnseenDescriptor => Wrong::UnseenDescriptor,
+            Kind::LostByInvalidate => Wrong::LostByInvalidate,
+            Kind::OldOverNewer => Wrong::OldOverNewer,
+            Kind::TwoDirtyAliases => Wrong::TwoDirtyAliases,
+        }
+    }
+}
+
+impl Suite<'_> {
+    /// Runs all of them; results in the list's order.
+    pub fn run(&self, list: &[Mutant]) -> Result<Vec<Tried>> {
+        let progress = Mutex::new(Progress::new("mutants", list.len() as u64));
+        let tried = run::parallel(list, self.jobs, |mutant| {
+            let tried = self.one(mutant).with_context(|| mutant.name.clone())?;
+            if let Ok(mut progress) = progress.lock() {
+                progress.step(&mutant.name);
+            }
+            Ok(tried)
+        })?;
+        if let Ok(progress) = progress.into_inner() {
+            progress.finish("all were run");
+        }
+        Ok(tried)
+    }
+
+    fn one(&self, mutant: &Mutant) -> Result<Tried> {
+        // A thread has names of its own: they keep a cache of lines.
+        let survives = mutant.test.is_none();
+        // A single test has no report of its own: nothing is left out that could be the mutant's.
+        let suppressions = if survives { self.suppressions } else { &[] };
+        let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
+        let suppressed = |report: &Report| suppressions.iter().any(|s| s.covers(report, &names));
+        let command = match &mutant.test {
+            Some(test) => format!("mm_suite --only {test} --rounds {ROUNDS}"),
+            None => "mm_suite --quick".to_string(),
+        };
+        let ends = |report: &Report| {
+            !suppressed(report) && (survives || report.wrong == mutant.expect.wrong())
+        };
+        let boot = (self.boot)(mutant)?;
+        let findings = check(
+            self.board,
+            &boot,
+            &Plan {
+                command: Some(&command),
+                limit_s: TEST_LIMIT_S,
+                ends: &ends,
+            },
+        )?;
+        let reports = findings.reports.into_iter().map(|(report, _)| report);
+        Ok(Tried {
+            mutant: mutant.clone(),
+            reports: reports.filter(|r| !suppressed(r)).collect(),
+            ended: findings.ended,
+        })
+    }
+}
+
+impl Tried {
+    /// What came of it.
+    pub fn verdict(&self) -> Verdict {
+        let expected = self.mutant.expect.wrong();
+        let survives = self.mutant.test.is_none();
+        match (survives, self.reports.is_empty()) {
+            (true, true) => Verdict::Survived,
+            (true, false) => Verdict::FoundAfterAll,
+            (false, true) => Verdict::Missed,
+            (false, false) if self.reports.iter().any(|r| r.wrong == expected) => Verdict::Found,
+            (false, false) => Verdict::FoundAsOther,
+        }
+    }
+
+    /// Whether the list is right about it.
+    pub fn is_as_said(&self) -> bool {
+        self.verdict() != Verdict::Missed
+    }
+
+    /// The report that speaks for it: the first of the expected kind, else the first.
+    fn report(&self) -> Option<&Report> {
+        let expected = self.mutant.expect.wrong();
+        let mut reports = self.reports.iter();
+        reports
+            .find(|r| r.wrong == expected)
+            .or(self.reports.first())
+    }
+
+    /// Kinds that were reported, each once.
+    fn kinds(&self) -> Vec<&'static str> {
+        let mut kinds: Vec<&str> = self.reports.iter().map(|r| r.wrong.name()).collect();
+        let mut seen = Vec::new();
+        kinds.retain(|k| {
+            let new = !seen.contains(k);
+            seen.push(*k);
+            new
+        });
+        kinds
+    }
+
+    fn ended_words(&self) -> String {
+        match &self.ended {
+            Ended::Finished(Some(0)) => "the test passed".to_string(),
+            Ended::Finished(Some(status)) => format!("the test ended with {status}"),
+            Ended::Finished(None) | Ended::Report => String::new(),
+            Ended::BootLimit => "it hung in the boot".to_string(),
+            Ended::Limit => "it hung in the test".to_string(),
+            Ended::Interrupted => "interrupted".to_string(),
+            Ended::Stopped(what) => what.lines().next().unwrap_or("").to_string(),
+        }
+    }
+}
+
+impl Verdict {
+    fn words(self) -> &'static str {
+        match self {
+            Verdict::Found => "reported",
+            Verdict::FoundAsOther => "reported as another kind",
+            Verdict::Missed => "MISSED",
+            Verdict::Survived => "survives",
+            Verdict::FoundAfterAll => "reported after all",
+        }
+    }
+}
+
+/// One row a mutant, and a summary.
+pub fn table(tried: &[Tried], names: &Names) -> String {
+    let mut table = table::new(&[
+        "mutant",
+        "expected",
+        "reported",
+        "used by",
+        "written by",
+        "verdict",
+    ]);
+    for t in tried {
+        let (access, writer) = t.report().map_or_else(Default::default, |r| {
+            (names.function(r.context.pc), names.function(r.writer.pc))
+        });
+        let verdict = match t.verdict() {
+            Verdict::Survived => {
+                let reason = t.mutant.survives.as_deref().unwrap_or_default();
+                format!("survives: {}", shortened(reason))
+            }
+            Verdict::Missed => format!("MISSED: {}", t.ended_words()),
+            other => other.words().to_string(),
+        };
+        table.add_row([
+            t.mutant.name.clone(),
+            t.mutant.expect.wrong().name().to_string(),
+            t.kinds().join(", "),
+            access,
+            writer,
+            verdict,
+        ]);
+    }
+    let count = |v: Verdict| tried.iter().filter(|t| t.verdict() == v).count();
+    format!(
+        "{table}\n{} mutants: {} reported, {} as another kind, {} missed; {} survive as said, {} \
+         reported after all",
+        tried.len(),
+        count(Verdict::Found),
+        count(Verdict::FoundAsOther),
+        count(Verdict::Missed),
+        count(Verdict::Survived),
+        count(Verdict::FoundAfterAll)
+    )
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(REASON) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_string(),
+    }
+}
+
+/// The same as data.
+pub fn json(tried: &[Tried], names: &Names) -> Value {
+    tried
+        .iter()
+        .map(|t| {
+            json!({
+                "mutant": t.mutant.name,
+                "function": t.mutant.function,
+                "test": t.mutant.test,
+                "expected": t.mutant.expect.wrong().name(),
+                "reported": t.kinds(),
+                "used_by": t.report().map(|r| names.function(r.context.pc)),
+                "written_by": t.report().map(|r| names.function(r.writer.pc)),
+                "cycle": t.report().map(|r| r.context.cycle),
+                "needed": t.report().map(Report::needed),
+                "verdict": t.verdict().words(),
+                "survives": t.mutant.survives,
+                "ended": t.ended_words(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coherence::tests::report;
+
+    fn tried(test: Option<&str>, wrongs: &[Wrong]) -> Tried {
+        let text = "[[mutant]]\nname='m'\nfunction='f'\nwhy='w'\nexpect='stale-read'\ntest='t'\n\
+                    change={ skip-call = { callee = 'c', which = 1 } }\n";
+        let path = std::env::temp_dir().join(format!(
+            "warmswitch-tried-{}-{:?}.toml",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        std::fs::write(&path, text).unwrap();
+        let mut mutant = crate::mutant::load(&path).unwrap().remove(0);
+        std::fs::remove_file(&path).unwrap();
+        mutant.test = test.map(str::to_string);
+        mutant.survives = test.is_none().then(|| "a flush follows".to_string());
+        let reports = wrongs.iter().map(|wrong| Report {
+            wrong: *wrong,
+            ..report()
+        });
+        Tried {
+            mutant,
+            reports: reports.collect(),
+            ended: Ended::Finished(Some(1)),
+        }
+    }
+
+    #[test]
+    fn a_mutant_is_found_missed_or_survives_by_its_reports() {
+        let other = Wrong::StaleInstruction;
+        for (test, wrongs, verdict) in [
+            (Some("t"), &[other, Wrong::StaleRead][..], Verdict::Found),
+            (Some("t"), &[other], Verdict::FoundAsOther),
+            (Some("t"), &[], Verdict::Missed),
+            (None, &[], Verdict::Survived),
+            (None, &[other], Verdict::FoundAfterAll),
+        ] {
+            assert_eq!(tried(test, wrongs).verdict(), verdict);
+        }
+    }
+
+    #[test]
+    fn the_table_names_both_functions_and_the_reason_of_a_survivor() {
+        let names = Names::by_hand(&[(0xc000_1000, "reader")]);
+        let all = [
+            tried(Some("t"), &[Wrong::StaleRead, Wrong::StaleRead]),
+            tried(Some("t"), &[]),
+            tried(None, &[]),
+        ];
+        let text = table(&all, &names);
+        for part in [
+            "reader",
+            "user",
+            "MISSED: the test ended with 1",
+            "survives: a flush follows",
+            "3 mutants: 1 reported, 0 as another kind, 1 missed; 1 survive as said, 0 reported",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert_eq!(json(&all, &names)[0]["used_by"], "reader");
+    }
+}

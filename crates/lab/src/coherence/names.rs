@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where an address is: function and source line of the kernel, from its vmlinux.
+//!
+//! Lines come from DWARF 4 (`.debug_line`, through the units' line programs). Nothing is known of
+//! user land's programs but their addresses.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gimli::{EndianArcSlice, LittleEndian};
+use object::{Object as _, ObjectSection as _};
+
+use crate::symbols::Symbols;
+
+/// What a pc outside the kernel is called in suppressions.
+pub const USER: &str = "user";
+/// Kernel modules and the kernel are above.
+const KERNEL: u32 = 0xbf00_0000;
+
+type Lines = addr2line::Context<EndianArcSlice<LittleEndian>>;
+
+/// Names for pcs.
+#[derive(Default)]
+pub struct Names {
+    symbols: Symbols,
+    lines: Option<Lines>,
+}
+
+impl Names {
+    /// Of a vmlinux; addresses only when there is none or it cannot be read.
+    pub fn of(vmlinux: Option<&Path>) -> Names {
+        Names {
+            symbols: Symbols::of(vmlinux),
+            lines: vmlinux.and_then(lines),
+        }
+    }
+
+    /// The function at `pc` without what the compiler appended to its name, or `user`.
+    pub fn function(&self, pc: u32) -> String {
+        if pc < KERNEL {
+            return USER.to_string();
+        }
+        let Some(name) = self.symbols.name(pc) else {
+            return format!("{pc:#010x}");
+        };
+        let end = name.find(['+', '.']).unwrap_or(name.len());
+        name[..end].to_string()
+    }
+
+    /// `function+0x10` and `file:line`, as far as they are known.
+    pub fn symbol_and_line(&self, pc: u32) -> (Option<String>, Option<String>) {
+        if pc < KERNEL {
+            return (None, None);
+        }
+        (self.symbols.name(pc), self.line(pc))
+    }
+
+    /// `0xc0010768 function+0x10 (file:line)`.
+    pub fn place(&self, pc: u32) -> String {
+        if pc < KERNEL {
+            return format!("{pc:#010x} in user land");
+        }
+        match self.symbol_and_line(pc) {
+            (Some(symbol), Some(line)) => format!("{pc:#010x} {symbol} ({line})"),
+            (Some(symbol), None) => format!("{pc:#010x} {symbol}"),
+            (None, _) => format!("{pc:#010x}"),
+        }
+    }
+
+    fn line(&self, pc: u32) -> Option<String> {
+        let location = self.lines.as_ref()?.find_location(pc.into()).ok()??;
+        let file = in_tree(location.file?);
+        Some(match location.line {
+            Some(line) => format!("{file}:{line}"),
+            None => file.to_string(),
+        })
+    }
+}
+
+/// A source file's path from the top of the kernel's tree: the way there is not of interest.
+fn in_tree(file: &str) -> &str {
+    let mut rest = file;
+    let mut before = "";
+    while let Some((first, behind)) = rest.split_once('/') {
+        let is_tree = first == "linux" || first.starts_with("linux-");
+        if is_tree && before != "include" && before != "uapi" {
+            return behind;
+        }
+        (before, rest) = (first, behind);
+    }
+    file.trim_start_matches("./")
+}
+
+fn lines(vmlinux: &Path) -> Option<Lines> {
+    let bytes = std::fs::read(vmlinux).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let section = |id: gimli::SectionId| -> Result<_, gimli::Error> {
+        let data = file
+            .section_by_name(id.name())
+            .and_then(|s| s.data().ok())
+            .unwrap_or_default();
+        Ok(EndianArcSlice::new(Arc::from(data), LittleEndian))
+    };
+    Lines::from_dwarf(gimli::Dwarf::load(section).ok()?).ok()
+}
+
+#[cfg(test)]
+impl Names {
+    /// Functions by address.
+    pub fn by_hand(functions: &[(u32, &str)]) -> Names {
+        Names {
+            symbols: Symbols::by_hand(functions),
+            lines: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_named_without_offset_and_suffix_and_user_land_as_such() {
+        let names = Names::by_hand(&[(0xc000_1000, "copy.constprop.0"), (0xc000_2000, "zero")]);
+        assert_eq!(names.function(0xc000_1008), "copy");
+        assert_eq!(names.function(0xc000_2000), "zero");
+        assert_eq!(names.function(0x0001_0400), USER);
+        assert_eq!(names.place(0xc000_2004), "0xc0002004 zero+0x4");
+        assert_eq!(names.place(0x0001_0400), "0x00010400 in user land");
+    }
+
+    #[test]
+    fn a_source_file_is_named_from_the_top_of_its_tree() {
+        assert_eq!(in_tree("/x/linux-source-6.12/mm/gup.c"), "mm/gup.c");
+        assert_eq!(in_tree("linux/include/linux/mm.h"), "include/linux/mm.h");
+        assert_eq!(in_tree("./mm/gup.c"), "mm/gup.c");
+        assert_eq!(in_tree("include/linux/mm.h"), "include/linux/mm.h");
+    }
+
+    #[test]
+    fn a_file_without_line_numbers_gives_none() {
+        let names = Names::of(Some(&std::env::current_exe().unwrap()));
+        assert_eq!(names.line(0xffff_fff0), None);
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words of reports, whole.
+
+use super::*;
+use crate::coherence::tests::report;
+
+fn names() -> Names {
+    Names::by_hand(&[
+        (0xc000_1000, "copy_user_page"),
+        (0xc001_0000, "flush_range"),
+        (0xc002_0000, "set_pte"),
+    ])
+}
+
+fn text(report: &Report, count: u64) -> String {
+    Style {
+        names: &names(),
+        cpu_hz: 200_000_000,
+        replay: "warmswitch debug",
+    }
+    .text(report, count)
+}
+
+#[test]
+fn a_stale_read_names_both_sides_the_history_and_the_missing_operation() {
+    let mut found = report();
+    let event = |cycle, movement| LineEvent {
+        cycle,
+        pc: 0xc001_0004,
+        mva: 0xb6d8_50e0,
+        pa: 0x0238_50e0,
+        movement,
+    };
+    found.since = vec![
+        event(1_500_000, Movement::Fill(Side::Data)),
+        event(
+            1_600_000,
+            Movement::WriteBack {
+                halves: 2,
+                victim: true,
+            },
+        ),
+    ];
+    assert_eq!(
+        text(&found, 212),
+        "error[stale-read]: a load got old data (212 times)
+  used by: 0xc0001008 copy_user_page+0x8
+    a word from the D-cache at VA 0xc23850e4 (MVA 0xc23850e4), PA 0x023850e4: 0x3206e7ad instead of 0x1841f209
+    cycle 2000000, 0.010000 s of board time
+    Supervisor mode, address space with its table at PA 0x00a34000
+  newest value written by: 0x00010400 in user land
+    through VA 0xb6d850e4 (MVA 0xb6d850e4), into a D-cache line
+    cycle 1000000, 0.005000 s of board time
+  it was: dirty in the D-cache line at MVA 0xb6d850e0
+  history of the line at PA 0x023850e0 since:
+    cycle 1500000: D-cache line at MVA 0xb6d850e0 filled by 0xc0010004 flush_range+0x4
+    cycle 1600000: D-cache line at MVA 0xb6d850e0: upper half written back to make room by 0xc0010004 flush_range+0x4
+  needed: clean the D-cache line at MVA 0xb6d850e0 (c7,c10,1), and invalidate the line at MVA 0xc23850e0 (c7,c6,1) if it is cached, before the read
+  replay: warmswitch debug; break *0xc0001008, here at cycle 2000000
+"
+    );
+}
+
+#[test]
+fn a_walk_says_where_the_descriptor_is_and_for_which_address() {
+    let mut found = report();
+    found.wrong = Wrong::UnseenDescriptor;
+    found.access = Access::Walk;
+    found.context.mode = 0x10;
+    found.context.pc = 0x0001_0500;
+    found.mva = Mva(0x0001_0500);
+    found.writer.pc = 0xc002_0010;
+    found.writer.mva = 0xc238_50e4;
+    found.writer.ttb = 0x00a3_8000;
+    found.place = Newest::Buffer;
+    assert_eq!(
+        text(&found, 1),
+        "error[unseen-descriptor]: a table walk read a descriptor that is not the newest
+  used by: 0x00010500 in user land
+    the descriptor at PA 0x023850e4 for 0x00010500: 0x3206e7ad instead of 0x1841f209
+    cycle 2000000, 0.010000 s of board time
+    User mode, address space with its table at PA 0x00a34000
+  newest value written by: 0xc0020010 set_pte+0x10
+    through VA 0xc23850e4 (MVA 0xc23850e4), into a D-cache line
+    cycle 1000000, 0.005000 s of board time
+    address space with its table at PA 0x00a38000
+  it was: in the write buffer
+  history of the line at PA 0x023850e0 since: nothing since
+  needed: drain the write buffer (c7,c10,4) after the descriptor was written
+  replay: warmswitch debug; break *0x00010500, here at cycle 2000000
+"
+    );
+}
+
+#[test]
+fn fcse_addresses_are_given_as_the_program_knows_them_and_as_the_cache_does() {
+    assert_eq!(
+        through(3 << 25, Mva(0x0600_8000)),
+        "VA 0x00008000 (MVA 0x06008000)"
+    );
+    assert_eq!(
+        through(3 << 25, Mva(0xc000_8000)),
+        "VA 0xc0008000 (MVA 0xc0008000)"
+    );
+    assert!(process(3 << 25, 0x4000).ends_with("FCSE PID 3"));
+}
+
+#[test]
+fn every_kind_has_words_and_json_has_the_same_facts() {
+    for wrong in Wrong::ALL {
+        let mut found = report();
+        found.wrong = wrong;
+        assert!(text(&found, 1).starts_with(&format!("error[{}]: {}", wrong.name(), what(wrong))));
+    }
+    let names = names();
+    let style = Style {
+        names: &names,
+        cpu_hz: 200_000_000,
+        replay: "r",
+    };
+    let json = style.json(&report(), 7);
+    assert_eq!(json["wrong"], "stale-read");
+    assert_eq!(json["count"], 7);
+    assert_eq!(json["used"]["by"]["function"], "copy_user_page");
+    assert_eq!(json["writer"]["by"]["function"], "user");
+    assert_eq!(json["newest_was"], "dirty");
+}

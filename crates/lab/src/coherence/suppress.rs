@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reports that are known, each with its reason: `linux/<series>/coherence-suppressions.toml`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use board::coherence::{Report, Wrong};
+use serde::Deserialize;
+
+use super::names::Names;
+use crate::paths::shown;
+use crate::suggest::did_you_mean;
+
+/// One entry: all that it says must fit.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suppression {
+    /// Kinds of report, by [`Wrong::name`].
+    pub wrong: Vec<String>,
+    /// Functions that used the data, without suffixes of the compiler; `user` for user land.
+    #[serde(default)]
+    pub access: Vec<String>,
+    /// Functions that wrote the newest value.
+    #[serde(default)]
+    pub writer: Vec<String>,
+    /// Why this is not reported.
+    pub reason: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    #[serde(default)]
+    suppression: Vec<Suppression>,
+}
+
+impl Suppression {
+    /// Does it cover the report?
+    pub fn covers(&self, report: &Report, names: &Names) -> bool {
+        let is = |wanted: &[String], pc| wanted.is_empty() || wanted.contains(&names.function(pc));
+        self.wrong.iter().any(|w| w == report.wrong.name())
+            && is(&self.access, report.context.pc)
+            && is(&self.writer, report.writer.pc)
+    }
+
+    /// For notes: what it is about.
+    pub fn label(&self) -> String {
+        let side = |word, names: &[String]| match names {
+            [] => String::new(),
+            names => format!(", {word} {}", names.join("/")),
+        };
+        format!(
+            "{}{}{}",
+            self.wrong.join("/"),
+            side("used by", &self.access),
+            side("written by", &self.writer)
+        )
+    }
+}
+
+/// All entries of a file.
+pub fn load(path: &Path) -> Result<Vec<Suppression>> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path)))?;
+    let list: List = toml::from_str(&text).with_context(|| shown(path))?;
+    let names: Vec<&str> = Wrong::ALL.iter().map(|w| w.name()).collect();
+    for (n, entry) in list.suppression.iter().enumerate() {
+        let place = format!("{}: suppression {}", shown(path), n + 1);
+        if let Some(bad) = entry.wrong.iter().find(|w| !names.contains(&w.as_str())) {
+            bail!(
+                "{place}: wrong: no kind \"{bad}\"{}",
+                did_you_mean(bad, &names)
+            );
+        }
+        if entry.wrong.is_empty() {
+            bail!("{place}: wrong: at least one kind is needed");
+        }
+        if entry.access.is_empty() && entry.writer.is_empty() {
+            bail!("{place}: one of access and writer is needed");
+        }
+        if entry.reason.trim().is_empty() {
+            bail!("{place}: reason: it is empty");
+        }
+    }
+    Ok(list.suppression)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coherence::tests::report;
+
+    fn loaded(text: &str) -> Result<Vec<Suppression>> {
+        let name = format!(
+            "warmswitch-suppressions-{}-{:?}.toml",
+            std::process::id(),
+            std::thread::current().id()
+        );
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, text).unwrap();
+        let list = load(&path);
+        fs::remove_file(&path).unwrap();
+        list
+    }
+
+    const GOOD: &str = "[[suppression]]\nwrong=['stale-read']\naccess=['reader']\n\
+                        writer=['user']\nreason='r'\n";
+
+    #[test]
+    fn an_entry_covers_only_reports_of_its_kind_and_functions() {
+        let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "other")]);
+        let entry = loaded(GOOD).unwrap().remove(0);
+        let mut found = report();
+        assert!(entry.covers(&found, &names));
+        found.context.pc = 0xc000_2000;
+        assert!(!entry.covers(&found, &names), "another reader");
+        found = report();
+        found.writer.pc = 0xc000_2000;
+        assert!(!entry.covers(&found, &names), "another writer");
+        found = report();
+        found.wrong = Wrong::OldOverNewer;
+        assert!(!entry.covers(&found, &names), "another kind");
+        assert_eq!(entry.label(), "stale-read, used by reader, written by user");
+    }
+
+    #[test]
+    fn a_bad_entry_is_named_by_file_key_and_nearest_name() {
+        for (from, to, part) in [
+            ("stale-read", "stale-raed", "did you mean \"stale-read\"?"),
+            ("access=", "acess=", "acess"),
+            (
+                "access=['reader']\nwriter=['user']\n",
+                "",
+                "access and writer",
+            ),
+            ("reason='r'", "reason=' '", "reason: it is empty"),
+            ("reason='r'\n", "", "reason"),
+            ("['stale-read']", "[]", "at least one kind"),
+        ] {
+            let error = format!("{:#}", loaded(&GOOD.replace(from, to)).unwrap_err());
+            assert!(
+                error.contains("warmswitch-suppressions") && error.contains(part),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_list_of_this_tree_is_read() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../linux/6.12/coherence-suppressions.toml");
+        load(&path).unwrap();
+    }
+}

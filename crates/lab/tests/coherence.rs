@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch coherence` from the outside: exit codes, and what it finds in a real kernel.
+
+use std::process::{Command, Output, Stdio};
+
+fn coherence(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .arg("coherence")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn wrong_usage_is_named_and_ends_with_2_or_in_a_bisection_with_125() {
+    let list = std::env::temp_dir().join(format!("warmswitch-list-{}.toml", std::process::id()));
+    std::fs::write(
+        &list,
+        "[[suppression]]\nwrong=['stale-raed']\naccess=['f']\nreason='r'\n",
+    )
+    .expect("the temporary directory takes a file");
+    let list = list.to_str().expect("a plain name");
+    for (arguments, part) in [
+        (
+            &["--mutant", "switch-keeps-dcash"][..],
+            "did you mean \"switch-keeps-dcache\"?",
+        ),
+        (
+            &["--mutant", "/nowhere.toml:x"],
+            "cannot read /nowhere.toml",
+        ),
+        (&["--board", "sam9236"], "did you mean \"sam9263\"?"),
+        (&["--limit", "0"], "--limit 0"),
+        (&["--all-mutants", "--jobs", "0"], "--jobs 0"),
+        (&["--suppressions", list], "did you mean \"stale-read\"?"),
+        (&["--kernel", "./nowhere"], "needs --dtb"),
+    ] {
+        let output = coherence(arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(part), "{arguments:?}: {message}");
+        let output = coherence(&[arguments, &["--bisect"]].concat());
+        assert_eq!(output.status.code(), Some(125), "{arguments:?}");
+    }
+    std::fs::remove_file(list).expect("it is there");
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
+    let output = coherence(&["--keep-going", "--json", "--", "mm_suite", "--quick"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(result["ended"], "Finished(Some(0))");
+    assert_eq!(result["reports"].as_array().map(Vec::len), Some(0));
+    let again = coherence(&["--keep-going", "--json", "--", "mm_suite", "--quick"]);
+    assert_eq!(stdout(&again), text, "the same run gives the same cycles");
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn a_cut_out_clean_of_a_page_table_entry_is_reported_with_who_wrote_it() {
+    let output = coherence(&["--mutant", "pte-no-clean", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let report = &result["reports"][0];
+    assert_eq!(report["wrong"], "unseen-descriptor", "{report}");
+    assert_eq!(report["writer"]["by"]["function"], "cpu_arm926_set_pte_ext");
+    let line = report["writer"]["by"]["line"].as_str().unwrap_or_default();
+    assert!(line.starts_with("arch/arm/mm/"), "{line}");
+}
