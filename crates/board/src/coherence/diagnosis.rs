@@ -8,7 +8,7 @@ use super::report::{Access, Newest, Report, Wrong};
 use super::shadow::{Path, Writer};
 use arm9::{Context, Mva, Pa, Side, Width};
 
-/// Events a report shows at most.
+/// Events since the newest write that a report shows at most.
 const SHOWN: usize = 24;
 
 /// A difference that was found.
@@ -34,10 +34,25 @@ impl Found {
         history.of_line(self.pa, Mva(self.writer.mva), self.writer.cycle)
     }
 
+    /// The fill of the line that was used.
+    fn fill<'a>(&self, history: &'a History) -> Option<&'a LineEvent> {
+        let side = match self.access {
+            Access::Load { cached: true } | Access::WriteBack { .. } => Side::Data,
+            Access::Fetch => Side::Instruction,
+            _ => return None,
+        };
+        history.last_fill(side, self.mva)
+    }
+
     fn report(self, history: &History, wrong: Wrong, place: Newest) -> Report {
         let (mut since, since_is_whole) = self.events(history);
         if since.len() > SHOWN {
             since.drain(..since.len() - SHOWN);
+        }
+        if let Some(fill) = self.fill(history)
+            && !since.contains(fill)
+        {
+            since.insert(0, *fill);
         }
         Report {
             wrong,
@@ -116,12 +131,8 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
         // The walk read memory: it is on its way there.
         place = Newest::Buffer;
     }
-    let filled = match found.access {
-        Access::Load { cached: true } => history.last_fill(Side::Data, found.mva),
-        Access::Fetch => history.last_fill(Side::Instruction, found.mva),
-        _ => None,
-    };
-    let other = filled.filter(|e| e.pa != found.pa.0 & !31);
+    let fill = found.fill(history);
+    let other = fill.filter(|e| e.pa != found.pa.0 & !31);
     let filled_from = other.map(|e| Pa(e.pa));
     let wrong = match (place, found.access) {
         (_, Access::Load { .. }) if filled_from.is_some() => Wrong::StaleRead,

@@ -30,6 +30,12 @@ use translations::{Translations, Use, Verdict};
 
 /// Reports kept; causes beyond are counted only.
 const REPORTS: usize = 1000;
+/// Differences between the same two instructions that are diagnosed; those beyond are counted as
+/// the last one was.
+const DIAGNOSED: u32 = 64;
+
+/// Kind of access, instruction (0 for victims: whose access evicts them says nothing), writer.
+type Pair = (u8, u32, u32);
 
 /// Looks on while a board runs, and reports what is incoherent.
 #[derive(Clone)]
@@ -41,6 +47,8 @@ pub struct Checker {
     reports: Vec<Report>,
     /// How often each cause was met, and its report.
     causes: BTreeMap<Cause, (u64, usize)>,
+    /// How often two instructions have been diagnosed, and the last cause.
+    pairs: BTreeMap<Pair, (u32, Cause)>,
     stop_at_report: bool,
 }
 
@@ -54,6 +62,7 @@ impl Checker {
             translations: Translations::new(),
             reports: Vec::new(),
             causes: BTreeMap::new(),
+            pairs: BTreeMap::new(),
             stop_at_report: false,
         }
     }
@@ -87,7 +96,23 @@ impl Checker {
         }
     }
 
+    /// Counts a difference like many before. False when it has to be diagnosed.
+    fn is_well_known(&mut self, access: Access, pc: u32, writer: u32) -> bool {
+        match self.pairs.get_mut(&pair(access, pc, writer)) {
+            Some((n, cause)) if *n >= DIAGNOSED => {
+                if let Some(known) = self.causes.get_mut(cause) {
+                    known.0 += 1;
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn report(&mut self, report: Report) -> Reaction {
+        let key = pair(report.access, report.context.pc, report.writer.pc);
+        let diagnosed = self.pairs.entry(key).or_insert((0, report.cause()));
+        *diagnosed = (diagnosed.0 + 1, report.cause());
         let next = self.reports.len();
         let known = self.causes.entry(report.cause()).or_insert((0, next));
         known.0 += 1;
@@ -133,6 +158,9 @@ impl Checker {
             return Reaction::Continue;
         }
         let writer = self.shadow.writer(pa.0);
+        if self.is_well_known(access, context.pc, writer.pc) {
+            return Reaction::Continue;
+        }
         let report = diagnosis::stale(
             &self.history,
             &self.dirty,
@@ -197,15 +225,21 @@ impl Checker {
             let at = Pa(pa.0 + 4 * n);
             let newest = self.shadow.newest(at.0, Width::Word);
             if newest.is_some_and(|newest| newest != *word) && !self.shadow.is_reported(at.0) {
+                let access = Access::WriteBack { victim };
+                let writer = self.shadow.writer(at.0);
+                if self.is_well_known(access, context.pc, writer.pc) {
+                    self.shadow.take_reported(at.0);
+                    continue;
+                }
                 let found = diagnosis::Found {
                     context: *context,
-                    access: Access::WriteBack { victim },
+                    access,
                     mva: Mva(mva.0 + 4 * n),
                     pa: at,
                     width: Width::Word,
                     got: *word,
                     newest: newest.unwrap_or(0),
-                    writer: self.shadow.writer(at.0),
+                    writer,
                 };
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
@@ -241,6 +275,18 @@ impl Checker {
         };
         let report = diagnosis::stale_translation(&self.history, found, pa);
         self.report(report)
+    }
+}
+
+fn pair(access: Access, pc: u32, writer: u32) -> Pair {
+    match access {
+        Access::Load { cached: false } => (0, pc, writer),
+        Access::Load { cached: true } => (1, pc, writer),
+        Access::Fetch => (2, pc, writer),
+        Access::Walk => (3, pc, writer),
+        Access::Translation(_) => (4, pc, writer),
+        Access::WriteBack { victim: false } => (5, pc, writer),
+        Access::WriteBack { victim: true } => (6, 0, writer),
     }
 }
 

@@ -120,7 +120,8 @@ pub struct Report {
     pub writer: Writer,
     /// Where that was.
     pub place: Newest,
-    /// What happened to the line since, oldest first.
+    /// What happened to the line since, oldest first; before that, if it was earlier, the fill of
+    /// the line that was used.
     pub since: Vec<LineEvent>,
     /// Whether `since` reaches back to the write.
     pub since_is_whole: bool,
@@ -152,7 +153,7 @@ impl Report {
         let line = self.mva.0 & !31;
         self.since
             .iter()
-            .any(|e| e.mva == line && e.movement == fill)
+            .any(|e| e.mva == line && e.movement == fill && e.cycle >= self.writer.cycle)
     }
 
     /// The operation that was missing, in words.

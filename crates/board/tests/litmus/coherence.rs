@@ -10,7 +10,7 @@ use board::bus::SystemBus;
 use board::coherence::{Checker, Newest, Path, Report};
 use board::{Observed, Stop};
 
-use arm9::Bus as _;
+use arm9::{Bus as _, Side};
 
 fn writer(report: &Report) -> String {
     match report.writer.path {
@@ -59,7 +59,7 @@ fn reports(name: &str, variant: u32) -> Vec<String> {
 fn device_to_memory(variant: u32) -> Vec<String> {
     let mut rig = Rig::checked("device_to_memory", variant);
     rig.run_to_device();
-    rig.poke(crate::rig::DATA, 5);
+    rig.poke(DATA, 5);
     rig.go_on();
     rig.run_to_end();
     reports_of(&mut rig)
@@ -417,6 +417,23 @@ fn a_line_older_than_what_a_device_wrote_is_reported_when_it_is_read() {
         let found = device_to_memory(variant);
         assert_eq!(found, [what, needed], "variant {variant}");
     }
+}
+
+#[test]
+fn the_history_begins_with_the_fill_of_the_line_that_was_used() {
+    let mut rig = Rig::checked("store_reaches_a_cached_alias", 1);
+    rig.run_to_end();
+    let (report, _) = rig.machine().observer().reports().next().expect("a report");
+    let (fill, rest) = report.since.split_first().expect("events");
+    assert_eq!(fill.movement, Movement::Fill(Side::Data));
+    assert_eq!((fill.mva, fill.pa), (0x8020_0000, DATA));
+    assert!(fill.cycle < report.writer.cycle);
+    let cleaned = Movement::WriteBack {
+        halves: 1,
+        victim: false,
+    };
+    assert_eq!(rest.len(), 1);
+    assert_eq!((rest[0].mva, rest[0].movement), (0x7020_0000, cleaned));
 }
 
 #[test]
