@@ -9,7 +9,7 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Exit code of a program ended by Ctrl-C, as shells count it.
 const INTERRUPTED: i32 = 130;
 
-/// Takes over Ctrl-C and SIGTERM. To be called once.
+/// Takes over Ctrl-C, SIGTERM and SIGHUP. To be called once.
 pub fn install() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::SeqCst) {

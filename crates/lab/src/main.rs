@@ -4,6 +4,9 @@
 //! One file per verb under `command`; the rest is shared by them. Exit codes: 0 done, 1 the
 //! result says no or the guest stopped badly, 2 wrong usage or set-up.
 
+#[macro_use]
+mod output;
+
 mod attribution;
 mod bench;
 mod cache;

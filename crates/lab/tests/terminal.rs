@@ -8,6 +8,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 
@@ -63,6 +64,12 @@ impl Terminal {
         }
     }
 
+    /// What `kill` or a terminal that goes away does.
+    fn terminate(&self) {
+        let child = Pid::from_child(&self.child);
+        kill_process(child, Signal::TERM).expect("the child is there");
+    }
+
     fn press(&mut self, keys: &[u8]) {
         self.keys.write_all(keys).expect("the terminal takes keys");
     }
@@ -105,5 +112,15 @@ fn the_terminal_is_raw_during_a_boot_and_restored_after_it() {
     terminal.wait_for("status=130");
     terminal.press(b"\x01x");
     assert_eq!(terminal.child.wait().expect("it ends").code(), Some(0));
+    assert!(terminal.makes_lines());
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn the_terminal_is_restored_when_the_program_is_told_to_end() {
+    let mut terminal = Terminal::boot();
+    terminal.wait_for("warmswitch# ");
+    terminal.terminate();
+    terminal.child.wait().expect("it ends");
     assert!(terminal.makes_lines());
 }

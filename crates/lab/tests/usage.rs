@@ -181,3 +181,16 @@ fn a_guest_that_sleeps_for_ever_ends_at_the_limit_though_input_may_still_come() 
         "{message}"
     );
 }
+
+#[test]
+fn output_that_cannot_be_written_is_a_message_and_no_panic() {
+    let full = std::fs::File::create("/dev/full").expect("Linux has one");
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .arg("list")
+        .stdout(full)
+        .output()
+        .expect("the program starts");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("cannot write the output"), "{message}");
+}
