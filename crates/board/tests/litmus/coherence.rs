@@ -5,9 +5,9 @@
 //! Expected reports are lines: kind, label of the access, address, label of the newest data's
 //! writer, address, where that data is; then the operation needed.
 
-use crate::rig::{Rig, name_of};
+use crate::rig::{DATA, Rig, name_of};
 use board::bus::SystemBus;
-use board::coherence::{Checker, Newest, Path, Report};
+use board::coherence::{Checker, Movement, Newest, Path, Report};
 use board::{Observed, Stop};
 
 use arm9::{Bus as _, Side};
