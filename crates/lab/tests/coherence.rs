@@ -66,7 +66,9 @@ fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_cut_out_clean_of_a_page_table_entry_is_reported_with_who_wrote_it() {
-    let output = coherence(&["--mutant", "pte-no-clean", "--json"]);
+    let test = ["mm_suite", "--only", "recycled_tables"];
+    let mutant = ["--mutant", "pte-no-clean", "--json", "--"];
+    let output = coherence(&[&mutant[..], &test].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     let report = &result["reports"][0];
