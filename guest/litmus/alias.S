@@ -173,3 +173,21 @@ read_between_dirty_aliases.read:
 	ldr	r3, [r0, #8]
 	put	r3
 	done
+
+	/* 100 dirty words of one address are read at another. */
+	litmus	many_stale_words
+	ldr	r0, =HERE
+	ldr	r1, =THERE
+	mov	r2, #100
+	mov	r3, #1
+1:	ldr	r4, [r0]
+many_stale_words.write:
+	str	r3, [r0], #4
+	subs	r2, r2, #1
+	bne	1b
+	mov	r2, #100
+many_stale_words.read:
+	ldr	r3, [r1], #4
+	subs	r2, r2, #1
+	bne	many_stale_words.read
+	done

@@ -437,6 +437,15 @@ fn the_history_begins_with_the_fill_of_the_line_that_was_used() {
 }
 
 #[test]
+fn one_cause_is_one_report_however_often_it_is_met() {
+    let mut rig = Rig::checked("many_stale_words", 0);
+    rig.run_to_end();
+    let reports = rig.machine().observer().reports();
+    let counts: Vec<u64> = reports.map(|(_, count)| count).collect();
+    assert_eq!(counts, [100]);
+}
+
+#[test]
 fn a_run_stops_at_a_report_when_asked_to() {
     let mut rig = Rig::checked("store_reaches_the_other_address", 0);
     let machine = rig.machine();
