@@ -222,6 +222,20 @@ permissions_by_system_bits.read:
 	put	r1
 	done
 
+	/* A page becomes uncached. 0: the TLB is not invalidated. 1: it is. */
+	litmus	page_made_uncached
+	two_pages
+	poke	ENTRY(14), FIRST | SMALL_PAGE | WRITE_BACK
+	ldr	r0, =PAGE(14)
+	ldr	r1, [r0]
+page_made_uncached.write:
+	poke	ENTRY(14), FIRST | SMALL_PAGE
+	bl	invalidate
+page_made_uncached.read:
+	ldr	r1, [r0]
+	put	r1
+	done
+
 	/*
 	 * The table base changes, and with it a page's mapping; all others stay the same.
 	 * 0: nothing else. 1: the TLB is invalidated.

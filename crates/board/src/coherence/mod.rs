@@ -276,60 +276,10 @@ impl Checker {
         let report = diagnosis::stale_translation(&self.history, found, pa);
         self.report(report)
     }
-}
 
-fn pair(access: Access, pc: u32, writer: u32) -> Pair {
-    match access {
-        Access::Load { cached: false } => (0, pc, writer),
-        Access::Load { cached: true } => (1, pc, writer),
-        Access::Fetch => (2, pc, writer),
-        Access::Walk => (3, pc, writer),
-        Access::Translation(_) => (4, pc, writer),
-        Access::WriteBack { victim: false } => (5, pc, writer),
-        Access::WriteBack { victim: true } => (6, 0, writer),
-    }
-}
-
-impl Observer for Checker {
-    #[inline]
-    fn observe(&mut self, _: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
+    /// A line or a TLB entry came, went or was used.
+    fn moved(&mut self, context: &Context, event: Event<'_>) -> Reaction {
         match event {
-            Event::Fetch {
-                mva,
-                pa,
-                width,
-                value,
-            } => {
-                return self.compare(context, Access::Fetch, (mva, pa), width, value);
-            }
-            Event::Load {
-                mva,
-                pa,
-                width,
-                value,
-                cached,
-            } => {
-                return self.compare(context, Access::Load { cached }, (mva, pa), width, value);
-            }
-            Event::Store {
-                mva,
-                pa,
-                width,
-                value,
-                cached,
-            } => {
-                return self.store(context, (mva, pa), width, value, cached);
-            }
-            Event::Walk {
-                mva,
-                descriptor,
-                value,
-            } => {
-                self.translations.walked(descriptor.0, value);
-                self.shadow.watch(descriptor.0);
-                let at = (mva, descriptor);
-                return self.compare(context, Access::Walk, at, Width::Word, value);
-            }
             Event::Fill { side, mva, pa } => {
                 self.history.note(context, mva, pa, Movement::Fill(side));
             }
@@ -379,7 +329,60 @@ impl Observer for Checker {
             }
             Event::TlbInvalidate { entry } => self.translations.invalidated(entry),
             Event::TlbInvalidateAll => self.translations.invalidated_all(),
+            Event::Fetch { .. } | Event::Load { .. } | Event::Store { .. } | Event::Walk { .. } => {
+            }
         }
         Reaction::Continue
+    }
+}
+
+fn pair(access: Access, pc: u32, writer: u32) -> Pair {
+    match access {
+        Access::Load { cached: false } => (0, pc, writer),
+        Access::Load { cached: true } => (1, pc, writer),
+        Access::Fetch => (2, pc, writer),
+        Access::Walk => (3, pc, writer),
+        Access::Translation(_) => (4, pc, writer),
+        Access::WriteBack { victim: false } => (5, pc, writer),
+        Access::WriteBack { victim: true } => (6, 0, writer),
+    }
+}
+
+impl Observer for Checker {
+    #[inline]
+    fn observe(&mut self, _: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
+        match event {
+            Event::Fetch {
+                mva,
+                pa,
+                width,
+                value,
+            } => self.compare(context, Access::Fetch, (mva, pa), width, value),
+            Event::Load {
+                mva,
+                pa,
+                width,
+                value,
+                cached,
+            } => self.compare(context, Access::Load { cached }, (mva, pa), width, value),
+            Event::Store {
+                mva,
+                pa,
+                width,
+                value,
+                cached,
+            } => self.store(context, (mva, pa), width, value, cached),
+            Event::Walk {
+                mva,
+                descriptor,
+                value,
+            } => {
+                self.translations.walked(descriptor.0, value);
+                self.shadow.watch(descriptor.0);
+                let at = (mva, descriptor);
+                self.compare(context, Access::Walk, at, Width::Word, value)
+            }
+            other => self.moved(context, other),
+        }
     }
 }

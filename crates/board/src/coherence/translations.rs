@@ -37,8 +37,8 @@ pub(super) enum Verdict {
     Same,
     /// This access is allowed; some other that the entry allows is not.
     Less,
-    /// It goes elsewhere or is forbidden: the descriptor that says so, with the value the entry
-    /// was made from, and its newest value.
+    /// It goes elsewhere, is cached otherwise or is forbidden: the descriptor that says so, with
+    /// the value the entry was made from, and its newest value.
     Stale(Descriptor, u32),
 }
 
@@ -133,6 +133,7 @@ impl Translations {
         });
         if let (Some(now), Some(then)) = (now, then)
             && now.pa == access.pa.0
+            && now.cb == then.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
             let keeps = |kind, privileged| {

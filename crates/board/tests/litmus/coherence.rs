@@ -6,11 +6,10 @@
 //! writer, address, where that data is; then the operation needed.
 
 use crate::rig::{DATA, Rig, name_of};
-use board::bus::SystemBus;
 use board::coherence::{Checker, Movement, Newest, Path, Report};
 use board::{Observed, Stop};
 
-use arm9::{Bus as _, Side};
+use arm9::Side;
 
 fn writer(report: &Report) -> String {
     match report.writer.path {
@@ -88,6 +87,7 @@ fn correct_maintenance_is_not_reported() {
         ("tightened_permissions", 2),
         ("write_after_a_read", 1),
         ("permissions_by_system_bits", 1),
+        ("page_made_uncached", 1),
         ("new_table_base", 1),
         ("added_page_descriptor", 0),
         ("locked_translation", 2),
@@ -298,7 +298,7 @@ type Translated = (
     u32,
 );
 
-const STALE_TRANSLATIONS: [Translated; 7] = [
+const STALE_TRANSLATIONS: [Translated; 8] = [
     (
         "changed_page_descriptor",
         &[0, 3],
@@ -346,6 +346,14 @@ const STALE_TRANSLATIONS: [Translated; 7] = [
         0x9000_7000,
         [0x22_0ff2, 0x23_0ff2],
         0x4000_801c,
+    ),
+    (
+        "page_made_uncached",
+        &[0, 3],
+        "read",
+        0x9000_e000,
+        [0x22_0ffe, 0x22_0ff2],
+        0x4000_8038,
     ),
     (
         "new_table_base",
@@ -459,42 +467,4 @@ fn a_run_stops_at_a_report_when_asked_to() {
     let (pc, count) = read.expect("a report");
     assert_eq!(name_of(pc), "store_reaches_the_other_address.read");
     assert_eq!((machine.cpu().pc(), count), (pc + 4, 1));
-}
-
-/// Cycles, counters and memory hash of a program, and what it observed.
-macro_rules! trace {
-    ($rig:expr) => {{
-        let mut rig = $rig;
-        let observed = rig.run_to_end();
-        let machine = rig.machine();
-        let hash = machine.memory_hash();
-        (observed, machine.now(), machine.counters().clone(), hash)
-    }};
-}
-
-#[test]
-fn observing_changes_no_cycle_no_counter_and_no_memory() {
-    for (name, variant) in [
-        ("replacement", 0),
-        ("two_dirty_aliases", 0),
-        ("rewritten_code", 3),
-        ("tightened_permissions", 0),
-        ("write_after_a_read", 0),
-        ("new_table_base", 0),
-        ("descriptor_in_the_write_buffer", 0),
-        ("two_tasks_at_one_address", 0),
-        ("two_tasks_at_one_address", 1),
-        ("test_and_clean_loop", 1),
-        ("subpages", 1),
-        ("vectors", 0),
-    ] {
-        let plain = trace!(Rig::new(name, variant));
-        let checked = trace!(Rig::checked(name, variant));
-        assert_eq!(plain, checked, "{name}/{variant}");
-    }
-}
-
-#[test]
-fn a_board_without_a_checker_has_no_telling_compiled_in() {
-    const { assert!(!SystemBus::OBSERVED && Observed::<Checker>::OBSERVED) }
 }

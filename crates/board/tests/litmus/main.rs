@@ -11,6 +11,7 @@ mod coherence;
 mod debugger;
 mod faults;
 mod fcse;
+mod observing;
 mod rig;
 mod translation;
 
