@@ -9,6 +9,7 @@ use crate::elf::Elf;
 use crate::fdt::Tree;
 use crate::memory::Sdram;
 use crate::spec::BoardSpec;
+use std::io::Read as _;
 use std::path::Path;
 
 /// Offset of a raw Image in RAM.
@@ -38,22 +39,33 @@ pub struct Blob {
     pub bytes: Vec<u8>,
 }
 
+/// Largest file worth reading: a vmlinux with all its debug information is below it.
+const LARGEST_FILE: u64 = 1 << 30;
+
+/// A file's bytes, at least one; a device that never ends is given up at `most`.
+pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
+    let read = file.take(most + 1).read_to_end(&mut bytes);
+    match read.map_err(|e| e.to_string())? as u64 {
+        0 => Err("the file is empty".to_owned()),
+        size if size > most => Err(format!("the file is larger than {most} bytes")),
+        _ => Ok(bytes),
+    }
+}
+
 impl Blob {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read or is empty.
+    /// When it cannot be read, is empty, or is larger than anything that fits a board.
     pub fn read(path: &Path) -> Result<Blob, BootError> {
         let name = path.display().to_string();
-        match std::fs::read(path) {
-            Ok(bytes) if bytes.is_empty() => Err(BootError {
-                file: name,
-                problem: "the file is empty".to_owned(),
-            }),
+        match read_at_most(path, LARGEST_FILE) {
             Ok(bytes) => Ok(Blob { name, bytes }),
-            Err(e) => Err(BootError {
+            Err(problem) => Err(BootError {
                 file: name,
-                problem: e.to_string(),
+                problem,
             }),
         }
     }

@@ -88,6 +88,9 @@ pub fn board_names() -> Vec<&'static str> {
     BOARDS.iter().map(|b| b.0).collect()
 }
 
+/// Largest board file that is read, in bytes.
+const LARGEST_FILE: u64 = 1 << 20;
+
 impl BoardSpec {
     /// A built-in board.
     ///
@@ -113,10 +116,12 @@ impl BoardSpec {
     /// When the file cannot be read, or for the first mistake in it.
     pub fn from_file(path: &std::path::Path) -> Result<BoardSpec, SpecError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| SpecError {
+        let bytes = crate::boot::read_at_most(path, LARGEST_FILE);
+        let text = bytes.and_then(|b| String::from_utf8(b).map_err(|e| e.to_string()));
+        let text = text.map_err(|problem| SpecError {
             file: file.clone(),
             key: "file".to_owned(),
-            problem: e.to_string(),
+            problem,
         })?;
         BoardSpec::parse(&file, &text)
     }
