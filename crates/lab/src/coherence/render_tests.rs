@@ -55,7 +55,7 @@ fn a_stale_read_names_both_sides_the_history_and_the_missing_operation() {
   history of the line at PA 0x023850e0 since:
     cycle 1500000: D-cache line at MVA 0xb6d850e0 filled by 0xc0010004 flush_range+0x4
     cycle 1600000: D-cache line at MVA 0xb6d850e0: upper half written back to make room by 0xc0010004 flush_range+0x4
-  needed: clean the D-cache line at MVA 0xb6d850e0 (c7,c10,1), and invalidate the line at MVA 0xc23850e0 (c7,c6,1) if it is cached, before the read
+  needed: clean the D-cache line at MVA 0xb6d850e0 (c7,c10,1), and invalidate the line at MVA 0xc23850e0 (c7,c6,1), before the read
   replay: warmswitch debug; break *0xc0001008, here at cycle 2000000
 "
     );
@@ -85,7 +85,7 @@ fn a_walk_says_where_the_descriptor_is_and_for_which_address() {
     cycle 1000000, 0.005000 s of board time
     address space with its table at PA 0x00a38000
   it was: in the write buffer
-  history of the line at PA 0x023850e0 since: nothing since
+  history of the line at PA 0x023850e0: nothing since
   needed: drain the write buffer (c7,c10,4) after the descriptor was written
   replay: warmswitch debug; break *0x00010500, here at cycle 2000000
 "
