@@ -227,10 +227,14 @@ impl Args {
     /// How to come back to a report.
     fn replay(&self, command: &str) -> String {
         if let Some(mutant) = &self.mutant {
-            return format!(
-                "warmswitch coherence --board {} --kernel {} --mutant {mutant} -- {command}",
+            let text = format!(
+                "warmswitch coherence --board {} --kernel {} --mutant {mutant}",
                 self.board, self.kernel
             );
+            return match command {
+                "" => text,
+                command => format!("{text} -- {command}"),
+            };
         }
         let mut text = format!(
             "warmswitch debug --board {} --kernel {}",
