@@ -98,7 +98,7 @@ impl<B: Bus> Cpu<B> {
         if va & 3 == 0 {
             if let Some((line, page)) = self.hit(mva, WRITE_BACK) {
                 self.dcache.write(line, mva, value, u32::MAX, true);
-                self.tell_store_hit(page, mva, Width::Word, value);
+                self.tell_store(page, mva, Width::Word, value, true);
                 return Ok(());
             }
         }
@@ -113,7 +113,7 @@ impl<B: Bus> Cpu<B> {
                 let shift = 8 * (mva.0 & 2);
                 self.dcache
                     .write(line, mva, value << shift, 0xffff << shift, true);
-                self.tell_store_hit(page, mva, Width::Half, value & 0xffff);
+                self.tell_store(page, mva, Width::Half, value & 0xffff, true);
                 return Ok(());
             }
         }
@@ -127,7 +127,7 @@ impl<B: Bus> Cpu<B> {
             let shift = 8 * (mva.0 & 3);
             self.dcache
                 .write(line, mva, value << shift, 0xff << shift, true);
-            self.tell_store_hit(page, mva, Width::Byte, value & 0xff);
+            self.tell_store(page, mva, Width::Byte, value & 0xff, true);
             return Ok(());
         }
         self.store_slow(mva, Width::Byte, value, self.mmu.privileged())
@@ -201,7 +201,7 @@ impl<B: Bus> Cpu<B> {
                     for (n, word) in (0..).zip(head) {
                         let at = Mva(mva.0 + 4 * n);
                         self.dcache.write(line, at, *word, u32::MAX, true);
-                        self.tell_store_hit(page, at, Width::Word, *word);
+                        self.tell_store(page, at, Width::Word, *word, true);
                     }
                 }
                 None => self.store_run(mva, head)?,
@@ -222,7 +222,7 @@ impl<B: Bus> Cpu<B> {
             self.counters.buffered_stores += words.len() as u64;
             if B::OBSERVED {
                 for (n, word) in (0..).zip(words) {
-                    self.tell_buffered(page, Mva(mva.0 + 4 * n), Width::Word, *word);
+                    self.tell_store(page, Mva(mva.0 + 4 * n), Width::Word, *word, false);
                 }
             }
             self.cycles = self
@@ -449,7 +449,7 @@ impl<B: Bus> Cpu<B> {
                 self.dcache
                     .write(line, mva, value << shift, mask << shift, write_back);
                 if write_back {
-                    self.tell_store_hit(page, mva, width, value & mask);
+                    self.tell_store(page, mva, width, value & mask, true);
                     return Ok(());
                 }
             }
@@ -457,7 +457,7 @@ impl<B: Bus> Cpu<B> {
         let before = self.cycles;
         self.counters.buffered_stores += 1;
         let value = value & width.mask();
-        self.tell_buffered(page, mva, width, value);
+        self.tell_store(page, mva, width, value, false);
         self.cycles = self
             .biu
             .store(&mut self.bus, before, page.pa(mva), width, value);

@@ -168,9 +168,16 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of a store into a line, which becomes dirty.
+    /// Tells of a store: into a line, which becomes dirty, or (not `cached`) to the write buffer.
     #[inline(always)]
-    pub(crate) fn tell_store_hit(&mut self, page: Resolved, mva: Mva, width: Width, value: u32) {
+    pub(crate) fn tell_store(
+        &mut self,
+        page: Resolved,
+        mva: Mva,
+        width: Width,
+        value: u32,
+        cached: bool,
+    ) {
         if B::OBSERVED {
             let pa = Pa(page.pa(mva));
             self.tell(Event::Store {
@@ -178,22 +185,9 @@ impl<B: Bus> Cpu<B> {
                 pa,
                 width,
                 value,
-                cached: true,
+                cached,
             });
         }
-    }
-
-    /// Tells of a store that goes to the write buffer.
-    #[inline(always)]
-    pub(crate) fn tell_buffered(&mut self, page: Resolved, mva: Mva, width: Width, value: u32) {
-        let pa = Pa(page.pa(mva));
-        self.tell(Event::Store {
-            mva,
-            pa,
-            width,
-            value,
-            cached: false,
-        });
     }
 
     /// Tells of an I-cache line filled for the instruction at `pc`.

@@ -14,24 +14,15 @@ use arm9::Width;
 /// Why a write was refused when the register itself is not in the model.
 pub(crate) const NO_REGISTER: &str = "no such register in this model";
 
-/// Bits of a transfer of this width.
-pub(crate) fn width_mask(width: Width) -> u32 {
-    match width {
-        Width::Byte => 0xff,
-        Width::Half => 0xffff,
-        Width::Word => u32::MAX,
-    }
-}
-
 /// The lanes of `word` that a read of `width` at `offset` returns.
 pub(crate) fn lanes(word: u32, offset: u32, width: Width) -> u32 {
-    (word >> ((offset & 3) * 8)) & width_mask(width)
+    (word >> ((offset & 3) * 8)) & width.mask()
 }
 
 /// `word` with the lanes of a write of `width` at `offset` replaced: for parts with byte enables.
 pub(crate) fn merge(word: u32, offset: u32, width: Width, value: u32) -> u32 {
     let shift = (offset & 3) * 8;
-    let mask = width_mask(width) << shift;
+    let mask = width.mask() << shift;
     (word & !mask) | ((value << shift) & mask)
 }
 
