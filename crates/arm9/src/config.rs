@@ -41,6 +41,30 @@ impl CacheGeometry {
     }
 }
 
+/// Who makes room in a set of a cache or the TLB that is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Victims {
+    /// As the core does it: caches pseudo-random or round robin by SCTLR.RR.
+    #[default]
+    Random,
+    /// Not silicon: lines and entries stay as long as they can, so that stale ones are met.
+    Late,
+}
+
+impl Victims {
+    /// Every policy, by name.
+    pub const ALL: [(&'static str, Victims); 2] =
+        [("random", Victims::Random), ("late", Victims::Late)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Victims::Random => "random",
+            Victims::Late => "late",
+        }
+    }
+}
+
 /// A core as a chip integrates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -54,4 +78,6 @@ pub struct Config {
     pub cost: CostTable,
     /// Start state of the pseudo-random victim counter. Zero stands for the reset value.
     pub victim_seed: u32,
+    /// Who makes room.
+    pub victims: Victims,
 }

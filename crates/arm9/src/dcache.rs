@@ -5,8 +5,8 @@
 //! and two dirty bits, one a half of 16 bytes. Allocation is on read misses only.
 
 use crate::addr::Mva;
-use crate::config::CacheGeometry;
-use crate::victim::Victim;
+use crate::config::{CacheGeometry, Victims};
+use crate::victim::{Held, Victim};
 
 const VALID: u32 = 1;
 const DIRTY: u32 = 0b110;
@@ -42,7 +42,7 @@ pub struct DCache {
 
 impl DCache {
     /// An empty cache.
-    pub fn new(geometry: CacheGeometry, seed: u32) -> DCache {
+    pub fn new(geometry: CacheGeometry, victims: Victims, seed: u32) -> DCache {
         let lines = geometry.lines() as usize;
         DCache {
             ways: geometry.ways,
@@ -52,7 +52,7 @@ impl DCache {
             pas: vec![0; lines],
             data: vec![[0; 8]; lines],
             recent: vec![0; geometry.sets() as usize],
-            victim: Victim::new(seed),
+            victim: Victim::new(victims, lines, seed),
             scan: 0,
         }
     }
@@ -114,8 +114,16 @@ impl DCache {
     /// was there, and what of it has to be written back.
     pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let set = self.set(mva.0);
-        let way = self.victim.choose(self.ways);
-        let line = (set << self.way_shift) + way as usize;
+        let first = set << self.way_shift;
+        let tags = &self.tags;
+        let way = self
+            .victim
+            .choose(first, self.ways, |line| match tags[line] {
+                tag if tag & VALID == 0 => Held::Nothing,
+                tag if tag & DIRTY == 0 => Held::Clean,
+                _ => Held::Dirty,
+            });
+        let line = first + way as usize;
         let victim = self.state(line).map(|(mva, _)| mva);
         let dirty = self.take_dirty(line);
         self.tags[line] = 0;
@@ -212,6 +220,7 @@ mod tests {
                 size: 4096,
                 ways: 4,
             },
+            Victims::Random,
             0,
         )
     }

@@ -12,9 +12,9 @@
 
 use crate::addr::Mva;
 use crate::bus::Bus;
-use crate::config::CacheGeometry;
+use crate::config::{CacheGeometry, Victims};
 use crate::isa::Op;
-use crate::victim::Victim;
+use crate::victim::{Held, Victim};
 
 const VALID: u32 = 1;
 /// Decoded operations a line can hold: 16 Thumb or 8 A32.
@@ -60,7 +60,12 @@ pub struct ICache<B: Bus> {
 
 impl<B: Bus> ICache<B> {
     /// An empty cache. `undecoded` is what executes in place of an operation not yet decoded.
-    pub fn new(geometry: CacheGeometry, seed: u32, undecoded: Op<B>) -> ICache<B> {
+    pub fn new(
+        geometry: CacheGeometry,
+        victims: Victims,
+        seed: u32,
+        undecoded: Op<B>,
+    ) -> ICache<B> {
         let lines = geometry.lines() as usize;
         let mut slots = vec![Slot::default(); SHARED + lines + 1];
         slots[SHARED..].fill(Slot {
@@ -78,7 +83,7 @@ impl<B: Bus> ICache<B> {
             slots,
             recent: vec![0; geometry.sets() as usize],
             undecoded,
-            victim: Victim::new(seed.rotate_left(7)),
+            victim: Victim::new(victims, lines, seed.rotate_left(7)),
             prefetch: None,
         }
     }
@@ -128,9 +133,16 @@ impl<B: Bus> ICache<B> {
     /// Chooses the line to fill for `mva`.
     pub fn allocate(&mut self, mva: Mva) -> usize {
         let set = self.set(mva.0);
-        let way = self.victim.choose(self.ways);
+        let first = set << self.way_shift;
+        let tags = &self.tags;
+        let way = self
+            .victim
+            .choose(first, self.ways, |line| match tags[line] {
+                tag if tag & VALID == 0 => Held::Nothing,
+                _ => Held::Clean,
+            });
         self.recent[set] = way as u8;
-        (set << self.way_shift) + way as usize
+        first + way as usize
     }
 
     /// Fills a line with the words found at physical address `pa`.
@@ -210,6 +222,7 @@ mod tests {
                 size: 4096,
                 ways: 4,
             },
+            Victims::Random,
             0,
             undecoded,
         )

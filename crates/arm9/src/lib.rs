@@ -32,7 +32,7 @@ mod write_buffer;
 
 pub use addr::{Mva, Pa, Va};
 pub use bus::{BurstTime, Bus, BusError, Signals, Width};
-pub use config::{CacheGeometry, Config};
+pub use config::{CacheGeometry, Config, Victims};
 pub use cost::CostTable;
 pub use counters::Counters;
 pub use cp15::{Cp15, cache_type};

@@ -6,6 +6,7 @@
 //! entry, the domain register, or a control bit changes, what depended on it is dropped.
 
 use crate::addr::Mva;
+use crate::config::Victims;
 use crate::tlb::{self, Entry, Tlb};
 
 /// Kind of access, for permissions and fault registers.
@@ -148,14 +149,14 @@ pub trait DescriptorRead {
 
 impl Mmu {
     /// Off, with an empty TLB, privileged.
-    pub fn new() -> Mmu {
+    pub fn new(victims: Victims) -> Mmu {
         let mut mmu = Mmu {
             fast: [Resolved {
                 key: u32::MAX,
                 value: 0,
             }; FAST],
             derived: Box::new([[0; FAST / 64]; tlb::ENTRIES]),
-            tlb: Tlb::new(),
+            tlb: Tlb::new(victims),
             control: Control::default(),
             dacrs: [0; CONTEXTS],
             next_dacr: 0,

@@ -3,9 +3,11 @@
 //! (`DDI0198D 3.7`). Tags are modified virtual addresses.
 //!
 //! Not in the manual and chosen here: the set is MVA[16:12] for pages and MVA[24:20] for sections,
-//! the victim alternates per set. See docs/LIMITS.md.
+//! the victim alternates per set. See docs/LIMITS.md. With [`Victims::Late`] an empty way is filled
+//! first, and the way filled last after that.
 
 use crate::addr::Mva;
+use crate::config::Victims;
 
 /// Sets of the two-way part.
 const SETS: usize = 32;
@@ -81,7 +83,8 @@ impl Entry {
 #[derive(Clone)]
 pub struct Tlb {
     entries: [Entry; ENTRIES],
-    /// Next way to replace, one bit per set.
+    victims: Victims,
+    /// Next way to replace, one bit per set: not the one filled last.
     victim: u32,
     /// CP15 c10: P in bit 0, victim in bits 28:26.
     lockdown: u32,
@@ -89,8 +92,9 @@ pub struct Tlb {
 
 impl Tlb {
     /// An empty TLB.
-    pub fn new() -> Tlb {
+    pub fn new(victims: Victims) -> Tlb {
         Tlb {
+            victims,
             entries: [Entry::default(); ENTRIES],
             victim: 0,
             lockdown: 0,
@@ -128,12 +132,21 @@ impl Tlb {
         } else {
             let [page, section] = Self::sets(mva);
             let set = if entry.section { section } else { page };
-            let way = self.victim >> set & 1;
-            self.victim ^= 1 << set;
+            let way = match self.victims {
+                Victims::Random => self.victim >> set & 1,
+                Victims::Late => self.latest(set),
+            };
+            self.victim = self.victim & !(1 << set) | (way ^ 1) << set;
             set * 2 + way as usize
         };
         self.entries[n] = entry;
         n
+    }
+
+    /// An empty way, else the one filled last.
+    fn latest(&self, set: usize) -> u32 {
+        let empty = (0..2).find(|way| self.entries[set * 2 + way].tag == 0);
+        empty.map_or(self.victim >> set & 1 ^ 1, |way| way as u32)
     }
 
     /// Invalidates everything but the lockdown entries (`DDI0198D 2.3.9`).
@@ -171,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_third_page_of_a_set_evicts_the_first() {
-        let mut tlb = Tlb::new();
+        let mut tlb = Tlb::new(Victims::Random);
         for n in 0..3u32 {
             tlb.insert(Mva(n << 17), small(n << 17, n << 12));
         }
@@ -181,8 +194,19 @@ mod tests {
     }
 
     #[test]
+    fn late_fills_an_empty_way_then_goes_on_in_the_one_filled_last() {
+        let mut tlb = Tlb::new(Victims::Late);
+        let mut insert = |n: u32| tlb.insert(Mva(n << 17), small(n << 17, n << 12));
+        assert_eq!([0, 1, 2, 3].map(&mut insert), [0, 1, 1, 1]);
+        tlb.invalidate(Mva(0), |_| ());
+        let mut insert = |n: u32| tlb.insert(Mva(n << 17), small(n << 17, n << 12));
+        assert_eq!([4, 5].map(&mut insert), [0, 0]);
+        assert!(tlb.find(Mva(3 << 17)).is_some());
+    }
+
+    #[test]
     fn invalidate_all_keeps_lockdown_entries_and_invalidate_by_mva_removes_them() {
-        let mut tlb = Tlb::new();
+        let mut tlb = Tlb::new(Victims::Random);
         tlb.set_lockdown_register(1 | 2 << 26);
         tlb.insert(Mva(0x5000), small(0x5000, 0x9000));
         assert_eq!(tlb.lockdown_register(), 1 | 3 << 26);

@@ -3,6 +3,25 @@
 //!
 //! The manual does not publish the random sequence; here it is a 16-bit maximal-length LFSR that
 //! steps at each fill, started from a seed. Ways locked by CP15 c9 (format C) are passed over.
+//!
+//! [`Victims::Late`] is no silicon but a way to look for missing maintenance. A line does harm by
+//! being old, so what is old is kept: an empty way is filled if there is one, else a clean line
+//! makes room before a dirty one, and of those the one that was filled last. Up to three lines of
+//! a set then stay until an operation takes them out, and dirty data is not in memory until
+//! somebody cleans it. Nothing is random: a run depends on no seed.
+
+use crate::config::Victims;
+
+/// What a way holds, worst victim last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    /// A dirty line.
+    Dirty,
+    /// A clean line.
+    Clean,
+    /// Nothing.
+    Nothing,
+}
 
 /// The victim counter of one cache.
 #[derive(Clone, Debug)]
@@ -12,17 +31,25 @@ pub struct Victim {
     round_robin: bool,
     /// Locked ways, one bit each.
     pub locked: u32,
+    /// [`Victims::Late`] only: when each line was filled, counted in fills.
+    filled: Vec<u64>,
+    fills: u64,
 }
 
 impl Victim {
-    /// Starts from `seed`; zero stands for the reset value.
-    pub fn new(seed: u32) -> Victim {
+    /// Of a cache of `lines` lines. Starts from `seed`; zero stands for the reset value.
+    pub fn new(victims: Victims, lines: usize, seed: u32) -> Victim {
         let folded = (seed ^ seed >> 16) as u16;
         Victim {
             lfsr: if folded == 0 { 0xace1 } else { folded },
             counter: 0,
             round_robin: false,
             locked: 0,
+            filled: match victims {
+                Victims::Random => Vec::new(),
+                Victims::Late => vec![0; lines],
+            },
+            fills: 0,
         }
     }
 
@@ -31,9 +58,13 @@ impl Victim {
         self.round_robin = on;
     }
 
-    /// The way to fill, of `ways` (a power of two). With every way locked the last one is used.
+    /// The way to fill, of `ways` (a power of two) that begin at line `first`. With every way
+    /// locked the last one is used.
     #[inline]
-    pub fn choose(&mut self, ways: u32) -> u32 {
+    pub fn choose(&mut self, first: usize, ways: u32, held: impl Fn(usize) -> Held) -> u32 {
+        if !self.filled.is_empty() {
+            return self.latest(first, ways, held);
+        }
         let start = if self.round_robin {
             self.counter = self.counter.wrapping_add(1);
             self.counter.wrapping_sub(1)
@@ -60,6 +91,18 @@ impl Victim {
     }
 
     #[cold]
+    fn latest(&mut self, first: usize, ways: u32, held: impl Fn(usize) -> Held) -> u32 {
+        let line = |way: u32| first + way as usize;
+        let way = (0..ways)
+            .filter(|way| self.locked >> (way & 31) & 1 == 0)
+            .max_by_key(|way| (held(line(*way)), self.filled[line(*way)]))
+            .unwrap_or(ways - 1);
+        self.fills += 1;
+        self.filled[line(way)] = self.fills;
+        way
+    }
+
+    #[cold]
     fn first_unlocked(&self, start: u32, ways: u32) -> u32 {
         let mut order = (0..ways).map(|n| (start + n) & (ways - 1));
         order
@@ -72,25 +115,86 @@ impl Victim {
 mod tests {
     use super::*;
 
+    fn random(seed: u32) -> Victim {
+        Victim::new(Victims::Random, 4, seed)
+    }
+
+    fn choose(v: &mut Victim) -> u32 {
+        v.choose(0, 4, |_| Held::Nothing)
+    }
+
     #[test]
     fn round_robin_takes_the_ways_in_turn_and_skips_locked_ones() {
-        let mut v = Victim::new(0);
+        let mut v = random(0);
         v.set_round_robin(true);
-        assert_eq!([0; 5].map(|_| v.choose(4)), [0, 1, 2, 3, 0]);
+        assert_eq!([0; 5].map(|_| choose(&mut v)), [0, 1, 2, 3, 0]);
         v.locked = 0b0111;
-        assert_eq!([0; 3].map(|_| v.choose(4)), [3, 3, 3]);
+        assert_eq!([0; 3].map(|_| choose(&mut v)), [3, 3, 3]);
         v.locked = 0b1111;
-        assert_eq!(v.choose(4), 3);
+        assert_eq!(choose(&mut v), 3);
     }
 
     #[test]
     fn random_reaches_every_way_and_depends_on_the_seed_only() {
         let sequence = |seed| {
-            let mut v = Victim::new(seed);
-            (0..64).map(|_| v.choose(4)).collect::<Vec<_>>()
+            let mut v = random(seed);
+            (0..64).map(|_| choose(&mut v)).collect::<Vec<_>>()
         };
         assert_eq!(sequence(7), sequence(7));
         assert_ne!(sequence(7), sequence(8));
         assert!((0..4).all(|way| sequence(7).contains(&way)));
+    }
+
+    /// Fills the second set of two and keeps what it holds.
+    struct Set {
+        victim: Victim,
+        held: [Held; 4],
+    }
+
+    impl Set {
+        fn new(held: [Held; 4]) -> Set {
+            let victim = Victim::new(Victims::Late, 8, 0);
+            Set { victim, held }
+        }
+
+        fn fill(&mut self) -> u32 {
+            let held = self.held;
+            let way = self.victim.choose(4, 4, |line| held[line - 4]);
+            self.held[way as usize] = Held::Clean;
+            way
+        }
+    }
+
+    #[test]
+    fn late_fills_empty_ways_then_goes_on_in_the_last_one() {
+        let mut set = Set::new([Held::Nothing; 4]);
+        let mut first = [0; 4].map(|_| set.fill());
+        let last = first[3];
+        first.sort_unstable();
+        assert_eq!(first, [0, 1, 2, 3]);
+        assert_eq!([0; 3].map(|_| set.fill()), [last; 3]);
+        let invalidated = (last + 1) % 4;
+        set.held[invalidated as usize] = Held::Nothing;
+        assert_eq!([0; 2].map(|_| set.fill()), [invalidated; 2]);
+    }
+
+    #[test]
+    fn late_keeps_dirty_lines_and_of_those_the_oldest() {
+        let mut set = Set::new([Held::Nothing; 4]);
+        let order = [0; 4].map(|_| set.fill());
+        set.held = [Held::Dirty; 4];
+        set.held[order[1] as usize] = Held::Clean;
+        assert_eq!(set.fill(), order[1], "the only clean one");
+        set.held = [Held::Dirty; 4];
+        assert_eq!(set.fill(), order[1], "filled last");
+    }
+
+    #[test]
+    fn late_takes_no_locked_way_while_there_is_another() {
+        let mut set = Set::new([Held::Nothing; 4]);
+        set.victim.locked = 0b1011;
+        assert_eq!([0; 2].map(|_| set.fill()), [2, 2]);
+        set.victim.locked = 0b1111;
+        assert_eq!(set.fill(), 3);
     }
 }

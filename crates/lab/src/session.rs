@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use arm9::Counters;
+use arm9::{Counters, Victims};
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, Machine, Stop, spec};
 
@@ -52,6 +52,20 @@ pub fn load_board(name: &str) -> Result<(BoardSpec, String)> {
     // The specification holds nothing but data, so that its debug form tells boards apart.
     let hash = blake3::hash(format!("{board:?}").as_bytes()).to_hex()[..32].to_string();
     Ok((board, hash))
+}
+
+/// The way of choosing victims of that name.
+pub fn victims(name: &str) -> Result<Victims> {
+    match Victims::ALL.iter().find(|(n, _)| *n == name) {
+        Some((_, victims)) => Ok(*victims),
+        None => {
+            let names = Victims::ALL.map(|(n, _)| n);
+            bail!(
+                "--victims {name}: no such way of choosing them{}",
+                did_you_mean(name, &names)
+            )
+        }
+    }
 }
 
 /// A kernel of ours with a root file system, told `command_line`.

@@ -26,6 +26,9 @@ pub struct Target {
     /// Root file system (cpio archive) instead of ours
     #[arg(long, value_name = "FILE")]
     initrd: Option<PathBuf>,
+    /// Who makes room in caches and TLB: random, as the core does it, or late (docs/COHERENCE.md)
+    #[arg(long, value_name = "POLICY", default_value = "random")]
+    victims: String,
     /// The kernel's command line
     #[arg(last = true, value_name = "CMDLINE")]
     cmdline: Vec<String>,
@@ -42,7 +45,8 @@ pub struct Prepared {
 impl Target {
     /// Powers the board on with everything in memory, building what is missing.
     pub fn prepare(&self) -> Result<Prepared> {
-        let (board, _) = session::load_board(&self.board)?;
+        let (mut board, _) = session::load_board(&self.board)?;
+        board.core.victims = session::victims(&self.victims)?;
         let (boot, vmlinux) = self.what_to_boot()?;
         Ok(Prepared {
             machine: Machine::new(board, &boot)?,

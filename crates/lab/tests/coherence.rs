@@ -36,6 +36,7 @@ fn wrong_usage_is_named_and_ends_with_2_or_in_a_bisection_with_125() {
         ),
         (&["--board", "sam9236"], "did you mean \"sam9263\"?"),
         (&["--limit", "0"], "--limit 0"),
+        (&["--victims", "lat"], "did you mean \"late\"?"),
         (&["--all-mutants", "--jobs", "0"], "--jobs 0"),
         (&["--suppressions", list], "did you mean \"stale-read\"?"),
         (&["--kernel", "./nowhere"], "needs --dtb"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the instruction tests share: a core on the test bus, executing single words.
 
-use crate::config::{CacheGeometry, Config};
+use crate::config::{CacheGeometry, Config, Victims};
 use crate::cost::CostTable;
 use crate::cpu::Cpu;
 use crate::psr::T;
@@ -31,6 +31,7 @@ pub(crate) fn machine() -> Cpu<TestBus> {
             dcache: cache,
             cost,
             victim_seed: 0,
+            victims: Victims::Random,
         },
         TestBus::new(0x1_0000),
     )

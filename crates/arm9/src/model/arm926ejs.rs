@@ -4,7 +4,7 @@
 //! The TLB organisation is in `tlb.rs`, CP15 in `cp15.rs`, issue cycles in `isa/timing.rs`; what a
 //! chip's integrator chooses (cache sizes) or its memory decides (costs) comes from the board.
 
-use crate::config::{CacheGeometry, Config};
+use crate::config::{CacheGeometry, Config, Victims};
 use crate::cost::CostTable;
 
 /// Main id register of revision r0p5, as SAM9 boot logs show it.
@@ -37,6 +37,7 @@ pub fn config(
         dcache,
         cost,
         victim_seed,
+        victims: Victims::Random,
     })
 }
 

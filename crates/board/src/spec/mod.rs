@@ -164,6 +164,7 @@ impl BoardSpec {
                 dcache,
                 cost: core_timing(&root)?,
                 victim_seed: 0,
+                victims: arm9::Victims::Random,
             },
             ctr,
             ram_bytes: ram_bytes(&ram)?,

@@ -115,6 +115,7 @@ pub fn run_core(
         dcache: geometry,
         cost,
         victim_seed: 0,
+        victims: arm9::Victims::Random,
     };
     let mut cpu = Cpu::new(
         config,

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use arm9::Victims;
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, spec};
 use serde_json::json;
@@ -47,6 +48,9 @@ pub struct Args {
     /// Root file system (cpio archive) instead of ours
     #[arg(long, value_name = "FILE")]
     initrd: Option<PathBuf>,
+    /// Who makes room in caches and TLB: random, as the core does it, or late, to keep what is stale
+    #[arg(long, value_name = "POLICY", default_value = "random")]
+    victims: String,
     /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
     #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
     mutant: Option<String>,
@@ -99,7 +103,8 @@ fn checked(args: &Args) -> Result<Outcome> {
     }
     // What is wrong with the lists is said before anything is built.
     let suppressions = args.suppressions()?;
-    let (board, _) = session::load_board(&args.board)?;
+    let (mut board, _) = session::load_board(&args.board)?;
+    board.core.victims = session::victims(&args.victims)?;
     if args.all_mutants {
         return args.all(&board, &suppressions);
     }
@@ -226,20 +231,18 @@ impl Args {
 
     /// How to come back to a report.
     fn replay(&self, command: &str) -> String {
+        let mut what = format!("--board {} --kernel {}", self.board, self.kernel);
+        if self.victims != Victims::Random.name() {
+            what.push_str(&format!(" --victims {}", self.victims));
+        }
         if let Some(mutant) = &self.mutant {
-            let text = format!(
-                "warmswitch coherence --board {} --kernel {} --mutant {mutant}",
-                self.board, self.kernel
-            );
+            let text = format!("warmswitch coherence {what} --mutant {mutant}");
             return match command {
                 "" => text,
                 command => format!("{text} -- {command}"),
             };
         }
-        let mut text = format!(
-            "warmswitch debug --board {} --kernel {}",
-            self.board, self.kernel
-        );
+        let mut text = format!("warmswitch debug {what}");
         for (option, file) in [("--dtb", &self.dtb), ("--initrd", &self.initrd)] {
             if let Some(file) = file {
                 text.push_str(&format!(" {option} {}", file.display()));
@@ -385,6 +388,7 @@ impl Shown<'_> {
         json!({
             "board": self.args.board,
             "kernel": self.args.kernel,
+            "victims": self.args.victims,
             "mutant": self.args.mutant,
             "command": self.args.command.join(" "),
             "ended": format!("{:?}", self.findings.ended),
