@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Developer tasks: `cargo xtask NAME`. The Makefile's names lead here.
 
+mod bisect;
 mod ci;
 #[cfg(test)]
 mod tidy;
@@ -10,13 +11,14 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | compare [--quick] ... | bench ...";
+const USAGE: &str = "usage: cargo xtask ci | bisect-demo [DIR] | compare [--quick] ... | bench ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((task, rest)) => match task.as_str() {
             "ci" if rest.is_empty() => ci::run(),
+            "bisect-demo" => bisect::run(rest),
             "compare" | "bench" => warmswitch(task, rest),
             _ => Err(anyhow::anyhow!("no task \"{task}\"; {USAGE}")),
         },

@@ -191,8 +191,15 @@ fn make(
         );
     }
     let tree = source.tree(chosen, &log)?;
-    let objects = cache.join("build").join(&record.hash);
-    let _ = fs::remove_dir_all(&objects);
+    // The objects of a user's tree stay: its next state, as in a bisection, needs few of them anew.
+    let own = source.own_dir();
+    let objects = cache.join("build").join(match own {
+        Some(dir) => objects_of(&chosen.name, dir),
+        None => record.hash.clone(),
+    });
+    if own.is_none() {
+        let _ = fs::remove_dir_all(&objects);
+    }
     fs::create_dir_all(&objects).with_context(|| format!("cannot create {}", shown(&objects)))?;
     let jobs = if jobs == 0 {
         toolchain::default_jobs()
@@ -207,8 +214,24 @@ fn make(
         jobs,
     };
     let built = build.all(&mut record, dir);
-    let _ = fs::remove_dir_all(&build.objects);
-    built
+    match own {
+        None => {
+            let _ = fs::remove_dir_all(&build.objects);
+            built
+        }
+        Some(_) => built.with_context(|| {
+            let objects = shown(&build.objects);
+            format!("the build in {objects} failed (rm -r it to begin anew)")
+        }),
+    }
+}
+
+/// The directory for the objects of kernel `name` from the user's tree `dir`.
+fn objects_of(name: &str, dir: &Path) -> String {
+    let mut inputs = Inputs::new("objects of a tree");
+    inputs.add("name", name.as_bytes());
+    inputs.add("dir", dir.as_os_str().as_encoded_bytes());
+    format!("tree-{}", inputs.hash())
 }
 
 impl Build<'_> {
@@ -328,5 +351,18 @@ impl Build<'_> {
             .arg(dtb)
             .arg(&dts);
         output(&mut compile).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tree_and_kernel_has_objects_of_its_own() {
+        let of = |name, dir| objects_of(name, Path::new(dir));
+        assert_eq!(of("6.12/plain", "/a"), of("6.12/plain", "/a"));
+        assert_ne!(of("6.12/plain", "/a"), of("6.12/plain", "/b"));
+        assert_ne!(of("6.12/plain", "/a"), of("6.12/fcse", "/a"));
     }
 }

@@ -6,10 +6,14 @@
 //! change nothing; results are merged in the plan's order.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, bail};
+use board::boot::Boot;
+use board::coherence::Report;
+use board::{BoardBus, BoardSpec};
 
 use crate::experiment::{Experiment, Point};
 use crate::image::guest::{self, Workload};
@@ -17,7 +21,7 @@ use crate::image::{self, RootFs};
 use crate::kernel::{self, Kernel};
 use crate::progress::Progress;
 use crate::sample;
-use crate::session::{self, CMDLINE, Session};
+use crate::session::{self, CMDLINE, Checked, Session};
 use crate::store::{self, Campaign, Provenance, Run};
 use crate::suggest::did_you_mean;
 use crate::{interrupt, toolchain};
@@ -55,50 +59,124 @@ struct Planned {
 type BootKey = (String, String, u64);
 
 /// Machines at their prompt, to be forked. A machine belongs to one thread at a time.
-type Booted = BTreeMap<BootKey, Mutex<Session>>;
+type Booted<B> = BTreeMap<BootKey, Mutex<Session<B>>>;
+
+/// What the coherence checker said of a point.
+pub struct Findings {
+    pub point: Point,
+    /// One report a cause, of the boot and the point, each with how often it was met.
+    pub reports: Vec<(Report, u64)>,
+    /// For the functions' names.
+    pub vmlinux: PathBuf,
+    pub cpu_hz: u64,
+}
 
 fn boot_key(point: &Point) -> BootKey {
     (point.board.clone(), point.kernel.clone(), point.seed)
 }
 
+/// An experiment and how far it is.
+struct Started<'a> {
+    e: &'a Experiment,
+    parts: Parts,
+    plan: Vec<Planned>,
+    /// In the plan's order.
+    runs: Vec<Option<Run>>,
+    campaign: Campaign,
+    limit_s: f64,
+    jobs: usize,
+}
+
 /// Runs what is missing and gives all runs of the plan that exist then.
 pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)> {
-    let points = e.points(options.quick, options.board.as_deref(), options.seed);
-    let parts = Parts::prepare(e, &points)?;
-    let plan: Vec<Planned> = points
-        .into_iter()
-        .map(|p| parts.planned(e, p))
-        .collect::<Result<_>>()?;
-    let mut runs: Vec<Option<Run>> = plan
-        .iter()
-        .map(|p| store::load(&p.hash))
-        .collect::<Result<_>>()?;
-    let missing: Vec<usize> = (0..plan.len()).filter(|i| runs[*i].is_none()).collect();
-    let mut campaign = Campaign {
-        experiment: e.name.clone(),
-        quick: options.quick,
-        planned: plan.len(),
-        runs: Vec::new(),
-    };
-    campaign.runs = names(&runs);
-    campaign.save()?;
+    let mut started = Started::new(e, options)?;
+    let missing = |i: &usize| started.runs[*i].is_none();
+    let missing: Vec<usize> = (0..started.plan.len()).filter(missing).collect();
     if !missing.is_empty() {
-        let limit_s = options.limit_s.unwrap_or(e.limit_s);
-        let jobs = if options.jobs == 0 {
-            toolchain::default_jobs()
-        } else {
-            options.jobs
-        };
-        let booted = parts.boot(&plan, &missing, jobs)?;
-        let work = Work {
-            e,
-            plan: &plan,
-            booted: &booted,
-            limit_s,
-        };
-        work.all(&missing, jobs, &mut runs, &mut campaign)?;
+        started.go(&missing, Session::boot, &|_, _| ())?;
     }
-    Ok((campaign, runs.into_iter().flatten().collect()))
+    Ok(started.end())
+}
+
+/// Runs every point under the coherence checker, those that are stored, too: what they measure
+/// must be the same.
+pub fn check(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
+    let mut started = Started::new(e, options)?;
+    let all: Vec<usize> = (0..started.plan.len()).collect();
+    let reports: Vec<_> = all.iter().map(|_| Mutex::new(None)).collect();
+    let seen = |index: usize, session: &Checked| {
+        *lock(&reports[index]) = Some((session.reports(), session.cpu_hz()));
+    };
+    started.go(&all, Checked::boot_checked, &seen)?;
+    let point = |i: usize| &started.plan[i].point;
+    let findings = all.iter().filter_map(|i| {
+        let (reports, cpu_hz) = lock(&reports[*i]).take()?;
+        Some(Findings {
+            point: point(*i).clone(),
+            reports,
+            vmlinux: started.parts.kernels[&point(*i).kernel].vmlinux.clone(),
+            cpu_hz,
+        })
+    });
+    let findings = findings.collect();
+    let (campaign, runs) = started.end();
+    Ok((campaign, runs, findings))
+}
+
+impl<'a> Started<'a> {
+    fn new(e: &'a Experiment, options: &Options) -> Result<Started<'a>> {
+        let points = e.points(options.quick, options.board.as_deref(), options.seed);
+        let parts = Parts::prepare(e, &points)?;
+        let plan: Vec<Planned> = points
+            .into_iter()
+            .map(|p| parts.planned(e, p))
+            .collect::<Result<_>>()?;
+        let runs: Vec<Option<Run>> = plan
+            .iter()
+            .map(|p| store::load(&p.hash))
+            .collect::<Result<_>>()?;
+        let campaign = Campaign {
+            experiment: e.name.clone(),
+            quick: options.quick,
+            planned: plan.len(),
+            runs: names(&runs),
+        };
+        campaign.save()?;
+        Ok(Started {
+            e,
+            parts,
+            plan,
+            runs,
+            campaign,
+            limit_s: options.limit_s.unwrap_or(e.limit_s),
+            jobs: match options.jobs {
+                0 => toolchain::default_jobs(),
+                jobs => jobs,
+            },
+        })
+    }
+
+    /// Runs the points `wanted`; calls `seen` with each that came to its end.
+    fn go<B: BoardBus + Clone + Send>(
+        &mut self,
+        wanted: &[usize],
+        start: impl Fn(&BoardSpec, u64, &Boot) -> Result<Session<B>> + Sync,
+        seen: &(dyn Fn(usize, &Session<B>) + Sync),
+    ) -> Result<()> {
+        let booted = self.parts.boot(&self.plan, wanted, self.jobs, start)?;
+        let work = Work {
+            e: self.e,
+            plan: &self.plan,
+            booted: &booted,
+            limit_s: self.limit_s,
+            seen,
+        };
+        work.all(wanted, self.jobs, &mut self.runs, &mut self.campaign)
+    }
+
+    fn end(self) -> (Campaign, Vec<Run>) {
+        (self.campaign, self.runs.into_iter().flatten().collect())
+    }
 }
 
 fn names(runs: &[Option<Run>]) -> Vec<String> {
@@ -159,7 +237,13 @@ impl Parts {
     }
 
     /// Boots every board and kernel that a missing point needs, in parallel.
-    fn boot(&self, plan: &[Planned], missing: &[usize], jobs: usize) -> Result<Booted> {
+    fn boot<B: BoardBus + Send>(
+        &self,
+        plan: &[Planned],
+        missing: &[usize],
+        jobs: usize,
+        start: impl Fn(&BoardSpec, u64, &Boot) -> Result<Session<B>> + Sync,
+    ) -> Result<Booted<B>> {
         let mut wanted: Vec<BootKey> = missing.iter().map(|i| boot_key(&plan[*i].point)).collect();
         wanted.sort();
         wanted.dedup();
@@ -168,7 +252,7 @@ impl Parts {
             let (spec, _) = &self.specs[board];
             let boot = session::linux(&self.kernels[kernel], &self.root_fs.cpio, CMDLINE)?;
             let session =
-                Session::boot(spec, *seed, &boot).with_context(|| format!("{board}, {kernel}"))?;
+                start(spec, *seed, &boot).with_context(|| format!("{board}, {kernel}"))?;
             lock(&progress).step(&format!("{board}, {kernel}"));
             Ok(session)
         })?;
@@ -186,14 +270,15 @@ impl Parts {
 }
 
 /// The points of one campaign that are to be run.
-struct Work<'a> {
+struct Work<'a, B: BoardBus> {
     e: &'a Experiment,
     plan: &'a [Planned],
-    booted: &'a Booted,
+    booted: &'a Booted<B>,
     limit_s: f64,
+    seen: &'a (dyn Fn(usize, &Session<B>) + Sync),
 }
 
-impl Work<'_> {
+impl<B: BoardBus + Clone + Send> Work<'_, B> {
     fn all(
         &self,
         missing: &[usize],
@@ -209,10 +294,13 @@ impl Work<'_> {
                 return Ok(());
             }
             let planned = &self.plan[*index];
-            match self.one(planned) {
+            match self.one(*index) {
                 Ok((run, console)) => {
-                    store::save(&run, &console)?;
                     let mut shared = lock(&shared);
+                    match &shared.0[*index] {
+                        Some(stored) => run.same_figures(stored)?,
+                        None => store::save(&run, &console)?,
+                    }
                     shared.0[*index] = Some(run);
                     shared.1.runs = names(shared.0);
                     shared.1.save()?;
@@ -237,14 +325,15 @@ impl Work<'_> {
     }
 
     /// Forks the booted machine and runs one point on it.
-    fn one(&self, planned: &Planned) -> Result<(Run, Vec<u8>)> {
+    fn one(&self, index: usize) -> Result<(Run, Vec<u8>)> {
         let Planned {
             point,
             provenance,
             hash,
-        } = planned;
+        } = &self.plan[index];
         let mut session = lock(&self.booted[&boot_key(point)]).clone();
         let measured = session.run_guest(&provenance.command, self.limit_s)?;
+        (self.seen)(index, &session);
         let text = String::from_utf8_lossy(&measured.console);
         let (output, status) = sample::between_markers(&text)?;
         if status != 0 {

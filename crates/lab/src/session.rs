@@ -7,7 +7,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use arm9::{Counters, Victims};
 use board::boot::{Blob, Boot, LinuxBoot};
-use board::{BoardSpec, Machine, Stop, spec};
+use board::bus::SystemBus;
+use board::coherence::{Checker, Report};
+use board::{BoardBus, BoardSpec, Machine, Observed, Stop, spec};
 
 use crate::interrupt;
 use crate::kernel::Kernel;
@@ -27,9 +29,12 @@ const PINS: usize = 2;
 
 /// A machine at its shell's prompt.
 #[derive(Clone)]
-pub struct Session {
-    machine: Machine,
+pub struct Session<B: BoardBus = SystemBus> {
+    machine: Machine<B>,
 }
+
+/// With the coherence checker looking on.
+pub type Checked = Session<Observed<Checker>>;
 
 /// What one guest program left behind.
 pub struct Measured {
@@ -82,11 +87,32 @@ pub fn linux(kernel: &Kernel, root_fs: &Path, command_line: &str) -> Result<Boot
 impl Session {
     /// Boots to the first prompt; `seed` starts the caches' random choice of victims.
     pub fn boot(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Session> {
-        let mut board = board.clone();
-        board.core.victim_seed = (seed ^ (seed >> 32)) as u32;
-        let mut session = Session {
-            machine: Machine::new(board, boot)?,
-        };
+        Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
+    }
+}
+
+impl Checked {
+    /// The same under the coherence checker, which changes nothing.
+    pub fn boot_checked(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Checked> {
+        Session::at_prompt(Machine::observed(seeded(board, seed), boot, Checker::new)?)
+    }
+
+    /// One report a cause, in the order they were met, each with how often it was met.
+    pub fn reports(&self) -> Vec<(Report, u64)> {
+        let reports = self.machine.observer().reports();
+        reports.map(|(r, count)| (r.clone(), count)).collect()
+    }
+}
+
+fn seeded(board: &BoardSpec, seed: u64) -> BoardSpec {
+    let mut board = board.clone();
+    board.core.victim_seed = (seed ^ (seed >> 32)) as u32;
+    board
+}
+
+impl<B: BoardBus> Session<B> {
+    fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
+        let mut session = Session { machine };
         let ready = session.until(0, sample::READY, BOOT_LIMIT_S, &mut |_| {})?;
         // The prompt follows the marker.
         session.until(ready, "# ", BOOT_LIMIT_S, &mut |_| {})?;
@@ -119,7 +145,7 @@ impl Session {
         from: usize,
         text: &str,
         limit_s: f64,
-        on_edge: &mut dyn FnMut(&Machine),
+        on_edge: &mut dyn FnMut(&Machine<B>),
     ) -> Result<usize> {
         let slice = self.cpu_hz() / SLICES_PER_S;
         let end = cycle_after(self.now(), limit_s, self.cpu_hz());
@@ -192,7 +218,7 @@ struct Pins {
 
 impl Pins {
     /// Edges that `machine` has seen already do not count.
-    fn new(machine: &Machine) -> Pins {
+    fn new<B: BoardBus>(machine: &Machine<B>) -> Pins {
         let seen = machine.edges().len();
         Pins {
             seen,
@@ -202,7 +228,7 @@ impl Pins {
     }
 
     /// Takes the edges that are new in `machine`, which stopped at the last of them.
-    fn edge(&mut self, machine: &Machine) {
+    fn edge<B: BoardBus>(&mut self, machine: &Machine<B>) {
         let edges = machine.edges();
         let counters = *machine.counters();
         for edge in &edges[self.seen..] {
@@ -242,20 +268,40 @@ mod tests {
         assert_eq!(cycle_after(5, 1e300, 180_000_000), u64::MAX);
     }
 
-    fn booted() -> Session {
+    fn parts() -> (BoardSpec, Boot) {
         let request = kernel::Request {
             name: "plain".into(),
             ..kernel::Request::default()
         };
         let kernel = kernel::build(&request).unwrap();
         let boot = linux(&kernel, &image::root_fs().unwrap().cpio, CMDLINE).unwrap();
-        Session::boot(&load_board("sam9263").unwrap().0, 1, &boot).unwrap()
+        (load_board("sam9263").unwrap().0, boot)
+    }
+
+    const COMMAND: &str = "lat_ctx -P -g -s 4 -n 20 -r 6 -l 1000 4";
+
+    #[test]
+    #[ignore = "needs the kernel"]
+    fn the_checker_changes_no_console_cycle_window_or_memory() {
+        fn run<B: BoardBus>(mut session: Session<B>) -> (Vec<u8>, u64, String, [Window; PINS]) {
+            let measured = session.run_guest(COMMAND, 20.0).unwrap();
+            let hash = session.machine.memory_hash().to_string();
+            (measured.console, session.now(), hash, measured.windows)
+        }
+        let (board, boot) = parts();
+        let plain = run(Session::boot(&board, 1, &boot).unwrap());
+        let checked = Checked::boot_checked(&board, 1, &boot).unwrap();
+        assert_eq!(checked.clone().reports(), []);
+        assert!(plain == run(checked));
     }
 
     #[test]
     #[ignore = "needs the kernel"]
     fn a_forked_and_a_straight_run_give_the_same_console_cycles_and_memory() {
-        const COMMAND: &str = "lat_ctx -P -g -s 4 -n 20 -r 6 -l 1000 4";
+        let booted = || {
+            let (board, boot) = parts();
+            Session::boot(&board, 1, &boot).unwrap()
+        };
         let run = |mut session: Session| {
             let measured = session.run_guest(COMMAND, 20.0).unwrap();
             let hash = session.machine.memory_hash();

@@ -72,6 +72,20 @@ impl Run {
     /// An empty run to be filled in.
     pub const FORMAT: u32 = FORMAT;
 
+    /// Whether another run of the same inputs counted the same; an error if not.
+    pub fn same_figures(&self, other: &Run) -> Result<()> {
+        let figures = |run: &Run| (run.end_cycle, run.ring.clone(), run.overhead.clone());
+        if figures(self) != figures(other) {
+            bail!(
+                "run {} ended in cycle {} when it was stored and in {} now, or its counters differ",
+                self.hash,
+                other.end_cycle,
+                self.end_cycle
+            );
+        }
+        Ok(())
+    }
+
     /// Hops in all timed sections of the ring, and in as many of the overhead.
     pub fn hops(&self, window: &Window) -> u64 {
         window.sections * u64::from(self.guest.rounds) * u64::from(self.guest.tasks)

@@ -7,6 +7,7 @@ use arm9::{Kind, Mva, Pa, Side, Width};
 use board::coherence::{Access, LineEvent, Movement, Newest, Path, Report, Writer, Wrong};
 use serde_json::{Value, json};
 
+use super::Group;
 use super::names::Names;
 
 /// What a report is rendered with.
@@ -39,6 +40,20 @@ pub fn what(wrong: Wrong) -> &'static str {
 }
 
 impl Style<'_> {
+    /// The first report of a group, with how many there are like it.
+    pub fn group(&self, group: &Group) -> String {
+        let mut text = self.text(&group.first, group.count);
+        if group.causes > 1 {
+            let _ = writeln!(
+                text,
+                "  note: {} pairs of instructions of these two functions",
+                group.causes
+            );
+        }
+        text.push('\n');
+        text
+    }
+
     /// Everything about a report that was met `count` times.
     pub fn text(&self, report: &Report, count: u64) -> String {
         let mut text = format!("error[{}]: {}", report.wrong.name(), what(report.wrong));

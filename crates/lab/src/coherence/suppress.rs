@@ -2,14 +2,14 @@
 //! Reports that are known, each with its reason: `linux/<series>/coherence-suppressions.toml`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use board::coherence::{Report, Wrong};
 use serde::Deserialize;
 
 use super::names::Names;
-use crate::paths::shown;
+use crate::paths::{root, shown};
 use crate::suggest::did_you_mean;
 
 /// One entry: all that it says must fit.
@@ -57,6 +57,29 @@ impl Suppression {
             side("written by", &self.writer)
         )
     }
+}
+
+/// The series whose lists are used for a kernel whose name does not say.
+pub const SERIES: &str = "6.12";
+
+/// The list of a kernel by its name, `6.12/plain` or `plain`; none for a kernel given by path.
+pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
+    let series = match name.split_once('/') {
+        Some((series, variant)) if !variant.contains('/') && series != "." => series,
+        _ if name.contains('/') => return Ok(Vec::new()),
+        _ => SERIES,
+    };
+    let path = list(series, "coherence-suppressions.toml");
+    if path.is_file() {
+        load(&path)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
+/// A list beside the kernels of a series.
+pub fn list(series: &str, file: &str) -> PathBuf {
+    root().join("linux").join(series).join(file)
 }
 
 /// All entries of a file.

@@ -15,18 +15,16 @@ use serde_json::json;
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
 use crate::coherence::render::Style;
-use crate::coherence::suppress::{self, Suppression};
+use crate::coherence::suppress::{self, SERIES, Suppression, list};
 use crate::coherence::{self, Ended, Findings, Group, Plan};
 use crate::kernel::{self, Request};
 use crate::mutant::{self, Mutant};
-use crate::paths::{root, shown};
+use crate::paths::shown;
 use crate::suggest::did_you_mean;
 use crate::{Outcome, image, session};
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
-/// The kernels whose lists are used for a kernel given by path.
-const SERIES: &str = "6.12";
 /// A panic resets the board at once instead of letting it spin.
 const CMDLINE: &str = "panic=-1";
 
@@ -216,17 +214,7 @@ impl Args {
         if let Some(path) = &self.suppressions {
             return suppress::load(path);
         }
-        let series = match self.kernel.split_once('/') {
-            Some((series, variant)) if !variant.contains('/') && series != "." => series,
-            _ if self.kernel.contains('/') => return Ok(Vec::new()),
-            _ => SERIES,
-        };
-        let path = list(series, "coherence-suppressions.toml");
-        if path.is_file() {
-            suppress::load(&path)
-        } else {
-            Ok(Vec::new())
-        }
+        suppress::of_kernel(&self.kernel)
     }
 
     /// How to come back to a report.
@@ -284,10 +272,6 @@ impl Args {
     }
 }
 
-fn list(series: &str, file: &str) -> PathBuf {
-    root().join("linux").join(series).join(file)
-}
-
 /// The mutant NAME of the kernel's list, or of FILE in `FILE:NAME`.
 fn find_mutant(text: &str) -> Result<Mutant> {
     let (path, name) = match text.rsplit_once(':') {
@@ -334,14 +318,7 @@ impl Shown<'_> {
     fn text(&self) -> String {
         let mut text = String::new();
         for group in self.reported() {
-            text.push_str(&self.style.text(&group.first, group.count));
-            if group.causes > 1 {
-                text.push_str(&format!(
-                    "  note: {} pairs of instructions of these two functions\n",
-                    group.causes
-                ));
-            }
-            text.push('\n');
+            text.push_str(&self.style.group(group));
         }
         for (n, entry) in self.suppressions.iter().enumerate() {
             let count: u64 = self.suppressed(n).map(|g| g.count).sum();

@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch run`: measure what is missing of an experiment, then print its table.
+//!
+//! With `--coherence` every point runs, those that are stored, too, and must count the same. Exit
+//! codes are those of `warmswitch coherence`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use anyhow::{Result, bail};
+use serde_json::json;
 
 use super::table;
 use crate::Outcome;
+use crate::coherence::names::Names;
+use crate::coherence::render::Style;
+use crate::coherence::suppress::{self, Suppression};
+use crate::coherence::{self, Group};
 use crate::experiment::Experiment;
-use crate::run::{self, Options};
+use crate::run::{self, Findings, Options};
 
 /// Run what is missing of an experiment, then print its table
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of the experiment
     experiment: String,
+    /// Run every point again under the coherence checker and print its reports, too
+    #[arg(long)]
+    coherence: bool,
     #[command(flatten)]
     how: How,
 }
@@ -62,6 +76,98 @@ impl How {
 /// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
-    let (campaign, runs) = run::execute(&experiment, &args.how.options()?)?;
+    let options = args.how.options()?;
+    if args.coherence {
+        return checked(&experiment, &options, args.how.json);
+    }
+    let (campaign, runs) = run::execute(&experiment, &options)?;
     table::print(&experiment, &campaign, &runs, args.how.json)
+}
+
+/// A report that was not met at an earlier point, and the point.
+struct Met {
+    label: String,
+    group: Group,
+    names: Rc<Names>,
+    cpu_hz: u64,
+}
+
+impl Met {
+    fn style<'a>(&'a self, replay: &'a str) -> Style<'a> {
+        Style {
+            names: &self.names,
+            cpu_hz: self.cpu_hz,
+            replay,
+        }
+    }
+}
+
+/// Runs every point with the checker and prints reports, then the table; JSON is reports only.
+fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Outcome> {
+    // What is wrong with a list is said before anything runs.
+    for kernel in &experiment.kernels {
+        suppress::of_kernel(kernel)?;
+    }
+    let (campaign, runs, findings) = run::check(experiment, options)?;
+    let met = met(&findings)?;
+    let replay = format!("warmswitch run {} --coherence", experiment.name);
+    let outcome = if json {
+        let reports: Vec<_> = met
+            .iter()
+            .map(|m| {
+                let (first, count) = (&m.group.first, m.group.count);
+                json!({ "point": m.label, "report": m.style(&replay).json(first, count) })
+            })
+            .collect();
+        let document = json!({
+            "experiment": experiment.name,
+            "planned": campaign.planned,
+            "points": findings.iter().map(|f| f.point.label()).collect::<Vec<_>>(),
+            "reports": reports,
+        });
+        println!("{}", serde_json::to_string_pretty(&document)?);
+        Outcome::Done
+    } else {
+        for m in &met {
+            let replay = format!("{replay}; {}", m.label);
+            print!("{}", m.style(&replay).group(&m.group));
+        }
+        println!("{} reports; {} points checked\n", met.len(), findings.len());
+        table::print(experiment, &campaign, &runs, false)?
+    };
+    if findings.len() < campaign.planned {
+        bail!(
+            "{} of {} points came to their end under the checker",
+            findings.len(),
+            campaign.planned
+        );
+    }
+    Ok(if met.is_empty() { outcome } else { Outcome::No })
+}
+
+/// What was reported and is not suppressed, each at its first point.
+fn met(findings: &[Findings]) -> Result<Vec<Met>> {
+    let mut all: Vec<Met> = Vec::new();
+    let mut kernels: BTreeMap<&str, (Rc<Names>, Vec<Suppression>)> = BTreeMap::new();
+    let mut causes = BTreeSet::new();
+    for found in findings {
+        let kernel = found.point.kernel.as_str();
+        if !kernels.contains_key(kernel) {
+            let names = Rc::new(Names::of(Some(&found.vmlinux)));
+            kernels.insert(kernel, (names, suppress::of_kernel(kernel)?));
+        }
+        let (names, suppressions) = &kernels[kernel];
+        for group in coherence::groups(&found.reports, suppressions, names) {
+            let new = causes.insert((kernel, group.first.cause()));
+            if new && group.suppression.is_none() {
+                all.push(Met {
+                    label: found.point.label(),
+                    group,
+                    names: Rc::clone(names),
+                    cpu_hz: found.cpu_hz,
+                });
+            }
+        }
+    }
+    Ok(all)
 }

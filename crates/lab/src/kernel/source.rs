@@ -111,6 +111,14 @@ impl Source {
         }
     }
 
+    /// The user's tree, if it is one.
+    pub fn own_dir(&self) -> Option<&Path> {
+        match self {
+            Source::Debian(_) => None,
+            Source::Own { dir, .. } => Some(dir),
+        }
+    }
+
     /// Is it the very version that the project was tested with?
     pub fn tested(&self, chosen: &Chosen) -> bool {
         matches!(self, Source::Debian(deb) if deb.sha256 == chosen.spec.source.tested_sha256)

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask bisect-demo [DIR]`: does `git bisect run warmswitch coherence` find a planted bug?
+//!
+//! Makes a git repository of the kernel's source with nine commits, one of which drops a cache
+//! flush, lets git look for it, and fails when it finds another one. The first kernel takes some
+//! minutes, the next ones build little anew. DIR is made anew; 1.5 GB.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{cargo, must, root};
+
+/// A commit: subject, file, text that is there, text instead.
+type Change = (&'static str, &'static str, &'static str, &'static str);
+
+/// The bug has this subject.
+const BUG: &str = "mm: filemap: do not flush a folio twice";
+
+/// All but one change nothing that matters.
+const SERIES: [Change; 9] = [
+    (
+        "pipe: say what the default size is",
+        "fs/pipe.c",
+        "#define PIPE_MIN_DEF_BUFFERS 2\n",
+        "/* Two: one that is written and one that is read. */\n#define PIPE_MIN_DEF_BUFFERS 2\n",
+    ),
+    (
+        "fork: name the new task in the comment",
+        "kernel/fork.c",
+        "unsigned long total_forks;",
+        "/* New tasks are counted in this. */\nunsigned long total_forks;",
+    ),
+    (
+        "mm: mremap: comment on the old pages",
+        "mm/mremap.c",
+        "\tflush_cache_range(vma, old_addr, old_end);\n",
+        "\t/* The old pages, before their entries change. */\n\
+         \tflush_cache_range(vma, old_addr, old_end);\n",
+    ),
+    (
+        "ARM: fault: say what kind of fault",
+        "arch/arm/mm/fault.c",
+        "\tpr_alert(\"Unhandled fault: %s (0x%03x) at 0x%08lx\\n\",\n",
+        "\tpr_alert(\"Unhandled memory fault: %s (0x%03x) at 0x%08lx\\n\",\n",
+    ),
+    (
+        BUG,
+        "mm/filemap.c",
+        "\t\tcopied = copy_folio_from_iter_atomic(folio, offset, bytes, i);\n\
+         \t\tflush_dcache_folio(folio);\n",
+        "\t\tcopied = copy_folio_from_iter_atomic(folio, offset, bytes, i);\n",
+    ),
+    (
+        "mm: mprotect: comment on the flush",
+        "mm/mprotect.c",
+        "\tBUG_ON(addr >= end);\n",
+        "\t/* An empty range is a mistake of the caller. */\n\tBUG_ON(addr >= end);\n",
+    ),
+    (
+        "mm: filemap: mark the end of a write",
+        "mm/filemap.c",
+        "\tiocb->ki_pos += written;\n\treturn written;\n}\nEXPORT_SYMBOL(generic_perform_write);",
+        "\t/* What was written stays written. */\n\
+         \tiocb->ki_pos += written;\n\treturn written;\n}\nEXPORT_SYMBOL(generic_perform_write);",
+    ),
+    (
+        "signal: say who may send",
+        "kernel/signal.c",
+        "static struct kmem_cache *sigqueue_cachep;",
+        "/* Queued signals come from here. */\nstatic struct kmem_cache *sigqueue_cachep;",
+    ),
+    (
+        "sched: remark on switching",
+        "kernel/sched/core.c",
+        "static __always_inline struct rq *\ncontext_switch(",
+        "/* Where one task ends and the next begins. */\n\
+         static __always_inline struct rq *\ncontext_switch(",
+    ),
+];
+
+/// The test of the suite that reaches the bug.
+const TEST: [&str; 3] = ["mm_suite", "--only", "shared_and_write"];
+
+/// Makes the repository, bisects, compares.
+pub fn run(arguments: &[String]) -> Result<ExitCode> {
+    let dir = match arguments {
+        [] => root().join("target/bisect-demo"),
+        [dir] => std::path::absolute(dir)?,
+        _ => bail!("usage: cargo xtask bisect-demo [DIR]"),
+    };
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let program = program(&dir)?;
+    // The cache has the source once a kernel was built from it.
+    must(Command::new(&program).args(["kernel", "build", "6.12/plain"]))?;
+    let tree = Tree(dir.join("linux"));
+    tree.fill(&source()?)?;
+    let first = tree.git(&["rev-parse", "HEAD"])?;
+    for change in SERIES {
+        tree.commit(change)?;
+    }
+    tree.git(&["bisect", "start", "HEAD", first.trim()])?;
+    let mut bisect = tree.command(&["bisect", "run"]);
+    bisect.arg(&program);
+    bisect.args(["coherence", "--bisect", "--linux", ".", "--"]);
+    must(bisect.args(TEST))?;
+    let found = tree.git(&["log", "-1", "--format=%s", "refs/bisect/bad"])?;
+    if found.trim() != BUG {
+        bail!("found \"{}\" instead of \"{BUG}\"", found.trim());
+    }
+    println!("{}", tree.git(&["bisect", "log"])?);
+    println!("found: {BUG}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The program, copied to `dir`: it stays as it is while the sources are edited.
+fn program(dir: &Path) -> Result<PathBuf> {
+    must(cargo().args(["build", "--quiet", "--release", "--package", "lab"]))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let program = dir.join("warmswitch");
+    let built = root().join(target).join("release/warmswitch");
+    fs::copy(&built, &program).with_context(|| format!("cannot copy {}", built.display()))?;
+    Ok(program)
+}
+
+/// The kernel's source in the cache.
+fn source() -> Result<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = set("WARMSWITCH_CACHE")
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("warmswitch")))
+        .or_else(|| Some(set("HOME")?.join(".cache/warmswitch")))
+        .context("HOME is not set")?;
+    let dir = cache.join("source");
+    let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let mut trees: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("mm/filemap.c").is_file())
+        .filter(|path| path.to_string_lossy().contains("linux-source-6.12"))
+        .collect();
+    trees.sort();
+    trees
+        .pop()
+        .with_context(|| format!("no source in {}", dir.display()))
+}
+
+/// The repository.
+struct Tree(PathBuf);
+
+impl Tree {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(&self.0);
+        git.args(["-c", "user.name=demo", "-c", "user.email=demo@localhost"]);
+        git.args(["-c", "gc.auto=0", "-c", "advice.detachedHead=false"]);
+        git.args(arguments);
+        git
+    }
+
+    fn git(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.command(arguments).output().context("cannot run git")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            bail!("git {}: {}", arguments.join(" "), said.trim());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The source as the first commit.
+    fn fill(&self, source: &Path) -> Result<()> {
+        must(Command::new("cp").arg("-a").arg(source).arg(&self.0))?;
+        self.git(&["init", "--quiet", "--initial-branch=main"])?;
+        self.git(&["add", "--all", "--force"])?;
+        self.git(&["commit", "--quiet", "--message=Debian's 6.12"])?;
+        Ok(())
+    }
+
+    fn commit(&self, (subject, file, old, new): Change) -> Result<()> {
+        let path = self.0.join(file);
+        let text = fs::read_to_string(&path).with_context(|| file.to_string())?;
+        if text.matches(old).count() != 1 {
+            bail!("\"{subject}\": {file} does not have {old:?} once");
+        }
+        fs::write(&path, text.replacen(old, new, 1))?;
+        self.git(&["commit", "--quiet", "--all", "--message", subject])?;
+        Ok(())
+    }
+}
