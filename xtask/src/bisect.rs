@@ -17,7 +17,7 @@ use crate::{cargo, must, root};
 type Change = (&'static str, &'static str, &'static str, &'static str);
 
 /// The bug has this subject.
-const BUG: &str = "mm: filemap: do not flush a folio twice";
+const BUG: &str = "mm: filemap: flush a written folio once";
 
 /// All but one change nothing that matters.
 const SERIES: [Change; 9] = [
@@ -49,9 +49,9 @@ const SERIES: [Change; 9] = [
     (
         BUG,
         "mm/filemap.c",
-        "\t\tcopied = copy_folio_from_iter_atomic(folio, offset, bytes, i);\n\
-         \t\tflush_dcache_folio(folio);\n",
-        "\t\tcopied = copy_folio_from_iter_atomic(folio, offset, bytes, i);\n",
+        "\t\tif (mapping_writably_mapped(mapping))\n\t\t\tflush_dcache_folio(folio);\n\n\
+         \t\tcopied = copy_folio",
+        "\t\tcopied = copy_folio",
     ),
     (
         "mm: mprotect: comment on the flush",

@@ -65,12 +65,14 @@ pub enum Event<'a> {
         value: u32,
         cached: bool,
     },
-    /// An instruction is about to be executed: the word or (Thumb) half-word it was decoded from.
+    /// An instruction is about to be executed: the word or (Thumb) half-word it was decoded from,
+    /// and the registers that it finds.
     Fetch {
         mva: Mva,
         pa: Pa,
         width: Width,
         value: u32,
+        registers: &'a [u32; 16],
     },
     /// A table walk for `mva` read a descriptor.
     Walk {
@@ -137,7 +139,12 @@ impl<B: Bus> Cpu<B> {
 
     #[inline(never)]
     pub(crate) fn tell_at(&mut self, pc: u32, event: Event<'_>) {
-        let context = Context {
+        let reaction = self.bus.observe(&self.context(pc), event);
+        self.react(reaction);
+    }
+
+    fn context(&self, pc: u32) -> Context {
+        Context {
             cycle: self.cycles,
             pc,
             pid: self.cp15.pid,
@@ -145,8 +152,11 @@ impl<B: Bus> Cpu<B> {
             mode: self.control & psr::MODE,
             sctlr: self.cp15.sctlr,
             dacr: self.cp15.dacr,
-        };
-        match self.bus.observe(&context, event) {
+        }
+    }
+
+    fn react(&mut self, reaction: Reaction) {
+        match reaction {
             Reaction::Continue => {}
             Reaction::DropTranslations => self.mmu.drop_translations(),
             Reaction::Stop => self.horizon = 0,
@@ -265,15 +275,15 @@ impl<B: Bus> Cpu<B> {
             true => (Width::Half, word >> (8 * (pc & 2)) & 0xffff),
             false => (Width::Word, word),
         };
-        self.tell_at(
-            pc,
-            Event::Fetch {
-                mva,
-                pa,
-                width,
-                value,
-            },
-        );
+        let event = Event::Fetch {
+            mva,
+            pa,
+            width,
+            value,
+            registers: &self.r,
+        };
+        let reaction = self.bus.observe(&self.context(pc), event);
+        self.react(reaction);
     }
 
     /// Tells of halves that go to memory.

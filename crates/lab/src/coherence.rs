@@ -28,6 +28,8 @@ const SLICES_PER_S: u64 = 200;
 pub struct Plan<'a> {
     /// What `run-guest` is given; only the boot without.
     pub command: Option<&'a str>,
+    /// Instructions of the kernel whose executions are counted.
+    pub counted: &'a [u32],
     /// Board seconds that the command may take.
     pub limit_s: f64,
     /// Whether a report ends the run.
@@ -57,6 +59,8 @@ pub struct Findings {
     pub reports: Vec<(Report, u64)>,
     /// How it ended.
     pub ended: Ended,
+    /// How often an instruction of [`Plan::counted`] was executed.
+    pub counted: u64,
     /// Core cycles since power-on.
     pub cycles: u64,
     /// Board time since power-on.
@@ -71,6 +75,7 @@ pub struct Findings {
 pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings> {
     let mut machine = Machine::observed(board.clone(), boot, Checker::new)?;
     machine.observer_mut().set_stop_at_report(true);
+    machine.observer_mut().set_counted(plan.counted);
     let mut guest = Guest {
         machine,
         ends: plan.ends,
@@ -85,6 +90,7 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     Ok(Findings {
         reports: reports.map(|(r, count)| (r.clone(), count)).collect(),
         ended,
+        counted: machine.observer().counted(),
         cycles: machine.now(),
         seconds: machine.seconds(),
         instructions: machine.counters().instructions,
@@ -218,7 +224,7 @@ pub fn groups(
 pub mod tests {
     use super::*;
     use arm9::{Context, Mva, Pa, Width};
-    use board::coherence::{Access, Newest, Path, Writer, Wrong};
+    use board::coherence::{Access, Newest, Path, Trace, Writer, Wrong};
 
     /// A load by the kernel at 0xc0001008 of what user land wrote into a line.
     pub fn report() -> Report {
@@ -247,10 +253,13 @@ pub mod tests {
                 pid: 0,
                 ttb: 0x00a3_4000,
                 path: Path::Line,
+                node: 0,
             },
             place: Newest::Dirty(Mva(0xb6d8_50e0)),
             since: Vec::new(),
+            filled: None,
             since_is_whole: true,
+            trace: Trace::default(),
         }
     }
 

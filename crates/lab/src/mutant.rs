@@ -13,6 +13,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use arm9::Victims;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, Object as _, ObjectSymbol as _, elf};
 use serde::Deserialize;
@@ -39,6 +40,43 @@ pub struct Mutant {
     pub test: Option<String>,
     /// Why nothing is to be reported, when nothing is.
     pub survives: Option<String>,
+    /// What is otherwise with `--victims late`.
+    pub late: Option<Late>,
+    /// Why a report does not name the function, when none does.
+    pub unnamed: Option<String>,
+}
+
+/// How a mutant fares with victims that are chosen late, if not as with random ones.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Late {
+    /// Not reported: why.
+    Survives(String),
+    /// Reported in the quick suite, if not in a test by itself: why.
+    Suite(String),
+}
+
+/// What is expected of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected<'a> {
+    /// This test makes a report.
+    Test(&'a str),
+    /// The quick suite does.
+    Suite,
+    /// There is none, for this reason.
+    Nothing(&'a str),
+}
+
+impl Mutant {
+    /// What is expected with a way of choosing victims.
+    pub fn expected(&self, victims: Victims) -> Expected<'_> {
+        match (&self.late, &self.test) {
+            (Some(Late::Survives(why)), _) if victims == Victims::Late => Expected::Nothing(why),
+            (Some(Late::Suite(_)), _) if victims == Victims::Late => Expected::Suite,
+            (_, Some(test)) => Expected::Test(test),
+            _ => Expected::Nothing(self.survives.as_deref().unwrap_or_default()),
+        }
+    }
 }
 
 /// What a mutant does to its function.

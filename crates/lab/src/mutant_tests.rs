@@ -39,7 +39,35 @@ fn mutant(function: &str, text: &str) -> Mutant {
         expect: Kind::StaleTranslation,
         test: None,
         survives: None,
+        late: None,
+        unnamed: None,
     }
+}
+
+#[test]
+fn what_is_expected_may_depend_on_how_victims_are_chosen() {
+    let plain = mutant("f", "{ skip-call = { callee = 'c', which = 1 } }");
+    let plain = Mutant {
+        test: Some("t".into()),
+        ..plain
+    };
+    for victims in [Victims::Random, Victims::Late] {
+        assert_eq!(plain.expected(victims), Expected::Test("t"));
+    }
+    let survives = Mutant {
+        late: Some(Late::Survives("w".into())),
+        ..plain.clone()
+    };
+    assert_eq!(survives.expected(Victims::Random), Expected::Test("t"));
+    assert_eq!(survives.expected(Victims::Late), Expected::Nothing("w"));
+    let suite = Mutant {
+        test: None,
+        survives: Some("s".into()),
+        late: Some(Late::Suite("w".into())),
+        ..plain
+    };
+    assert_eq!(suite.expected(Victims::Random), Expected::Nothing("s"));
+    assert_eq!(suite.expected(Victims::Late), Expected::Suite);
 }
 
 #[test]

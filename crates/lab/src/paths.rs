@@ -32,10 +32,11 @@ pub fn out() -> PathBuf {
 /// `path` as shown to the user: relative to the current directory when it is below it.
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(here)
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    let below = path.strip_prefix(here).unwrap_or(path);
+    if below.as_os_str().is_empty() {
+        return ".".to_string();
+    }
+    below.display().to_string()
 }
 
 /// Writes by temporary file and rename, so that a reader sees the old content or the new one.

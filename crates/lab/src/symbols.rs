@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names for addresses of the kernel, from its vmlinux.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use object::{Object as _, ObjectSymbol as _, SymbolKind};
@@ -10,7 +11,11 @@ const FAR: u32 = 0x1_0000;
 
 /// Functions by address.
 #[derive(Default)]
-pub struct Symbols(Vec<(u32, String)>);
+pub struct Symbols {
+    functions: Vec<(u32, String)>,
+    /// Other names of functions in there.
+    others: BTreeMap<String, u32>,
+}
 
 impl Symbols {
     /// Of an ELF file; none when it cannot be read, as names only make messages nicer.
@@ -29,14 +34,30 @@ impl Symbols {
             .collect();
         // Of several names for one address the plainest is taken: memset, not __memset or mmioset.
         functions.sort_by_cached_key(|(at, name)| (*at, name.starts_with('_'), name.clone()));
-        functions.dedup_by_key(|(at, _)| *at);
-        Symbols(functions)
+        let mut others = BTreeMap::new();
+        functions.dedup_by(|next, first| {
+            let same = next.0 == first.0;
+            if same {
+                others.insert(core::mem::take(&mut next.1), next.0);
+            }
+            same
+        });
+        Symbols { functions, others }
+    }
+
+    /// The name that addresses in the function `name` get: it may have several.
+    pub fn plainest<'a>(&'a self, name: &'a str) -> &'a str {
+        let at = self.others.get(name);
+        let same = at.and_then(|at| self.functions.iter().find(|f| f.0 == *at));
+        same.map_or(name, |f| &f.1)
     }
 
     /// `name+0x12`, if there is a function at or not far before the address.
     pub fn name(&self, address: u32) -> Option<String> {
-        let behind = self.0.partition_point(|(start, _)| *start <= address);
-        let (start, name) = &self.0[behind.checked_sub(1)?];
+        let behind = self
+            .functions
+            .partition_point(|(start, _)| *start <= address);
+        let (start, name) = &self.functions[behind.checked_sub(1)?];
         let offset = address - start;
         match offset {
             0 => Some(name.clone()),
@@ -50,7 +71,11 @@ impl Symbols {
 impl Symbols {
     /// Functions by address.
     pub fn by_hand(functions: &[(u32, &str)]) -> Symbols {
-        Symbols(functions.iter().map(|f| (f.0, f.1.to_owned())).collect())
+        let functions = functions.iter().map(|f| (f.0, f.1.to_owned()));
+        Symbols {
+            functions: functions.collect(),
+            others: BTreeMap::new(),
+        }
     }
 }
 
@@ -60,7 +85,7 @@ mod tests {
 
     #[test]
     fn an_address_is_named_by_the_function_it_is_in() {
-        let symbols = Symbols(vec![(0x8000, "start".into()), (0x9000, "loop".into())]);
+        let symbols = Symbols::by_hand(&[(0x8000, "start"), (0x9000, "loop")]);
         assert_eq!(symbols.name(0x8000).as_deref(), Some("start"));
         assert_eq!(symbols.name(0x8ffc).as_deref(), Some("start+0xffc"));
         assert_eq!(symbols.name(0x9010).as_deref(), Some("loop+0x10"));

@@ -4,7 +4,7 @@
 
 use super::dirty::DirtyLines;
 use super::history::{History, LineEvent, Movement};
-use super::report::{Access, Newest, Report, Wrong};
+use super::report::{Access, Newest, Report, Trace, Wrong};
 use super::shadow::{Path, Writer};
 use arm9::{Context, Mva, Pa, Side, Width};
 
@@ -49,7 +49,8 @@ impl Found {
         if since.len() > SHOWN {
             since.drain(..since.len() - SHOWN);
         }
-        if let Some(fill) = self.fill(history)
+        let fill = self.fill(history);
+        if let Some(fill) = fill
             && !since.contains(fill)
         {
             since.insert(0, *fill);
@@ -68,7 +69,9 @@ impl Found {
             writer: self.writer,
             place,
             since,
+            filled: fill.map(|e| e.cycle),
             since_is_whole,
+            trace: Trace::default(),
         }
     }
 }
@@ -189,10 +192,16 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
 }
 
 /// A TLB entry was used whose descriptor, at `found.pa`, has changed.
-pub(super) fn stale_translation(history: &History, found: Found, led_to: Pa) -> Report {
+pub(super) fn stale_translation(
+    history: &History,
+    found: Found,
+    led_to: Pa,
+    filled: u64,
+) -> Report {
     let report = found.report(history, Wrong::StaleTranslation, Newest::Memory);
     Report {
         led_to: Some(led_to),
+        filled: Some(filled),
         ..report
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! Not checked: what devices do with memory (no device here is a bus master).
 
+mod calls;
 mod diagnosis;
 mod dirty;
 mod history;
@@ -15,13 +16,15 @@ mod report;
 mod shadow;
 mod translations;
 
+pub use calls::{Call, Switch};
 pub use history::{LineEvent, Movement};
-pub use report::{Access, Cause, Newest, Report, Wrong};
+pub use report::{Access, Cause, Mapped, Newest, Report, Trace, Wrong};
 pub use shadow::{Path, Writer};
 
 use crate::bus::SystemBus;
 use crate::observed::Observer;
 use arm9::{Context, Event, Mva, Pa, Reaction, Side, Width};
+use calls::Calls;
 use dirty::DirtyLines;
 use history::History;
 use shadow::Shadow;
@@ -34,6 +37,9 @@ const REPORTS: usize = 1000;
 /// the last one was.
 const DIAGNOSED: u32 = 64;
 
+/// Calls that a report shows at most, of each kind.
+const CALLS: usize = 16;
+
 /// Kind of access, instruction (0 for victims: whose access evicts them says nothing), writer.
 type Pair = (u8, u32, u32);
 
@@ -44,6 +50,9 @@ pub struct Checker {
     history: History,
     dirty: DirtyLines,
     translations: Translations,
+    calls: Calls,
+    /// Who wrote a descriptor before its last writer.
+    before: BTreeMap<u32, Writer>,
     reports: Vec<Report>,
     /// How often each cause was met, and its report.
     causes: BTreeMap<Cause, (u64, usize)>,
@@ -60,6 +69,8 @@ impl Checker {
             history: History::default(),
             dirty: DirtyLines::new(),
             translations: Translations::new(),
+            calls: Calls::new(),
+            before: BTreeMap::new(),
             reports: Vec::new(),
             causes: BTreeMap::new(),
             pairs: BTreeMap::new(),
@@ -70,6 +81,16 @@ impl Checker {
     /// With true, the run ends at every new report.
     pub fn set_stop_at_report(&mut self, stop: bool) {
         self.stop_at_report = stop;
+    }
+
+    /// Counts executions of these instructions of privileged code from now on.
+    pub fn set_counted(&mut self, pcs: &[u32]) {
+        self.calls.set_counted(pcs);
+    }
+
+    /// How often any of them was executed.
+    pub fn counted(&self) -> u64 {
+        self.calls.count()
     }
 
     /// One report a cause, in the order they were met, each with how often it was met.
@@ -91,8 +112,9 @@ impl Checker {
             ..Writer::default()
         };
         let value = u32::from(value);
-        if self.shadow.store(pa.0, Width::Byte, value, writer) {
+        if let Some(before) = self.shadow.store(pa.0, Width::Byte, value, writer) {
             self.translations.written(pa.0);
+            self.before.insert(pa.0 & !3, before);
         }
     }
 
@@ -109,7 +131,7 @@ impl Checker {
         }
     }
 
-    fn report(&mut self, report: Report) -> Reaction {
+    fn report(&mut self, mut report: Report) -> Reaction {
         let key = pair(report.access, report.context.pc, report.writer.pc);
         let diagnosed = self.pairs.entry(key).or_insert((0, report.cause()));
         *diagnosed = (diagnosed.0 + 1, report.cause());
@@ -119,12 +141,75 @@ impl Checker {
         if known.0 > 1 || next == REPORTS {
             return Reaction::Continue;
         }
+        report.trace = self.trace(&report);
         self.reports.push(report);
         if self.stop_at_report {
             Reaction::Stop
         } else {
             Reaction::Continue
         }
+    }
+
+    /// Who had to do with it.
+    fn trace(&self, report: &Report) -> Trace {
+        let Report {
+            context,
+            writer,
+            filled,
+            ..
+        } = report;
+        let mut mapped: Vec<Mapped> = Vec::new();
+        let mut addresses = vec![report.mva];
+        mapped.extend(self.mapped(context.ttb, report.mva));
+        if matches!(
+            report.access,
+            Access::Load { .. } | Access::WriteBack { .. }
+        ) {
+            addresses.push(Mva(writer.mva));
+            let other = self.mapped(writer.ttb, Mva(writer.mva));
+            mapped.extend(other.filter(|m| mapped.iter().all(|o| o.writer != m.writer)));
+        }
+        // What is missing may have been due from any of these on.
+        let times = mapped.iter().map(|m| m.writer.cycle).chain(*filled);
+        let since = match (report.filled_from, filled) {
+            // The mapping of a filled line changed: nothing before it was filled matters.
+            (Some(_), Some(filled)) => *filled,
+            _ => times.fold(writer.cycle, u64::min),
+        };
+        let next = match writer.path {
+            Path::Loaded => Vec::new(),
+            _ => self.calls.next(writer.cycle, writer.node, CALLS),
+        };
+        Trace {
+            used: self.calls.callers(self.calls.now(context)),
+            written: self.calls.callers(writer.node),
+            running: self.calls.running(writer.node),
+            next,
+            given: self.calls.given(since, &addresses, CALLS),
+            mapped,
+            switched: self.calls.switch_since(since),
+            since,
+        }
+    }
+
+    /// Who wrote the second-level descriptor for an address.
+    fn mapped(&self, ttb: u32, mva: Mva) -> Option<Mapped> {
+        let mut level = 0;
+        let mut found = None;
+        arm9::mapping(ttb, mva, |pa| {
+            level += 1;
+            let writer = self.shadow.writer(pa);
+            let before = self.before.get(&pa).copied();
+            found = (level == 2 && writer.path != Path::Loaded).then_some((writer, before));
+            self.shadow.newest(pa, Width::Word)
+        });
+        let with_callers = |w: Writer| (w, self.calls.callers(w.node));
+        found.map(|(writer, before)| Mapped {
+            mva,
+            writer,
+            callers: self.calls.callers(writer.node),
+            before: before.filter(|w| w.path != Path::Loaded).map(with_callers),
+        })
     }
 
     /// Compares what an access got with the newest value.
@@ -200,9 +285,13 @@ impl Checker {
             pid: context.pid,
             ttb: context.ttb,
             path,
+            node: self.calls.now(context),
         };
-        if self.shadow.store(pa.0, width, value, writer) && self.translations.written(pa.0) {
-            return Reaction::DropTranslations;
+        if let Some(before) = self.shadow.store(pa.0, width, value, writer) {
+            self.before.insert(pa.0 & !3, before);
+            if self.translations.written(pa.0) {
+                return Reaction::DropTranslations;
+            }
         }
         Reaction::Continue
     }
@@ -273,7 +362,8 @@ impl Checker {
             newest,
             writer: self.shadow.writer(descriptor.0),
         };
-        let report = diagnosis::stale_translation(&self.history, found, pa);
+        let filled = self.translations.filled_at(access.entry);
+        let report = diagnosis::stale_translation(&self.history, found, pa, filled);
         self.report(report)
     }
 
@@ -309,7 +399,7 @@ impl Checker {
                     .note(context, Mva(0), Pa(0), Movement::InvalidateAll(side));
             }
             Event::TlbFill { entry, bytes, .. } => {
-                self.translations.filled(entry, context.ttb, bytes);
+                self.translations.filled(entry, context, bytes);
             }
             Event::TlbUse {
                 entry,
@@ -357,7 +447,11 @@ impl Observer for Checker {
                 pa,
                 width,
                 value,
-            } => self.compare(context, Access::Fetch, (mva, pa), width, value),
+                registers,
+            } => {
+                self.calls.fetched(context, width, value, registers);
+                self.compare(context, Access::Fetch, (mva, pa), width, value)
+            }
             Event::Load {
                 mva,
                 pa,

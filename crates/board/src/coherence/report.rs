@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A report, as data. Words, symbols and source lines are the reader's.
 
+use super::calls::{Call, Switch};
 use super::history::{LineEvent, Movement};
 use super::shadow::Writer;
 use arm9::{Context, Kind, Mva, Pa, Side, Width};
@@ -92,6 +93,43 @@ pub enum Newest {
     Overwritten(LineEvent),
 }
 
+/// Functions that had to do with a finding, as far as they are known. Callers are the virtual
+/// addresses of calls, innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Callers of what used the data.
+    pub used: Vec<u32>,
+    /// Callers of what wrote the newest.
+    pub written: Vec<u32>,
+    /// Of those, the ones that had not returned when the data was used.
+    pub running: Vec<u32>,
+    /// Calls by the writer's callers, next after it wrote.
+    pub next: Vec<Call>,
+    /// Calls since [`Trace::since`] that were given one of the data's addresses.
+    pub given: Vec<Call>,
+    /// Who mapped the addresses of both sides.
+    pub mapped: Vec<Mapped>,
+    /// The newest change of the address space since [`Trace::since`].
+    pub switched: Option<Switch>,
+    /// Core cycle from which on the operation may have been missing: when the newest value was
+    /// written, or before that the line or the TLB entry that was used was filled, or an address
+    /// was mapped.
+    pub since: u64,
+}
+
+/// Who wrote the descriptor of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// An address in the page.
+    pub mva: Mva,
+    /// Who wrote it.
+    pub writer: Writer,
+    /// Callers of that.
+    pub callers: Vec<u32>,
+    /// Who wrote it before, with the callers.
+    pub before: Option<(Writer, Vec<u32>)>,
+}
+
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -123,8 +161,12 @@ pub struct Report {
     /// What happened to the line since, oldest first; before that, if it was earlier, the fill of
     /// the line that was used.
     pub since: Vec<LineEvent>,
+    /// When the line or the TLB entry that was used was filled, if that is known.
+    pub filled: Option<u64>,
     /// Whether `since` reaches back to the write.
     pub since_is_whole: bool,
+    /// Who had to do with it.
+    pub trace: Trace,
 }
 
 /// Reports with the same cause are one: the same wrong, between the same two instructions, with

@@ -32,6 +32,8 @@ pub struct Writer {
     pub ttb: u32,
     /// Which way it went.
     pub path: Path,
+    /// Place in the checker's tree of calls.
+    pub node: u32,
 }
 
 /// Words in a page of writers.
@@ -93,20 +95,18 @@ impl Shadow {
         Some(word >> (8 * (pa & 3)) & width.mask())
     }
 
-    /// Takes note of a write. True when a table walk has read the word before.
+    /// Takes note of a write. The writer before, when a table walk has read the word.
     #[inline]
-    pub fn store(&mut self, pa: u32, width: Width, value: u32, writer: Writer) -> bool {
-        let Some(n) = self.index(pa) else {
-            return false;
-        };
+    pub fn store(&mut self, pa: u32, width: Width, value: u32, writer: Writer) -> Option<Writer> {
+        let n = self.index(pa)?;
         let shift = 8 * (pa & 3);
         let mask = width.mask() << shift;
         self.words[n] = self.words[n] & !mask | value << shift & mask;
         let page = &mut self.writers[n / PAGE];
         let page = page.get_or_insert_with(|| Box::new([Writer::default(); PAGE]));
-        page[n % PAGE] = writer;
+        let before = core::mem::replace(&mut page[n % PAGE], writer);
         self.reported.set(n, false);
-        self.watched.get(n)
+        self.watched.get(n).then_some(before)
     }
 
     /// Who wrote the word at `pa` last.
@@ -177,7 +177,7 @@ mod tests {
     fn outside_ram_nothing_is_known() {
         let mut shadow = shadow();
         for pa in [0, 0xffc, 0x1008, u32::MAX] {
-            assert!(!shadow.store(pa, Width::Word, 7, at(8)));
+            assert_eq!(shadow.store(pa, Width::Word, 7, at(8)), None);
             assert_eq!(shadow.newest(pa, Width::Word), None);
             assert_eq!(shadow.writer(pa), Writer::default());
             shadow.watch(pa);
@@ -197,9 +197,10 @@ mod tests {
     #[test]
     fn stores_to_watched_words_are_told() {
         let mut shadow = shadow();
-        assert!(!shadow.store(0x1004, Width::Word, 1, at(8)));
+        assert_eq!(shadow.store(0x1004, Width::Word, 1, at(8)), None);
         shadow.watch(0x1004);
-        assert!(shadow.store(0x1006, Width::Byte, 1, at(8)));
-        assert!(!shadow.store(0x1000, Width::Word, 1, at(8)));
+        let before = shadow.store(0x1006, Width::Byte, 1, at(12));
+        assert_eq!(before, Some(at(8)));
+        assert_eq!(shadow.store(0x1000, Width::Word, 1, at(8)), None);
     }
 }

@@ -15,8 +15,9 @@ struct Entry {
     /// First and, for a page, second level.
     descriptors: [Descriptor; 2],
     levels: usize,
-    /// Translation table base it was made under.
+    /// Translation table base it was made under, and when.
     ttb: u32,
+    cycle: u64,
     /// A descriptor was written since.
     changed: bool,
 }
@@ -67,13 +68,14 @@ impl Translations {
     }
 
     /// The walk loaded an entry.
-    pub fn filled(&mut self, entry: usize, ttb: u32, bytes: u32) {
+    pub fn filled(&mut self, entry: usize, context: &Context, bytes: u32) {
         let levels = if bytes == 1 << 20 { 1 } else { 2 };
         // A walk that failed at the first level may have left its descriptor in front.
         let skip = self.walk.levels.saturating_sub(levels);
         let mut made = Entry {
             levels,
-            ttb,
+            ttb: context.ttb,
+            cycle: context.cycle,
             ..Entry::default()
         };
         for level in 0..levels {
@@ -106,6 +108,11 @@ impl Translations {
     /// All but the lockdown entries were.
     pub fn invalidated_all(&mut self) {
         self.entries[..FIRST_LOCKED].fill(Entry::default());
+    }
+
+    /// When an entry was loaded.
+    pub fn filled_at(&self, entry: usize) -> u64 {
+        self.entries[entry % TLB_ENTRIES].cycle
     }
 
     /// Checks an access that an entry allowed.

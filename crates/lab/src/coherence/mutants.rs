@@ -8,15 +8,16 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
+use arm9::Victims;
 use board::BoardSpec;
 use board::boot::Boot;
-use board::coherence::{Report, Wrong};
+use board::coherence::{Call, Report, Wrong};
 use serde_json::{Value, json};
 
 use super::names::Names;
 use super::suppress::Suppression;
 use super::{Ended, Plan, check};
-use crate::mutant::{Kind, Mutant};
+use crate::mutant::{Expected, Kind, Mutant};
 use crate::progress::Progress;
 use crate::{run, table};
 
@@ -27,12 +28,15 @@ const ROUNDS: u32 = 3;
 /// Characters of a reason in the table.
 const REASON: usize = 70;
 
+/// What to boot, and the addresses of the instructions that were patched.
+pub type Patched = (Boot, Vec<u32>);
+
 /// What all mutants are run with.
 pub struct Suite<'a> {
     /// The board.
     pub board: &'a BoardSpec,
     /// What to boot for a mutant.
-    pub boot: &'a (dyn Fn(&Mutant) -> Result<Boot> + Sync),
+    pub boot: &'a (dyn Fn(&Mutant) -> Result<Patched> + Sync),
     /// For the functions' names.
     pub vmlinux: Option<&'a Path>,
     /// Reports of the whole suite that are the plain kernel's.
@@ -45,6 +49,10 @@ pub struct Suite<'a> {
 pub struct Tried {
     /// Which.
     pub mutant: Mutant,
+    /// How victims were chosen.
+    pub victims: Victims,
+    /// How often a patched instruction was executed.
+    pub reached: u64,
     /// Reports but the suppressed ones, in the order of time.
     pub reports: Vec<Report>,
     /// How the run ended.
@@ -100,24 +108,26 @@ impl Suite<'_> {
 
     fn one(&self, mutant: &Mutant) -> Result<Tried> {
         // A thread has names of its own: they keep a cache of lines.
-        let survives = mutant.test.is_none();
+        let victims = self.board.core.victims;
+        let expected = mutant.expected(victims);
+        let survives = matches!(expected, Expected::Nothing(_));
         // A single test has no report of its own: nothing is left out that could be the mutant's.
-        let suppressions = if survives { self.suppressions } else { &[] };
+        let (command, suppressions) = match expected {
+            Expected::Test(test) => (format!("mm_suite --only {test} --rounds {ROUNDS}"), &[][..]),
+            _ => ("mm_suite --quick".to_string(), self.suppressions),
+        };
         let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
         let suppressed = |report: &Report| suppressions.iter().any(|s| s.covers(report, &names));
-        let command = match &mutant.test {
-            Some(test) => format!("mm_suite --only {test} --rounds {ROUNDS}"),
-            None => "mm_suite --quick".to_string(),
-        };
         let ends = |report: &Report| {
             !suppressed(report) && (survives || report.wrong == mutant.expect.wrong())
         };
-        let boot = (self.boot)(mutant)?;
+        let (boot, patched) = (self.boot)(mutant)?;
         let findings = check(
             self.board,
             &boot,
             &Plan {
                 command: Some(&command),
+                counted: &patched,
                 limit_s: TEST_LIMIT_S,
                 ends: &ends,
             },
@@ -125,6 +135,8 @@ impl Suite<'_> {
         let reports = findings.reports.into_iter().map(|(report, _)| report);
         Ok(Tried {
             mutant: mutant.clone(),
+            victims,
+            reached: findings.counted,
             reports: reports.filter(|r| !suppressed(r)).collect(),
             ended: findings.ended,
         })
@@ -135,7 +147,8 @@ impl Tried {
     /// What came of it.
     pub fn verdict(&self) -> Verdict {
         let expected = self.mutant.expect.wrong();
-        let survives = self.mutant.test.is_none();
+        let nothing = self.mutant.expected(self.victims);
+        let survives = matches!(nothing, Expected::Nothing(_));
         match (survives, self.reports.is_empty()) {
             (true, true) => Verdict::Survived,
             (true, false) => Verdict::FoundAfterAll,
@@ -146,8 +159,13 @@ impl Tried {
     }
 
     /// Whether the list is right about it.
-    pub fn is_as_said(&self) -> bool {
-        self.verdict() != Verdict::Missed
+    pub fn is_as_said(&self, names: &Names) -> bool {
+        let named = || self.named(names).is_some() || self.mutant.unnamed.is_some();
+        match self.verdict() {
+            Verdict::Missed | Verdict::FoundAfterAll => false,
+            Verdict::Survived => true,
+            Verdict::Found | Verdict::FoundAsOther => named(),
+        }
     }
 
     /// The report that speaks for it: the first of the expected kind, else the first.
@@ -157,6 +175,13 @@ impl Tried {
         reports
             .find(|r| r.wrong == expected)
             .or(self.reports.first())
+    }
+
+    /// How the reports name the function that was broken, if one does.
+    fn named(&self, names: &Names) -> Option<&'static str> {
+        let is = |pc: u32| names.is_in(pc, &self.mutant.function);
+        let mut reports = self.reports.iter();
+        reports.find_map(|report| named(report, &is))
     }
 
     /// Kinds that were reported, each once.
@@ -196,6 +221,30 @@ impl Verdict {
     }
 }
 
+/// Where a report names the function that `is` knows.
+fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
+    let trace = &report.trace;
+    let by = |pc: u32, callers: &[u32]| is(pc) || callers.iter().any(|pc| is(*pc));
+    let called = |calls: &[Call]| calls.iter().any(|c| is(c.from) || is(c.to));
+    let switched = trace.switched.as_ref();
+    let places = [
+        ("writer", by(report.writer.pc, &trace.written)),
+        ("user", by(report.context.pc, &trace.used)),
+        (
+            "mapping",
+            trace.mapped.iter().any(|m| {
+                let before = m.before.as_ref();
+                by(m.writer.pc, &m.callers) || before.is_some_and(|(w, c)| by(w.pc, c))
+            }),
+        ),
+        ("switch", switched.is_some_and(|s| by(s.pc, &s.callers))),
+        ("called next", called(&trace.next)),
+        ("given address", called(&trace.given)),
+        ("history", report.since.iter().any(|e| is(e.pc))),
+    ];
+    places.into_iter().find_map(|(how, is)| is.then_some(how))
+}
+
 /// One row a mutant, and a summary.
 pub fn table(tried: &[Tried], names: &Names) -> String {
     let mut table = table::new(&[
@@ -204,6 +253,8 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
         "reported",
         "used by",
         "written by",
+        "named as",
+        "reached",
         "verdict",
     ]);
     for t in tried {
@@ -212,7 +263,10 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
         });
         let verdict = match t.verdict() {
             Verdict::Survived => {
-                let reason = t.mutant.survives.as_deref().unwrap_or_default();
+                let reason = match t.mutant.expected(t.victims) {
+                    Expected::Nothing(reason) => reason,
+                    _ => "",
+                };
                 format!("survives: {}", shortened(reason))
             }
             Verdict::Missed => format!("MISSED: {}", t.ended_words()),
@@ -224,13 +278,19 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
             t.kinds().join(", "),
             access,
             writer,
+            t.report()
+                .map_or("", |_| t.named(names).unwrap_or("NOT"))
+                .to_string(),
+            t.reached.to_string(),
             verdict,
         ]);
     }
     let count = |v: Verdict| tried.iter().filter(|t| t.verdict() == v).count();
+    let reported = tried.iter().filter(|t| t.report().is_some()).count();
+    let named = tried.iter().filter(|t| t.named(names).is_some()).count();
     format!(
         "{table}\n{} mutants: {} reported, {} as another kind, {} missed; {} survive as said, {} \
-         reported after all",
+         reported after all; the broken function is named for {named} of {reported}",
         tried.len(),
         count(Verdict::Found),
         count(Verdict::FoundAsOther),
@@ -260,10 +320,16 @@ pub fn json(tried: &[Tried], names: &Names) -> Value {
                 "reported": t.kinds(),
                 "used_by": t.report().map(|r| names.function(r.context.pc)),
                 "written_by": t.report().map(|r| names.function(r.writer.pc)),
+                "named_as": t.named(names),
+                "unnamed": t.mutant.unnamed,
+                "reached": t.reached,
                 "cycle": t.report().map(|r| r.context.cycle),
                 "needed": t.report().map(Report::needed),
                 "verdict": t.verdict().words(),
-                "survives": t.mutant.survives,
+                "survives": match t.mutant.expected(t.victims) {
+                    Expected::Nothing(reason) => Some(reason),
+                    _ => None,
+                },
                 "ended": t.ended_words(),
             })
         })
@@ -294,6 +360,8 @@ mod tests {
         });
         Tried {
             mutant,
+            victims: Victims::Random,
+            reached: 0,
             reports: reports.collect(),
             ended: Ended::Finished(Some(1)),
         }
@@ -311,6 +379,22 @@ mod tests {
         ] {
             assert_eq!(tried(test, wrongs).verdict(), verdict);
         }
+    }
+
+    #[test]
+    fn a_report_has_to_name_the_function_or_the_list_says_why_not() {
+        let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "f")]);
+        let mut t = tried(Some("t"), &[Wrong::StaleRead]);
+        assert_eq!((t.named(&names), t.is_as_said(&names)), (None, false));
+        t.mutant.unnamed = Some("it leaves no trace".to_string());
+        assert!(t.is_as_said(&names));
+        t.mutant.unnamed = None;
+        t.reports[0].trace.written = vec![0xc000_2010];
+        assert_eq!(
+            (t.named(&names), t.is_as_said(&names)),
+            (Some("writer"), true)
+        );
+        assert!(!tried(None, &[Wrong::StaleRead]).is_as_said(&names));
     }
 
     #[test]

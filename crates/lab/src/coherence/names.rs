@@ -47,6 +47,11 @@ impl Names {
         name[..end].to_string()
     }
 
+    /// Whether `pc` is in the function `name`, which may have other names.
+    pub fn is_in(&self, pc: u32, name: &str) -> bool {
+        self.function(pc) == self.symbols.plainest(name)
+    }
+
     /// `function+0x10` and `file:line`, as far as they are known.
     pub fn symbol_and_line(&self, pc: u32) -> (Option<String>, Option<String>) {
         if pc < KERNEL {

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use arm9::{Kind, Mva, Pa, Side, Width};
-use board::coherence::{Access, LineEvent, Movement, Newest, Path, Report, Writer, Wrong};
+use board::coherence::{
+    Access, Call, LineEvent, Mapped, Movement, Newest, Path, Report, Switch, Trace, Writer, Wrong,
+};
 use serde_json::{Value, json};
 
 use super::Group;
@@ -19,6 +21,9 @@ pub struct Style<'a> {
     /// How to come back to this place.
     pub replay: &'a str,
 }
+
+/// Callers of a place that are shown by name only, behind the first.
+const CALLERS: usize = 9;
 
 /// FCSE relocates addresses below this, in bytes.
 const FCSE_SLOT: u32 = 1 << 25;
@@ -72,9 +77,19 @@ impl Style<'_> {
             mode(report.context.mode),
             process(report.context.pid, report.context.ttb)
         );
+        self.callers(&mut text, &report.trace.used);
         self.writer(&mut text, report);
+        self.callers(&mut text, &report.trace.written);
+        if let Some(first) = report.trace.running.first() {
+            let _ = writeln!(
+                text,
+                "    {} had not returned yet",
+                self.names.function(*first)
+            );
+        }
         let _ = writeln!(text, "  it was: {}", place(report.place));
         self.history(&mut text, report);
+        self.between(&mut text, &report.trace);
         let _ = writeln!(text, "  needed: {}", report.needed());
         let _ = writeln!(
             text,
@@ -82,6 +97,76 @@ impl Style<'_> {
             self.replay, report.context.pc, report.context.cycle
         );
         text
+    }
+
+    /// Functions on the way to a place, innermost first.
+    fn callers(&self, text: &mut String, callers: &[u32]) {
+        if let Some((first, rest)) = callers.split_first() {
+            let mut names = vec![self.names.place(*first)];
+            let rest = rest.iter().take(CALLERS);
+            names.extend(rest.map(|pc| self.names.function(*pc)));
+            let _ = writeln!(text, "    called from {}", names.join(", "));
+        }
+    }
+
+    /// Who may have forgotten something.
+    fn between(&self, text: &mut String, trace: &Trace) {
+        for Mapped {
+            mva,
+            writer,
+            callers,
+            before,
+        } in &trace.mapped
+        {
+            let _ = writeln!(
+                text,
+                "  MVA {mva} was mapped in cycle {} by: {}",
+                writer.cycle,
+                self.names.place(writer.pc)
+            );
+            self.callers(text, callers);
+            if let Some((writer, callers)) = before {
+                let _ = writeln!(
+                    text,
+                    "    before that in cycle {} by: {}",
+                    writer.cycle,
+                    self.names.place(writer.pc)
+                );
+                self.callers(text, callers);
+            }
+        }
+        if let Some(Switch { cycle, pc, callers }) = &trace.switched {
+            let _ = writeln!(
+                text,
+                "  the address space changed last in cycle {cycle} by: {}",
+                self.names.place(*pc)
+            );
+            self.callers(text, callers);
+        }
+        for (what, calls) in [
+            ("the writer's callers then called:".to_string(), &trace.next),
+            (
+                format!(
+                    "calls with one of these addresses since cycle {}:",
+                    trace.since
+                ),
+                &trace.given,
+            ),
+        ] {
+            if calls.is_empty() {
+                continue;
+            }
+            let _ = writeln!(text, "  {what}");
+            for call in calls {
+                let _ = writeln!(
+                    text,
+                    "    cycle {}: {} from {}",
+                    call.cycle,
+                    self.names.function(call.to),
+                    self.names.place(call.from)
+                );
+            }
+        }
     }
 
     fn when(&self, cycle: u64) -> String {
@@ -134,6 +219,7 @@ impl Style<'_> {
             pid,
             ttb,
             path,
+            ..
         } = report.writer;
         match path {
             Path::Loaded => {
@@ -205,12 +291,22 @@ impl Style<'_> {
                 }))
             .collect();
         let writer = &report.writer;
+        let callers = |pcs: &[u32]| -> Vec<Value> { pcs.iter().map(|pc| place(*pc)).collect() };
+        let calls = |calls: &[Call]| -> Vec<Value> {
+            let call = |c: &Call| {
+                let to = self.names.function(c.to);
+                json!({ "cycle": c.cycle, "function": to, "from": place(c.from) })
+            };
+            calls.iter().map(call).collect()
+        };
+        let trace = &report.trace;
         json!({
             "wrong": report.wrong.name(),
             "count": count,
             "what": what(report.wrong),
             "used": {
                 "by": place(report.context.pc),
+                "callers": callers(&trace.used),
                 "how": self.used(report),
                 "cycle": report.context.cycle,
                 "mva": report.mva.0,
@@ -223,6 +319,8 @@ impl Style<'_> {
             },
             "writer": {
                 "by": place(writer.pc),
+                "callers": callers(&trace.written),
+                "running": callers(&trace.running),
                 "path": match writer.path {
                     Path::Loaded => "loaded",
                     Path::Line => "line",
@@ -236,6 +334,18 @@ impl Style<'_> {
             },
             "newest_was": place_json(report.place),
             "history": history,
+            "mapped": trace.mapped.iter().map(|m| json!({
+                "mva": m.mva.0, "cycle": m.writer.cycle,
+                "by": place(m.writer.pc), "callers": callers(&m.callers),
+                "before": m.before.as_ref().map(|(w, from)| json!({
+                    "cycle": w.cycle, "by": place(w.pc), "callers": callers(from)
+                })),
+            })).collect::<Vec<_>>(),
+            "switched": trace.switched.as_ref().map(|s| json!({
+                "cycle": s.cycle, "by": place(s.pc), "callers": callers(&s.callers)
+            })),
+            "called_next": calls(&trace.next),
+            "called_with_address": calls(&trace.given),
             "history_is_whole": report.since_is_whole,
             "needed": report.needed(),
             "replay": self.replay,

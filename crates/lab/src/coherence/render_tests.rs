@@ -125,3 +125,43 @@ fn every_kind_has_words_and_json_has_the_same_facts() {
     assert_eq!(json["writer"]["by"]["function"], "user");
     assert_eq!(json["newest_was"], "dirty");
 }
+
+#[test]
+fn a_report_names_those_who_had_to_do_with_it() {
+    let mut found = report();
+    let writer = Writer {
+        cycle: 900_000,
+        pc: 0xc002_0004,
+        mva: 0xc0a1_fc80,
+        path: Path::Line,
+        ..Writer::default()
+    };
+    found.trace = Trace {
+        used: vec![0xc001_0010, 0xc000_1020],
+        written: vec![0xc001_0020],
+        running: vec![0xc001_0020],
+        mapped: vec![Mapped {
+            mva: Mva(0xb6d8_50e4),
+            writer,
+            callers: vec![0xc001_0030],
+            before: Some((writer, Vec::new())),
+        }],
+        switched: Some(Switch {
+            cycle: 950_000,
+            pc: 0xc001_0040,
+            callers: Vec::new(),
+        }),
+        since: 900_000,
+        ..Trace::default()
+    };
+    let text = text(&found, 1);
+    for part in [
+        "    called from 0xc0010010 flush_range+0x10, copy_user_page\n  newest value",
+        "    called from 0xc0010020 flush_range+0x20\n    flush_range had not returned yet\n",
+        "  MVA 0xb6d850e4 was mapped in cycle 900000 by: 0xc0020004 set_pte+0x4\n    called from \
+         0xc0010030 flush_range+0x30\n    before that in cycle 900000 by: 0xc0020004 set_pte+0x4\n",
+        "  the address space changed last in cycle 950000 by: 0xc0010040 flush_range+0x40\n",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}

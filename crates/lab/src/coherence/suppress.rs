@@ -24,6 +24,9 @@ pub struct Suppression {
     /// Functions that wrote the newest value.
     #[serde(default)]
     pub writer: Vec<String>,
+    /// Functions of which one called the writer, directly or not, and has not returned yet.
+    #[serde(default)]
+    pub running: Vec<String>,
     /// Why this is not reported.
     pub reason: String,
 }
@@ -39,7 +42,12 @@ impl Suppression {
     /// Does it cover the report?
     pub fn covers(&self, report: &Report, names: &Names) -> bool {
         let is = |wanted: &[String], pc| wanted.is_empty() || wanted.contains(&names.function(pc));
-        self.wrong.iter().any(|w| w == report.wrong.name())
+        let calls = |name: &String| {
+            let mut callers = report.trace.running.iter();
+            callers.any(|pc| names.is_in(*pc, name))
+        };
+        (self.running.is_empty() || self.running.iter().any(calls))
+            && self.wrong.iter().any(|w| w == report.wrong.name())
             && is(&self.access, report.context.pc)
             && is(&self.writer, report.writer.pc)
     }
@@ -51,10 +59,11 @@ impl Suppression {
             names => format!(", {word} {}", names.join("/")),
         };
         format!(
-            "{}{}{}",
+            "{}{}{}{}",
             self.wrong.join("/"),
             side("used by", &self.access),
-            side("written by", &self.writer)
+            side("written by", &self.writer),
+            side("during", &self.running)
         )
     }
 }
@@ -144,6 +153,21 @@ mod tests {
         found.wrong = Wrong::OldOverNewer;
         assert!(!entry.covers(&found, &names), "another kind");
         assert_eq!(entry.label(), "stale-read, used by reader, written by user");
+    }
+
+    #[test]
+    fn an_entry_may_ask_for_a_caller_of_the_writer_that_has_not_returned() {
+        let names = Names::by_hand(&[(0xc000_1000, "copy_mm"), (0xc000_2000, "sys_clone")]);
+        let text = GOOD.replace("access=['reader']", "running=['copy_mm']");
+        let entry = loaded(&text).unwrap().remove(0);
+        let mut found = report();
+        assert!(!entry.covers(&found, &names));
+        found.trace.written = vec![0xc000_1008, 0xc000_2010];
+        found.trace.running = vec![0xc000_2010];
+        assert!(!entry.covers(&found, &names), "it has returned");
+        found.trace.running = vec![0xc000_1008, 0xc000_2010];
+        assert!(entry.covers(&found, &names));
+        assert_eq!(entry.label(), "stale-read, written by user, during copy_mm");
     }
 
     #[test]

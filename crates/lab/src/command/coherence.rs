@@ -108,7 +108,7 @@ fn checked(args: &Args) -> Result<Outcome> {
     }
     let mutant = args.mutant.as_deref().map(find_mutant).transpose()?;
     let guest = args.guest()?;
-    let boot = guest.boot(mutant.as_ref())?;
+    let (boot, patched) = guest.boot(mutant.as_ref())?;
     let names = Names::of(guest.vmlinux.as_deref());
     let command = args.command.join(" ");
     let findings = coherence::check(
@@ -116,6 +116,7 @@ fn checked(args: &Args) -> Result<Outcome> {
         &boot,
         &Plan {
             command: Some(command.as_str()).filter(|c| !c.is_empty()),
+            counted: &patched,
             limit_s: args.limit.unwrap_or(LIMIT_S),
             ends: &|report| {
                 !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))
@@ -147,9 +148,10 @@ struct Guest {
 }
 
 impl Guest {
-    /// What to boot, with a mutant's patches.
-    fn boot(&self, mutant: Option<&Mutant>) -> Result<Boot> {
+    /// What to boot, with a mutant's patches, and their addresses.
+    fn boot(&self, mutant: Option<&Mutant>) -> Result<mutants::Patched> {
         let mut kernel = self.kernel.clone();
+        let mut patched = Vec::new();
         if let Some(mutant) = mutant {
             let Some(vmlinux) = &self.vmlinux else {
                 bail!(
@@ -158,15 +160,17 @@ impl Guest {
                     shown(&self.image)
                 );
             };
-            mutant::apply(&mut kernel.bytes, vmlinux, mutant)?;
+            let patches = mutant::apply(&mut kernel.bytes, vmlinux, mutant)?;
+            patched.extend(patches.iter().map(|p| p.address));
         }
-        Ok(Boot::Linux(LinuxBoot {
+        let boot = Boot::Linux(LinuxBoot {
             kernel,
             dtb: Blob::read(&self.dtb)?,
             initrd: Some(Blob::read(&self.initrd)?),
             command_line: format!("{} {CMDLINE}", session::CMDLINE),
             overrides: Vec::new(),
-        }))
+        });
+        Ok((boot, patched))
     }
 }
 
@@ -264,7 +268,7 @@ impl Args {
         } else {
             println!("{}", mutants::table(&results, &names));
         }
-        Ok(if results.iter().all(mutants::Tried::is_as_said) {
+        Ok(if results.iter().all(|t| t.is_as_said(&names)) {
             Outcome::Done
         } else {
             Outcome::No
@@ -332,6 +336,10 @@ impl Shown<'_> {
                 text.push_str(&format!("note: suppression not used: {}\n", entry.label()));
             }
         }
+        if let Some(mutant) = &self.args.mutant {
+            let count = self.findings.counted;
+            text.push_str(&format!("{mutant} was reached {count} times\n"));
+        }
         let count = self.reported().count();
         let (seconds, instructions) = (self.findings.seconds, self.findings.instructions);
         text.push_str(&format!(
@@ -367,6 +375,7 @@ impl Shown<'_> {
             "kernel": self.args.kernel,
             "victims": self.args.victims,
             "mutant": self.args.mutant,
+            "reached": self.findings.counted,
             "command": self.args.command.join(" "),
             "ended": format!("{:?}", self.findings.ended),
             "cycles": self.findings.cycles,
