@@ -9,6 +9,7 @@ use crate::config::{CacheGeometry, Victims};
 use crate::victim::{Held, Victim};
 
 const VALID: u32 = 1;
+/// Set on valid lines only.
 const DIRTY: u32 = 0b110;
 
 /// A dirty line on its way to memory.
@@ -168,7 +169,7 @@ impl DCache {
     /// Marks a line clean; returns what has to be written back.
     pub fn take_dirty(&mut self, line: usize) -> Option<Dirty> {
         let tag = self.tags[line];
-        if tag & VALID == 0 || tag & DIRTY == 0 {
+        if tag & DIRTY == 0 {
             return None;
         }
         self.tags[line] = tag & !DIRTY;
@@ -194,10 +195,11 @@ impl DCache {
     pub fn test(&mut self, lines: u32) -> Option<usize> {
         for _ in 0..lines {
             let line = self.scan;
-            if self.tags[line] & VALID != 0 && self.tags[line] & DIRTY != 0 {
+            if self.tags[line] & DIRTY != 0 {
                 return Some(line);
             }
-            self.scan = (self.scan + 1) % self.tags.len();
+            let next = line + 1;
+            self.scan = if next == self.tags.len() { 0 } else { next };
         }
         None
     }
@@ -205,8 +207,8 @@ impl DCache {
     /// Whether any line is dirty. Looks first where test-and-clean will go on.
     pub fn any_dirty(&self) -> bool {
         let (before, after) = self.tags.split_at(self.scan);
-        let dirty = |t: &u32| t & VALID != 0 && t & DIRTY != 0;
-        after.iter().any(dirty) || before.iter().any(dirty)
+        let dirty = |tags: &[u32]| tags.iter().fold(0, |all, tag| all | tag) & DIRTY != 0;
+        after.chunks(8).any(dirty) || before.chunks(8).any(dirty)
     }
 }
 
