@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor: registers, the instruction loop, and what ties the units together.
 
-use crate::addr::{Mva, Va};
+use crate::addr::Va;
 use crate::bus::{Bus, Signals};
 use crate::config::Config;
 use crate::counters::Counters;
@@ -13,7 +13,7 @@ use crate::fcse::Relocation;
 use crate::icache::ICache;
 use crate::icache::OPS;
 use crate::isa::{DecodeTable, Op};
-use crate::mmu::{Fault, Mmu, Resolved};
+use crate::mmu::{self, Fault, Kind, Mmu, Resolved};
 use crate::psr;
 use crate::write_buffer::Biu;
 
@@ -375,57 +375,57 @@ impl<B: Bus> Cpu<B> {
 
     /// Makes the line that holds `pc` the current one. False when the fetch faulted, in which
     /// case the exception has been entered.
-    #[inline]
-    fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> bool {
-        if pc >> 12 != self.fetch.page || self.fetch.epoch != self.mmu.epoch() {
-            return self.enter_line_anew(pc, THUMB);
-        }
-        let mva = self.fetch_relocation.apply(Va(pc));
-        let Some(line) = self.icache.find(mva) else {
-            return self.enter_missing_line(pc, mva, THUMB);
-        };
-        self.set_line(pc, line, THUMB);
-        true
-    }
-
     #[inline(always)]
-    fn set_line(&mut self, pc: u32, line: usize, thumb: bool) {
-        self.fetch.line_pc = pc;
-        self.fetch.base = self.icache.enter(line, thumb) * OPS;
-    }
-
-    /// The page is known, the line has to be filled.
-    #[inline(never)]
-    fn enter_missing_line(&mut self, pc: u32, mva: Mva, thumb: bool) -> bool {
-        match self.fill_icache(pc, mva, self.fetch.resolved, thumb) {
-            Ok(line) => {
-                self.set_line(pc, line, thumb);
-                true
-            }
-            Err(fault) => {
-                self.prefetch_abort(fault);
-                false
+    fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> bool {
+        if self.is_page_known(pc) {
+            let mva = self.fetch_relocation.apply(Va(pc));
+            if let Some(base) = self.icache.hint(mva, THUMB) {
+                self.fetch.line_pc = pc;
+                self.fetch.base = base;
+                return true;
             }
         }
+        self.enter_line_anew(pc, THUMB)
+    }
+
+    /// Whether [`FetchState::resolved`] is the translation of `pc`, allowed and cacheable.
+    #[inline(always)]
+    fn is_page_known(&self, pc: u32) -> bool {
+        pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
     }
 
     #[inline(never)]
     fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> bool {
         match self.fetch_line(pc, thumb) {
-            Ok((line, cached)) => {
-                self.set_line(pc, line, thumb);
-                self.fetch.page = pc >> 12;
-                self.fetch.epoch = self.mmu.epoch();
-                if !cached {
-                    self.fetch.line_pc = NO_LINE;
-                    self.fetch.epoch = u64::MAX;
-                }
+            Ok(line) => {
+                self.fetch.base = self.icache.enter(line, thumb);
+                self.fetch.line_pc = if self.is_page_known(pc) { pc } else { NO_LINE };
                 true
             }
             Err(fault) => {
                 self.prefetch_abort(fault);
                 false
             }
+        }
+    }
+
+    /// The I-cache line with the instruction at `pc`, or the prefetch buffer, in which case the
+    /// page stays unknown: every uncached fetch is to come here.
+    fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<usize, Fault> {
+        let mva = self.fetch_relocation.apply(Va(pc));
+        if !self.is_page_known(pc) {
+            let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
+            self.fetch.resolved = page;
+            if !page.has(mmu::ICACHE) {
+                self.fetch.epoch = u64::MAX;
+                return self.prefetch(mva, page, thumb);
+            }
+            self.fetch.page = pc >> 12;
+            self.fetch.epoch = self.mmu.epoch();
+        }
+        match self.icache.find(mva) {
+            Some(line) => Ok(line),
+            None => self.fill_icache(pc, mva, thumb),
         }
     }
 

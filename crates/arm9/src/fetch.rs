@@ -2,45 +2,23 @@
 //! The instruction side of the memory path: I-cache lines and the prefetch buffer
 //! (`DDI0198D 4, 6.2.1`).
 
-use crate::addr::{Mva, Va};
+use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
-use crate::mmu::{self, Fault, Kind, Resolved};
+use crate::mmu::{Fault, Resolved};
 
 impl<B: Bus> Cpu<B> {
-    /// The I-cache line with the instruction at `pc`, and whether it may be used again without
-    /// asking (false: it is the prefetch buffer).
-    pub(crate) fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<(usize, bool), Fault> {
-        let mva = self.fetch_relocation.apply(Va(pc));
-        let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
-        self.fetch.resolved = page;
-        if !page.has(mmu::ICACHE) {
-            return self.prefetch(mva, page, thumb).map(|line| (line, false));
-        }
-        if let Some(line) = self.icache.find(mva) {
-            return Ok((line, true));
-        }
-        self.fill_icache(pc, mva, page, thumb)
-            .map(|line| (line, true))
-    }
-
-    /// Fills the I-cache line that holds `mva`, for the instruction at `pc`.
-    pub(crate) fn fill_icache(
-        &mut self,
-        pc: u32,
-        mva: Mva,
-        page: Resolved,
-        thumb: bool,
-    ) -> Result<usize, Fault> {
+    /// Fills the I-cache line that holds `mva`, for the instruction at `pc` in the known page.
+    pub(crate) fn fill_icache(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
         let before = self.cycles;
+        let page = self.fetch.resolved;
+        let pa = page.pa(mva);
         let mut data = [0; 8];
-        let filled = self
-            .biu
-            .read_line(&mut self.bus, before, page.pa(mva), &mut data);
+        let filled = self.biu.read_line(&mut self.bus, before, pa, &mut data);
         self.bus_used();
         let (start, time) = filled.map_err(|_| page.external_abort())?;
         let line = self.icache.allocate(mva);
-        self.icache.fill(line, mva, page.pa(mva), data, thumb);
+        self.icache.fill(line, mva, pa, &data, thumb);
         self.tell_ifill(pc, mva, page);
         self.cycles = start + self.exposed(time);
         self.counters.icache_fills += 1;
@@ -49,7 +27,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Uncached fetch through the four-word prefetch buffer.
-    fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
+    pub(crate) fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
         let line = self.icache.prefetch_line();
         let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
         if let Some((chunk, expected)) = self.icache.prefetch {
@@ -65,7 +43,7 @@ impl<B: Bus> Cpu<B> {
             .read_line(&mut self.bus, before, page.pa(mva), &mut data);
         self.bus_used();
         let (start, time) = read.map_err(|_| page.external_abort())?;
-        self.icache.fill(line, mva, page.pa(mva), data, thumb);
+        self.icache.fill(line, mva, page.pa(mva), &data, thumb);
         self.icache.prefetch = Some((Mva(mva.0 & !15), next));
         self.cycles = start + u64::from(time.first);
         self.counters.uncached_fetches += 1;

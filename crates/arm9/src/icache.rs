@@ -17,11 +17,25 @@ use crate::isa::Op;
 use crate::victim::{Held, Victim};
 
 const VALID: u32 = 1;
+/// In a hint: the operations are Thumb's.
+const THUMB: u32 = 2;
 /// Decoded operations a line can hold: 16 Thumb or 8 A32.
 pub const OPS: usize = 16;
 
 /// Slots shared by physical address, a power of two: 512 KB apart, two lines share one.
 const SHARED: usize = 16384;
+
+/// Where the operations of a line are: looked at first, without effect on anything modelled.
+#[derive(Clone, Copy, Default)]
+struct Hint {
+    /// MVA of the line, the state its operations are for, valid in bit 0.
+    tag: u32,
+    /// Number of its first operation.
+    base: u32,
+}
+
+/// Hints, chosen by address: lines this many apart share one.
+const HINTS: usize = 1024;
 
 /// Eight words and what is known of their operations.
 #[derive(Clone, Copy, Default)]
@@ -49,8 +63,9 @@ pub struct ICache<B: Bus> {
     slots: Vec<Slot>,
     /// `OPS` operations a slot, decoded when first executed.
     pub(crate) ops: Vec<Op<B>>,
-    /// Way that hit last, per set: looked at first, without effect on anything modelled.
-    recent: Vec<u8>,
+    /// A hint that matches is true: whoever takes a line out of the cache, or its operations from
+    /// it, clears the hint.
+    hints: Box<[Hint; HINTS]>,
     undecoded: Op<B>,
     /// Victim selection and lockdown.
     pub victim: Victim,
@@ -81,7 +96,7 @@ impl<B: Bus> ICache<B> {
             slot_of: (0..=lines).map(|line| (SHARED + line) as u32).collect(),
             ops: vec![undecoded; slots.len() * OPS],
             slots,
-            recent: vec![0; geometry.sets() as usize],
+            hints: Box::new([Hint::default(); HINTS]),
             undecoded,
             victim: Victim::new(victims, lines, seed.rotate_left(7)),
             prefetch: None,
@@ -99,30 +114,40 @@ impl<B: Bus> ICache<B> {
     }
 
     /// The line that holds `mva`.
-    #[inline(always)]
-    pub fn find(&mut self, mva: Mva) -> Option<usize> {
-        let set = self.set(mva.0);
+    pub fn find(&self, mva: Mva) -> Option<usize> {
         let want = (mva.0 & !31) | VALID;
-        let first = set << self.way_shift;
-        let line = first + self.recent[set] as usize;
-        if self.tags[line] == want {
-            return Some(line);
-        }
+        let first = self.set(mva.0) << self.way_shift;
         let ways = &self.tags[first..first + self.ways as usize];
-        let way = ways.iter().position(|t| *t == want)?;
-        self.recent[set] = way as u8;
-        Some(first + way)
+        ways.iter()
+            .position(|tag| *tag == want)
+            .map(|way| first + way)
     }
 
-    /// Readies the operations of a line for the given state and returns its slot.
+    /// The first operation of the line that holds `mva`, if there is a hint of it.
     #[inline(always)]
+    pub fn hint(&self, mva: Mva, thumb: bool) -> Option<usize> {
+        let hint = self.hints[mva.0 as usize / 32 % HINTS];
+        let want = (mva.0 & !31) | VALID | if thumb { THUMB } else { 0 };
+        (hint.tag == want).then_some(hint.base as usize)
+    }
+
+    /// Readies the operations of a line for the given state and returns the first one's number.
     pub fn enter(&mut self, line: usize, thumb: bool) -> usize {
         let slot = self.slot_of[line] as usize;
         if self.slots[slot].thumb != thumb {
             self.slots[slot].thumb = thumb;
             self.forget_ops(slot);
+            // Another line that shares the slot may have a hint for the state that was.
+            self.hints.fill(Hint::default());
         }
-        slot
+        if line < self.tags.len() {
+            let tag = self.tags[line];
+            self.hints[tag as usize / 32 % HINTS] = Hint {
+                tag: tag | if thumb { THUMB } else { 0 },
+                base: (slot * OPS) as u32,
+            };
+        }
+        slot * OPS
     }
 
     fn forget_ops(&mut self, slot: usize) {
@@ -131,6 +156,7 @@ impl<B: Bus> ICache<B> {
     }
 
     /// Chooses the line to fill for `mva`.
+    #[inline]
     pub fn allocate(&mut self, mva: Mva) -> usize {
         let set = self.set(mva.0);
         let first = set << self.way_shift;
@@ -141,36 +167,39 @@ impl<B: Bus> ICache<B> {
                 tag if tag & VALID == 0 => Held::Nothing,
                 _ => Held::Clean,
             });
-        self.recent[set] = way as u8;
-        first + way as usize
+        let line = first + way as usize;
+        self.invalidate(line);
+        line
     }
 
-    /// Fills a line with the words found at physical address `pa`.
-    pub fn fill(&mut self, line: usize, mva: Mva, pa: u32, words: [u32; 8], thumb: bool) {
+    /// Fills a line with the words found at physical address `pa`. It is to be entered next.
+    pub fn fill(&mut self, line: usize, mva: Mva, pa: u32, words: &[u32; 8], thumb: bool) {
         if line < self.tags.len() {
             self.tags[line] = (mva.0 & !31) | VALID;
         }
         self.pas[line] = pa & !31;
-        self.slots[self.slot_of[line] as usize].users -= 1;
+        let old = &mut self.slot_of[line];
+        self.slots[*old as usize].users -= 1;
         let shared = (pa >> 5) as usize % SHARED;
-        let same = self.slots[shared].words == words;
-        let slot = if same || self.slots[shared].users == 0 {
+        let found = &mut self.slots[shared];
+        if found.words == *words {
+            found.users += 1;
+            *old = shared as u32;
+            return;
+        }
+        let slot = if found.users == 0 {
             shared
         } else {
             SHARED + line
         };
-        self.slot_of[line] = slot as u32;
+        *old = slot as u32;
         let users = self.slots[slot].users + 1;
-        if slot == shared && same {
-            self.slots[slot].users = users;
-        } else {
-            self.slots[slot] = Slot {
-                words,
-                users,
-                thumb,
-            };
-            self.forget_ops(slot);
-        }
+        self.slots[slot] = Slot {
+            words: *words,
+            users,
+            thumb,
+        };
+        self.forget_ops(slot);
     }
 
     /// Physical address of a line's first byte.
@@ -201,12 +230,14 @@ impl<B: Bus> ICache<B> {
 
     /// Discards a line.
     pub fn invalidate(&mut self, line: usize) {
-        self.tags[line] = 0;
+        let tag = core::mem::take(&mut self.tags[line]);
+        self.hints[tag as usize / 32 % HINTS] = Hint::default();
     }
 
     /// Discards everything.
     pub fn invalidate_all(&mut self) {
         self.tags.fill(0);
+        self.hints.fill(Hint::default());
     }
 }
 
@@ -232,20 +263,20 @@ mod tests {
     fn lines_with_the_same_address_and_different_words_never_share_a_slot() {
         let mut c = cache();
         let old = c.allocate(Mva(0x1000));
-        c.fill(old, Mva(0x1000), 0x8000, [1; 8], false);
+        c.fill(old, Mva(0x1000), 0x8000, &[1; 8], false);
         let new = (old + 1) % 4;
-        c.fill(new, Mva(0x5000), 0x8000, [2; 8], false);
+        c.fill(new, Mva(0x5000), 0x8000, &[2; 8], false);
         let (old, new) = (c.enter(old, false), c.enter(new, false));
-        assert_eq!((c.word(old, 0), c.word(new, 0)), (1, 2));
+        assert_eq!((c.word(old / OPS, 0), c.word(new / OPS, 0)), (1, 2));
     }
 
     #[test]
     fn a_line_that_comes_back_unchanged_finds_its_slot_again() {
         let mut c = cache();
-        c.fill(0, Mva(0x1000), 0x8000, [1; 8], false);
+        c.fill(0, Mva(0x1000), 0x8000, &[1; 8], false);
         let first = c.enter(0, false);
-        c.fill(0, Mva(0x2000), 0x9000, [2; 8], false);
-        c.fill(3, Mva(0x1000), 0x8000, [1; 8], false);
+        c.fill(0, Mva(0x2000), 0x9000, &[2; 8], false);
+        c.fill(3, Mva(0x1000), 0x8000, &[1; 8], false);
         assert_eq!(c.enter(3, false), first);
     }
 }

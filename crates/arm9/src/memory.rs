@@ -274,6 +274,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
+    #[inline]
     pub(crate) fn translate(
         &mut self,
         mva: Mva,
@@ -290,6 +291,16 @@ impl<B: Bus> Cpu<B> {
                 return Ok(page);
             }
         }
+        self.translate_slow(mva, kind, privileged)
+    }
+
+    #[inline(never)]
+    fn translate_slow(
+        &mut self,
+        mva: Mva,
+        kind: Kind,
+        privileged: bool,
+    ) -> Result<Resolved, Fault> {
         let before = self.cycles;
         let mut walker = Walker {
             biu: &mut self.biu,
