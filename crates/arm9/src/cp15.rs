@@ -288,10 +288,14 @@ impl<B: Bus> Cpu<B> {
     fn invalidate_dcache(&mut self) {
         self.tell_dcache_invalidate_all();
         self.dcache.invalidate_all();
+        self.mmu.grants.take_all();
     }
 
     fn invalidate_dcache_line(&mut self, line: usize) {
         self.tell_dcache_invalidate(line);
+        if let Some((mva, _)) = self.dcache.state(line) {
+            self.mmu.grants.take(mva);
+        }
         self.dcache.invalidate(line);
     }
 

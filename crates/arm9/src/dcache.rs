@@ -33,8 +33,6 @@ pub struct DCache {
     tags: Vec<u32>,
     pas: Vec<u32>,
     data: Vec<[u32; 8]>,
-    /// Way that hit last, per set: looked at first, without effect on anything modelled.
-    recent: Vec<u8>,
     /// Victim selection and lockdown.
     pub victim: Victim,
     /// Where test-and-clean goes on looking.
@@ -52,7 +50,6 @@ impl DCache {
             tags: vec![0; lines],
             pas: vec![0; lines],
             data: vec![[0; 8]; lines],
-            recent: vec![0; geometry.sets() as usize],
             victim: Victim::new(victims, lines, seed),
             scan: 0,
         }
@@ -64,35 +61,13 @@ impl DCache {
     }
 
     /// The line that holds `mva`.
-    #[inline(always)]
-    pub fn find(&mut self, mva: Mva) -> Option<usize> {
-        let set = self.set(mva.0);
-        let want = (mva.0 & !31) | VALID;
-        let line = (set << self.way_shift) + self.recent[set] as usize;
-        if self.tags[line] & !DIRTY == want {
-            return Some(line);
-        }
-        self.find_other(set, want)
-    }
-
     #[inline]
-    fn find_other(&mut self, set: usize, want: u32) -> Option<usize> {
-        let first = set << self.way_shift;
-        let ways = &self.tags[first..first + self.ways as usize];
-        let way = ways.iter().position(|t| t & !DIRTY == want)?;
-        self.recent[set] = way as u8;
-        Some(first + way)
-    }
-
-    /// The line that holds `mva`, without touching the hint.
-    pub fn peek(&self, mva: Mva) -> Option<&[u32; 8]> {
+    pub fn find(&self, mva: Mva) -> Option<usize> {
         let first = self.set(mva.0) << self.way_shift;
         let want = (mva.0 & !31) | VALID;
-        let lines = first..first + self.ways as usize;
-        lines
-            .into_iter()
-            .find(|l| self.tags[*l] & !DIRTY == want)
-            .map(|l| &self.data[l])
+        let ways = &self.tags[first..first + self.ways as usize];
+        let way = ways.iter().position(|tag| tag & !DIRTY == want)?;
+        Some(first + way)
     }
 
     /// The words of a line.
@@ -111,11 +86,18 @@ impl DCache {
         }
     }
 
+    /// Words of a line from word `first` on, which makes it dirty.
+    #[inline(always)]
+    pub fn words_to_write(&mut self, line: usize, first: usize, count: u32) -> &mut [u32] {
+        let end = first + count as usize;
+        self.tags[line] |= u32::from(first < 4) << 1 | u32::from(end > 4) << 2;
+        &mut self.data[line][first..end]
+    }
+
     /// Chooses the line to fill for `mva`, and empties it. Also returns the MVA of a valid line that
     /// was there, and what of it has to be written back.
     pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
-        let set = self.set(mva.0);
-        let first = set << self.way_shift;
+        let first = self.set(mva.0) << self.way_shift;
         let tags = &self.tags;
         let way = self
             .victim
@@ -128,7 +110,6 @@ impl DCache {
         let victim = self.state(line).map(|(mva, _)| mva);
         let dirty = self.take_dirty(line);
         self.tags[line] = 0;
-        self.recent[set] = way as u8;
         (line, victim, dirty)
     }
 
@@ -240,7 +221,7 @@ mod tests {
         fill(&mut c, 0x1000, 0x8000, 7);
         assert!(c.find(Mva(0x101c)).is_some());
         assert!(c.find(Mva(0x8000)).is_none());
-        assert_eq!(c.peek(Mva(0x1000)), Some(&[7; 8]));
+        assert_eq!(c.find(Mva(0x1000)).map(|line| *c.line(line)), Some([7; 8]));
     }
 
     #[test]

@@ -82,8 +82,8 @@ impl<B: Bus> Cpu<B> {
     /// mapped or no memory is.
     pub fn debug_read(&self, mva: Mva) -> Option<u8> {
         let shift = 8 * (mva.0 & 3);
-        if let Some(line) = self.dcache.peek(mva) {
-            return Some((line[(mva.0 >> 2 & 7) as usize] >> shift) as u8);
+        if let Some(line) = self.dcache.find(mva) {
+            return Some((self.dcache.line(line)[(mva.0 >> 2 & 7) as usize] >> shift) as u8);
         }
         let pa = self.debug_translate(mva)?;
         self.biu.pending_byte(pa).or_else(|| self.bus.peek(pa))

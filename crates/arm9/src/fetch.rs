@@ -27,7 +27,12 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Uncached fetch through the four-word prefetch buffer.
-    pub(crate) fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
+    pub(crate) fn prefetch(
+        &mut self,
+        mva: Mva,
+        page: Resolved,
+        thumb: bool,
+    ) -> Result<usize, Fault> {
         let line = self.icache.prefetch_line();
         let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
         if let Some((chunk, expected)) = self.icache.prefetch {

@@ -17,6 +17,7 @@ mod debug;
 mod exception;
 mod fcse;
 mod fetch;
+mod grants;
 mod icache;
 pub mod isa;
 mod memory;

@@ -41,151 +41,124 @@ impl<B: Bus> Cpu<B> {
         self.data_relocation.apply(Va(va))
     }
 
-    /// The cached line for a read that hits with permission, or for a write that hits in a
-    /// write-back page, by `need`; and the page, for observers.
+    /// The word that holds `mva` and may be read at once. `misaligned` is the mask of the bits that
+    /// have to be clear.
     #[inline(always)]
-    fn hit(&mut self, mva: Mva, need: u32) -> Option<(usize, Resolved)> {
-        let page = self.mmu.lookup(mva)?;
-        if page.has(need) {
-            self.dcache.find(mva).map(|line| (line, page))
-        } else {
-            None
+    fn granted_word(&self, mva: Mva, misaligned: u32) -> Option<u32> {
+        if B::OBSERVED {
+            return None;
+        }
+        let line = self.mmu.grants.read(mva, misaligned)?;
+        Some(self.dcache.line(line)[(mva.0 >> 2 & 7) as usize])
+    }
+
+    /// A load that needs nothing but the cache.
+    #[inline(always)]
+    pub(crate) fn granted_load(&self, va: u32, width: Width) -> Option<u32> {
+        let mva = self.data_mva(va);
+        let word = self.granted_word(mva, width.bytes() - 1)?;
+        let value = match width {
+            Width::Word => word,
+            Width::Half => word >> (8 * (va & 2)) & 0xffff,
+            Width::Byte => word >> (8 * (va & 3)) & 0xff,
+        };
+        Some(value)
+    }
+
+    /// A store that needs nothing but the cache; false when nothing has been done.
+    #[inline(always)]
+    pub(crate) fn granted_store(&mut self, va: u32, width: Width, value: u32) -> bool {
+        if B::OBSERVED {
+            return false;
+        }
+        let mva = self.data_mva(va);
+        let Some(line) = self.mmu.grants.write(mva, width.bytes() - 1) else {
+            return false;
+        };
+        let shift = match width {
+            Width::Word => 0,
+            Width::Half => 8 * (va & 2),
+            Width::Byte => 8 * (va & 3),
+        };
+        self.dcache
+            .write(line, mva, value << shift, width.mask() << shift, true);
+        true
+    }
+
+    #[inline(always)]
+    pub(crate) fn load(&mut self, va: u32, width: Width) -> Access<u32> {
+        match self.granted_load(va, width) {
+            Some(value) => Ok(value),
+            None => self.load_slow(self.data_mva(va), width, self.mmu.privileged()),
         }
     }
 
     #[inline(always)]
-    pub(crate) fn load_word(&mut self, va: u32) -> Access<u32> {
-        let mva = self.data_mva(va);
-        if va & 3 == 0 {
-            if let Some((line, page)) = self.hit(mva, CACHED_READ) {
-                let value = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
-                self.tell_hit(page, mva, Width::Word, value);
-                return Ok(value);
-            }
-        }
-        self.load_slow(mva, Width::Word, self.mmu.privileged())
-    }
-
-    #[inline(always)]
-    pub(crate) fn load_half(&mut self, va: u32) -> Access<u32> {
-        let mva = self.data_mva(va);
-        if va & 1 == 0 {
-            if let Some((line, page)) = self.hit(mva, CACHED_READ) {
-                let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
-                let value = word >> (8 * (mva.0 & 2)) & 0xffff;
-                self.tell_hit(page, mva, Width::Half, value);
-                return Ok(value);
-            }
-        }
-        self.load_slow(mva, Width::Half, self.mmu.privileged())
-    }
-
-    #[inline(always)]
-    pub(crate) fn load_byte(&mut self, va: u32) -> Access<u32> {
-        let mva = self.data_mva(va);
-        if let Some((line, page)) = self.hit(mva, CACHED_READ) {
-            let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
-            let value = word >> (8 * (mva.0 & 3)) & 0xff;
-            self.tell_hit(page, mva, Width::Byte, value);
-            return Ok(value);
-        }
-        self.load_slow(mva, Width::Byte, self.mmu.privileged())
-    }
-
-    #[inline(always)]
-    pub(crate) fn store_word(&mut self, va: u32, value: u32) -> Access<()> {
-        let mva = self.data_mva(va);
-        if va & 3 == 0 {
-            if let Some((line, page)) = self.hit(mva, WRITE_BACK) {
-                self.dcache.write(line, mva, value, u32::MAX, true);
-                self.tell_store(page, mva, Width::Word, value, true);
-                return Ok(());
-            }
-        }
-        self.store_slow(mva, Width::Word, value, self.mmu.privileged())
-    }
-
-    #[inline(always)]
-    pub(crate) fn store_half(&mut self, va: u32, value: u32) -> Access<()> {
-        let mva = self.data_mva(va);
-        if va & 1 == 0 {
-            if let Some((line, page)) = self.hit(mva, WRITE_BACK) {
-                let shift = 8 * (mva.0 & 2);
-                self.dcache
-                    .write(line, mva, value << shift, 0xffff << shift, true);
-                self.tell_store(page, mva, Width::Half, value & 0xffff, true);
-                return Ok(());
-            }
-        }
-        self.store_slow(mva, Width::Half, value, self.mmu.privileged())
-    }
-
-    #[inline(always)]
-    pub(crate) fn store_byte(&mut self, va: u32, value: u32) -> Access<()> {
-        let mva = self.data_mva(va);
-        if let Some((line, page)) = self.hit(mva, WRITE_BACK) {
-            let shift = 8 * (mva.0 & 3);
-            self.dcache
-                .write(line, mva, value << shift, 0xff << shift, true);
-            self.tell_store(page, mva, Width::Byte, value & 0xff, true);
+    pub(crate) fn store(&mut self, va: u32, width: Width, value: u32) -> Access<()> {
+        if self.granted_store(va, width, value) {
             return Ok(());
         }
-        self.store_slow(mva, Width::Byte, value, self.mmu.privileged())
+        self.store_slow(self.data_mva(va), width, value, self.mmu.privileged())
     }
 
-    pub(crate) fn load_word_user(&mut self, va: u32) -> Access<u32> {
-        self.load_slow(self.data_mva(va), Width::Word, false)
+    /// Lets the next access to the line of `mva` go without asking.
+    fn grant(&mut self, mva: Mva, line: usize) {
+        if !B::OBSERVED
+            && let Some(page) = self.mmu.lookup(mva)
+        {
+            let (read, write) = (page.has(CACHED_READ), page.has(WRITE_BACK));
+            self.mmu.grants.give(mva, line, read, write);
+        }
     }
 
-    pub(crate) fn load_byte_user(&mut self, va: u32) -> Access<u32> {
-        self.load_slow(self.data_mva(va), Width::Byte, false)
+    pub(crate) fn load_user(&mut self, va: u32, width: Width) -> Access<u32> {
+        self.load_slow(self.data_mva(va), width, false)
     }
 
-    pub(crate) fn store_word_user(&mut self, va: u32, value: u32) -> Access<()> {
-        self.store_slow(self.data_mva(va), Width::Word, value, false)
+    pub(crate) fn store_user(&mut self, va: u32, width: Width, value: u32) -> Access<()> {
+        self.store_slow(self.data_mva(va), width, value, false)
     }
 
-    pub(crate) fn store_byte_user(&mut self, va: u32, value: u32) -> Access<()> {
-        self.store_slow(self.data_mva(va), Width::Byte, value, false)
+    /// The line with `count` words from `va`, if they are in one and may be read at once, and the
+    /// first one's place in it.
+    #[inline(always)]
+    pub(crate) fn granted_line(&self, va: u32, count: u32) -> Option<([u32; 8], usize)> {
+        let first = va >> 2 & 7;
+        if B::OBSERVED || first + count > 8 {
+            return None;
+        }
+        let line = self.mmu.grants.read(self.data_mva(va), 3)?;
+        Some((*self.dcache.line(line), first as usize))
+    }
+
+    /// The same for writing.
+    #[inline(always)]
+    pub(crate) fn granted_line_for_write(&self, va: u32, count: u32) -> Option<(usize, usize)> {
+        let first = va >> 2 & 7;
+        if B::OBSERVED || first + count > 8 {
+            return None;
+        }
+        let line = self.mmu.grants.write(self.data_mva(va), 3)?;
+        Some((line, first as usize))
     }
 
     /// Loads ascending words from `va` with its low two bits ignored (or faulting, SCTLR.A).
-    #[inline]
     pub(crate) fn load_multiple(&mut self, va: u32, out: &mut [u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
         }
-        let mut va = va & !3;
-        let mut out = out;
-        while !out.is_empty() {
-            let first = (va >> 2 & 7) as usize;
-            let n = out.len().min(8 - first);
-            let (head, tail) = out.split_at_mut(n);
-            let mva = self.data_mva(va);
-            match self.hit(mva, CACHED_READ) {
-                Some((line, page)) => {
-                    head.copy_from_slice(&self.dcache.line(line)[first..first + n]);
-                    if B::OBSERVED {
-                        for (n, word) in (0..).zip(head.iter()) {
-                            self.tell_hit(page, Mva(mva.0 + 4 * n), Width::Word, *word);
-                        }
-                    }
-                }
-                None => {
-                    // After a miss on the first word the rest hits, unless the page is uncached.
-                    for (word, at) in head.iter_mut().zip((va..).step_by(4)) {
-                        *word = self.load_word(at)?;
-                    }
-                }
-            }
-            out = tail;
-            va = va.wrapping_add(4 * n as u32);
+        let va = va & !3;
+        if let Some((line, first)) = self.granted_line(va, out.len() as u32) {
+            out.copy_from_slice(&line[first..first + out.len()]);
+            return Ok(());
+        }
+        for (word, at) in out.iter_mut().zip((va..).step_by(4)) {
+            *word = self.load(at, Width::Word)?;
         }
         Ok(())
     }
 
     /// Stores ascending words from `va` with its low two bits ignored (or faulting, SCTLR.A).
-    #[inline]
     pub(crate) fn store_multiple(&mut self, va: u32, words: &[u32]) -> Access<()> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
@@ -195,16 +168,14 @@ impl<B: Bus> Cpu<B> {
         while !words.is_empty() {
             let first = va >> 2 & 7;
             let (head, tail) = words.split_at(words.len().min(8 - first as usize));
-            let mva = self.data_mva(va);
-            match self.hit(mva, WRITE_BACK) {
-                Some((line, page)) => {
-                    for (n, word) in (0..).zip(head) {
-                        let at = Mva(mva.0 + 4 * n);
-                        self.dcache.write(line, at, *word, u32::MAX, true);
-                        self.tell_store(page, at, Width::Word, *word, true);
-                    }
+            match self.granted_line_for_write(va, head.len() as u32) {
+                Some((line, first)) => {
+                    let count = head.len() as u32;
+                    self.dcache
+                        .words_to_write(line, first, count)
+                        .copy_from_slice(head);
                 }
-                None => self.store_run(mva, head)?,
+                None => self.store_run(self.data_mva(va), head)?,
             }
             words = tail;
             va = va.wrapping_add(4 * head.len() as u32);
@@ -239,16 +210,8 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    pub(crate) fn swap_word(&mut self, va: u32, value: u32) -> Access<u32> {
-        self.swap(va, Width::Word, value)
-    }
-
-    pub(crate) fn swap_byte(&mut self, va: u32, value: u32) -> Access<u32> {
-        self.swap(va, Width::Byte, value)
-    }
-
     /// SWP checks for a write first, and is not buffered.
-    fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
+    pub(crate) fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
         let mva = self.data_mva(va);
         let privileged = self.mmu.privileged();
         if width == Width::Byte || va & 3 == 0 || !self.cp15.alignment_checked() {
@@ -350,6 +313,7 @@ impl<B: Bus> Cpu<B> {
             let word = self.dcache.line(line)[(aligned.0 >> 2 & 7) as usize];
             let value = word >> (8 * (aligned.0 & 3)) & width.mask();
             self.tell_hit(page, aligned, width, value);
+            self.grant(aligned, line);
             value
         } else {
             self.uncached_read(aligned, page, width)?
@@ -395,6 +359,9 @@ impl<B: Bus> Cpu<B> {
         let before = self.cycles;
         let pa = page.pa(mva);
         let (line, victim, dirty) = self.dcache.allocate(mva);
+        if let Some(victim) = victim {
+            self.mmu.grants.take(victim);
+        }
         // A victim with the same physical line (an alias) has to be in memory before the fill.
         let alias = dirty.filter(|d| d.pa == pa & !31);
         if let Some((victim, d)) = victim.zip(dirty.as_ref()) {
@@ -461,6 +428,7 @@ impl<B: Bus> Cpu<B> {
                     .write(line, mva, value << shift, mask << shift, write_back);
                 if write_back {
                     self.tell_store(page, mva, width, value & mask, true);
+                    self.grant(mva, line);
                     return Ok(());
                 }
             }

@@ -7,6 +7,7 @@
 
 use crate::addr::Mva;
 use crate::config::Victims;
+use crate::grants::Grants;
 use crate::tlb::{self, Entry, Tlb};
 
 /// Kind of access, for permissions and fault registers.
@@ -117,7 +118,7 @@ pub struct Control {
 const FAST: usize = 256;
 /// Number of domain register values that keep their resolved entries at the same time. Linux
 /// alternates between two when CONFIG_CPU_SW_DOMAIN_PAN is on.
-const CONTEXTS: usize = 4;
+const CONTEXTS: usize = 3;
 
 /// The memory management unit.
 #[derive(Clone)]
@@ -127,6 +128,8 @@ pub struct Mmu {
     derived: Box<[[u64; FAST / 64]; tlb::ENTRIES]>,
     /// The TLB itself.
     pub tlb: Tlb,
+    /// What the data side need not ask for again.
+    pub grants: Grants,
     control: Control,
     dacrs: [u32; CONTEXTS],
     next_dacr: usize,
@@ -157,6 +160,7 @@ impl Mmu {
             }; FAST],
             derived: Box::new([[0; FAST / 64]; tlb::ENTRIES]),
             tlb: Tlb::new(victims),
+            grants: Grants::new(),
             control: Control::default(),
             dacrs: [0; CONTEXTS],
             next_dacr: 0,
@@ -185,8 +189,7 @@ impl Mmu {
     pub fn set_privileged(&mut self, privileged: bool) {
         if privileged != self.privileged {
             self.privileged = privileged;
-            self.context ^= 1 << 20;
-            self.epoch += 1;
+            self.set_context(self.context ^ 1 << 20);
         }
     }
 
@@ -225,7 +228,12 @@ impl Mmu {
             self.forget_all();
             self.next_dacr
         });
-        self.context = (number as u32) << 21 | u32::from(self.privileged) << 20;
+        self.set_context((number as u32) << 21 | u32::from(self.privileged) << 20);
+    }
+
+    fn set_context(&mut self, context: u32) {
+        self.context = context;
+        self.grants.set_context(context >> 20);
         self.epoch += 1;
     }
 
@@ -235,12 +243,18 @@ impl Mmu {
             key: u32::MAX,
             value: 0,
         });
+        self.derived.fill([0; FAST / 64]);
+        self.grants.take_all();
         self.epoch += 1;
     }
 
     /// Drops what was derived from TLB entry `n`.
     fn forget(&mut self, n: usize) {
         self.epoch += 1;
+        if self.derived[n] == [0; FAST / 64] {
+            return;
+        }
+        self.grants.take_all();
         for (word, bits) in self.derived[n].iter_mut().enumerate() {
             let mut left = core::mem::take(bits);
             while left != 0 {

@@ -123,7 +123,39 @@ fn registers(mut list: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+impl<B: Bus> Cpu<B> {
+    /// Puts the registers of `list` into a D-cache line, from word `first` on.
+    #[inline(always)]
+    fn store_registers(&mut self, line: usize, first: usize, list: u32) {
+        let words = self.dcache.words_to_write(line, first, list.count_ones());
+        for (word, register) in words.iter_mut().zip(registers(list)) {
+            *word = self.r[register];
+        }
+    }
+}
+
 fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
+    cpu: &mut Cpu<B>,
+    op: Op<B>,
+) {
+    let list = list(op.insn());
+    let count = list.count_ones();
+    let (start, end) = range(cpu.r[rn(op.insn())], count, PRE, UP);
+    let Some((line, first)) = cpu.granted_line(start, count) else {
+        return execute_load_slowly::<B, PRE, UP, WRITE_BACK>(cpu, op);
+    };
+    for (register, word) in registers(list).zip(&line[first..]) {
+        cpu.r[register] = *word;
+    }
+    if WRITE_BACK {
+        cpu.r[rn(op.insn())] = end;
+    }
+    cpu.interlock = pending_load(31 - list.leading_zeros() as usize, false);
+}
+
+/// The same with whatever the access needs; nothing has been done yet.
+#[inline(never)]
+fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
     cpu: &mut Cpu<B>,
     op: Op<B>,
 ) {
@@ -195,6 +227,22 @@ fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 }
 
 fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let list = list(op.insn());
+    let count = list.count_ones();
+    let (start, end) = range(cpu.r[rn(op.insn())], count, PRE, UP);
+    let granted = cpu.granted_line_for_write(start, count);
+    let Some((line, first)) = granted.filter(|_| !bit(list, 15)) else {
+        return execute_store_slowly::<B, PRE, UP>(cpu, op);
+    };
+    cpu.store_registers(line, first, list);
+    if bit(op.insn(), 21) {
+        cpu.r[rn(op.insn())] = end;
+    }
+}
+
+/// The same with whatever the access needs; nothing has been done yet.
+#[inline(never)]
+fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let list = list(op.insn());
     let count = list.count_ones();
     let (start, end) = range(cpu.r[rn(op.insn())], count, PRE, UP);

@@ -6,7 +6,7 @@
 
 use super::shifter::scaled_offset;
 use super::{Exec, Op, bit, rd, rm, rn, timing};
-use crate::bus::Bus;
+use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu};
 
 rows! {
@@ -135,58 +135,87 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND
     } else {
         base
     };
+    let mut loaded = None;
+    if WHAT == what::STORE_WORD || WHAT == what::STORE_BYTE {
+        if INDEX == index::USER || !cpu.granted_store(va, width(WHAT), cpu.r[rd(insn)]) {
+            return execute_slowly::<B, WHAT, INDEX>(cpu, op);
+        }
+    } else {
+        loaded = cpu.granted_load(va, width(WHAT));
+        if INDEX == index::USER || loaded.is_none() {
+            return execute_slowly::<B, WHAT, INDEX>(cpu, op);
+        }
+    }
+    finish::<B, INDEX>(
+        cpu,
+        insn,
+        moved,
+        loaded,
+        WHAT == what::LOAD_BYTE || va & 3 != 0,
+    );
+}
+
+/// The same with whatever the access needs; nothing has been done yet.
+#[inline(never)]
+fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn();
+    let (base, moved) = base_and_moved(cpu, insn);
+    let va = if INDEX == index::OFFSET || INDEX == index::PRE {
+        moved
+    } else {
+        base
+    };
     let user = INDEX == index::USER;
     let loaded = match WHAT {
         what::STORE_WORD | what::STORE_BYTE => {
             let value = cpu.r[rd(insn)];
-            if store(cpu, WHAT == what::STORE_BYTE, user, va, value).is_err() {
+            if store(cpu, width(WHAT), user, va, value).is_err() {
                 return;
             }
-            0
+            None
         }
-        _ => match load(cpu, WHAT == what::LOAD_BYTE, user, va) {
-            Ok(value) => value,
+        _ => match load(cpu, width(WHAT), user, va) {
+            Ok(value) => Some(value),
             Err(_) => return,
         },
     };
+    finish::<B, INDEX>(
+        cpu,
+        insn,
+        moved,
+        loaded,
+        WHAT == what::LOAD_BYTE || va & 3 != 0,
+    );
+}
+
+/// Write-back and result of an access that went well.
+#[inline(always)]
+fn finish<B: Bus, const INDEX: u32>(
+    cpu: &mut Cpu<B>,
+    insn: u32,
+    moved: u32,
+    loaded: Option<u32>,
+    extended: bool,
+) {
     if INDEX != index::OFFSET {
         cpu.r[rn(insn)] = moved;
     }
-    if WHAT == what::LOAD_WORD || WHAT == what::LOAD_BYTE {
-        cpu.r[rd(insn)] = loaded;
-        cpu.interlock = pending_load(rd(insn), WHAT == what::LOAD_BYTE || va & 3 != 0);
+    if let Some(value) = loaded {
+        cpu.r[rd(insn)] = value;
+        cpu.interlock = pending_load(rd(insn), extended);
     }
 }
 
-/// The interlock a load leaves: one cycle, or two when the data path has to align or extend.
-#[inline(always)]
-pub(super) fn pending_load(register: usize, extended: bool) -> u32 {
-    1 << register | u32::from(extended) << (register + 16)
-}
-
-#[inline(always)]
-fn load<B: Bus>(cpu: &mut Cpu<B>, byte: bool, user: bool, va: u32) -> Access<u32> {
-    match (byte, user) {
-        (false, false) => cpu.load_word(va),
-        (true, false) => cpu.load_byte(va),
-        (false, true) => cpu.load_word_user(va),
-        (true, true) => cpu.load_byte_user(va),
+const fn width(what: u32) -> Width {
+    if what == what::STORE_BYTE || what == what::LOAD_BYTE {
+        Width::Byte
+    } else {
+        Width::Word
     }
 }
 
-#[inline(always)]
-fn store<B: Bus>(cpu: &mut Cpu<B>, byte: bool, user: bool, va: u32, value: u32) -> Access<()> {
-    match (byte, user) {
-        (false, false) => cpu.store_word(va, value),
-        (true, false) => cpu.store_byte(va, value),
-        (false, true) => cpu.store_word_user(va, value),
-        (true, true) => cpu.store_byte_user(va, value),
-    }
-}
-
-/// Rd is r15: LDR branches and may change state; STR stores the address + 12.
-fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    let insn = op.insn();
+/// The base register and what the offset makes of it.
+fn base_and_moved<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
     let offset = match offset_kind(insn) {
         offset::CONSTANT => insn & 0xfff,
         _ => scaled_offset(cpu, insn),
@@ -197,17 +226,53 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         base.wrapping_sub(offset)
     };
-    let (pre, w, byte) = (bit(insn, 24), bit(insn, 21), bit(insn, 22));
+    (base, moved)
+}
+
+/// The interlock a load leaves: one cycle, or two when the data path has to align or extend.
+#[inline(always)]
+pub(super) fn pending_load(register: usize, extended: bool) -> u32 {
+    1 << register | u32::from(extended) << (register + 16)
+}
+
+#[inline(always)]
+fn load<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32) -> Access<u32> {
+    if user {
+        cpu.load_user(va, width)
+    } else {
+        cpu.load(va, width)
+    }
+}
+
+#[inline(always)]
+fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32) -> Access<()> {
+    if user {
+        cpu.store_user(va, width, value)
+    } else {
+        cpu.store(va, width, value)
+    }
+}
+
+/// Rd is r15: LDR branches and may change state; STR stores the address + 12.
+fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let insn = op.insn();
+    let (base, moved) = base_and_moved(cpu, insn);
+    let (pre, w) = (bit(insn, 24), bit(insn, 21));
+    let width = if bit(insn, 22) {
+        Width::Byte
+    } else {
+        Width::Word
+    };
     let va = if pre { moved } else { base };
     let user = !pre && w;
     let target = if bit(insn, 20) {
-        let Ok(value) = load(cpu, byte, user, va) else {
+        let Ok(value) = load(cpu, width, user, va) else {
             return;
         };
         Some(value)
     } else {
         let value = cpu.r[15].wrapping_add(4);
-        if store(cpu, byte, user, va, value).is_err() {
+        if store(cpu, width, user, va, value).is_err() {
             return;
         }
         None

@@ -4,7 +4,7 @@
 use super::branch::undefined;
 use super::load_store::{index, pending_load};
 use super::{Exec, Op, bit, rd, rm, rn, timing};
-use crate::bus::Bus;
+use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 
 rows! {
@@ -74,10 +74,10 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B
         moved
     };
     let access = match WHAT {
-        what::STORE_HALF => cpu.store_half(va, cpu.r[rd(insn)]).map(|()| 0),
-        what::LOAD_HALF => cpu.load_half(va),
-        what::LOAD_SIGNED_BYTE => cpu.load_byte(va).map(|value| value as i8 as u32),
-        _ => cpu.load_half(va).map(|value| value as i16 as u32),
+        what::STORE_HALF => cpu.store(va, Width::Half, cpu.r[rd(insn)]).map(|()| 0),
+        what::LOAD_HALF => cpu.load(va, Width::Half),
+        what::LOAD_SIGNED_BYTE => cpu.load(va, Width::Byte).map(|value| value as i8 as u32),
+        _ => cpu.load(va, Width::Half).map(|value| value as i16 as u32),
     };
     let Ok(value) = access else { return };
     if INDEX != index::OFFSET {
@@ -136,12 +136,8 @@ fn swap<B: Bus, const BYTE: bool>(insn: u32) -> Op<B> {
 fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (va, value) = (cpu.r[rn(insn)], cpu.r[rm(insn)]);
-    let access = if BYTE {
-        cpu.swap_byte(va, value)
-    } else {
-        cpu.swap_word(va, value)
-    };
-    if let Ok(old) = access {
+    let width = if BYTE { Width::Byte } else { Width::Word };
+    if let Ok(old) = cpu.swap(va, width, value) {
         cpu.r[rd(insn)] = old;
         cpu.interlock = pending_load(rd(insn), BYTE);
     }

@@ -10,7 +10,7 @@ use super::load_store::{pending_load, transfer};
 use super::load_store_extra::extra;
 use super::multiply::mul;
 use super::{Op, rd, timing};
-use crate::bus::Bus;
+use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 
 rows! {
@@ -176,7 +176,7 @@ fn load_literal<B: Bus>(half: u32) -> Op<B> {
 
 fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let va = literal_base(cpu).wrapping_add(op.insn() & 0xfff);
-    if let Ok(value) = cpu.load_word(va) {
+    if let Ok(value) = cpu.load(va, Width::Word) {
         cpu.r[rd(op.insn())] = value;
         cpu.interlock = pending_load(rd(op.insn()), false);
     }

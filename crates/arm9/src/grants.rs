@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! D-cache lines that the current context may read or write, found in one comparison.
+//!
+//! In front of TLB and cache, for the host's speed only: a grant is given for a line that is in the
+//! cache and a page whose checked translation is at hand, and taken back when either goes. What it
+//! leads to is the modelled cache's own line, so it changes no result and no cycle.
+
+use crate::addr::Mva;
+
+/// Grants, chosen by address: lines this many apart share one.
+const GRANTS: usize = 512;
+
+/// Matches no line: no context has all bits set ([`crate::mmu::Mmu`] sees to that).
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Grant {
+    /// Address of the line and context, or [`NONE`], for reads.
+    read: u32,
+    /// The same for writes that stay in the cache.
+    write: u32,
+    line: u32,
+}
+
+const EMPTY: Grant = Grant {
+    read: NONE,
+    write: NONE,
+    line: 0,
+};
+
+/// What may be accessed at once.
+#[derive(Clone)]
+pub struct Grants {
+    entries: [Grant; GRANTS],
+    /// Privilege and domain register, a number in bits 4:2.
+    context: u32,
+}
+
+impl Grants {
+    /// None.
+    pub fn new() -> Grants {
+        Grants {
+            entries: [EMPTY; GRANTS],
+            context: 0,
+        }
+    }
+
+    /// Sets the number (0 to 6) of the context that accesses are made in.
+    pub fn set_context(&mut self, number: u32) {
+        self.context = number << 2;
+    }
+
+    #[inline(always)]
+    fn slot(mva: Mva) -> usize {
+        mva.0 as usize / 32 % GRANTS
+    }
+
+    /// What a grant for `mva` has. `misaligned` is the mask of the bits that must be clear.
+    #[inline(always)]
+    fn key(&self, mva: Mva, misaligned: u32) -> u32 {
+        mva.0 & (!31 | misaligned) | self.context
+    }
+
+    /// The line to read `mva` from.
+    #[inline(always)]
+    pub fn read(&self, mva: Mva, misaligned: u32) -> Option<usize> {
+        let grant = &self.entries[Self::slot(mva)];
+        (grant.read == self.key(mva, misaligned)).then_some(grant.line as usize)
+    }
+
+    /// The line to write `mva` to, which becomes dirty.
+    #[inline(always)]
+    pub fn write(&self, mva: Mva, misaligned: u32) -> Option<usize> {
+        let grant = &self.entries[Self::slot(mva)];
+        (grant.write == self.key(mva, misaligned)).then_some(grant.line as usize)
+    }
+
+    /// Gives a grant for the line that holds `mva`.
+    pub fn give(&mut self, mva: Mva, line: usize, read: bool, write: bool) {
+        let key = self.key(mva, 0);
+        self.entries[Self::slot(mva)] = Grant {
+            read: if read { key } else { NONE },
+            write: if write { key } else { NONE },
+            line: line as u32,
+        };
+    }
+
+    /// The line of `mva` leaves the cache.
+    pub fn take(&mut self, mva: Mva) {
+        self.entries[Self::slot(mva)] = EMPTY;
+    }
+
+    /// All lines leave the cache, or translations have changed.
+    pub fn take_all(&mut self) {
+        self.entries.fill(EMPTY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn granted() -> Grants {
+        let mut grants = Grants::new();
+        grants.set_context(1);
+        grants.give(Mva(0x1234), 7, true, false);
+        grants
+    }
+
+    #[test]
+    fn a_grant_covers_its_line_in_its_context_for_what_it_says() {
+        let mut grants = granted();
+        assert_eq!(grants.read(Mva(0x123c), 3), Some(7));
+        assert_eq!(grants.write(Mva(0x1234), 3), None);
+        assert_eq!(grants.read(Mva(0x1240), 3), None);
+        assert_eq!(grants.read(Mva(0x1234 + 32 * GRANTS as u32), 3), None);
+        grants.set_context(2);
+        assert_eq!(grants.read(Mva(0x1234), 3), None);
+    }
+
+    #[test]
+    fn misaligned_accesses_have_none() {
+        let grants = granted();
+        assert_eq!(grants.read(Mva(0x1236), 3), None);
+        assert_eq!(grants.read(Mva(0x1236), 1), Some(7));
+        assert_eq!(grants.read(Mva(0x1235), 1), None);
+        assert_eq!(grants.read(Mva(0x1235), 0), Some(7));
+    }
+
+    #[test]
+    fn an_empty_grant_matches_nothing() {
+        let mut grants = granted();
+        grants.set_context(6);
+        for at in [u32::MAX, 0xffff_fffc, 0xffff_ffe3] {
+            assert_eq!(grants.read(Mva(at), 3), None);
+        }
+    }
+
+    #[test]
+    fn grants_can_be_taken_back() {
+        let mut grants = granted();
+        grants.take(Mva(0x1220));
+        assert_eq!(grants.read(Mva(0x1234), 3), None);
+        let mut grants = granted();
+        grants.take_all();
+        assert_eq!(grants.read(Mva(0x1234), 3), None);
+    }
+}
