@@ -11,7 +11,6 @@ use crate::debug::Watch;
 use crate::exception::Exception;
 use crate::fcse::Relocation;
 use crate::icache::ICache;
-use crate::icache::OPS;
 use crate::isa::{DecodeTable, Op};
 use crate::mmu::{self, Fault, Kind, Mmu, Resolved};
 use crate::psr;
@@ -41,6 +40,27 @@ pub enum Exit {
         /// The MCR or MRC, as `opc1, CRn, CRm, opc2` in bytes from the top.
         operation: u32,
     },
+}
+
+/// Registers whose use by the next instruction stalls one cycle, in bits 47:32, where an [`Op`] has
+/// those it uses; above them those that stall one cycle more, or one cycle if used one instruction
+/// later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interlock(u64);
+
+impl Interlock {
+    pub(crate) const NONE: Interlock = Interlock(0);
+
+    /// Registers of the first kind in the low half, of the second in the high half.
+    #[inline(always)]
+    pub(crate) fn after(registers: u32) -> Interlock {
+        Interlock(u64::from(registers) << 32)
+    }
+
+    /// What is left of it one instruction later.
+    fn later(self) -> Interlock {
+        Interlock(self.0 >> 16 & 0xffff << 32)
+    }
 }
 
 /// Where instructions come from at the moment.
@@ -86,9 +106,7 @@ pub struct Cpu<B: Bus> {
     pub(crate) cycles: u64,
     /// The loop leaves when `cycles` reaches this; zero makes it leave after this instruction.
     pub(crate) horizon: u64,
-    /// Low half: registers whose use by the next instruction stalls one cycle; high half: those
-    /// that stall one cycle more, or one cycle if used one instruction later.
-    pub(crate) interlock: u32,
+    pub(crate) interlock: Interlock,
     pub(crate) fetch: FetchState,
     pub(crate) data_relocation: Relocation,
     pub(crate) fetch_relocation: Relocation,
@@ -169,7 +187,7 @@ impl<B: Bus> Cpu<B> {
             spsr: [0; 6],
             cycles: 0,
             horizon: 0,
-            interlock: 0,
+            interlock: Interlock::NONE,
             fetch: FetchState {
                 line_pc: NO_LINE,
                 base: 0,
@@ -308,23 +326,19 @@ impl<B: Bus> Cpu<B> {
             if (pc ^ self.fetch.line_pc) & LINE != 0 && !self.enter_line::<THUMB>(pc) {
                 break;
             }
-            let index = if THUMB { pc >> 1 & 15 } else { pc >> 2 & 7 } as usize;
-            let op = self.icache.ops[self.fetch.base + index];
+            let op = self.icache.ops[self.icache.number::<THUMB>(self.fetch.base, pc)];
             self.pc = pc.wrapping_add(size);
             self.r[15] = pc.wrapping_add(2 * size);
             count += 1;
             if B::OBSERVED {
                 self.tell_fetch(pc);
             }
-            if self.interlock != 0 {
-                self.wait_for_operands(&op);
-            }
-            if op.cond() == 14 || CONDITIONS[op.cond() as usize & 15] >> (self.flags >> 28) & 1 != 0
-            {
-                self.cycles += op.cycles();
+            // One comparison says that it executes and waits for nothing: see `Op`.
+            if self.interlock.0 | op.header() <= Op::<B>::CYCLES {
+                self.cycles += op.header();
                 (op.exec)(self, op);
             } else {
-                self.cycles += 1;
+                self.wait_and_execute(op);
             }
             if self.cycles >= self.horizon {
                 break;
@@ -333,44 +347,63 @@ impl<B: Bus> Cpu<B> {
         self.counters.instructions += count;
     }
 
+    /// An operation that may have to wait for operands, or has a condition.
     #[inline(always)]
-    fn wait_for_operands(&mut self, op: &Op<B>) {
-        let pending = self.interlock;
-        self.interlock = 0;
-        let uses = op.uses();
-        if op.cycles() == 0 {
-            // Not decoded yet: asked again when it is.
-            self.interlock = pending;
-        } else if pending & uses != 0 {
-            let stall = 1 + u32::from(pending >> 16 & uses != 0);
-            self.cycles += u64::from(stall);
-            self.counters.interlock_cycles += u64::from(stall);
-        } else if op.cycles() == 1 {
-            self.interlock = pending >> 16;
+    fn wait_and_execute(&mut self, op: Op<B>) {
+        // One that is not decoded yet asks again when it is.
+        if self.interlock != Interlock::NONE && op.cycles() != 0 {
+            self.wait_for_operands(op);
         }
+        if self.passes(op) {
+            self.cycles += op.cycles();
+            (op.exec)(self, op);
+        } else {
+            self.cycles += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn passes(&self, op: Op<B>) -> bool {
+        CONDITIONS[op.cond() as usize & 15] >> (self.flags >> 28) & 1 != 0
+    }
+
+    #[inline(always)]
+    fn wait_for_operands(&mut self, op: Op<B>) {
+        let pending = self.interlock;
+        let stall = u64::from(op.uses_any_of(pending.0));
+        let more = u64::from(op.uses_any_of(pending.later().0)) & stall;
+        self.cycles += stall + more;
+        self.counters.interlock_cycles += stall + more;
+        self.interlock = if stall == 0 && op.cycles() == 1 {
+            pending.later()
+        } else {
+            Interlock::NONE
+        };
     }
 
     /// Stands in for every operation not executed since its line was filled.
     fn decode_and_execute(&mut self, _: Op<B>) {
         let thumb = self.control & psr::T != 0;
         let pc = self.pc.wrapping_sub(if thumb { 2 } else { 4 });
-        let word = self.icache.word(self.fetch.base / OPS, pc >> 2);
-        let (op, index) = if thumb {
+        let word = self.icache.word(self.fetch.base, pc);
+        let (op, number) = if thumb {
             let half = (word >> (8 * (pc & 2))) as u16;
-            (self.decode.thumb(half), pc >> 1 & 15)
+            let number = self.icache.number::<true>(self.fetch.base, pc);
+            (self.decode.thumb(half), number)
         } else {
-            (self.decode.arm(word), pc >> 2 & 7)
+            let number = self.icache.number::<false>(self.fetch.base, pc);
+            (self.decode.arm(word), number)
         };
-        self.icache.ops[self.fetch.base + index as usize] = op;
-        if CONDITIONS[op.cond() as usize & 15] >> (self.flags >> 28) & 1 != 0 {
-            if self.interlock != 0 {
-                self.wait_for_operands(&op);
-            }
-            self.cycles += op.cycles();
-            (op.exec)(self, op);
-        } else {
+        self.icache.ops[number] = op;
+        if !self.passes(op) {
             self.cycles += 1;
+            return;
         }
+        if self.interlock != Interlock::NONE && op.cycles() != 0 {
+            self.wait_for_operands(op);
+        }
+        self.cycles += op.cycles();
+        (op.exec)(self, op);
     }
 
     /// Makes the line that holds `pc` the current one. False when the fetch faulted, in which

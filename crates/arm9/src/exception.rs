@@ -2,7 +2,7 @@
 //! Exception entry (ARM ARM A2.6).
 
 use crate::bus::Bus;
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Interlock};
 use crate::isa::timing;
 use crate::psr::{self, Mode};
 
@@ -69,7 +69,7 @@ impl<B: Bus> Cpu<B> {
             Exception::Undefined => timing::EXCEPTION_UNDEFINED,
             _ => timing::EXCEPTION,
         };
-        self.interlock = 0;
+        self.interlock = Interlock::NONE;
         self.counters.exceptions += u64::from(exception != Exception::Reset);
         self.counters.irqs += u64::from(exception == Exception::Irq);
         self.context_changed();

@@ -19,8 +19,9 @@ use crate::victim::{Held, Victim};
 const VALID: u32 = 1;
 /// In a hint: the operations are Thumb's.
 const THUMB: u32 = 2;
-/// Decoded operations a line can hold: 16 Thumb or 8 A32.
-pub const OPS: usize = 16;
+/// Decoded operations of a slot in A32 state. Thumb has as many again, kept apart from them so
+/// that they do not lie between those of A32.
+const OPS: usize = 8;
 
 /// Slots shared by physical address, a power of two: 512 KB apart, two lines share one.
 const SHARED: usize = 16384;
@@ -61,7 +62,7 @@ pub struct ICache<B: Bus> {
     slot_of: Vec<u32>,
     /// The shared slots, then each line's own.
     slots: Vec<Slot>,
-    /// `OPS` operations a slot, decoded when first executed.
+    /// `OPS` operations a slot, decoded when first executed; then those of the upper half-words.
     pub(crate) ops: Vec<Op<B>>,
     /// A hint that matches is true: whoever takes a line out of the cache, or its operations from
     /// it, clears the hint.
@@ -94,7 +95,7 @@ impl<B: Bus> ICache<B> {
             tags: vec![0; lines],
             pas: vec![0; lines + 1],
             slot_of: (0..=lines).map(|line| (SHARED + line) as u32).collect(),
-            ops: vec![undecoded; slots.len() * OPS],
+            ops: vec![undecoded; slots.len() * OPS * 2],
             slots,
             hints: Box::new([Hint::default(); HINTS]),
             undecoded,
@@ -151,8 +152,12 @@ impl<B: Bus> ICache<B> {
     }
 
     fn forget_ops(&mut self, slot: usize) {
-        let n = if self.slots[slot].thumb { OPS } else { OPS / 2 };
-        self.ops[slot * OPS..slot * OPS + n].fill(self.undecoded);
+        let first = slot * OPS;
+        self.ops[first..first + OPS].fill(self.undecoded);
+        if self.slots[slot].thumb {
+            let upper = first + self.ops.len() / 2;
+            self.ops[upper..upper + OPS].fill(self.undecoded);
+        }
     }
 
     /// Chooses the line to fill for `mva`.
@@ -212,10 +217,21 @@ impl<B: Bus> ICache<B> {
         (self.tags[line] & VALID != 0).then_some(Mva(self.tags[line] & !31))
     }
 
-    /// A word of a slot.
+    /// Number of the operation at `pc`, in the line that [`ICache::enter`] gave `base` for.
     #[inline(always)]
-    pub fn word(&self, slot: usize, index: u32) -> u32 {
-        self.slots[slot].words[index as usize & 7]
+    pub fn number<const THUMB: bool>(&self, base: usize, pc: u32) -> usize {
+        let word = pc as usize / 4 % OPS;
+        if THUMB && pc & 2 != 0 {
+            base + word + self.ops.len() / 2
+        } else {
+            base + word
+        }
+    }
+
+    /// The word at `pc`, in the line that [`ICache::enter`] gave `base` for.
+    #[inline(always)]
+    pub fn word(&self, base: usize, pc: u32) -> u32 {
+        self.slots[base / OPS].words[pc as usize / 4 % 8]
     }
 
     /// The line a set/way operand names.
@@ -267,7 +283,7 @@ mod tests {
         let new = (old + 1) % 4;
         c.fill(new, Mva(0x5000), 0x8000, &[2; 8], false);
         let (old, new) = (c.enter(old, false), c.enter(new, false));
-        assert_eq!((c.word(old / OPS, 0), c.word(new / OPS, 0)), (1, 2));
+        assert_eq!((c.word(old, 0), c.word(new, 0)), (1, 2));
     }
 
     #[test]

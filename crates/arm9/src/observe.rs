@@ -8,7 +8,6 @@ use crate::addr::{Mva, Pa};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 use crate::dcache::Dirty;
-use crate::icache::OPS;
 use crate::mmu::{Fault, Kind, Resolved};
 use crate::psr;
 
@@ -269,7 +268,7 @@ impl<B: Bus> Cpu<B> {
     /// Tells of the instruction at `pc` in the current line, about to be executed.
     pub(crate) fn tell_fetch(&mut self, pc: u32) {
         let mva = self.fetch_relocation.apply(crate::addr::Va(pc));
-        let word = self.icache.word(self.fetch.base / OPS, pc >> 2);
+        let word = self.icache.word(self.fetch.base, pc);
         let pa = Pa(self.fetch.resolved.pa(mva));
         let (width, value) = match self.control & psr::T != 0 {
             true => (Width::Half, word >> (8 * (pc & 2)) & 0xffff),

@@ -5,7 +5,7 @@
 use super::branch::undefined;
 use super::{Op, rd, rm, rn, rs, timing};
 use crate::bus::Bus;
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Interlock};
 use crate::exception::Exception;
 
 rows! {
@@ -74,7 +74,7 @@ fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
         }
         (Some(value), register) => {
             cpu.r[register] = value;
-            cpu.interlock = 1 << register;
+            cpu.interlock = Interlock::after(1 << register);
         }
     }
 }

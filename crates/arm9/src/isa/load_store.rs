@@ -7,7 +7,7 @@
 use super::shifter::scaled_offset;
 use super::{Exec, Op, bit, rd, rm, rn, timing};
 use crate::bus::{Bus, Width};
-use crate::cpu::{Access, Cpu};
+use crate::cpu::{Access, Cpu, Interlock};
 
 rows! {
     ("STR", V4, "cccc010PU0W0nnnnddddiiiiiiiiiiii", transfer, "str{c} {d}, {a}");
@@ -231,8 +231,8 @@ fn base_and_moved<B: Bus>(cpu: &Cpu<B>, insn: u32) -> (u32, u32) {
 
 /// The interlock a load leaves: one cycle, or two when the data path has to align or extend.
 #[inline(always)]
-pub(super) fn pending_load(register: usize, extended: bool) -> u32 {
-    1 << register | u32::from(extended) << (register + 16)
+pub(super) fn pending_load(register: usize, extended: bool) -> Interlock {
+    Interlock::after(1 << register | u32::from(extended) << (register + 16))
 }
 
 #[inline(always)]
@@ -293,6 +293,7 @@ fn preload<B: Bus>(insn: u32) -> Op<B> {
 
 #[cfg(test)]
 mod tests {
+    use crate::cpu::Interlock;
     use crate::isa::testing::{HERE, after, arm, machine};
     use crate::psr::{C, T};
 
@@ -365,8 +366,14 @@ mod tests {
 
     #[test]
     fn byte_loads_stall_longer_than_word_loads() {
-        assert_eq!(after(0xe591_3000, &[0, 0x100]).interlock, 1 << 3); // ldr r3, [r1]
-        assert_eq!(after(0xe5d1_3000, &[0, 0x100]).interlock, 1 << 3 | 1 << 19); // ldrb
+        assert_eq!(
+            after(0xe591_3000, &[0, 0x100]).interlock,
+            Interlock::after(1 << 3)
+        ); // ldr r3, [r1]
+        assert_eq!(
+            after(0xe5d1_3000, &[0, 0x100]).interlock,
+            Interlock::after(1 << 3 | 1 << 19)
+        ); // ldrb
     }
 
     #[test]

@@ -72,7 +72,8 @@ pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
 pub struct Op<B: Bus> {
     /// What to do.
     pub(crate) exec: Exec<B>,
-    /// Instruction in bits 31:0, registers used in 47:32, issue cycles in 55:48, condition above.
+    /// Instruction in bits 31:0, registers used in 47:32, issue cycles in 55:48, and above them the
+    /// condition, inverted so that "always" is zero.
     bits: u64,
 }
 
@@ -88,22 +89,19 @@ impl<B: Bus> Op<B> {
     /// An A32 operation. Instructions of the unconditional space (1111) always execute.
     fn new(exec: Exec<B>, insn: u32, uses: u32, cycles: u8) -> Op<B> {
         let bits = u64::from(insn) | u64::from(uses & 0xffff) << 32 | u64::from(cycles) << 48;
-        Op { exec, bits }.with_cond((insn >> 28).min(14))
+        Op { exec, bits }.with_cond((insn >> 28).min(ALWAYS))
     }
 
     /// Stands for an operation that is not decoded yet: it always executes and takes no cycle.
     pub(crate) fn undecoded(exec: Exec<B>) -> Op<B> {
-        Op {
-            exec,
-            bits: 14 << 56,
-        }
+        Op { exec, bits: 0 }
     }
 
     /// The same under another condition, 0 to 14.
     fn with_cond(self, cond: u32) -> Op<B> {
         Op {
             exec: self.exec,
-            bits: self.bits & (u64::MAX >> 8) | u64::from(cond) << 56,
+            bits: self.bits & (u64::MAX >> 8) | u64::from(cond ^ ALWAYS) << 56,
         }
     }
 
@@ -123,10 +121,25 @@ impl<B: Bus> Op<B> {
     }
 
     /// Registers read early enough that a pending load result stalls them.
-    #[inline(always)]
-    pub fn uses(self) -> u32 {
+    #[cfg(test)]
+    fn uses(self) -> u32 {
         (self.bits >> 32) as u32 & 0xffff
     }
+
+    /// Whether one of them is in bits 47:32 of `registers`.
+    #[inline(always)]
+    pub(crate) fn uses_any_of(self, registers: u64) -> bool {
+        self.bits & registers & 0xffff << 32 != 0
+    }
+
+    /// Issue cycles in the low byte, and nothing else if the condition is "always".
+    #[inline(always)]
+    pub(crate) fn header(self) -> u64 {
+        self.bits >> 48
+    }
+
+    /// Largest header of an unconditional operation.
+    pub(crate) const CYCLES: u64 = 0xff;
 
     /// Issue cycles when the condition passes, without what the access itself adds.
     #[inline(always)]
@@ -137,9 +150,12 @@ impl<B: Bus> Op<B> {
     /// Condition, 0 to 14.
     #[inline(always)]
     pub fn cond(self) -> u32 {
-        (self.bits >> 56) as u32
+        (self.bits >> 56) as u32 ^ ALWAYS
     }
 }
+
+/// The condition that always passes.
+const ALWAYS: u32 = 14;
 
 /// Turns an instruction that matched a row into what the loop executes.
 type Select<B> = fn(u32) -> Op<B>;
