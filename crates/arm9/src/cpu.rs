@@ -68,8 +68,8 @@ impl Interlock {
 pub(crate) struct FetchState {
     /// Address in the current line, or [`NO_LINE`]: look the line up.
     line_pc: u32,
-    /// First operation of the current line.
-    pub(crate) base: usize,
+    /// Slot of the current line's operations.
+    pub(crate) slot: usize,
     /// Page (VA[31:12]) and translation epoch in which `cacheable` fetches were last allowed.
     page: u32,
     epoch: u64,
@@ -190,7 +190,7 @@ impl<B: Bus> Cpu<B> {
             interlock: Interlock::NONE,
             fetch: FetchState {
                 line_pc: NO_LINE,
-                base: 0,
+                slot: 0,
                 page: 0,
                 epoch: u64::MAX,
                 thumb: false,
@@ -326,7 +326,7 @@ impl<B: Bus> Cpu<B> {
             if (pc ^ self.fetch.line_pc) & LINE != 0 && !self.enter_line::<THUMB>(pc) {
                 break;
             }
-            let op = self.icache.ops[self.icache.number::<THUMB>(self.fetch.base, pc)];
+            let op = self.icache.op::<THUMB>(self.fetch.slot, pc);
             self.pc = pc.wrapping_add(size);
             self.r[15] = pc.wrapping_add(2 * size);
             count += 1;
@@ -385,25 +385,14 @@ impl<B: Bus> Cpu<B> {
     fn decode_and_execute(&mut self, _: Op<B>) {
         let thumb = self.control & psr::T != 0;
         let pc = self.pc.wrapping_sub(if thumb { 2 } else { 4 });
-        let word = self.icache.word(self.fetch.base, pc);
-        let (op, number) = if thumb {
-            let half = (word >> (8 * (pc & 2))) as u16;
-            let number = self.icache.number::<true>(self.fetch.base, pc);
-            (self.decode.thumb(half), number)
+        let word = self.icache.word(self.fetch.slot, pc);
+        let op = if thumb {
+            self.decode.thumb((word >> (8 * (pc & 2))) as u16)
         } else {
-            let number = self.icache.number::<false>(self.fetch.base, pc);
-            (self.decode.arm(word), number)
+            self.decode.arm(word)
         };
-        self.icache.ops[number] = op;
-        if !self.passes(op) {
-            self.cycles += 1;
-            return;
-        }
-        if self.interlock != Interlock::NONE && op.cycles() != 0 {
-            self.wait_for_operands(op);
-        }
-        self.cycles += op.cycles();
-        (op.exec)(self, op);
+        self.icache.set_op(self.fetch.slot, pc, op);
+        self.wait_and_execute(op);
     }
 
     /// Makes the line that holds `pc` the current one. False when the fetch faulted, in which
@@ -412,9 +401,9 @@ impl<B: Bus> Cpu<B> {
     fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> bool {
         if self.is_page_known(pc) {
             let mva = self.fetch_relocation.apply(Va(pc));
-            if let Some(base) = self.icache.hint(mva, THUMB) {
+            if let Some(slot) = self.icache.hint(mva, THUMB) {
                 self.fetch.line_pc = pc;
-                self.fetch.base = base;
+                self.fetch.slot = slot;
                 return true;
             }
         }
@@ -431,7 +420,7 @@ impl<B: Bus> Cpu<B> {
     fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> bool {
         match self.fetch_line(pc, thumb) {
             Ok(line) => {
-                self.fetch.base = self.icache.enter(line, thumb);
+                self.fetch.slot = self.icache.enter(line, thumb);
                 self.fetch.line_pc = if self.is_page_known(pc) { pc } else { NO_LINE };
                 true
             }

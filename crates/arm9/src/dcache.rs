@@ -23,6 +23,11 @@ pub struct Dirty {
     pub data: [u32; 8],
 }
 
+/// The words of a line, in one line of the host's cache.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Line([u32; 8]);
+
 /// The data cache.
 #[derive(Clone)]
 pub struct DCache {
@@ -32,7 +37,7 @@ pub struct DCache {
     /// MVA of the line, dirty halves in bits 2:1, valid in bit 0.
     tags: Vec<u32>,
     pas: Vec<u32>,
-    data: Vec<[u32; 8]>,
+    data: Vec<Line>,
     /// Victim selection and lockdown.
     pub victim: Victim,
     /// Where test-and-clean goes on looking.
@@ -49,7 +54,7 @@ impl DCache {
             set_mask: geometry.sets() - 1,
             tags: vec![0; lines],
             pas: vec![0; lines],
-            data: vec![[0; 8]; lines],
+            data: vec![Line([0; 8]); lines],
             victim: Victim::new(victims, lines, seed),
             scan: 0,
         }
@@ -73,13 +78,13 @@ impl DCache {
     /// The words of a line.
     #[inline(always)]
     pub fn line(&self, line: usize) -> &[u32; 8] {
-        &self.data[line]
+        &self.data[line].0
     }
 
     /// Writes a word into a line that was found; `mva` selects the word.
     #[inline(always)]
     pub fn write(&mut self, line: usize, mva: Mva, value: u32, mask: u32, dirty: bool) {
-        let word = &mut self.data[line][(mva.0 >> 2 & 7) as usize];
+        let word = &mut self.data[line].0[(mva.0 >> 2 & 7) as usize];
         *word = (*word & !mask) | (value & mask);
         if dirty {
             self.tags[line] |= 2 << (mva.0 >> 4 & 1);
@@ -91,7 +96,7 @@ impl DCache {
     pub fn words_to_write(&mut self, line: usize, first: usize, count: u32) -> &mut [u32] {
         let end = first + count as usize;
         self.tags[line] |= u32::from(first < 4) << 1 | u32::from(end > 4) << 2;
-        &mut self.data[line][first..end]
+        &mut self.data[line].0[first..end]
     }
 
     /// Chooses the line to fill for `mva`, and empties it. Also returns the MVA of a valid line that
@@ -117,7 +122,7 @@ impl DCache {
     pub fn fill(&mut self, line: usize, mva: Mva, pa: u32, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
         self.pas[line] = pa & !31;
-        self.data[line] = data;
+        self.data[line] = Line(data);
     }
 
     /// Physical address of a line's first byte.
@@ -158,7 +163,7 @@ impl DCache {
         Some(Dirty {
             pa: self.pas[line],
             halves,
-            data: self.data[line],
+            data: self.data[line].0,
         })
     }
 

@@ -19,33 +19,56 @@ use crate::victim::{Held, Victim};
 const VALID: u32 = 1;
 /// In a hint: the operations are Thumb's.
 const THUMB: u32 = 2;
-/// Decoded operations of a slot in A32 state. Thumb has as many again, kept apart from them so
-/// that they do not lie between those of A32.
-const OPS: usize = 8;
 
-/// Slots shared by physical address, a power of two: 512 KB apart, two lines share one.
+/// Slots shared by physical address, a power of two.
 const SHARED: usize = 16384;
+
+/// The two that the line at `pa` may have. Lines that have the first in common, 512 KB apart,
+/// differ in the second.
+fn shared_slots(pa: u32) -> [usize; 2] {
+    let first = pa as usize / 32;
+    let apart = 1021 * (1 + first / SHARED);
+    [first % SHARED, (first + apart) % SHARED]
+}
 
 /// Where the operations of a line are: looked at first, without effect on anything modelled.
 #[derive(Clone, Copy, Default)]
 struct Hint {
     /// MVA of the line, the state its operations are for, valid in bit 0.
     tag: u32,
-    /// Number of its first operation.
-    base: u32,
+    /// Slot of its operations.
+    slot: u32,
 }
 
 /// Hints, chosen by address: lines this many apart share one.
 const HINTS: usize = 1024;
 
-/// Eight words and what is known of their operations.
+/// Words of a line and the state that their operations are decoded for. In one line of the host's
+/// cache, as are [`Ops`] in two.
 #[derive(Clone, Copy, Default)]
-struct Slot {
+#[repr(align(64))]
+struct Code {
     words: [u32; 8],
-    /// Lines that use the slot.
-    users: u16,
-    /// State the operations were decoded for.
     thumb: bool,
+}
+
+/// Decoded operations, one a word.
+#[repr(align(64))]
+struct Ops<B: Bus>([Op<B>; 8]);
+
+impl<B: Bus> Clone for Ops<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Bus> Copy for Ops<B> {}
+
+/// What a line was filled with.
+#[derive(Clone, Copy, Default)]
+struct Filled {
+    pa: u32,
+    slot: u32,
 }
 
 /// The instruction cache.
@@ -56,18 +79,20 @@ pub struct ICache<B: Bus> {
     set_mask: u32,
     /// MVA of the line, valid in bit 0.
     tags: Vec<u32>,
-    /// Physical address of each line; the prefetch buffer's is last, here and below.
-    pas: Vec<u32>,
-    /// Slot of each line.
-    slot_of: Vec<u32>,
-    /// The shared slots, then each line's own.
-    slots: Vec<Slot>,
-    /// `OPS` operations a slot, decoded when first executed; then those of the upper half-words.
-    pub(crate) ops: Vec<Op<B>>,
+    /// For each line; the prefetch buffer's is last.
+    filled: Vec<Filled>,
+    /// By slot: the shared slots, then each line's own.
+    code: Vec<Code>,
+    /// By slot, decoded when first executed.
+    ops: Vec<Ops<B>>,
+    /// Thumb: those of the upper half-words.
+    upper_ops: Vec<Ops<B>>,
     /// A hint that matches is true: whoever takes a line out of the cache, or its operations from
     /// it, clears the hint.
     hints: Box<[Hint; HINTS]>,
     undecoded: Op<B>,
+    /// Which of two shared slots is taken first, by turns.
+    turn: usize,
     /// Victim selection and lockdown.
     pub victim: Victim,
     /// MVA of the 16 bytes in the prefetch buffer and where sequential fetching goes on.
@@ -83,22 +108,19 @@ impl<B: Bus> ICache<B> {
         undecoded: Op<B>,
     ) -> ICache<B> {
         let lines = geometry.lines() as usize;
-        let mut slots = vec![Slot::default(); SHARED + lines + 1];
-        slots[SHARED..].fill(Slot {
-            users: 1,
-            ..Slot::default()
-        });
+        let slots = SHARED + lines + 1;
         ICache {
             ways: geometry.ways,
             way_shift: geometry.ways.trailing_zeros(),
             set_mask: geometry.sets() - 1,
             tags: vec![0; lines],
-            pas: vec![0; lines + 1],
-            slot_of: (0..=lines).map(|line| (SHARED + line) as u32).collect(),
-            ops: vec![undecoded; slots.len() * OPS * 2],
-            slots,
+            filled: vec![Filled::default(); lines + 1],
+            code: vec![Code::default(); slots],
+            ops: vec![Ops([undecoded; 8]); slots],
+            upper_ops: vec![Ops([undecoded; 8]); slots],
             hints: Box::new([Hint::default(); HINTS]),
             undecoded,
+            turn: 0,
             victim: Victim::new(victims, lines, seed.rotate_left(7)),
             prefetch: None,
         }
@@ -124,39 +146,38 @@ impl<B: Bus> ICache<B> {
             .map(|way| first + way)
     }
 
-    /// The first operation of the line that holds `mva`, if there is a hint of it.
+    /// The slot of the line that holds `mva`, if there is a hint of it.
     #[inline(always)]
     pub fn hint(&self, mva: Mva, thumb: bool) -> Option<usize> {
         let hint = self.hints[mva.0 as usize / 32 % HINTS];
         let want = (mva.0 & !31) | VALID | if thumb { THUMB } else { 0 };
-        (hint.tag == want).then_some(hint.base as usize)
+        (hint.tag == want).then_some(hint.slot as usize)
     }
 
-    /// Readies the operations of a line for the given state and returns the first one's number.
+    /// Readies the operations of a line for the given state and returns their slot.
+    #[inline]
     pub fn enter(&mut self, line: usize, thumb: bool) -> usize {
-        let slot = self.slot_of[line] as usize;
-        if self.slots[slot].thumb != thumb {
-            self.slots[slot].thumb = thumb;
+        let slot = self.filled[line].slot as usize;
+        if self.code[slot].thumb != thumb {
+            self.code[slot].thumb = thumb;
             self.forget_ops(slot);
             // Another line that shares the slot may have a hint for the state that was.
             self.hints.fill(Hint::default());
         }
-        if line < self.tags.len() {
-            let tag = self.tags[line];
-            self.hints[tag as usize / 32 % HINTS] = Hint {
+        if let Some(tag) = self.tags.get(line) {
+            self.hints[*tag as usize / 32 % HINTS] = Hint {
                 tag: tag | if thumb { THUMB } else { 0 },
-                base: (slot * OPS) as u32,
+                slot: slot as u32,
             };
         }
-        slot * OPS
+        slot
     }
 
+    #[inline(never)]
     fn forget_ops(&mut self, slot: usize) {
-        let first = slot * OPS;
-        self.ops[first..first + OPS].fill(self.undecoded);
-        if self.slots[slot].thumb {
-            let upper = first + self.ops.len() / 2;
-            self.ops[upper..upper + OPS].fill(self.undecoded);
+        self.ops[slot] = Ops([self.undecoded; 8]);
+        if self.code[slot].thumb {
+            self.upper_ops[slot] = Ops([self.undecoded; 8]);
         }
     }
 
@@ -178,38 +199,56 @@ impl<B: Bus> ICache<B> {
     }
 
     /// Fills a line with the words found at physical address `pa`. It is to be entered next.
+    #[inline]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: u32, words: &[u32; 8], thumb: bool) {
-        if line < self.tags.len() {
-            self.tags[line] = (mva.0 & !31) | VALID;
-        }
-        self.pas[line] = pa & !31;
-        let old = &mut self.slot_of[line];
-        self.slots[*old as usize].users -= 1;
-        let shared = (pa >> 5) as usize % SHARED;
-        let found = &mut self.slots[shared];
-        if found.words == *words {
-            found.users += 1;
-            *old = shared as u32;
-            return;
-        }
-        let slot = if found.users == 0 {
-            shared
+        let [first, second] = shared_slots(pa);
+        let slot = if self.code[first].words == *words {
+            first
+        } else if self.code[second].words == *words {
+            second
         } else {
-            SHARED + line
+            self.fill_slot([first, second], line, words, thumb)
         };
-        *old = slot as u32;
-        let users = self.slots[slot].users + 1;
-        self.slots[slot] = Slot {
+        if let Some(tag) = self.tags.get_mut(line) {
+            *tag = (mva.0 & !31) | VALID;
+        }
+        self.filled[line] = Filled {
+            pa: pa & !31,
+            slot: slot as u32,
+        };
+    }
+
+    /// A slot with other words than before: a shared one that no line uses, or the line's own.
+    #[inline(never)]
+    fn fill_slot(
+        &mut self,
+        mut shared: [usize; 2],
+        line: usize,
+        words: &[u32; 8],
+        thumb: bool,
+    ) -> usize {
+        shared.rotate_left(self.turn);
+        self.turn ^= 1;
+        let slot = shared.into_iter().find(|slot| !self.is_used(*slot));
+        let slot = slot.unwrap_or(SHARED + line);
+        self.code[slot] = Code {
             words: *words,
-            users,
             thumb,
         };
         self.forget_ops(slot);
+        slot
+    }
+
+    fn is_used(&self, slot: usize) -> bool {
+        // The prefetch buffer has no tag and counts as valid.
+        let tags = self.tags.iter().chain(&[VALID]);
+        let mut lines = tags.zip(&self.filled);
+        lines.any(|(tag, filled)| filled.slot == slot as u32 && tag & VALID != 0)
     }
 
     /// Physical address of a line's first byte.
     pub fn pa(&self, line: usize) -> u32 {
-        self.pas[line]
+        self.filled[line].pa
     }
 
     /// MVA of a line, if it is valid.
@@ -217,21 +256,31 @@ impl<B: Bus> ICache<B> {
         (self.tags[line] & VALID != 0).then_some(Mva(self.tags[line] & !31))
     }
 
-    /// Number of the operation at `pc`, in the line that [`ICache::enter`] gave `base` for.
+    /// The operation at `pc`, in the line that [`ICache::enter`] gave `slot` for.
     #[inline(always)]
-    pub fn number<const THUMB: bool>(&self, base: usize, pc: u32) -> usize {
-        let word = pc as usize / 4 % OPS;
-        if THUMB && pc & 2 != 0 {
-            base + word + self.ops.len() / 2
+    pub fn op<const THUMB: bool>(&self, slot: usize, pc: u32) -> Op<B> {
+        let ops = if THUMB && pc & 2 != 0 {
+            &self.upper_ops
         } else {
-            base + word
-        }
+            &self.ops
+        };
+        ops[slot].0[pc as usize / 4 % 8]
     }
 
-    /// The word at `pc`, in the line that [`ICache::enter`] gave `base` for.
+    /// Sets the operation at `pc`.
+    pub fn set_op(&mut self, slot: usize, pc: u32, op: Op<B>) {
+        let ops = if pc & 2 != 0 {
+            &mut self.upper_ops
+        } else {
+            &mut self.ops
+        };
+        ops[slot].0[pc as usize / 4 % 8] = op;
+    }
+
+    /// The word at `pc`, in the line that [`ICache::enter`] gave `slot` for.
     #[inline(always)]
-    pub fn word(&self, base: usize, pc: u32) -> u32 {
-        self.slots[base / OPS].words[pc as usize / 4 % 8]
+    pub fn word(&self, slot: usize, pc: u32) -> u32 {
+        self.code[slot].words[pc as usize / 4 % 8]
     }
 
     /// The line a set/way operand names.

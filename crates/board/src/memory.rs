@@ -27,13 +27,18 @@ struct Timing {
     refresh_busy: u64,
 }
 
+/// Words in a line of the host's cache.
+const PADDING: usize = 16;
+
 /// No row is open in the bank.
 const CLOSED: u32 = u32::MAX;
 
 /// The RAM of a board. Offsets are bytes from its start.
 #[derive(Clone, Debug)]
 pub struct Sdram {
-    words: Vec<u32>,
+    /// The contents behind `padding` words that put the lines on those of the host's cache.
+    store: Vec<u32>,
+    padding: usize,
     timing: Timing,
     open_row: [u32; 8],
     next_refresh: u64,
@@ -57,9 +62,11 @@ impl Sdram {
             refresh_busy: u64::from(cycles(f64::from(spec.refresh_busy_bus))),
         };
         let next_refresh = timing.refresh_interval;
-        let words = vec![0; bytes as usize / 4];
+        let store = vec![0; bytes as usize / 4 + PADDING];
+        let padding = store.as_ptr().align_offset(PADDING * 4).min(PADDING);
         Sdram {
-            words,
+            store,
+            padding,
             timing,
             open_row: [CLOSED; 8],
             next_refresh,
@@ -69,12 +76,17 @@ impl Sdram {
 
     /// Size in bytes.
     pub fn bytes(&self) -> u32 {
-        (self.words.len() * 4) as u32
+        ((self.store.len() - PADDING) * 4) as u32
     }
 
     /// The contents, for hashes.
     pub fn words(&self) -> &[u32] {
-        &self.words
+        &self.store[self.padding..][..self.store.len() - PADDING]
+    }
+
+    fn words_mut(&mut self) -> &mut [u32] {
+        let words = self.store.len() - PADDING;
+        &mut self.store[self.padding..][..words]
     }
 
     /// Core cycles beyond those of a row hit, at `now`, and opens the row.
@@ -110,7 +122,7 @@ impl Sdram {
     #[inline]
     pub fn read(&mut self, now: u64, offset: u32, width: Width) -> (u32, u32) {
         let cost = self.timing.hit + self.row_extra(now, offset);
-        let word = self.words[offset as usize / 4];
+        let word = self.store[self.padding + offset as usize / 4];
         let value = match width {
             Width::Word => word,
             Width::Half => (word >> ((offset & 2) * 8)) & 0xffff,
@@ -128,7 +140,7 @@ impl Sdram {
             Width::Half => ((offset & 2) * 8, 0xffff),
             Width::Byte => ((offset & 3) * 8, 0xff),
         };
-        let word = &mut self.words[offset as usize / 4];
+        let word = &mut self.store[self.padding + offset as usize / 4];
         *word = *word & !(mask << shift) | (value & mask) << shift;
         cost
     }
@@ -137,8 +149,8 @@ impl Sdram {
     #[inline]
     pub fn read_line(&mut self, now: u64, offset: u32, line: &mut [u32; 8]) -> BurstTime {
         let first = self.timing.hit + self.row_extra(now, offset);
-        let start = (offset as usize / 4) & !7;
-        line.copy_from_slice(&self.words[start..start + 8]);
+        let start = self.padding + (offset as usize / 4 & !7);
+        line.copy_from_slice(&self.store[start..start + 8]);
         BurstTime {
             first,
             last: first + self.timing.words[7],
@@ -151,22 +163,22 @@ impl Sdram {
         let cost = self.timing.write_setup
             + self.timing.words[words.len().min(BURST)]
             + self.row_extra(now, offset);
-        let start = offset as usize / 4;
-        let end = (start + words.len()).min(self.words.len());
-        self.words[start..end].copy_from_slice(&words[..end - start]);
+        let after = &mut self.words_mut()[offset as usize / 4..];
+        let n = words.len().min(after.len());
+        after[..n].copy_from_slice(&words[..n]);
         cost
     }
 
     /// A byte, without time.
     pub fn peek(&self, offset: u32) -> Option<u8> {
-        self.words
+        self.words()
             .get(offset as usize / 4)
             .map(|w| (w >> ((offset & 3) * 8)) as u8)
     }
 
     /// Sets a byte, without time. False beyond the end.
     pub fn poke(&mut self, offset: u32, value: u8) -> bool {
-        let Some(word) = self.words.get_mut(offset as usize / 4) else {
+        let Some(word) = self.words_mut().get_mut(offset as usize / 4) else {
             return false;
         };
         let shift = (offset & 3) * 8;
@@ -185,7 +197,10 @@ impl Sdram {
         let whole = bytes.chunks_exact(4);
         let tail = whole.remainder();
         let tail_at = offset + (bytes.len() - tail.len()) as u32;
-        for (word, b) in self.words[offset as usize / 4..].iter_mut().zip(whole) {
+        for (word, b) in self.words_mut()[offset as usize / 4..]
+            .iter_mut()
+            .zip(whole)
+        {
             *word = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
         }
         tail.iter().zip(tail_at..).all(|(&b, at)| self.poke(at, b))
