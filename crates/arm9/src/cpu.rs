@@ -354,7 +354,7 @@ impl<B: Bus> Cpu<B> {
         if self.interlock != Interlock::NONE && op.cycles() != 0 {
             self.wait_for_operands(op);
         }
-        if self.passes(op) {
+        if self.passes(op.cond()) {
             self.cycles += op.cycles();
             (op.exec)(self, op);
         } else {
@@ -363,8 +363,8 @@ impl<B: Bus> Cpu<B> {
     }
 
     #[inline(always)]
-    fn passes(&self, op: Op<B>) -> bool {
-        CONDITIONS[op.cond() as usize & 15] >> (self.flags >> 28) & 1 != 0
+    pub(crate) fn passes(&self, cond: u32) -> bool {
+        CONDITIONS[cond as usize & 15] >> (self.flags >> 28) & 1 != 0
     }
 
     #[inline(always)]

@@ -71,8 +71,16 @@ impl DCache {
         let first = self.set(mva.0) << self.way_shift;
         let want = (mva.0 & !31) | VALID;
         let ways = &self.tags[first..first + self.ways as usize];
-        let way = ways.iter().position(|tag| tag & !DIRTY == want)?;
-        Some(first + way)
+        // Without leaving the loop early, which the host cannot predict.
+        let mut found = None;
+        for (way, tag) in ways.iter().enumerate() {
+            found = if tag & !DIRTY == want {
+                Some(way)
+            } else {
+                found
+            };
+        }
+        found.map(|way| first + way)
     }
 
     /// The words of a line.

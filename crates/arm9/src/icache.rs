@@ -141,9 +141,12 @@ impl<B: Bus> ICache<B> {
         let want = (mva.0 & !31) | VALID;
         let first = self.set(mva.0) << self.way_shift;
         let ways = &self.tags[first..first + self.ways as usize];
-        ways.iter()
-            .position(|tag| *tag == want)
-            .map(|way| first + way)
+        // Without leaving the loop early, which the host cannot predict.
+        let mut found = None;
+        for (way, tag) in ways.iter().enumerate() {
+            found = if *tag == want { Some(way) } else { found };
+        }
+        found.map(|way| first + way)
     }
 
     /// The slot of the line that holds `mva`, if there is a hint of it.
