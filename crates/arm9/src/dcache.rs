@@ -6,6 +6,7 @@
 
 use crate::addr::Mva;
 use crate::config::{CacheGeometry, Victims};
+use crate::tag::way_of;
 use crate::victim::{Held, Victim};
 
 const VALID: u32 = 1;
@@ -71,16 +72,7 @@ impl DCache {
         let first = self.set(mva.0) << self.way_shift;
         let want = (mva.0 & !31) | VALID;
         let ways = &self.tags[first..first + self.ways as usize];
-        // Without leaving the loop early, which the host cannot predict.
-        let mut found = None;
-        for (way, tag) in ways.iter().enumerate() {
-            found = if tag & !DIRTY == want {
-                Some(way)
-            } else {
-                found
-            };
-        }
-        found.map(|way| first + way)
+        way_of(ways, |tag| tag & !DIRTY == want).map(|way| first + way)
     }
 
     /// The words of a line.

@@ -14,6 +14,7 @@ use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::{CacheGeometry, Victims};
 use crate::isa::Op;
+use crate::tag::way_of;
 use crate::victim::{Held, Victim};
 
 const VALID: u32 = 1;
@@ -141,12 +142,7 @@ impl<B: Bus> ICache<B> {
         let want = (mva.0 & !31) | VALID;
         let first = self.set(mva.0) << self.way_shift;
         let ways = &self.tags[first..first + self.ways as usize];
-        // Without leaving the loop early, which the host cannot predict.
-        let mut found = None;
-        for (way, tag) in ways.iter().enumerate() {
-            found = if *tag == want { Some(way) } else { found };
-        }
-        found.map(|way| first + way)
+        way_of(ways, |tag| tag == want).map(|way| first + way)
     }
 
     /// The slot of the line that holds `mva`, if there is a hint of it.

@@ -25,6 +25,7 @@ mod mmu;
 pub mod model;
 mod observe;
 pub mod psr;
+mod tag;
 #[cfg(test)]
 mod testbus;
 mod tlb;

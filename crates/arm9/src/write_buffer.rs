@@ -319,12 +319,20 @@ impl Biu {
     }
 
     /// Waits for the bus, writing out first what the read of `bytes` at `pa` would miss.
+    #[inline(always)]
     fn grant<B: Bus>(&mut self, bus: &mut B, now: u64, pa: u32, bytes: u32) -> u64 {
-        self.retire(bus, now);
-        if !self.is_empty() && self.conflicts(pa, bytes) {
-            self.drain(bus, now);
+        if !self.is_empty() {
+            self.write_before_read(bus, now, pa, bytes);
         }
         now.max(self.free_at)
+    }
+
+    #[inline(never)]
+    fn write_before_read<B: Bus>(&mut self, bus: &mut B, now: u64, pa: u32, bytes: u32) {
+        self.retire(bus, now);
+        if self.conflicts(pa, bytes) {
+            self.drain(bus, now);
+        }
     }
 
     /// Reads a line, critical word first. Returns the moment of the bus grant and the times after.
