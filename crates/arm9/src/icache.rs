@@ -11,7 +11,6 @@
 //! (`DDI0198D 6.2.1`: four words, sequential only).
 
 use crate::addr::Mva;
-use crate::bus::Bus;
 use crate::config::{CacheGeometry, Victims};
 use crate::isa::Op;
 use crate::tag::way_of;
@@ -45,7 +44,7 @@ struct Hint {
 const HINTS: usize = 1024;
 
 /// Words of a line and the state that their operations are decoded for. In one line of the host's
-/// cache, as are [`Ops`] in two.
+/// cache, as are [`Ops`].
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Code {
@@ -54,16 +53,9 @@ struct Code {
 }
 
 /// Decoded operations, one a word.
+#[derive(Clone, Copy, Default)]
 #[repr(align(64))]
-struct Ops<B: Bus>([Op<B>; 8]);
-
-impl<B: Bus> Clone for Ops<B> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<B: Bus> Copy for Ops<B> {}
+struct Ops([Op; 8]);
 
 /// What a line was filled with.
 #[derive(Clone, Copy, Default)]
@@ -74,7 +66,7 @@ struct Filled {
 
 /// The instruction cache.
 #[derive(Clone)]
-pub struct ICache<B: Bus> {
+pub struct ICache {
     ways: u32,
     way_shift: u32,
     set_mask: u32,
@@ -85,13 +77,12 @@ pub struct ICache<B: Bus> {
     /// By slot: the shared slots, then each line's own.
     code: Vec<Code>,
     /// By slot, decoded when first executed.
-    ops: Vec<Ops<B>>,
+    ops: Vec<Ops>,
     /// Thumb: those of the upper half-words.
-    upper_ops: Vec<Ops<B>>,
+    upper_ops: Vec<Ops>,
     /// A hint that matches is true: whoever takes a line out of the cache, or its operations from
     /// it, clears the hint.
     hints: Box<[Hint; HINTS]>,
-    undecoded: Op<B>,
     /// Which of two shared slots is taken first, by turns.
     turn: usize,
     /// Victim selection and lockdown.
@@ -100,14 +91,9 @@ pub struct ICache<B: Bus> {
     pub(crate) prefetch: Option<(Mva, Mva)>,
 }
 
-impl<B: Bus> ICache<B> {
+impl ICache {
     /// An empty cache. `undecoded` is what executes in place of an operation not yet decoded.
-    pub fn new(
-        geometry: CacheGeometry,
-        victims: Victims,
-        seed: u32,
-        undecoded: Op<B>,
-    ) -> ICache<B> {
+    pub fn new(geometry: CacheGeometry, victims: Victims, seed: u32) -> ICache {
         let lines = geometry.lines() as usize;
         let slots = SHARED + lines + 1;
         ICache {
@@ -117,10 +103,9 @@ impl<B: Bus> ICache<B> {
             tags: vec![0; lines],
             filled: vec![Filled::default(); lines + 1],
             code: vec![Code::default(); slots],
-            ops: vec![Ops([undecoded; 8]); slots],
-            upper_ops: vec![Ops([undecoded; 8]); slots],
+            ops: vec![Ops::default(); slots],
+            upper_ops: vec![Ops::default(); slots],
             hints: Box::new([Hint::default(); HINTS]),
-            undecoded,
             turn: 0,
             victim: Victim::new(victims, lines, seed.rotate_left(7)),
             prefetch: None,
@@ -174,9 +159,9 @@ impl<B: Bus> ICache<B> {
 
     #[inline(never)]
     fn forget_ops(&mut self, slot: usize) {
-        self.ops[slot] = Ops([self.undecoded; 8]);
+        self.ops[slot] = Ops::default();
         if self.code[slot].thumb {
-            self.upper_ops[slot] = Ops([self.undecoded; 8]);
+            self.upper_ops[slot] = Ops::default();
         }
     }
 
@@ -257,7 +242,7 @@ impl<B: Bus> ICache<B> {
 
     /// The operation at `pc`, in the line that [`ICache::enter`] gave `slot` for.
     #[inline(always)]
-    pub fn op<const THUMB: bool>(&self, slot: usize, pc: u32) -> Op<B> {
+    pub fn op<const THUMB: bool>(&self, slot: usize, pc: u32) -> Op {
         let ops = if THUMB && pc & 2 != 0 {
             &self.upper_ops
         } else {
@@ -267,7 +252,7 @@ impl<B: Bus> ICache<B> {
     }
 
     /// Sets the operation at `pc`.
-    pub fn set_op(&mut self, slot: usize, pc: u32, op: Op<B>) {
+    pub fn set_op(&mut self, slot: usize, pc: u32, op: Op) {
         let ops = if pc & 2 != 0 {
             &mut self.upper_ops
         } else {
@@ -308,10 +293,8 @@ impl<B: Bus> ICache<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbus::TestBus;
 
-    fn cache() -> ICache<TestBus> {
-        let undecoded = Op::undecoded(|_, _| ());
+    fn cache() -> ICache {
         ICache::new(
             CacheGeometry {
                 size: 4096,
@@ -319,7 +302,6 @@ mod tests {
             },
             Victims::Random,
             0,
-            undecoded,
         )
     }
 
