@@ -149,7 +149,7 @@ impl Sdram {
     #[inline]
     pub fn read_line(&mut self, now: u64, offset: u32, line: &mut [u32; 8]) -> BurstTime {
         let first = self.timing.hit + self.row_extra(now, offset);
-        let start = self.padding + (offset as usize / 4 & !7);
+        let start = self.padding + ((offset as usize / 4) & !7);
         line.copy_from_slice(&self.store[start..start + 8]);
         BurstTime {
             first,
