@@ -12,7 +12,7 @@ use crate::exception::Exception;
 use crate::fcse::Relocation;
 use crate::icache::ICache;
 use crate::isa::{DecodeTable, Handler, Handlers, Op};
-use crate::mmu::{self, Fault, Kind, Mmu, Resolved};
+use crate::mmu::{Fault, Mmu, Resolved};
 use crate::psr;
 use crate::write_buffer::Biu;
 
@@ -71,8 +71,8 @@ pub(crate) struct FetchState {
     /// Slot of the current line's operations.
     pub(crate) slot: usize,
     /// Page (VA[31:12]) and translation epoch in which `cacheable` fetches were last allowed.
-    page: u32,
-    epoch: u64,
+    pub(crate) page: u32,
+    pub(crate) epoch: u64,
     /// The state the loop executes; a change of it leaves the loop.
     thumb: bool,
     /// The translation of that page.
@@ -419,7 +419,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Whether [`FetchState::resolved`] is the translation of `pc`, allowed and cacheable.
     #[inline(always)]
-    fn is_page_known(&self, pc: u32) -> bool {
+    pub(crate) fn is_page_known(&self, pc: u32) -> bool {
         pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
     }
 
@@ -435,26 +435,6 @@ impl<B: Bus> Cpu<B> {
                 self.prefetch_abort(fault);
                 false
             }
-        }
-    }
-
-    /// The I-cache line with the instruction at `pc`, or the prefetch buffer, in which case the
-    /// page stays unknown: every uncached fetch is to come here.
-    fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<usize, Fault> {
-        let mva = self.fetch_relocation.apply(Va(pc));
-        if !self.is_page_known(pc) {
-            let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
-            self.fetch.resolved = page;
-            if !page.has(mmu::ICACHE) {
-                self.fetch.epoch = u64::MAX;
-                return self.prefetch(mva, page, thumb);
-            }
-            self.fetch.page = pc >> 12;
-            self.fetch.epoch = self.mmu.epoch();
-        }
-        match self.icache.find(mva) {
-            Some(line) => Ok(line),
-            None => self.fill_icache(pc, mva, thumb),
         }
     }
 

@@ -2,14 +2,35 @@
 //! The instruction side of the memory path: I-cache lines and the prefetch buffer
 //! (`DDI0198D 4, 6.2.1`).
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Va};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
-use crate::mmu::{Fault, Resolved};
+use crate::mmu::{self, Fault, Kind, Resolved};
 
 impl<B: Bus> Cpu<B> {
+    /// The I-cache line with the instruction at `pc`, or the prefetch buffer, in which case the
+    /// page stays unknown: every uncached fetch is to come here.
+    #[inline]
+    pub(crate) fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<usize, Fault> {
+        let mva = self.fetch_relocation.apply(Va(pc));
+        if !self.is_page_known(pc) {
+            let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
+            self.fetch.resolved = page;
+            if !page.has(mmu::ICACHE) {
+                self.fetch.epoch = u64::MAX;
+                return self.prefetch(mva, page, thumb);
+            }
+            self.fetch.page = pc >> 12;
+            self.fetch.epoch = self.mmu.epoch();
+        }
+        match self.icache.find(mva) {
+            Some(line) => Ok(line),
+            None => self.fill_icache(pc, mva, thumb),
+        }
+    }
+
     /// Fills the I-cache line that holds `mva`, for the instruction at `pc` in the known page.
-    pub(crate) fn fill_icache(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
+    fn fill_icache(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
         let before = self.cycles;
         let page = self.fetch.resolved;
         let pa = page.pa(mva);
@@ -27,12 +48,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Uncached fetch through the four-word prefetch buffer.
-    pub(crate) fn prefetch(
-        &mut self,
-        mva: Mva,
-        page: Resolved,
-        thumb: bool,
-    ) -> Result<usize, Fault> {
+    fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
         let line = self.icache.prefetch_line();
         let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
         if let Some((chunk, expected)) = self.icache.prefetch {

@@ -147,6 +147,15 @@ mod tests {
     use crate::psr::T;
 
     #[test]
+    fn a_branch_that_is_not_taken_takes_one_cycle() {
+        let mut cpu = machine();
+        arm(&mut cpu, 0x0a00_0000); // beq .+8
+        assert_eq!((cpu.pc, cpu.cycles), (HERE + 4, 1));
+        arm(&mut cpu, 0x1a00_0000); // bne .+8
+        assert_eq!((cpu.pc, cpu.cycles), (HERE + 8, 4));
+    }
+
+    #[test]
     fn branches_count_from_two_instructions_on() {
         assert_eq!(after(0xea00_0000, &[]).pc, HERE + 8); // b .+8
         assert_eq!(after(0xeaff_fffe, &[]).pc, HERE); // b .

@@ -250,7 +250,7 @@ mod tests {
     fn unconditional_instructions_always_execute() {
         let table = DecodeTable::<TestBus>::new();
         assert_eq!(table.arm(0xfa00_0000).op.cond(), 14);
-        assert_eq!(table.arm(0x1a00_0000).op.cond(), 1);
+        assert_eq!(table.arm(0x1b00_0000).op.cond(), 1);
     }
 
     #[test]
