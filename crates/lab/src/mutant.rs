@@ -38,6 +38,8 @@ pub struct Mutant {
     pub expect: Kind,
     /// A test of `mm_suite` that reaches it.
     pub test: Option<String>,
+    /// Instead of a test: the quick suite reports it, no test by itself does, and why.
+    pub suite: Option<String>,
     /// Why nothing is to be reported, when nothing is.
     pub survives: Option<String>,
     /// What is otherwise with `--victims late`.
@@ -52,8 +54,6 @@ pub struct Mutant {
 pub enum Late {
     /// Not reported: why.
     Survives(String),
-    /// Reported in the quick suite, if not in a test by itself: why.
-    Suite(String),
 }
 
 /// What is expected of a mutant.
@@ -72,8 +72,8 @@ impl Mutant {
     pub fn expected(&self, victims: Victims) -> Expected<'_> {
         match (&self.late, &self.test) {
             (Some(Late::Survives(why)), _) if victims == Victims::Late => Expected::Nothing(why),
-            (Some(Late::Suite(_)), _) if victims == Victims::Late => Expected::Suite,
             (_, Some(test)) => Expected::Test(test),
+            _ if self.suite.is_some() => Expected::Suite,
             _ => Expected::Nothing(self.survives.as_deref().unwrap_or_default()),
         }
     }
@@ -223,8 +223,9 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
         if list.mutant[..i].iter().any(|m| m.name == mutant.name) {
             bail!("{place}: mutant.name: there are two");
         }
-        if mutant.test.is_none() == mutant.survives.is_none() {
-            bail!("{place}: one of test and survives is needed");
+        let expected = [&mutant.test, &mutant.suite, &mutant.survives];
+        if expected.iter().filter(|e| e.is_some()).count() != 1 {
+            bail!("{place}: one of test, suite and survives is needed");
         }
     }
     Ok(list.mutant)

@@ -38,6 +38,7 @@ fn mutant(function: &str, text: &str) -> Mutant {
         why: String::new(),
         expect: Kind::StaleTranslation,
         test: None,
+        suite: None,
         survives: None,
         late: None,
         unnamed: None,
@@ -62,12 +63,12 @@ fn what_is_expected_may_depend_on_how_victims_are_chosen() {
     assert_eq!(survives.expected(Victims::Late), Expected::Nothing("w"));
     let suite = Mutant {
         test: None,
-        survives: Some("s".into()),
-        late: Some(Late::Suite("w".into())),
+        suite: Some("s".into()),
         ..plain
     };
-    assert_eq!(suite.expected(Victims::Random), Expected::Nothing("s"));
-    assert_eq!(suite.expected(Victims::Late), Expected::Suite);
+    for victims in [Victims::Random, Victims::Late] {
+        assert_eq!(suite.expected(victims), Expected::Suite);
+    }
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn a_mutant_that_does_not_fit_is_named_by_key_and_nearest_name_and_nothing_is_pa
     for (from, to, part) in [
         ("stale-translation", "stale-tbl", "stale-translation"),
         ("test=", "tset=", "tset"),
-        ("test='t'\n", "", "one of test and survives"),
+        ("test='t'\n", "", "one of test, suite and survives"),
         ("which = 1", "which = 'some'", "which"),
         ("skip-call", "skip-cal", "skip-call"),
         (
