@@ -11,7 +11,7 @@ use crate::debug::Watch;
 use crate::exception::Exception;
 use crate::fcse::Relocation;
 use crate::icache::ICache;
-use crate::isa::{DecodeTable, Handler, Handlers, Op};
+use crate::isa::{DecodeTable, Op};
 use crate::mmu::{Fault, Mmu, Resolved};
 use crate::psr;
 use crate::write_buffer::Biu;
@@ -122,11 +122,10 @@ pub struct Cpu<B: Bus> {
     pub(crate) config: Config,
     pub(crate) cp15: Cp15,
     pub(crate) mmu: Mmu,
-    pub(crate) icache: ICache,
+    pub(crate) icache: ICache<B>,
     pub(crate) dcache: DCache,
     pub(crate) biu: Biu,
     pub(crate) decode: DecodeTable<B>,
-    pub(crate) handlers: Handlers<B>,
     pub(crate) watch: Watch,
     /// What happened and how many cycles it took. Cleared only by power-on.
     pub counters: Counters,
@@ -177,6 +176,7 @@ impl<B: Bus> Cpu<B> {
     /// A core at power-on: Supervisor, interrupts masked, pc at the reset vector, caches and MMU
     /// off and empty.
     pub fn new(config: Config, bus: B) -> Cpu<B> {
+        let undecoded = Op::undecoded(Cpu::<B>::decode_and_execute);
         Cpu {
             r: [0; 16],
             pc: 0,
@@ -205,11 +205,10 @@ impl<B: Bus> Cpu<B> {
             abort_chain: (0, 0),
             cp15: Cp15::new(&config),
             mmu: Mmu::new(config.victims),
-            icache: ICache::new(config.icache, config.victims, config.victim_seed),
+            icache: ICache::new(config.icache, config.victims, config.victim_seed, undecoded),
             dcache: DCache::new(config.dcache, config.victims, config.victim_seed),
             biu: Biu::new(config.cost.bus_sync),
             decode: DecodeTable::new(),
-            handlers: Handlers::new(Cpu::<B>::decode_and_execute),
             watch: Watch::default(),
             counters: Counters::default(),
             config,
@@ -334,12 +333,12 @@ impl<B: Bus> Cpu<B> {
             if B::OBSERVED {
                 self.tell_fetch(pc);
             }
-            if self.interlock.0 | op.conditional() == 0 {
-                let handler = self.handlers.of(op);
-                self.cycles += handler.cycles;
-                (handler.exec)(self, op);
+            // One comparison says that it executes and waits for nothing: see `Op`.
+            if self.interlock.0 | op.header() <= Op::<B>::CYCLES {
+                self.cycles += op.header();
+                (op.exec)(self, op);
             } else {
-                self.wait_and_execute(op, self.handlers.of(op));
+                self.wait_and_execute(op);
             }
             if self.cycles >= self.horizon {
                 break;
@@ -350,14 +349,14 @@ impl<B: Bus> Cpu<B> {
 
     /// An operation that may have to wait for operands, or has a condition.
     #[inline(always)]
-    fn wait_and_execute(&mut self, op: Op, handler: Handler<B>) {
+    fn wait_and_execute(&mut self, op: Op<B>) {
         // One that is not decoded yet asks again when it is.
-        if self.interlock != Interlock::NONE && handler.cycles != 0 {
-            self.wait_for_operands(op, handler.cycles);
+        if self.interlock != Interlock::NONE && op.cycles() != 0 {
+            self.wait_for_operands(op);
         }
         if self.passes(op.cond()) {
-            self.cycles += handler.cycles;
-            (handler.exec)(self, op);
+            self.cycles += op.cycles();
+            (op.exec)(self, op);
         } else {
             self.cycles += 1;
         }
@@ -369,13 +368,13 @@ impl<B: Bus> Cpu<B> {
     }
 
     #[inline(always)]
-    fn wait_for_operands(&mut self, op: Op, cycles: u64) {
+    fn wait_for_operands(&mut self, op: Op<B>) {
         let pending = self.interlock;
         let stall = u64::from(op.uses_any_of(pending.0));
         let more = u64::from(op.uses_any_of(pending.later().0)) & stall;
         self.cycles += stall + more;
         self.counters.interlock_cycles += stall + more;
-        self.interlock = if stall == 0 && cycles == 1 {
+        self.interlock = if stall == 0 && op.cycles() == 1 {
             pending.later()
         } else {
             Interlock::NONE
@@ -383,23 +382,17 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Stands in for every operation not executed since its line was filled.
-    fn decode_and_execute(&mut self, _: Op) {
+    fn decode_and_execute(&mut self, _: Op<B>) {
         let thumb = self.control & psr::T != 0;
         let pc = self.pc.wrapping_sub(if thumb { 2 } else { 4 });
         let word = self.icache.word(self.fetch.slot, pc);
-        let decoded = if thumb {
+        let op = if thumb {
             self.decode.thumb((word >> (8 * (pc & 2))) as u16)
         } else {
             self.decode.arm(word)
         };
-        let handler = Handler {
-            exec: decoded.exec,
-            cycles: u64::from(decoded.cycles),
-        };
-        if let Some(op) = self.handlers.number(&decoded) {
-            self.icache.set_op(self.fetch.slot, pc, op);
-        }
-        self.wait_and_execute(decoded.op, handler);
+        self.icache.set_op(self.fetch.slot, pc, op);
+        self.wait_and_execute(op);
     }
 
     /// Makes the line that holds `pc` the current one. False when the fetch faulted, in which

@@ -11,6 +11,7 @@
 //! (`DDI0198D 6.2.1`: four words, sequential only).
 
 use crate::addr::Mva;
+use crate::bus::Bus;
 use crate::config::{CacheGeometry, Victims};
 use crate::isa::Op;
 use crate::tag::way_of;
@@ -44,7 +45,7 @@ struct Hint {
 const HINTS: usize = 1024;
 
 /// Words of a line and the state that their operations are decoded for. In one line of the host's
-/// cache, as are [`Ops`].
+/// cache, as are [`Ops`] in two.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Code {
@@ -53,9 +54,16 @@ struct Code {
 }
 
 /// Decoded operations, one a word.
-#[derive(Clone, Copy, Default)]
 #[repr(align(64))]
-struct Ops([Op; 8]);
+struct Ops<B: Bus>([Op<B>; 8]);
+
+impl<B: Bus> Clone for Ops<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Bus> Copy for Ops<B> {}
 
 /// What a line was filled with.
 #[derive(Clone, Copy, Default)]
@@ -66,7 +74,7 @@ struct Filled {
 
 /// The instruction cache.
 #[derive(Clone)]
-pub struct ICache {
+pub struct ICache<B: Bus> {
     ways: u32,
     way_shift: u32,
     set_mask: u32,
@@ -77,12 +85,13 @@ pub struct ICache {
     /// By slot: the shared slots, then each line's own.
     code: Vec<Code>,
     /// By slot, decoded when first executed.
-    ops: Vec<Ops>,
+    ops: Vec<Ops<B>>,
     /// Thumb: those of the upper half-words.
-    upper_ops: Vec<Ops>,
+    upper_ops: Vec<Ops<B>>,
     /// A hint that matches is true: whoever takes a line out of the cache, or its operations from
     /// it, clears the hint.
     hints: Box<[Hint; HINTS]>,
+    undecoded: Op<B>,
     /// Which of two shared slots is taken first, by turns.
     turn: usize,
     /// Victim selection and lockdown.
@@ -91,9 +100,14 @@ pub struct ICache {
     pub(crate) prefetch: Option<(Mva, Mva)>,
 }
 
-impl ICache {
+impl<B: Bus> ICache<B> {
     /// An empty cache. `undecoded` is what executes in place of an operation not yet decoded.
-    pub fn new(geometry: CacheGeometry, victims: Victims, seed: u32) -> ICache {
+    pub fn new(
+        geometry: CacheGeometry,
+        victims: Victims,
+        seed: u32,
+        undecoded: Op<B>,
+    ) -> ICache<B> {
         let lines = geometry.lines() as usize;
         let slots = SHARED + lines + 1;
         ICache {
@@ -103,9 +117,10 @@ impl ICache {
             tags: vec![0; lines],
             filled: vec![Filled::default(); lines + 1],
             code: vec![Code::default(); slots],
-            ops: vec![Ops::default(); slots],
-            upper_ops: vec![Ops::default(); slots],
+            ops: vec![Ops([undecoded; 8]); slots],
+            upper_ops: vec![Ops([undecoded; 8]); slots],
             hints: Box::new([Hint::default(); HINTS]),
+            undecoded,
             turn: 0,
             victim: Victim::new(victims, lines, seed.rotate_left(7)),
             prefetch: None,
@@ -159,9 +174,9 @@ impl ICache {
 
     #[inline(never)]
     fn forget_ops(&mut self, slot: usize) {
-        self.ops[slot] = Ops::default();
+        self.ops[slot] = Ops([self.undecoded; 8]);
         if self.code[slot].thumb {
-            self.upper_ops[slot] = Ops::default();
+            self.upper_ops[slot] = Ops([self.undecoded; 8]);
         }
     }
 
@@ -242,7 +257,7 @@ impl ICache {
 
     /// The operation at `pc`, in the line that [`ICache::enter`] gave `slot` for.
     #[inline(always)]
-    pub fn op<const THUMB: bool>(&self, slot: usize, pc: u32) -> Op {
+    pub fn op<const THUMB: bool>(&self, slot: usize, pc: u32) -> Op<B> {
         let ops = if THUMB && pc & 2 != 0 {
             &self.upper_ops
         } else {
@@ -252,7 +267,7 @@ impl ICache {
     }
 
     /// Sets the operation at `pc`.
-    pub fn set_op(&mut self, slot: usize, pc: u32, op: Op) {
+    pub fn set_op(&mut self, slot: usize, pc: u32, op: Op<B>) {
         let ops = if pc & 2 != 0 {
             &mut self.upper_ops
         } else {
@@ -293,8 +308,10 @@ impl ICache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testbus::TestBus;
 
-    fn cache() -> ICache {
+    fn cache() -> ICache<TestBus> {
+        let undecoded = Op::undecoded(|_, _| ());
         ICache::new(
             CacheGeometry {
                 size: 4096,
@@ -302,6 +319,7 @@ mod tests {
             },
             Victims::Random,
             0,
+            undecoded,
         )
     }
 

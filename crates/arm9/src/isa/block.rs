@@ -5,7 +5,7 @@
 //! forms with ^ and those that load r15 share a slow one.
 
 use super::load_store::pending_load;
-use super::{Decoded, Exec, Op, bit, rn, timing};
+use super::{Exec, Op, bit, rn, timing};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 
@@ -32,7 +32,7 @@ fn is_base_in_list(insn: u32) -> bool {
     bit(insn, rn(insn) as u32)
 }
 
-pub(super) fn load<B: Bus>(insn: u32) -> Decoded<B> {
+pub(super) fn load<B: Bus>(insn: u32) -> Op<B> {
     let exec: Exec<B> = if list(insn) == 0 {
         execute_empty
     } else if bit(insn, 15) {
@@ -50,7 +50,7 @@ pub(super) fn load<B: Bus>(insn: u32) -> Decoded<B> {
             (true, true, true) => execute_load::<B, true, true, true>,
         }
     };
-    Decoded::new(exec, insn, 1 << rn(insn), cycles(insn))
+    Op::new(exec, insn, 1 << rn(insn), cycles(insn))
 }
 
 /// Does a loaded base win over the write-back? It does when it is the last of several.
@@ -59,7 +59,7 @@ fn is_base_kept(insn: u32) -> bool {
     is_base_in_list(insn) && after_base == 1 && list(insn).count_ones() > 1
 }
 
-pub(super) fn store<B: Bus>(insn: u32) -> Decoded<B> {
+pub(super) fn store<B: Bus>(insn: u32) -> Op<B> {
     let exec: Exec<B> = if list(insn) == 0 {
         execute_empty
     } else {
@@ -70,7 +70,7 @@ pub(super) fn store<B: Bus>(insn: u32) -> Decoded<B> {
             (true, true) => execute_store::<B, true, true>,
         }
     };
-    Decoded::new(exec, insn, store_uses(insn), cycles(insn))
+    Op::new(exec, insn, store_uses(insn), cycles(insn))
 }
 
 /// Of the stored registers only the first is needed as early as a stall could matter.
@@ -79,22 +79,22 @@ fn store_uses(insn: u32) -> u32 {
     1 << rn(insn) | first
 }
 
-fn load_user<B: Bus>(insn: u32) -> Decoded<B> {
+fn load_user<B: Bus>(insn: u32) -> Op<B> {
     let exec = if list(insn) == 0 {
         execute_empty
     } else {
         execute_load_user
     };
-    Decoded::new(exec, insn, 1 << rn(insn), cycles(insn))
+    Op::new(exec, insn, 1 << rn(insn), cycles(insn))
 }
 
-fn store_user<B: Bus>(insn: u32) -> Decoded<B> {
+fn store_user<B: Bus>(insn: u32) -> Op<B> {
     let exec = if list(insn) == 0 {
         execute_empty
     } else {
         execute_store_user
     };
-    Decoded::new(exec, insn, store_uses(insn), cycles(insn))
+    Op::new(exec, insn, store_uses(insn), cycles(insn))
 }
 
 /// Lowest address and new base of a transfer of `count` words.
@@ -136,7 +136,7 @@ impl<B: Bus> Cpu<B> {
 
 fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
     cpu: &mut Cpu<B>,
-    op: Op,
+    op: Op<B>,
 ) {
     let list = list(op.insn());
     let count = list.count_ones();
@@ -157,7 +157,7 @@ fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>
 #[inline(never)]
 fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
     cpu: &mut Cpu<B>,
-    op: Op,
+    op: Op<B>,
 ) {
     let list = list(op.insn());
     let count = list.count_ones();
@@ -179,7 +179,7 @@ fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK
 }
 
 /// r15 is in the list: a branch that may change state, or with ^ the return from an exception.
-fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
     let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
@@ -202,11 +202,11 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
     } else {
         cpu.branch_loaded(target);
     }
-    cpu.cycles += u64::from(count) + timing::LOAD_TO_PC - u64::from(cycles(insn));
+    cpu.cycles += u64::from(count) + timing::LOAD_TO_PC - op.cycles();
 }
 
 /// Loads User's registers; the base is the current mode's.
-fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
     let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
@@ -226,7 +226,7 @@ fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
     cpu.interlock = pending_load(31 - list(insn).leading_zeros() as usize, false);
 }
 
-fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let list = list(op.insn());
     let count = list.count_ones();
     let (start, end) = range(cpu.r[rn(op.insn())], count, PRE, UP);
@@ -242,7 +242,7 @@ fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: 
 
 /// The same with whatever the access needs; nothing has been done yet.
 #[inline(never)]
-fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let list = list(op.insn());
     let count = list.count_ones();
     let (start, end) = range(cpu.r[rn(op.insn())], count, PRE, UP);
@@ -259,7 +259,7 @@ fn execute_store_slowly<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B
 }
 
 /// Stores User's registers; the base is the current mode's.
-fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
     let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
@@ -275,7 +275,7 @@ fn execute_store_user<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
     }
 }
 
-fn execute_empty<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_empty<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if bit(op.insn(), 21) {
         let base = cpu.r[rn(op.insn())];
         cpu.r[rn(op.insn())] = if bit(op.insn(), 23) {

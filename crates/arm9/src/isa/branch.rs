@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Branches and the instructions that raise an exception on purpose (ARM ARM A3.3, A3.12).
 
-use super::{ALWAYS, Decoded, Op, bit, rm, timing};
+use super::{ALWAYS, Op, bit, rm, timing};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::exception::Exception;
@@ -60,15 +60,15 @@ fn distance(insn: u32) -> u32 {
     (((insn << 8) as i32) >> 6) as u32
 }
 
-fn b<B: Bus, const LINK: bool>(insn: u32) -> Decoded<B> {
+fn b<B: Bus, const LINK: bool>(insn: u32) -> Op<B> {
     if !LINK && insn >> 28 != ALWAYS {
         // One branch of the host's for the condition, not one for having a condition, too.
-        return Decoded::new(execute_b_if, insn, 0, timing::BRANCH).with_cond(ALWAYS);
+        return Op::new(execute_b_if, insn, 0, timing::BRANCH).with_cond(ALWAYS);
     }
-    Decoded::new(execute_b::<B, LINK>, insn, 0, timing::BRANCH)
+    Op::new(execute_b::<B, LINK>, insn, 0, timing::BRANCH)
 }
 
-fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         execute_b::<B, false>(cpu, op);
     } else {
@@ -79,7 +79,7 @@ fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
 /// What a branch that is not taken takes less than one that is.
 const NOT_TAKEN: u64 = timing::BRANCH as u64 - 1;
 
-fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     if LINK {
         cpu.r[14] = cpu.pc;
     }
@@ -87,23 +87,23 @@ fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op) {
     cpu.pc = cpu.pc.wrapping_add(distance(op.insn())).wrapping_add(4);
 }
 
-fn blx<B: Bus>(insn: u32) -> Decoded<B> {
-    Decoded::new(execute_blx, insn, 0, timing::BRANCH)
+fn blx<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(execute_blx, insn, 0, timing::BRANCH)
 }
 
 /// Only from A32 to Thumb; the H bit gives bit 1 of the target.
-fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let half = u32::from(bit(op.insn(), 24)) << 1;
     let target = cpu.r[15].wrapping_add(distance(op.insn())) | half;
     cpu.r[14] = cpu.pc;
     cpu.branch_exchange(target | 1);
 }
 
-pub(super) fn bx<B: Bus, const LINK: bool>(insn: u32) -> Decoded<B> {
-    Decoded::new(execute_bx::<B, LINK>, insn, 1 << rm(insn), timing::BRANCH)
+pub(super) fn bx<B: Bus, const LINK: bool>(insn: u32) -> Op<B> {
+    Op::new(execute_bx::<B, LINK>, insn, 1 << rm(insn), timing::BRANCH)
 }
 
-fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let target = cpu.r[rm(op.insn())];
     if LINK {
         cpu.r[14] = cpu.return_address();
@@ -111,19 +111,19 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op) {
     cpu.branch_exchange(target);
 }
 
-pub(super) fn bkpt<B: Bus>(insn: u32) -> Decoded<B> {
-    Decoded::new(execute_bkpt, insn, 0, timing::RAISES)
+pub(super) fn bkpt<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(execute_bkpt, insn, 0, timing::RAISES)
 }
 
 /// Without a debugger BKPT is a prefetch abort.
-fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op) {
+fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op<B>) {
     let size = if cpu.control & T != 0 { 2 } else { 4 };
     cpu.pc = cpu.pc.wrapping_sub(size);
     cpu.take_exception(Exception::PrefetchAbort);
 }
 
-pub(super) fn swi<B: Bus>(insn: u32) -> Decoded<B> {
-    Decoded::new(
+pub(super) fn swi<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(
         |cpu, _| cpu.take_exception(Exception::Swi),
         insn,
         0,
@@ -132,8 +132,8 @@ pub(super) fn swi<B: Bus>(insn: u32) -> Decoded<B> {
 }
 
 /// What decodes to nothing else.
-pub(super) fn undefined<B: Bus>(insn: u32) -> Decoded<B> {
-    Decoded::new(
+pub(super) fn undefined<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(
         |cpu, _| cpu.take_exception(Exception::Undefined),
         insn,
         0,

@@ -3,7 +3,7 @@
 //! have: undefined, and so are both in User mode.
 
 use super::branch::undefined;
-use super::{Decoded, Op, rd, rm, rn, rs, timing};
+use super::{Op, rd, rm, rn, rs, timing};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
 use crate::exception::Exception;
@@ -32,14 +32,14 @@ rows! {
 /// The system control coprocessor, the only one.
 const CP15: usize = 15;
 
-fn mcr<B: Bus>(insn: u32) -> Decoded<B> {
+fn mcr<B: Bus>(insn: u32) -> Op<B> {
     if rs(insn) != CP15 {
         return undefined(insn);
     }
-    Decoded::new(execute_mcr, insn, 1 << rd(insn), timing::COPROCESSOR)
+    Op::new(execute_mcr, insn, 1 << rd(insn), timing::COPROCESSOR)
 }
 
-fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let value = cpu.r[rd(insn)];
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
@@ -52,14 +52,14 @@ fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
     }
 }
 
-fn mrc<B: Bus>(insn: u32) -> Decoded<B> {
+fn mrc<B: Bus>(insn: u32) -> Op<B> {
     if rs(insn) != CP15 {
         return undefined(insn);
     }
-    Decoded::new(execute_mrc, insn, 0, timing::COPROCESSOR)
+    Op::new(execute_mrc, insn, 0, timing::COPROCESSOR)
 }
 
-fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
     let read = if cpu.privileged() {

@@ -5,7 +5,7 @@
 //! it is rare, branches, and with S returns from an exception.
 
 use super::shifter::{kind, operand, operand_kind, operand_of_any_kind, operand_uses};
-use super::{Decoded, Exec, Op, bit, rd, rn, timing};
+use super::{Exec, Op, bit, rd, rn, timing};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::psr::{C, N, Q, V};
@@ -77,7 +77,7 @@ const fn is_move(opcode: u32) -> bool {
 }
 
 /// Picks the copy of the code for one opcode.
-pub(super) fn data<B: Bus, const OP: u32>(insn: u32) -> Decoded<B> {
+pub(super) fn data<B: Bus, const OP: u32>(insn: u32) -> Op<B> {
     let mut uses = operand_uses(insn);
     if !is_move(OP) {
         uses |= 1 << rn(insn);
@@ -94,7 +94,7 @@ pub(super) fn data<B: Bus, const OP: u32>(insn: u32) -> Decoded<B> {
     } else {
         of_kind::<B, OP, false>(kind)
     };
-    Decoded::new(exec, insn, uses, cycles)
+    Op::new(exec, insn, uses, cycles)
 }
 
 fn of_kind<B: Bus, const OP: u32, const S: bool>(kind: u32) -> Exec<B> {
@@ -111,7 +111,7 @@ fn of_kind<B: Bus, const OP: u32, const S: bool>(kind: u32) -> Exec<B> {
     }
 }
 
-fn execute<B: Bus, const OP: u32, const S: bool, const KIND: u32>(cpu: &mut Cpu<B>, op: Op) {
+fn execute<B: Bus, const OP: u32, const S: bool, const KIND: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let (operand, carry) = operand::<B, KIND>(cpu, op.insn());
     let (result, flags) = compute::<OP>(cpu.r[rn(op.insn())], operand, carry, cpu.flags);
     if S {
@@ -123,7 +123,7 @@ fn execute<B: Bus, const OP: u32, const S: bool, const KIND: u32>(cpu: &mut Cpu<
 }
 
 /// Rd is r15: a branch, or with S the return from an exception.
-fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let (operand, carry) = operand_of_any_kind(cpu, op.insn());
     let (target, _) = compute::<OP>(cpu.r[rn(op.insn())], operand, carry, cpu.flags);
     if bit(op.insn(), 20) {

@@ -5,7 +5,7 @@
 //! and a store of it share one slow copy.
 
 use super::shifter::scaled_offset;
-use super::{Decoded, Exec, Op, bit, rd, rm, rn, timing};
+use super::{Exec, Op, bit, rd, rm, rn, timing};
 use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu, Interlock};
 
@@ -62,7 +62,7 @@ fn offset_kind(insn: u32) -> u32 {
     }
 }
 
-pub(super) fn transfer<B: Bus>(insn: u32) -> Decoded<B> {
+pub(super) fn transfer<B: Bus>(insn: u32) -> Op<B> {
     let (load, byte) = (bit(insn, 20), bit(insn, 22));
     let kind = offset_kind(insn);
     let mut uses = 1 << rn(insn);
@@ -80,7 +80,7 @@ pub(super) fn transfer<B: Bus>(insn: u32) -> Decoded<B> {
         (_, true, true) => by_index::<B, { what::LOAD_BYTE }>(insn),
     };
     let scaled = kind == offset::SCALED;
-    Decoded::new(
+    Op::new(
         exec,
         insn,
         uses,
@@ -116,7 +116,7 @@ fn by_direction<B: Bus, const WHAT: u32, const INDEX: u32>(insn: u32) -> Exec<B>
 
 fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND: u32>(
     cpu: &mut Cpu<B>,
-    op: Op,
+    op: Op<B>,
 ) {
     let insn = op.insn();
     let offset = match KIND {
@@ -157,7 +157,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND
 
 /// The same with whatever the access needs; nothing has been done yet.
 #[inline(never)]
-fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (base, moved) = base_and_moved(cpu, insn);
     let va = if INDEX == index::OFFSET || INDEX == index::PRE {
@@ -254,7 +254,7 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32
 }
 
 /// Rd is r15: LDR branches and may change state; STR stores the address + 12.
-fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (base, moved) = base_and_moved(cpu, insn);
     let (pre, w) = (bit(insn, 24), bit(insn, 21));
@@ -287,8 +287,8 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
 }
 
 /// ARM926EJ-S: no operation (DDI0198D 1.1).
-fn preload<B: Bus>(insn: u32) -> Decoded<B> {
-    Decoded::new(|_, _| {}, insn, 0, timing::SIMPLE)
+fn preload<B: Bus>(insn: u32) -> Op<B> {
+    Op::new(|_, _| {}, insn, 0, timing::SIMPLE)
 }
 
 #[cfg(test)]

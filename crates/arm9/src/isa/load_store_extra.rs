@@ -3,7 +3,7 @@
 
 use super::branch::undefined;
 use super::load_store::{index, pending_load};
-use super::{Decoded, Exec, Op, bit, rd, rm, rn, timing};
+use super::{Exec, Op, bit, rd, rm, rn, timing};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 
@@ -31,7 +31,7 @@ mod what {
     pub const LOAD_SIGNED_BYTE: u32 = 2;
 }
 
-pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32) -> Decoded<B> {
+pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32) -> Op<B> {
     let mut uses = address_uses(insn);
     if WHAT == what::STORE_HALF {
         uses |= 1 << rd(insn);
@@ -41,7 +41,7 @@ pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32) -> Decoded<B> {
         (true, true) => execute::<B, WHAT, { index::PRE }>,
         (false, _) => execute::<B, WHAT, { index::POST }>,
     };
-    Decoded::new(exec, insn, uses, timing::SIMPLE)
+    Op::new(exec, insn, uses, timing::SIMPLE)
 }
 
 fn address_uses(insn: u32) -> u32 {
@@ -65,7 +65,7 @@ fn moved_base<B: Bus>(cpu: &Cpu<B>, insn: u32) -> u32 {
     }
 }
 
-fn execute<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op) {
+fn execute<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let moved = moved_base(cpu, insn);
     let va = if INDEX == index::POST {
@@ -89,7 +89,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op) 
     }
 }
 
-fn double<B: Bus, const LOAD: bool>(insn: u32) -> Decoded<B> {
+fn double<B: Bus, const LOAD: bool>(insn: u32) -> Op<B> {
     if bit(insn, 12) {
         return undefined(insn);
     }
@@ -97,10 +97,10 @@ fn double<B: Bus, const LOAD: bool>(insn: u32) -> Decoded<B> {
     if !LOAD {
         uses |= 1 << rd(insn);
     }
-    Decoded::new(execute_double::<B, LOAD>, insn, uses, timing::DOUBLE)
+    Op::new(execute_double::<B, LOAD>, insn, uses, timing::DOUBLE)
 }
 
-fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let moved = moved_base(cpu, insn);
     let (pre, w) = (bit(insn, 24), bit(insn, 21));
@@ -124,8 +124,8 @@ fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op) {
     }
 }
 
-fn swap<B: Bus, const BYTE: bool>(insn: u32) -> Decoded<B> {
-    Decoded::new(
+fn swap<B: Bus, const BYTE: bool>(insn: u32) -> Op<B> {
+    Op::new(
         execute_swap::<B, BYTE>,
         insn,
         1 << rn(insn) | 1 << rm(insn),
@@ -133,7 +133,7 @@ fn swap<B: Bus, const BYTE: bool>(insn: u32) -> Decoded<B> {
     )
 }
 
-fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (va, value) = (cpu.r[rn(insn)], cpu.r[rm(insn)]);
     let width = if BYTE { Width::Byte } else { Width::Word };

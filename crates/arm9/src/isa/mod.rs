@@ -22,8 +22,6 @@
 //! * A target with both low bits set to 10 branches to the word below.
 //! * Jazelle is the trivial implementation: BXJ is BX, the J bit is never set.
 
-use std::collections::BTreeMap;
-
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 
@@ -68,137 +66,91 @@ pub(crate) use table::DecodeTable;
 
 /// Executes one instruction whose condition passed. `cpu.pc` already points behind it and
 /// `cpu.r[15]` reads as the architecture says.
-pub type Exec<B> = fn(&mut Cpu<B>, Op);
+pub type Exec<B> = fn(&mut Cpu<B>, Op<B>);
 
-/// A decoded instruction in one machine word, as it lives with its I-cache line: the instruction
-/// in bits 31:0, the registers it uses in 47:32, its handler in 59:48, and above them the
-/// condition, inverted so that "always" is zero. All zero it is an operation not decoded yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Op(u64);
-
-impl Op {
-    /// The instruction word. For a Thumb instruction: the A32 word it is equivalent to, or the
-    /// half-word in the low bits where there is none.
-    #[inline(always)]
-    pub fn insn(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// Whether a register it uses is in bits 47:32 of `registers`.
-    #[inline(always)]
-    pub(crate) fn uses_any_of(self, registers: u64) -> bool {
-        self.0 & registers & 0xffff << 32 != 0
-    }
-
-    /// Zero if the condition is "always".
-    #[inline(always)]
-    pub(crate) fn conditional(self) -> u64 {
-        self.0 >> 60
-    }
-
-    /// Condition, 0 to 14.
-    #[inline(always)]
-    pub fn cond(self) -> u32 {
-        self.conditional() as u32 ^ ALWAYS
-    }
-
-    #[inline(always)]
-    fn handler(self) -> usize {
-        (self.0 >> 48) as usize % HANDLERS
-    }
-}
-
-/// What decoding an instruction gives.
-pub struct Decoded<B: Bus> {
+/// A decoded instruction. Two machine words, passed in registers; lives in its I-cache line.
+pub struct Op<B: Bus> {
     /// What to do.
     pub(crate) exec: Exec<B>,
-    /// Issue cycles when the condition passes, without what the access itself adds.
-    pub(crate) cycles: u8,
-    /// The operation, without its handler.
-    pub(crate) op: Op,
+    /// Instruction in bits 31:0, registers used in 47:32, issue cycles in 55:48, and above them the
+    /// condition, inverted so that "always" is zero.
+    bits: u64,
 }
 
-impl<B: Bus> Decoded<B> {
-    /// An A32 operation, with the registers read early enough that a pending load result stalls
-    /// them. Instructions of the unconditional space (1111) always execute.
-    fn new(exec: Exec<B>, insn: u32, uses: u32, cycles: u8) -> Decoded<B> {
-        let op = Op(u64::from(insn) | u64::from(uses & 0xffff) << 32);
-        Decoded { exec, cycles, op }.with_cond((insn >> 28).min(ALWAYS))
-    }
-
-    /// The same under another condition, 0 to 14.
-    fn with_cond(mut self, cond: u32) -> Decoded<B> {
-        self.op.0 = self.op.0 & (u64::MAX >> 4) | u64::from(cond ^ ALWAYS) << 60;
-        self
-    }
-
-    /// The same for another instruction word.
-    fn with_insn(mut self, insn: u32) -> Decoded<B> {
-        self.op.0 = self.op.0 & !0xffff_ffff | u64::from(insn);
-        self
-    }
-}
-
-/// What the operations of one number have in common.
-pub(crate) struct Handler<B: Bus> {
-    pub(crate) exec: Exec<B>,
-    pub(crate) cycles: u64,
-}
-
-impl<B: Bus> Clone for Handler<B> {
+impl<B: Bus> Clone for Op<B> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<B: Bus> Copy for Handler<B> {}
+impl<B: Bus> Copy for Op<B> {}
 
-/// Numbers that an [`Op`] has room for.
-const HANDLERS: usize = 1 << 12;
+impl<B: Bus> Op<B> {
+    /// An A32 operation. Instructions of the unconditional space (1111) always execute.
+    fn new(exec: Exec<B>, insn: u32, uses: u32, cycles: u8) -> Op<B> {
+        let bits = u64::from(insn) | u64::from(uses & 0xffff) << 32 | u64::from(cycles) << 48;
+        Op { exec, bits }.with_cond((insn >> 28).min(ALWAYS))
+    }
 
-/// The handlers met so far, numbered as they came.
-#[derive(Clone)]
-pub(crate) struct Handlers<B: Bus> {
-    table: Vec<Handler<B>>,
-    /// Number by function and cycles.
-    numbers: BTreeMap<(usize, u8), u64>,
-}
+    /// Stands for an operation that is not decoded yet: it always executes and takes no cycle.
+    pub(crate) fn undecoded(exec: Exec<B>) -> Op<B> {
+        Op { exec, bits: 0 }
+    }
 
-impl<B: Bus> Handlers<B> {
-    /// The first is for operations that are not decoded yet: they take no cycle.
-    pub(crate) fn new(undecoded: Exec<B>) -> Handlers<B> {
-        let undecoded = Handler {
-            exec: undecoded,
-            cycles: 0,
-        };
-        Handlers {
-            table: vec![undecoded],
-            numbers: BTreeMap::new(),
+    /// The same under another condition, 0 to 14.
+    fn with_cond(self, cond: u32) -> Op<B> {
+        Op {
+            exec: self.exec,
+            bits: self.bits & (u64::MAX >> 8) | u64::from(cond ^ ALWAYS) << 56,
         }
     }
 
-    /// The handler of an operation.
+    /// The same for another instruction word.
+    fn with_insn(self, insn: u32) -> Op<B> {
+        Op {
+            exec: self.exec,
+            bits: self.bits & !0xffff_ffff | u64::from(insn),
+        }
+    }
+
+    /// The instruction word. For a Thumb instruction: the A32 word it is equivalent to, or the
+    /// half-word in the low bits where there is none.
     #[inline(always)]
-    pub(crate) fn of(&self, op: Op) -> Handler<B> {
-        self.table[op.handler()]
+    pub fn insn(self) -> u32 {
+        self.bits as u32
     }
 
-    /// The operation with the number of its handler, or none when the numbers have run out.
-    pub(crate) fn number(&mut self, decoded: &Decoded<B>) -> Option<Op> {
-        let key = (decoded.exec as usize, decoded.cycles);
-        let next = self.table.len() as u64;
-        let number = *self.numbers.entry(key).or_insert(next);
-        if number == next {
-            if self.table.len() == HANDLERS {
-                self.numbers.remove(&key);
-                return None;
-            }
-            self.table.push(Handler {
-                exec: decoded.exec,
-                cycles: u64::from(decoded.cycles),
-            });
-        }
-        Some(Op(decoded.op.0 | number << 48))
+    /// Registers read early enough that a pending load result stalls them.
+    #[cfg(test)]
+    fn uses(self) -> u32 {
+        (self.bits >> 32) as u32 & 0xffff
+    }
+
+    /// Whether one of them is in bits 47:32 of `registers`.
+    #[inline(always)]
+    pub(crate) fn uses_any_of(self, registers: u64) -> bool {
+        self.bits & registers & 0xffff << 32 != 0
+    }
+
+    /// Issue cycles in the low byte, and nothing else if the condition is "always".
+    #[inline(always)]
+    pub(crate) fn header(self) -> u64 {
+        self.bits >> 48
+    }
+
+    /// Largest header of an unconditional operation.
+    pub(crate) const CYCLES: u64 = 0xff;
+
+    /// Issue cycles when the condition passes, without what the access itself adds.
+    #[inline(always)]
+    pub fn cycles(self) -> u64 {
+        self.bits >> 48 & 0xff
+    }
+
+    /// Condition, 0 to 14.
+    #[inline(always)]
+    pub fn cond(self) -> u32 {
+        (self.bits >> 56) as u32 ^ ALWAYS
     }
 }
 
@@ -206,7 +158,7 @@ impl<B: Bus> Handlers<B> {
 const ALWAYS: u32 = 14;
 
 /// Turns an instruction that matched a row into what the loop executes.
-type Select<B> = fn(u32) -> Decoded<B>;
+type Select<B> = fn(u32) -> Op<B>;
 
 /// First architecture version that has an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

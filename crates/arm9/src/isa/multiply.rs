@@ -5,7 +5,7 @@
 
 use super::data_processing::sign_and_zero;
 use super::saturating::set_q_on_overflow;
-use super::{Decoded, Op, bit, rd, rm, rn, rs, timing};
+use super::{Op, bit, rd, rm, rn, rs, timing};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
 use crate::psr::{C, Q, V};
@@ -32,20 +32,20 @@ rows! {
 // In this class Rd (or RdHi) is where others have Rn, and the accumulator (or RdLo) where they
 // have Rd.
 
-pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32) -> Decoded<B> {
+pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if ACCUMULATE {
         uses |= 1 << rd(insn);
     }
     if bit(insn, 20) {
-        Decoded::new(
+        Op::new(
             execute_mul::<B, ACCUMULATE, true>,
             insn,
             uses,
             timing::MULTIPLY_FLAGS,
         )
     } else {
-        Decoded::new(
+        Op::new(
             execute_mul::<B, ACCUMULATE, false>,
             insn,
             uses,
@@ -54,7 +54,7 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32) -> Decoded<B> {
     }
 }
 
-fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let mut result = cpu.r[rm(insn)].wrapping_mul(cpu.r[rs(insn)]);
     if ACCUMULATE {
@@ -69,20 +69,20 @@ fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool>(cpu: &mut Cpu<B>, 
 }
 
 /// `KIND` is bits 22:21 of the instruction: signed, accumulate.
-fn long<B: Bus, const KIND: u32>(insn: u32) -> Decoded<B> {
+fn long<B: Bus, const KIND: u32>(insn: u32) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if KIND & 1 != 0 {
         uses |= 1 << rd(insn) | 1 << rn(insn);
     }
     if bit(insn, 20) {
-        Decoded::new(
+        Op::new(
             execute_long::<B, KIND, true>,
             insn,
             uses,
             timing::MULTIPLY_LONG_FLAGS,
         )
     } else {
-        Decoded::new(
+        Op::new(
             execute_long::<B, KIND, false>,
             insn,
             uses,
@@ -91,7 +91,7 @@ fn long<B: Bus, const KIND: u32>(insn: u32) -> Decoded<B> {
     }
 }
 
-fn execute_long<B: Bus, const KIND: u32, const S: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_long<B: Bus, const KIND: u32, const S: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (m, s) = (cpu.r[rm(insn)], cpu.r[rs(insn)]);
     let mut result = if KIND & 2 != 0 {
@@ -122,12 +122,12 @@ fn set_pair<B: Bus>(cpu: &mut Cpu<B>, insn: u32, value: u64) {
 }
 
 /// SMULxy, SMLAxy, SMULWy, SMLAWy.
-fn half<B: Bus>(insn: u32) -> Decoded<B> {
+fn half<B: Bus>(insn: u32) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if half_accumulates(insn) {
         uses |= 1 << rd(insn);
     }
-    Decoded::new(execute_half, insn, uses, timing::MULTIPLY_HALF)
+    Op::new(execute_half, insn, uses, timing::MULTIPLY_HALF)
 }
 
 /// SMLAxy (opcode 00) and SMLAWy (opcode 01 with x = 0).
@@ -144,7 +144,7 @@ fn half_of(value: u32, insn: u32, select: u32) -> i64 {
     })
 }
 
-fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let y = half_of(cpu.r[rs(insn)], insn, 6);
     let m = cpu.r[rm(insn)];
@@ -164,12 +164,12 @@ fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
     cpu.interlock = Interlock::after(1 << rn(insn));
 }
 
-fn half_long<B: Bus>(insn: u32) -> Decoded<B> {
+fn half_long<B: Bus>(insn: u32) -> Op<B> {
     let uses = 1 << rm(insn) | 1 << rs(insn) | 1 << rd(insn) | 1 << rn(insn);
-    Decoded::new(execute_half_long, insn, uses, timing::MULTIPLY_HALF_LONG)
+    Op::new(execute_half_long, insn, uses, timing::MULTIPLY_HALF_LONG)
 }
 
-fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let product = half_of(cpu.r[rm(insn)], insn, 5) * half_of(cpu.r[rs(insn)], insn, 6);
     let sum = pair(cpu, insn).wrapping_add(product as u64);

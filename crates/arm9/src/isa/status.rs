@@ -2,7 +2,7 @@
 //! MRS and MSR (ARM ARM A3.9, A4.1.38, A4.1.39).
 
 use super::shifter::rotated_constant;
-use super::{Decoded, Exec, Op, bit, rd, rm, timing};
+use super::{Exec, Op, bit, rd, rm, timing};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::psr::{J, T};
@@ -13,20 +13,20 @@ rows! {
     ("MSR", V4, "cccc00110R10ffff----rrrriiiiiiii", msr, "msr{c} {P}{F}, {I}");
 }
 
-fn mrs<B: Bus>(insn: u32) -> Decoded<B> {
+fn mrs<B: Bus>(insn: u32) -> Op<B> {
     let exec: Exec<B> = if bit(insn, 22) {
         execute_mrs::<B, true>
     } else {
         execute_mrs::<B, false>
     };
-    Decoded::new(exec, insn, 0, timing::MRS)
+    Op::new(exec, insn, 0, timing::MRS)
 }
 
-fn execute_mrs<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_mrs<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[rd(op.insn())] = if SPSR { cpu.spsr() } else { cpu.cpsr() };
 }
 
-fn msr<B: Bus>(insn: u32) -> Decoded<B> {
+fn msr<B: Bus>(insn: u32) -> Op<B> {
     let exec: Exec<B> = if bit(insn, 22) {
         execute_msr::<B, true>
     } else {
@@ -34,7 +34,7 @@ fn msr<B: Bus>(insn: u32) -> Decoded<B> {
     };
     let uses = if bit(insn, 25) { 0 } else { 1 << rm(insn) };
     let flags_only = !bit(insn, 22) && insn >> 16 & 7 == 0;
-    Decoded::new(
+    Op::new(
         exec,
         insn,
         uses,
@@ -46,7 +46,7 @@ fn msr<B: Bus>(insn: u32) -> Decoded<B> {
     )
 }
 
-fn execute_msr<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_msr<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let value = if bit(insn, 25) {
         rotated_constant(insn)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::branch::undefined;
-use super::{A32, Decoded, Encoding, Select, Version, a32_selectors, fixed_bits, thumb};
+use super::{A32, Encoding, Op, Select, Version, a32_selectors, fixed_bits, thumb};
 use crate::bus::Bus;
 
 /// Index bits of an A32 instruction: 27:20, 7:4, and whether it is in the unconditional space.
@@ -66,7 +66,7 @@ impl<B: Bus> DecodeTable<B> {
 
     /// Decodes an A32 instruction.
     #[inline]
-    pub(crate) fn arm(&self, insn: u32) -> Decoded<B> {
+    pub(crate) fn arm(&self, insn: u32) -> Op<B> {
         let unconditional = usize::from(insn >> 28 == 15) << 12;
         let key = (insn >> 16 & 0xff0 | insn >> 4 & 15) as usize | unconditional;
         self.0
@@ -77,7 +77,7 @@ impl<B: Bus> DecodeTable<B> {
 
     /// Decodes a Thumb instruction.
     #[inline]
-    pub(crate) fn thumb(&self, half: u16) -> Decoded<B> {
+    pub(crate) fn thumb(&self, half: u16) -> Op<B> {
         let insn = u32::from(half);
         self.0
             .thumb
@@ -155,7 +155,7 @@ impl<B: Bus> Lists<B> {
     }
 
     #[inline]
-    fn find(&self, key: usize, insn: u32) -> Option<Decoded<B>> {
+    fn find(&self, key: usize, insn: u32) -> Option<Op<B>> {
         let (start, length) = self.keys[key];
         let list = &self.order[usize::from(start)..usize::from(start + length)];
         let row = list
@@ -240,8 +240,11 @@ mod tests {
                 .max_by_key(|((mask, _), _)| mask.count_ones());
             let expected = best.map_or_else(|| undefined(insn), |(_, select)| select(insn));
             let found = table.arm(insn);
-            assert_eq!(found.op, expected.op, "{insn:#010x}");
-            assert_eq!(found.cycles, expected.cycles, "{insn:#010x}");
+            assert_eq!(
+                (found.insn(), found.uses()),
+                (expected.insn(), expected.uses()),
+                "{insn:#010x}"
+            );
             assert_eq!(found.exec as usize, expected.exec as usize, "{insn:#010x}");
         }
     }
@@ -249,8 +252,8 @@ mod tests {
     #[test]
     fn unconditional_instructions_always_execute() {
         let table = DecodeTable::<TestBus>::new();
-        assert_eq!(table.arm(0xfa00_0000).op.cond(), 14);
-        assert_eq!(table.arm(0x1b00_0000).op.cond(), 1);
+        assert_eq!(table.arm(0xfa00_0000).cond(), 14);
+        assert_eq!(table.arm(0x1b00_0000).cond(), 1);
     }
 
     #[test]

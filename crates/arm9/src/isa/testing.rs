@@ -40,22 +40,22 @@ pub(crate) fn machine() -> Cpu<TestBus> {
 /// Executes one A32 instruction at [`HERE`], whatever its condition.
 pub(crate) fn arm(cpu: &mut Cpu<TestBus>, insn: u32) {
     cpu.control &= !T;
-    let decoded = cpu.decode.arm(insn);
+    let op = cpu.decode.arm(insn);
     cpu.pc = HERE + 4;
     cpu.r[15] = HERE + 8;
-    cpu.cycles += u64::from(decoded.cycles);
-    (decoded.exec)(cpu, decoded.op);
+    cpu.cycles += op.cycles();
+    (op.exec)(cpu, op);
     cpu.biu_idle();
 }
 
 /// Executes one Thumb instruction at `at`, whatever its condition.
 pub(crate) fn thumb_at(cpu: &mut Cpu<TestBus>, at: u32, half: u16) {
     cpu.control |= T;
-    let decoded = cpu.decode.thumb(half);
+    let op = cpu.decode.thumb(half);
     cpu.pc = at + 2;
     cpu.r[15] = at + 4;
-    cpu.cycles += u64::from(decoded.cycles);
-    (decoded.exec)(cpu, decoded.op);
+    cpu.cycles += op.cycles();
+    (op.exec)(cpu, op);
     cpu.biu_idle();
 }
 

@@ -9,7 +9,7 @@ use super::data_processing::data;
 use super::load_store::{pending_load, transfer};
 use super::load_store_extra::extra;
 use super::multiply::mul;
-use super::{Decoded, Op, rd, timing};
+use super::{Op, rd, timing};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 
@@ -94,72 +94,72 @@ fn low(half: u32, n: u32) -> u32 {
 }
 
 /// An instruction with its own code: `insn` holds the half-word.
-fn own<B: Bus>(exec: super::Exec<B>, half: u32, uses: u32, cycles: u8) -> Decoded<B> {
-    Decoded::new(exec, AL | half, uses, cycles)
+fn own<B: Bus>(exec: super::Exec<B>, half: u32, uses: u32, cycles: u8) -> Op<B> {
+    Op::new(exec, AL | half, uses, cycles)
 }
 
-fn shift_constant<B: Bus>(half: u32) -> Decoded<B> {
+fn shift_constant<B: Bus>(half: u32) -> Op<B> {
     let (kind, amount) = (half >> 11 & 3, half >> 6 & 31);
     data::<B, 13>(AL | 13 << 21 | S | low(half, 0) << 12 | amount << 7 | kind << 5 | low(half, 3))
 }
 
-fn three_registers<B: Bus, const OP: u32>(half: u32) -> Decoded<B> {
+fn three_registers<B: Bus, const OP: u32>(half: u32) -> Op<B> {
     data::<B, OP>(AL | OP << 21 | S | low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6))
 }
 
-fn add_register<B: Bus>(half: u32) -> Decoded<B> {
+fn add_register<B: Bus>(half: u32) -> Op<B> {
     three_registers::<B, 4>(half)
 }
 
-fn sub_register<B: Bus>(half: u32) -> Decoded<B> {
+fn sub_register<B: Bus>(half: u32) -> Op<B> {
     three_registers::<B, 2>(half)
 }
 
-fn small_constant<B: Bus, const OP: u32>(half: u32) -> Decoded<B> {
+fn small_constant<B: Bus, const OP: u32>(half: u32) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
     data::<B, OP>(AL | CONSTANT | OP << 21 | S | operands)
 }
 
-fn add_constant<B: Bus>(half: u32) -> Decoded<B> {
+fn add_constant<B: Bus>(half: u32) -> Op<B> {
     small_constant::<B, 4>(half)
 }
 
-fn sub_constant<B: Bus>(half: u32) -> Decoded<B> {
+fn sub_constant<B: Bus>(half: u32) -> Op<B> {
     small_constant::<B, 2>(half)
 }
 
-fn wide_constant<B: Bus, const OP: u32>(half: u32) -> Decoded<B> {
+fn wide_constant<B: Bus, const OP: u32>(half: u32) -> Op<B> {
     let register = low(half, 8);
     data::<B, OP>(AL | CONSTANT | OP << 21 | S | register << 16 | register << 12 | half & 0xff)
 }
 
-fn two_registers<B: Bus, const OP: u32>(half: u32) -> Decoded<B> {
+fn two_registers<B: Bus, const OP: u32>(half: u32) -> Op<B> {
     let register = low(half, 0);
     data::<B, OP>(AL | OP << 21 | S | register << 16 | register << 12 | low(half, 3))
 }
 
-fn shift_register<B: Bus, const KIND: u32>(half: u32) -> Decoded<B> {
+fn shift_register<B: Bus, const KIND: u32>(half: u32) -> Op<B> {
     let register = low(half, 0);
     data::<B, 13>(
         AL | 13 << 21 | S | register << 12 | low(half, 3) << 8 | KIND << 5 | 1 << 4 | register,
     )
 }
 
-fn negate<B: Bus>(half: u32) -> Decoded<B> {
+fn negate<B: Bus>(half: u32) -> Op<B> {
     data::<B, 3>(AL | CONSTANT | 3 << 21 | S | low(half, 3) << 16 | low(half, 0) << 12)
 }
 
-fn multiply<B: Bus>(half: u32) -> Decoded<B> {
+fn multiply<B: Bus>(half: u32) -> Op<B> {
     mul::<B, false>(AL | S | low(half, 0) << 16 | low(half, 0) << 8 | 0x90 | low(half, 3))
 }
 
-fn high_registers<B: Bus, const OP: u32>(half: u32) -> Decoded<B> {
+fn high_registers<B: Bus, const OP: u32>(half: u32) -> Op<B> {
     let register = low(half, 0) | half >> 4 & 8;
     let s = if OP == 10 { S } else { 0 };
     data::<B, OP>(AL | OP << 21 | s | register << 16 | register << 12 | half >> 3 & 15)
 }
 
-fn branch_exchange<B: Bus, const LINK: bool>(half: u32) -> Decoded<B> {
+fn branch_exchange<B: Bus, const LINK: bool>(half: u32) -> Op<B> {
     bx::<B, LINK>(AL | half >> 3 & 15)
 }
 
@@ -168,13 +168,13 @@ fn literal_base<B: Bus>(cpu: &Cpu<B>) -> u32 {
     cpu.r[15] & !3
 }
 
-fn load_literal<B: Bus>(half: u32) -> Decoded<B> {
+fn load_literal<B: Bus>(half: u32) -> Op<B> {
     // Rd where A32 has it, the offset in bytes below.
     let insn = low(half, 8) << 12 | (half & 0xff) << 2;
     own(execute_load_literal, insn, 0, timing::SIMPLE)
 }
 
-fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let va = literal_base(cpu).wrapping_add(op.insn() & 0xfff);
     if let Ok(value) = cpu.load(va, Width::Word) {
         cpu.r[rd(op.insn())] = value;
@@ -182,12 +182,12 @@ fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
     }
 }
 
-fn add_pc<B: Bus>(half: u32) -> Decoded<B> {
+fn add_pc<B: Bus>(half: u32) -> Op<B> {
     let insn = low(half, 8) << 12 | (half & 0xff) << 2;
     own(execute_add_pc, insn, 0, timing::SIMPLE)
 }
 
-fn execute_add_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_add_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[rd(op.insn())] = literal_base(cpu).wrapping_add(op.insn() & 0xfff);
 }
 
@@ -196,33 +196,33 @@ const TRANSFER: u32 = AL | 0x0580_0000;
 /// The same of the half-word class, constant offset.
 const TRANSFER_HALF: u32 = AL | 0x01c0_0090;
 
-fn word_register<B: Bus>(half: u32) -> Decoded<B> {
+fn word_register<B: Bus>(half: u32) -> Op<B> {
     let (load, byte) = (half >> 11 & 1, half >> 10 & 1);
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
     transfer(TRANSFER | CONSTANT | byte << 22 | load << 20 | operands)
 }
 
-fn word_constant<B: Bus>(half: u32) -> Decoded<B> {
+fn word_constant<B: Bus>(half: u32) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | (half >> 6 & 31) << 2;
     transfer(TRANSFER | (half >> 11 & 1) << 20 | operands)
 }
 
-fn byte_constant<B: Bus>(half: u32) -> Decoded<B> {
+fn byte_constant<B: Bus>(half: u32) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | half >> 6 & 31;
     transfer(TRANSFER | 1 << 22 | (half >> 11 & 1) << 20 | operands)
 }
 
-fn stack_constant<B: Bus>(half: u32) -> Decoded<B> {
+fn stack_constant<B: Bus>(half: u32) -> Op<B> {
     let operands = 13 << 16 | low(half, 8) << 12 | (half & 0xff) << 2;
     transfer(TRANSFER | (half >> 11 & 1) << 20 | operands)
 }
 
-fn half_register<B: Bus, const WHAT: u32>(half: u32) -> Decoded<B> {
+fn half_register<B: Bus, const WHAT: u32>(half: u32) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
     extra::<B, WHAT>(TRANSFER_HALF & !(1 << 22) | operands)
 }
 
-fn half_constant<B: Bus, const WHAT: u32>(half: u32) -> Decoded<B> {
+fn half_constant<B: Bus, const WHAT: u32>(half: u32) -> Op<B> {
     let offset = (half >> 6 & 31) << 1;
     let operands = low(half, 3) << 16 | low(half, 0) << 12;
     extra::<B, WHAT>(TRANSFER_HALF | operands | (offset & 0xf0) << 4 | offset & 15)
@@ -233,49 +233,49 @@ fn words(constant: u32) -> u32 {
     15 << 8 | constant
 }
 
-fn add_sp<B: Bus>(half: u32) -> Decoded<B> {
+fn add_sp<B: Bus>(half: u32) -> Op<B> {
     let operands = 13 << 16 | low(half, 8) << 12 | words(half & 0xff);
     data::<B, 4>(AL | CONSTANT | 4 << 21 | operands)
 }
 
-fn move_sp<B: Bus, const OP: u32>(half: u32) -> Decoded<B> {
+fn move_sp<B: Bus, const OP: u32>(half: u32) -> Op<B> {
     data::<B, OP>(AL | CONSTANT | OP << 21 | 13 << 16 | 13 << 12 | words(half & 0x7f))
 }
 
-fn push<B: Bus>(half: u32) -> Decoded<B> {
+fn push<B: Bus>(half: u32) -> Op<B> {
     let list = half & 0xff | (half >> 8 & 1) << 14;
     block::store(AL | 0x0920_0000 | 13 << 16 | list)
 }
 
-fn pop<B: Bus>(half: u32) -> Decoded<B> {
+fn pop<B: Bus>(half: u32) -> Op<B> {
     let list = half & 0xff | (half >> 8 & 1) << 15;
     block::load(AL | 0x08b0_0000 | 13 << 16 | list)
 }
 
-fn store_multiple<B: Bus>(half: u32) -> Decoded<B> {
+fn store_multiple<B: Bus>(half: u32) -> Op<B> {
     block::store(AL | 0x08a0_0000 | low(half, 8) << 16 | half & 0xff)
 }
 
 /// The base is written back unless it is loaded.
-fn load_multiple<B: Bus>(half: u32) -> Decoded<B> {
+fn load_multiple<B: Bus>(half: u32) -> Op<B> {
     let base = low(half, 8);
     let write_back = !half >> base & 1;
     block::load(AL | 0x0890_0000 | write_back << 21 | base << 16 | half & 0xff)
 }
 
-fn bkpt_thumb<B: Bus>(half: u32) -> Decoded<B> {
+fn bkpt_thumb<B: Bus>(half: u32) -> Op<B> {
     bkpt(AL | half)
 }
 
-fn software_interrupt<B: Bus>(half: u32) -> Decoded<B> {
+fn software_interrupt<B: Bus>(half: u32) -> Op<B> {
     swi(AL | half)
 }
 
-pub(super) fn undefined<B: Bus>(half: u32) -> Decoded<B> {
+pub(super) fn undefined<B: Bus>(half: u32) -> Op<B> {
     super::branch::undefined(AL | half)
 }
 
-fn branch_conditional<B: Bus>(half: u32) -> Decoded<B> {
+fn branch_conditional<B: Bus>(half: u32) -> Op<B> {
     let distance = ((half as i8 as i32) << 1) as u32;
     let mut op = own(execute_branch, 0, 0, timing::BRANCH);
     op = op.with_insn(distance);
@@ -283,7 +283,7 @@ fn branch_conditional<B: Bus>(half: u32) -> Decoded<B> {
     op
 }
 
-fn branch<B: Bus>(half: u32) -> Decoded<B> {
+fn branch<B: Bus>(half: u32) -> Op<B> {
     let mut op = own(execute_branch, 0, 0, timing::BRANCH);
     op = op.with_insn(distance(half));
     op
@@ -295,23 +295,23 @@ fn distance(half: u32) -> u32 {
 }
 
 /// `insn` is the distance in bytes.
-fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.pc = cpu.r[15].wrapping_add(op.insn());
 }
 
-fn call_prefix<B: Bus>(half: u32) -> Decoded<B> {
+fn call_prefix<B: Bus>(half: u32) -> Op<B> {
     own(execute_call_prefix, half, 0, timing::BRANCH_PREFIX)
 }
 
-fn execute_call_prefix<B: Bus>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_call_prefix<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[14] = cpu.r[15].wrapping_add(distance(op.insn()) << 11);
 }
 
-fn call<B: Bus, const EXCHANGE: bool>(half: u32) -> Decoded<B> {
+fn call<B: Bus, const EXCHANGE: bool>(half: u32) -> Op<B> {
     own(execute_call::<B, EXCHANGE>, half, 1 << 14, timing::BRANCH)
 }
 
-fn execute_call<B: Bus, const EXCHANGE: bool>(cpu: &mut Cpu<B>, op: Op) {
+fn execute_call<B: Bus, const EXCHANGE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let target = cpu.r[14].wrapping_add((op.insn() & 0x7ff) << 1);
     cpu.r[14] = cpu.return_address();
     cpu.branch_exchange(if EXCHANGE { target & !3 } else { target | 1 });
@@ -449,7 +449,7 @@ mod tests {
     #[test]
     fn short_branches_carry_their_condition_in_the_operation() {
         let mut cpu = machine();
-        let op = cpu.decode.thumb(0xd1fe).op; // bne .
+        let op = cpu.decode.thumb(0xd1fe); // bne .
         assert_eq!(op.cond(), 1);
         thumb(&mut cpu, 0xd1fe);
         assert_eq!(cpu.pc, HERE);
