@@ -318,17 +318,31 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// The instruction loop: at least one instruction, then on until the horizon.
+    ///
+    /// The operation behind the current one is looked up before the current one executes. Mostly it
+    /// is the next, and the host then knows early where it is to jump.
     fn execute<const THUMB: bool>(&mut self) {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;
+        let mut expected = NO_LINE;
+        let mut ahead = self.icache.op::<THUMB>(self.fetch.slot, 0);
         loop {
             let pc = self.pc;
-            if (pc ^ self.fetch.line_pc) & LINE != 0 && !self.enter_line::<THUMB>(pc) {
-                break;
+            if (pc ^ self.fetch.line_pc) & LINE != 0 {
+                if !self.enter_line::<THUMB>(pc) {
+                    break;
+                }
+                expected = NO_LINE;
             }
-            let op = self.icache.op::<THUMB>(self.fetch.slot, pc);
-            self.pc = pc.wrapping_add(size);
-            self.r[15] = pc.wrapping_add(2 * size);
+            let op = if expected == pc {
+                ahead
+            } else {
+                self.icache.op::<THUMB>(self.fetch.slot, pc)
+            };
+            expected = pc.wrapping_add(size);
+            ahead = self.icache.op::<THUMB>(self.fetch.slot, expected);
+            self.pc = expected;
+            self.r[15] = expected.wrapping_add(size);
             count += 1;
             if B::OBSERVED {
                 self.tell_fetch(pc);
