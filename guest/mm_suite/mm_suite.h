@@ -33,7 +33,7 @@ struct test {
 extern const struct test process_tests[], map_tests[], share_tests[];
 extern const struct test code_tests[], signal_tests[], trace_tests[];
 extern const struct test remote_tests[], io_tests[], recycled_tests[];
-extern const struct test swap_tests[];
+extern const struct test swap_tests[], slot_tests[], limit_tests[];
 
 /* Prints why, as a comment in the TAP; gives its first argument. */
 enum result say(enum result result, const char *file, int line,

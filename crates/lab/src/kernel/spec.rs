@@ -174,7 +174,8 @@ fn patches(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
         let path = dir.join("patches").join(series);
         let names = names_in(&path, |file| {
             let name = file.file_name()?.to_str()?.to_string();
-            name.ends_with(".patch").then_some(name)
+            // The cover letter is no patch.
+            (name.ends_with(".patch") && !name.starts_with("0000-")).then_some(name)
         });
         if names.is_empty() {
             let file = shown(&dir.join("kernel.toml"));
