@@ -386,6 +386,31 @@ static enum result core_dumped(unsigned int rounds)
 	return PASS;
 }
 
+/*
+ * The kernel looks at a mapped page, the mapping is written and goes away; by
+ * then nothing says that the kernel's look was too early.
+ */
+static enum result unmapped_and_read(unsigned int rounds)
+{
+	int fd = memory_file(PAGE, 0);
+	uint32_t got[PAGE_WORDS];
+	unsigned int round;
+
+	for (round = 0; round < rounds * 2; round++) {
+		uint32_t *at = mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0);
+
+		EXPECT(at != MAP_FAILED, "mmap: %s", strerror(errno));
+		fill(at, PAGE, round * 2);
+		EXPECT(pread(fd, got, PAGE, 0) == PAGE, "read");
+		TRY(holds(got, PAGE, round * 2, "read while mapped"));
+		fill(at, PAGE, round * 2 + 1);
+		munmap(at, PAGE);
+		EXPECT(pread(fd, got, PAGE, 0) == PAGE, "read");
+		TRY(holds(got, PAGE, round * 2 + 1, "read when unmapped"));
+	}
+	return PASS;
+}
+
 const struct test slot_tests[] = {
 	{ "foreign_slots", "other processes' slots: read, written, run",
 	  foreign_slots, NULL },
@@ -393,6 +418,8 @@ const struct test slot_tests[] = {
 	  successors, NULL },
 	{ "churn", "fork, exec, exit, over and over", churn, NULL },
 	{ "shared_sysv", "System V memory of two processes", shared_sysv, NULL },
+	{ "unmapped_and_read", "read(2) before and behind a mapping's end",
+	  unmapped_and_read, "Linux does not flush what read(2) looked at" },
 	{ "small_stacks", "threads with small stacks", small_stacks, NULL },
 	{ "stack_limit", "a stack up to its limit", stack_limit, NULL },
 	{ "core_dumped", "the core of a process that crashed", core_dumped,

@@ -7,6 +7,7 @@
 //! reproducible: the kernel is given a fixed date, user and host, and no path of this machine.
 
 mod config;
+pub mod series;
 mod source;
 mod spec;
 
@@ -278,6 +279,13 @@ impl Build<'_> {
 
     /// Lays the fragments over the smallest configuration and checks what came out.
     fn configure(&self) -> Result<()> {
+        self.lay_fragments()?;
+        let config = fs::read_to_string(self.objects.join(".config"))?;
+        config::took_effect(&self.chosen.asked, &config)
+            .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
+    }
+
+    fn lay_fragments(&self) -> Result<()> {
         let fragments = self.objects.join("warmswitch.config");
         fs::write(&fragments, &self.chosen.fragments)?;
         let mut allconfig = std::ffi::OsString::from("KCONFIG_ALLCONFIG=");
@@ -286,10 +294,7 @@ impl Build<'_> {
             self.make().arg(allconfig).arg("allnoconfig"),
             &self.log,
             |_| {},
-        )?;
-        let config = fs::read_to_string(self.objects.join(".config"))?;
-        config::took_effect(&self.chosen.asked, &config)
-            .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
+        )
     }
 
     fn make(&self) -> Command {

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch kernel build`: fetch, verify, configure and build a kernel; cached by its inputs.
+//! `warmswitch kernel check-series`: every prefix of a version's series of patches.
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use board::BoardSpec;
+use board::boot::{Blob, Boot, LinuxBoot};
+use board::spec::DEFAULT_BOARD;
 use clap::Subcommand;
 use serde_json::json;
 
-use crate::kernel::{self, Request};
-use crate::{Outcome, paths};
+use crate::coherence::{self, Ended, Plan};
+use crate::kernel::{self, Request, series};
+use crate::{Outcome, image, paths, session};
 
 /// Kernels for the boards
 #[derive(clap::Args)]
@@ -20,7 +25,25 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Verb {
     Build(BuildArgs),
+    CheckSeries(CheckArgs),
 }
+
+/// Check each patch of a version's series, and build and boot each prefix
+#[derive(clap::Args)]
+struct CheckArgs {
+    /// `6.12`
+    version: String,
+    /// Parallel jobs [default: one per processor]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    jobs: usize,
+}
+
+/// What every prefix has to get right; tests of what is not there yet are skipped.
+const SMOKE: &str = "mm_suite --quick --only fork_cow --only exec_arguments --only shared_memory \
+                     --only protect --only jit_fork --only ptrace_text --only signal_frames \
+                     --only foreign_slots --only too_large --only held_by_files";
+/// Board seconds that it may take.
+const SMOKE_LIMIT_S: f64 = 120.0;
 
 /// Fetch, verify, configure and build a kernel; nothing to do when the cache has it
 #[derive(clap::Args)]
@@ -43,7 +66,57 @@ struct BuildArgs {
 
 /// Builds.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let Verb::Build(args) = &args.verb;
+    match &args.verb {
+        Verb::Build(args) => build(args),
+        Verb::CheckSeries(args) => check_series(args),
+    }
+}
+
+fn check_series(args: &CheckArgs) -> Result<Outcome> {
+    let (board, _) = session::load_board(DEFAULT_BOARD)?;
+    let initrd = Blob::read(&image::root_fs()?.cpio)?;
+    for name in series::variants(&args.version)? {
+        println!("{name}");
+        let request = Request {
+            name,
+            jobs: args.jobs,
+            ..Request::default()
+        };
+        series::check(
+            &request,
+            &mut |prefix| works(prefix, &board, &initrd),
+            &mut |text| println!("  {text}"),
+        )?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Boots a prefix and runs the smoke test under the coherence checker.
+fn works(prefix: &series::Prefix, board: &BoardSpec, initrd: &Blob) -> Result<()> {
+    let boot = Boot::Linux(LinuxBoot {
+        kernel: Blob::read(&prefix.image)?,
+        dtb: Blob::read(&prefix.dtb)?,
+        initrd: Some(initrd.clone()),
+        command_line: format!("{} panic=-1", session::CMDLINE),
+        overrides: Vec::new(),
+    });
+    let findings = coherence::check(
+        board,
+        &boot,
+        &Plan {
+            command: Some(SMOKE),
+            limit_s: SMOKE_LIMIT_S,
+            ends: &|_| true,
+        },
+    )?;
+    if findings.ended != Ended::Finished(Some(0)) {
+        let console = String::from_utf8_lossy(&findings.console);
+        bail!("the smoke test: {:?}\n{console}", findings.ended);
+    }
+    Ok(())
+}
+
+fn build(args: &BuildArgs) -> Result<Outcome> {
     let kernel = kernel::build(&Request {
         name: args.name.clone(),
         linux_dir: args.linux.clone(),

@@ -335,7 +335,7 @@ fn pump(
     }
 }
 
-fn apply(patches: &[PathBuf], tree: &Path, log: &Path) -> Result<()> {
+pub fn apply(patches: &[PathBuf], tree: &Path, log: &Path) -> Result<()> {
     for patch in patches {
         let file = File::open(patch).with_context(|| format!("cannot read {}", shown(patch)))?;
         let mut run = command("patch");
