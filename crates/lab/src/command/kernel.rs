@@ -105,6 +105,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec, initrd: &Blob) -> Result<()
         &boot,
         &Plan {
             command: Some(SMOKE),
+            counted: &[],
             limit_s: SMOKE_LIMIT_S,
             ends: &|_| true,
         },
