@@ -325,7 +325,7 @@ impl<B: Bus> Cpu<B> {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;
         let mut expected = NO_LINE;
-        let mut ahead = self.icache.op::<THUMB>(self.fetch.slot, 0);
+        let mut ahead = self.icache.op::<THUMB>(0, 0);
         loop {
             let pc = self.pc;
             if (pc ^ self.fetch.line_pc) & LINE != 0 {
@@ -399,13 +399,13 @@ impl<B: Bus> Cpu<B> {
     fn decode_and_execute(&mut self, _: Op<B>) {
         let thumb = self.control & psr::T != 0;
         let pc = self.pc.wrapping_sub(if thumb { 2 } else { 4 });
-        let word = self.icache.word(self.fetch.slot, pc);
+        let word = self.icache.word(self.fetch.slot, pc, thumb);
         let op = if thumb {
             self.decode.thumb((word >> (8 * (pc & 2))) as u16)
         } else {
             self.decode.arm(word)
         };
-        self.icache.set_op(self.fetch.slot, pc, op);
+        self.icache.set_op(self.fetch.slot, pc, op, thumb);
         self.wait_and_execute(op);
     }
 

@@ -2,10 +2,11 @@
 //! Instruction cache: virtually tagged by MVA. A line's words are what it was filled with, so stale
 //! instructions stay stale until software invalidates them.
 //!
-//! Decoded operations belong to the words they were decoded from. They are kept in slots chosen by
-//! physical address, so that a line that comes back with the same words, as after every change of
-//! address space, finds its operations again. A slot that a line uses is never given other words:
-//! a fill that finds its slot taken by different words uses the line's own slot instead.
+//! Decoded operations belong to the words they were decoded from, and to the state, A32 or Thumb.
+//! They are kept in slots chosen by physical address, so that a line that comes back with the same
+//! words, as after every change of address space, finds its operations again. A slot that a line
+//! uses is never given other words: a fill that finds its slots taken by different words uses the
+//! line's own slot instead.
 //!
 //! One more line, behind the real ones, is the prefetch buffer of uncached fetches
 //! (`DDI0198D 6.2.1`: four words, sequential only).
@@ -21,39 +22,34 @@ const VALID: u32 = 1;
 /// In a hint: the operations are Thumb's.
 const THUMB: u32 = 2;
 
-/// Slots shared by physical address, a power of two.
+/// Slots of A32 operations shared by physical address, a power of two.
 const SHARED: usize = 16384;
+/// The same for Thumb.
+const SHARED_THUMB: usize = 2048;
 
-/// The two that the line at `pa` may have. Lines that have the first in common, 512 KB apart,
-/// differ in the second.
-fn shared_slots(pa: u32) -> [usize; 2] {
+/// The two that the line at `pa` may have. Lines that have the first in common, 512 KB apart in
+/// A32, differ in the second.
+#[inline]
+fn shared_slots(pa: u32, shared: usize) -> [usize; 2] {
     let first = pa as usize / 32;
-    let apart = 1021 * (1 + first / SHARED);
-    [first % SHARED, (first + apart) % SHARED]
+    let apart = 1021 * (1 + first / shared);
+    [first % shared, (first + apart) % shared]
 }
 
 /// Where the operations of a line are: looked at first, without effect on anything modelled.
 #[derive(Clone, Copy, Default)]
 struct Hint {
-    /// MVA of the line, the state its operations are for, valid in bit 0.
+    /// MVA of the line, the state it was entered in, valid in bit 0.
     tag: u32,
-    /// Slot of its operations.
+    /// Slot of its operations for that state.
     slot: u32,
 }
 
 /// Hints, chosen by address: lines this many apart share one.
 const HINTS: usize = 1024;
 
-/// Words of a line and the state that their operations are decoded for. In one line of the host's
-/// cache, as are [`Ops`] in two.
-#[derive(Clone, Copy, Default)]
-#[repr(align(64))]
-struct Code {
-    words: [u32; 8],
-    thumb: bool,
-}
-
-/// Decoded operations, one a word.
+/// Decoded operations, one a word, in two lines of the host's cache. An A32 operation contains the
+/// word it was decoded from, also before it is decoded.
 #[repr(align(64))]
 struct Ops<B: Bus>([Op<B>; 8]);
 
@@ -65,11 +61,29 @@ impl<B: Bus> Clone for Ops<B> {
 
 impl<B: Bus> Copy for Ops<B> {}
 
+impl<B: Bus> Ops<B> {
+    fn undecoded(undecoded: Op<B>, words: &[u32; 8]) -> Ops<B> {
+        Ops(words.map(|word| undecoded.with_insn(word)))
+    }
+
+    #[inline(always)]
+    fn are_of(&self, words: &[u32; 8]) -> bool {
+        let pairs = self.0.iter().zip(words);
+        pairs.fold(0, |other, (op, word)| other | (op.insn() ^ word)) == 0
+    }
+
+    fn words(&self) -> [u32; 8] {
+        self.0.map(Op::insn)
+    }
+}
+
 /// What a line was filled with.
 #[derive(Clone, Copy, Default)]
 struct Filled {
     pa: u32,
     slot: u32,
+    /// Whether it is a Thumb slot.
+    thumb: bool,
 }
 
 /// The instruction cache.
@@ -82,17 +96,15 @@ pub struct ICache<B: Bus> {
     tags: Vec<u32>,
     /// For each line; the prefetch buffer's is last.
     filled: Vec<Filled>,
-    /// By slot: the shared slots, then each line's own.
-    code: Vec<Code>,
-    /// By slot, decoded when first executed.
+    /// By slot, the shared slots, then each line's own. Decoded when first executed.
     ops: Vec<Ops<B>>,
-    /// Thumb: those of the upper half-words.
-    upper_ops: Vec<Ops<B>>,
-    /// A hint that matches is true: whoever takes a line out of the cache, or its operations from
-    /// it, clears the hint.
+    /// The same for Thumb: those of the lower and of the upper half-words.
+    thumb_ops: Vec<[Ops<B>; 2]>,
+    thumb_words: Vec<[u32; 8]>,
+    /// A hint that matches is true: whoever takes a line out of the cache clears the hint.
     hints: Box<[Hint; HINTS]>,
     undecoded: Op<B>,
-    /// Which of two shared slots is taken first, by turns.
+    /// Which of two shared slots gives way first, by turns.
     turn: usize,
     /// Victim selection and lockdown.
     pub victim: Victim,
@@ -109,16 +121,17 @@ impl<B: Bus> ICache<B> {
         undecoded: Op<B>,
     ) -> ICache<B> {
         let lines = geometry.lines() as usize;
-        let slots = SHARED + lines + 1;
+        let nothing = Ops::undecoded(undecoded, &[0; 8]);
+        let (slots, thumb_slots) = (SHARED + lines + 1, SHARED_THUMB + lines + 1);
         ICache {
             ways: geometry.ways,
             way_shift: geometry.ways.trailing_zeros(),
             set_mask: geometry.sets() - 1,
             tags: vec![0; lines],
             filled: vec![Filled::default(); lines + 1],
-            code: vec![Code::default(); slots],
-            ops: vec![Ops([undecoded; 8]); slots],
-            upper_ops: vec![Ops([undecoded; 8]); slots],
+            ops: vec![nothing; slots],
+            thumb_ops: vec![[nothing; 2]; thumb_slots],
+            thumb_words: vec![[0; 8]; thumb_slots],
             hints: Box::new([Hint::default(); HINTS]),
             undecoded,
             turn: 0,
@@ -156,28 +169,29 @@ impl<B: Bus> ICache<B> {
     /// Readies the operations of a line for the given state and returns their slot.
     #[inline]
     pub fn enter(&mut self, line: usize, thumb: bool) -> usize {
-        let slot = self.filled[line].slot as usize;
-        if self.code[slot].thumb != thumb {
-            self.code[slot].thumb = thumb;
-            self.forget_ops(slot);
-            // Another line that shares the slot may have a hint for the state that was.
-            self.hints.fill(Hint::default());
+        if self.filled[line].thumb != thumb {
+            self.change_state(line, thumb);
         }
+        let slot = self.filled[line].slot;
         if let Some(tag) = self.tags.get(line) {
             self.hints[*tag as usize / 32 % HINTS] = Hint {
                 tag: tag | if thumb { THUMB } else { 0 },
-                slot: slot as u32,
+                slot,
             };
         }
-        slot
+        slot as usize
     }
 
     #[inline(never)]
-    fn forget_ops(&mut self, slot: usize) {
-        self.ops[slot] = Ops([self.undecoded; 8]);
-        if self.code[slot].thumb {
-            self.upper_ops[slot] = Ops([self.undecoded; 8]);
-        }
+    fn change_state(&mut self, line: usize, thumb: bool) {
+        let Filled { pa, slot, thumb: was } = self.filled[line];
+        let words = if was {
+            self.thumb_words[slot as usize]
+        } else {
+            self.ops[slot as usize].words()
+        };
+        let slot = self.slot_for(line, pa, &words, thumb) as u32;
+        self.filled[line] = Filled { pa, slot, thumb };
     }
 
     /// Chooses the line to fill for `mva`.
@@ -200,24 +214,38 @@ impl<B: Bus> ICache<B> {
     /// Fills a line with the words found at physical address `pa`. It is to be entered next.
     #[inline]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: u32, words: &[u32; 8], thumb: bool) {
-        let [first, second] = shared_slots(pa);
-        let slot = if self.code[first].words == *words {
-            first
-        } else if self.code[second].words == *words {
-            second
-        } else {
-            self.fill_slot([first, second], line, words, thumb)
-        };
+        let slot = self.slot_for(line, pa, words, thumb) as u32;
         if let Some(tag) = self.tags.get_mut(line) {
             *tag = (mva.0 & !31) | VALID;
         }
-        self.filled[line] = Filled {
-            pa: pa & !31,
-            slot: slot as u32,
-        };
+        let pa = pa & !31;
+        self.filled[line] = Filled { pa, slot, thumb };
     }
 
-    /// A slot with other words than before: a shared one that no line uses, or the line's own.
+    /// The slot for a line's words.
+    #[inline]
+    fn slot_for(&mut self, line: usize, pa: u32, words: &[u32; 8], thumb: bool) -> usize {
+        let shared = shared_slots(pa, if thumb { SHARED_THUMB } else { SHARED });
+        if self.holds(shared[0], words, thumb) {
+            shared[0]
+        } else if self.holds(shared[1], words, thumb) {
+            shared[1]
+        } else {
+            self.fill_slot(shared, line, words, thumb)
+        }
+    }
+
+    #[inline]
+    fn holds(&self, slot: usize, words: &[u32; 8], thumb: bool) -> bool {
+        if thumb {
+            self.thumb_words[slot] == *words
+        } else {
+            self.ops[slot].are_of(words)
+        }
+    }
+
+    /// A slot with other words than before: a shared one, if there is one that was never used or
+    /// that no line uses, or the line's own.
     #[inline(never)]
     fn fill_slot(
         &mut self,
@@ -226,23 +254,34 @@ impl<B: Bus> ICache<B> {
         words: &[u32; 8],
         thumb: bool,
     ) -> usize {
-        shared.rotate_left(self.turn);
-        self.turn ^= 1;
-        let slot = shared.into_iter().find(|slot| !self.is_used(*slot));
-        let slot = slot.unwrap_or(SHARED + line);
-        self.code[slot] = Code {
-            words: *words,
-            thumb,
-        };
-        self.forget_ops(slot);
-        slot
+        let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);
+        let fresh = shared.into_iter().find(fresh);
+        let slot = fresh.or_else(|| {
+            shared.rotate_left(self.turn);
+            self.turn ^= 1;
+            let unused = |slot: &usize| !self.is_used(*slot, thumb);
+            shared.into_iter().find(unused)
+        });
+        let undecoded = Ops::undecoded(self.undecoded, words);
+        if thumb {
+            let slot = slot.unwrap_or(SHARED_THUMB + line);
+            self.thumb_words[slot] = *words;
+            self.thumb_ops[slot] = [undecoded; 2];
+            slot
+        } else {
+            let slot = slot.unwrap_or(SHARED + line);
+            self.ops[slot] = undecoded;
+            slot
+        }
     }
 
-    fn is_used(&self, slot: usize) -> bool {
+    fn is_used(&self, slot: usize, thumb: bool) -> bool {
         // The prefetch buffer has no tag and counts as valid.
         let tags = self.tags.iter().chain(&[VALID]);
         let mut lines = tags.zip(&self.filled);
-        lines.any(|(tag, filled)| filled.slot == slot as u32 && tag & VALID != 0)
+        lines.any(|(tag, filled)| {
+            filled.slot == slot as u32 && filled.thumb == thumb && tag & VALID != 0
+        })
     }
 
     /// Physical address of a line's first byte.
@@ -258,28 +297,32 @@ impl<B: Bus> ICache<B> {
     /// The operation at `pc`, in the line that [`ICache::enter`] gave `slot` for.
     #[inline(always)]
     pub fn op<const THUMB: bool>(&self, slot: usize, pc: u32) -> Op<B> {
-        let ops = if THUMB && pc & 2 != 0 {
-            &self.upper_ops
+        let ops = if THUMB {
+            &self.thumb_ops[slot][pc as usize / 2 % 2]
         } else {
-            &self.ops
+            &self.ops[slot]
         };
-        ops[slot].0[pc as usize / 4 % 8]
+        ops.0[pc as usize / 4 % 8]
     }
 
     /// Sets the operation at `pc`.
-    pub fn set_op(&mut self, slot: usize, pc: u32, op: Op<B>) {
-        let ops = if pc & 2 != 0 {
-            &mut self.upper_ops
+    pub fn set_op(&mut self, slot: usize, pc: u32, op: Op<B>, thumb: bool) {
+        let ops = if thumb {
+            &mut self.thumb_ops[slot][pc as usize / 2 % 2]
         } else {
-            &mut self.ops
+            &mut self.ops[slot]
         };
-        ops[slot].0[pc as usize / 4 % 8] = op;
+        ops.0[pc as usize / 4 % 8] = op;
     }
 
     /// The word at `pc`, in the line that [`ICache::enter`] gave `slot` for.
-    #[inline(always)]
-    pub fn word(&self, slot: usize, pc: u32) -> u32 {
-        self.code[slot].words[pc as usize / 4 % 8]
+    pub fn word(&self, slot: usize, pc: u32, thumb: bool) -> u32 {
+        let n = pc as usize / 4 % 8;
+        if thumb {
+            self.thumb_words[slot][n]
+        } else {
+            self.ops[slot].0[n].insn()
+        }
     }
 
     /// The line a set/way operand names.
@@ -331,7 +374,7 @@ mod tests {
         let new = (old + 1) % 4;
         c.fill(new, Mva(0x5000), 0x8000, &[2; 8], false);
         let (old, new) = (c.enter(old, false), c.enter(new, false));
-        assert_eq!((c.word(old, 0), c.word(new, 0)), (1, 2));
+        assert_eq!((c.word(old, 0, false), c.word(new, 0, false)), (1, 2));
     }
 
     #[test]

@@ -268,9 +268,10 @@ impl<B: Bus> Cpu<B> {
     /// Tells of the instruction at `pc` in the current line, about to be executed.
     pub(crate) fn tell_fetch(&mut self, pc: u32) {
         let mva = self.fetch_relocation.apply(crate::addr::Va(pc));
-        let word = self.icache.word(self.fetch.slot, pc);
+        let thumb = self.control & psr::T != 0;
+        let word = self.icache.word(self.fetch.slot, pc, thumb);
         let pa = Pa(self.fetch.resolved.pa(mva));
-        let (width, value) = match self.control & psr::T != 0 {
+        let (width, value) = match thumb {
             true => (Width::Half, word >> (8 * (pc & 2)) & 0xffff),
             false => (Width::Word, word),
         };

@@ -106,7 +106,8 @@ impl<B: Bus> Op<B> {
     }
 
     /// The same for another instruction word.
-    fn with_insn(self, insn: u32) -> Op<B> {
+    #[inline(always)]
+    pub(crate) fn with_insn(self, insn: u32) -> Op<B> {
         Op {
             exec: self.exec,
             bits: self.bits & !0xffff_ffff | u64::from(insn),
