@@ -8,7 +8,7 @@
 use crate::addr::Mva;
 
 /// Grants, chosen by address: lines this many apart share one.
-const GRANTS: usize = 512;
+const GRANTS: usize = 256;
 
 /// Matches no line: no context has all bits set ([`crate::mmu::Mmu`] sees to that).
 const NONE: u32 = u32::MAX;

@@ -184,7 +184,11 @@ impl<B: Bus> ICache<B> {
 
     #[inline(never)]
     fn change_state(&mut self, line: usize, thumb: bool) {
-        let Filled { pa, slot, thumb: was } = self.filled[line];
+        let Filled {
+            pa,
+            slot,
+            thumb: was,
+        } = self.filled[line];
         let words = if was {
             self.thumb_words[slot as usize]
         } else {
