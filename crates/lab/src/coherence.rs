@@ -7,12 +7,13 @@
 pub mod mutants;
 pub mod names;
 pub mod render;
+pub mod replay;
 pub mod suppress;
 
 use anyhow::Result;
 use board::boot::Boot;
 use board::coherence::{Checker, Report};
-use board::{BoardSpec, Machine, Observed, Stop};
+use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
 use crate::interrupt;
 use crate::sample;
@@ -53,6 +54,28 @@ pub enum Ended {
     Stopped(String),
 }
 
+impl Ended {
+    /// In a word or two.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Ended::Finished(_) => "finished",
+            Ended::Report => "report",
+            Ended::BootLimit => "boot limit",
+            Ended::Limit => "limit",
+            Ended::Interrupted => "interrupted",
+            Ended::Stopped(_) => "stopped",
+        }
+    }
+
+    /// What the command ended with, if it did.
+    pub fn status(&self) -> Option<i32> {
+        match self {
+            Ended::Finished(status) => *status,
+            _ => None,
+        }
+    }
+}
+
 /// What came out.
 pub struct Findings {
     /// One report a cause and how often it was met, in the order of time.
@@ -76,12 +99,13 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     let mut machine = Machine::observed(board.clone(), boot, Checker::new)?;
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
+    let mut seen = 0;
     let mut guest = Guest {
         machine,
-        ends: plan.ends,
-        seen: 0,
+        judge: |machine: &Machine<Observed<Checker>>| judge(machine, &mut seen, plan.ends),
+        stop_at: u64::MAX,
     };
-    let ended = match guest.session(plan) {
+    let ended = match guest.session(plan.command, plan.limit_s) {
         Ok(status) => Ended::Finished(status),
         Err(ended) => ended,
     };
@@ -98,15 +122,33 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     })
 }
 
-struct Guest<'a> {
-    machine: Machine<Observed<Checker>>,
-    ends: &'a dyn Fn(&Report) -> bool,
-    /// Reports that were judged already.
-    seen: usize,
+/// Whether one of the reports that were not judged before ends the run.
+fn judge(
+    machine: &Machine<Observed<Checker>>,
+    seen: &mut usize,
+    ends: &dyn Fn(&Report) -> bool,
+) -> Result<(), Ended> {
+    let mut end = false;
+    for (report, _) in machine.observer().reports().skip(*seen) {
+        end |= ends(report);
+        *seen += 1;
+    }
+    if end { Err(Ended::Report) } else { Ok(()) }
 }
 
-impl Guest<'_> {
-    fn session(&mut self, plan: &Plan<'_>) -> Result<Option<i32>, Ended> {
+/// A board that is talked to in slices of board time; the checker does not count as somebody who
+/// talks, so that a run without it goes through the same cycles.
+struct Guest<B: BoardBus, J> {
+    machine: Machine<B>,
+    /// What to do when the observer stops the board.
+    judge: J,
+    /// The cycle at which the run ends as [`Ended::Limit`] whatever the guest does.
+    stop_at: u64,
+}
+
+impl<B: BoardBus, J: FnMut(&Machine<B>) -> Result<(), Ended>> Guest<B, J> {
+    /// Boots and has the command run; gives its status.
+    fn session(&mut self, command: Option<&str>, limit_s: f64) -> Result<Option<i32>, Ended> {
         let in_boot = |ended| match ended {
             Ended::Limit => Ended::BootLimit,
             other => other,
@@ -116,14 +158,14 @@ impl Guest<'_> {
             .map_err(in_boot)?;
         // The prompt follows the marker.
         self.until(ready, "# ", BOOT_LIMIT_S).map_err(in_boot)?;
-        let Some(command) = plan.command else {
+        let Some(command) = command else {
             return Ok(None);
         };
         let start = self.machine.console_log().len();
         self.machine
             .send(format!("run-guest {command}\n").as_bytes());
-        let end = self.until(start, sample::END, plan.limit_s)?;
-        self.until(end, "\n", plan.limit_s)?;
+        let end = self.until(start, sample::END, limit_s)?;
+        self.until(end, "\n", limit_s)?;
         let console = String::from_utf8_lossy(&self.machine.console_log()[start..]).into_owned();
         let (_, status) = sample::between_markers(&console)
             .map_err(|error| Ended::Stopped(format!("{error:#}")))?;
@@ -135,20 +177,23 @@ impl Guest<'_> {
         let hz = self.machine.spec().cpu_hz;
         let slice = hz / SLICES_PER_S;
         // A limit beyond all cycles is none: the conversion saturates.
-        let end = self
+        let limit = self
             .machine
             .now()
             .saturating_add((limit_s * hz as f64) as u64);
+        let end = limit.min(self.stop_at);
         loop {
-            let slice_end = (self.machine.now() / slice + 1) * slice;
-            match self.machine.run_until(slice_end.min(end)) {
-                Stop::Observer => {
-                    self.judge()?;
-                    continue;
-                }
-                Stop::Limit if self.machine.now() < end => {}
-                Stop::Limit => return Err(Ended::Limit),
+            let slice_end = ((self.machine.now() / slice + 1) * slice).min(end);
+            match self.machine.run_until(slice_end) {
+                Stop::Observer => (self.judge)(&self.machine)?,
+                Stop::Limit => {}
                 stop => return Err(Ended::Stopped(self.machine.message(&stop, |_| None))),
+            }
+            if self.machine.now() < slice_end {
+                continue;
+            }
+            if self.machine.now() >= end {
+                return Err(Ended::Limit);
             }
             let log = &self.machine.console_log()[from..];
             if let Some(at) = log.windows(text.len()).position(|w| w == text.as_bytes()) {
@@ -158,18 +203,6 @@ impl Guest<'_> {
                 return Err(Ended::Interrupted);
             }
         }
-    }
-
-    fn judge(&mut self) -> Result<(), Ended> {
-        let reports = self.machine.observer().reports();
-        let mut ends = false;
-        let mut count = 0;
-        for (report, _) in reports.skip(self.seen) {
-            ends |= (self.ends)(report);
-            count += 1;
-        }
-        self.seen += count;
-        if ends { Err(Ended::Report) } else { Ok(()) }
     }
 }
 

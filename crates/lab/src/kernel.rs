@@ -82,6 +82,11 @@ pub fn list() -> Result<Vec<(String, String)>> {
     spec::list(&paths::root().join("linux"))
 }
 
+/// Says no to a name that no kernel has.
+pub fn check_name(name: &str) -> Result<()> {
+    spec::choose(&paths::root().join("linux"), name).map(|_| ())
+}
+
 /// The kernel asked for: from the cache, else built.
 pub fn build(request: &Request) -> Result<Kernel> {
     let chosen = spec::choose(&paths::root().join("linux"), &request.name)?;

@@ -50,15 +50,32 @@ pub enum Outcome {
     No,
     /// `git bisect run` is to skip this commit: exit code 125.
     Skip,
+    /// `git bisect run` is to end, as no commit can be judged: exit code 128.
+    Abort,
 }
 
+/// Exit codes above 127 end `git bisect run`.
+const ABORT: u8 = 128;
+
 fn main() -> ExitCode {
-    let cli = command::Cli::parse();
+    let cli = match command::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // What cannot be written has nowhere to be complained of.
+            let _ = error.print();
+            return match error.exit_code() {
+                0 => ExitCode::SUCCESS,
+                _ if command::coherence::is_bisection(std::env::args_os()) => ExitCode::from(ABORT),
+                _ => ExitCode::from(2),
+            };
+        }
+    };
     let result = interrupt::install().and_then(|()| command::execute(cli.command));
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
         Ok(Outcome::Skip) => ExitCode::from(125),
+        Ok(Outcome::Abort) => ExitCode::from(ABORT),
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)

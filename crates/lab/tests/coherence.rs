@@ -17,7 +17,7 @@ fn stdout(output: &Output) -> String {
 }
 
 #[test]
-fn wrong_usage_is_named_and_ends_with_2_or_in_a_bisection_with_125() {
+fn wrong_usage_is_named_and_ends_with_2_and_ends_a_bisection() {
     let list = std::env::temp_dir().join(format!("warmswitch-list-{}.toml", std::process::id()));
     std::fs::write(
         &list,
@@ -40,13 +40,18 @@ fn wrong_usage_is_named_and_ends_with_2_or_in_a_bisection_with_125() {
         (&["--all-mutants", "--jobs", "0"], "--jobs 0"),
         (&["--suppressions", list], "did you mean \"stale-read\"?"),
         (&["--kernel", "./nowhere"], "needs --dtb"),
+        (&["--kernel", "plane"], "did you mean \"plain\"?"),
+        (&["--vitims", "late"], "'--victims'"),
+        (&["--gdb", "0xc0001008"], "not PC@CYCLE"),
+        (&["--stdio"], "--gdb"),
     ] {
         let output = coherence(arguments);
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
         assert!(message.contains(part), "{arguments:?}: {message}");
+        // 2 would call every commit bad.
         let output = coherence(&[arguments, &["--bisect"]].concat());
-        assert_eq!(output.status.code(), Some(125), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(128), "{arguments:?}");
     }
     std::fs::remove_file(list).expect("it is there");
 }
@@ -58,7 +63,10 @@ fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(result["ended"], "Finished(Some(0))");
+    assert_eq!(
+        (&result["ended"], &result["status"]),
+        (&"finished".into(), &0.into())
+    );
     assert_eq!(result["reports"].as_array().map(Vec::len), Some(0));
     let again = coherence(&["--keep-going", "--json", "--", "mm_suite", "--quick"]);
     assert_eq!(stdout(&again), text, "the same run gives the same cycles");
@@ -77,4 +85,44 @@ fn a_cut_out_clean_of_a_page_table_entry_is_reported_with_who_wrote_it() {
     assert_eq!(report["writer"]["by"]["function"], "cpu_arm926_set_pte_ext");
     let line = report["writer"]["by"]["line"].as_str().unwrap_or_default();
     assert!(line.starts_with("arch/arm/mm/"), "{line}");
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn gdb_stands_before_the_instruction_that_a_report_tells_of() {
+    let test = ["mm_suite", "--only", "fork_cow"];
+    let mutant = ["--mutant", "switch-keeps-dcache", "--json", "--"];
+    let output = coherence(&[&mutant[..], &test].concat());
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let report = &result["reports"][0];
+    let replay = report["replay"].as_str().expect("a command");
+    let rest = replay.strip_prefix("warmswitch coherence").expect(replay);
+    let output = Command::new("gdb-multiarch")
+        .args(["-batch", "-nx", "-ex", "set confirm off"])
+        .args(["-ex", "set remotetimeout 300", "-ex"])
+        .arg(format!(
+            "target remote | {} coherence --stdio{rest}",
+            env!("CARGO_BIN_EXE_warmswitch")
+        ))
+        .args(["-ex", "printf \"pc %u\\n\", $pc", "-ex", "stepi"])
+        .args(["-ex", "info registers", "-ex", "kill"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|e| panic!("gdb-multiarch: {e}; this test needs it installed"));
+    let text = stdout(&output);
+    let pc = &report["used"]["by"]["pc"];
+    assert!(text.contains(&format!("pc {pc}\n")), "{report}\n{text}");
+    // What was loaded is the old value.
+    assert_eq!(report["wrong"], "stale-read");
+    let got = report["used"]["got"].as_u64().expect("a number");
+    assert!(text.contains(&format!("{got:#x} ")), "{report}\n{text}");
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn a_replay_of_another_run_is_named() {
+    let output = coherence(&["--gdb", "0xc0001008@999000000", "--stdio"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("it is another run"), "{message}");
 }

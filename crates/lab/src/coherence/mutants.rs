@@ -23,8 +23,9 @@ use crate::{run, table};
 
 /// Board seconds that a test may take; a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
-/// Rounds of a test.
-const ROUNDS: u32 = 3;
+/// Rounds of a test: what is stale has to outlive others in its set of the TLB or the cache, which
+/// the first rounds may miss.
+const ROUNDS: u32 = 8;
 /// Characters of a reason in the table.
 const REASON: usize = 70;
 
@@ -163,7 +164,8 @@ impl Tried {
         let named = || self.named(names).is_some() || self.mutant.unnamed.is_some();
         match self.verdict() {
             Verdict::Missed | Verdict::FoundAfterAll => false,
-            Verdict::Survived => true,
+            // Of a guest that did not get to the end nothing is known.
+            Verdict::Survived => matches!(self.ended, Ended::Finished(_)),
             Verdict::Found | Verdict::FoundAsOther => named(),
         }
     }
@@ -267,7 +269,10 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
                     Expected::Nothing(reason) => reason,
                     _ => "",
                 };
-                format!("survives: {}", shortened(reason))
+                match t.ended_words().as_str() {
+                    "the test passed" => format!("survives: {}", shortened(reason)),
+                    ended => format!("survives, but {ended}: {}", shortened(reason)),
+                }
             }
             Verdict::Missed => format!("MISSED: {}", t.ended_words()),
             other => other.words().to_string(),
@@ -395,6 +400,10 @@ mod tests {
             (Some("writer"), true)
         );
         assert!(!tried(None, &[Wrong::StaleRead]).is_as_said(&names));
+        let mut survivor = tried(None, &[]);
+        assert!(survivor.is_as_said(&names));
+        survivor.ended = Ended::BootLimit;
+        assert!(!survivor.is_as_said(&names));
     }
 
     #[test]

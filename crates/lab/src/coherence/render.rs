@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use arm9::{Kind, Mva, Pa, Side, Width};
+use arm9::{Context, Kind, Mva, Pa, Side, Width};
 use board::coherence::{
     Access, Call, LineEvent, Mapped, Movement, Newest, Path, Report, Switch, Trace, Writer, Wrong,
 };
@@ -19,7 +19,7 @@ pub struct Style<'a> {
     /// Core clock, Hz.
     pub cpu_hz: u64,
     /// How to come back to this place.
-    pub replay: &'a str,
+    pub replay: &'a dyn Fn(&Context) -> String,
 }
 
 /// Callers of a place that are shown by name only, behind the first.
@@ -91,11 +91,7 @@ impl Style<'_> {
         self.history(&mut text, report);
         self.between(&mut text, &report.trace);
         let _ = writeln!(text, "  needed: {}", report.needed());
-        let _ = writeln!(
-            text,
-            "  replay: {}; break *{:#010x}, here at cycle {}",
-            self.replay, report.context.pc, report.context.cycle
-        );
+        let _ = writeln!(text, "  replay: {}", (self.replay)(&report.context));
         text
     }
 
@@ -348,7 +344,7 @@ impl Style<'_> {
             "called_with_address": calls(&trace.given),
             "history_is_whole": report.since_is_whole,
             "needed": report.needed(),
-            "replay": self.replay,
+            "replay": (self.replay)(&report.context),
         })
     }
 }

@@ -16,7 +16,7 @@ fn text(report: &Report, count: u64) -> String {
     Style {
         names: &names(),
         cpu_hz: 200_000_000,
-        replay: "warmswitch debug",
+        replay: &|at| format!("warmswitch debug {:#010x}@{}", at.pc, at.cycle),
     }
     .text(report, count)
 }
@@ -56,7 +56,7 @@ fn a_stale_read_names_both_sides_the_history_and_the_missing_operation() {
     cycle 1500000: D-cache line at MVA 0xb6d850e0 filled by 0xc0010004 flush_range+0x4
     cycle 1600000: D-cache line at MVA 0xb6d850e0: upper half written back to make room by 0xc0010004 flush_range+0x4
   needed: clean the D-cache line at MVA 0xb6d850e0 (c7,c10,1), and invalidate the line at MVA 0xc23850e0 (c7,c6,1), before the read
-  replay: warmswitch debug; break *0xc0001008, here at cycle 2000000
+  replay: warmswitch debug 0xc0001008@2000000
 "
     );
 }
@@ -87,7 +87,7 @@ fn a_walk_says_where_the_descriptor_is_and_for_which_address() {
   it was: in the write buffer
   history of the line at PA 0x023850e0: nothing since
   needed: drain the write buffer (c7,c10,4) after the descriptor was written
-  replay: warmswitch debug; break *0x00010500, here at cycle 2000000
+  replay: warmswitch debug 0x00010500@2000000
 "
     );
 }
@@ -116,7 +116,7 @@ fn every_kind_has_words_and_json_has_the_same_facts() {
     let style = Style {
         names: &names,
         cpu_hz: 200_000_000,
-        replay: "r",
+        replay: &|_| "r".to_string(),
     };
     let json = style.json(&report(), 7);
     assert_eq!(json["wrong"], "stale-read");

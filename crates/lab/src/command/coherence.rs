@@ -2,26 +2,32 @@
 //! `warmswitch coherence`: run a kernel and a command under the coherence checker.
 //!
 //! Exit codes: 0 no report, 1 reports, 2 wrong usage or set-up, or the guest did not get to the
-//! end; with `--bisect` 125 instead of 2, so that `git bisect run` skips that commit.
+//! end; with `--bisect` 125 instead of 2, so that `git bisect run` skips that commit, and 128,
+//! which ends it, when no commit could be judged.
 
+mod shown;
+
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use arm9::Victims;
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, spec};
-use serde_json::json;
 
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
 use crate::coherence::render::Style;
+use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, SERIES, Suppression, list};
-use crate::coherence::{self, Ended, Findings, Group, Plan};
+use crate::coherence::{self, Plan};
+use crate::command::debug;
 use crate::kernel::{self, Request};
 use crate::mutant::{self, Mutant};
 use crate::paths::shown;
 use crate::suggest::did_you_mean;
 use crate::{Outcome, image, session};
+use shown::Shown;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -64,10 +70,20 @@ pub struct Args {
     /// Reports to leave out, instead of the kernel's own list
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
+    /// Without the checker, to a report's instruction, and wait for gdb there
+    #[arg(long, value_name = "PC@CYCLE", conflicts_with_all = ["all_mutants", "json", "tap"])]
+    gdb: Option<At>,
+    /// TCP port where --gdb listens, on this machine only; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 1234)]
+    port: u16,
+    /// With --gdb: speak with gdb over standard input and output; gdb needs a "set remotetimeout 300"
+    #[arg(long, requires = "gdb")]
+    stdio: bool,
     /// Do not stop at the first report
     #[arg(long)]
     keep_going: bool,
-    /// Exit with 125 when the kernel cannot be built or the guest does not get to the end
+    /// Exit with 125 when the kernel cannot be built or the guest does not get to the end, with
+    /// 128 when nothing could be judged
     #[arg(long)]
     bisect: bool,
     /// Print JSON
@@ -83,59 +99,101 @@ pub struct Args {
 
 /// Checks.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    match checked(args) {
-        Err(error) if args.bisect => {
-            eprintln!("error: {error:#}");
-            Ok(Outcome::Skip)
+    let in_bisection = |outcome| {
+        move |error| match args.bisect {
+            true => {
+                eprintln!("error: {error:#}");
+                Ok(outcome)
+            }
+            false => Err(error),
         }
-        result => result,
+    };
+    match Asked::of(args) {
+        Ok(asked) => asked.execute().or_else(in_bisection(Outcome::Skip)),
+        Err(error) => in_bisection(Outcome::Abort)(error),
     }
 }
 
-fn checked(args: &Args) -> Result<Outcome> {
-    if let Some(limit) = args.limit.filter(|s| !(*s > 0.0 && s.is_finite())) {
-        bail!("--limit {limit}: not a number of seconds above 0");
+/// Whether a command line that cannot be read is one of a bisection: its errors are not a commit's.
+pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    arguments
+        .by_ref()
+        .skip(1)
+        .take(1)
+        .any(|verb| verb == "coherence")
+        && arguments
+            .take_while(|argument| argument != "--")
+            .any(|argument| argument == "--bisect")
+}
+
+/// What is known to be right before anything is built.
+struct Asked<'a> {
+    args: &'a Args,
+    board: BoardSpec,
+    suppressions: Vec<Suppression>,
+    mutant: Option<Mutant>,
+}
+
+impl Asked<'_> {
+    fn of(args: &Args) -> Result<Asked<'_>> {
+        if let Some(limit) = args.limit.filter(|s| !(*s > 0.0 && s.is_finite())) {
+            bail!("--limit {limit}: not a number of seconds above 0");
+        }
+        if args.jobs == Some(0) {
+            bail!("--jobs 0: at least one mutant at a time");
+        }
+        let (mut board, _) = session::load_board(&args.board)?;
+        board.core.victims = session::victims(&args.victims)?;
+        args.check_kernel()?;
+        Ok(Asked {
+            args,
+            board,
+            suppressions: args.suppressions()?,
+            mutant: args.mutant.as_deref().map(find_mutant).transpose()?,
+        })
     }
-    if args.jobs == Some(0) {
-        bail!("--jobs 0: at least one mutant at a time");
-    }
-    // What is wrong with the lists is said before anything is built.
-    let suppressions = args.suppressions()?;
-    let (mut board, _) = session::load_board(&args.board)?;
-    board.core.victims = session::victims(&args.victims)?;
-    if args.all_mutants {
-        return args.all(&board, &suppressions);
-    }
-    let mutant = args.mutant.as_deref().map(find_mutant).transpose()?;
-    let guest = args.guest()?;
-    let (boot, patched) = guest.boot(mutant.as_ref())?;
-    let names = Names::of(guest.vmlinux.as_deref());
-    let command = args.command.join(" ");
-    let findings = coherence::check(
-        &board,
-        &boot,
-        &Plan {
-            command: Some(command.as_str()).filter(|c| !c.is_empty()),
-            counted: &patched,
-            limit_s: args.limit.unwrap_or(LIMIT_S),
-            ends: &|report| {
-                !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))
+
+    fn execute(&self) -> Result<Outcome> {
+        let (args, board, suppressions) = (self.args, &self.board, &self.suppressions);
+        if args.all_mutants {
+            return args.all(board, suppressions);
+        }
+        let guest = args.guest()?;
+        let (boot, patched) = guest.boot(self.mutant.as_ref())?;
+        let command = args.command.join(" ");
+        let typed = Some(command.as_str()).filter(|c| !c.is_empty());
+        if let Some(at) = args.gdb {
+            let machine = replay::machine_at(board, &boot, typed, at)?;
+            let port = (!args.stdio).then_some(args.port);
+            return debug::serve(machine, guest.vmlinux.as_deref(), port);
+        }
+        let names = Names::of(guest.vmlinux.as_deref());
+        let findings = coherence::check(
+            board,
+            &boot,
+            &Plan {
+                command: typed,
+                counted: &patched,
+                limit_s: args.limit.unwrap_or(LIMIT_S),
+                ends: &|report| {
+                    !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))
+                },
             },
-        },
-    )?;
-    let shown = Shown {
-        args,
-        findings: &findings,
-        groups: coherence::groups(&findings.reports, &suppressions, &names),
-        suppressions: &suppressions,
-        style: Style {
-            names: &names,
-            cpu_hz: board.cpu_hz,
-            replay: &args.replay(&command),
-        },
-    };
-    shown.print()?;
-    shown.outcome()
+        )?;
+        let shown = Shown {
+            args,
+            findings: &findings,
+            groups: coherence::groups(&findings.reports, suppressions, &names),
+            suppressions,
+            style: Style {
+                names: &names,
+                cpu_hz: board.cpu_hz,
+                replay: &|at| args.replay(at),
+            },
+        };
+        shown.print()?;
+        shown.outcome()
+    }
 }
 
 /// The kernel and what it is given.
@@ -175,20 +233,30 @@ impl Guest {
 }
 
 impl Args {
+    fn is_path(&self) -> bool {
+        let path = Path::new(&self.kernel);
+        path.is_absolute() || self.kernel.starts_with('.') || path.is_file()
+    }
+
+    fn check_kernel(&self) -> Result<()> {
+        let name = &self.kernel;
+        if !self.is_path() {
+            return kernel::check_name(name);
+        }
+        if self.linux.is_some() {
+            bail!("--linux: --kernel {name} is built already");
+        }
+        if self.dtb.is_none() {
+            bail!("--kernel {name}: a kernel given by path needs --dtb");
+        }
+        Ok(())
+    }
+
     /// Builds what is missing.
     fn guest(&self) -> Result<Guest> {
         let path = Path::new(&self.kernel);
-        let is_path = path.is_absolute() || self.kernel.starts_with('.') || path.is_file();
-        let (image, dtb, vmlinux) = if is_path {
-            if self.linux.is_some() {
-                bail!("--linux: --kernel {} is built already", self.kernel);
-            }
-            let Some(dtb) = &self.dtb else {
-                bail!(
-                    "--kernel {}: a kernel given by path needs --dtb",
-                    self.kernel
-                );
-            };
+        let (image, dtb, vmlinux) = if self.is_path() {
+            let dtb = self.dtb.as_ref().context("--dtb is missing")?;
             let vmlinux = Some(path.with_file_name("vmlinux")).filter(|v| v.is_file());
             (path.to_path_buf(), dtb.clone(), vmlinux)
         } else {
@@ -222,30 +290,28 @@ impl Args {
     }
 
     /// How to come back to a report.
-    fn replay(&self, command: &str) -> String {
-        let mut what = format!("--board {} --kernel {}", self.board, self.kernel);
-        if self.victims != Victims::Random.name() {
-            what.push_str(&format!(" --victims {}", self.victims));
-        }
-        if let Some(mutant) = &self.mutant {
-            let text = format!("warmswitch coherence {what} --mutant {mutant}");
-            return match command {
-                "" => text,
-                command => format!("{text} -- {command}"),
-            };
-        }
-        let mut text = format!("warmswitch debug {what}");
-        for (option, file) in [("--dtb", &self.dtb), ("--initrd", &self.initrd)] {
-            if let Some(file) = file {
-                text.push_str(&format!(" {option} {}", file.display()));
+    fn replay(&self, at: &arm9::Context) -> String {
+        let mut words = vec!["warmswitch".to_string(), "coherence".to_string()];
+        let mut option = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                words.extend([name.to_string(), quoted(&value)]);
             }
+        };
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
+        option("--board", Some(self.board.clone()));
+        option("--kernel", Some(self.kernel.clone()));
+        option("--linux", path(&self.linux));
+        option("--dtb", path(&self.dtb));
+        option("--initrd", path(&self.initrd));
+        let victims = Some(self.victims.clone());
+        option("--victims", victims.filter(|v| v != Victims::Random.name()));
+        option("--mutant", self.mutant.clone());
+        option("--gdb", Some(format!("{:#010x}@{}", at.pc, at.cycle)));
+        if !self.command.is_empty() {
+            words.push("--".to_string());
+            words.extend(self.command.iter().map(|word| quoted(word)));
         }
-        if !command.is_empty() {
-            text.push_str(&format!(
-                "; at the prompt: monitor send run-guest {command}"
-            ));
-        }
-        text
+        words.join(" ")
     }
 
     fn all(&self, board: &BoardSpec, suppressions: &[Suppression]) -> Result<Outcome> {
@@ -294,157 +360,33 @@ fn find_mutant(text: &str) -> Result<Mutant> {
     })
 }
 
-/// A result and how to show it.
-struct Shown<'a> {
-    args: &'a Args,
-    findings: &'a Findings,
-    groups: Vec<Group>,
-    suppressions: &'a [Suppression],
-    style: Style<'a>,
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,=+%@".contains(c);
+    match word.chars().all(plain) && !word.is_empty() {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
-impl Shown<'_> {
-    fn reported(&self) -> impl Iterator<Item = &Group> {
-        self.groups.iter().filter(|g| g.suppression.is_none())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_command_line_with_bisect_before_the_guests_is_one_of_a_bisection() {
+        let is = |line: &str| is_bisection(line.split(' ').map(OsString::from));
+        assert!(is("warmswitch coherence --vitims late --bisect -- true"));
+        assert!(!is("warmswitch coherence --vitims late -- true --bisect"));
+        assert!(!is("warmswitch run --bisect"));
+        assert!(!is("warmswitch"));
     }
 
-    fn print(&self) -> Result<()> {
-        if self.args.json {
-            println!("{}", serde_json::to_string_pretty(&self.json())?);
-        } else if self.args.tap {
-            print!("{}", self.tap());
-        } else {
-            print!("{}", self.text());
-        }
-        Ok(())
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        for group in self.reported() {
-            text.push_str(&self.style.group(group));
-        }
-        for (n, entry) in self.suppressions.iter().enumerate() {
-            let count: u64 = self.suppressed(n).map(|g| g.count).sum();
-            if count > 0 {
-                let reason = &entry.reason;
-                text.push_str(&format!(
-                    "suppressed {count} times: {}: {reason}\n",
-                    entry.label()
-                ));
-            } else if self.args.keep_going && !self.args.command.is_empty() {
-                text.push_str(&format!("note: suppression not used: {}\n", entry.label()));
-            }
-        }
-        if let Some(mutant) = &self.args.mutant {
-            let count = self.findings.counted;
-            text.push_str(&format!("{mutant} was reached {count} times\n"));
-        }
-        let count = self.reported().count();
-        let (seconds, instructions) = (self.findings.seconds, self.findings.instructions);
-        text.push_str(&format!(
-            "{count} report{}; {seconds:.3} s of board time, {} million instructions checked\n",
-            if count == 1 { "" } else { "s" },
-            instructions / 1_000_000
-        ));
-        text
-    }
-
-    fn suppressed(&self, entry: usize) -> impl Iterator<Item = &Group> {
-        self.groups
-            .iter()
-            .filter(move |g| g.suppression == Some(entry))
-    }
-
-    fn json(&self) -> serde_json::Value {
-        let reports: Vec<_> = self
-            .reported()
-            .map(|g| self.style.json(&g.first, g.count))
-            .collect();
-        let suppressed: Vec<_> = self
-            .suppressions
-            .iter()
-            .enumerate()
-            .map(|(n, entry)| {
-                let count: u64 = self.suppressed(n).map(|g| g.count).sum();
-                json!({ "what": entry.label(), "reason": entry.reason, "count": count })
-            })
-            .collect();
-        json!({
-            "board": self.args.board,
-            "kernel": self.args.kernel,
-            "victims": self.args.victims,
-            "mutant": self.args.mutant,
-            "reached": self.findings.counted,
-            "command": self.args.command.join(" "),
-            "ended": format!("{:?}", self.findings.ended),
-            "cycles": self.findings.cycles,
-            "seconds": self.findings.seconds,
-            "instructions": self.findings.instructions,
-            "reports": reports,
-            "suppressed": suppressed,
-        })
-    }
-
-    fn tap(&self) -> String {
-        let mut text = "TAP version 14\n".to_string();
-        let mut number = 0;
-        for group in self.reported() {
-            number += 1;
-            let wrong = group.first.wrong.name();
-            let names = self.style.names;
-            let (access, writer) = (group.first.context.pc, group.first.writer.pc);
-            text.push_str(&format!(
-                "not ok {number} - {wrong}: used by {}, written by {}\n",
-                names.function(access),
-                names.function(writer)
-            ));
-            for line in self.style.text(&group.first, group.count).lines() {
-                text.push_str(&format!("# {line}\n"));
-            }
-        }
-        if number == 0 {
-            number = 1;
-            text.push_str("ok 1 - no stale data was used\n");
-        }
-        text.push_str(&format!("1..{number}\n"));
-        text
-    }
-
-    fn outcome(&self) -> Result<Outcome> {
-        if self.reported().next().is_some() {
-            return Ok(Outcome::No);
-        }
-        match &self.findings.ended {
-            Ended::Limit if self.args.limit.is_some() => Ok(Outcome::Done),
-            Ended::Finished(Some(status @ (126 | 127))) => {
-                bail!(
-                    "the guest cannot run the command (status {status}){}",
-                    self.last_words()
-                )
-            }
-            Ended::Finished(status) => {
-                if let Some(status) = status.filter(|s| *s != 0) {
-                    eprintln!("note: the command ended with {status}");
-                }
-                Ok(Outcome::Done)
-            }
-            Ended::Report => Ok(Outcome::No),
-            Ended::Limit => bail!(
-                "the command ran longer than {LIMIT_S} s of board time; --limit gives it more{}",
-                self.last_words()
-            ),
-            Ended::BootLimit => bail!("the guest did not boot{}", self.last_words()),
-            Ended::Interrupted => bail!("stopped"),
-            Ended::Stopped(what) => bail!("{what}{}", self.last_words()),
-        }
-    }
-
-    /// The end of the console's text.
-    fn last_words(&self) -> String {
-        let text = String::from_utf8_lossy(&self.findings.console);
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        let last = &lines[lines.len().saturating_sub(5)..];
-        format!("\n  the console's last lines:\n    {}", last.join("\n    "))
+    #[test]
+    fn words_come_through_a_shell_as_they_are() {
+        assert_eq!(quoted("mm_suite"), "mm_suite");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
     }
 }

@@ -3,8 +3,10 @@
 
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use board::Machine;
 use gdbstub::stub::{DisconnectReason, GdbStub};
 
 use crate::Outcome;
@@ -30,15 +32,18 @@ pub struct Args {
 /// Debugs.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let Prepared { machine, vmlinux } = args.target.prepare()?;
-    let kernel = vmlinux.as_deref().map_or("VMLINUX".to_string(), shown);
-    let symbols = Symbols::of(vmlinux.as_deref());
-    let (link, console): (Link, crate::gdb::Console) = if args.stdio {
-        (Link::stdio(), Box::new(std::io::stderr()))
-    } else {
-        (
-            wait_for_gdb(args.port, &kernel)?,
-            Box::new(std::io::stdout()),
-        )
+    let port = (!args.stdio).then_some(args.port);
+    serve(machine, vmlinux.as_deref(), port)
+}
+
+/// A machine, standing where it is, under a gdb that comes to `port`, or speaks over standard
+/// input and output.
+pub fn serve(machine: Machine, vmlinux: Option<&Path>, port: Option<u16>) -> Result<Outcome> {
+    let kernel = vmlinux.map_or("VMLINUX".to_string(), shown);
+    let symbols = Symbols::of(vmlinux);
+    let (link, console): (Link, crate::gdb::Console) = match port {
+        None => (Link::stdio(), Box::new(std::io::stderr())),
+        Some(port) => (wait_for_gdb(port, &kernel)?, Box::new(std::io::stdout())),
     };
     let mut debuggee = Debuggee::new(machine, symbols, console);
     match GdbStub::new(link).run_blocking::<EventLoop>(&mut debuggee) {

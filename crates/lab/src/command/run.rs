@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use anyhow::{Result, bail};
+use arm9::Context;
 use serde_json::json;
 
 use super::table;
@@ -93,7 +94,7 @@ struct Met {
 }
 
 impl Met {
-    fn style<'a>(&'a self, replay: &'a str) -> Style<'a> {
+    fn style<'a>(&'a self, replay: &'a dyn Fn(&Context) -> String) -> Style<'a> {
         Style {
             names: &self.names,
             cpu_hz: self.cpu_hz,
@@ -110,7 +111,8 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
     }
     let (campaign, runs, findings) = run::check(experiment, options)?;
     let met = met(&findings)?;
-    let replay = format!("warmswitch run {} --coherence", experiment.name);
+    let command = format!("warmswitch run {} --coherence", experiment.name);
+    let replay = |at: &Context| format!("{command}; {:#010x} at cycle {}", at.pc, at.cycle);
     let outcome = if json {
         let reports: Vec<_> = met
             .iter()
@@ -129,7 +131,7 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
         Outcome::Done
     } else {
         for m in &met {
-            let replay = format!("{replay}; {}", m.label);
+            let replay = |at: &Context| format!("{}; {}", replay(at), m.label);
             print!("{}", m.style(&replay).group(&m.group));
         }
         println!("{} reports; {} points checked\n", met.len(), findings.len());

@@ -98,6 +98,11 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
             .rfind(|full| full.split_once('/').is_some_and(|p| p.1 == name))
     });
     let Some(full) = full else {
+        let short = |full: &String| match full.split_once('/') {
+            Some((_, short)) if !name.contains('/') => short.to_string(),
+            _ => full.clone(),
+        };
+        let names: Vec<String> = names.iter().map(short).collect();
         bail!(
             "no kernel \"{name}\" in {}{}",
             shown(linux),

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Back to a report: the same run without the checker, up to the instruction that was reported.
+
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use board::boot::Boot;
+use board::{BoardBus, BoardSpec, Machine};
+
+use super::{Ended, Guest};
+
+/// Core cycles before the report from which on instructions are looked at one by one: more than
+/// the longest one takes.
+const BEFORE: u64 = 20_000;
+
+/// An instruction of a run: `PC@CYCLE` as a report's replay has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Where it is.
+    pub pc: u32,
+    /// A cycle in which it was executed.
+    pub cycle: u64,
+}
+
+impl FromStr for At {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<At, String> {
+        let parts = text.split_once('@').and_then(|(pc, cycle)| {
+            let pc = u32::from_str_radix(pc.strip_prefix("0x")?, 16).ok()?;
+            Some(At {
+                pc,
+                cycle: cycle.parse().ok()?,
+            })
+        });
+        parts.ok_or("not PC@CYCLE as in a report's replay, like 0xc0001008@2000000".to_string())
+    }
+}
+
+/// The board before the instruction at `at`, in a run with this command.
+pub fn machine_at(
+    board: &BoardSpec,
+    boot: &Boot,
+    command: Option<&str>,
+    at: At,
+) -> Result<Machine> {
+    let mut guest = Guest {
+        machine: Machine::new(board.clone(), boot)?,
+        judge: |_: &Machine| Ok(()),
+        stop_at: at.cycle.saturating_sub(BEFORE),
+    };
+    match guest.session(command, f64::INFINITY) {
+        Err(Ended::Limit | Ended::BootLimit) if guest.machine.now() >= guest.stop_at => {}
+        Err(Ended::Interrupted) => bail!("stopped"),
+        _ => bail!(
+            "the run ended in cycle {}, before the report's cycle {}: it is another run",
+            guest.machine.now(),
+            at.cycle
+        ),
+    }
+    let Some(start) = start_of(guest.machine.clone(), at) else {
+        bail!(
+            "{:#010x} was not executed in cycle {}: it is another run",
+            at.pc,
+            at.cycle
+        );
+    };
+    guest.machine.run_until(start);
+    Ok(guest.machine)
+}
+
+/// The cycle in which the instruction begins.
+fn start_of<B: BoardBus>(mut machine: Machine<B>, at: At) -> Option<u64> {
+    let mut start = None;
+    while machine.now() <= at.cycle {
+        let now = machine.now();
+        if machine.cpu().pc() == at.pc {
+            start = Some(now);
+        }
+        machine.run_until(now + 1);
+        if machine.now() == now {
+            break;
+        }
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_pc_and_a_cycle() {
+        let at = At {
+            pc: 0xc000_1008,
+            cycle: 2_000_000,
+        };
+        assert_eq!("0xc0001008@2000000".parse(), Ok(at));
+        for bad in [
+            "",
+            "0xc0001008",
+            "2000000",
+            "c0001008@2",
+            "0x1@",
+            "0x1@-1",
+            "0x1@2@3",
+        ] {
+            assert!(bad.parse::<At>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What came of a checked run: text, JSON, TAP and the exit code.
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use super::{Args, LIMIT_S};
+use crate::Outcome;
+use crate::coherence::render::Style;
+use crate::coherence::suppress::Suppression;
+use crate::coherence::{Ended, Findings, Group};
+
+/// A result and how to show it.
+pub struct Shown<'a> {
+    /// What was asked for.
+    pub args: &'a Args,
+    /// The run.
+    pub findings: &'a Findings,
+    /// Its reports.
+    pub groups: Vec<Group>,
+    /// Entries that groups refer to.
+    pub suppressions: &'a [Suppression],
+    /// Names, clock and replay.
+    pub style: Style<'a>,
+}
+
+impl Shown<'_> {
+    fn reported(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter(|g| g.suppression.is_none())
+    }
+
+    /// Prints it as asked for.
+    pub fn print(&self) -> Result<()> {
+        if self.args.json {
+            println!("{}", serde_json::to_string_pretty(&self.json())?);
+        } else if self.args.tap {
+            print!("{}", self.tap());
+        } else {
+            print!("{}", self.text());
+        }
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for group in self.reported() {
+            text.push_str(&self.style.group(group));
+        }
+        for (n, entry) in self.suppressions.iter().enumerate() {
+            let count: u64 = self.suppressed(n).map(|g| g.count).sum();
+            if count > 0 {
+                let reason = &entry.reason;
+                text.push_str(&format!(
+                    "suppressed {count} times: {}: {reason}\n",
+                    entry.label()
+                ));
+            } else if self.args.keep_going && !self.args.command.is_empty() {
+                text.push_str(&format!("note: suppression not used: {}\n", entry.label()));
+            }
+        }
+        if let Some(mutant) = &self.args.mutant {
+            let count = self.findings.counted;
+            text.push_str(&format!("{mutant} was reached {count} times\n"));
+        }
+        let count = self.reported().count();
+        let (seconds, instructions) = (self.findings.seconds, self.findings.instructions);
+        text.push_str(&format!(
+            "{count} report{}; {seconds:.3} s of board time, {} million instructions checked\n",
+            if count == 1 { "" } else { "s" },
+            instructions / 1_000_000
+        ));
+        text
+    }
+
+    fn suppressed(&self, entry: usize) -> impl Iterator<Item = &Group> {
+        self.groups
+            .iter()
+            .filter(move |g| g.suppression == Some(entry))
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let reports: Vec<_> = self
+            .reported()
+            .map(|g| self.style.json(&g.first, g.count))
+            .collect();
+        let suppressed: Vec<_> = self
+            .suppressions
+            .iter()
+            .enumerate()
+            .map(|(n, entry)| {
+                let count: u64 = self.suppressed(n).map(|g| g.count).sum();
+                json!({ "what": entry.label(), "reason": entry.reason, "count": count })
+            })
+            .collect();
+        json!({
+            "board": self.args.board,
+            "kernel": self.args.kernel,
+            "victims": self.args.victims,
+            "mutant": self.args.mutant,
+            "reached": self.findings.counted,
+            "command": self.args.command.join(" "),
+            "ended": self.findings.ended.word(),
+            "status": self.findings.ended.status(),
+            "cycles": self.findings.cycles,
+            "seconds": self.findings.seconds,
+            "instructions": self.findings.instructions,
+            "reports": reports,
+            "suppressed": suppressed,
+        })
+    }
+
+    fn tap(&self) -> String {
+        let mut text = "TAP version 14\n".to_string();
+        let mut number = 0;
+        for group in self.reported() {
+            number += 1;
+            let wrong = group.first.wrong.name();
+            let names = self.style.names;
+            let (access, writer) = (group.first.context.pc, group.first.writer.pc);
+            text.push_str(&format!(
+                "not ok {number} - {wrong}: used by {}, written by {}\n",
+                names.function(access),
+                names.function(writer)
+            ));
+            for line in self.style.text(&group.first, group.count).lines() {
+                text.push_str(&format!("# {line}\n"));
+            }
+        }
+        if number == 0 {
+            number = 1;
+            text.push_str("ok 1 - no stale data was used\n");
+        }
+        if let Some(status) = self.failed() {
+            text.push_str(&format!("# the command ended with {status}\n"));
+        }
+        text.push_str(&format!("1..{number}\n"));
+        text
+    }
+
+    /// The exit code.
+    pub fn outcome(&self) -> Result<Outcome> {
+        if self.reported().next().is_some() {
+            return Ok(Outcome::No);
+        }
+        match &self.findings.ended {
+            Ended::Limit if self.args.limit.is_some() => Ok(Outcome::Done),
+            Ended::Finished(Some(status @ (126 | 127))) => {
+                bail!(
+                    "the guest cannot run the command (status {status}){}",
+                    self.last_words()
+                )
+            }
+            Ended::Finished(_) => {
+                if let Some(status) = self.failed() {
+                    eprintln!("note: the command ended with {status}");
+                }
+                Ok(Outcome::Done)
+            }
+            Ended::Report => Ok(Outcome::No),
+            Ended::Limit => bail!(
+                "the command ran longer than {LIMIT_S} s of board time; --limit gives it more{}",
+                self.last_words()
+            ),
+            Ended::BootLimit => bail!("the guest did not boot{}", self.last_words()),
+            Ended::Interrupted if self.args.bisect => {
+                eprintln!("error: stopped");
+                Ok(Outcome::Abort)
+            }
+            Ended::Interrupted => bail!("stopped"),
+            Ended::Stopped(what) => bail!("{what}{}", self.last_words()),
+        }
+    }
+
+    /// What the command ended with, if that was not 0.
+    fn failed(&self) -> Option<i32> {
+        self.findings.ended.status().filter(|status| *status != 0)
+    }
+
+    /// The end of the console's text.
+    fn last_words(&self) -> String {
+        let text = String::from_utf8_lossy(&self.findings.console);
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let last = &lines[lines.len().saturating_sub(5)..];
+        format!("\n  the console's last lines:\n    {}", last.join("\n    "))
+    }
+}
