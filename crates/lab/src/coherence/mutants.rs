@@ -419,7 +419,7 @@ mod tests {
             "reader",
             "user",
             "MISSED: the test ended with 1",
-            "survives: a flush follows",
+            "survives, but the test ended with 1: a flush follows",
             "3 mutants: 1 reported, 0 as another kind, 1 missed; 1 survive as said, 0 reported",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");

@@ -20,7 +20,7 @@ use crate::coherence::names::Names;
 use crate::coherence::render::Style;
 use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, SERIES, Suppression, list};
-use crate::coherence::{self, Plan};
+use crate::coherence::{self, Ended, Plan};
 use crate::command::debug;
 use crate::kernel::{self, Request};
 use crate::mutant::{self, Mutant};
@@ -326,6 +326,9 @@ impl Args {
             jobs: self.jobs.unwrap_or_else(crate::toolchain::default_jobs),
         };
         let results = suite.run(&list)?;
+        if results.iter().any(|t| t.ended == Ended::Interrupted) {
+            bail!("stopped");
+        }
         if self.json {
             println!(
                 "{}",
