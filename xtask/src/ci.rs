@@ -40,15 +40,14 @@ const STEPS: [(&str, &[&str]); 5] = [
     ),
     ("tests", &["test", "--workspace", "--", "--include-ignored"]),
     (
-        "quick experiment",
+        "quick experiments",
         &[
             "run",
             "--quiet",
             "--package",
             "lab",
             "--",
-            "run",
-            "switch-cost",
+            "compare",
             "--quick",
         ],
     ),

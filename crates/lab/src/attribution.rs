@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 
+use crate::sample::LatCtx;
 use crate::store::{Run, Window};
 
 /// A term: its name in files, its heading, the counters of cycles it adds up.
@@ -89,6 +90,8 @@ pub struct Terms {
     pub walks: f64,
     /// Changes of the translation table base.
     pub ttb_writes: f64,
+    /// Writes of the FCSE process id.
+    pub pid_writes: f64,
 }
 
 fn by_name<S: serde::Serializer>(cycles: &[f64; COUNT], s: S) -> Result<S::Ok, S::Error> {
@@ -96,10 +99,11 @@ fn by_name<S: serde::Serializer>(cycles: &[f64; COUNT], s: S) -> Result<S::Ok, S
 }
 
 impl Terms {
-    /// The terms of a switch of `run`; `None` when the pins were never moved.
+    /// The terms of a switch of `run`; `None` when it is no ring's or the pins were never moved.
     pub fn of(run: &Run) -> Option<Terms> {
-        let ring = per_hop(run, &run.ring)?;
-        let overhead = per_hop(run, &run.overhead)?;
+        let guest = run.guest.lat_ctx()?;
+        let ring = per_hop(guest, &run.ring)?;
+        let overhead = per_hop(guest, &run.overhead)?;
         Some(ring.minus(&overhead))
     }
 
@@ -114,6 +118,7 @@ impl Terms {
             cleans: self.cleans - other.cleans,
             walks: self.walks - other.walks,
             ttb_writes: self.ttb_writes - other.ttb_writes,
+            pid_writes: self.pid_writes - other.pid_writes,
         }
     }
 
@@ -130,13 +135,14 @@ impl Terms {
             cleans: of(|t| t.cleans),
             walks: of(|t| t.walks),
             ttb_writes: of(|t| t.ttb_writes),
+            pid_writes: of(|t| t.pid_writes),
         })
     }
 }
 
 /// What one hop took in a window.
-fn per_hop(run: &Run, window: &Window) -> Option<Terms> {
-    let hops = run.hops(window);
+fn per_hop(guest: &LatCtx, window: &Window) -> Option<Terms> {
+    let hops = guest.hops(window.sections);
     if hops == 0 {
         return None;
     }
@@ -157,6 +163,7 @@ fn per_hop(run: &Run, window: &Window) -> Option<Terms> {
         cleans: count("dcache_cleans"),
         walks: count("tlb_walks"),
         ttb_writes: count("ttb_writes"),
+        pid_writes: count("pid_writes"),
     })
 }
 
@@ -164,11 +171,10 @@ fn per_hop(run: &Run, window: &Window) -> Option<Terms> {
 mod tests {
     use super::*;
     use crate::compare::tests::made_up_run;
-    use crate::experiment::Mode;
 
     #[test]
     fn the_terms_add_up_to_the_switch() {
-        let run = made_up_run("sam9263", Mode::Process, 4, 8, 60.0);
+        let run = made_up_run("sam9263", "process", 4, 8, 60.0);
         let terms = Terms::of(&run).unwrap();
         assert!((terms.cycles.iter().sum::<f64>() - terms.total).abs() < 1e-6);
         assert!(terms.cycles[DIRECT] > 0.0);
@@ -176,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_run_whose_pins_never_moved_has_no_terms() {
-        let mut run = made_up_run("sam9263", Mode::Process, 4, 8, 60.0);
+        let mut run = made_up_run("sam9263", "process", 4, 8, 60.0);
         run.ring = Window::default();
         assert_eq!(Terms::of(&run), None);
     }

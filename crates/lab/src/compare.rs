@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::attribution::{self, Terms};
-use crate::experiment::Mode;
 use crate::published::{Envelope, Range};
+use crate::sample::LatCtx;
 use crate::statistics::{self, Estimate, Summary};
 use crate::store::Run;
 
@@ -58,54 +58,95 @@ pub struct BesideEnvelope {
     pub sentence: String,
 }
 
+/// A kernel's switch beside that of the first kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Against {
+    pub board: String,
+    pub kernel: String,
+    /// The first kernel.
+    pub base: String,
+    pub size_kb: u32,
+    pub tasks: u32,
+    /// Switch between processes, divided by the first kernel's.
+    pub to_base: f64,
+    /// The same, divided by the kernel's own switch between threads.
+    pub to_threads: f64,
+}
+
 /// All rows of an experiment, and what is to be said about them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     pub rows: Vec<Row>,
     pub envelope: Vec<BesideEnvelope>,
+    pub against: Vec<Against>,
     /// About the measurement itself, each saying what to do.
     pub warnings: Vec<String>,
 }
 
-type Key = (usize, String, String, u32, u32);
+/// Board and kernel by number, size, tasks.
+type Key = (usize, usize, u32, u32);
 
-/// Makes the rows: both modes of every board, kernel, size and number of tasks, in order.
+/// A run of a ring, and what the guest said of it.
+#[derive(Clone, Copy)]
+struct Ring<'a> {
+    run: &'a Run,
+    guest: &'a LatCtx,
+}
+
+impl<'a> Ring<'a> {
+    fn of(run: &'a Run) -> Option<Ring<'a>> {
+        let guest = run.guest.lat_ctx()?;
+        Some(Ring { run, guest })
+    }
+}
+
+/// The number of `name` in the order in which names come.
+fn number<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
+    let known = names.iter().position(|n| *n == name);
+    known.unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
+}
+
+/// Makes the rows: both modes of every board, kernel, size and number of tasks, in order. The first
+/// kernel is the one that the envelope is about.
 pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
-    let mut boards: Vec<&str> = Vec::new();
-    let mut groups: BTreeMap<Key, [Vec<&Run>; 2]> = BTreeMap::new();
-    for run in runs {
-        let p = &run.point;
-        let at = boards
-            .iter()
-            .position(|b| *b == p.board)
-            .unwrap_or_else(|| {
-                boards.push(&p.board);
-                boards.len() - 1
-            });
-        let key = (at, p.board.clone(), p.kernel.clone(), p.size_kb, p.tasks);
-        groups.entry(key).or_default()[usize::from(p.mode == Mode::Thread)].push(run);
+    let (mut boards, mut kernels) = (Vec::new(), Vec::new());
+    let mut groups: BTreeMap<Key, [Vec<Ring>; 2]> = BTreeMap::new();
+    for ring in runs.iter().filter_map(Ring::of) {
+        let p = &ring.run.point;
+        let key = (
+            number(&mut boards, &p.board),
+            number(&mut kernels, &p.kernel),
+            p.axis("size_kb"),
+            p.axis("tasks"),
+        );
+        groups.entry(key).or_default()[usize::from(p.mode == "thread")].push(ring);
     }
     let rows: Vec<Row> = groups.values().filter_map(|[p, t]| row(p, t)).collect();
-    let beside = rows
+    let (first, others): (Vec<&Row>, Vec<&Row>) = rows
         .iter()
-        .filter_map(|r| beside_envelope(r, envelope))
-        .collect();
+        .partition(|row| kernels.first() == Some(&row.kernel.as_str()));
+    let beside = first.iter().filter_map(|r| beside_envelope(r, envelope));
     let mut warnings: Vec<String> = groups
         .values()
         .flatten()
         .flat_map(|runs| group_warnings(runs))
         .collect();
-    warnings.extend(rows.iter().filter_map(row_warning));
+    warnings.extend(first.iter().filter_map(|row| row_warning(row)));
     warnings.extend(coverage_warning(&rows));
+    let against = others.iter().filter_map(|row| against(row, &first));
     Comparison {
+        envelope: beside.collect(),
+        against: against.collect(),
         rows,
-        envelope: beside,
         warnings,
     }
 }
 
-fn row(process: &[&Run], thread: &[&Run]) -> Option<Row> {
-    let first = process.first()?;
+fn row(process: &[Ring], thread: &[Ring]) -> Option<Row> {
+    let Ring { run: first, guest } = *process.first()?;
     let a = switches_us(process);
     let b = switches_us(thread);
     let difference_us = statistics::median_difference(&a, &b)?;
@@ -119,8 +160,8 @@ fn row(process: &[&Run], thread: &[&Run]) -> Option<Row> {
         board: first.point.board.clone(),
         kernel: first.point.kernel.clone(),
         cpu_hz: first.cpu_hz,
-        size_kb: first.point.size_kb,
-        tasks: first.point.tasks,
+        size_kb: guest.size_kb,
+        tasks: guest.tasks,
         process_us: statistics::summarise(&a)?,
         thread_us: statistics::summarise(&b)?,
         overhead_us: statistics::median(&overhead)?,
@@ -132,19 +173,35 @@ fn row(process: &[&Run], thread: &[&Run]) -> Option<Row> {
         runs: process
             .iter()
             .chain(thread)
-            .map(|r| r.hash.clone())
+            .map(|r| r.run.hash.clone())
             .collect(),
     })
 }
 
-fn switches_us(runs: &[&Run]) -> Vec<f64> {
-    runs.iter()
+/// The row of the first kernel with the same board, size and tasks beside `row`.
+fn against(row: &Row, first: &[&Row]) -> Option<Against> {
+    let same = |r: &&&Row| (&r.board, r.size_kb, r.tasks) == (&row.board, row.size_kb, row.tasks);
+    let base = first.iter().find(same)?;
+    Some(Against {
+        board: row.board.clone(),
+        kernel: row.kernel.clone(),
+        base: base.kernel.clone(),
+        size_kb: row.size_kb,
+        tasks: row.tasks,
+        to_base: row.process_us.median / base.process_us.median,
+        to_threads: row.process_us.median / row.thread_us.median,
+    })
+}
+
+fn switches_us(rings: &[Ring]) -> Vec<f64> {
+    rings
+        .iter()
         .flat_map(|r| r.guest.switch_ns.iter().map(|ns| ns / 1e3))
         .collect()
 }
 
-fn mean_terms(runs: &[&Run]) -> Option<Terms> {
-    let terms: Option<Vec<Terms>> = runs.iter().map(|run| Terms::of(run)).collect();
+fn mean_terms(rings: &[Ring]) -> Option<Terms> {
+    let terms: Option<Vec<Terms>> = rings.iter().map(|ring| Terms::of(ring.run)).collect();
     Terms::mean(&terms?)
 }
 
@@ -236,26 +293,27 @@ fn explain(
     )
 }
 
-fn group_warnings(runs: &[&Run]) -> Vec<String> {
+fn group_warnings(rings: &[Ring]) -> Vec<String> {
     let mut warnings = Vec::new();
-    for run in runs {
-        let label = run.point.label();
-        let spread = statistics::spread(&run.guest.overhead_ns);
+    for ring in rings {
+        let label = ring.run.point.label();
+        let spread = statistics::spread(&ring.guest.overhead_ns);
         if spread > OVERHEAD_SPREAD {
             warnings.push(format!(
                 "{label}: the overhead's samples differ by {:.0} %: raise `hops`",
                 spread * 100.0
             ));
         }
-        warnings.extend(pin_warning(run));
+        warnings.extend(pin_warning(ring));
     }
-    for pair in runs.windows(2) {
-        if pair[0].point.seed != pair[1].point.seed && pair[0].guest == pair[1].guest {
+    for pair in rings.windows(2) {
+        let [a, b] = [&pair[0].run.point, &pair[1].run.point];
+        if a.seed != b.seed && pair[0].guest == pair[1].guest {
             warnings.push(format!(
                 "{}: seeds {} and {} gave identical results: the seed does not reach this point",
-                pair[0].point.label(),
-                pair[0].point.seed,
-                pair[1].point.seed
+                a.label(),
+                a.seed,
+                b.seed
             ));
         }
     }
@@ -263,17 +321,18 @@ fn group_warnings(runs: &[&Run]) -> Vec<String> {
 }
 
 /// The guest's own clock against the edges of its pin.
-fn pin_warning(run: &Run) -> Option<String> {
+fn pin_warning(ring: &Ring) -> Option<String> {
+    let Ring { run, guest } = ring;
     let label = run.point.label();
-    let hops = run.hops(&run.ring);
+    let hops = guest.hops(run.ring.sections);
     if hops == 0 {
         return Some(format!(
             "{label}: no edge on pin 0, so no counters: is `-g` missing?"
         ));
     }
     let pin_ns = run.ring.cycles as f64 / hops as f64 * 1e9 / run.cpu_hz as f64;
-    let samples = run.guest.hop_ns.len() as f64;
-    let guest_ns = run.guest.hop_ns.iter().sum::<f64>() / samples;
+    let samples = guest.hop_ns.len() as f64;
+    let guest_ns = guest.hop_ns.iter().sum::<f64>() / samples;
     let off = (pin_ns - guest_ns).abs() / guest_ns;
     (off > CLOCK_DISAGREEMENT).then(|| {
         format!(

@@ -3,13 +3,13 @@
 
 use super::*;
 use crate::experiment::Point;
-use crate::sample::LatCtx;
+use crate::sample::{LatCtx, Output};
 use crate::store::{Provenance, Window};
 
 const CPU_HZ: u64 = 180_000_000;
 
 /// A run whose switches take `switch_us`, with counters that fit.
-pub fn made_up_run(board: &str, mode: Mode, size_kb: u32, tasks: u32, switch_us: f64) -> Run {
+pub fn made_up_run(board: &str, mode: &str, size_kb: u32, tasks: u32, switch_us: f64) -> Run {
     let rounds = 100;
     let overhead_ns: Vec<f64> = (0..11).map(|i| 10_000.0 + f64::from(i)).collect();
     let switch_ns: Vec<f64> = (0..11)
@@ -41,9 +41,12 @@ pub fn made_up_run(board: &str, mode: Mode, size_kb: u32, tasks: u32, switch_us:
     let point = Point {
         board: board.into(),
         kernel: "6.12/plain".into(),
-        size_kb,
-        tasks,
-        mode,
+        mode: mode.into(),
+        axes: [
+            ("size_kb".to_string(), size_kb),
+            ("tasks".to_string(), tasks),
+        ]
+        .into(),
         seed: 1,
     };
     Run {
@@ -51,17 +54,18 @@ pub fn made_up_run(board: &str, mode: Mode, size_kb: u32, tasks: u32, switch_us:
         hash: Provenance::default().run_hash(&point),
         experiment: "switch-cost".into(),
         cpu_hz: CPU_HZ,
-        guest: LatCtx {
+        guest: Output::LatCtx(LatCtx {
             guest: "lat_ctx".into(),
             format: 1,
-            mode: mode.name().into(),
+            mode: mode.into(),
             tasks,
             size_kb,
             rounds,
             overhead_ns,
             hop_ns,
             switch_ns,
-        },
+        }),
+        whole: Window::default(),
         ring: window(switch_us + 10.055, 1.0),
         overhead: window(10.005, 0.1),
         end_cycle: 1,
@@ -77,16 +81,10 @@ pub fn made_up_runs() -> Vec<Run> {
         for size_kb in [0, 16] {
             for tasks in [2, 4, 16] {
                 let extra = f64::from(size_kb + tasks);
+                runs.push(made_up_run(board, "process", size_kb, tasks, 100.0 + extra));
                 runs.push(made_up_run(
                     board,
-                    Mode::Process,
-                    size_kb,
-                    tasks,
-                    100.0 + extra,
-                ));
-                runs.push(made_up_run(
-                    board,
-                    Mode::Thread,
+                    "thread",
                     size_kb,
                     tasks,
                     30.0 + 2.0 * extra,
@@ -115,7 +113,7 @@ fn the_difference_is_process_less_thread_in_microseconds_and_cycles() {
 
 #[test]
 fn a_mode_without_its_partner_makes_no_row() {
-    let runs = [made_up_run("sam9263", Mode::Process, 0, 2, 100.0)];
+    let runs = [made_up_run("sam9263", "process", 0, 2, 100.0)];
     assert!(compared(&runs).rows.is_empty());
 }
 
@@ -136,7 +134,9 @@ fn every_row_of_a_board_with_an_envelope_gets_a_sentence_that_names_a_counter() 
 #[test]
 fn an_unstable_overhead_and_a_wrong_clock_are_warned_about() {
     let mut runs = made_up_runs();
-    runs[0].guest.overhead_ns[0] *= 1.2;
+    if let Output::LatCtx(guest) = &mut runs[0].guest {
+        guest.overhead_ns[0] *= 1.2;
+    }
     runs[1].ring.cycles *= 2;
     let warnings = compared(&runs).warnings.join("\n");
     assert!(warnings.contains("overhead's samples differ"), "{warnings}");
@@ -156,9 +156,39 @@ fn two_seeds_with_identical_results_are_warned_about() {
 #[test]
 fn a_difference_within_the_noise_is_warned_about() {
     let runs = [
-        made_up_run("sam9263", Mode::Process, 0, 2, 30.0),
-        made_up_run("sam9263", Mode::Thread, 0, 2, 30.0),
+        made_up_run("sam9263", "process", 0, 2, 30.0),
+        made_up_run("sam9263", "thread", 0, 2, 30.0),
     ];
     let warnings = compared(&runs).warnings.join("\n");
     assert!(warnings.contains("not clear of zero"), "{warnings}");
+}
+
+#[test]
+fn another_kernel_stands_beside_the_first_and_not_beside_the_envelope() {
+    let mut runs = made_up_runs();
+    let mut fcse = made_up_runs();
+    for run in &mut fcse {
+        run.point.kernel = "6.12/fcse-guaranteed".into();
+        if let Output::LatCtx(guest) = &mut run.guest {
+            let half = |ns: &mut f64| *ns /= 2.0;
+            guest.switch_ns.iter_mut().for_each(half);
+        }
+    }
+    runs.extend(fcse);
+    let c = compared(&runs);
+    assert_eq!(
+        (c.rows.len(), c.envelope.len(), c.against.len()),
+        (24, 12, 12)
+    );
+    assert_eq!(
+        c.rows[6].kernel, "6.12/fcse-guaranteed",
+        "behind the first's"
+    );
+    let a = &c.against[0];
+    assert!((a.to_base - 0.5).abs() < 1e-9 && a.base == "6.12/plain");
+    assert!(
+        (a.to_threads - 102.05 / 34.05).abs() < 1e-9,
+        "{}",
+        a.to_threads
+    );
 }

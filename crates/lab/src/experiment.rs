@@ -10,52 +10,42 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::claim::{Beside, Claim};
 use crate::paths;
 use crate::suggest::did_you_mean;
 
 const KEYS: &[&str] = &[
     "format", "title", "workload", "kernels", "limit_s", "samples", "hops", "modes", "plan",
-    "quick",
+    "quick", "claim", "beside",
 ];
-const PLAN_KEYS: &[&str] = &["board", "size_kb", "tasks", "seeds"];
+/// Keys of a plan that are no axes.
+const PLAN_KEYS: &[&str] = &["board", "seeds", "kernels"];
 
 /// The one format of `experiment.toml` there is.
 const FORMAT: u32 = 1;
+/// Axes whose values have bounds.
+const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
+    ("tasks", 2..=64),
+    ("size_kb", 0..=1024),
+    ("duration_s", 1..=3600),
+    ("groups", 1..=100),
+];
 /// Guards against a slip: more points than this is not what anybody meant.
 const MAX_POINTS: usize = 10_000;
 
-/// How the tasks of a ring are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Processes: every switch changes the address space.
-    Process,
-    /// Threads of one process: no switch does.
-    Thread,
-}
-
-impl Mode {
-    /// The word used in files and by the guest.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Process => "process",
-            Mode::Thread => "thread",
-        }
-    }
-}
-
 /// One board and the axes to go through on it.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Plan {
     pub board: String,
-    /// KB that each task reads per turn.
-    pub size_kb: Vec<u32>,
-    /// Tasks in the ring.
-    pub tasks: Vec<u32>,
     /// Start values of the random victim counter.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
+    /// Instead of the experiment's.
+    pub kernels: Option<Vec<String>>,
+    /// Values by the word that they take the place of in the workload's command line. The first
+    /// axis in alphabetical order changes slowest.
+    #[serde(flatten)]
+    pub axes: BTreeMap<String, Vec<u32>>,
 }
 
 fn one_seed() -> Vec<u64> {
@@ -78,14 +68,27 @@ pub struct Experiment {
     /// Board seconds a point may take before it is stopped.
     pub limit_s: f64,
     /// Timed sections per point.
+    #[serde(default = "one")]
     pub samples: u32,
-    /// Hops around the ring in one timed section, at least.
+    /// Hops around a ring in one timed section, at least.
+    #[serde(default = "one")]
     pub hops: u32,
-    pub modes: Vec<Mode>,
+    /// Names of the workload's command lines.
+    pub modes: Vec<String>,
     pub plan: Vec<Plan>,
     /// Used instead of `plan` by `--quick`.
     #[serde(default)]
     pub quick: Vec<Plan>,
+    /// What must be true of the result.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// Published figures that stand beside the result.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// One measurement: everything about it but the versions of the parts.
@@ -93,25 +96,45 @@ pub struct Experiment {
 pub struct Point {
     pub board: String,
     pub kernel: String,
-    pub size_kb: u32,
-    pub tasks: u32,
-    pub mode: Mode,
+    pub mode: String,
+    pub axes: BTreeMap<String, u32>,
     pub seed: u64,
 }
 
 impl Point {
+    /// The value of an axis; 0 when the experiment has no such axis.
+    pub fn axis(&self, name: &str) -> u32 {
+        self.axes.get(name).copied().unwrap_or(0)
+    }
+
     /// For progress lines.
     pub fn label(&self) -> String {
+        let axes = self.axes.iter().map(|(name, n)| format!("{name} {n}, "));
         format!(
-            "{} {} {} of {}, {} KB, seed {}",
+            "{} {} {}, {}seed {}",
             self.board,
             self.kernel,
-            self.tasks,
-            self.mode.name(),
-            self.size_kb,
+            self.mode,
+            axes.collect::<String>(),
             self.seed
         )
     }
+}
+
+/// Every choice of one value an axis.
+fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
+    axes.iter()
+        .fold(vec![BTreeMap::new()], |so_far, (name, values)| {
+            let longer = |one: &BTreeMap<String, u32>, value: u32| {
+                let mut one = one.clone();
+                one.insert(name.clone(), value);
+                one
+            };
+            let each = |one: &BTreeMap<String, u32>| -> Vec<_> {
+                values.iter().map(|value| longer(one, *value)).collect()
+            };
+            so_far.iter().flat_map(each).collect()
+        })
 }
 
 impl Experiment {
@@ -142,19 +165,17 @@ impl Experiment {
         {
             let board = board.unwrap_or(&plan.board);
             let seeds = seed.map_or(plan.seeds.clone(), |s| vec![s]);
-            for kernel in &self.kernels {
-                for &size_kb in &plan.size_kb {
-                    for &tasks in &plan.tasks {
-                        for &mode in &self.modes {
-                            points.extend(seeds.iter().map(|&seed| Point {
-                                board: board.to_string(),
-                                kernel: kernel.clone(),
-                                size_kb,
-                                tasks,
-                                mode,
-                                seed,
-                            }));
-                        }
+            let choices = product(&plan.axes);
+            for kernel in plan.kernels.as_ref().unwrap_or(&self.kernels) {
+                for axes in &choices {
+                    for mode in &self.modes {
+                        points.extend(seeds.iter().map(|&seed| Point {
+                            board: board.to_string(),
+                            kernel: kernel.clone(),
+                            mode: mode.clone(),
+                            axes: axes.clone(),
+                            seed,
+                        }));
                     }
                 }
             }
@@ -165,20 +186,34 @@ impl Experiment {
     /// What is typed on the board's console for `point`; `calls` are the workload's command lines,
     /// by mode.
     pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
-        let mode = point.mode.name();
+        let mode = &point.mode;
         let Some(call) = calls.get(mode) else {
+            let names: Vec<&String> = calls.keys().collect();
             bail!(
-                "{} has no [call] named \"{mode}\" in its workload.toml",
-                self.workload
+                "{} has no [call] named \"{mode}\" in its workload.toml{}",
+                self.workload,
+                did_you_mean(mode, &names)
             );
         };
-        let rounds = self.hops.div_ceil(point.tasks).max(1);
-        let words = [
-            ("{size_kb}", point.size_kb),
-            ("{tasks}", point.tasks),
-            ("{rounds}", rounds),
-            ("{samples}", self.samples),
+        let rounds = self.hops.div_ceil(point.axis("tasks").max(1)).max(1);
+        let mut words = vec![
+            ("{rounds}".to_string(), rounds),
+            ("{samples}".to_string(), self.samples),
         ];
+        let axes = point.axes.iter();
+        words.extend(axes.map(|(name, value)| (format!("{{{name}}}"), *value)));
+        if let Some((name, _)) = point.axes.iter().find(|(name, _)| {
+            let word = format!("{{{name}}}");
+            !calls.values().any(|call| call.contains(&word))
+        }) {
+            let known: Vec<&str> = calls.values().flat_map(|call| words_of(call)).collect();
+            bail!(
+                "{}: unknown key \"plan.{name}\"{}: no [call] of {} has the word {{{name}}}",
+                self.name,
+                did_you_mean(name, &known),
+                self.workload
+            );
+        }
         let line = words.iter().fold(call.clone(), |line, (word, value)| {
             line.replace(word, &value.to_string())
         });
@@ -190,6 +225,13 @@ impl Experiment {
         }
         Ok(line)
     }
+}
+
+/// The words in braces of a command line.
+fn words_of(call: &str) -> impl Iterator<Item = &str> {
+    call.split('{')
+        .skip(1)
+        .filter_map(|part| part.split('}').next())
 }
 
 /// The folder of an experiment.
@@ -218,15 +260,13 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
         .with_context(|| format!("{file} is not TOML"))?;
     known_keys(&table, KEYS, &file, "")?;
     for list in ["plan", "quick"] {
-        for plan in table
-            .get(list)
-            .and_then(toml::Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            if let Some(plan) = plan.as_table() {
-                known_keys(plan, PLAN_KEYS, &file, &format!("{list}."))?;
-            }
+        let plans = table.get(list).and_then(toml::Value::as_array);
+        for plan in plans.into_iter().flatten() {
+            // Whatever is no list of numbers is no axis.
+            let of_plan = plan.as_table().into_iter().flatten();
+            let mistaken = of_plan.filter(|(_, value)| !value.is_array());
+            let mistaken: toml::Table = mistaken.map(|(k, v)| (k.clone(), v.clone())).collect();
+            known_keys(&mistaken, PLAN_KEYS, &file, &format!("{list}."))?;
         }
     }
     let experiment: Experiment =
@@ -265,21 +305,39 @@ fn check(e: &Experiment) -> Result<()> {
         bail!("samples must be from 1 to 64, hops from 1 to 1000000");
     }
     for plan in e.plan.iter().chain(&e.quick) {
-        if plan.size_kb.is_empty() || plan.tasks.is_empty() || plan.seeds.is_empty() {
+        let empty = plan.axes.iter().find(|(_, values)| values.is_empty());
+        if let Some((name, _)) = empty {
+            bail!("plan for {}: {name} must not be empty", plan.board);
+        }
+        if plan.seeds.is_empty() || plan.kernels.as_ref().is_some_and(Vec::is_empty) {
             bail!(
-                "plan for {}: size_kb, tasks and seeds must not be empty",
+                "plan for {}: seeds and kernels must not be empty",
                 plan.board
             );
         }
-        if let Some(tasks) = plan.tasks.iter().find(|t| !(2..=64).contains(*t)) {
-            bail!(
-                "plan for {}: tasks: {tasks} is not from 2 to 64",
-                plan.board
-            );
+        for kernel in plan.kernels.iter().flatten() {
+            if !e.kernels.contains(kernel) {
+                bail!(
+                    "plan for {}: kernels: \"{kernel}\" is not one of the experiment's{}",
+                    plan.board,
+                    did_you_mean(kernel, &e.kernels)
+                );
+            }
         }
-        if let Some(kb) = plan.size_kb.iter().find(|kb| **kb > 1024) {
-            bail!("plan for {}: size_kb: {kb} is over 1024", plan.board);
+        for (name, range) in RANGES {
+            let values = plan.axes.get(*name).into_iter().flatten();
+            if let Some(value) = values.into_iter().find(|value| !range.contains(value)) {
+                bail!(
+                    "plan for {}: {name}: {value} is not from {} to {}",
+                    plan.board,
+                    range.start(),
+                    range.end()
+                );
+            }
         }
+    }
+    for claim in &e.claims {
+        claim.check(&e.kernels, &e.modes)?;
     }
     let points = e.points(false, None, None).len();
     if points > MAX_POINTS {
@@ -321,12 +379,20 @@ mod tests {
         let points = e.points(false, None, None);
         assert_eq!(points.len(), 8);
         assert_eq!(
-            (points[0].size_kb, points[0].tasks, points[0].mode),
-            (0, 2, Mode::Process)
+            (
+                points[0].axis("size_kb"),
+                points[0].axis("tasks"),
+                &*points[0].mode
+            ),
+            (0, 2, "process")
         );
         assert_eq!(
-            (points[7].size_kb, points[7].tasks, points[7].mode),
-            (4, 16, Mode::Thread)
+            (
+                points[7].axis("size_kb"),
+                points[7].axis("tasks"),
+                &*points[7].mode
+            ),
+            (4, 16, "thread")
         );
         assert_eq!(e.points(true, Some("s3c24a0"), Some(7)).len(), 2);
         assert_eq!(e.points(true, Some("s3c24a0"), Some(7))[0].board, "s3c24a0");
@@ -356,13 +422,40 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_named_with_its_file_and_the_nearest_key() {
-        let text = GOOD.replacen("size_kb", "size_kB", 1);
-        let error = format!("{:#}", parsed(&text).unwrap_err());
-        assert!(error.contains("e/experiment.toml"), "{error}");
-        assert!(
-            error.contains("\"plan.size_kB\"; did you mean \"size_kb\"?"),
-            "{error}"
-        );
+        for (from, to, says) in [
+            ("samples", "sample", "\"sample\"; did you mean \"samples\"?"),
+            (
+                "board = \"sam9263\"",
+                "bord = \"sam9263\"",
+                "\"plan.bord\"; did you mean \"board\"?",
+            ),
+        ] {
+            let error = format!("{:#}", parsed(&GOOD.replacen(from, to, 1)).unwrap_err());
+            assert!(error.contains("e/experiment.toml"), "{error}");
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_axis_that_no_command_line_has_is_unknown() {
+        let e = parsed(&GOOD.replacen("size_kb", "size_kB", 1)).unwrap();
+        let calls = [("process".to_string(), "x {size_kb} {tasks}".to_string())];
+        let error = e
+            .command(&calls.into(), &e.points(false, None, None)[0])
+            .unwrap_err()
+            .to_string();
+        let says = "\"plan.size_kB\"; did you mean \"size_kb\"?";
+        assert!(error.contains(says), "{error}");
+    }
+
+    #[test]
+    fn a_plan_may_name_fewer_kernels_but_no_others() {
+        let two = GOOD.replace("[\"6.12/plain\"]", "[\"6.12/plain\", \"x\"]");
+        assert_eq!(parsed(&two).unwrap().points(true, None, None).len(), 4);
+        let one = two.clone() + "kernels = [\"x\"]\n";
+        assert_eq!(parsed(&one).unwrap().points(true, None, None).len(), 2);
+        let other = two + "kernels = [\"y\"]\n";
+        assert!(format!("{:#}", parsed(&other).unwrap_err()).contains("\"y\""));
     }
 
     #[test]

@@ -179,7 +179,8 @@ impl Build<'_> {
         for (name, workload) in self.guests {
             progress.step(name);
             let program = dir.join("guest").join(name);
-            programs.push((format!("guest/{name}"), workload.build(&program)?));
+            let program = workload.build(&program)?;
+            programs.extend(program.map(|program| (format!("guest/{name}"), program)));
         }
         progress.step("archive");
         let archive = self.archive(programs, &packages)?;
@@ -213,6 +214,11 @@ impl Build<'_> {
         archive.file("etc/group", false, b"root:x:0:\n".to_vec())?;
         for (to, from) in &self.spec.files {
             archive.file(to, true, read_beside(self.file, from)?)?;
+        }
+        for workload in self.guests.values() {
+            for (name, script) in workload.scripts()? {
+                archive.file(&format!("guest/{name}"), true, script)?;
+            }
         }
         let libraries = library_index(packages);
         let closure = elf::closure(&programs, |name| match libraries.get(name) {

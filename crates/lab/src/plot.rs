@@ -7,9 +7,9 @@ use plotters::prelude::*;
 use crate::attribution;
 use crate::compare::Row;
 
-const SIZE: (u32, u32) = (640, 400);
+pub const SIZE: (u32, u32) = (640, 400);
 /// A line per size; colours told apart by colour-blind readers, too (Okabe and Ito).
-const COLOURS: [RGBColor; 7] = [
+pub const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -179,7 +179,7 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
     Ok(svg)
 }
 
-fn drawing<E: std::fmt::Display>(error: E) -> anyhow::Error {
+pub fn drawing<E: std::fmt::Display>(error: E) -> anyhow::Error {
     anyhow!("cannot draw the chart: {error}")
 }
 

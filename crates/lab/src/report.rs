@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report: one self-contained HTML file with the curves, and the same charts as SVG files.
-//! A pure function of runs and published figures.
+//! The report: one self-contained HTML file, and its figures as SVG and CSV files. A pure function
+//! of experiments, runs and published figures.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use askama::Template;
 
-use crate::attribution;
-use crate::compare::{Comparison, Row};
+use crate::claim::Measured;
+use crate::experiment::Experiment;
+use crate::measure;
 use crate::paths;
-use crate::plot::{self, Shown};
+use crate::plot_samples;
 use crate::published::{Envelope, Published};
+use crate::report_ring;
+use crate::result::{Results, short_kernel};
+use crate::sample::Output;
 use crate::store::{Campaign, Run};
 use crate::table;
 
@@ -20,87 +24,90 @@ use crate::table;
 #[template(path = "report.html")]
 struct Page {
     title: String,
-    experiment: String,
-    incomplete: String,
-    warnings: Vec<String>,
-    headings: Vec<String>,
-    boards: Vec<BoardPart>,
-    envelope_source: String,
-    published: Vec<PublishedRow>,
+    sections: Vec<Section>,
     provenance: Vec<(String, String)>,
 }
 
-struct BoardPart {
+/// One experiment.
+struct Section {
     name: String,
-    heading: String,
-    figures: Vec<String>,
-    stacked: String,
-    rows: Vec<Vec<String>>,
-    envelope: Vec<EnvelopeRow>,
+    title: String,
+    incomplete: String,
+    warnings: Vec<String>,
+    claims: Vec<Claim>,
+    parts: Vec<Part>,
 }
 
-struct EnvelopeRow {
-    size_kb: u32,
-    tasks: u32,
-    measured: String,
-    envelope: String,
-    inside: &'static str,
-    sentence: String,
-}
-
-struct PublishedRow {
-    value: String,
-    unit: String,
-    what: String,
-    board: String,
+struct Claim {
+    word: &'static str,
+    text: String,
     source: String,
-    note: String,
+    reason: String,
 }
 
-/// What a report is made of.
+/// A heading with what stands below it.
+#[derive(Default)]
+pub struct Part {
+    pub heading: String,
+    pub text: String,
+    pub charts: Vec<Chart>,
+    pub tables: Vec<Grid>,
+}
+
+/// A picture and the name of its file.
+pub struct Chart {
+    pub name: String,
+    pub svg: String,
+}
+
+/// A table; the first `texts` columns are words.
+#[derive(Default)]
+pub struct Grid {
+    pub texts: usize,
+    pub headings: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// An experiment with its runs.
 pub struct Material<'a> {
-    pub title: &'a str,
+    pub experiment: &'a Experiment,
     pub campaign: &'a Campaign,
     pub runs: &'a [Run],
-    pub comparison: &'a Comparison,
-    pub published: &'a Published,
-    pub envelope: &'a Envelope,
 }
 
-/// Writes `index.html` and the charts into `dir`; gives the path of the page.
-pub fn write(material: &Material, dir: &Path) -> Result<PathBuf> {
-    let page = page(material)?;
-    for board in &page.boards {
-        for (name, svg) in ["processes", "threads", "difference"]
-            .iter()
-            .zip(&board.figures)
-        {
-            let file = dir.join(format!("{}-{name}.svg", board.name));
-            paths::write_atomically(&file, svg.as_bytes())?;
+/// Writes `index.html`, the charts and the figures as CSV into `dir`; gives the path of the page.
+pub fn write(materials: &[Material], dir: &Path) -> Result<PathBuf> {
+    let page = page(materials)?;
+    for (section, material) in page.sections.iter().zip(materials) {
+        for chart in section.parts.iter().flat_map(|part| &part.charts) {
+            let file = dir.join(format!("{}.svg", chart.name));
+            paths::write_atomically(&file, chart.svg.as_bytes())?;
         }
-        let file = dir.join(format!("{}-cycles.svg", board.name));
-        paths::write_atomically(&file, board.stacked.as_bytes())?;
+        for (suffix, text) in csv(material.runs) {
+            let file = dir.join(format!("{}{suffix}.csv", section.name));
+            paths::write_atomically(&file, text.as_bytes())?;
+        }
     }
     let index = dir.join("index.html");
     paths::write_atomically(&index, page.render()?.as_bytes())?;
     Ok(index)
 }
 
-fn page(m: &Material) -> Result<Page> {
-    let mut headings: Vec<String> = ["KB", "tasks", "processes us", "threads us", "difference us"]
-        .into_iter()
-        .chain([
-            "95 % interval",
-            "cycles",
-            "instructions",
-            "I lines",
-            "D lines",
-            "walks",
-        ])
-        .chain(attribution::headings())
-        .map(String::from)
-        .collect();
-    headings.push("overhead us".into());
+fn page(materials: &[Material]) -> Result<Page> {
+    let (envelope, published) = (Envelope::load()?, Published::load()?);
+    let section = |m: &Material| section(m, &envelope, &published);
+    Ok(Page {
+        title: match materials {
+            [one] => one.experiment.title.clone(),
+            _ => "Context switches on cores with virtually tagged caches".to_string(),
+        },
+        sections: materials.iter().map(section).collect::<Result<_>>()?,
+        provenance: provenance(materials.iter().flat_map(|m| m.runs)),
+    })
+}
+
+fn section(m: &Material, envelope: &Envelope, published: &Published) -> Result<Section> {
+    let results = Results::of(m.experiment, m.runs, envelope, published)?;
     let missing = m.campaign.planned - m.campaign.runs.len().min(m.campaign.planned);
     let incomplete = if missing > 0 {
         format!(
@@ -112,110 +119,185 @@ fn page(m: &Material) -> Result<Page> {
     } else {
         String::new()
     };
-    Ok(Page {
-        title: m.title.to_string(),
-        experiment: m.campaign.experiment.clone(),
+    let mut parts: Vec<Part> = beside_part(&results, published).into_iter().collect();
+    parts.extend(report_ring::parts(&m.experiment.name, &results, envelope)?);
+    parts.extend(sample_parts(m, &results)?);
+    let claims = results.verdicts.iter().map(|v| Claim {
+        word: v.word(),
+        text: v.text.clone(),
+        source: v.source.clone(),
+        reason: v.reason(),
+    });
+    Ok(Section {
+        name: m.experiment.name.clone(),
+        title: m.experiment.title.clone(),
         incomplete,
-        warnings: m.comparison.warnings.clone(),
-        headings,
-        boards: table::boards(m.comparison)
-            .iter()
-            .map(|board| board_part(m.comparison, board))
-            .collect::<Result<_>>()?,
-        envelope_source: m.envelope.source.clone(),
-        published: published_rows(m.published),
-        provenance: provenance(m.runs),
+        claims: claims.collect(),
+        parts,
+        warnings: results.warnings,
     })
 }
 
-fn board_part(comparison: &Comparison, board: &str) -> Result<BoardPart> {
-    let rows: Vec<&Row> = comparison
-        .rows
-        .iter()
-        .filter(|r| r.board == board)
-        .collect();
-    let top = plot::scale_top_us(&rows);
-    let figures = [
-        (
-            Shown::Processes,
-            "processes: every switch changes the address space",
-        ),
-        (Shown::Threads, "threads of one process: no switch does"),
-        (
-            Shown::Difference,
-            "the difference: changing the address space",
-        ),
-    ]
-    .into_iter()
-    .map(|(shown, title)| plot::latency(&rows, shown, &format!("{board}, {title}"), top))
-    .collect::<Result<_>>()?;
-    let envelope = comparison.envelope.iter().filter(|b| b.board == board);
-    Ok(BoardPart {
-        name: board.to_string(),
-        heading: format!(
-            "{board} at {:.0} MHz, kernel {}",
-            rows[0].cpu_hz as f64 / 1e6,
-            rows[0].kernel
-        ),
-        figures,
-        stacked: plot::stacked(&rows, &format!("{board}: process less thread"))?,
-        rows: rows.iter().map(|row| cells(row)).collect(),
-        envelope: envelope
-            .map(|b| EnvelopeRow {
-                size_kb: b.size_kb,
-                tasks: b.tasks,
-                measured: format!("{:.1}", b.measured_us.value),
-                envelope: format!(
-                    "{:.0} ({:.0} to {:.0})",
-                    b.envelope_us.typical, b.envelope_us.low, b.envelope_us.high
-                ),
-                inside: if b.inside { "yes" } else { "no" },
-                sentence: b.sentence.clone(),
-            })
-            .collect(),
-    })
-}
-
-fn cells(row: &Row) -> Vec<String> {
-    let d = &row.difference_us;
-    let mut cells = vec![
-        row.size_kb.to_string(),
-        row.tasks.to_string(),
-        format!("{:.2}", row.process_us.median),
-        format!("{:.2}", row.thread_us.median),
-        format!("{:.2}", d.value),
-        format!("{:.2} to {:.2}", d.low, d.high),
-        format!("{:.0}", row.difference_cycles),
+/// Published figures with what was measured here.
+fn beside_part(results: &Results, published: &Published) -> Option<Part> {
+    let headings = [
+        "what", "paper's", "board", "here", "board", "ratio", "source", "note",
     ];
-    match &row.difference {
-        Some(t) => {
-            let events = [t.instructions, t.icache_fills, t.dcache_fills, t.walks];
-            cells.extend(events.iter().chain(&t.cycles).map(|x| format!("{x:.0}")));
-        }
-        None => cells.extend(std::iter::repeat_n("-".to_string(), 4 + attribution::COUNT)),
-    }
-    cells.push(format!("{:.2}", row.overhead_us));
-    cells
+    let rows = results.beside.iter().map(|pair| {
+        let f = pair.figure;
+        let each = |show: &dyn Fn(&Measured) -> Option<String>| -> String {
+            let all: Vec<String> = pair.measured.iter().filter_map(show).collect();
+            all.join(", ")
+        };
+        vec![
+            format!("{} {} {}", f.metric, f.stat, f.variant),
+            f.value
+                .map_or("plot only".into(), |v| format!("{v} {}", f.unit)),
+            f.board.clone(),
+            each(&|m| Some(format!("{} {}", table::figure(m), m.unit))),
+            each(&|m| Some(m.board.clone())),
+            each(&|m| Some(format!("{:.2}", m.value / f.value?))),
+            format!("{} ({})", published.title(f), f.place),
+            f.note.clone(),
+        ]
+    });
+    (!results.beside.is_empty()).then(|| Part {
+        heading: "Beside the papers".into(),
+        text: "Published figures are from other boards and kernels, and stand here for \
+               validation; no parameter was fitted to them."
+            .into(),
+        charts: Vec::new(),
+        tables: vec![Grid {
+            texts: headings.len(),
+            headings: headings.map(String::from).to_vec(),
+            rows: rows.collect(),
+        }],
+    })
 }
 
-fn published_rows(published: &Published) -> Vec<PublishedRow> {
-    let figures = table::BESIDE.iter().filter_map(|id| published.figure(id));
-    figures
-        .map(|f| PublishedRow {
-            value: f.value.map_or("plot only".into(), |v| v.to_string()),
-            unit: f.unit.clone(),
-            what: format!("{} {} {} {}", f.metric, f.stat, f.variant, f.command),
-            board: f.board.clone(),
-            source: format!("{} ({})", published.title(f), f.place),
-            note: f.note.clone(),
+/// Of everything that is no ring: figures, histograms, times.
+fn sample_parts(m: &Material, results: &Results) -> Result<Vec<Part>> {
+    if !results.comparison.rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut boards: Vec<&str> = Vec::new();
+    for run in m.runs {
+        if !boards.contains(&run.point.board.as_str()) {
+            boards.push(&run.point.board);
+        }
+    }
+    let part = |board: &&str| {
+        let runs: Vec<&Run> = m.runs.iter().filter(|r| r.point.board == *board).collect();
+        let (mut latencies, mut times) = (Vec::new(), Vec::new());
+        for run in runs {
+            let name = series_name(run);
+            match &run.guest {
+                Output::Cyclictest(h) => latencies.push((name, h)),
+                Output::Hackbench(t) => times.push((name, t.s.clone())),
+                Output::LatCtx(_) | Output::Ipc(_) => {}
+            }
+        }
+        let mut charts = Vec::new();
+        let mut add = |what: &str, svg: String| {
+            let name = format!("{}-{board}-{what}", m.experiment.name);
+            charts.push(Chart { name, svg });
+        };
+        if !latencies.is_empty() {
+            let merged = by_name(&latencies);
+            let merged: Vec<_> = merged
+                .iter()
+                .map(|(name, all)| (name.clone(), measure::merged(all)))
+                .collect();
+            add("histogram", plot_samples::histograms(&merged, board)?);
+        }
+        if !times.is_empty() {
+            add("times", plot_samples::times(&times, board)?);
+        }
+        let of_board = results.measured.iter().filter(|m| m.board == *board);
+        Ok(Part {
+            heading: board.to_string(),
+            text: String::new(),
+            charts,
+            tables: vec![figures_grid(&of_board.collect::<Vec<_>>())],
         })
-        .collect()
+    };
+    boards.iter().map(part).collect()
+}
+
+fn series_name(run: &Run) -> String {
+    let axes = run.point.axes.iter();
+    let axes = axes.map(|(name, n)| format!(", {name} {n}"));
+    let kernel = short_kernel(&run.point.kernel);
+    format!("{kernel} {}{}", run.point.mode, axes.collect::<String>())
+}
+
+/// Values of the same name together, in the order in which names first come.
+fn by_name<'a, T>(all: &[(String, &'a T)]) -> Vec<(String, Vec<&'a T>)> {
+    let mut groups: Vec<(String, Vec<&T>)> = Vec::new();
+    for (name, value) in all {
+        match groups.iter_mut().find(|(n, _)| n == name) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((name.clone(), vec![value])),
+        }
+    }
+    groups
+}
+
+fn figures_grid(measured: &[&Measured]) -> Grid {
+    let headings = ["kernel", "mode", "metric", "unit", "value", "low", "high"];
+    Grid {
+        texts: 4,
+        headings: headings.map(String::from).to_vec(),
+        rows: measured.iter().map(|m| cells(m)).collect(),
+    }
+}
+
+fn cells(m: &Measured) -> Vec<String> {
+    let number = |x: f64| format!("{x:.3}");
+    vec![
+        short_kernel(&m.kernel).to_string(),
+        m.mode.clone(),
+        m.metric.to_string(),
+        m.unit.to_string(),
+        number(m.value),
+        number(m.low),
+        number(m.high),
+    ]
+}
+
+/// The figures, and the histograms behind them, each with the suffix of its file.
+fn csv(runs: &[Run]) -> Vec<(&'static str, String)> {
+    let (measured, _) = measure::measured(runs);
+    let mut figures = String::from("board,axes,kernel,mode,metric,unit,value,low,high\n");
+    for m in &measured {
+        let axes: Vec<String> = m.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let (axes, cells) = (axes.join(" "), cells(m).join(","));
+        figures += &format!("{},{axes},{cells}\n", m.board);
+    }
+    let mut bins = String::from("board,kernel,mode,seed,us,count\n");
+    for run in runs {
+        if let Output::Cyclictest(h) = &run.guest {
+            let p = &run.point;
+            let overflow = (h.overflows > 0).then_some((h.max_us, h.overflows));
+            for (us, count) in h.us.iter().copied().chain(overflow) {
+                let (board, kernel, mode, seed) = (&p.board, &p.kernel, &p.mode, p.seed);
+                bins += &format!("{board},{kernel},{mode},{seed},{us},{count}\n");
+            }
+        }
+    }
+    let mut files = vec![("", figures)];
+    if bins.lines().count() > 1 {
+        files.push(("-histogram", bins));
+    }
+    files
 }
 
 /// Every distinct input of the runs.
-fn provenance(runs: &[Run]) -> Vec<(String, String)> {
+fn provenance<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, String)> {
     let mut lines = BTreeSet::new();
+    let mut count = 0;
     for run in runs {
+        count += 1;
         let p = &run.provenance;
         let kernel = format!("{} ({})", p.kernel_version, short(&p.kernel_hash));
         lines.insert((format!("kernel {}", run.point.kernel), kernel));
@@ -230,8 +312,12 @@ fn provenance(runs: &[Run]) -> Vec<(String, String)> {
         lines.insert(("simulator sources".into(), short(&p.simulator).to_string()));
         lines.insert(("warmswitch".into(), p.warmswitch.clone()));
         lines.insert(("kernel command line".into(), p.cmdline.clone()));
+        lines.insert((
+            format!("seed of {}", run.experiment),
+            run.point.seed.to_string(),
+        ));
     }
-    lines.insert(("runs".into(), runs.len().to_string()));
+    lines.insert(("runs".into(), count.to_string()));
     lines.into_iter().collect()
 }
 
@@ -242,33 +328,53 @@ fn short(hash: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{compare, tests::made_up_runs};
+    use crate::compare::tests::made_up_runs;
+    use crate::sample::Histogram;
+
+    fn rendered(runs: &[Run], planned: usize) -> String {
+        let material = Material {
+            experiment: &Experiment {
+                title: "<script>".into(),
+                ..Experiment::load("switch-cost").unwrap()
+            },
+            campaign: &Campaign {
+                planned,
+                ..Campaign::default()
+            },
+            runs,
+        };
+        page(&[material]).unwrap().render().unwrap()
+    }
 
     #[test]
     fn the_page_is_self_contained_and_escapes_what_comes_from_outside() {
-        let runs = made_up_runs();
-        let envelope = Envelope::load().unwrap();
-        let mut comparison = compare(&runs, &envelope);
-        comparison.warnings.push("<script>".into());
-        let material = Material {
-            title: "What changing the address space costs",
-            campaign: &Campaign {
-                planned: 30,
-                ..Campaign::default()
-            },
-            runs: &runs,
-            comparison: &comparison,
-            published: &Published::load().unwrap(),
-            envelope: &envelope,
-        };
-        let html = page(&material).unwrap().render().unwrap();
-        assert!(
-            html.matches("<svg").count() == 8,
-            "{}",
-            html.matches("<svg").count()
-        );
+        let html = rendered(&made_up_runs(), 30);
+        assert_eq!(html.matches("<svg").count(), 8, "4 charts a board");
         assert!(!html.contains("<script>") && !html.contains("src="));
         assert!(html.contains("30 of 30 points have not been measured"));
         assert!(html.contains("160.64"));
+        assert!(html.contains("open"));
+    }
+
+    #[test]
+    fn latencies_get_a_histogram_and_its_numbers_as_csv() {
+        let mut runs = made_up_runs();
+        runs.truncate(1);
+        runs[0].guest = Output::Cyclictest(Histogram {
+            us: vec![(20, 7), (41, 9)],
+            overflows: 1,
+            max_us: 1300,
+            avg_us: 100,
+        });
+        let html = rendered(&runs, 1);
+        assert_eq!(html.matches("<svg").count(), 1);
+        let files = csv(&runs);
+        assert!(
+            files[1].1.ends_with(
+                ",20,7\nsam9263,6.12/plain,process,1,41,9\nsam9263,6.12/plain,process,1,1300,1\n"
+            ),
+            "{}",
+            files[1].1
+        );
     }
 }

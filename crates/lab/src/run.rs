@@ -20,7 +20,7 @@ use crate::image::guest::{self, Workload};
 use crate::image::{self, RootFs};
 use crate::kernel::{self, Kernel};
 use crate::progress::Progress;
-use crate::sample;
+use crate::sample::{self, Kind};
 use crate::session::{self, CMDLINE, Checked, Session};
 use crate::store::{self, Campaign, Provenance, Run};
 use crate::suggest::did_you_mean;
@@ -46,6 +46,7 @@ struct Parts {
     kernels: BTreeMap<String, Kernel>,
     root_fs: RootFs,
     workload: Workload,
+    output: Kind,
 }
 
 /// One point and the name of its run.
@@ -166,6 +167,7 @@ impl<'a> Started<'a> {
         let booted = self.parts.boot(&self.plan, wanted, self.jobs, start)?;
         let work = Work {
             e: self.e,
+            output: self.parts.output,
             plan: &self.plan,
             booted: &booted,
             limit_s: self.limit_s,
@@ -195,6 +197,13 @@ impl Parts {
                 did_you_mean(&e.workload, &names)
             );
         };
+        let Some(output) = workload.output else {
+            bail!(
+                "{}: workload \"{}\" prints no figures: it has no `output`",
+                e.name,
+                e.workload
+            );
+        };
         let mut specs = BTreeMap::new();
         for point in points {
             if !specs.contains_key(&point.board) {
@@ -213,6 +222,7 @@ impl Parts {
             specs,
             kernels,
             root_fs: image::root_fs()?,
+            output,
             workload,
         })
     }
@@ -272,6 +282,7 @@ impl Parts {
 /// The points of one campaign that are to be run.
 struct Work<'a, B: BoardBus> {
     e: &'a Experiment,
+    output: Kind,
     plan: &'a [Planned],
     booted: &'a Booted<B>,
     limit_s: f64,
@@ -345,9 +356,10 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
             experiment: self.e.name.clone(),
             point: point.clone(),
             cpu_hz: session.cpu_hz(),
-            guest: sample::parse_lat_ctx(output)?,
+            guest: sample::parse(self.output, output)?,
             ring: measured.windows[0].clone(),
             overhead: measured.windows[1].clone(),
+            whole: measured.whole.clone(),
             end_cycle: session.now(),
             provenance: provenance.clone(),
         };

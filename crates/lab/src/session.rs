@@ -42,6 +42,8 @@ pub struct Measured {
     pub console: Vec<u8>,
     /// Sums over the sections while pin 0 and pin 1 were high.
     pub windows: [Window; PINS],
+    /// From the first byte typed to the end.
+    pub whole: Window,
 }
 
 /// The board of that name, or in that file, and the hash of what it says.
@@ -122,6 +124,7 @@ impl<B: BoardBus> Session<B> {
     /// Types `run-guest COMMAND` and waits for its end, taking the counters at the pins' edges.
     pub fn run_guest(&mut self, command: &str, limit_s: f64) -> Result<Measured> {
         let start = self.machine.console_log().len();
+        let (from, counters) = (self.now(), *self.counters());
         let mut pins = Pins::new(&self.machine);
         self.machine.set_stop_on_edge(true);
         self.machine
@@ -132,8 +135,11 @@ impl<B: BoardBus> Session<B> {
         self.until(end, "\n", limit_s, &mut |_| {})?;
         self.machine.set_stop_on_edge(false);
         let console = self.machine.console_log()[start..].to_vec();
+        let mut whole = Window::default();
+        whole.add(self.now() - from, &self.counters().since(&counters));
         Ok(Measured {
             console,
+            whole,
             windows: pins.windows,
         })
     }

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::Point;
 use crate::paths;
-use crate::sample::LatCtx;
+use crate::sample::Output;
 use crate::suggest::did_you_mean;
 
 /// The one format of `run.json` there is.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Sums over the timed sections of one kind, taken while a pin was high.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -58,11 +58,13 @@ pub struct Run {
     pub point: Point,
     pub cpu_hz: u64,
     /// What the guest printed.
-    pub guest: LatCtx,
-    /// Timed sections of the ring (pin 0).
+    pub guest: Output,
+    /// What is measured: sections while pin 0 was high.
     pub ring: Window,
-    /// Timed sections of the overhead (pin 1).
+    /// The same work without what is measured: sections while pin 1 was high.
     pub overhead: Window,
+    /// From the command's first byte on the console to its end.
+    pub whole: Window,
     /// Core cycles since power-on at the end of the point.
     pub end_cycle: u64,
     pub provenance: Provenance,
@@ -74,7 +76,8 @@ impl Run {
 
     /// Whether another run of the same inputs counted the same; an error if not.
     pub fn same_figures(&self, other: &Run) -> Result<()> {
-        let figures = |run: &Run| (run.end_cycle, run.ring.clone(), run.overhead.clone());
+        let windows = |run: &Run| [run.ring.clone(), run.overhead.clone(), run.whole.clone()];
+        let figures = |run: &Run| (run.end_cycle, windows(run));
         if figures(self) != figures(other) {
             bail!(
                 "run {} ended in cycle {} when it was stored and in {} now, or its counters differ",
@@ -85,11 +88,6 @@ impl Run {
         }
         Ok(())
     }
-
-    /// Hops in all timed sections of the ring, and in as many of the overhead.
-    pub fn hops(&self, window: &Window) -> u64 {
-        window.sections * u64::from(self.guest.rounds) * u64::from(self.guest.tasks)
-    }
 }
 
 impl Provenance {
@@ -97,7 +95,7 @@ impl Provenance {
     pub fn run_hash(&self, point: &Point) -> String {
         let mut hasher = blake3::Hasher::new();
         let fields = [
-            "run 1",
+            "run 2",
             &self.board_hash,
             &self.kernel_hash,
             &self.root_fs_hash,
@@ -213,15 +211,13 @@ impl Campaign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Mode;
 
     fn point() -> Point {
         Point {
             board: "sam9263".into(),
             kernel: "6.12/plain".into(),
-            size_kb: 0,
-            tasks: 2,
-            mode: Mode::Process,
+            mode: "process".into(),
+            axes: [("tasks".to_string(), 2)].into(),
             seed: 1,
         }
     }

@@ -6,8 +6,10 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::attribution;
+use crate::claim::{Measured, Pair, Verdict};
 use crate::compare::{Comparison, Row};
 use crate::published::Published;
+use crate::result::{Results, short_kernel};
 
 /// Where prose is broken.
 const WIDTH: usize = 100;
@@ -28,7 +30,8 @@ fn numbers_right(table: &mut Table, from: usize) {
 }
 
 /// Everything `compare` prints.
-pub fn render(comparison: &Comparison, published: &Published) -> String {
+pub fn render(results: &Results, published: &Published) -> String {
+    let comparison = &results.comparison;
     let mut text = String::new();
     for board in boards(comparison) {
         let rows: Vec<&Row> = comparison
@@ -39,16 +42,21 @@ pub fn render(comparison: &Comparison, published: &Published) -> String {
         let mhz = rows[0].cpu_hz as f64 / 1e6;
         let _ = writeln!(
             text,
-            "{board} ({mhz:.0} MHz), {}: a context switch in a ring of tasks, by the guest's \
-             clock.\nMedians; changing the address space = processes less threads, with its 95 % \
-             interval.\nRight of it: where these cycles went, by the core's counters.\n{}\n",
-            rows[0].kernel,
-            board_table(&rows)
+            "{board} ({mhz:.0} MHz): a context switch in a ring of tasks, by the guest's clock, \
+             medians in us.\nChanging the address space = processes less threads of the same \
+             kernel, with its 95 % interval.\n{}\n\nWhere it went: core cycles per switch, \
+             processes less threads, by the core's counters.\n{}\n",
+            switch_table(&rows),
+            cycles_table(&rows)
         );
     }
+    if comparison.rows.is_empty() {
+        let _ = writeln!(text, "{}\n", figures_table(&results.measured));
+    }
     text.push_str(&envelope_text(comparison));
-    text.push_str(&published_text(published));
-    for warning in &comparison.warnings {
+    text.push_str(&verdicts_text(&results.verdicts));
+    text.push_str(&published_text(&results.beside, published));
+    for warning in &results.warnings {
         text.push_str(&wrapped(&format!("warning: {warning}")));
     }
     text
@@ -65,31 +73,143 @@ pub fn boards(comparison: &Comparison) -> Vec<String> {
     boards
 }
 
-fn board_table(rows: &[&Row]) -> Table {
-    let mut headings = vec!["KB", "tasks", "processes\nus", "threads\nus"];
-    headings.extend(["changing the address\nspace, us", "the same\ncycles"]);
-    headings.extend(attribution::headings());
-    let mut table = new(&headings);
+/// Kernels in the order of their first row.
+pub fn kernels<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
+    let mut kernels = Vec::new();
     for row in rows {
-        let mut cells = vec![
-            row.size_kb.to_string(),
-            row.tasks.to_string(),
-            format!("{:.2}", row.process_us.median),
-            format!("{:.2}", row.thread_us.median),
-            format!(
-                "{:.2} ({:.2}..{:.2})",
-                row.difference_us.value, row.difference_us.low, row.difference_us.high
-            ),
-            format!("{:.0}", row.difference_cycles),
-        ];
-        match &row.difference {
-            Some(terms) => cells.extend(terms.cycles.iter().map(|c| format!("{c:.0}"))),
-            None => cells.extend(std::iter::repeat_n("-".to_string(), attribution::COUNT)),
+        if !kernels.contains(&row.kernel.as_str()) {
+            kernels.push(&row.kernel);
         }
+    }
+    kernels
+}
+
+/// A line for each size and number of tasks, a column for each kernel.
+fn switch_table(rows: &[&Row]) -> Table {
+    let kernels = kernels(rows);
+    let names: Vec<&str> = kernels.iter().map(|k| short_kernel(k)).collect();
+    let mut headings = vec![
+        "KB".into(),
+        "tasks".into(),
+        format!("threads\n{}", names[0]),
+    ];
+    headings.extend(names.iter().map(|k| format!("processes\n{k}")));
+    headings.extend(names.iter().map(|k| format!("address space\n{k}")));
+    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    for first in rows.iter().filter(|row| row.kernel == kernels[0]) {
+        let same = |kernel: &&str| {
+            let place = |r: &Row| (r.size_kb, r.tasks);
+            let found = rows
+                .iter()
+                .find(|r| r.kernel == *kernel && place(r) == place(first));
+            found.copied()
+        };
+        let cells_of = |show: &dyn Fn(&Row) -> String| -> Vec<String> {
+            let cell = |kernel| same(kernel).map_or("-".to_string(), show);
+            kernels.iter().map(cell).collect()
+        };
+        let mut cells = vec![
+            first.size_kb.to_string(),
+            first.tasks.to_string(),
+            format!("{:.2}", first.thread_us.median),
+        ];
+        cells.extend(cells_of(&|r| format!("{:.2}", r.process_us.median)));
+        cells.extend(cells_of(&|r| {
+            let d = &r.difference_us;
+            let around = (d.high - d.value).max(d.value - d.low);
+            format!("{:.2} \u{b1}{around:.2}", d.value)
+        }));
         table.add_row(cells);
     }
     numbers_right(&mut table, 0);
     table
+}
+
+/// The ends of the axes for each kernel; all rows are in the report.
+fn cycles_table(rows: &[&Row]) -> Table {
+    let mut headings = vec!["kernel", "KB", "tasks", "all"];
+    headings.extend(attribution::headings());
+    headings.extend(["PID writes", "instructions"]);
+    let mut table = new(&headings);
+    for kernel in kernels(rows) {
+        let of_kernel: Vec<&&Row> = rows.iter().filter(|r| r.kernel == kernel).collect();
+        let ends = |of: fn(&Row) -> u32| {
+            let values = || of_kernel.iter().map(|r| of(r));
+            [values().min(), values().max()]
+        };
+        let (sizes, tasks) = (ends(|r| r.size_kb), ends(|r| r.tasks));
+        for row in of_kernel {
+            if !sizes.contains(&Some(row.size_kb)) || !tasks.contains(&Some(row.tasks)) {
+                continue;
+            }
+            let mut cells = vec![
+                short_kernel(kernel).to_string(),
+                row.size_kb.to_string(),
+                row.tasks.to_string(),
+                format!("{:.0}", row.difference_cycles),
+            ];
+            match &row.difference {
+                Some(terms) => {
+                    cells.extend(terms.cycles.iter().map(|c| format!("{c:.0}")));
+                    cells.push(format!("{:.1}", terms.pid_writes));
+                    cells.push(format!("{:.0}", terms.instructions));
+                }
+                None => cells.extend(std::iter::repeat_n("-".into(), attribution::COUNT + 2)),
+            }
+            table.add_row(cells);
+        }
+    }
+    numbers_right(&mut table, 1);
+    table
+}
+
+/// A line for each board, kernel, mode and choice of axes; a column for each metric.
+fn figures_table(measured: &[Measured]) -> Table {
+    let mut metrics: Vec<(&str, &str)> = Vec::new();
+    let mut places: Vec<(String, String, String)> = Vec::new();
+    let place = |m: &Measured| {
+        let axes = m.axes.iter().map(|(name, n)| format!(", {name} {n}"));
+        let what = m.mode.clone() + &axes.collect::<String>();
+        (m.board.clone(), short_kernel(&m.kernel).to_string(), what)
+    };
+    for m in measured {
+        if !metrics.contains(&(m.metric, m.unit)) {
+            metrics.push((m.metric, m.unit));
+        }
+        if !places.contains(&place(m)) {
+            places.push(place(m));
+        }
+    }
+    let mut headings = vec!["board".to_string(), "kernel".into(), "what".into()];
+    headings.extend(metrics.iter().map(|(name, unit)| format!("{name}\n{unit}")));
+    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    for (board, kernel, what) in &places {
+        let mut cells = vec![board.clone(), kernel.clone(), what.clone()];
+        cells.extend(metrics.iter().map(|(metric, _)| {
+            let here = |m: &&Measured| {
+                m.metric == *metric && place(m) == (board.clone(), kernel.clone(), what.clone())
+            };
+            measured.iter().find(here).map_or("-".into(), figure)
+        }));
+        table.add_row(cells);
+    }
+    numbers_right(&mut table, 3);
+    table
+}
+
+/// A value in as many digits as tell something, with its interval if it has one.
+pub fn figure(m: &Measured) -> String {
+    let digits = |x: f64| match x.abs() {
+        100.0.. => format!("{x:.0}"),
+        10.0.. => format!("{x:.1}"),
+        _ => format!("{x:.2}"),
+    };
+    let (value, low, high) = (digits(m.value), digits(m.low), digits(m.high));
+    if low == value && high == value {
+        value
+    } else {
+        format!("{value} ({low}..{high})")
+    }
 }
 
 /// The envelope at the ends of the axes; all rows are in `--json`.
@@ -129,43 +249,76 @@ fn envelope_text(comparison: &Comparison) -> String {
     text
 }
 
-/// Ids of the papers' figures that stand beside this experiment.
-pub const BESIDE: [&str; 4] = [
-    "fcse2009.lat_ctx.plain.low",
-    "choi2004.lat_fifo.linux",
-    "choi2004.lat_fifo.uclinux",
-    "choi2004.lat_ctx.ratio.2",
-];
-
-fn published_text(published: &Published) -> String {
-    let mut text = String::from("Published beside it, for validation and never fitted to:\n");
-    for figure in BESIDE.iter().filter_map(|id| published.figure(id)) {
-        let value = figure
-            .value
-            .map_or("plot only".to_string(), |v| v.to_string());
-        let parts = [&figure.metric, &figure.stat, &figure.variant];
-        let what: Vec<&str> = parts
-            .into_iter()
-            .map(String::as_str)
-            .filter(|p| !p.is_empty())
-            .collect();
-        let note = if figure.note.is_empty() {
-            String::new()
-        } else {
-            format!("; {}", figure.note)
-        };
-        let line = format!(
-            "{value} {}: {} on {} ({}, {}){note}.",
-            figure.unit,
-            what.join(", "),
-            figure.board,
-            figure.source,
-            figure.place
-        );
-        text.push_str(&wrapped(&line));
+/// What became of the claims.
+fn verdicts_text(verdicts: &[Verdict]) -> String {
+    let mut text = String::new();
+    for v in verdicts {
+        let (word, reason) = (v.word(), v.reason());
+        text.push_str(&wrapped(&format!(
+            "{word}: {} ({}). {reason}.",
+            v.text, v.source
+        )));
     }
-    text.push('\n');
+    if !text.is_empty() {
+        text.push('\n');
+    }
     text
+}
+
+fn published_text(beside: &[Pair], published: &Published) -> String {
+    if beside.is_empty() {
+        return String::new();
+    }
+    let headings = [
+        "published, for validation, never fitted to",
+        "paper",
+        "here",
+        "ratio",
+    ];
+    let mut table = new(&headings);
+    for Pair {
+        figure: f,
+        measured,
+    } in beside
+    {
+        let paper = f
+            .value
+            .map_or("plot only".into(), |v| format!("{v} {}", f.unit));
+        let what = format!("{}, {}, {}\n{}", f.metric, f.stat, f.variant, f.id);
+        let here: Vec<String> = measured
+            .iter()
+            .map(|m| format!("{} {}", figure(m), m.unit))
+            .collect();
+        let ratio = |m: &Measured| f.value.map(|v| format!("{:.2}", m.value / v));
+        let ratios: Vec<String> = measured.iter().filter_map(ratio).collect();
+        let (board, boards) = (&f.board, measured.iter().map(|m| m.board.as_str()));
+        let boards: Vec<&str> = boards.collect();
+        table.add_row([
+            what,
+            format!("{paper}\n{board}"),
+            format!("{}\n{}", here.join(", "), boards.join(", ")),
+            ratios.join(", "),
+        ]);
+    }
+    numbers_right(&mut table, 1);
+    let notes = beside.iter().map(|pair| pair.figure);
+    let notes = notes.filter(|f| !f.note.is_empty());
+    let notes = notes.map(|f| wrapped(&format!("{} ({}): {}.", f.id, f.place, f.note)));
+    let mut sources: Vec<&str> = Vec::new();
+    for pair in beside {
+        let title = published.title(pair.figure);
+        if !sources.contains(&title) {
+            sources.push(title);
+        }
+    }
+    let sources = sources
+        .iter()
+        .map(|title| wrapped(&format!("From: {title}.")));
+    format!(
+        "{table}\n{}{}\n",
+        notes.collect::<String>(),
+        sources.collect::<String>()
+    )
 }
 
 /// Broken at words into lines of at most 100 characters, later ones indented.
@@ -191,22 +344,45 @@ fn wrapped(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{compare, tests::made_up_runs};
+    use crate::compare::tests::made_up_runs;
+    use crate::experiment::Experiment;
     use crate::published::Envelope;
 
     #[test]
-    fn the_table_shows_both_units_the_envelope_and_where_a_figure_is_from() {
-        let comparison = compare(&made_up_runs(), &Envelope::load().unwrap());
-        let text = render(&comparison, &Published::load().unwrap());
+    fn the_table_shows_the_difference_the_envelope_the_claims_and_where_a_figure_is_from() {
+        let e = Experiment::load("switch-cost").unwrap();
+        let (envelope, published) = (Envelope::load().unwrap(), Published::load().unwrap());
+        let results = Results::of(&e, &made_up_runs(), &envelope, &published).unwrap();
+        let text = render(&results, &published);
         for part in [
             "sam9263 (180 MHz)",
             "68.00",
             "12240",
             "envelope 64 (34 to 101) us: inside",
-            "160.64 us: lat_fifo, mean, linux on s3c24a0",
-            "lat_fifo per round",
+            "160.64 us",
+            "choi2004.lat_fifo.linux",
+            "lmbench reports lat_fifo per round",
+            "open:",
         ] {
             assert!(text.contains(part), "no {part:?} in\n{text}");
         }
+    }
+
+    #[test]
+    fn figures_have_the_digits_that_tell_something() {
+        let mut m = Measured {
+            board: String::new(),
+            kernel: String::new(),
+            mode: String::new(),
+            axes: Default::default(),
+            metric: "max",
+            unit: "us",
+            value: 194.2,
+            low: 194.1,
+            high: 194.3,
+        };
+        assert_eq!(figure(&m), "194");
+        (m.value, m.low, m.high) = (3.14159, 3.0, 4.0);
+        assert_eq!(figure(&m), "3.14 (3.00..4.00)");
     }
 }

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch compare`: the main job. Builds what is missing, measures the cost of changing the
-//! address space, prints the table and writes the report.
+//! `warmswitch compare`: the main job. Builds what is missing, measures what changing the address
+//! space costs and what FCSE makes of it, prints the tables and writes one report.
 
 use anyhow::Result;
 
 use super::run::How;
 use super::{report, table};
 use crate::experiment::Experiment;
+use crate::report::{Material, write};
 use crate::{Outcome, paths, run};
 
-/// The experiment behind the main job.
-const EXPERIMENT: &str = "switch-cost";
+/// The experiments of the main job; those with `true` are always run in their quick form, for
+/// their full one takes long.
+const EXPERIMENTS: [(&str, bool); 4] = [
+    ("switch-cost", false),
+    ("cyclictest", true),
+    ("ipc", false),
+    ("hackbench", true),
+];
 
-/// Measure what changing the address space costs: table and report
+/// Measure what changing the address space costs, kernel by kernel: tables and report
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -21,12 +28,50 @@ pub struct Args {
 
 /// Runs, prints, reports.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let experiment = Experiment::load(EXPERIMENT)?;
-    let (campaign, runs) = run::execute(&experiment, &args.how.options()?)?;
-    let outcome = table::print(&experiment, &campaign, &runs, args.how.json)?;
-    if !runs.is_empty() {
-        let index = report::write(&experiment, &campaign, &runs, &report::default_dir())?;
-        if !args.how.json {
+    let mut outcome = Outcome::Done;
+    let mut done = Vec::new();
+    for (name, quick) in EXPERIMENTS {
+        let experiment = Experiment::load(name)?;
+        let mut options = args.how.options()?;
+        options.quick |= quick;
+        let (campaign, runs) = run::execute(&experiment, &options)?;
+        done.push((experiment, campaign, runs));
+    }
+    let json = args.how.json;
+    let mut texts = Vec::new();
+    for (experiment, campaign, runs) in &done {
+        let (mut text, says) = table::shown(experiment, campaign, runs, json)?;
+        if !json {
+            let (title, name) = (&experiment.title, &experiment.name);
+            let quick = if campaign.quick {
+                format!(", quick; `warmswitch run {name}` measures all")
+            } else {
+                String::new()
+            };
+            text = format!("== {title} ({name}{quick})\n\n{text}");
+        }
+        texts.push(text);
+        if says == Outcome::No {
+            outcome = Outcome::No;
+        }
+    }
+    if json {
+        println!("[{}]", texts.join(","));
+    } else {
+        println!("{}", texts.join("\n"));
+    }
+    let materials: Vec<Material> = done
+        .iter()
+        .filter(|(_, _, runs)| !runs.is_empty())
+        .map(|(experiment, campaign, runs)| Material {
+            experiment,
+            campaign,
+            runs,
+        })
+        .collect();
+    if !materials.is_empty() {
+        let index = write(&materials, &report::default_dir())?;
+        if !json {
             println!("report: {}", paths::shown(&index));
         }
     }

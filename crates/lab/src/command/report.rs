@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::json;
 
-use crate::compare::compare;
 use crate::experiment::Experiment;
-use crate::published::{Envelope, Published};
 use crate::report::{self, Material};
 use crate::store::{Campaign, Run};
 use crate::{Outcome, paths};
@@ -47,15 +45,10 @@ pub fn default_dir() -> PathBuf {
 
 /// Writes the report into `dir` and gives the page's path.
 pub fn write(e: &Experiment, campaign: &Campaign, runs: &[Run], dir: &Path) -> Result<PathBuf> {
-    let envelope = Envelope::load()?;
-    let comparison = compare(runs, &envelope);
     let material = Material {
-        title: &e.title,
+        experiment: e,
         campaign,
         runs,
-        comparison: &comparison,
-        published: &Published::load()?,
-        envelope: &envelope,
     };
-    report::write(&material, dir)
+    report::write(&[material], dir)
 }

@@ -4,9 +4,9 @@
 use anyhow::Result;
 use serde_json::json;
 
-use crate::compare::{Comparison, compare};
 use crate::experiment::Experiment;
 use crate::published::{Envelope, Published};
+use crate::result::Results;
 use crate::store::{Campaign, Run};
 use crate::{Outcome, table};
 
@@ -27,44 +27,61 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     print(&experiment, &campaign, &runs, args.json)
 }
 
-/// Prints what `table`, `run` and `compare` print; says no when points are missing.
+/// Prints what `table` and `run` print; says no when points are missing or a claim is false.
 pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> Result<Outcome> {
-    let comparison = compare(runs, &Envelope::load()?);
-    if json {
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&document(e, campaign, runs, &comparison))?
-        );
+    let (text, outcome) = shown(e, campaign, runs, json)?;
+    println!("{}", text.trim_end());
+    Ok(outcome)
+}
+
+/// What is to be printed.
+pub fn shown(
+    e: &Experiment,
+    campaign: &Campaign,
+    runs: &[Run],
+    json: bool,
+) -> Result<(String, Outcome)> {
+    let published = Published::load()?;
+    let results = Results::of(e, runs, &Envelope::load()?, &published)?;
+    let text = if json {
+        serde_json::to_string_pretty(&document(e, campaign, runs, &results))?
     } else {
-        print!("{}", table::render(&comparison, &Published::load()?));
-    }
-    if campaign.runs.len() < campaign.planned {
+        table::render(&results, &published)
+    };
+    let missing = campaign.runs.len() < campaign.planned;
+    if missing {
         let (have, planned) = (campaign.runs.len(), campaign.planned);
         eprintln!(
             "{have} of {planned} points are measured; `warmswitch run` goes on with the rest"
         );
-        return Ok(Outcome::No);
     }
-    Ok(Outcome::Done)
+    let no = missing || results.says_no();
+    Ok((text, if no { Outcome::No } else { Outcome::Done }))
 }
 
 fn document(
     e: &Experiment,
     campaign: &Campaign,
     runs: &[Run],
-    comparison: &Comparison,
+    results: &Results,
 ) -> serde_json::Value {
+    let beside = results.beside.iter();
+    let beside = beside.map(|p| json!({"published": p.figure, "measured": p.measured}));
     json!({
-        "format": 1,
+        "format": 2,
         "experiment": e.name,
         "title": e.title,
         "quick": campaign.quick,
         "planned": campaign.planned,
         "units": {"*_us": "microseconds per switch", "*_ns": "nanoseconds per hop",
                   "cycles": "core cycles per switch"},
-        "rows": comparison.rows,
-        "envelope": comparison.envelope,
-        "warnings": comparison.warnings,
+        "figures": results.measured,
+        "rows": results.comparison.rows,
+        "against": results.comparison.against,
+        "envelope": results.comparison.envelope,
+        "claims": results.verdicts,
+        "published": beside.collect::<Vec<_>>(),
+        "warnings": results.warnings,
         "runs": runs,
     })
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::cache::Inputs;
 use crate::paths::{self, names_in, shown};
+use crate::sample::Kind;
 use crate::toolchain::{PREFIX, command, output};
 
 /// Every guest is built so: for the oldest core, in A32, without floating-point hardware.
@@ -33,8 +34,13 @@ const FLAGS: &[&str] = &[
 pub struct Workload {
     /// One line for lists.
     pub title: String,
-    /// How it is built.
-    pub build: BuildSpec,
+    /// What it prints, if that can be measured.
+    pub output: Option<Kind>,
+    /// How it is built; a program of Debian's is not.
+    pub build: Option<BuildSpec>,
+    /// Shell scripts beside the `workload.toml` that come with it.
+    #[serde(default)]
+    pub scripts: Vec<String>,
     /// Command lines by name; `{words}` are filled in from the experiment.
     pub call: BTreeMap<String, String>,
     /// Its directory.
@@ -75,15 +81,18 @@ fn read(dir: &Path) -> Result<Workload> {
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown(&path)))?;
     let mut workload: Workload = toml::from_str(&text).with_context(|| shown(&path))?;
     workload.dir = dir.to_path_buf();
-    if workload.build.sources.is_empty() {
-        bail!("{}: build.sources: no file named", shown(&path));
-    }
-    for source in &workload.build.sources {
-        if source.contains('/') || !dir.join(source).is_file() {
-            bail!(
-                "{}: build.sources: no file {source} beside it",
-                shown(&path)
-            );
+    let sources: &[String] = match &workload.build {
+        Some(build) if build.sources.is_empty() => {
+            bail!("{}: build.sources: no file named", shown(&path))
+        }
+        Some(build) => &build.sources,
+        None => &[],
+    };
+    for (key, names) in [("build.sources", sources), ("scripts", &workload.scripts)] {
+        for name in names {
+            if name.contains('/') || !dir.join(name).is_file() {
+                bail!("{}: {key}: no file {name} beside it", shown(&path));
+            }
         }
     }
     Ok(workload)
@@ -93,37 +102,48 @@ impl Workload {
     /// Adds what decides the built program.
     pub fn add_to(&self, name: &str, inputs: &mut Inputs) -> Result<()> {
         inputs.add("guest", name.as_bytes());
-        inputs.add(
-            "flags",
-            format!("{FLAGS:?} {:?}", self.build.libraries).as_bytes(),
-        );
-        for source in &self.build.sources {
-            let path = self.dir.join(source);
-            let text = fs::read(&path).with_context(|| format!("cannot read {}", shown(&path)))?;
-            inputs.add(source, &text);
+        let mut files: Vec<&String> = self.scripts.iter().collect();
+        if let Some(build) = &self.build {
+            let flags = format!("{FLAGS:?} {:?}", build.libraries);
+            inputs.add("flags", flags.as_bytes());
+            files.extend(&build.sources);
+        }
+        for file in files {
+            inputs.add(file, &self.file(file)?);
         }
         Ok(())
     }
 
-    /// Compiles to `program`, with debug information; gives the bytes without it.
-    pub fn build(&self, program: &Path) -> Result<Vec<u8>> {
+    fn file(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.dir.join(name);
+        fs::read(&path).with_context(|| format!("cannot read {}", shown(&path)))
+    }
+
+    /// Its scripts, by name.
+    pub fn scripts(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let script = |name: &String| Ok((name.clone(), self.file(name)?));
+        self.scripts.iter().map(script).collect()
+    }
+
+    /// Compiles to `program`, with debug information; gives the bytes without it. `None` when
+    /// there is nothing to compile.
+    pub fn build(&self, program: &Path) -> Result<Option<Vec<u8>>> {
+        let Some(build) = &self.build else {
+            return Ok(None);
+        };
         let mut compile = command(&format!("{PREFIX}gcc"));
         compile.current_dir(&self.dir).args(FLAGS);
         compile.arg(format!("-ffile-prefix-map={}=.", self.dir.display()));
-        compile.arg("-o").arg(program).args(&self.build.sources);
-        compile.args(
-            self.build
-                .libraries
-                .iter()
-                .map(|library| format!("-l{library}")),
-        );
+        compile.arg("-o").arg(program).args(&build.sources);
+        let libraries = build.libraries.iter();
+        compile.args(libraries.map(|library| format!("-l{library}")));
         output(&mut compile)?;
         let stripped = program.with_extension("stripped");
         let mut strip = command(&format!("{PREFIX}strip"));
         output(strip.arg("-o").arg(&stripped).arg(program))?;
         let bytes = fs::read(&stripped)?;
         fs::remove_file(&stripped)?;
-        Ok(bytes)
+        Ok(Some(bytes))
     }
 }
 
@@ -151,6 +171,8 @@ mod tests {
                 "build.sources",
             ),
             ("title='x'\n[build]\nsources=[]\n[call]\n", "build.sources"),
+            ("title='x'\nscripts=['a']\n[call]\n", "scripts"),
+            ("title='x'\noutput='lat_cxt'\n[call]\n", "lat_cxt"),
         ] {
             fs::write(&path, text).unwrap();
             let error = format!("{:#}", read_all(&dir).unwrap_err());

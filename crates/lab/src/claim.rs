@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Claims: what the papers say, or a design promises, of the order and ratio of two figures. Each
+//! is true or false of the figures that were measured; none enters a measurement.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::published::{Figure, Published};
+use crate::suggest::did_you_mean;
+
+/// A measured figure, with all that tells it from the others of its experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    pub board: String,
+    pub kernel: String,
+    pub mode: String,
+    pub axes: BTreeMap<String, u32>,
+    /// Its name: "switch", "max".
+    pub metric: &'static str,
+    pub unit: &'static str,
+    pub value: f64,
+    /// Interval, as wide as the experiment's table says.
+    pub low: f64,
+    pub high: f64,
+}
+
+/// Which figures are meant: those with all that is named.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Which {
+    pub board: Option<String>,
+    pub kernel: Option<String>,
+    pub mode: Option<String>,
+    pub metric: Option<String>,
+    #[serde(default)]
+    pub at: BTreeMap<String, u32>,
+}
+
+impl Which {
+    fn takes(&self, m: &Measured) -> bool {
+        let same = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|w| w == is);
+        same(&self.board, &m.board)
+            && same(&self.kernel, &m.kernel)
+            && same(&self.mode, &m.mode)
+            && same(&self.metric, m.metric)
+            && self.at.iter().all(|(k, v)| m.axes.get(k) == Some(v))
+    }
+}
+
+/// `[[claim]]`: the figures `of`, divided by those `to` on the same board at the same axes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    pub text: String,
+    /// Who says so.
+    pub source: String,
+    pub of: Which,
+    pub to: Which,
+    pub at_most: Option<f64>,
+    pub at_least: Option<f64>,
+    /// Why it need not hold here, by counters: then it does not count as a "no".
+    pub explained: Option<String>,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    pub text: String,
+    pub source: String,
+    /// "at most 0.5".
+    pub bound: String,
+    /// `None`: no figures to judge by, or their intervals leave it open.
+    pub holds: Option<bool>,
+    /// The ratio nearest to, or furthest beyond, the bound.
+    pub worst: Option<Ratio>,
+    /// Ratios looked at.
+    pub count: usize,
+    /// Why it need not hold here.
+    pub explained: Option<String>,
+}
+
+/// Of two measured figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    pub value: f64,
+    /// Of the ends of the figures' intervals, so that it is on the safe side.
+    pub low: f64,
+    pub high: f64,
+    /// Board and axes.
+    pub place: String,
+}
+
+impl Claim {
+    /// Whether it can be judged at all.
+    pub fn check(&self, kernels: &[String], modes: &[String]) -> Result<()> {
+        if self.at_most.is_some() == self.at_least.is_some() {
+            bail!(
+                "claim \"{}\": one of at_most and at_least is wanted",
+                self.text
+            );
+        }
+        for which in [&self.of, &self.to] {
+            for (word, value, known) in [
+                ("kernel", &which.kernel, kernels),
+                ("mode", &which.mode, modes),
+            ] {
+                if let Some(value) = value.as_ref().filter(|v| !known.contains(v)) {
+                    bail!(
+                        "claim \"{}\": {word} \"{value}\" is not in the experiment{}",
+                        self.text,
+                        did_you_mean(value, known)
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges by what was measured.
+    pub fn judge(&self, measured: &[Measured]) -> Verdict {
+        let mut ratios = Vec::new();
+        for of in measured.iter().filter(|m| self.of.takes(m)) {
+            let same_place = |m: &&Measured| m.board == of.board && m.axes == of.axes;
+            let to = measured.iter().filter(|m| self.to.takes(m));
+            for to in to.filter(same_place).filter(|m| m.low > 0.0) {
+                ratios.push(Ratio {
+                    value: of.value / to.value,
+                    low: of.low / to.high,
+                    high: of.high / to.low,
+                    place: place(of),
+                });
+            }
+        }
+        let (bound, word) = match (self.at_most, self.at_least) {
+            (Some(most), _) => (most, "at most"),
+            (_, Some(least)) => (least, "at least"),
+            (None, None) => (f64::NAN, "no bound"),
+        };
+        let inside = |x: f64| match self.at_most {
+            Some(_) => x <= bound,
+            None => x >= bound,
+        };
+        let holds = if ratios.is_empty() {
+            None
+        } else if ratios.iter().all(|r| inside(r.low) && inside(r.high)) {
+            Some(true)
+        } else if ratios.iter().any(|r| !inside(r.low) && !inside(r.high)) {
+            Some(false)
+        } else {
+            None
+        };
+        let sign = if self.at_most.is_some() { 1.0 } else { -1.0 };
+        let count = ratios.len();
+        let worst = ratios
+            .into_iter()
+            .max_by(|a, b| (sign * a.value).total_cmp(&(sign * b.value)));
+        Verdict {
+            text: self.text.clone(),
+            source: self.source.clone(),
+            bound: format!("{word} {bound}"),
+            holds,
+            worst,
+            count,
+            explained: self.explained.clone(),
+        }
+    }
+}
+
+impl Verdict {
+    /// "holds", "FAILS" or "open".
+    pub fn word(&self) -> &'static str {
+        match self.holds {
+            Some(true) => "holds",
+            Some(false) => "FAILS",
+            None => "open",
+        }
+    }
+
+    /// What it was judged by, in a sentence without a full stop.
+    pub fn reason(&self) -> String {
+        let reason = match &self.worst {
+            Some(r) => format!(
+                "Ratio {:.2} ({:.2} to {:.2}), {}, at {}, the worst of {}",
+                r.value, r.low, r.high, self.bound, r.place, self.count
+            ),
+            None => "Nothing was measured that could decide it".to_string(),
+        };
+        match &self.explained {
+            Some(why) if self.holds != Some(true) => format!("{reason}. {why}"),
+            _ => reason,
+        }
+    }
+}
+
+fn place(m: &Measured) -> String {
+    let axes = m
+        .axes
+        .iter()
+        .map(|(name, value)| format!(", {name} {value}"));
+    m.board.clone() + &axes.collect::<String>()
+}
+
+/// `[[beside]]`: a published figure, and the measured one that it stands beside, if any does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    /// Its id in `published/published.toml`.
+    pub published: String,
+    /// None: it stands alone.
+    pub measured: Option<Which>,
+}
+
+/// A published figure with what was measured.
+pub struct Pair<'a> {
+    pub figure: &'a Figure,
+    pub measured: Vec<Measured>,
+}
+
+/// Every published figure that the experiment names, with its partners.
+pub fn pairs<'a>(
+    beside: &[Beside],
+    measured: &[Measured],
+    published: &'a Published,
+) -> Result<Vec<Pair<'a>>> {
+    let pair = |b: &Beside| {
+        let Some(figure) = published.figure(&b.published) else {
+            let ids: Vec<&String> = published.figures.iter().map(|f| &f.id).collect();
+            bail!(
+                "beside: no published figure \"{}\"{}",
+                b.published,
+                did_you_mean(&b.published, &ids)
+            );
+        };
+        let partners = measured.iter().filter(|m| {
+            let which = b.measured.as_ref();
+            which.is_some_and(|which| which.takes(m))
+        });
+        Ok(Pair {
+            figure,
+            measured: partners.cloned().collect(),
+        })
+    };
+    beside.iter().map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(kernel: &str, tasks: u32, value: f64) -> Measured {
+        Measured {
+            board: "sam9263".into(),
+            kernel: kernel.into(),
+            mode: "process".into(),
+            axes: [("tasks".to_string(), tasks)].into(),
+            metric: "switch",
+            unit: "us",
+            value,
+            low: value,
+            high: value,
+        }
+    }
+
+    fn claim(bound: &str) -> Claim {
+        let text = format!(
+            "text = \"t\"\nsource = \"s\"\nof = {{ kernel = \"fcse\" }}\n\
+             to = {{ kernel = \"plain\" }}\n{bound}\n"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    fn figures() -> Vec<Measured> {
+        vec![
+            measured("plain", 2, 100.0),
+            measured("plain", 4, 100.0),
+            measured("fcse", 2, 30.0),
+            measured("fcse", 4, 60.0),
+        ]
+    }
+
+    #[test]
+    fn the_worst_ratio_decides() {
+        let verdict = claim("at_most = 0.5").judge(&figures());
+        assert_eq!((verdict.holds, verdict.count), (Some(false), 2));
+        let worst = verdict.worst.unwrap();
+        assert_eq!((worst.value, &*worst.place), (0.6, "sam9263, tasks 4"));
+        assert_eq!(claim("at_most = 0.6").judge(&figures()).holds, Some(true));
+        assert_eq!(claim("at_least = 0.3").judge(&figures()).holds, Some(true));
+        let least = claim("at_least = 0.4").judge(&figures());
+        assert_eq!(
+            (least.holds, least.worst.unwrap().value),
+            (Some(false), 0.3)
+        );
+    }
+
+    #[test]
+    fn intervals_that_reach_over_the_bound_leave_it_open() {
+        let mut figures = figures();
+        figures[3].low = 40.0;
+        figures[3].high = 70.0;
+        let verdict = claim("at_most = 0.5").judge(&figures);
+        assert_eq!((verdict.holds, verdict.word()), (None, "open"));
+        assert!(
+            verdict
+                .reason()
+                .contains("0.60 (0.40 to 0.70), at most 0.5")
+        );
+        assert_eq!(claim("at_most = 0.7").judge(&figures).holds, Some(true));
+        assert_eq!(claim("at_most = 0.35").judge(&figures).holds, Some(false));
+    }
+
+    #[test]
+    fn without_figures_there_is_no_verdict() {
+        let verdict = claim("at_most = 0.5").judge(&figures()[..2]);
+        assert_eq!((verdict.holds, verdict.count), (None, 0));
+    }
+
+    #[test]
+    fn a_claim_names_kernels_of_the_experiment_and_one_bound() {
+        let kernels = ["plain".to_string(), "fcsee".to_string()];
+        let error = claim("at_most = 1.0").check(&kernels, &[]).unwrap_err();
+        assert!(
+            error.to_string().contains("did you mean \"fcsee\"?"),
+            "{error}"
+        );
+        assert!(claim("").check(&kernels, &[]).is_err());
+        let both = claim("at_most = 1.0\nat_least = 0.1");
+        assert!(both.check(&kernels, &[]).is_err());
+    }
+
+    #[test]
+    fn a_published_figure_that_does_not_exist_is_named() {
+        let beside = Beside {
+            published: "fcse2009.lat_ctx.plain.lo".into(),
+            measured: None,
+        };
+        let published = Published::load().unwrap();
+        let error = pairs(&[beside], &[], &published).err().unwrap().to_string();
+        assert!(error.contains("fcse2009.lat_ctx.plain.low"), "{error}");
+    }
+}

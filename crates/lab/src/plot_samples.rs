@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Charts of samples as SVG text: histograms of latencies with a logarithmic axis of counts, as in
+//! the papers, and times run by run.
+
+use anyhow::Result;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+
+use crate::plot::{COLOURS, SIZE, drawing};
+use crate::sample::Histogram;
+
+/// One line a series, counts over microseconds.
+pub fn histograms(series: &[(String, Histogram)], board: &str) -> Result<String> {
+    let last = series.iter().map(|(_, h)| h.max_us).max().unwrap_or(1);
+    let counts = series.iter().flat_map(|(_, h)| &h.us).map(|(_, n)| *n);
+    let most = counts.max().unwrap_or(1);
+    let title = format!("{board}: latencies, number of samples");
+    chart(
+        &title,
+        ("latency, us", "samples"),
+        0f64..f64::from(last) * 1.02 + 1.0,
+        (0.5f64..most as f64 * 2.0).log_scale(),
+        &series
+            .iter()
+            .map(|(name, h)| (name.clone(), steps(h)))
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// The outline of a histogram's bars, a microsecond wide each.
+fn steps(h: &Histogram) -> Vec<(f64, f64)> {
+    let overflow = (h.overflows > 0).then_some((h.max_us, h.overflows));
+    let mut line = Vec::new();
+    let mut end = 0;
+    for (us, count) in h.us.iter().copied().chain(overflow) {
+        if us != end {
+            line.extend([(f64::from(end), 0.5), (f64::from(us), 0.5)]);
+        }
+        end = us + 1;
+        line.extend([
+            (f64::from(us), count as f64),
+            (f64::from(end), count as f64),
+        ]);
+    }
+    line.push((f64::from(end), 0.5));
+    line
+}
+
+/// Seconds over the number of the run.
+pub fn times(series: &[(String, Vec<f64>)], board: &str) -> Result<String> {
+    let longest = series
+        .iter()
+        .flat_map(|(_, s)| s)
+        .fold(0.0, |a, b| f64::max(a, *b));
+    let runs = series.iter().map(|(_, s)| s.len()).max().unwrap_or(1);
+    let lines: Vec<(String, Vec<(f64, f64)>)> = series
+        .iter()
+        .map(|(name, s)| {
+            let points = s.iter().enumerate();
+            let points = points.map(|(run, s)| (run as f64 + 1.0, *s)).collect();
+            (name.clone(), points)
+        })
+        .collect();
+    let title = format!("{board}: time of each run");
+    let (x, y) = (
+        0.5..runs as f64 + 0.5,
+        0.0..longest * 1.1 + f64::MIN_POSITIVE,
+    );
+    chart(&title, ("run", "s"), x, y, &lines)
+}
+
+fn chart<Y>(
+    title: &str,
+    (x_words, y_words): (&str, &str),
+    x: std::ops::Range<f64>,
+    y: Y,
+    lines: &[(String, Vec<(f64, f64)>)],
+) -> Result<String>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    let mut svg = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        root.fill(&WHITE).map_err(drawing)?;
+        let mut chart = ChartBuilder::on(&root)
+            .caption(title, ("sans-serif", 18))
+            .margin(10)
+            .x_label_area_size(40)
+            .y_label_area_size(65)
+            .build_cartesian_2d(x, y)
+            .map_err(drawing)?;
+        chart
+            .configure_mesh()
+            .x_desc(x_words)
+            .y_desc(y_words)
+            .light_line_style(WHITE)
+            .draw()
+            .map_err(drawing)?;
+        for ((name, line), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
+            let points = line.iter().copied();
+            chart
+                .draw_series(LineSeries::new(points, colour.stroke_width(1)).point_size(0))
+                .map_err(drawing)?
+                .label(name)
+                .legend(|(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled()));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .background_style(WHITE.mix(0.8))
+            .border_style(RGBColor(180, 180, 180))
+            .draw()
+            .map_err(drawing)?;
+        root.present().map_err(drawing)?;
+    }
+    Ok(svg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_between_bins_falls_to_the_axis() {
+        let h = Histogram {
+            us: vec![(3, 5), (4, 6), (9, 1)],
+            overflows: 2,
+            max_us: 20,
+            avg_us: 0,
+        };
+        let line = steps(&h);
+        assert!(line.contains(&(3.0, 5.0)) && line.contains(&(5.0, 6.0)));
+        assert!(line.contains(&(5.0, 0.5)) && line.contains(&(9.0, 0.5)));
+        assert_eq!(line[line.len() - 2], (21.0, 2.0));
+        let svg = histograms(&[("plain".into(), h)], "sam9263").unwrap();
+        assert!(svg.contains("latency, us") && svg.contains("plain"));
+    }
+
+    #[test]
+    fn every_run_is_a_point() {
+        let svg = times(&[("plain".into(), vec![2.0, 3.0, 2.5])], "sam9263").unwrap();
+        assert!(svg.contains("<polyline") && svg.contains("sam9263: time of each run"));
+    }
+}
