@@ -118,11 +118,20 @@ impl Claim {
         Ok(())
     }
 
+    fn tells(&self, what: fn(&Which) -> &Option<String>) -> bool {
+        what(&self.of).is_some() || what(&self.to).is_some()
+    }
+
     /// Judges by what was measured.
     pub fn judge(&self, measured: &[Measured]) -> Verdict {
         let mut ratios = Vec::new();
         for of in measured.iter().filter(|m| self.of.takes(m)) {
-            let same_place = |m: &&Measured| m.board == of.board && m.axes == of.axes;
+            // What the claim does not tell apart has to be the same.
+            let same_place = |m: &&Measured| {
+                (&m.board, &m.axes) == (&of.board, &of.axes)
+                    && (self.tells(|w| &w.mode) || m.mode == of.mode)
+                    && (self.tells(|w| &w.metric) || m.metric == of.metric)
+            };
             let to = measured.iter().filter(|m| self.to.takes(m));
             for to in to.filter(same_place).filter(|m| m.low > 0.0) {
                 ratios.push(Ratio {
@@ -293,6 +302,22 @@ mod tests {
             (least.holds, least.worst.unwrap().value),
             (Some(false), 0.3)
         );
+    }
+
+    #[test]
+    fn a_mode_is_compared_with_itself_unless_the_claim_says_otherwise() {
+        let mut threads = figures();
+        threads.iter_mut().for_each(|m| {
+            m.mode = "thread".into();
+            (m.value, m.low, m.high) = (10.0, 10.0, 10.0);
+        });
+        let all = [figures(), threads].concat();
+        let verdict = claim("at_most = 1.0").judge(&all);
+        assert_eq!((verdict.holds, verdict.count), (Some(true), 4));
+        let mut across = claim("at_most = 1.0");
+        across.of.mode = Some("process".into());
+        across.to.mode = Some("thread".into());
+        assert_eq!(across.judge(&all).worst.unwrap().value, 6.0);
     }
 
     #[test]
