@@ -163,7 +163,7 @@ fn parse_hackbench(output: &str) -> Result<Times> {
         .filter_map(|l| l.trim().strip_prefix("Time:"));
     let s: Result<Vec<f64>, _> = times.map(|time| time.trim().parse()).collect();
     let s = s.context("hackbench's time is damaged")?;
-    if s.is_empty() || s.iter().any(|s| !(*s > 0.0)) {
+    if s.is_empty() || !s.iter().all(|s| *s > 0.0) {
         bail!("hackbench printed no time: {}", last_line(output));
     }
     Ok(Times { s })

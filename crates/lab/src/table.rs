@@ -382,7 +382,7 @@ mod tests {
             high: 194.3,
         };
         assert_eq!(figure(&m), "194");
-        (m.value, m.low, m.high) = (3.14159, 3.0, 4.0);
-        assert_eq!(figure(&m), "3.14 (3.00..4.00)");
+        (m.value, m.low, m.high) = (3.259, 3.0, 4.0);
+        assert_eq!(figure(&m), "3.26 (3.00..4.00)");
     }
 }
