@@ -134,7 +134,7 @@ impl<'a> Started<'a> {
             .collect::<Result<_>>()?;
         let runs: Vec<Option<Run>> = plan
             .iter()
-            .map(|p| store::load(&p.hash))
+            .map(|p| stored(e, p))
             .collect::<Result<_>>()?;
         let campaign = Campaign {
             experiment: e.name.clone(),
@@ -179,6 +179,17 @@ impl<'a> Started<'a> {
     fn end(self) -> (Campaign, Vec<Run>) {
         (self.campaign, self.runs.into_iter().flatten().collect())
     }
+}
+
+/// The stored run of a planned point. Another point, whose command line is the same, may have made
+/// it.
+fn stored(e: &Experiment, planned: &Planned) -> Result<Option<Run>> {
+    let run = store::load(&planned.hash)?;
+    Ok(run.map(|run| Run {
+        experiment: e.name.clone(),
+        point: planned.point.clone(),
+        ..run
+    }))
 }
 
 fn names(runs: &[Option<Run>]) -> Vec<String> {

@@ -130,7 +130,8 @@ fn cycles_table(rows: &[&Row]) -> Table {
     let mut headings = vec!["kernel", "KB", "tasks", "all"];
     headings.extend(attribution::headings());
     headings.extend(["PID writes", "instructions"]);
-    let mut table = new(&headings);
+    let headings: Vec<String> = headings.iter().map(|h| h.replace(' ', "\n")).collect();
+    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
     for kernel in kernels(rows) {
         let of_kernel: Vec<&&Row> = rows.iter().filter(|r| r.kernel == kernel).collect();
         let ends = |of: fn(&Row) -> u32| {
@@ -284,7 +285,12 @@ fn published_text(beside: &[Pair], published: &Published) -> String {
         let paper = f
             .value
             .map_or("plot only".into(), |v| format!("{v} {}", f.unit));
-        let what = format!("{}, {}, {}\n{}", f.metric, f.stat, f.variant, f.id);
+        let parts = [&f.metric, &f.stat, &f.variant].into_iter();
+        let parts: Vec<&str> = parts
+            .map(String::as_str)
+            .filter(|p| !p.is_empty())
+            .collect();
+        let what = format!("{}\n{}", parts.join("\n"), f.id);
         let here: Vec<String> = measured
             .iter()
             .map(|m| format!("{} {}", figure(m), m.unit))
