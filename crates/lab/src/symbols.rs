@@ -2,12 +2,23 @@
 //! Names for addresses of the kernel, from its vmlinux.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use object::{Object as _, ObjectSymbol as _, SymbolKind};
 
 /// A symbol further away than this, in bytes, says nothing.
 const FAR: u32 = 0x1_0000;
+
+/// The file with a kernel's symbols: the kernel itself if it is ELF, else a vmlinux beside it.
+pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
+    let mut magic = [0; 4];
+    let read = std::fs::File::open(kernel).and_then(|mut file| file.read_exact(&mut magic));
+    if read.is_ok() && magic == *b"\x7fELF" {
+        return Some(kernel.to_path_buf());
+    }
+    Some(kernel.with_file_name("vmlinux")).filter(|v| v.is_file())
+}
 
 /// Functions by address.
 #[derive(Default)]
@@ -43,6 +54,11 @@ impl Symbols {
             same
         });
         Symbols { functions, others }
+    }
+
+    /// Whether no function has a name.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
     }
 
     /// The name that addresses in the function `name` get: it may have several.
@@ -92,5 +108,20 @@ mod tests {
         assert_eq!(symbols.name(0x7fff), None);
         assert_eq!(symbols.name(0x4000_0000), None);
         assert_eq!(Symbols::of(None).name(0x8000), None);
+    }
+
+    #[test]
+    fn an_elf_kernel_names_its_own_functions_and_another_has_a_vmlinux_beside_it() {
+        let dir = std::env::temp_dir().join(format!("warmswitch-beside-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (elf, image) = (dir.join("kernel.elf"), dir.join("Image"));
+        std::fs::write(&elf, b"\x7fELF...").unwrap();
+        std::fs::write(&image, b"not an ELF file").unwrap();
+        assert_eq!(vmlinux_of(&elf), Some(elf));
+        assert_eq!(vmlinux_of(&image), None);
+        std::fs::write(dir.join("vmlinux"), b"\x7fELF...").unwrap();
+        assert_eq!(vmlinux_of(&image), Some(dir.join("vmlinux")));
+        assert!(Symbols::of(Some(&image)).is_empty());
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -8,6 +8,7 @@ use board::boot::{Blob, Boot, LinuxBoot};
 use board::{Machine, spec};
 
 use crate::kernel::{self, Request};
+use crate::symbols::vmlinux_of;
 use crate::{image, session};
 
 /// Board, kernel and what the kernel is given.
@@ -68,7 +69,7 @@ impl Target {
                 );
             };
             let path = PathBuf::from(&self.kernel);
-            let vmlinux = Some(path.with_file_name("vmlinux")).filter(|v| v.is_file());
+            let vmlinux = vmlinux_of(&path);
             (path, dtb.clone(), vmlinux)
         } else {
             let request = Request {

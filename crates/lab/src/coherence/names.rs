@@ -35,6 +35,11 @@ impl Names {
         }
     }
 
+    /// Whether no function of the kernel has a name.
+    pub fn are_none(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
     /// The function at `pc` without what the compiler appended to its name, or `user`.
     pub fn function(&self, pc: u32) -> String {
         if pc < KERNEL {

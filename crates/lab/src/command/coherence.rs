@@ -26,6 +26,7 @@ use crate::kernel::{self, Request};
 use crate::mutant::{self, Mutant};
 use crate::paths::shown;
 use crate::suggest::did_you_mean;
+use crate::symbols::vmlinux_of;
 use crate::{Outcome, image, session};
 use shown::Shown;
 
@@ -168,6 +169,10 @@ impl Asked<'_> {
             return debug::serve(machine, guest.vmlinux.as_deref(), port);
         }
         let names = Names::of(guest.vmlinux.as_deref());
+        if names.are_none() {
+            let image = shown(&guest.image);
+            eprintln!("note: {image} has no vmlinux with symbols beside it: no function is named");
+        }
         let findings = coherence::check(
             board,
             &boot,
@@ -257,8 +262,7 @@ impl Args {
         let path = Path::new(&self.kernel);
         let (image, dtb, vmlinux) = if self.is_path() {
             let dtb = self.dtb.as_ref().context("--dtb is missing")?;
-            let vmlinux = Some(path.with_file_name("vmlinux")).filter(|v| v.is_file());
-            (path.to_path_buf(), dtb.clone(), vmlinux)
+            (path.to_path_buf(), dtb.clone(), vmlinux_of(path))
         } else {
             let built = kernel::build(&Request {
                 name: self.kernel.clone(),
