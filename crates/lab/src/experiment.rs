@@ -151,8 +151,8 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The points in the file's order. `board` and `seed` replace what the file says.
-    pub fn points(&self, quick: bool, board: Option<&str>, seed: Option<u64>) -> Vec<Point> {
+    /// The points in the file's order. `board` and `seeds` replace what the file says.
+    pub fn points(&self, quick: bool, board: Option<&str>, seeds: Option<&[u64]>) -> Vec<Point> {
         let plans = if quick && !self.quick.is_empty() {
             &self.quick
         } else {
@@ -164,7 +164,7 @@ impl Experiment {
             .take(if board.is_some() { 1 } else { plans.len() })
         {
             let board = board.unwrap_or(&plan.board);
-            let seeds = seed.map_or(plan.seeds.clone(), |s| vec![s]);
+            let seeds = seeds.unwrap_or(&plan.seeds);
             let choices = product(&plan.axes);
             for kernel in plan.kernels.as_ref().unwrap_or(&self.kernels) {
                 for axes in &choices {
@@ -394,8 +394,11 @@ mod tests {
             ),
             (4, 16, "thread")
         );
-        assert_eq!(e.points(true, Some("s3c24a0"), Some(7)).len(), 2);
-        assert_eq!(e.points(true, Some("s3c24a0"), Some(7))[0].board, "s3c24a0");
+        assert_eq!(e.points(true, Some("s3c24a0"), Some(&[7])).len(), 2);
+        assert_eq!(
+            e.points(true, Some("s3c24a0"), Some(&[7]))[0].board,
+            "s3c24a0"
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod command;
 mod compare;
 mod experiment;
 mod fetch;
+mod gage;
 mod gdb;
 mod image;
 mod interrupt;

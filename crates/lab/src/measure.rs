@@ -64,28 +64,22 @@ impl Repeated<'_> {
 pub fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
     let (mut figures, mut warnings) = (Vec::new(), Vec::new());
     for repeated in repeated(runs) {
-        let mut ring = Vec::new();
-        let mut times = Vec::new();
-        let (mut round_trips, mut bandwidths) = (Vec::new(), Vec::new());
+        let mut of_metric: Vec<(&str, &str, Vec<f64>)> = Vec::new();
         let mut latencies = Vec::new();
         for run in &repeated.runs {
-            match &run.guest {
-                Output::LatCtx(guest) => ring.extend(guest.switch_ns.iter().map(|ns| ns / 1e3)),
-                Output::Hackbench(guest) => times.extend_from_slice(&guest.s),
-                Output::Cyclictest(guest) => latencies.push(guest),
-                Output::Ipc(guest) => match guest.metric {
-                    IpcMetric::LatFifo => round_trips.extend_from_slice(&guest.values),
-                    IpcMetric::BwPipe => bandwidths.extend_from_slice(&guest.values),
-                },
+            if let Output::Cyclictest(histogram) = &run.guest {
+                latencies.push(histogram);
+            }
+            let Some((metric, unit, values)) = samples(run) else {
+                continue;
+            };
+            match of_metric.iter_mut().find(|(m, ..)| *m == metric) {
+                Some((.., all)) => all.extend(values),
+                None => of_metric.push((metric, unit, values)),
             }
         }
-        for (metric, unit, samples) in [
-            ("switch", "us", ring),
-            ("time", "s", times),
-            ("lat_fifo", "us", round_trips),
-            ("bw_pipe", "MB/s", bandwidths),
-        ] {
-            if let Some(s) = statistics::summarise(&samples) {
+        for (metric, unit, values) in of_metric {
+            if let Some(s) = statistics::summarise(&values) {
                 let estimate = Estimate {
                     value: s.median,
                     low: s.low,
@@ -108,6 +102,25 @@ pub fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
         }
     }
     (figures, warnings)
+}
+
+/// Repeated samples of one metric, with its name and unit; none of histograms.
+pub fn samples(run: &Run) -> Option<(&'static str, &'static str, Vec<f64>)> {
+    match &run.guest {
+        Output::LatCtx(guest) => {
+            let us = guest.switch_ns.iter().map(|ns| ns / 1e3).collect();
+            Some(("switch", "us", us))
+        }
+        Output::Hackbench(guest) => Some(("time", "s", guest.s.clone())),
+        Output::Ipc(guest) => {
+            let (metric, unit) = match guest.metric {
+                IpcMetric::LatFifo => ("lat_fifo", "us"),
+                IpcMetric::BwPipe => ("bw_pipe", "MB/s"),
+            };
+            Some((metric, unit, guest.values.clone()))
+        }
+        Output::Cyclictest(_) => None,
+    }
 }
 
 /// All latencies of several runs in one histogram.

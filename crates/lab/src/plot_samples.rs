@@ -19,7 +19,7 @@ pub fn histograms(series: &[(String, Histogram)], board: &str) -> Result<String>
         &title,
         ("latency, us", "samples"),
         0f64..f64::from(last) * 1.02 + 1.0,
-        (0.5f64..most as f64 * 2.0).log_scale(),
+        (0.5f64..most as f64 * 20.0).log_scale(),
         &series
             .iter()
             .map(|(name, h)| (name.clone(), steps(h)))

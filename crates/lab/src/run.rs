@@ -31,7 +31,7 @@ use crate::{interrupt, toolchain};
 pub struct Options {
     pub quick: bool,
     /// Instead of the file's seeds.
-    pub seed: Option<u64>,
+    pub seeds: Option<Vec<u64>>,
     /// Instead of the file's boards.
     pub board: Option<String>,
     /// Points at a time; 0 for one per processor.
@@ -126,16 +126,17 @@ pub fn check(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>, V
 
 impl<'a> Started<'a> {
     fn new(e: &'a Experiment, options: &Options) -> Result<Started<'a>> {
-        let points = e.points(options.quick, options.board.as_deref(), options.seed);
+        let points = e.points(
+            options.quick,
+            options.board.as_deref(),
+            options.seeds.as_deref(),
+        );
         let parts = Parts::prepare(e, &points)?;
         let plan: Vec<Planned> = points
             .into_iter()
             .map(|p| parts.planned(e, p))
             .collect::<Result<_>>()?;
-        let runs: Vec<Option<Run>> = plan
-            .iter()
-            .map(|p| stored(e, p))
-            .collect::<Result<_>>()?;
+        let runs: Vec<Option<Run>> = plan.iter().map(|p| stored(e, p)).collect::<Result<_>>()?;
         let campaign = Campaign {
             experiment: e.name.clone(),
             quick: options.quick,

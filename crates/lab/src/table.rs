@@ -23,7 +23,8 @@ pub fn new(headings: &[&str]) -> Table {
     table
 }
 
-fn numbers_right(table: &mut Table, from: usize) {
+/// Numbers from that column on.
+pub fn numbers_right(table: &mut Table, from: usize) {
     for column in table.column_iter_mut().skip(from) {
         column.set_cell_alignment(CellAlignment::Right);
     }

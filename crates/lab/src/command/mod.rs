@@ -6,6 +6,7 @@ pub mod boot;
 pub mod coherence;
 pub mod compare;
 pub mod debug;
+pub mod gage;
 pub mod kernel;
 pub mod list;
 pub mod report;
@@ -32,6 +33,7 @@ pub enum Command {
     Coherence(coherence::Args),
     Compare(compare::Args),
     Debug(debug::Args),
+    Gage(gage::Args),
     Run(run::Args),
     List(list::Args),
     Table(table::Args),
@@ -47,6 +49,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Coherence(args) => coherence::execute(&args),
         Command::Compare(args) => compare::execute(&args),
         Command::Debug(args) => debug::execute(&args),
+        Command::Gage(args) => gage::execute(&args),
         Command::Run(args) => run::execute(&args),
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),

@@ -66,7 +66,7 @@ impl How {
         }
         Ok(Options {
             quick: self.quick,
-            seed: self.seed,
+            seeds: self.seed.map(|seed| vec![seed]),
             board: self.board.clone(),
             jobs: self.jobs.unwrap_or(0),
             limit_s: self.limit,

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch gage`: how much of an experiment's variation comes from measuring (gage R&R).
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use super::run::How;
+use crate::experiment::Experiment;
+use crate::published::Published;
+use crate::{Outcome, gage, run, table};
+
+/// Run an experiment with several seeds and study how well it measures (gage R&R)
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of the experiment
+    experiment: String,
+    /// Seeds, from 1
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    seeds: u64,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Runs what is missing and prints the study.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    if !(2..=100).contains(&args.seeds) {
+        bail!("--seeds {}: from 2 to 100", args.seeds);
+    }
+    let experiment = Experiment::load(&args.experiment)?;
+    let mut options = args.how.options()?;
+    if options.seeds.is_some() {
+        bail!("--seed does not go with a study of several: say --seeds");
+    }
+    options.seeds = Some((1..=args.seeds).collect());
+    let (campaign, runs) = run::execute(&experiment, &options)?;
+    if runs.len() < campaign.planned {
+        bail!("{} of {} points are measured", runs.len(), campaign.planned);
+    }
+    let study = gage::of_runs(&runs)?;
+    if args.how.json {
+        let document = json!({
+            "experiment": experiment.name,
+            "study": study,
+            "gage_contribution_percent": study.contribution(study.gage()),
+            "gage_study_variation_percent": study.study_variation(study.gage()),
+        });
+        println!("{}", serde_json::to_string_pretty(&document)?);
+        return Ok(Outcome::Done);
+    }
+    println!(
+        "{}: gage R&R over {} points (parts), {} seeds (operators), {} samples each",
+        experiment.name, study.parts, study.operators, study.replicates
+    );
+    let mut table = table::new(&[
+        "source",
+        "variance",
+        "contribution\n%",
+        "study variation\n%",
+    ]);
+    for (name, variance) in [
+        ("repeatability: samples of a run", study.repeatability),
+        ("reproducibility: seeds", study.reproducibility),
+        ("gage R&R", study.gage()),
+        ("part to part: points", study.part_to_part),
+        ("total", study.total()),
+    ] {
+        table.add_row([
+            name.to_string(),
+            format!("{variance:.4}"),
+            format!("{:.3}", study.contribution(variance)),
+            format!("{:.2}", study.study_variation(variance)),
+        ]);
+    }
+    table::numbers_right(&mut table, 1);
+    println!("{table}");
+    let published = Published::load()?;
+    if let Some(f) = published.figure("choi2004.rr") {
+        let value = f.value.map_or(String::new(), |v| v.to_string());
+        let title = published.title(f);
+        println!("{value} {} contribution, {} in {title}.", f.unit, f.note);
+    }
+    Ok(Outcome::Done)
+}
