@@ -7,6 +7,7 @@
 //! reproducible: the kernel is given a fixed date, user and host, and no path of this machine.
 
 mod config;
+mod same;
 pub mod series;
 mod source;
 mod spec;
@@ -85,6 +86,11 @@ pub fn list() -> Result<Vec<(String, String)>> {
 /// Says no to a name that no kernel has.
 pub fn check_name(name: &str) -> Result<()> {
     spec::choose(&paths::root().join("linux"), name).map(|_| ())
+}
+
+/// The list of mutants of a kernel by its name.
+pub fn mutants(name: &str) -> Result<PathBuf> {
+    Ok(spec::choose(&paths::root().join("linux"), name)?.mutants)
 }
 
 /// The kernel asked for: from the cache, else built.

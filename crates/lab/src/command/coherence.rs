@@ -19,7 +19,7 @@ use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
 use crate::coherence::render::Style;
 use crate::coherence::replay::{self, At};
-use crate::coherence::suppress::{self, SERIES, Suppression, list};
+use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Ended, Plan};
 use crate::command::debug;
 use crate::kernel::{self, Request};
@@ -32,6 +32,8 @@ use shown::Shown;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
+/// Whose mutants a kernel given by path has.
+const PLAIN: &str = "plain";
 /// A panic resets the board at once instead of letting it spin.
 const CMDLINE: &str = "panic=-1";
 
@@ -150,7 +152,7 @@ impl Asked<'_> {
             args,
             board,
             suppressions: args.suppressions()?,
-            mutant: args.mutant.as_deref().map(find_mutant).transpose()?,
+            mutant: args.mutant()?,
         })
     }
 
@@ -257,6 +259,31 @@ impl Args {
         Ok(())
     }
 
+    /// The kernel's list of mutants; that of the plain kernel for one given by path.
+    fn mutants(&self) -> Result<PathBuf> {
+        let name = if self.is_path() { PLAIN } else { &self.kernel };
+        kernel::mutants(name)
+    }
+
+    /// The mutant NAME of the kernel's list, or of FILE in `FILE:NAME`.
+    fn mutant(&self) -> Result<Option<Mutant>> {
+        let Some(text) = &self.mutant else {
+            return Ok(None);
+        };
+        let (path, name) = match text.rsplit_once(':') {
+            Some((file, name)) => (PathBuf::from(file), name),
+            None => (self.mutants()?, text.as_str()),
+        };
+        let all = mutant::load(&path)?;
+        let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
+        let found = all.iter().find(|m| m.name == name).cloned();
+        let hint = did_you_mean(name, &names);
+        let file = shown(&path);
+        found
+            .with_context(|| format!("--mutant {text}: no mutant \"{name}\" in {file}{hint}"))
+            .map(Some)
+    }
+
     /// Builds what is missing.
     fn guest(&self) -> Result<Guest> {
         let path = Path::new(&self.kernel);
@@ -319,7 +346,7 @@ impl Args {
     }
 
     fn all(&self, board: &BoardSpec, suppressions: &[Suppression]) -> Result<Outcome> {
-        let list = mutant::load(&list(SERIES, "mutants.toml"))?;
+        let list = mutant::load(&self.mutants()?)?;
         let guest = self.guest()?;
         let names = Names::of(guest.vmlinux.as_deref());
         let suite = Suite {
@@ -347,24 +374,6 @@ impl Args {
             Outcome::No
         })
     }
-}
-
-/// The mutant NAME of the kernel's list, or of FILE in `FILE:NAME`.
-fn find_mutant(text: &str) -> Result<Mutant> {
-    let (path, name) = match text.rsplit_once(':') {
-        Some((file, name)) => (PathBuf::from(file), name),
-        None => (list(SERIES, "mutants.toml"), text),
-    };
-    let all = mutant::load(&path)?;
-    let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
-    let found = all.iter().find(|m| m.name == name).cloned();
-    found.with_context(|| {
-        let hint = did_you_mean(name, &names);
-        format!(
-            "--mutant {text}: no mutant \"{name}\" in {}{hint}",
-            shown(&path)
-        )
-    })
 }
 
 /// A word as a shell takes it.

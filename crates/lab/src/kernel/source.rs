@@ -132,6 +132,14 @@ impl Source {
         }
     }
 
+    /// A package's tree when it is in the cache.
+    pub fn unpacked(&self, chosen: &Chosen) -> Result<Option<PathBuf>> {
+        match self {
+            Source::Debian(deb) => Ok(Some(place(deb, chosen)?).filter(|tree| tree.is_dir())),
+            Source::Own { .. } => Ok(None),
+        }
+    }
+
     /// The tree, unpacked and patched where that is ours to do. Kept in the cache: another
     /// configuration of the same source needs it again. To be called under the kernels' lock.
     pub fn tree(&self, chosen: &Chosen, log: &Path) -> Result<PathBuf> {
@@ -145,18 +153,7 @@ impl Source {
                 shown(&chosen.dir.join("patches"))
             ),
         };
-        let mut inputs = Inputs::new("linux source 1");
-        inputs.add("deb", deb.sha256.as_bytes());
-        inputs.add(
-            "left out",
-            format!("{LEFT_OUT:?} {OTHER_ARCHS:?}").as_bytes(),
-        );
-        for patch in &chosen.patches {
-            inputs.add("patch", &fs::read(patch)?);
-        }
-        let version = deb.version.replace(['/', ':'], "_");
-        let name = format!("{}-{version}-{}", deb.name, inputs.hash());
-        let tree = cache::dir()?.join("source").join(name);
+        let tree = place(deb, chosen)?;
         if !tree.is_dir() {
             cache::make(&tree, |dir| {
                 unpack(deb, &chosen.spec.source.member, dir, log)?;
@@ -165,6 +162,22 @@ impl Source {
         }
         Ok(tree)
     }
+}
+
+/// Where a package's tree goes.
+fn place(deb: &Deb, chosen: &Chosen) -> Result<PathBuf> {
+    let mut inputs = Inputs::new("linux source 1");
+    inputs.add("deb", deb.sha256.as_bytes());
+    inputs.add(
+        "left out",
+        format!("{LEFT_OUT:?} {OTHER_ARCHS:?}").as_bytes(),
+    );
+    for patch in &chosen.patches {
+        inputs.add("patch", &fs::read(patch)?);
+    }
+    let version = deb.version.replace(['/', ':'], "_");
+    let name = format!("{}-{version}-{}", deb.name, inputs.hash());
+    Ok(cache::dir()?.join("source").join(name))
 }
 
 fn own_tree(dir: &Path) -> Result<Source> {
@@ -336,15 +349,24 @@ fn pump(
 }
 
 pub fn apply(patches: &[PathBuf], tree: &Path, log: &Path) -> Result<()> {
-    for patch in patches {
-        let file = File::open(patch).with_context(|| format!("cannot read {}", shown(patch)))?;
-        let mut run = command("patch");
-        run.args(["-p1", "--batch", "--forward", "--no-backup-if-mismatch"]);
-        run.current_dir(tree).stdin(file);
-        toolchain::logged(&mut run, log, |_| {})
-            .with_context(|| format!("{} does not apply", shown(patch)))?;
-    }
-    Ok(())
+    patches.iter().try_for_each(|patch| {
+        run_patch(patch, "--forward", tree, log)
+            .with_context(|| format!("{} does not apply", shown(patch)))
+    })
+}
+
+/// Takes an applied patch back.
+pub fn take_back(patch: &Path, tree: &Path, log: &Path) -> Result<()> {
+    run_patch(patch, "--reverse", tree, log)
+        .with_context(|| format!("{} cannot be taken back", shown(patch)))
+}
+
+fn run_patch(patch: &Path, way: &str, tree: &Path, log: &Path) -> Result<()> {
+    let file = File::open(patch).with_context(|| format!("cannot read {}", shown(patch)))?;
+    let mut run = command("patch");
+    run.args(["-p1", "--batch", "--no-backup-if-mismatch", way]);
+    run.current_dir(tree).stdin(file);
+    toolchain::logged(&mut run, log, |_| {})
 }
 
 #[cfg(test)]

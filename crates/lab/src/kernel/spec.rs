@@ -64,9 +64,15 @@ pub struct Variant {
     pub title: String,
     /// Names of files `configs/<name>.config`, in order.
     pub configs: Vec<String>,
+    /// The same; what they say goes before what `configs` say.
+    #[serde(default)]
+    pub overrides: Vec<String>,
     /// Names of directories `patches/<name>/`, in order.
     #[serde(default)]
     pub patches: Vec<String>,
+    /// Its list of mutants, when it is not `mutants.toml`.
+    #[serde(default)]
+    pub mutants: Option<String>,
 }
 
 /// One variant with everything that belongs to it.
@@ -86,6 +92,8 @@ pub struct Chosen {
     pub patches: Vec<PathBuf>,
     /// The device tree's source.
     pub dts: PathBuf,
+    /// The list of mutants.
+    pub mutants: PathBuf,
 }
 
 /// Finds `6.12/plain`, or `plain` of the newest series, below `linux` (a directory).
@@ -122,9 +130,12 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
             shown(&dts)
         );
     }
+    let mutants = spec.variant[variant].mutants.as_deref();
+    let mutants = dir.join(mutants.unwrap_or("mutants.toml"));
     Ok(Chosen {
         name: full.clone(),
         dir,
+        mutants,
         spec,
         fragments,
         asked,
@@ -154,15 +165,32 @@ fn read(path: &Path) -> Result<Spec> {
     toml::from_str(&text).with_context(|| shown(path))
 }
 
+/// The text of all fragments and what they ask for. Kconfig takes the last of several values.
 fn fragments(dir: &Path, spec: &Spec, variant: &str) -> Result<(String, Vec<Asked>)> {
+    let chosen = &spec.variant[variant];
+    let (mut text, asked) = read_fragments(dir, variant, "configs", &chosen.configs)?;
+    let (over, overriding) = read_fragments(dir, variant, "overrides", &chosen.overrides)?;
+    text.push_str(&over);
+    let stays = |asked: &Asked| overriding.iter().all(|o| o.symbol != asked.symbol);
+    let mut all: Vec<Asked> = asked.into_iter().filter(stays).collect();
+    all.extend(overriding);
+    Ok((text, all))
+}
+
+fn read_fragments(
+    dir: &Path,
+    variant: &str,
+    key: &str,
+    names: &[String],
+) -> Result<(String, Vec<Asked>)> {
     let mut text = String::new();
     let mut asked = Vec::new();
-    for name in &spec.variant[variant].configs {
+    for name in names {
         let path = dir.join("configs").join(format!("{name}.config"));
         let fragment = fs::read_to_string(&path).with_context(|| {
             let file = shown(&dir.join("kernel.toml"));
             format!(
-                "{file}: variant.{variant}.configs: cannot read {}",
+                "{file}: variant.{variant}.{key}: cannot read {}",
                 shown(&path)
             )
         })?;
