@@ -28,6 +28,7 @@ mod plot;
 mod plot_samples;
 mod progress;
 mod published;
+mod qemu;
 mod report;
 mod report_ring;
 mod result;

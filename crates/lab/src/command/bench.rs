@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::bench::qemu::{self, Times};
 use crate::bench::{self, AIM, Guest, Ours, WORKS};
+use crate::qemu::version;
 use crate::{Outcome, table};
 
 /// Measure the simulator's speed on fixed guests, next to QEMU where installed
@@ -47,7 +48,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let plugin = qemu::find_plugin(args.cache_plugin.as_deref())?;
     let guest = Guest::new()?;
     let ours = bench::ours(&guest, args.repeat)?;
-    let qemu_version = if args.no_qemu { None } else { qemu::version() };
+    let qemu_version = if args.no_qemu { None } else { version() };
     let run = |plugin| qemu::times(&guest, plugin, args.repeat);
     let qemu = qemu_version.is_some().then(|| run(None)).transpose()?;
     let plugin = plugin.filter(|_| qemu.is_some());

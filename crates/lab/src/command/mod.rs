@@ -7,6 +7,7 @@ pub mod coherence;
 pub mod compare;
 pub mod debug;
 pub mod gage;
+pub mod guest;
 pub mod kernel;
 pub mod list;
 pub mod report;
@@ -34,6 +35,7 @@ pub enum Command {
     Compare(compare::Args),
     Debug(debug::Args),
     Gage(gage::Args),
+    Guest(guest::Args),
     Run(run::Args),
     List(list::Args),
     Table(table::Args),
@@ -50,6 +52,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Compare(args) => compare::execute(&args),
         Command::Debug(args) => debug::execute(&args),
         Command::Gage(args) => gage::execute(&args),
+        Command::Guest(args) => guest::execute(&args),
         Command::Run(args) => run::execute(&args),
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch guest`: boot, run one command, show what it printed; on a board of ours, or on QEMU's
+//! versatilepb, which has no caches: what goes wrong on a board alone is a matter of caches.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use board::boot::{Blob, Boot, LinuxBoot};
+use board::spec;
+
+use crate::kernel::{self, Request};
+use crate::mutant;
+use crate::qemu::{self, Qemu, Start};
+use crate::session::Session;
+use crate::{Outcome, image, sample, session};
+
+/// Board seconds that a command may take when nobody says.
+const LIMIT_S: f64 = 300.0;
+/// A panic resets the board at once instead of letting it spin.
+const CMDLINE: &str = "panic=-1";
+
+/// Boot, run one command in the guest and show what it printed: exit 1 when it failed
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of a board, or a path to a board file
+    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
+    board: String,
+    /// Name of a kernel, or a path to a zImage or Image
+    #[arg(long, value_name = "KERNEL", default_value = "plain")]
+    kernel: String,
+    /// Device tree for a kernel given by path
+    #[arg(long, value_name = "FILE")]
+    dtb: Option<PathBuf>,
+    /// Run it on QEMU's versatilepb, with the board's size of RAM
+    #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
+          default_missing_value = qemu::ARM926)]
+    qemu: Option<String>,
+    /// More of the kernel's command line
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    append: String,
+    /// Take out a maintenance operation first, see docs/COHERENCE.md
+    #[arg(long, value_name = "FILE:NAME")]
+    mutant: Option<String>,
+    /// Board time the command may take, in seconds; on QEMU there is no limit
+    #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
+    limit: f64,
+    /// What to run in the guest
+    #[arg(last = true, value_name = "CMD", required = true)]
+    command: Vec<String>,
+}
+
+/// What came of the command.
+struct Ran {
+    text: String,
+    status: i32,
+}
+
+/// Runs.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    if !(args.limit > 0.0 && args.limit.is_finite()) {
+        bail!("--limit {}: not a number of seconds above 0", args.limit);
+    }
+    let (image, dtb) = args.kernel()?;
+    let result = match &args.qemu {
+        Some(cpu) => args.on_qemu(cpu, &image.bytes, &dtb),
+        None => args.on_board(image, &dtb),
+    };
+    match result {
+        Ok(ran) => {
+            println!("{}", ran.text);
+            if ran.status == 0 {
+                return Ok(Outcome::Done);
+            }
+            eprintln!("the command ended with {}", ran.status);
+            Ok(Outcome::No)
+        }
+        Err(error) => {
+            eprintln!("{error:#}");
+            Ok(Outcome::No)
+        }
+    }
+}
+
+impl Args {
+    /// The kernel, without what the mutant lacks, and its device tree.
+    fn kernel(&self) -> Result<(Blob, PathBuf)> {
+        let path = PathBuf::from(&self.kernel);
+        let (image, vmlinux, dtb) = match &self.dtb {
+            Some(dtb) => {
+                let vmlinux = path.with_file_name("vmlinux");
+                (path, vmlinux, dtb.clone())
+            }
+            None => {
+                let built = kernel::build(&Request {
+                    name: self.kernel.clone(),
+                    ..Request::default()
+                })?;
+                (built.image, built.vmlinux, built.dtb)
+            }
+        };
+        let mut image = Blob::read(&image)?;
+        if let Some(text) = &self.mutant {
+            let (file, name) = text
+                .rsplit_once(':')
+                .with_context(|| format!("--mutant {text}: not FILE:NAME"))?;
+            let all = mutant::load(&PathBuf::from(file))?;
+            let found = all.iter().find(|m| m.name == name);
+            let found = found.with_context(|| format!("--mutant {text}: no such mutant"))?;
+            mutant::apply(&mut image.bytes, &vmlinux, found)?;
+        }
+        Ok((image, dtb))
+    }
+
+    fn command_line(&self) -> String {
+        let line = format!("{} {CMDLINE} {}", session::CMDLINE, self.append);
+        line.trim_end().to_string()
+    }
+
+    fn on_board(&self, image: Blob, dtb: &Path) -> Result<Ran> {
+        let (board, _) = session::load_board(&self.board)?;
+        let boot = Boot::Linux(LinuxBoot {
+            kernel: image,
+            dtb: Blob::read(dtb)?,
+            initrd: Some(Blob::read(&image::root_fs()?.cpio)?),
+            command_line: self.command_line(),
+            overrides: Vec::new(),
+        });
+        let mut session = Session::boot(&board, 1, &boot)?;
+        let measured = session.run_guest(&self.command.join(" "), self.limit)?;
+        let console = String::from_utf8_lossy(&measured.console);
+        let (text, status) = sample::between_markers(&console)?;
+        Ok(Ran {
+            text: text.to_string(),
+            status,
+        })
+    }
+
+    fn on_qemu(&self, cpu: &str, image: &[u8], dtb: &Path) -> Result<Ran> {
+        let (board, _) = session::load_board(&self.board)?;
+        let root = image::root_fs()?.cpio;
+        let mut qemu = Qemu::start(&Start {
+            kernel: image,
+            dtb,
+            root: &root,
+            command_line: &self.command_line(),
+            ram_bytes: board.ram_bytes,
+            cpu,
+            plugin: None,
+        })?;
+        let ran = qemu
+            .wait_for_prompt()
+            .and_then(|()| qemu.run_guest(&self.command.join(" ")));
+        let (text, status) = ran.with_context(|| qemu.last_words())?;
+        Ok(Ran { text, status })
+    }
+}
