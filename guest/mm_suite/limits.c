@@ -257,10 +257,40 @@ static enum result all_there_is(unsigned int rounds)
 	return PASS;
 }
 
+/* Each form of executable; the programs themselves look at where they are. */
+static enum result forms(unsigned int rounds)
+{
+	static const char *const names[] = {
+		"/guest/layout-static", "/guest/layout-dynamic",
+		"/guest/layout-dynamic-pie", "/guest/bare_pie",
+	};
+	unsigned int round, i;
+
+	SKIP_UNLESS(!access(names[0], X_OK), "they are not installed");
+	for (round = 0; round < rounds; round++)
+		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			int status = 0;
+			pid_t pid = fork();
+
+			EXPECT(pid >= 0, "fork: %s", strerror(errno));
+			if (!pid) {
+				dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+				execl(names[i], names[i],
+				      limited() ? "limited" : NULL, NULL);
+				_exit(FAIL);
+			}
+			EXPECT(waitpid(pid, &status, 0) == pid && !status,
+			       "%s ended with %#x", names[i],
+			       (unsigned int)status);
+		}
+	return PASS;
+}
+
 const struct test limit_tests[] = {
 	{ "too_many", "a process more than there are PIDs", too_many, NULL },
 	{ "held_by_files", "open files of dead processes", held_by_files, NULL },
 	{ "too_large", "mappings at and beyond 32 MB", too_large, NULL },
+	{ "forms", "static and dynamic programs, PIE and not", forms, NULL },
 	{ "all_there_is", "32 MB, as far as there is room", all_there_is, NULL },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -343,6 +343,31 @@ static enum result hole_punched(unsigned int rounds)
 	return PASS;
 }
 
+/*
+ * The kernel looks at a mapped page, the mapping is written and goes away; by
+ * then nothing says that the kernel's look was too early.
+ */
+static enum result unmapped_and_read(unsigned int rounds)
+{
+	int fd = memory_file(PAGE, 0);
+	uint32_t got[PAGE_WORDS];
+	unsigned int round;
+
+	for (round = 0; round < rounds * 2; round++) {
+		uint32_t *at = mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0);
+
+		EXPECT(at != MAP_FAILED, "mmap: %s", strerror(errno));
+		fill(at, PAGE, round * 2);
+		EXPECT(pread(fd, got, PAGE, 0) == PAGE, "read");
+		TRY(holds(got, PAGE, round * 2, "read while mapped"));
+		fill(at, PAGE, round * 2 + 1);
+		munmap(at, PAGE);
+		EXPECT(pread(fd, got, PAGE, 0) == PAGE, "read");
+		TRY(holds(got, PAGE, round * 2 + 1, "read when unmapped"));
+	}
+	return PASS;
+}
+
 const struct test share_tests[] = {
 	{ "shared_memory", "shared anonymous memory, in turns", shared_memory,
 	  NULL },
@@ -356,6 +381,8 @@ const struct test share_tests[] = {
 	  read_only_view, NULL },
 	{ "shared_and_write", "write(2), read(2) and a shared mapping",
 	  shared_and_write, NULL },
+	{ "unmapped_and_read", "read(2) before and behind a mapping's end",
+	  unmapped_and_read, "Linux does not flush what read(2) looked at" },
 	{ "private_and_write", "another process writes a file mapped privately",
 	  private_and_write, NULL },
 	{ "private_own_write", "write(2) of a file that is mapped privately",

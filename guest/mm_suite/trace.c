@@ -15,6 +15,10 @@
 #define BREAKPOINT	0xe7f001f0
 #define AT_R0		0
 #define AT_PC		15
+#define AT_CPSR		16
+#define ZERO_FLAG	(1u << 30)
+/* What the stepped function does when the debugger looks at it. */
+#define TURNS		5
 
 struct regs {
 	uint32_t r[18];
@@ -30,6 +34,21 @@ static int __attribute__((noinline, aligned(32))) patched(int x)
 	__asm__ volatile("" : "+r" (x));
 	return x + 1;
 }
+
+/* Adds up all numbers from x down to 1. */
+int stepped(int x);
+__asm__(".text\n"
+	".align	2\n"
+	"stepped:\n\t"
+	"mov	r1, #0\n"
+	"1:\t"
+	"add	r1, r1, r0\n\t"
+	"subs	r0, r0, #1\n\t"
+	"bne	1b\n\t"
+	"mov	r0, r1\n\t"
+	"bx	lr\n");
+#define TO_BNE		3
+#define TO_BX		5
 
 /* Stops for the debugger, then tells what it finds, for ever. */
 static enum result traced(struct other *other, void *arg)
@@ -48,7 +67,9 @@ static enum result traced(struct other *other, void *arg)
 		TRY(child_wait(other, &what));
 		if (what == UINT32_MAX)
 			return PASS;
-		if (what >= 0x10000)
+		if (what >= 0x20000)
+			TRY(child_go(other, (uint32_t)stepped(TURNS)));
+		else if (what >= 0x10000)
 			TRY(child_go(other, (uint32_t)patched((int)what)));
 		else
 			TRY(child_go(other,
@@ -191,9 +212,59 @@ static enum result breakpoint(unsigned int rounds)
 	return let_go(&other);
 }
 
+/* As a debugger does it where the core cannot: a breakpoint behind each step. */
+static enum result step_through(struct other *other, unsigned int *steps)
+{
+	uint32_t *text = (uint32_t *)(uintptr_t)stepped, *at = text, *next;
+	struct regs regs;
+
+	for (*steps = 0; at != text + TO_BX; ++*steps) {
+		TRY(get_regs(other->pid, &regs));
+		EXPECT(regs.r[AT_PC] == (uint32_t)(uintptr_t)at,
+		       "step %u: stopped at %08x, not at %p", *steps,
+		       (unsigned int)regs.r[AT_PC], (void *)at);
+		next = at + 1;
+		if (at == text + TO_BNE && !(regs.r[AT_CPSR] & ZERO_FLAG))
+			next = text + 1;
+		/* This process' own text is as it was. */
+		TRY(poke(other->pid, at, *at));
+		TRY(poke(other->pid, next, BREAKPOINT));
+		EXPECT(!ptrace(PTRACE_CONT, other->pid, NULL, NULL), "cont");
+		TRY(stopped(other->pid, SIGTRAP));
+		at = next;
+	}
+	return poke(other->pid, at, *at);
+}
+
+static enum result stepping(unsigned int rounds)
+{
+	void *text = (void *)(uintptr_t)stepped;
+	struct other other;
+	unsigned int round, steps;
+	uint32_t answer;
+
+	TRY(other_start(&other, traced, NULL));
+	TRY(stopped(other.pid, SIGSTOP));
+	for (round = 0; round < rounds; round++) {
+		TRY(poke(other.pid, text, BREAKPOINT));
+		EXPECT(!ptrace(PTRACE_CONT, other.pid, NULL, NULL), "cont");
+		TRY(other_go(&other, 0x20000));
+		TRY(stopped(other.pid, SIGTRAP));
+		TRY(step_through(&other, &steps));
+		EXPECT(steps == 2 + 3 * TURNS, "%u steps", steps);
+		EXPECT(!ptrace(PTRACE_CONT, other.pid, NULL, NULL), "cont");
+		TRY(other_wait(&other, &answer));
+		EXPECT(answer == TURNS * (TURNS + 1) / 2, "the child says %u",
+		       (unsigned int)answer);
+		TRY(stopped(other.pid, SIGSTOP));
+	}
+	return let_go(&other);
+}
+
 const struct test trace_tests[] = {
 	{ "ptrace_data", "peek and poke of data", ptrace_data, NULL },
 	{ "ptrace_text", "poke of text, which then runs", ptrace_text, NULL },
 	{ "breakpoint", "breakpoints put in, hit, taken out", breakpoint, NULL },
+	{ "stepping", "a function, instruction by instruction", stepping, NULL },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -178,9 +178,11 @@ impl Build<'_> {
         fs::create_dir_all(dir.join("guest"))?;
         for (name, workload) in self.guests {
             progress.step(name);
-            let program = dir.join("guest").join(name);
-            let program = workload.build(&program)?;
-            programs.extend(program.map(|program| (format!("guest/{name}"), program)));
+            for (name, flags) in workload.programs(name) {
+                let program = dir.join("guest").join(&name);
+                let program = workload.build(&program, &flags)?;
+                programs.extend(program.map(|program| (format!("guest/{name}"), program)));
+            }
         }
         progress.step("archive");
         let archive = self.archive(programs, &packages)?;

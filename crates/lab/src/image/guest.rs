@@ -57,6 +57,12 @@ pub struct BuildSpec {
     /// Names behind `-l`.
     #[serde(default)]
     pub libraries: Vec<String>,
+    /// For the compiler, behind those of all guests.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Several programs from the same sources, with more flags each.
+    #[serde(default)]
+    pub forms: BTreeMap<String, Vec<String>>,
 }
 
 /// All guests by name.
@@ -106,6 +112,10 @@ impl Workload {
         if let Some(build) = &self.build {
             let flags = format!("{FLAGS:?} {:?}", build.libraries);
             inputs.add("flags", flags.as_bytes());
+            let (flags, forms) = (&build.flags, &build.forms);
+            if !flags.is_empty() || !forms.is_empty() {
+                inputs.add("more flags", format!("{flags:?} {forms:?}").as_bytes());
+            }
             files.extend(&build.sources);
         }
         for file in files {
@@ -125,14 +135,28 @@ impl Workload {
         self.scripts.iter().map(script).collect()
     }
 
+    /// The programs that are built of the guest `name`, each with its flags.
+    pub fn programs(&self, name: &str) -> Vec<(String, Vec<String>)> {
+        let Some(build) = &self.build else {
+            return Vec::new();
+        };
+        if build.forms.is_empty() {
+            return vec![(name.to_string(), build.flags.clone())];
+        }
+        let forms = build.forms.iter();
+        forms
+            .map(|(form, more)| (format!("{name}-{form}"), [&build.flags[..], more].concat()))
+            .collect()
+    }
+
     /// Compiles to `program`, with debug information; gives the bytes without it. `None` when
     /// there is nothing to compile.
-    pub fn build(&self, program: &Path) -> Result<Option<Vec<u8>>> {
+    pub fn build(&self, program: &Path, flags: &[String]) -> Result<Option<Vec<u8>>> {
         let Some(build) = &self.build else {
             return Ok(None);
         };
         let mut compile = command(&format!("{PREFIX}gcc"));
-        compile.current_dir(&self.dir).args(FLAGS);
+        compile.current_dir(&self.dir).args(FLAGS).args(flags);
         compile.arg(format!("-ffile-prefix-map={}=.", self.dir.display()));
         compile.arg("-o").arg(program).args(&build.sources);
         let libraries = build.libraries.iter();
@@ -157,6 +181,12 @@ mod tests {
         let all = read_all(&dir).unwrap();
         assert!(all["lat_ctx"].call["process"].contains("{tasks}"));
         assert!(all.contains_key("cpu_bound"));
+        let forms = all["layout"].programs("layout");
+        let names: Vec<&str> = forms.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(
+            names,
+            ["layout-dynamic", "layout-dynamic-pie", "layout-static"]
+        );
     }
 
     #[test]
