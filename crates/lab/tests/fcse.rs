@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernels with FCSE on a board, and on QEMU, which has FCSE and no caches. These tests need the
+//! built kernels, and build them when they are missing.
+//!
+//! On QEMU the kernel is `fcse-checks`: the TLB there loses entries by virtual address, and is right
+//! only with a kernel that happens to empty it at each entry.
+
+use std::process::{Command, Output, Stdio};
+
+const ON_THE_BOARD: &[&str] = &["--kernel", "fcse-guaranteed"];
+const ON_QEMU: &[&str] = &["--kernel", "fcse-checks", "--qemu"];
+
+/// Runs `command`, a line for the guest's shell.
+fn guest(options: &[&str], command: &str) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .arg("guest")
+        .args(options)
+        .args(["--", command])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts");
+    assert_ne!(output.status.code(), Some(2), "{}", said(&output));
+    output
+}
+
+fn said(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr].concat();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Asserts that all tests of `mm_suite` passed which count, and that some ran; none was skipped.
+fn passed(output: &Output, options: &[&str]) {
+    let text = said(output);
+    assert!(output.status.success(), "{options:?}:\n{text}");
+    assert!(text.contains("\nok 1 - "), "{options:?}:\n{text}");
+    assert!(!text.contains("# SKIP"), "{options:?}:\n{text}");
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn the_suite_passes_on_the_board() {
+    passed(&guest(ON_THE_BOARD, "mm_suite --quick"), ON_THE_BOARD);
+}
+
+#[test]
+#[ignore = "needs the kernel and QEMU"]
+fn the_suite_passes_on_qemu_where_the_kernel_checks_itself() {
+    let tracing = "mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; \
+                   echo 1 >events/fcse/enable; /bin/true; cat trace";
+    let command = format!("sh -c 'mm_suite --quick; s=$?; {tracing}; dmesg; exit $s'");
+    let output = guest(ON_QEMU, &command);
+    passed(&output, ON_QEMU);
+    let text = said(&output);
+    for part in [
+        "fcse_get: fcse_pid=",
+        "fcse_put: fcse_pid=",
+        "# fcse_pid: pass:6 fail:0 skip:0 total:6",
+        "FCSE: guaranteed",
+    ] {
+        assert!(text.contains(part), "no {part:?}:\n{text}");
+    }
+    for complaint in ["WARNING:", "BUG:", "INFO: possible", "Oops"] {
+        assert!(!text.contains(complaint), "{complaint}:\n{text}");
+    }
+}
+
+#[test]
+#[ignore = "needs the kernel and QEMU"]
+fn a_thousand_processes_come_and_go() {
+    for options in [ON_THE_BOARD, ON_QEMU] {
+        let output = guest(options, "mm_suite --only churn --rounds 10");
+        passed(&output, options);
+    }
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn turned_off_there_is_no_limit() {
+    let off = [ON_THE_BOARD, &["--append", "fcse=off"]].concat();
+    let command = "sh -c 'mm_suite --only fork_cow --only too_many; s=$?; dmesg; exit $s'";
+    let output = guest(&off, command);
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    for part in ["ok 1 - fork_cow", "ok 2 - too_many # SKIP", "FCSE: off"] {
+        assert!(text.contains(part), "no {part:?}:\n{text}");
+    }
+}
+
+#[test]
+#[ignore = "needs the kernel and QEMU"]
+fn the_board_is_reset_and_another_kernel_started() {
+    let checks = ["--kernel", "fcse-checks"];
+    for (options, command, part) in [
+        (ON_THE_BOARD, "reboot -f", "reset"),
+        (ON_QEMU, "reboot -f", "reset"),
+        (&checks, "kexec_hello", "hello from behind kexec"),
+        (ON_QEMU, "kexec_hello", "hello from behind kexec"),
+    ] {
+        let output = guest(options, command);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{options:?}: {text}");
+        assert!(text.contains(part), "{options:?}: {command}: {text}");
+    }
+}
+
+#[test]
+#[ignore = "needs the kernel and QEMU"]
+fn what_outlives_a_process_in_the_caches_shows_on_the_board_alone() {
+    let list = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../linux/6.12/mutants-fcse.toml"
+    );
+    let mutant = format!("{list}:fcse-mm-unflushed");
+    let command = "mm_suite --only successors --rounds 3";
+    for (options, fails) in [(ON_THE_BOARD, true), (ON_QEMU, false)] {
+        let output = guest(&[options, &["--mutant", &mutant]].concat(), command);
+        let text = said(&output);
+        assert_eq!(!output.status.success(), fails, "{options:?}: {text}");
+    }
+}
