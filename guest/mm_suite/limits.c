@@ -24,7 +24,7 @@
 #define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
 #define MANY	128
 
-static bool limited(void)
+bool limited(void)
 {
 	int here;
 
