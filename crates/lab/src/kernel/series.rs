@@ -8,6 +8,7 @@
 //! what has passed: a run that was stopped goes on where it was, and a patch that was changed takes
 //! back only what is behind it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
@@ -38,7 +39,8 @@ pub struct Prefix {
     pub dtb: PathBuf,
 }
 
-/// The names of `version` (`6.12`) that have patches; of variants with the same ones the simplest.
+/// The names of `version` (`6.12`) that have patches; of variants with the same ones the last by name
+/// of those that override nothing.
 pub fn variants(version: &str) -> Result<Vec<String>> {
     let linux = paths::root().join("linux");
     let mut all = Vec::new();
@@ -47,7 +49,11 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
             all.push(spec::choose(&linux, &name)?);
         }
     }
-    all.sort_by_key(|chosen| chosen.asked.len());
+    let overrides = |chosen: &Chosen| {
+        let variant = chosen.name.rsplit('/').next().unwrap_or_default();
+        !chosen.spec.variant[variant].overrides.is_empty()
+    };
+    all.sort_by_key(|chosen| (overrides(chosen), Reverse(chosen.name.clone())));
     let mut seen = BTreeSet::new();
     all.retain(|chosen| !chosen.patches.is_empty() && seen.insert(chosen.patches.clone()));
     let names: Vec<String> = all.into_iter().map(|chosen| chosen.name).collect();
