@@ -10,7 +10,7 @@
 //! Encodings: DDI0100I A3 (B/BL, data processing, MCR/MRC); CP15 operations: DDI0198D 2.3.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use arm9::Victims;
@@ -203,6 +203,20 @@ pub struct Patch {
 #[serde(deny_unknown_fields)]
 struct List {
     mutant: Vec<Mutant>,
+}
+
+/// The mutant that `--mutant` names: NAME of the list `own`, or of FILE in `FILE:NAME`.
+pub fn named(text: &str, own: impl FnOnce() -> Result<PathBuf>) -> Result<Mutant> {
+    let (path, name) = match text.rsplit_once(':') {
+        Some((file, name)) => (PathBuf::from(file), name),
+        None => (own()?, text),
+    };
+    let all = load(&path)?;
+    let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
+    let found = all.iter().find(|m| m.name == name).cloned();
+    let hint = did_you_mean(name, &names);
+    let file = shown(&path);
+    found.with_context(|| format!("--mutant {text}: no mutant \"{name}\" in {file}{hint}"))
 }
 
 /// All mutants in a file, in its order.

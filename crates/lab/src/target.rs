@@ -61,25 +61,7 @@ impl Target {
     }
 
     fn what_to_boot(&self) -> Result<(Boot, Option<PathBuf>)> {
-        let (kernel, dtb, vmlinux) = if is_path(&self.kernel) {
-            let Some(dtb) = &self.dtb else {
-                bail!(
-                    "--kernel {}: a kernel given by path needs --dtb",
-                    self.kernel
-                );
-            };
-            let path = PathBuf::from(&self.kernel);
-            let vmlinux = vmlinux_of(&path);
-            (path, dtb.clone(), vmlinux)
-        } else {
-            let request = Request {
-                name: self.kernel.clone(),
-                ..Request::default()
-            };
-            let built = kernel::build(&request)?;
-            let dtb = self.dtb.clone().unwrap_or(built.dtb);
-            (built.image, dtb, Some(built.vmlinux))
-        };
+        let files = kernel_files(&self.kernel, self.dtb.as_deref(), None)?;
         let initrd = match &self.initrd {
             Some(path) => path.clone(),
             None => image::root_fs()?.cpio,
@@ -89,18 +71,54 @@ impl Target {
             cmdline = session::CMDLINE.to_string();
         }
         let linux = LinuxBoot {
-            kernel: Blob::read(&kernel)?,
-            dtb: Blob::read(&dtb)?,
+            kernel: Blob::read(&files.image)?,
+            dtb: Blob::read(&files.dtb)?,
             initrd: Some(Blob::read(&initrd)?),
             command_line: cmdline,
             overrides: Vec::new(),
         };
-        Ok((Boot::Linux(linux), vmlinux))
+        Ok((Boot::Linux(linux), files.vmlinux))
     }
 }
 
+/// A kernel's files.
+pub struct KernelFiles {
+    /// zImage, Image or vmlinux.
+    pub image: PathBuf,
+    /// Its device tree.
+    pub dtb: PathBuf,
+    /// The kernel with its symbols, when it is known.
+    pub vmlinux: Option<PathBuf>,
+}
+
+/// The files of a kernel given by path or by name; one by name is built if need be, from the
+/// source tree `linux` if there is one.
+pub fn kernel_files(kernel: &str, dtb: Option<&Path>, linux: Option<&Path>) -> Result<KernelFiles> {
+    if is_path(kernel) {
+        let Some(dtb) = dtb else {
+            bail!("--kernel {kernel}: a kernel given by path needs --dtb");
+        };
+        let image = PathBuf::from(kernel);
+        return Ok(KernelFiles {
+            vmlinux: vmlinux_of(&image),
+            image,
+            dtb: dtb.to_path_buf(),
+        });
+    }
+    let built = kernel::build(&Request {
+        name: kernel.to_string(),
+        linux_dir: linux.map(Path::to_path_buf),
+        ..Request::default()
+    })?;
+    Ok(KernelFiles {
+        image: built.image,
+        dtb: dtb.map_or(built.dtb, Path::to_path_buf),
+        vmlinux: Some(built.vmlinux),
+    })
+}
+
 /// A name that leads to a file, or looks like it should, is a path.
-fn is_path(kernel: &str) -> bool {
+pub fn is_path(kernel: &str) -> bool {
     let path = Path::new(kernel);
     path.is_absolute() || kernel.starts_with('.') || path.is_file()
 }

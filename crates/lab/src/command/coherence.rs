@@ -8,9 +8,9 @@
 mod shown;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use arm9::Victims;
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, spec};
@@ -22,11 +22,10 @@ use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Ended, Plan};
 use crate::command::debug;
-use crate::kernel::{self, Request};
+use crate::kernel;
 use crate::mutant::{self, Mutant};
 use crate::paths::shown;
-use crate::suggest::did_you_mean;
-use crate::symbols::vmlinux_of;
+use crate::target::{KernelFiles, is_path, kernel_files};
 use crate::{Outcome, image, session};
 use shown::Shown;
 
@@ -168,11 +167,11 @@ impl Asked<'_> {
         if let Some(at) = args.gdb {
             let machine = replay::machine_at(board, &boot, typed, at)?;
             let port = (!args.stdio).then_some(args.port);
-            return debug::serve(machine, guest.vmlinux.as_deref(), port);
+            return debug::serve(machine, guest.files.vmlinux.as_deref(), port);
         }
-        let names = Names::of(guest.vmlinux.as_deref());
+        let names = Names::of(guest.files.vmlinux.as_deref());
         if names.are_none() {
-            let image = shown(&guest.image);
+            let image = shown(&guest.files.image);
             eprintln!("note: {image} has no vmlinux with symbols beside it: no function is named");
         }
         let findings = coherence::check(
@@ -206,10 +205,8 @@ impl Asked<'_> {
 /// The kernel and what it is given.
 struct Guest {
     kernel: Blob,
-    image: PathBuf,
-    dtb: PathBuf,
+    files: KernelFiles,
     initrd: PathBuf,
-    vmlinux: Option<PathBuf>,
 }
 
 impl Guest {
@@ -218,11 +215,11 @@ impl Guest {
         let mut kernel = self.kernel.clone();
         let mut patched = Vec::new();
         if let Some(mutant) = mutant {
-            let Some(vmlinux) = &self.vmlinux else {
+            let Some(vmlinux) = &self.files.vmlinux else {
                 bail!(
                     "--mutant {}: there is no vmlinux beside {}",
                     mutant.name,
-                    shown(&self.image)
+                    shown(&self.files.image)
                 );
             };
             let patches = mutant::apply(&mut kernel.bytes, vmlinux, mutant)?;
@@ -230,7 +227,7 @@ impl Guest {
         }
         let boot = Boot::Linux(LinuxBoot {
             kernel,
-            dtb: Blob::read(&self.dtb)?,
+            dtb: Blob::read(&self.files.dtb)?,
             initrd: Some(Blob::read(&self.initrd)?),
             command_line: format!("{} {CMDLINE}", session::CMDLINE),
             overrides: Vec::new(),
@@ -240,14 +237,9 @@ impl Guest {
 }
 
 impl Args {
-    fn is_path(&self) -> bool {
-        let path = Path::new(&self.kernel);
-        path.is_absolute() || self.kernel.starts_with('.') || path.is_file()
-    }
-
     fn check_kernel(&self) -> Result<()> {
         let name = &self.kernel;
-        if !self.is_path() {
+        if !is_path(&self.kernel) {
             return kernel::check_name(name);
         }
         if self.linux.is_some() {
@@ -261,7 +253,11 @@ impl Args {
 
     /// The kernel's list of mutants; that of the plain kernel for one given by path.
     fn mutants(&self) -> Result<PathBuf> {
-        let name = if self.is_path() { PLAIN } else { &self.kernel };
+        let name = if is_path(&self.kernel) {
+            PLAIN
+        } else {
+            &self.kernel
+        };
         kernel::mutants(name)
     }
 
@@ -270,45 +266,21 @@ impl Args {
         let Some(text) = &self.mutant else {
             return Ok(None);
         };
-        let (path, name) = match text.rsplit_once(':') {
-            Some((file, name)) => (PathBuf::from(file), name),
-            None => (self.mutants()?, text.as_str()),
-        };
-        let all = mutant::load(&path)?;
-        let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
-        let found = all.iter().find(|m| m.name == name).cloned();
-        let hint = did_you_mean(name, &names);
-        let file = shown(&path);
-        found
-            .with_context(|| format!("--mutant {text}: no mutant \"{name}\" in {file}{hint}"))
-            .map(Some)
+        mutant::named(text, || self.mutants()).map(Some)
     }
 
     /// Builds what is missing.
     fn guest(&self) -> Result<Guest> {
-        let path = Path::new(&self.kernel);
-        let (image, dtb, vmlinux) = if self.is_path() {
-            let dtb = self.dtb.as_ref().context("--dtb is missing")?;
-            (path.to_path_buf(), dtb.clone(), vmlinux_of(path))
-        } else {
-            let built = kernel::build(&Request {
-                name: self.kernel.clone(),
-                linux_dir: self.linux.clone(),
-                ..Request::default()
-            })?;
-            let dtb = self.dtb.clone().unwrap_or(built.dtb);
-            (built.image, dtb, Some(built.vmlinux))
-        };
+        let (dtb, linux) = (self.dtb.as_deref(), self.linux.as_deref());
+        let files = kernel_files(&self.kernel, dtb, linux)?;
         let initrd = match &self.initrd {
             Some(path) => path.clone(),
             None => image::root_fs()?.cpio,
         };
         Ok(Guest {
-            kernel: Blob::read(&image)?,
-            image,
-            dtb,
+            kernel: Blob::read(&files.image)?,
+            files,
             initrd,
-            vmlinux,
         })
     }
 
@@ -348,11 +320,11 @@ impl Args {
     fn all(&self, board: &BoardSpec, suppressions: &[Suppression]) -> Result<Outcome> {
         let list = mutant::load(&self.mutants()?)?;
         let guest = self.guest()?;
-        let names = Names::of(guest.vmlinux.as_deref());
+        let names = Names::of(guest.files.vmlinux.as_deref());
         let suite = Suite {
             board,
             boot: &|mutant| guest.boot(Some(mutant)),
-            vmlinux: guest.vmlinux.as_deref(),
+            vmlinux: guest.files.vmlinux.as_deref(),
             suppressions,
             jobs: self.jobs.unwrap_or_else(crate::toolchain::default_jobs),
         };

@@ -8,10 +8,12 @@ use anyhow::{Context as _, Result, bail};
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::spec;
 
-use crate::kernel::{self, Request};
+use crate::kernel;
 use crate::mutant;
+use crate::paths::shown;
 use crate::qemu::{self, Qemu, Start};
 use crate::session::Session;
+use crate::target::kernel_files;
 use crate::{Outcome, image, sample, session};
 
 /// Board seconds that a command may take when nobody says.
@@ -43,8 +45,8 @@ pub struct Args {
         hide_default_value = true
     )]
     append: String,
-    /// Take out a maintenance operation first, see docs/COHERENCE.md
-    #[arg(long, value_name = "FILE:NAME")]
+    /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
+    #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
     /// Board time the command may take, in seconds; on QEMU there is no limit
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
@@ -89,31 +91,17 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 impl Args {
     /// The kernel, without what the mutant lacks, and its device tree.
     fn kernel(&self) -> Result<(Blob, PathBuf)> {
-        let path = PathBuf::from(&self.kernel);
-        let (image, vmlinux, dtb) = match &self.dtb {
-            Some(dtb) => {
-                let vmlinux = path.with_file_name("vmlinux");
-                (path, vmlinux, dtb.clone())
-            }
-            None => {
-                let built = kernel::build(&Request {
-                    name: self.kernel.clone(),
-                    ..Request::default()
-                })?;
-                (built.image, built.vmlinux, built.dtb)
-            }
-        };
-        let mut image = Blob::read(&image)?;
+        let files = kernel_files(&self.kernel, self.dtb.as_deref(), None)?;
+        let mut image = Blob::read(&files.image)?;
         if let Some(text) = &self.mutant {
-            let (file, name) = text
-                .rsplit_once(':')
-                .with_context(|| format!("--mutant {text}: not FILE:NAME"))?;
-            let all = mutant::load(&PathBuf::from(file))?;
-            let found = all.iter().find(|m| m.name == name);
-            let found = found.with_context(|| format!("--mutant {text}: no such mutant"))?;
-            mutant::apply(&mut image.bytes, &vmlinux, found)?;
+            let found = mutant::named(text, || kernel::mutants(&self.kernel))?;
+            let Some(vmlinux) = &files.vmlinux else {
+                let file = shown(&files.image);
+                bail!("--mutant {text}: {file} has no vmlinux with symbols beside it");
+            };
+            mutant::apply(&mut image.bytes, vmlinux, &found)?;
         }
-        Ok((image, dtb))
+        Ok((image, files.dtb))
     }
 
     fn command_line(&self) -> String {
