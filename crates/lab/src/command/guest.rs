@@ -13,6 +13,7 @@ use crate::mutant;
 use crate::paths::shown;
 use crate::qemu::{self, Qemu, Start};
 use crate::session::Session;
+use crate::store::Window;
 use crate::target::kernel_files;
 use crate::{Outcome, image, sample, session};
 
@@ -51,6 +52,9 @@ pub struct Args {
     /// Board time the command may take, in seconds; on QEMU there is no limit
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
+    /// Then say what the command took on the board: cycles and the core's counters
+    #[arg(long, conflicts_with = "qemu")]
+    counters: bool,
     /// What to run in the guest
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
@@ -60,6 +64,8 @@ pub struct Args {
 struct Ran {
     text: String,
     status: i32,
+    /// On a board.
+    took: Option<Window>,
 }
 
 /// Runs.
@@ -75,6 +81,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     match result {
         Ok(ran) => {
             println!("{}", ran.text);
+            if let Some(took) = ran.took.filter(|_| args.counters) {
+                println!("cycles {}", took.cycles);
+                for (name, value) in took.counters {
+                    println!("{name} {value}");
+                }
+            }
             if ran.status == 0 {
                 return Ok(Outcome::Done);
             }
@@ -125,6 +137,7 @@ impl Args {
         Ok(Ran {
             text: text.to_string(),
             status,
+            took: Some(measured.whole),
         })
     }
 
@@ -144,6 +157,10 @@ impl Args {
             .wait_for_prompt()
             .and_then(|()| qemu.run_guest(&self.command.join(" ")));
         let (text, status) = ran.with_context(|| qemu.last_words())?;
-        Ok(Ran { text, status })
+        Ok(Ran {
+            text,
+            status,
+            took: None,
+        })
     }
 }
