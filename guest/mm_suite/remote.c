@@ -12,6 +12,10 @@
 
 #define COUNT	3
 #define BYTES	(COUNT * PAGE)
+/* More pages than the kernel cleans line by line. */
+#define EMPTYING	8
+/* Of a page's lines, every how many-th is tried in a round. */
+#define STRIDE	8
 
 enum way { BY_VM, BY_MEM };
 
@@ -191,6 +195,57 @@ static enum result vm_own_line(unsigned int rounds)
 	return PASS;
 }
 
+/*
+ * One line at a time, the first of its set to be taken in behind a change of
+ * rights, for which the kernel empties the whole cache. With more of them it
+ * hangs on what else is in the cache whether a line is still there when the
+ * kernel looks.
+ */
+static enum result own_line(struct access *access, char *at, uint32_t seed)
+{
+	static char *other;
+	uint32_t buffer[LINE / sizeof(uint32_t)];
+
+	if (!other)
+		other = pages(EMPTYING);
+	EXPECT(!mprotect(other, EMPTYING * PAGE, PROT_READ), "mprotect");
+	fill(at, LINE, seed);
+	TRY(get(access, buffer, at, LINE));
+	TRY(holds(buffer, LINE, seed, "a dirty line, read remotely"));
+	EXPECT(!mprotect(other, EMPTYING * PAGE, PROT_READ | PROT_WRITE),
+	       "mprotect");
+	TRY(holds(at, LINE, seed, "the line, taken in clean"));
+	fill(buffer, LINE, seed + 1);
+	TRY(put(access, at, buffer, LINE));
+	return holds(at, LINE, seed + 1, "a clean line, written remotely");
+}
+
+static enum result own_lines(enum way way, char *at, unsigned int rounds)
+{
+	struct access access;
+	unsigned int round, line;
+
+	TRY(access_open(&access, way, getpid()));
+	for (round = 0; round < rounds * 2; round++)
+		for (line = round % STRIDE; line < PAGE / LINE; line += STRIDE)
+			/* Odd: `fill` makes the line dirty. */
+			TRY(own_line(&access, at + line * LINE,
+				     2 * (round * PAGE + line) + 1));
+	return PASS;
+}
+
+static enum result vm_own_lines(unsigned int rounds)
+{
+	TRY(own_lines(BY_VM, pages(1), rounds));
+	return own_lines(BY_VM, shared(), rounds);
+}
+
+static enum result mem_own_lines(unsigned int rounds)
+{
+	TRY(own_lines(BY_MEM, pages(1), rounds));
+	return own_lines(BY_MEM, shared(), rounds);
+}
+
 /* A process patches its own code through /proc/self/mem, as tracers do. */
 static enum result mem_own_text(unsigned int rounds)
 {
@@ -223,6 +278,10 @@ const struct test remote_tests[] = {
 	  "Linux does not flush what process_vm_writev wrote" },
 	{ "mem_foreign", "/proc/PID/mem, another process", mem_foreign, NULL },
 	{ "mem_own", "/proc/PID/mem of oneself", mem_own, NULL },
+	{ "vm_own_lines", "process_vm_* to oneself, line by line", vm_own_lines,
+	  NULL },
+	{ "mem_own_lines", "/proc/PID/mem of oneself, line by line",
+	  mem_own_lines, NULL },
 	{ "mem_own_text", "/proc/PID/mem patches one's own code", mem_own_text,
 	  NULL },
 	{ NULL, NULL, NULL, NULL },
