@@ -39,6 +39,13 @@ pub struct Writer {
 /// Words in a page of writers.
 const PAGE: usize = 1024;
 
+/// A page that nobody wrote to. Not inlined: it needs 32 KB of stack, which every caller would check for.
+#[cold]
+#[inline(never)]
+fn unwritten() -> Box<[Writer; PAGE]> {
+    Box::new([Writer::default(); PAGE])
+}
+
 /// A bit per word.
 #[derive(Clone)]
 struct Bits(Vec<u64>);
@@ -103,7 +110,7 @@ impl Shadow {
         let mask = width.mask() << shift;
         self.words[n] = self.words[n] & !mask | value << shift & mask;
         let page = &mut self.writers[n / PAGE];
-        let page = page.get_or_insert_with(|| Box::new([Writer::default(); PAGE]));
+        let page = page.get_or_insert_with(unwritten);
         let before = core::mem::replace(&mut page[n % PAGE], writer);
         self.reported.set(n, false);
         self.watched.get(n).then_some(before)
