@@ -92,7 +92,7 @@ impl Guest {
             zimage: built.zimage,
             dtb: built.dtb,
             root: image::root_fs()?.cpio,
-            command_line: session::CMDLINE.to_string(),
+            command_line: session::command_line(&[&built.command_line, session::CMDLINE]),
             ram_bytes: board.ram_bytes,
         })
     }

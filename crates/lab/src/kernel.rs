@@ -57,6 +57,8 @@ pub struct Kernel {
     pub dtb: PathBuf,
     /// The configuration that came out.
     pub config: PathBuf,
+    /// What the variant asked for is told on its command line.
+    pub command_line: String,
     /// What is known about it.
     pub record: Record,
 }
@@ -64,7 +66,7 @@ pub struct Kernel {
 /// What is known about a built kernel: `kernel.json` beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// `6.12/plain`.
+    /// `6.12/plain`, the first of the variants that share it.
     pub name: String,
     /// As `uname -r` prints it.
     pub release: String,
@@ -109,13 +111,13 @@ pub fn build(request: &Request) -> Result<Kernel> {
     let tools = toolchain::version()?;
     let hash = hash(&chosen, &source, &tools)?;
     let kernels = cache::dir()?.join("kernel");
-    let dir = kernels.join(format!("{}-{hash}", chosen.name.replace('/', "-")));
+    let dir = kernels.join(format!("{}-{hash}", chosen.built.replace('/', "-")));
     if !dir.is_dir() {
         let _lock = Lock::take(&kernels, "kernel")?;
         // Another process may have built it while we waited.
         if !dir.is_dir() {
             let record = Record {
-                name: chosen.name.clone(),
+                name: chosen.built.clone(),
                 release: String::new(),
                 source: source.shown(),
                 tested: source.tested(&chosen),
@@ -127,12 +129,12 @@ pub fn build(request: &Request) -> Result<Kernel> {
             })?;
         }
     }
-    open(&dir)
+    open(&dir, chosen.command_line)
 }
 
 fn hash(chosen: &Chosen, source: &Source, tools: &str) -> Result<String> {
     let mut inputs = Inputs::new(RECIPE);
-    inputs.add("name", chosen.name.as_bytes());
+    inputs.add("name", chosen.built.as_bytes());
     inputs.add("source", source.id().as_bytes());
     inputs.add("fragments", chosen.fragments.as_bytes());
     inputs.add("dts", &fs::read(&chosen.dts)?);
@@ -144,7 +146,7 @@ fn hash(chosen: &Chosen, source: &Source, tools: &str) -> Result<String> {
 }
 
 /// Opens a kernel in the cache.
-fn open(dir: &Path) -> Result<Kernel> {
+fn open(dir: &Path, command_line: String) -> Result<Kernel> {
     let path = dir.join("kernel.json");
     let text =
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown(&path)))?;
@@ -157,6 +159,7 @@ fn open(dir: &Path) -> Result<Kernel> {
         vmlinux: file("vmlinux"),
         dtb: file("board.dtb"),
         config: file("config"),
+        command_line,
         record,
     };
     for path in [
@@ -192,7 +195,7 @@ fn make(
     let cache = cache::dir()?;
     let log = cache
         .join("log")
-        .join(format!("{}.log", chosen.name.replace('/', "-")));
+        .join(format!("{}.log", chosen.built.replace('/', "-")));
     fs::create_dir_all(cache.join("log"))?;
     let _ = fs::remove_file(&log);
     // The kernel's makefiles cannot build there.
@@ -206,7 +209,7 @@ fn make(
     // The objects of a user's tree stay: its next state, as in a bisection, needs few of them anew.
     let own = source.own_dir();
     let objects = cache.join("build").join(match own {
-        Some(dir) => objects_of(&chosen.name, dir),
+        Some(dir) => objects_of(&chosen.built, dir),
         None => record.hash.clone(),
     });
     if own.is_none() {
@@ -250,7 +253,7 @@ impl Build<'_> {
     fn all(&self, record: &mut Record, dir: &Path) -> Result<()> {
         self.configure()?;
         let mut progress = Progress::new(
-            &format!("building {}", self.chosen.name),
+            &format!("building {}", self.chosen.built),
             self.chosen.spec.build.steps,
         );
         let targets = ["zImage", "Image", "vmlinux"];

@@ -240,7 +240,8 @@ impl Parts {
     }
 
     fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
-        let record = &self.kernels[&point.kernel].record;
+        let kernel = &self.kernels[&point.kernel];
+        let record = &kernel.record;
         let provenance = Provenance {
             board_hash: self.specs[&point.board].1.clone(),
             kernel_version: record.release.clone(),
@@ -248,7 +249,7 @@ impl Parts {
             root_fs_hash: self.root_fs.record.hash.clone(),
             simulator: env!("WARMSWITCH_SIMULATOR").to_string(),
             command: e.command(&self.workload.call, &point)?,
-            cmdline: CMDLINE.to_string(),
+            cmdline: session::command_line(&[&kernel.command_line, CMDLINE]),
             warmswitch: env!("CARGO_PKG_VERSION").to_string(),
         };
         Ok(Planned {
@@ -272,7 +273,7 @@ impl Parts {
         let progress = Mutex::new(Progress::new("booting", wanted.len() as u64));
         let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
             let (spec, _) = &self.specs[board];
-            let boot = session::linux(&self.kernels[kernel], &self.root_fs.cpio, CMDLINE)?;
+            let boot = session::linux(&self.kernels[kernel], &self.root_fs.cpio)?;
             let session =
                 start(spec, *seed, &boot).with_context(|| format!("{board}, {kernel}"))?;
             lock(&progress).step(&format!("{board}, {kernel}"));

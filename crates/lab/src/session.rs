@@ -20,6 +20,15 @@ use crate::suggest::did_you_mean;
 /// What the kernel is told when nobody says otherwise.
 pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
 
+/// A command line of these parts, of which any may be empty.
+pub fn command_line(parts: &[&str]) -> String {
+    let words: Vec<&str> = parts
+        .iter()
+        .flat_map(|part| part.split_whitespace())
+        .collect();
+    words.join(" ")
+}
+
 /// A boot that takes longer than this, in board seconds, has failed.
 const BOOT_LIMIT_S: f64 = 60.0;
 /// Looks at the console and at Ctrl-C per second of board time.
@@ -75,13 +84,13 @@ pub fn victims(name: &str) -> Result<Victims> {
     }
 }
 
-/// A kernel of ours with a root file system, told `command_line`.
-pub fn linux(kernel: &Kernel, root_fs: &Path, command_line: &str) -> Result<Boot> {
+/// A kernel of ours with a root file system.
+pub fn linux(kernel: &Kernel, root_fs: &Path) -> Result<Boot> {
     Ok(Boot::Linux(LinuxBoot {
         kernel: Blob::read(&kernel.image)?,
         dtb: Blob::read(&kernel.dtb)?,
         initrd: Some(Blob::read(root_fs)?),
-        command_line: command_line.to_string(),
+        command_line: command_line(&[&kernel.command_line, CMDLINE]),
         overrides: Vec::new(),
     }))
 }
@@ -280,7 +289,7 @@ mod tests {
             ..kernel::Request::default()
         };
         let kernel = kernel::build(&request).unwrap();
-        let boot = linux(&kernel, &image::root_fs().unwrap().cpio, CMDLINE).unwrap();
+        let boot = linux(&kernel, &image::root_fs().unwrap().cpio).unwrap();
         (load_board("sam9263").unwrap().0, boot)
     }
 

@@ -70,6 +70,8 @@ impl Target {
         if cmdline.is_empty() {
             cmdline = session::CMDLINE.to_string();
         }
+        // First, so that the user's words win.
+        cmdline = session::command_line(&[&files.command_line, &cmdline]);
         let linux = LinuxBoot {
             kernel: Blob::read(&files.image)?,
             dtb: Blob::read(&files.dtb)?,
@@ -89,6 +91,8 @@ pub struct KernelFiles {
     pub dtb: PathBuf,
     /// The kernel with its symbols, when it is known.
     pub vmlinux: Option<PathBuf>,
+    /// What a kernel by this name is told.
+    pub command_line: String,
 }
 
 /// The files of a kernel given by path or by name; one by name is built if need be, from the
@@ -103,6 +107,7 @@ pub fn kernel_files(kernel: &str, dtb: Option<&Path>, linux: Option<&Path>) -> R
             vmlinux: vmlinux_of(&image),
             image,
             dtb: dtb.to_path_buf(),
+            command_line: String::new(),
         });
     }
     let built = kernel::build(&Request {
@@ -114,6 +119,7 @@ pub fn kernel_files(kernel: &str, dtb: Option<&Path>, linux: Option<&Path>) -> R
         image: built.image,
         dtb: dtb.map_or(built.dtb, Path::to_path_buf),
         vmlinux: Some(built.vmlinux),
+        command_line: built.command_line,
     })
 }
 

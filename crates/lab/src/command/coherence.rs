@@ -229,7 +229,11 @@ impl Guest {
             kernel,
             dtb: Blob::read(&self.files.dtb)?,
             initrd: Some(Blob::read(&self.initrd)?),
-            command_line: format!("{} {CMDLINE}", session::CMDLINE),
+            command_line: session::command_line(&[
+                &self.files.command_line,
+                session::CMDLINE,
+                CMDLINE,
+            ]),
             overrides: Vec::new(),
         });
         Ok((boot, patched))

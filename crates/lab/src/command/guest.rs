@@ -2,7 +2,7 @@
 //! `warmswitch guest`: boot, run one command, show what it printed; on a board of ours, or on QEMU's
 //! versatilepb, which has no caches: what goes wrong on a board alone is a matter of caches.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use board::boot::{Blob, Boot, LinuxBoot};
@@ -73,10 +73,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if !(args.limit > 0.0 && args.limit.is_finite()) {
         bail!("--limit {}: not a number of seconds above 0", args.limit);
     }
-    let (image, dtb) = args.kernel()?;
+    let kernel = args.kernel()?;
     let result = match &args.qemu {
-        Some(cpu) => args.on_qemu(cpu, &image.bytes, &dtb),
-        None => args.on_board(image, &dtb),
+        Some(cpu) => args.on_qemu(cpu, &kernel),
+        None => args.on_board(kernel),
     };
     match result {
         Ok(ran) => {
@@ -100,9 +100,15 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
+/// A kernel, without what the mutant lacks, and what it is given.
+struct Kernel {
+    image: Blob,
+    dtb: PathBuf,
+    command_line: String,
+}
+
 impl Args {
-    /// The kernel, without what the mutant lacks, and its device tree.
-    fn kernel(&self) -> Result<(Blob, PathBuf)> {
+    fn kernel(&self) -> Result<Kernel> {
         let files = kernel_files(&self.kernel, self.dtb.as_deref(), None)?;
         let mut image = Blob::read(&files.image)?;
         if let Some(text) = &self.mutant {
@@ -113,21 +119,21 @@ impl Args {
             };
             mutant::apply(&mut image.bytes, vmlinux, &found)?;
         }
-        Ok((image, files.dtb))
+        let parts = [&files.command_line, session::CMDLINE, CMDLINE, &self.append];
+        Ok(Kernel {
+            image,
+            dtb: files.dtb,
+            command_line: session::command_line(&parts),
+        })
     }
 
-    fn command_line(&self) -> String {
-        let line = format!("{} {CMDLINE} {}", session::CMDLINE, self.append);
-        line.trim_end().to_string()
-    }
-
-    fn on_board(&self, image: Blob, dtb: &Path) -> Result<Ran> {
+    fn on_board(&self, kernel: Kernel) -> Result<Ran> {
         let (board, _) = session::load_board(&self.board)?;
         let boot = Boot::Linux(LinuxBoot {
-            kernel: image,
-            dtb: Blob::read(dtb)?,
+            kernel: kernel.image,
+            dtb: Blob::read(&kernel.dtb)?,
             initrd: Some(Blob::read(&image::root_fs()?.cpio)?),
-            command_line: self.command_line(),
+            command_line: kernel.command_line,
             overrides: Vec::new(),
         });
         let mut session = Session::boot(&board, 1, &boot)?;
@@ -141,14 +147,14 @@ impl Args {
         })
     }
 
-    fn on_qemu(&self, cpu: &str, image: &[u8], dtb: &Path) -> Result<Ran> {
+    fn on_qemu(&self, cpu: &str, kernel: &Kernel) -> Result<Ran> {
         let (board, _) = session::load_board(&self.board)?;
         let root = image::root_fs()?.cpio;
         let mut qemu = Qemu::start(&Start {
-            kernel: image,
-            dtb,
+            kernel: &kernel.image.bytes,
+            dtb: &kernel.dtb,
             root: &root,
-            command_line: &self.command_line(),
+            command_line: &kernel.command_line,
             ram_bytes: board.ram_bytes,
             cpu,
             plugin: None,

@@ -140,12 +140,16 @@ fn build(args: &BuildArgs) -> Result<Outcome> {
             "vmlinux": kernel.vmlinux,
             "dtb": kernel.dtb,
             "config": kernel.config,
+            "command_line": kernel.command_line,
         });
         println!("{}", serde_json::to_string_pretty(&document)?);
     } else {
         let record = &kernel.record;
         println!("{} {} from {}", record.name, record.release, record.source);
         println!("{}", paths::shown(&kernel.dir));
+        if !kernel.command_line.is_empty() {
+            println!("{} is this kernel told {}", args.name, kernel.command_line);
+        }
     }
     Ok(Outcome::Done)
 }

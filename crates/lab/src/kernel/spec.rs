@@ -62,7 +62,14 @@ pub struct BuildSpec {
 pub struct Variant {
     /// One line for lists.
     pub title: String,
+    /// The variant whose build this is, too: only what it is told differs.
+    #[serde(default)]
+    pub same_as: Option<String>,
+    /// Words for the kernel's command line.
+    #[serde(default)]
+    pub command_line: String,
     /// Names of files `configs/<name>.config`, in order.
+    #[serde(default)]
     pub configs: Vec<String>,
     /// The same; what they say goes before what `configs` say.
     #[serde(default)]
@@ -75,11 +82,28 @@ pub struct Variant {
     pub mutants: Option<String>,
 }
 
+impl Variant {
+    /// A key it has that says how to build.
+    fn builds(&self) -> Option<&'static str> {
+        let keys = [
+            ("configs", &self.configs),
+            ("overrides", &self.overrides),
+            ("patches", &self.patches),
+        ];
+        let set = keys.iter().find(|(_, names)| !names.is_empty());
+        set.map(|(key, _)| *key)
+    }
+}
+
 /// One variant with everything that belongs to it.
 #[derive(Debug)]
 pub struct Chosen {
     /// `6.12/plain`.
     pub name: String,
+    /// The variant that is built for it, which is itself for most.
+    pub built: String,
+    /// Words for the kernel's command line.
+    pub command_line: String,
     /// `linux/6.12`.
     pub dir: PathBuf,
     /// The file.
@@ -120,8 +144,9 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
     let (series, variant) = full.split_once('/').unwrap_or((full, ""));
     let dir = linux.join(series);
     let spec = read(&dir.join("kernel.toml"))?;
-    let (fragments, asked) = fragments(&dir, &spec, variant)?;
-    let patches = patches(&dir, &spec, variant)?;
+    let built = built(&spec, variant).with_context(|| shown(&dir.join("kernel.toml")))?;
+    let (fragments, asked) = fragments(&dir, &spec, built)?;
+    let patches = patches(&dir, &spec, built)?;
     let dts = dir.join(&spec.build.dts);
     if !dts.is_file() {
         bail!(
@@ -134,6 +159,8 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
     let mutants = dir.join(mutants.unwrap_or("mutants.toml"));
     Ok(Chosen {
         name: full.clone(),
+        built: format!("{series}/{built}"),
+        command_line: spec.variant[variant].command_line.clone(),
         dir,
         mutants,
         spec,
@@ -163,6 +190,26 @@ pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
 fn read(path: &Path) -> Result<Spec> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path)))?;
     toml::from_str(&text).with_context(|| shown(path))
+}
+
+/// The variant that is built for `name`.
+fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
+    let variant = &spec.variant[name];
+    let Some(other) = &variant.same_as else {
+        return Ok(name);
+    };
+    if let Some(key) = variant.builds() {
+        bail!("variant.{name}: {key} is that of \"{other}\", which it is the same as");
+    }
+    let Some((other, found)) = spec.variant.get_key_value(other) else {
+        let names: Vec<&String> = spec.variant.keys().collect();
+        let hint = did_you_mean(other, &names);
+        bail!("variant.{name}.same_as: no variant \"{other}\"{hint}");
+    };
+    if found.same_as.is_some() {
+        bail!("variant.{name}.same_as: \"{other}\" is itself the same as another");
+    }
+    Ok(other)
 }
 
 /// The text of all fragments and what they ask for. Kconfig takes the last of several values.
@@ -243,6 +290,34 @@ mod tests {
     fn an_unknown_kernel_gets_the_nearest_name() {
         let error = choose(&linux(), "6.12/plian").unwrap_err().to_string();
         assert!(error.contains("did you mean \"6.12/plain\"?"), "{error}");
+    }
+
+    #[test]
+    fn a_variant_can_be_anothers_build_told_something_else() {
+        let one = choose(&linux(), "6.12/fcse-best-effort").unwrap();
+        let other = choose(&linux(), &one.built).unwrap();
+        assert_eq!(other.name, "6.12/fcse-guaranteed");
+        assert_eq!(
+            (one.fragments, one.patches),
+            (other.fragments, other.patches)
+        );
+        assert_eq!(one.command_line, "fcse=best-effort");
+        assert_ne!(one.mutants, other.mutants);
+    }
+
+    #[test]
+    fn a_variant_is_the_same_as_one_that_is_built() {
+        let file = fs::read_to_string(linux().join("6.12/kernel.toml")).unwrap();
+        let error = |variant: &str| {
+            let spec = toml::from_str(&format!("{file}\n[variant.x]\ntitle = \"\"\n{variant}"));
+            built(&spec.unwrap(), "x").unwrap_err().to_string()
+        };
+        let unknown = error("same_as = \"plian\"");
+        assert!(unknown.contains("did you mean \"plain\"?"), "{unknown}");
+        let twice = error("same_as = \"fcse-best-effort\"");
+        assert!(twice.contains("itself the same as another"), "{twice}");
+        let both = error("same_as = \"plain\"\npatches = [\"fcse\"]");
+        assert!(both.contains("patches is that of \"plain\""), "{both}");
     }
 
     #[test]
