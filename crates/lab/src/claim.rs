@@ -7,23 +7,24 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::Place;
 use crate::published::{Figure, Published};
 use crate::suggest::did_you_mean;
 
 /// A measured figure, with all that tells it from the others of its experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    pub board: String,
-    pub kernel: String,
-    pub mode: String,
-    pub axes: BTreeMap<String, u32>,
+    #[serde(flatten)]
+    pub place: Place,
     /// Its name: "switch", "max".
     pub metric: &'static str,
     pub unit: &'static str,
     pub value: f64,
-    /// Interval, as wide as the experiment's table says.
+    /// Of one seed, the interval of its samples; of several, that of the seeds' values.
     pub low: f64,
     pub high: f64,
+    /// What each seed gave.
+    pub seeds: Vec<f64>,
 }
 
 /// Which figures are meant: those with all that is named.
@@ -39,13 +40,14 @@ pub struct Which {
 }
 
 impl Which {
-    fn takes(&self, m: &Measured) -> bool {
+    /// Whether it means this one.
+    pub fn takes(&self, m: &Measured) -> bool {
         let same = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|w| w == is);
-        same(&self.board, &m.board)
-            && same(&self.kernel, &m.kernel)
-            && same(&self.mode, &m.mode)
+        same(&self.board, &m.place.board)
+            && same(&self.kernel, &m.place.kernel)
+            && same(&self.mode, &m.place.mode)
             && same(&self.metric, m.metric)
-            && self.at.iter().all(|(k, v)| m.axes.get(k) == Some(v))
+            && self.at.iter().all(|(k, v)| m.place.axes.get(k) == Some(v))
     }
 }
 
@@ -128,8 +130,9 @@ impl Claim {
         for of in measured.iter().filter(|m| self.of.takes(m)) {
             // What the claim does not tell apart has to be the same.
             let same_place = |m: &&Measured| {
-                (&m.board, &m.axes) == (&of.board, &of.axes)
-                    && (self.tells(|w| &w.mode) || m.mode == of.mode)
+                let (m_at, of_at) = (&m.place, &of.place);
+                (&m_at.board, &m_at.axes) == (&of_at.board, &of_at.axes)
+                    && (self.tells(|w| &w.mode) || m_at.mode == of_at.mode)
                     && (self.tells(|w| &w.metric) || m.metric == of.metric)
             };
             let to = measured.iter().filter(|m| self.to.takes(m));
@@ -138,7 +141,7 @@ impl Claim {
                     value: of.value / to.value,
                     low: of.low / to.high,
                     high: of.high / to.low,
-                    place: place(of),
+                    place: of.place.with_axes(&of.place.board),
                 });
             }
         }
@@ -203,14 +206,6 @@ impl Verdict {
     }
 }
 
-fn place(m: &Measured) -> String {
-    let axes = m
-        .axes
-        .iter()
-        .map(|(name, value)| format!(", {name} {value}"));
-    m.board.clone() + &axes.collect::<String>()
-}
-
 /// `[[beside]]`: a published figure, and the measured one that it stands beside, if any does.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -225,6 +220,14 @@ pub struct Beside {
 pub struct Pair<'a> {
     pub figure: &'a Figure,
     pub measured: Vec<Measured>,
+}
+
+impl Pair<'_> {
+    /// What is to be said of each measured figure.
+    pub fn each(&self, say: impl Fn(&Measured) -> Option<String>) -> String {
+        let all: Vec<String> = self.measured.iter().filter_map(say).collect();
+        all.join(", ")
+    }
 }
 
 /// Every published figure that the experiment names, with its partners.
@@ -260,15 +263,18 @@ mod tests {
 
     fn measured(kernel: &str, tasks: u32, value: f64) -> Measured {
         Measured {
-            board: "sam9263".into(),
-            kernel: kernel.into(),
-            mode: "process".into(),
-            axes: [("tasks".to_string(), tasks)].into(),
+            place: Place {
+                board: "sam9263".into(),
+                kernel: kernel.into(),
+                mode: "process".into(),
+                axes: [("tasks".to_string(), tasks)].into(),
+            },
             metric: "switch",
             unit: "us",
             value,
             low: value,
             high: value,
+            seeds: vec![value],
         }
     }
 
@@ -308,7 +314,7 @@ mod tests {
     fn a_mode_is_compared_with_itself_unless_the_claim_says_otherwise() {
         let mut threads = figures();
         threads.iter_mut().for_each(|m| {
-            m.mode = "thread".into();
+            m.place.mode = "thread".into();
             (m.value, m.low, m.high) = (10.0, 10.0, 10.0);
         });
         let all = [figures(), threads].concat();

@@ -11,12 +11,13 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Beside, Claim};
+use crate::headline::Headline;
 use crate::paths;
 use crate::suggest::did_you_mean;
 
 const KEYS: &[&str] = &[
     "format", "title", "workload", "kernels", "limit_s", "samples", "hops", "modes", "plan",
-    "quick", "claim", "beside",
+    "quick", "claim", "beside", "headline",
 ];
 /// Keys of a plan that are no axes.
 const PLAN_KEYS: &[&str] = &["board", "seeds", "kernels"];
@@ -82,6 +83,9 @@ pub struct Experiment {
     /// What must be true of the result.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
+    /// What is read first.
+    #[serde(default, rename = "headline")]
+    pub headlines: Vec<Headline>,
     /// Published figures that stand beside the result.
     #[serde(default)]
     pub beside: Vec<Beside>,
@@ -101,7 +105,39 @@ pub struct Point {
     pub seed: u64,
 }
 
+/// What is measured: a point without its seed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    pub board: String,
+    pub kernel: String,
+    pub mode: String,
+    pub axes: BTreeMap<String, u32>,
+}
+
+impl Place {
+    /// "process, size_kb 0, tasks 2".
+    pub fn what(&self) -> String {
+        self.with_axes(&self.mode)
+    }
+
+    /// `text` and the values of the axes.
+    pub fn with_axes(&self, text: &str) -> String {
+        let axes = self.axes.iter().map(|(name, n)| format!(", {name} {n}"));
+        text.to_string() + &axes.collect::<String>()
+    }
+}
+
 impl Point {
+    /// The point without its seed.
+    pub fn place(&self) -> Place {
+        Place {
+            board: self.board.clone(),
+            kernel: self.kernel.clone(),
+            mode: self.mode.clone(),
+            axes: self.axes.clone(),
+        }
+    }
+
     /// The value of an axis; 0 when the experiment has no such axis.
     pub fn axis(&self, name: &str) -> u32 {
         self.axes.get(name).copied().unwrap_or(0)
@@ -109,15 +145,8 @@ impl Point {
 
     /// For progress lines.
     pub fn label(&self) -> String {
-        let axes = self.axes.iter().map(|(name, n)| format!("{name} {n}, "));
-        format!(
-            "{} {} {}, {}seed {}",
-            self.board,
-            self.kernel,
-            self.mode,
-            axes.collect::<String>(),
-            self.seed
-        )
+        let (board, kernel, what) = (&self.board, &self.kernel, self.place().what());
+        format!("{board} {kernel} {what}, seed {}", self.seed)
     }
 }
 

@@ -8,7 +8,6 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::experiment::Point;
 use crate::measure;
 use crate::store::Run;
 
@@ -51,28 +50,21 @@ impl Study {
 /// The study of an experiment's runs.
 pub fn of_runs(runs: &[Run]) -> Result<Study> {
     let mut metric = None;
-    let mut parts: Vec<(&Point, Vec<Vec<f64>>)> = Vec::new();
-    for run in runs {
-        let point = &run.point;
+    let mut samples = |run: &&Run| {
+        let label = run.point.label();
         let Some((of, _, samples)) = measure::samples(run) else {
-            bail!("{}: no repeated samples, so no study", point.label());
+            bail!("{label}: no repeated samples, so no study");
         };
         if *metric.get_or_insert(of) != of {
-            bail!(
-                "{}: {of}, and others are not: a study is of one metric",
-                point.label()
-            );
+            bail!("{label}: {of}, and others are not: a study is of one metric");
         }
-        let same = |p: &Point| {
-            (&p.board, &p.kernel, &p.mode, &p.axes)
-                == (&point.board, &point.kernel, &point.mode, &point.axes)
-        };
-        match parts.iter_mut().find(|(p, _)| same(p)) {
-            Some((_, operators)) => operators.push(samples),
-            None => parts.push((point, vec![samples])),
-        }
-    }
-    study(&parts.into_iter().map(|(_, s)| s).collect::<Vec<_>>())
+        Ok(samples)
+    };
+    let parts = measure::repeated(runs);
+    let parts = parts
+        .iter()
+        .map(|part| part.runs.iter().map(&mut samples).collect());
+    study(&parts.collect::<Result<Vec<_>>>()?)
 }
 
 /// `samples[part][operator][replicate]`.

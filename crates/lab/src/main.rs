@@ -18,6 +18,7 @@ mod experiment;
 mod fetch;
 mod gage;
 mod gdb;
+mod headline;
 mod image;
 mod interrupt;
 mod kernel;
@@ -43,6 +44,7 @@ mod table;
 mod target;
 mod terminal;
 mod toolchain;
+mod versus;
 
 use std::process::ExitCode;
 

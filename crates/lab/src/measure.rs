@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::claim::Measured;
-use crate::experiment::Point;
+use crate::experiment::Place;
 use crate::sample::{Histogram, IpcMetric, Output};
 use crate::statistics::{self, Estimate};
 use crate::store::Run;
@@ -19,24 +19,20 @@ const QUANTILES: [(&str, f64); 4] = [
 ];
 
 /// Runs that differ in the seed alone.
-struct Repeated<'a> {
-    point: &'a Point,
-    runs: Vec<&'a Run>,
+pub struct Repeated<'a> {
+    pub place: Place,
+    pub runs: Vec<&'a Run>,
 }
 
 /// In the order in which they first come.
-fn repeated(runs: &[Run]) -> Vec<Repeated<'_>> {
+pub fn repeated(runs: &[Run]) -> Vec<Repeated<'_>> {
     let mut all: Vec<Repeated> = Vec::new();
     for run in runs {
-        let point = &run.point;
-        let same = |r: &Repeated| {
-            let key = |p: &'_ Point| (p.board.clone(), p.kernel.clone(), p.mode.clone());
-            key(r.point) == key(point) && r.point.axes == point.axes
-        };
-        match all.iter_mut().find(|r| same(r)) {
+        let place = run.point.place();
+        match all.iter_mut().find(|r| r.place == place) {
             Some(r) => r.runs.push(run),
             None => all.push(Repeated {
-                point,
+                place,
                 runs: vec![run],
             }),
         }
@@ -45,26 +41,31 @@ fn repeated(runs: &[Run]) -> Vec<Repeated<'_>> {
 }
 
 impl Repeated<'_> {
-    fn figure(&self, metric: &'static str, unit: &'static str, e: Estimate) -> Measured {
+    fn figure(&self, metric: &'static str, unit: &'static str, figure: Figure) -> Measured {
+        let Estimate { value, low, high } = figure.estimate;
         Measured {
-            board: self.point.board.clone(),
-            kernel: self.point.kernel.clone(),
-            mode: self.point.mode.clone(),
-            axes: self.point.axes.clone(),
+            place: self.place.clone(),
             metric,
             unit,
-            value: e.value,
-            low: e.low,
-            high: e.high,
+            value,
+            low,
+            high,
+            seeds: figure.seeds,
         }
     }
+}
+
+/// A value with its interval, and what each seed gave.
+struct Figure {
+    estimate: Estimate,
+    seeds: Vec<f64>,
 }
 
 /// Every figure of the runs, and warnings that say what to do.
 pub fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
     let (mut figures, mut warnings) = (Vec::new(), Vec::new());
     for repeated in repeated(runs) {
-        let mut of_metric: Vec<(&str, &str, Vec<f64>)> = Vec::new();
+        let mut of_metric: Vec<(&str, &str, Vec<Vec<f64>>)> = Vec::new();
         let mut latencies = Vec::new();
         for run in &repeated.runs {
             if let Output::Cyclictest(histogram) = &run.guest {
@@ -74,34 +75,54 @@ pub fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
                 continue;
             };
             match of_metric.iter_mut().find(|(m, ..)| *m == metric) {
-                Some((.., all)) => all.extend(values),
-                None => of_metric.push((metric, unit, values)),
+                Some((.., all)) => all.push(values),
+                None => of_metric.push((metric, unit, vec![values])),
             }
         }
         for (metric, unit, values) in of_metric {
-            if let Some(s) = statistics::summarise(&values) {
-                let estimate = Estimate {
-                    value: s.median,
-                    low: s.low,
-                    high: s.high,
-                };
-                figures.push(repeated.figure(metric, unit, estimate));
-            }
+            figures.extend(of_samples(&values).map(|f| repeated.figure(metric, unit, f)));
         }
         if !latencies.is_empty() {
-            let of_latencies = latency_figures(&latencies);
-            for (metric, estimate) in of_latencies {
-                match estimate {
-                    Some(e) => figures.push(repeated.figure(metric, "us", e)),
-                    None => warnings.push(format!(
-                        "{}: too few samples for {metric}: measure longer",
-                        repeated.point.label()
-                    )),
+            let mut unknown = Vec::new();
+            for (metric, figure) in latency_figures(&latencies) {
+                match figure {
+                    Some(f) => figures.push(repeated.figure(metric, "us", f)),
+                    None => unknown.push(metric),
                 }
+            }
+            if !unknown.is_empty() {
+                let (at, what) = (&repeated.place, unknown.join(" and "));
+                warnings.push(format!(
+                    "{} {} {}: too few samples for {what}: measure longer",
+                    at.board,
+                    at.kernel,
+                    at.what()
+                ));
             }
         }
     }
     (figures, warnings)
+}
+
+/// The median of one seed's samples, or of the seeds' medians: samples of one run share its layout of
+/// memory, and are no repetition.
+fn of_samples(runs: &[Vec<f64>]) -> Option<Figure> {
+    let seeds: Vec<f64> = runs
+        .iter()
+        .filter_map(|run| statistics::median(run))
+        .collect();
+    let summary = match runs {
+        [one] => statistics::summarise(one),
+        _ => statistics::summarise(&seeds),
+    }?;
+    Some(Figure {
+        estimate: Estimate {
+            value: summary.median,
+            low: summary.low,
+            high: summary.high,
+        },
+        seeds,
+    })
 }
 
 /// Repeated samples of one metric, with its name and unit; none of histograms.
@@ -139,24 +160,36 @@ pub fn merged(all: &[&Histogram]) -> Histogram {
     }
 }
 
-fn latency_figures(all: &[&Histogram]) -> Vec<(&'static str, Option<Estimate>)> {
+fn latency_figures(all: &[&Histogram]) -> Vec<(&'static str, Option<Figure>)> {
     // Over seeds: the range of what each gave.
     let over_seeds = |value: f64, each: &dyn Fn(&Histogram) -> f64| {
-        let each = || all.iter().map(|h| each(h));
-        Some(Estimate {
-            value,
-            low: each().fold(value, f64::min),
-            high: each().fold(value, f64::max),
+        let seeds: Vec<f64> = all.iter().map(|h| each(h)).collect();
+        Some(Figure {
+            estimate: Estimate {
+                value,
+                low: seeds.iter().copied().fold(value, f64::min),
+                high: seeds.iter().copied().fold(value, f64::max),
+            },
+            seeds,
         })
     };
     let min = |h: &Histogram| f64::from(h.us.first().map_or(h.max_us, |(us, _)| *us));
     let max = |h: &Histogram| f64::from(h.max_us);
     let whole = merged(all);
+    let of_quantile = |q: f64| {
+        Some(Figure {
+            estimate: quantile(&whole, q)?,
+            seeds: all
+                .iter()
+                .map(|h| at_rank(h, (h.total() as f64 * q).ceil()))
+                .collect(),
+        })
+    };
     let mut figures = vec![
         ("min", over_seeds(min(&whole), &min)),
         ("avg", over_seeds(mean(&whole), &mean)),
     ];
-    figures.extend(QUANTILES.map(|(name, q)| (name, quantile(&whole, q))));
+    figures.extend(QUANTILES.map(|(name, q)| (name, of_quantile(q))));
     figures.push(("max", over_seeds(max(&whole), &max)));
     figures
 }
@@ -234,7 +267,11 @@ mod tests {
         assert!((of("avg").unwrap().value - 13.539).abs() < 1e-9);
         assert_eq!(of("p99").unwrap().value, 20.0);
         assert!(of("p99.99").is_none(), "2000 samples are too few");
-        assert!(warnings.join("\n").contains("too few samples for p99.99"));
+        assert!(
+            warnings
+                .join("\n")
+                .contains("too few samples for p99.9 and p99.99")
+        );
     }
 
     #[test]

@@ -36,6 +36,27 @@ pub struct Figure {
     pub note: String,
 }
 
+impl Figure {
+    /// "scheduling latency, max, plain".
+    pub fn what(&self) -> String {
+        let parts = [&self.metric, &self.stat, &self.variant];
+        let said: Vec<&str> = parts
+            .iter()
+            .map(|part| part.as_str())
+            .filter(|part| !part.is_empty())
+            .collect();
+        said.join(", ")
+    }
+
+    /// The value with its unit.
+    pub fn shown(&self) -> String {
+        match self.value {
+            Some(value) => format!("{value} {}", self.unit),
+            None => "plot only".to_string(),
+        }
+    }
+}
+
 /// A paper.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Source {
@@ -48,6 +69,22 @@ pub struct Published {
     pub source: BTreeMap<String, Source>,
     #[serde(rename = "m")]
     pub figures: Vec<Figure>,
+}
+
+/// All that stands beside what was measured.
+pub struct Papers {
+    pub published: Published,
+    pub envelope: Envelope,
+}
+
+impl Papers {
+    /// Reads them.
+    pub fn load() -> Result<Papers> {
+        Ok(Papers {
+            published: Published::load()?,
+            envelope: Envelope::load()?,
+        })
+    }
 }
 
 impl Published {

@@ -10,10 +10,11 @@ use askama::Template;
 
 use crate::claim::Measured;
 use crate::experiment::Experiment;
+use crate::headline::{self, Line};
 use crate::measure;
 use crate::paths;
 use crate::plot_samples;
-use crate::published::{Envelope, Published};
+use crate::published::{Papers, Published};
 use crate::report_ring;
 use crate::result::{Results, short_kernel};
 use crate::sample::Output;
@@ -24,6 +25,7 @@ use crate::table;
 #[template(path = "report.html")]
 struct Page {
     title: String,
+    headlines: Grid,
     sections: Vec<Section>,
     provenance: Vec<(String, String)>,
 }
@@ -68,22 +70,40 @@ pub struct Grid {
     pub rows: Vec<Vec<String>>,
 }
 
-/// An experiment with its runs.
+/// An experiment with its runs and what is to be said of them.
 pub struct Material<'a> {
     pub experiment: &'a Experiment,
     pub campaign: &'a Campaign,
     pub runs: &'a [Run],
+    pub results: Results<'a>,
+}
+
+impl<'a> Material<'a> {
+    /// With the results.
+    pub fn of(
+        experiment: &'a Experiment,
+        campaign: &'a Campaign,
+        runs: &'a [Run],
+        papers: &'a Papers,
+    ) -> Result<Material<'a>> {
+        Ok(Material {
+            experiment,
+            campaign,
+            runs,
+            results: Results::of(experiment, runs, papers)?,
+        })
+    }
 }
 
 /// Writes `index.html`, the charts and the figures as CSV into `dir`; gives the path of the page.
-pub fn write(materials: &[Material], dir: &Path) -> Result<PathBuf> {
-    let page = page(materials)?;
+pub fn write(materials: &[Material], papers: &Papers, dir: &Path) -> Result<PathBuf> {
+    let page = page(materials, papers)?;
     for (section, material) in page.sections.iter().zip(materials) {
         for chart in section.parts.iter().flat_map(|part| &part.charts) {
             let file = dir.join(format!("{}.svg", chart.name));
             paths::write_atomically(&file, chart.svg.as_bytes())?;
         }
-        for (suffix, text) in csv(material.runs) {
+        for (suffix, text) in csv(material) {
             let file = dir.join(format!("{}{suffix}.csv", section.name));
             paths::write_atomically(&file, text.as_bytes())?;
         }
@@ -93,10 +113,14 @@ pub fn write(materials: &[Material], dir: &Path) -> Result<PathBuf> {
     Ok(index)
 }
 
-fn page(materials: &[Material]) -> Result<Page> {
-    let (envelope, published) = (Envelope::load()?, Published::load()?);
-    let section = |m: &Material| section(m, &envelope, &published);
+fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
+    let section = |m: &Material| section(m, papers);
+    let lines: Vec<&Line> = materials
+        .iter()
+        .flat_map(|m| &m.results.headlines)
+        .collect();
     Ok(Page {
+        headlines: headlines(&lines),
         title: match materials {
             [one] => one.experiment.title.clone(),
             _ => "Context switches on cores with virtually tagged caches".to_string(),
@@ -106,8 +130,24 @@ fn page(materials: &[Material]) -> Result<Page> {
     })
 }
 
-fn section(m: &Material, envelope: &Envelope, published: &Published) -> Result<Section> {
-    let results = Results::of(m.experiment, m.runs, envelope, published)?;
+/// What is read first.
+fn headlines(lines: &[&Line]) -> Grid {
+    let kernels = headline::kernels(lines);
+    let mut headings = vec!["what FCSE brings".to_string()];
+    headings.extend(kernels.iter().map(|k| short_kernel(k).to_string()));
+    let row = |line: &&Line| {
+        let cells = kernels.iter().map(|k| line.cell(k));
+        [line.what()].into_iter().chain(cells).collect()
+    };
+    Grid {
+        texts: 1,
+        headings,
+        rows: lines.iter().map(row).collect(),
+    }
+}
+
+fn section(m: &Material, papers: &Papers) -> Result<Section> {
+    let results = &m.results;
     let missing = m.campaign.planned - m.campaign.runs.len().min(m.campaign.planned);
     let incomplete = if missing > 0 {
         format!(
@@ -119,9 +159,15 @@ fn section(m: &Material, envelope: &Envelope, published: &Published) -> Result<S
     } else {
         String::new()
     };
-    let mut parts: Vec<Part> = beside_part(&results, published).into_iter().collect();
-    parts.extend(report_ring::parts(&m.experiment.name, &results, envelope)?);
-    parts.extend(sample_parts(m, &results)?);
+    let mut parts: Vec<Part> = beside_part(results, &papers.published)
+        .into_iter()
+        .collect();
+    parts.extend(report_ring::parts(
+        &m.experiment.name,
+        results,
+        &papers.envelope,
+    )?);
+    parts.extend(sample_parts(m)?);
     let claims = results.verdicts.iter().map(|v| Claim {
         word: v.word(),
         text: v.text.clone(),
@@ -134,7 +180,7 @@ fn section(m: &Material, envelope: &Envelope, published: &Published) -> Result<S
         incomplete,
         claims: claims.collect(),
         parts,
-        warnings: results.warnings,
+        warnings: results.warnings.clone(),
     })
 }
 
@@ -145,18 +191,13 @@ fn beside_part(results: &Results, published: &Published) -> Option<Part> {
     ];
     let rows = results.beside.iter().map(|pair| {
         let f = pair.figure;
-        let each = |show: &dyn Fn(&Measured) -> Option<String>| -> String {
-            let all: Vec<String> = pair.measured.iter().filter_map(show).collect();
-            all.join(", ")
-        };
         vec![
-            format!("{} {} {}", f.metric, f.stat, f.variant),
-            f.value
-                .map_or("plot only".into(), |v| format!("{v} {}", f.unit)),
+            f.what(),
+            f.shown(),
             f.board.clone(),
-            each(&|m| Some(format!("{} {}", table::figure(m), m.unit))),
-            each(&|m| Some(m.board.clone())),
-            each(&|m| Some(format!("{:.2}", m.value / f.value?))),
+            pair.each(|m| Some(format!("{} {}", table::figure(m), m.unit))),
+            pair.each(|m| Some(m.place.board.clone())),
+            pair.each(|m| Some(format!("{:.2}", m.value / f.value?))),
             format!("{} ({})", published.title(f), f.place),
             f.note.clone(),
         ]
@@ -176,8 +217,8 @@ fn beside_part(results: &Results, published: &Published) -> Option<Part> {
 }
 
 /// Of everything that is no ring: figures, histograms, times.
-fn sample_parts(m: &Material, results: &Results) -> Result<Vec<Part>> {
-    if !results.comparison.rows.is_empty() {
+fn sample_parts(m: &Material) -> Result<Vec<Part>> {
+    if !m.results.comparison.rows.is_empty() {
         return Ok(Vec::new());
     }
     let mut boards: Vec<&str> = Vec::new();
@@ -213,7 +254,8 @@ fn sample_parts(m: &Material, results: &Results) -> Result<Vec<Part>> {
         if !times.is_empty() {
             add("times", plot_samples::times(&times, board)?);
         }
-        let of_board = results.measured.iter().filter(|m| m.board == *board);
+        let of_board = m.results.measured.iter();
+        let of_board = of_board.filter(|m| m.place.board == *board);
         Ok(Part {
             heading: board.to_string(),
             text: String::new(),
@@ -225,10 +267,8 @@ fn sample_parts(m: &Material, results: &Results) -> Result<Vec<Part>> {
 }
 
 fn series_name(run: &Run) -> String {
-    let axes = run.point.axes.iter();
-    let axes = axes.map(|(name, n)| format!(", {name} {n}"));
-    let kernel = short_kernel(&run.point.kernel);
-    format!("{kernel} {}{}", run.point.mode, axes.collect::<String>())
+    let place = run.point.place();
+    format!("{} {}", short_kernel(&place.kernel), place.what())
 }
 
 /// Values of the same name together, in the order in which names first come.
@@ -255,8 +295,8 @@ fn figures_grid(measured: &[&Measured]) -> Grid {
 fn cells(m: &Measured) -> Vec<String> {
     let number = |x: f64| format!("{x:.3}");
     vec![
-        short_kernel(&m.kernel).to_string(),
-        m.mode.clone(),
+        short_kernel(&m.place.kernel).to_string(),
+        m.place.mode.clone(),
         m.metric.to_string(),
         m.unit.to_string(),
         number(m.value),
@@ -266,16 +306,20 @@ fn cells(m: &Measured) -> Vec<String> {
 }
 
 /// The figures, and the histograms behind them, each with the suffix of its file.
-fn csv(runs: &[Run]) -> Vec<(&'static str, String)> {
-    let (measured, _) = measure::measured(runs);
+fn csv(material: &Material) -> Vec<(&'static str, String)> {
     let mut figures = String::from("board,axes,kernel,mode,metric,unit,value,low,high\n");
-    for m in &measured {
-        let axes: Vec<String> = m.axes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    for m in &material.results.measured {
+        let axes: Vec<String> = m
+            .place
+            .axes
+            .iter()
+            .map(|(n, v)| format!("{n}={v}"))
+            .collect();
         let (axes, cells) = (axes.join(" "), cells(m).join(","));
-        figures += &format!("{},{axes},{cells}\n", m.board);
+        figures += &format!("{},{axes},{cells}\n", m.place.board);
     }
     let mut bins = String::from("board,kernel,mode,seed,us,count\n");
-    for run in runs {
+    for run in material.runs {
         if let Output::Cyclictest(h) = &run.guest {
             let p = &run.point;
             let overflow = (h.overflows > 0).then_some((h.max_us, h.overflows));
@@ -331,24 +375,25 @@ mod tests {
     use crate::compare::tests::made_up_runs;
     use crate::sample::Histogram;
 
-    fn rendered(runs: &[Run], planned: usize) -> String {
-        let material = Material {
-            experiment: &Experiment {
-                title: "<script>".into(),
-                ..Experiment::load("switch-cost").unwrap()
-            },
-            campaign: &Campaign {
-                planned,
-                ..Campaign::default()
-            },
-            runs,
+    /// The page, and the contents of the CSV files.
+    fn rendered(runs: &[Run], planned: usize) -> (String, Vec<String>) {
+        let experiment = Experiment {
+            title: "<script>".into(),
+            ..Experiment::load("switch-cost").unwrap()
         };
-        page(&[material]).unwrap().render().unwrap()
+        let campaign = Campaign {
+            planned,
+            ..Campaign::default()
+        };
+        let papers = Papers::load().unwrap();
+        let material = Material::of(&experiment, &campaign, runs, &papers).unwrap();
+        let files = csv(&material).into_iter().map(|(_, text)| text).collect();
+        (page(&[material], &papers).unwrap().render().unwrap(), files)
     }
 
     #[test]
     fn the_page_is_self_contained_and_escapes_what_comes_from_outside() {
-        let html = rendered(&made_up_runs(), 30);
+        let (html, _) = rendered(&made_up_runs(), 30);
         assert_eq!(html.matches("<svg").count(), 8, "4 charts a board");
         assert!(!html.contains("<script>") && !html.contains("src="));
         assert!(html.contains("30 of 30 points have not been measured"));
@@ -366,15 +411,14 @@ mod tests {
             max_us: 1300,
             avg_us: 100,
         });
-        let html = rendered(&runs, 1);
+        let (html, files) = rendered(&runs, 1);
         assert_eq!(html.matches("<svg").count(), 1);
-        let files = csv(&runs);
         assert!(
-            files[1].1.ends_with(
+            files[1].ends_with(
                 ",20,7\nsam9263,6.12/plain,process,1,41,9\nsam9263,6.12/plain,process,1,1300,1\n"
             ),
             "{}",
-            files[1].1
+            files[1]
         );
     }
 }

@@ -6,35 +6,44 @@ use anyhow::Result;
 use crate::claim::{self, Measured, Pair, Verdict};
 use crate::compare::{Comparison, compare};
 use crate::experiment::Experiment;
+use crate::headline::Line;
 use crate::measure;
-use crate::published::{Envelope, Published};
+use crate::published::Papers;
 use crate::store::Run;
+use crate::versus::{self, Versus};
 
 /// A pure function of an experiment, its runs and published figures.
 pub struct Results<'a> {
     /// Of rings; empty for other experiments.
     pub comparison: Comparison,
     pub measured: Vec<Measured>,
+    /// What is read first.
+    pub headlines: Vec<Line>,
     pub verdicts: Vec<Verdict>,
     pub beside: Vec<Pair<'a>>,
+    /// Kernels against the first one, over seeds.
+    pub versus: Vec<Versus>,
     /// About the measurement itself, each saying what to do.
     pub warnings: Vec<String>,
 }
 
 impl Results<'_> {
     /// Everything there is to say.
-    pub fn of<'a>(
-        e: &Experiment,
-        runs: &[Run],
-        envelope: &Envelope,
-        published: &'a Published,
-    ) -> Result<Results<'a>> {
-        let mut comparison = compare(runs, envelope);
+    pub fn of<'a>(e: &Experiment, runs: &[Run], papers: &'a Papers) -> Result<Results<'a>> {
+        let mut comparison = compare(runs, &papers.envelope);
         let (measured, mut warnings) = measure::measured(runs);
+        let mut headlines = Vec::new();
+        for headline in &e.headlines {
+            headlines.extend(headline.line(&e.kernels, &measured)?);
+        }
+        let (versus, too_few) = versus::versus(&measured);
         warnings.append(&mut comparison.warnings);
+        warnings.extend(too_few);
         Ok(Results {
             verdicts: e.claims.iter().map(|c| c.judge(&measured)).collect(),
-            beside: claim::pairs(&e.beside, &measured, published)?,
+            beside: claim::pairs(&e.beside, &measured, &papers.published)?,
+            versus,
+            headlines,
             comparison,
             measured,
             warnings,

@@ -8,8 +8,11 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use crate::attribution;
 use crate::claim::{Measured, Pair, Verdict};
 use crate::compare::{Comparison, Row};
+use crate::experiment::Place;
+use crate::headline::{self, Line};
 use crate::published::Published;
 use crate::result::{Results, short_kernel};
+use crate::versus;
 
 /// Where prose is broken.
 const WIDTH: usize = 100;
@@ -56,11 +59,29 @@ pub fn render(results: &Results, published: &Published) -> String {
     }
     text.push_str(&envelope_text(comparison));
     text.push_str(&verdicts_text(&results.verdicts));
+    for sentence in versus::sentences(&results.versus) {
+        text.push_str(&wrapped(&format!("{sentence}.")));
+    }
     text.push_str(&published_text(&results.beside, published));
     for warning in &results.warnings {
         text.push_str(&wrapped(&format!("warning: {warning}")));
     }
     text
+}
+
+/// What is read first: kernels side by side, with their ratio to the first one.
+pub fn headlines(lines: &[&Line]) -> Table {
+    let kernels = headline::kernels(lines);
+    let mut headings = vec!["what FCSE brings"];
+    headings.extend(kernels.iter().map(|k| short_kernel(k)));
+    let mut table = new(&headings);
+    for line in lines {
+        let mut cells = vec![line.what()];
+        cells.extend(kernels.iter().map(|k| line.cell(k)));
+        table.add_row(cells);
+    }
+    numbers_right(&mut table, 1);
+    table
 }
 
 /// Boards in the order of their first row.
@@ -168,29 +189,23 @@ fn cycles_table(rows: &[&Row]) -> Table {
 /// A line for each board, kernel, mode and choice of axes; a column for each metric.
 fn figures_table(measured: &[Measured]) -> Table {
     let mut metrics: Vec<(&str, &str)> = Vec::new();
-    let mut places: Vec<(String, String, String)> = Vec::new();
-    let place = |m: &Measured| {
-        let axes = m.axes.iter().map(|(name, n)| format!(", {name} {n}"));
-        let what = m.mode.clone() + &axes.collect::<String>();
-        (m.board.clone(), short_kernel(&m.kernel).to_string(), what)
-    };
+    let mut places: Vec<&Place> = Vec::new();
     for m in measured {
         if !metrics.contains(&(m.metric, m.unit)) {
             metrics.push((m.metric, m.unit));
         }
-        if !places.contains(&place(m)) {
-            places.push(place(m));
+        if !places.contains(&&m.place) {
+            places.push(&m.place);
         }
     }
     let mut headings = vec!["board".to_string(), "kernel".into(), "what".into()];
     headings.extend(metrics.iter().map(|(name, unit)| format!("{name}\n{unit}")));
     let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
-    for (board, kernel, what) in &places {
-        let mut cells = vec![board.clone(), kernel.clone(), what.clone()];
+    for place in places {
+        let kernel = short_kernel(&place.kernel).to_string();
+        let mut cells = vec![place.board.clone(), kernel, place.what()];
         cells.extend(metrics.iter().map(|(metric, _)| {
-            let here = |m: &&Measured| {
-                m.metric == *metric && place(m) == (board.clone(), kernel.clone(), what.clone())
-            };
+            let here = |m: &&Measured| m.metric == *metric && m.place == *place;
             measured.iter().find(here).map_or("-".into(), figure)
         }));
         table.add_row(cells);
@@ -274,43 +289,27 @@ fn published_text(beside: &[Pair], published: &Published) -> String {
     let headings = [
         "published, for validation, never fitted to",
         "paper",
+        "board",
         "here",
+        "board",
         "ratio",
     ];
     let mut table = new(&headings);
-    for Pair {
-        figure: f,
-        measured,
-    } in beside
-    {
-        let paper = f
-            .value
-            .map_or("plot only".into(), |v| format!("{v} {}", f.unit));
-        let parts = [&f.metric, &f.stat, &f.variant].into_iter();
-        let parts: Vec<&str> = parts
-            .map(String::as_str)
-            .filter(|p| !p.is_empty())
-            .collect();
-        let what = format!("{}\n{}", parts.join("\n"), f.id);
-        let here: Vec<String> = measured
-            .iter()
-            .map(|m| format!("{} {}", figure(m), m.unit))
-            .collect();
-        let ratio = |m: &Measured| f.value.map(|v| format!("{:.2}", m.value / v));
-        let ratios: Vec<String> = measured.iter().filter_map(ratio).collect();
-        let (board, boards) = (&f.board, measured.iter().map(|m| m.board.as_str()));
-        let boards: Vec<&str> = boards.collect();
+    for pair in beside {
+        let ratio = |m: &Measured| Some(format!("{:.2}", m.value / pair.figure.value?));
         table.add_row([
-            what,
-            format!("{paper}\n{board}"),
-            format!("{}\n{}", here.join(", "), boards.join(", ")),
-            ratios.join(", "),
+            pair.figure.what(),
+            pair.figure.shown(),
+            pair.figure.board.clone(),
+            pair.each(|m| Some(format!("{} {}", figure(m), m.unit))),
+            pair.each(|m| Some(m.place.board.clone())),
+            pair.each(ratio),
         ]);
     }
     numbers_right(&mut table, 1);
     let notes = beside.iter().map(|pair| pair.figure);
     let notes = notes.filter(|f| !f.note.is_empty());
-    let notes = notes.map(|f| wrapped(&format!("{} ({}): {}.", f.id, f.place, f.note)));
+    let notes = notes.map(|f| wrapped(&format!("{} ({}): {}.", f.what(), f.place, f.note)));
     let mut sources: Vec<&str> = Vec::new();
     for pair in beside {
         let title = published.title(pair.figure);
@@ -353,21 +352,21 @@ mod tests {
     use super::*;
     use crate::compare::tests::made_up_runs;
     use crate::experiment::Experiment;
-    use crate::published::Envelope;
+    use crate::published::Papers;
 
     #[test]
     fn the_table_shows_the_difference_the_envelope_the_claims_and_where_a_figure_is_from() {
         let e = Experiment::load("switch-cost").unwrap();
-        let (envelope, published) = (Envelope::load().unwrap(), Published::load().unwrap());
-        let results = Results::of(&e, &made_up_runs(), &envelope, &published).unwrap();
-        let text = render(&results, &published);
+        let papers = Papers::load().unwrap();
+        let results = Results::of(&e, &made_up_runs(), &papers).unwrap();
+        let text = render(&results, &papers.published);
         for part in [
             "sam9263 (180 MHz)",
             "68.00",
             "12240",
             "envelope 64 (34 to 101) us: inside",
             "160.64 us",
-            "choi2004.lat_fifo.linux",
+            "lat_fifo, mean, linux",
             "lmbench reports lat_fifo per round",
             "open:",
         ] {
@@ -378,15 +377,13 @@ mod tests {
     #[test]
     fn figures_have_the_digits_that_tell_something() {
         let mut m = Measured {
-            board: String::new(),
-            kernel: String::new(),
-            mode: String::new(),
-            axes: Default::default(),
+            place: Place::default(),
             metric: "max",
             unit: "us",
             value: 194.2,
             low: 194.1,
             high: 194.3,
+            seeds: vec![194.2],
         };
         assert_eq!(figure(&m), "194");
         (m.value, m.low, m.high) = (3.259, 3.0, 4.0);

@@ -7,8 +7,9 @@ use anyhow::Result;
 use super::run::How;
 use super::{report, table};
 use crate::experiment::Experiment;
+use crate::published::Papers;
 use crate::report::{Material, write};
-use crate::{Outcome, paths, run};
+use crate::{Outcome, paths, run, table as tables};
 
 /// The experiments of the main job; those with `true` are always run in their quick form, for
 /// their full one takes long.
@@ -38,9 +39,15 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         done.push((experiment, campaign, runs));
     }
     let json = args.how.json;
+    let papers = Papers::load()?;
+    let materials: Vec<Material> = done
+        .iter()
+        .map(|(experiment, campaign, runs)| Material::of(experiment, campaign, runs, &papers))
+        .collect::<Result<_>>()?;
     let mut texts = Vec::new();
-    for (experiment, campaign, runs) in &done {
-        let (mut text, says) = table::shown(experiment, campaign, runs, json)?;
+    for material in &materials {
+        let (mut text, says) = table::shown(material, &papers, json)?;
+        let (experiment, campaign) = (material.experiment, material.campaign);
         if !json {
             let (title, name) = (&experiment.title, &experiment.name);
             let quick = if campaign.quick {
@@ -59,18 +66,11 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         println!("[{}]", texts.join(","));
     } else {
         println!("{}", texts.join("\n"));
+        let lines = materials.iter().flat_map(|m| &m.results.headlines);
+        println!("{}\n", tables::headlines(&lines.collect::<Vec<_>>()));
     }
-    let materials: Vec<Material> = done
-        .iter()
-        .filter(|(_, _, runs)| !runs.is_empty())
-        .map(|(experiment, campaign, runs)| Material {
-            experiment,
-            campaign,
-            runs,
-        })
-        .collect();
-    if !materials.is_empty() {
-        let index = write(&materials, &report::default_dir())?;
+    if done.iter().any(|(_, _, runs)| !runs.is_empty()) {
+        let index = write(&materials, &papers, &report::default_dir())?;
         if !json {
             println!("report: {}", paths::shown(&index));
         }

@@ -14,24 +14,18 @@ use crate::{Outcome, gage, run, table};
 pub struct Args {
     /// Name of the experiment
     experiment: String,
-    /// Seeds, from 1
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    seeds: u64,
     #[command(flatten)]
     how: How,
 }
 
 /// Runs what is missing and prints the study.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    if !(2..=100).contains(&args.seeds) {
-        bail!("--seeds {}: from 2 to 100", args.seeds);
-    }
     let experiment = Experiment::load(&args.experiment)?;
     let mut options = args.how.options()?;
-    if options.seeds.is_some() {
-        bail!("--seed does not go with a study of several: say --seeds");
+    let seeds = options.seeds.get_or_insert(vec![1, 2, 3]);
+    if seeds.len() < 2 {
+        bail!("a study needs at least 2 seeds: say --seeds");
     }
-    options.seeds = Some((1..=args.seeds).collect());
     let (campaign, runs) = run::execute(&experiment, &options)?;
     if runs.len() < campaign.planned {
         bail!("{} of {} points are measured", runs.len(), campaign.planned);

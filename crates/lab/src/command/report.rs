@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch report`: the HTML report of an experiment's runs, without simulating.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::json;
 
 use crate::experiment::Experiment;
+use crate::published::Papers;
 use crate::report::{self, Material};
-use crate::store::{Campaign, Run};
+use crate::store::Campaign;
 use crate::{Outcome, paths};
 
 /// Write the HTML report of an experiment's runs (never simulates)
@@ -29,7 +30,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
     let (campaign, runs) = Campaign::load_runs(&experiment.name)?;
     let dir = args.out.clone().unwrap_or_else(default_dir);
-    let index = write(&experiment, &campaign, &runs, &dir)?;
+    let papers = Papers::load()?;
+    let material = Material::of(&experiment, &campaign, &runs, &papers)?;
+    let index = report::write(&[material], &papers, &dir)?;
     if args.json {
         println!("{}", json!({"report": index}));
     } else {
@@ -41,14 +44,4 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 /// Where reports go.
 pub fn default_dir() -> PathBuf {
     paths::out().join("report")
-}
-
-/// Writes the report into `dir` and gives the page's path.
-pub fn write(e: &Experiment, campaign: &Campaign, runs: &[Run], dir: &Path) -> Result<PathBuf> {
-    let material = Material {
-        experiment: e,
-        campaign,
-        runs,
-    };
-    report::write(&[material], dir)
 }

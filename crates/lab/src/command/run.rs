@@ -41,6 +41,9 @@ pub struct How {
     /// Start value of the random victim counter, instead of the experiment's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Seeds from 1 to N, instead of the experiment's
+    #[arg(long, value_name = "N", conflicts_with = "seed", value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: Option<u64>,
     /// Points at a time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -66,7 +69,10 @@ impl How {
         }
         Ok(Options {
             quick: self.quick,
-            seeds: self.seed.map(|seed| vec![seed]),
+            seeds: match (self.seed, self.seeds) {
+                (Some(seed), _) => Some(vec![seed]),
+                (_, n) => n.map(|n| (1..=n).collect()),
+            },
             board: self.board.clone(),
             jobs: self.jobs.unwrap_or(0),
             limit_s: self.limit,

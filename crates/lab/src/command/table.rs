@@ -5,8 +5,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::experiment::Experiment;
-use crate::published::{Envelope, Published};
-use crate::result::Results;
+use crate::published::Papers;
+use crate::report::Material;
 use crate::store::{Campaign, Run};
 use crate::{Outcome, table};
 
@@ -29,25 +29,21 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 
 /// Prints what `table` and `run` print; says no when points are missing or a claim is false.
 pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> Result<Outcome> {
-    let (text, outcome) = shown(e, campaign, runs, json)?;
+    let papers = Papers::load()?;
+    let material = Material::of(e, campaign, runs, &papers)?;
+    let (text, outcome) = shown(&material, &papers, json)?;
     println!("{}", text.trim_end());
     Ok(outcome)
 }
 
 /// What is to be printed.
-pub fn shown(
-    e: &Experiment,
-    campaign: &Campaign,
-    runs: &[Run],
-    json: bool,
-) -> Result<(String, Outcome)> {
-    let published = Published::load()?;
-    let results = Results::of(e, runs, &Envelope::load()?, &published)?;
+pub fn shown(material: &Material, papers: &Papers, json: bool) -> Result<(String, Outcome)> {
     let text = if json {
-        serde_json::to_string_pretty(&document(e, campaign, runs, &results))?
+        serde_json::to_string_pretty(&document(material))?
     } else {
-        table::render(&results, &published)
+        table::render(&material.results, &papers.published)
     };
+    let campaign = material.campaign;
     let missing = campaign.runs.len() < campaign.planned;
     if missing {
         let (have, planned) = (campaign.runs.len(), campaign.planned);
@@ -55,16 +51,17 @@ pub fn shown(
             "{have} of {planned} points are measured; `warmswitch run` goes on with the rest"
         );
     }
-    let no = missing || results.says_no();
+    let no = missing || material.results.says_no();
     Ok((text, if no { Outcome::No } else { Outcome::Done }))
 }
 
-fn document(
-    e: &Experiment,
-    campaign: &Campaign,
-    runs: &[Run],
-    results: &Results,
-) -> serde_json::Value {
+fn document(material: &Material) -> serde_json::Value {
+    let Material {
+        experiment: e,
+        campaign,
+        runs,
+        results,
+    } = material;
     let beside = results.beside.iter();
     let beside = beside.map(|p| json!({"published": p.figure, "measured": p.measured}));
     json!({
@@ -75,11 +72,13 @@ fn document(
         "planned": campaign.planned,
         "units": {"*_us": "microseconds per switch", "*_ns": "nanoseconds per hop",
                   "cycles": "core cycles per switch"},
+        "headlines": results.headlines,
         "figures": results.measured,
         "rows": results.comparison.rows,
         "against": results.comparison.against,
         "envelope": results.comparison.envelope,
         "claims": results.verdicts,
+        "versus": results.versus,
         "published": beside.collect::<Vec<_>>(),
         "warnings": results.warnings,
         "runs": runs,

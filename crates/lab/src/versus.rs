@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels against the first one, by ranks over seeds: is a figure lower, and how surely? A seed is
+//! one repetition, however many samples its run has.
+
+use serde::Serialize;
+
+use crate::claim::Measured;
+use crate::experiment::Place;
+use crate::statistics::{self, Ranks};
+
+/// Below this a difference is called one.
+const SIGNIFICANT: f64 = 0.05;
+/// With fewer in each group no order of ranks is so rare.
+const FEWEST: usize = 4;
+
+/// One figure of a kernel against the same of the first kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Versus {
+    #[serde(flatten)]
+    pub place: Place,
+    pub metric: &'static str,
+    /// The first kernel.
+    pub base: String,
+    /// Repetitions of this kernel.
+    pub seeds: usize,
+    /// The figure divided by that of the first kernel.
+    pub ratio: f64,
+    #[serde(flatten)]
+    pub ranks: Ranks,
+}
+
+/// Every figure that has enough seeds, and a warning where there are some but too few.
+pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Option<String>) {
+    let mut all = Vec::new();
+    let mut most = 1;
+    let base = measured.first().map(|m| m.place.kernel.as_str());
+    let (first, others): (Vec<&Measured>, Vec<&Measured>) = measured
+        .iter()
+        .partition(|m| Some(m.place.kernel.as_str()) == base);
+    for of in others {
+        let same = |m: &&&Measured| {
+            let at_base = Place {
+                kernel: m.place.kernel.clone(),
+                ..of.place.clone()
+            };
+            m.metric == of.metric && m.place == at_base
+        };
+        let Some(to) = first.iter().find(same) else {
+            continue;
+        };
+        let fewest = of.seeds.len().min(to.seeds.len());
+        most = most.max(fewest);
+        if fewest < FEWEST {
+            continue;
+        }
+        all.extend(statistics::ranks(&of.seeds, &to.seeds).map(|ranks| Versus {
+            place: of.place.clone(),
+            metric: of.metric,
+            base: to.place.kernel.clone(),
+            seeds: of.seeds.len(),
+            ratio: of.value / to.value,
+            ranks,
+        }));
+    }
+    let warning = (all.is_empty() && most > 1).then(|| {
+        format!("{most} seeds: a rank test between kernels needs {FEWEST} (--seeds {FEWEST})")
+    });
+    (all, warning)
+}
+
+/// What all of them say of one kernel and metric.
+pub fn sentences(all: &[Versus]) -> Vec<String> {
+    let mut groups: Vec<(&str, &str, Vec<&Versus>)> = Vec::new();
+    for v in all {
+        let kernel = v.place.kernel.as_str();
+        match groups.iter_mut().find(|g| (g.0, g.1) == (kernel, v.metric)) {
+            Some((.., members)) => members.push(v),
+            None => groups.push((kernel, v.metric, vec![v])),
+        }
+    }
+    let sentence = |(kernel, metric, members): (&str, &str, Vec<&Versus>)| {
+        let sure = |v: &&&Versus| v.ranks.p < SIGNIFICANT;
+        let surely = members.iter().filter(sure);
+        let lower = surely.clone().filter(|v| v.ranks.lower > 0.5).count();
+        let higher = surely.count() - lower;
+        let least = members
+            .iter()
+            .max_by(|a, b| a.ranks.p.total_cmp(&b.ranks.p))?;
+        Some(format!(
+            "{metric} of {kernel} against {}, rank test over {} seeds: lower at {lower} of {}, higher at \
+             {higher}; least sure at {}: ratio {:.2}, lower in {:.0} % of pairs, p = {:.2}",
+            least.base,
+            least.seeds,
+            members.len(),
+            least.place.with_axes(&least.place.board),
+            least.ratio,
+            100.0 * least.ranks.lower,
+            least.ranks.p,
+        ))
+    };
+    groups.into_iter().filter_map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(kernel: &str, seeds: &[f64]) -> Measured {
+        Measured {
+            place: Place {
+                kernel: kernel.into(),
+                ..Place::default()
+            },
+            metric: "switch",
+            unit: "us",
+            value: seeds[0],
+            low: 0.0,
+            high: 0.0,
+            seeds: seeds.to_vec(),
+        }
+    }
+
+    #[test]
+    fn seeds_decide_whether_a_kernel_is_lower() {
+        let plain = figure("plain", &[10.0, 11.0, 12.0, 13.0]);
+        let (all, warning) = versus(&[
+            plain.clone(),
+            figure("fcse", &[5.0, 6.0, 7.0, 8.0]),
+            figure("same", &[10.0, 11.0, 12.0, 14.0]),
+        ]);
+        assert_eq!((all.len(), warning), (2, None));
+        assert_eq!(all[0].ratio, 0.5);
+        let said = sentences(&all);
+        assert!(said[0].contains("of fcse against plain"), "{}", said[0]);
+        assert!(said[0].contains("lower at 1 of 1"), "{}", said[0]);
+        assert!(
+            said[1].contains("lower at 0 of 1, higher at 0"),
+            "{}",
+            said[1]
+        );
+    }
+
+    #[test]
+    fn one_seed_is_no_test_and_three_are_too_few() {
+        let of = |seeds: &[f64]| versus(&[figure("plain", seeds), figure("fcse", seeds)]);
+        assert_eq!(of(&[1.0]).1, None);
+        let (all, warning) = of(&[1.0, 2.0, 3.0]);
+        assert!(all.is_empty() && warning.unwrap().contains("--seeds 4"));
+    }
+}
