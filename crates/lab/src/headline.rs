@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Measured, Which};
-use crate::table::figure;
+use crate::table::digits;
 
 /// `[[headline]]`: one figure of each kernel.
 #[derive(Clone, Debug, Deserialize)]
@@ -64,9 +64,9 @@ impl Line {
         match (found, self.figures.first()) {
             (Some(m), Some(first)) if first.place.kernel != kernel => {
                 let ratio = m.value / first.value;
-                format!("{} {}, {ratio:.2}", figure(m), m.unit)
+                format!("{} {} ({ratio:.2})", digits(m.value), m.unit)
             }
-            (Some(m), _) => format!("{} {}", figure(m), m.unit),
+            (Some(m), _) => format!("{} {}", digits(m.value), m.unit),
             (None, _) => "-".to_string(),
         }
     }
@@ -121,7 +121,7 @@ mod tests {
         let line = line.unwrap().unwrap();
         assert_eq!(line.what(), "a switch (sam9263)");
         assert_eq!(line.cell("plain"), "140 us");
-        assert_eq!(line.cell("fcse"), "42.0 us, 0.30");
+        assert_eq!(line.cell("fcse"), "42.0 us (0.30)");
         assert_eq!(line.cell("other"), "-");
         let of = headline("{ board = \"s3c24a0\" }").line(&kernels, &measured);
         assert!(of.unwrap().is_none());

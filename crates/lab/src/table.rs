@@ -214,13 +214,17 @@ fn figures_table(measured: &[Measured]) -> Table {
     table
 }
 
-/// A value in as many digits as tell something, with its interval if it has one.
-pub fn figure(m: &Measured) -> String {
-    let digits = |x: f64| match x.abs() {
+/// A value in as many digits as tell something.
+pub fn digits(x: f64) -> String {
+    match x.abs() {
         100.0.. => format!("{x:.0}"),
         10.0.. => format!("{x:.1}"),
         _ => format!("{x:.2}"),
-    };
+    }
+}
+
+/// A value with its interval if it has one.
+pub fn figure(m: &Measured) -> String {
     let (value, low, high) = (digits(m.value), digits(m.low), digits(m.high));
     if low == value && high == value {
         value

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The report in a real browser, at the widths of a desk and of a phone.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Says of the page that has it how wide it is, what it shows and what went wrong.
+const PROBE: &str = r#"<script>
+const wrong = [];
+addEventListener("error", e => wrong.push(e.message || e.target.outerHTML), true);
+console.error = (...what) => wrong.push(what.join(" "));
+addEventListener("load", () => {
+  const all = what => [...document.querySelectorAll(what)];
+  parent.postMessage(JSON.stringify({
+    wider: document.documentElement.scrollWidth - innerWidth,
+    charts: all("svg").filter(e => e.getBoundingClientRect().width > 200).length,
+    tables: all("table").filter(e => e.rows.length > 1 && e.innerText.trim()).length,
+    smallest: Math.min(...all("td").map(e => parseFloat(getComputedStyle(e).fontSize))),
+    wrong,
+  }), "*");
+});
+</script>"#;
+
+struct Seen(serde_json::Value);
+
+impl Seen {
+    fn number(&self, what: &str) -> f64 {
+        self.0[what]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{what} in {}", self.0))
+    }
+}
+
+/// Opens `page` in a frame of `width` pixels and gives what the probe in it said.
+fn seen(dir: &Path, page: &str, width: u32) -> Seen {
+    std::fs::write(
+        dir.join("page.html"),
+        page.replace("<head>", &format!("<head>{PROBE}")),
+    )
+    .unwrap();
+    let frame = format!(
+        "<iframe src=page.html width={width} height=900></iframe><script>\
+         addEventListener('message', e => document.body.dataset.seen = e.data)</script>"
+    );
+    let path = dir.join("frame.html");
+    std::fs::write(&path, frame).unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu"])
+        .args(["--window-size=1600,1000", "--virtual-time-budget=20000"])
+        .arg(format!("--user-data-dir={}", dir.join("profile").display()))
+        .arg("--dump-dom")
+        .arg(&path)
+        .output()
+        .expect("chromium starts");
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let said = dom
+        .split("data-seen=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    let said = said.unwrap_or_else(|| panic!("the page said nothing: {dom}"));
+    Seen(serde_json::from_str(&said.replace("&quot;", "\"")).expect("JSON"))
+}
+
+fn scratch() -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("warmswitch-browser-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// The quick form of an experiment, measured and written as a page.
+fn report(dir: &Path) -> String {
+    for arguments in [
+        vec!["run", "cyclictest", "--quick"],
+        vec!["report", "cyclictest", "--out", dir.to_str().unwrap()],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+            .args(&arguments)
+            .output()
+            .expect("the program starts");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {message}");
+    }
+    std::fs::read_to_string(dir.join("index.html")).unwrap()
+}
+
+#[test]
+#[ignore = "needs kernels and chromium"]
+fn the_report_is_whole_at_a_desk_and_on_a_phone() {
+    let dir = scratch();
+    let page = report(&dir);
+    for width in [1280, 390] {
+        let seen = seen(&dir, &page, width);
+        assert_eq!(seen.0["wrong"], serde_json::json!([]), "at {width}");
+        assert!(seen.number("wider") <= 0.0, "{width}: {}", seen.0);
+        assert!(seen.number("charts") >= 1.0, "{width}: {}", seen.0);
+        assert!(seen.number("tables") >= 3.0, "{width}: {}", seen.0);
+        assert!(seen.number("smallest") >= 14.0, "{width}: {}", seen.0);
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_probe_sees_what_is_wrong() {
+    let dir = scratch().join("wrong");
+    std::fs::create_dir_all(&dir).unwrap();
+    let page = "<html><head></head><body><div style='width: 900px'>wide</div><img src=none.png>\
+                <script>nonsense()</script></body></html>";
+    let seen = seen(&dir, page, 390);
+    assert!(seen.number("wider") > 0.0, "{}", seen.0);
+    assert_eq!(
+        seen.0["wrong"].as_array().map(Vec::len),
+        Some(2),
+        "{}",
+        seen.0
+    );
+    assert_eq!(seen.number("charts"), 0.0);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
