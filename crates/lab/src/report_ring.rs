@@ -29,7 +29,7 @@ pub fn parts(experiment: &str, results: &Results, envelope: &Envelope) -> Result
 
 fn board_part(experiment: &str, board: &str, rows: &[&Row]) -> Result<Part> {
     let top = plot::scale_top_us(rows);
-    let mut charts = Vec::new();
+    let (mut charts, mut cycles) = (Vec::new(), Vec::new());
     for kernel in table::kernels(rows) {
         let rows: Vec<&Row> = rows
             .iter()
@@ -52,11 +52,12 @@ fn board_part(experiment: &str, board: &str, rows: &[&Row]) -> Result<Part> {
                 svg: plot::latency(&rows, shown, &title, top)?,
             });
         }
-        charts.push(Chart {
+        cycles.push(Chart {
             name: format!("{experiment}-{board}-{kernel}-cycles"),
             svg: plot::stacked(&rows, &format!("{board}, {kernel}: process less thread"))?,
         });
     }
+    charts.append(&mut cycles);
     let mut headings: Vec<String> = [
         "kernel",
         "KB",
