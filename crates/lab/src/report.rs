@@ -10,7 +10,7 @@ use askama::Template;
 
 use crate::claim::Measured;
 use crate::experiment::Experiment;
-use crate::headline::{self, Line};
+use crate::headline::Line;
 use crate::measure;
 use crate::paths;
 use crate::plot_samples;
@@ -19,7 +19,8 @@ use crate::report_ring;
 use crate::result::{Results, short_kernel};
 use crate::sample::Output;
 use crate::store::{Campaign, Run};
-use crate::table;
+use crate::table::{self, Grid};
+use crate::versus;
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -60,14 +61,6 @@ pub struct Part {
 pub struct Chart {
     pub name: String,
     pub svg: String,
-}
-
-/// A table; the first `texts` columns are words.
-#[derive(Default)]
-pub struct Grid {
-    pub texts: usize,
-    pub headings: Vec<String>,
-    pub rows: Vec<Vec<String>>,
 }
 
 /// An experiment with its runs and what is to be said of them.
@@ -120,7 +113,7 @@ fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
         .flat_map(|m| &m.results.headlines)
         .collect();
     Ok(Page {
-        headlines: headlines(&lines),
+        headlines: table::headlines(&lines),
         title: match materials {
             [one] => one.experiment.title.clone(),
             _ => "Context switches on cores with virtually tagged caches".to_string(),
@@ -128,22 +121,6 @@ fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
         sections: materials.iter().map(section).collect::<Result<_>>()?,
         provenance: provenance(materials.iter().flat_map(|m| m.runs)),
     })
-}
-
-/// What is read first.
-fn headlines(lines: &[&Line]) -> Grid {
-    let kernels = headline::kernels(lines);
-    let mut headings = vec!["what FCSE brings".to_string()];
-    headings.extend(kernels.iter().map(|k| short_kernel(k).to_string()));
-    let row = |line: &&Line| {
-        let cells = kernels.iter().map(|k| line.cell(k));
-        [line.what()].into_iter().chain(cells).collect()
-    };
-    Grid {
-        texts: 1,
-        headings,
-        rows: lines.iter().map(row).collect(),
-    }
 }
 
 fn section(m: &Material, papers: &Papers) -> Result<Section> {
@@ -159,9 +136,8 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
     } else {
         String::new()
     };
-    let mut parts: Vec<Part> = beside_part(results, &papers.published)
-        .into_iter()
-        .collect();
+    let beside = beside_part(results, &papers.published).into_iter();
+    let mut parts: Vec<Part> = beside.chain(versus_part(results)).collect();
     parts.extend(report_ring::parts(
         &m.experiment.name,
         results,
@@ -213,6 +189,17 @@ fn beside_part(results: &Results, published: &Published) -> Option<Part> {
             headings: headings.map(String::from).to_vec(),
             rows: rows.collect(),
         }],
+    })
+}
+
+/// Kernels against the first one, over seeds.
+fn versus_part(results: &Results) -> Option<Part> {
+    let text = versus::caption(&results.versus)?;
+    Some(Part {
+        heading: "Kernel against kernel".into(),
+        text,
+        charts: Vec::new(),
+        tables: vec![table::versus(&results.versus)],
     })
 }
 

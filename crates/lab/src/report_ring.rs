@@ -7,9 +7,9 @@ use crate::attribution;
 use crate::compare::Row;
 use crate::plot::{self, Shown};
 use crate::published::Envelope;
-use crate::report::{Chart, Grid, Part};
+use crate::report::{Chart, Part};
 use crate::result::{Results, short_kernel};
-use crate::table;
+use crate::table::{self, Grid};
 
 /// A part for each board.
 pub fn parts(experiment: &str, results: &Results, envelope: &Envelope) -> Result<Vec<Part>> {

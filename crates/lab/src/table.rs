@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table on the terminal: a pure function of a comparison.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
@@ -12,7 +12,7 @@ use crate::experiment::Place;
 use crate::headline::{self, Line};
 use crate::published::Published;
 use crate::result::{Results, short_kernel};
-use crate::versus;
+use crate::versus::{self, Versus};
 
 /// Where prose is broken.
 const WIDTH: usize = 100;
@@ -24,6 +24,23 @@ pub fn new(headings: &[&str]) -> Table {
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(headings.iter().copied());
     table
+}
+
+/// Headings and cells, for the terminal and the report; the first `texts` columns are words.
+#[derive(Default)]
+pub struct Grid {
+    pub texts: usize,
+    pub headings: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = new(&self.headings.iter().map(String::as_str).collect::<Vec<_>>());
+        table.add_rows(&self.rows);
+        numbers_right(&mut table, self.texts);
+        table.fmt(f)
+    }
 }
 
 /// Numbers from that column on.
@@ -59,8 +76,8 @@ pub fn render(results: &Results, published: &Published) -> String {
     }
     text.push_str(&envelope_text(comparison));
     text.push_str(&verdicts_text(&results.verdicts));
-    for sentence in versus::sentences(&results.versus) {
-        text.push_str(&wrapped(&format!("{sentence}.")));
+    if let Some(caption) = versus::caption(&results.versus) {
+        let _ = writeln!(text, "{caption}\n{}\n", versus(&results.versus));
     }
     text.push_str(&published_text(&results.beside, published));
     for warning in &results.warnings {
@@ -70,18 +87,48 @@ pub fn render(results: &Results, published: &Published) -> String {
 }
 
 /// What is read first: kernels side by side, with their ratio to the first one.
-pub fn headlines(lines: &[&Line]) -> Table {
+pub fn headlines(lines: &[&Line]) -> Grid {
     let kernels = headline::kernels(lines);
-    let mut headings = vec!["what FCSE brings"];
-    headings.extend(kernels.iter().map(|k| short_kernel(k)));
-    let mut table = new(&headings);
-    for line in lines {
-        let mut cells = vec![line.what()];
-        cells.extend(kernels.iter().map(|k| line.cell(k)));
-        table.add_row(cells);
+    let row = |line: &&Line| {
+        let cells = kernels.iter().map(|k| line.cell(k));
+        [line.what()].into_iter().chain(cells).collect()
+    };
+    Grid {
+        texts: 1,
+        headings: headings("what FCSE brings", &kernels),
+        rows: lines.iter().map(row).collect(),
     }
-    numbers_right(&mut table, 1);
-    table
+}
+
+/// A line for each metric, a column for each kernel but the first.
+pub fn versus(all: &[Versus]) -> Grid {
+    let (mut metrics, mut kernels) = (Vec::new(), Vec::new());
+    for v in all {
+        if !metrics.contains(&v.metric) {
+            metrics.push(v.metric);
+        }
+        if !kernels.contains(&v.place.kernel.as_str()) {
+            kernels.push(&v.place.kernel);
+        }
+    }
+    let row = |metric: &&str| {
+        let cells = kernels.iter().map(|k| versus::judged(all, metric, k));
+        [metric.to_string()].into_iter().chain(cells).collect()
+    };
+    Grid {
+        texts: 1,
+        headings: headings("metric", &kernels),
+        rows: metrics.iter().map(row).collect(),
+    }
+}
+
+fn headings(first: &str, kernels: &[&str]) -> Vec<String> {
+    let kernels = kernels.iter().map(|k| short_kernel(k));
+    [first]
+        .into_iter()
+        .chain(kernels)
+        .map(String::from)
+        .collect()
 }
 
 /// Boards in the order of their first row.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::claim::Measured;
 use crate::experiment::Place;
+use crate::result::short_kernel;
 use crate::statistics::{self, Ranks};
 
 /// Below this a difference is called one.
@@ -68,37 +69,38 @@ pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Option<String>) {
     (all, warning)
 }
 
-/// What all of them say of one kernel and metric.
-pub fn sentences(all: &[Versus]) -> Vec<String> {
-    let mut groups: Vec<(&str, &str, Vec<&Versus>)> = Vec::new();
-    for v in all {
-        let kernel = v.place.kernel.as_str();
-        match groups.iter_mut().find(|g| (g.0, g.1) == (kernel, v.metric)) {
-            Some((.., members)) => members.push(v),
-            None => groups.push((kernel, v.metric, vec![v])),
-        }
+/// How they were judged; `None` when there is nothing to judge.
+pub fn caption(all: &[Versus]) -> Option<String> {
+    let first = all.first()?;
+    let (base, seeds) = (short_kernel(&first.base), first.seeds);
+    Some(format!(
+        "Against {base}, by ranks over {seeds} seeds (Wilcoxon, Mann and Whitney, two-sided, {:.0} %).",
+        100.0 * SIGNIFICANT
+    ))
+}
+
+/// What the tests of one metric and kernel say.
+pub fn judged(all: &[Versus], metric: &str, kernel: &str) -> String {
+    let meant = |v: &&Versus| v.metric == metric && v.place.kernel == kernel;
+    let members: Vec<&Versus> = all.iter().filter(meant).collect();
+    said(&members)
+}
+
+fn said(members: &[&Versus]) -> String {
+    if members.is_empty() {
+        return "-".to_string();
     }
-    let sentence = |(kernel, metric, members): (&str, &str, Vec<&Versus>)| {
-        let sure = |v: &&&Versus| v.ranks.p < SIGNIFICANT;
-        let surely = members.iter().filter(sure);
-        let lower = surely.clone().filter(|v| v.ranks.lower > 0.5).count();
-        let higher = surely.count() - lower;
-        let least = members
-            .iter()
-            .max_by(|a, b| a.ranks.p.total_cmp(&b.ranks.p))?;
-        Some(format!(
-            "{metric} of {kernel} against {}, rank test over {} seeds: lower at {lower} of {}, higher at \
-             {higher}; least sure at {}: ratio {:.2}, lower in {:.0} % of pairs, p = {:.2}",
-            least.base,
-            least.seeds,
-            members.len(),
-            least.place.with_axes(&least.place.board),
-            least.ratio,
-            100.0 * least.ranks.lower,
-            least.ranks.p,
-        ))
-    };
-    groups.into_iter().filter_map(sentence).collect()
+    if let [one] = members {
+        let (lower, p) = (100.0 * one.ranks.lower, one.ranks.p);
+        return format!(
+            "{:.2}, lower in {lower:.0} % of pairs, p = {p:.2}",
+            one.ratio
+        );
+    }
+    let surely = members.iter().filter(|v| v.ranks.p < SIGNIFICANT);
+    let lower = surely.clone().filter(|v| v.ranks.lower > 0.5).count();
+    let higher = surely.count() - lower;
+    format!("lower at {lower} of {}, higher at {higher}", members.len())
 }
 
 #[cfg(test)]
@@ -130,14 +132,15 @@ mod tests {
         ]);
         assert_eq!((all.len(), warning), (2, None));
         assert_eq!(all[0].ratio, 0.5);
-        let said = sentences(&all);
-        assert!(said[0].contains("of fcse against plain"), "{}", said[0]);
-        assert!(said[0].contains("lower at 1 of 1"), "{}", said[0]);
-        assert!(
-            said[1].contains("lower at 0 of 1, higher at 0"),
-            "{}",
-            said[1]
+        let said = |all: &[Versus], kernel| judged(all, "switch", kernel);
+        assert_eq!(
+            said(&all, "fcse"),
+            "0.50, lower in 100 % of pairs, p = 0.03"
         );
+        let twice = [all.clone(), all].concat();
+        assert_eq!(said(&twice, "fcse"), "lower at 2 of 2, higher at 0");
+        assert_eq!(said(&twice, "same"), "lower at 0 of 2, higher at 0");
+        assert_eq!(said(&twice, "other"), "-");
     }
 
     #[test]
