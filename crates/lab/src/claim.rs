@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::Place;
+use crate::point::Place;
 use crate::published::{Figure, Published};
 use crate::suggest::did_you_mean;
 

@@ -2,7 +2,7 @@
 //! Claims about the comparison, on made-up runs.
 
 use super::*;
-use crate::experiment::Point;
+use crate::point::Point;
 use crate::sample::{LatCtx, Output};
 use crate::store::{Provenance, Window};
 

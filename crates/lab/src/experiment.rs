@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::claim::{Beside, Claim};
 use crate::headline::Headline;
 use crate::paths;
+use crate::point::Point;
 use crate::suggest::did_you_mean;
 
 const KEYS: &[&str] = &[
@@ -93,61 +94,6 @@ pub struct Experiment {
 
 fn one() -> u32 {
     1
-}
-
-/// One measurement: everything about it but the versions of the parts.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Point {
-    pub board: String,
-    pub kernel: String,
-    pub mode: String,
-    pub axes: BTreeMap<String, u32>,
-    pub seed: u64,
-}
-
-/// What is measured: a point without its seed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
-    pub board: String,
-    pub kernel: String,
-    pub mode: String,
-    pub axes: BTreeMap<String, u32>,
-}
-
-impl Place {
-    /// "process, size_kb 0, tasks 2".
-    pub fn what(&self) -> String {
-        self.with_axes(&self.mode)
-    }
-
-    /// `text` and the values of the axes.
-    pub fn with_axes(&self, text: &str) -> String {
-        let axes = self.axes.iter().map(|(name, n)| format!(", {name} {n}"));
-        text.to_string() + &axes.collect::<String>()
-    }
-}
-
-impl Point {
-    /// The point without its seed.
-    pub fn place(&self) -> Place {
-        Place {
-            board: self.board.clone(),
-            kernel: self.kernel.clone(),
-            mode: self.mode.clone(),
-            axes: self.axes.clone(),
-        }
-    }
-
-    /// The value of an axis; 0 when the experiment has no such axis.
-    pub fn axis(&self, name: &str) -> u32 {
-        self.axes.get(name).copied().unwrap_or(0)
-    }
-
-    /// For progress lines.
-    pub fn label(&self) -> String {
-        let (board, kernel, what) = (&self.board, &self.kernel, self.place().what());
-        format!("{board} {kernel} {what}, seed {}", self.seed)
-    }
 }
 
 /// Every choice of one value an axis.

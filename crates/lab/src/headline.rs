@@ -86,7 +86,7 @@ pub fn kernels<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Place;
+    use crate::point::Place;
 
     fn figure(kernel: &str, mode: &str, value: f64) -> Measured {
         Measured {

@@ -27,6 +27,7 @@ mod mutant;
 mod paths;
 mod plot;
 mod plot_samples;
+mod point;
 mod progress;
 mod published;
 mod qemu;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::claim::Measured;
-use crate::experiment::Place;
+use crate::point::Place;
 use crate::sample::{Histogram, IpcMetric, Output};
 use crate::statistics::{self, Estimate};
 use crate::store::Run;

@@ -15,10 +15,11 @@ use board::boot::Boot;
 use board::coherence::Report;
 use board::{BoardBus, BoardSpec};
 
-use crate::experiment::{Experiment, Point};
+use crate::experiment::Experiment;
 use crate::image::guest::{self, Workload};
 use crate::image::{self, RootFs};
 use crate::kernel::{self, Kernel};
+use crate::point::Point;
 use crate::progress::Progress;
 use crate::sample::{self, Kind};
 use crate::session::{self, CMDLINE, Checked, Session};

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::Point;
 use crate::paths;
+use crate::point::Point;
 use crate::sample::Output;
 use crate::suggest::did_you_mean;
 

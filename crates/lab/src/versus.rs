@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use crate::claim::Measured;
-use crate::experiment::Place;
+use crate::point::Place;
 use crate::result::short_kernel;
 use crate::statistics::{self, Ranks};
 
