@@ -136,7 +136,7 @@ impl Ours {
 }
 
 /// CPU time of this process, seconds.
-fn cpu_s() -> f64 {
+pub fn cpu_s() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

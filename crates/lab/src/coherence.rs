@@ -10,11 +10,12 @@ pub mod render;
 pub mod replay;
 pub mod suppress;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use board::boot::Boot;
 use board::coherence::{Checker, Report};
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
+use crate::bench::cpu_s;
 use crate::interrupt;
 use crate::sample;
 use names::Names;
@@ -120,6 +121,39 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
         instructions: machine.counters().instructions,
         console: machine.console_log().to_vec(),
     })
+}
+
+/// The host's processor time for the same cycles.
+#[derive(Clone, Copy)]
+pub struct Cost {
+    /// With the checker, seconds.
+    pub on_s: f64,
+    /// Without it, seconds.
+    pub off_s: f64,
+}
+
+/// The same, and once more without the checker.
+pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(Findings, Cost)> {
+    let start_s = cpu_s();
+    let findings = check(board, boot, plan)?;
+    let on_s = cpu_s() - start_s;
+    let start_s = cpu_s();
+    let mut guest = Guest {
+        machine: Machine::new(board.clone(), boot)?,
+        judge: |_: &Machine| Ok(()),
+        stop_at: findings.cycles,
+    };
+    // How it ends was said already; where it does is the point.
+    let ended = guest.session(plan.command, plan.limit_s);
+    let off_s = cpu_s() - start_s;
+    let (now, cycles) = (guest.machine.now(), findings.cycles);
+    if ended == Err(Ended::Interrupted) {
+        bail!("stopped");
+    }
+    if now != cycles {
+        bail!("the run took {cycles} cycles with the checker and {now} without it");
+    }
+    Ok((findings, Cost { on_s, off_s }))
 }
 
 /// Whether one of the reports that were not judged before ends the run.

@@ -44,6 +44,8 @@ fn wrong_usage_is_named_and_ends_with_2_and_ends_a_bisection() {
         (&["--vitims", "late"], "'--victims'"),
         (&["--gdb", "0xc0001008"], "not PC@CYCLE"),
         (&["--stdio"], "--gdb"),
+        (&["--all-mutants", "--limit", "3"], "cannot be used with"),
+        (&["--cost", "--tap"], "cannot be used with"),
     ] {
         let output = coherence(arguments);
         let message = String::from_utf8_lossy(&output.stderr);
@@ -54,6 +56,37 @@ fn wrong_usage_is_named_and_ends_with_2_and_ends_a_bisection() {
         assert_eq!(output.status.code(), Some(128), "{arguments:?}");
     }
     std::fs::remove_file(list).expect("it is there");
+}
+
+#[test]
+fn a_command_that_would_be_two_lines_is_refused() {
+    let output = coherence(&["--", "true\nfalse"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("one line of text"), "{message}");
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn the_cost_is_that_of_the_same_cycles() {
+    let output = coherence(&["--cost", "--json"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let seconds = |key| result["processor_s"][key].as_f64().expect("seconds");
+    assert!(seconds("on") > seconds("off"), "{text}");
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
+    let arguments = ["--tap", "--initrd", "Cargo.toml"];
+    let output = coherence(&arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stdout(&output),
+        "TAP version 14\nBail out! the guest reset the board\n"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use arm9::Victims;
 use board::BoardSpec;
 use board::boot::Boot;
@@ -19,7 +19,7 @@ use super::suppress::Suppression;
 use super::{Ended, Plan, check};
 use crate::mutant::{Expected, Kind, Mutant};
 use crate::progress::Progress;
-use crate::{run, table};
+use crate::{interrupt, run, table};
 
 /// Board seconds that a test may take; a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
@@ -95,6 +95,9 @@ impl Suite<'_> {
     pub fn run(&self, list: &[Mutant]) -> Result<Vec<Tried>> {
         let progress = Mutex::new(Progress::new("mutants", list.len() as u64));
         let tried = run::parallel(list, self.jobs, |mutant| {
+            if interrupt::asked() {
+                bail!("stopped");
+            }
             let tried = self.one(mutant).with_context(|| mutant.name.clone())?;
             if let Ok(mut progress) = progress.lock() {
                 progress.step(&mutant.name);

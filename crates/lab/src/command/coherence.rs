@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
     mutant: Option<String>,
     /// Run every mutant with the test that it names, and print a table
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["limit", "keep_going", "bisect", "tap", "linux"])]
     all_mutants: bool,
     /// Mutants at a time [default: one per processor]
     #[arg(long, value_name = "N", requires = "all_mutants")]
@@ -81,6 +81,9 @@ pub struct Args {
     /// With --gdb: speak with gdb over standard input and output; gdb needs a "set remotetimeout 300"
     #[arg(long, requires = "gdb")]
     stdio: bool,
+    /// Run the same cycles again without the checker, and compare the host's processor times
+    #[arg(long, conflicts_with_all = ["all_mutants", "gdb", "tap"])]
+    cost: bool,
     /// Do not stop at the first report
     #[arg(long)]
     keep_going: bool,
@@ -144,6 +147,16 @@ impl Asked<'_> {
         if args.jobs == Some(0) {
             bail!("--jobs 0: at least one mutant at a time");
         }
+        if args
+            .command
+            .iter()
+            .any(|word| word.contains(char::is_control))
+        {
+            bail!(
+                "-- {:?}: the guest's shell is typed one line of text",
+                args.command
+            );
+        }
         let (mut board, _) = session::load_board(&args.board)?;
         board.core.victims = session::victims(&args.victims)?;
         args.check_kernel()?;
@@ -174,21 +187,22 @@ impl Asked<'_> {
             let image = shown(&guest.files.image);
             eprintln!("note: {image} has no vmlinux with symbols beside it: no function is named");
         }
-        let findings = coherence::check(
-            board,
-            &boot,
-            &Plan {
-                command: typed,
-                counted: &patched,
-                limit_s: args.limit.unwrap_or(LIMIT_S),
-                ends: &|report| {
-                    !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))
-                },
+        let plan = Plan {
+            command: typed,
+            counted: &patched,
+            limit_s: args.limit.unwrap_or(LIMIT_S),
+            ends: &|report| {
+                !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))
             },
-        )?;
+        };
+        let (findings, cost) = match args.cost {
+            true => coherence::check_twice(board, &boot, &plan).map(|(f, c)| (f, Some(c)))?,
+            false => (coherence::check(board, &boot, &plan)?, None),
+        };
         let shown = Shown {
             args,
             findings: &findings,
+            cost,
             groups: coherence::groups(&findings.reports, suppressions, &names),
             suppressions,
             style: Style {

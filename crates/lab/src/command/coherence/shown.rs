@@ -8,7 +8,7 @@ use super::{Args, LIMIT_S};
 use crate::Outcome;
 use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
-use crate::coherence::{Ended, Findings, Group};
+use crate::coherence::{Cost, Ended, Findings, Group};
 
 /// A result and how to show it.
 pub struct Shown<'a> {
@@ -16,6 +16,8 @@ pub struct Shown<'a> {
     pub args: &'a Args,
     /// The run.
     pub findings: &'a Findings,
+    /// What checking cost, if that was asked.
+    pub cost: Option<Cost>,
     /// Its reports.
     pub groups: Vec<Group>,
     /// Entries that groups refer to.
@@ -69,6 +71,13 @@ impl Shown<'_> {
             if count == 1 { "" } else { "s" },
             instructions / 1_000_000
         ));
+        if let Some(Cost { on_s, off_s }) = self.cost {
+            let ratio = on_s / off_s;
+            text.push_str(&format!(
+                "{on_s:.2} s of this machine's processor time; {off_s:.2} s for the same cycles without \
+                 the checker: {ratio:.2} times\n"
+            ));
+        }
         text
     }
 
@@ -104,6 +113,7 @@ impl Shown<'_> {
             "cycles": self.findings.cycles,
             "seconds": self.findings.seconds,
             "instructions": self.findings.instructions,
+            "processor_s": self.cost.map(|c| json!({ "on": c.on_s, "off": c.off_s })),
             "reports": reports,
             "suppressed": suppressed,
         })
@@ -126,6 +136,14 @@ impl Shown<'_> {
                 text.push_str(&format!("# {line}\n"));
             }
         }
+        if let (0, Err(error)) = (number, self.judged()) {
+            let error = error.to_string();
+            text.push_str(&format!(
+                "Bail out! {}\n",
+                error.lines().next().unwrap_or("")
+            ));
+            return text;
+        }
         if number == 0 {
             number = 1;
             text.push_str("ok 1 - no stale data was used\n");
@@ -137,8 +155,21 @@ impl Shown<'_> {
         text
     }
 
-    /// The exit code.
+    /// The exit code, with a note of what it does not say.
     pub fn outcome(&self) -> Result<Outcome> {
+        if self.findings.ended == Ended::Interrupted && self.args.bisect {
+            eprintln!("error: stopped");
+            return Ok(Outcome::Abort);
+        }
+        let outcome = self.judged()?;
+        if let (Outcome::Done, Some(status)) = (&outcome, self.failed()) {
+            eprintln!("note: the command ended with {status}");
+        }
+        Ok(outcome)
+    }
+
+    /// What the run says, or why it says nothing.
+    fn judged(&self) -> Result<Outcome> {
         if self.reported().next().is_some() {
             return Ok(Outcome::No);
         }
@@ -150,22 +181,13 @@ impl Shown<'_> {
                     self.last_words()
                 )
             }
-            Ended::Finished(_) => {
-                if let Some(status) = self.failed() {
-                    eprintln!("note: the command ended with {status}");
-                }
-                Ok(Outcome::Done)
-            }
+            Ended::Finished(_) => Ok(Outcome::Done),
             Ended::Report => Ok(Outcome::No),
             Ended::Limit => bail!(
                 "the command ran longer than {LIMIT_S} s of board time; --limit gives it more{}",
                 self.last_words()
             ),
             Ended::BootLimit => bail!("the guest did not boot{}", self.last_words()),
-            Ended::Interrupted if self.args.bisect => {
-                eprintln!("error: stopped");
-                Ok(Outcome::Abort)
-            }
             Ended::Interrupted => bail!("stopped"),
             Ended::Stopped(what) => bail!("{what}{}", self.last_words()),
         }
@@ -180,6 +202,9 @@ impl Shown<'_> {
     fn last_words(&self) -> String {
         let text = String::from_utf8_lossy(&self.findings.console);
         let lines: Vec<&str> = text.trim_end().lines().collect();
+        if lines.is_empty() {
+            return "\n  the console said nothing".to_string();
+        }
         let last = &lines[lines.len().saturating_sub(5)..];
         format!("\n  the console's last lines:\n    {}", last.join("\n    "))
     }
