@@ -54,6 +54,8 @@ pub struct Mutant {
 pub enum Late {
     /// Not reported: why.
     Survives(String),
+    /// This test makes a report, though none does with random victims.
+    Test(String),
 }
 
 /// What is expected of a mutant.
@@ -70,9 +72,10 @@ pub enum Expected<'a> {
 impl Mutant {
     /// What is expected with a way of choosing victims.
     pub fn expected(&self, victims: Victims) -> Expected<'_> {
-        match (&self.late, &self.test) {
-            (Some(Late::Survives(why)), _) if victims == Victims::Late => Expected::Nothing(why),
-            (_, Some(test)) => Expected::Test(test),
+        let late = self.late.as_ref().filter(|_| victims == Victims::Late);
+        match (late, &self.test) {
+            (Some(Late::Survives(why)), _) => Expected::Nothing(why),
+            (Some(Late::Test(test)), _) | (_, Some(test)) => Expected::Test(test),
             _ if self.suite.is_some() => Expected::Suite,
             _ => Expected::Nothing(self.survives.as_deref().unwrap_or_default()),
         }

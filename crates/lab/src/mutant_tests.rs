@@ -61,6 +61,14 @@ fn what_is_expected_may_depend_on_how_victims_are_chosen() {
     };
     assert_eq!(survives.expected(Victims::Random), Expected::Test("t"));
     assert_eq!(survives.expected(Victims::Late), Expected::Nothing("w"));
+    let shown = Mutant {
+        test: None,
+        survives: Some("w".into()),
+        late: Some(Late::Test("t".into())),
+        ..plain.clone()
+    };
+    assert_eq!(shown.expected(Victims::Random), Expected::Nothing("w"));
+    assert_eq!(shown.expected(Victims::Late), Expected::Test("t"));
     let suite = Mutant {
         test: None,
         suite: Some("s".into()),
