@@ -54,6 +54,20 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
     write().with_context(|| format!("cannot write {}", shown(path)))
 }
 
+/// Removes from `dir` what processes that were killed had begun to write.
+pub fn sweep(dir: &Path) {
+    let abandoned = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        let process = name.strip_prefix('.')?.rsplit('.').nth(1)?;
+        let process: u32 = process.parse().ok()?;
+        let alive = Path::new("/proc").join(process.to_string()).exists();
+        (!alive).then(|| name.to_string())
+    };
+    for name in names_in(dir, abandoned) {
+        let _ = fs::remove_file(dir.join(name));
+    }
+}
+
 fn thread_id() -> std::thread::ThreadId {
     std::thread::current().id()
 }
@@ -79,6 +93,13 @@ mod tests {
         write_atomically(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+        let mine = format!(".a.json.{}.ThreadId(2)", std::process::id());
+        for name in [&mine, ".a.json.4194305.ThreadId(2)", ".hidden"] {
+            fs::write(dir.join(name), b"half").unwrap();
+        }
+        sweep(&dir);
+        let left = names_in(&dir, |path| Some(path.file_name()?.to_str()?.to_string()));
+        assert_eq!(left, [&mine, ".hidden", "a.json"]);
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -18,7 +18,7 @@ use crate::published::{Papers, Published};
 use crate::report_ring;
 use crate::result::{Results, short_kernel};
 use crate::sample::Output;
-use crate::store::{Campaign, Run};
+use crate::store::{Campaign, Failed, Run};
 use crate::table::{self, Grid};
 use crate::versus;
 
@@ -36,6 +36,7 @@ struct Section {
     name: String,
     title: String,
     incomplete: String,
+    failed: Vec<String>,
     warnings: Vec<String>,
     claims: Vec<Claim>,
     parts: Vec<Part>,
@@ -156,8 +157,18 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
         incomplete,
         claims: claims.collect(),
         parts,
+        failed: m.campaign.failed.iter().map(failed).collect(),
         warnings: results.warnings.clone(),
     })
+}
+
+fn failed(f: &Failed) -> String {
+    format!(
+        "{}: {} (console: {})",
+        f.point.label(),
+        f.reason,
+        f.console.display()
+    )
 }
 
 /// Published figures with what was measured here.

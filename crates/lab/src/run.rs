@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use board::boot::Boot;
 use board::coherence::Report;
 use board::{BoardBus, BoardSpec};
@@ -22,8 +22,8 @@ use crate::kernel::{self, Kernel};
 use crate::point::Point;
 use crate::progress::Progress;
 use crate::sample::{self, Kind};
-use crate::session::{self, CMDLINE, Checked, Session};
-use crate::store::{self, Campaign, Provenance, Run};
+use crate::session::{self, CMDLINE, Checked, Failure, Session};
+use crate::store::{self, Campaign, Failed, Provenance, Run};
 use crate::suggest::did_you_mean;
 use crate::{interrupt, toolchain};
 
@@ -61,7 +61,24 @@ struct Planned {
 type BootKey = (String, String, u64);
 
 /// Machines at their prompt, to be forked. A machine belongs to one thread at a time.
-type Booted<B> = BTreeMap<BootKey, Mutex<Session<B>>>;
+type Booted<B> = BTreeMap<BootKey, Result<Mutex<Session<B>>, NoResult>>;
+
+/// Why a point has no result, and what its console said.
+#[derive(Clone)]
+struct NoResult {
+    reason: String,
+    console: Vec<u8>,
+}
+
+impl From<anyhow::Error> for NoResult {
+    fn from(error: anyhow::Error) -> NoResult {
+        let failure = error.downcast_ref::<Failure>();
+        NoResult {
+            reason: format!("{error:#}"),
+            console: failure.map_or(Vec::new(), |f| f.console.clone()),
+        }
+    }
+}
 
 /// What the coherence checker said of a point.
 pub struct Findings {
@@ -143,7 +160,9 @@ impl<'a> Started<'a> {
             quick: options.quick,
             planned: plan.len(),
             runs: names(&runs),
+            failed: Vec::new(),
         };
+        store::sweep(plan.iter().map(|p| p.hash.as_str()));
         campaign.save()?;
         Ok(Started {
             e,
@@ -275,20 +294,20 @@ impl Parts {
         let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
             let (spec, _) = &self.specs[board];
             let boot = session::linux(&self.kernels[kernel], &self.root_fs.cpio)?;
-            let session =
-                start(spec, *seed, &boot).with_context(|| format!("{board}, {kernel}"))?;
+            let session = start(spec, *seed, &boot);
             lock(&progress).step(&format!("{board}, {kernel}"));
-            Ok(session)
+            Ok(session.map_err(|error| NoResult::from(error.context("the boot"))))
         })?;
-        let seconds: Vec<String> = wanted
-            .iter()
-            .zip(&sessions)
-            .map(|((board, ..), s)| format!("{board} {:.2} s of board time", s.seconds()))
-            .collect();
+        let said = |((board, ..), session): (&BootKey, &Result<Session<B>, NoResult>)| match session
+        {
+            Ok(s) => format!("{board} {:.2} s of board time", s.seconds()),
+            Err(_) => format!("{board} failed"),
+        };
+        let seconds: Vec<String> = wanted.iter().zip(&sessions).map(said).collect();
         finish(progress, &seconds.join(", "));
         Ok(wanted
             .into_iter()
-            .zip(sessions.into_iter().map(Mutex::new))
+            .zip(sessions.into_iter().map(|s| s.map(Mutex::new)))
             .collect())
     }
 }
@@ -312,8 +331,8 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
         campaign: &mut Campaign,
     ) -> Result<()> {
         let progress = Mutex::new(Progress::new("measuring", missing.len() as u64));
+        let failed = Mutex::new(BTreeMap::new());
         let shared = Mutex::new((&mut *runs, campaign));
-        let failed = AtomicUsize::new(0);
         parallel(missing, jobs, |index| {
             if interrupt::asked() {
                 return Ok(());
@@ -331,15 +350,24 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
                     shared.1.save()?;
                 }
                 Err(_) if interrupt::asked() => {}
-                Err(error) => {
-                    failed.fetch_add(1, Ordering::Relaxed);
-                    lock(&progress).note(&format!("{}: {error:#}", planned.point.label()));
+                Err(NoResult { reason, console }) => {
+                    lock(&progress).note(&format!("{}: {reason}", planned.point.label()));
+                    let failure = Failed {
+                        point: planned.point.clone(),
+                        reason,
+                        console: store::save_console(&planned.hash, &console)?,
+                    };
+                    let mut shared = lock(&shared);
+                    let mut failed = lock(&failed);
+                    failed.insert(*index, failure);
+                    shared.1.failed = failed.values().cloned().collect();
+                    shared.1.save()?;
                 }
             }
             lock(&progress).step(&planned.point.label());
             Ok(())
         })?;
-        let failed = failed.into_inner();
+        let failed = lock(&failed).len();
         let measured = missing.iter().filter(|i| runs[**i].is_some()).count();
         let of = missing.len();
         finish(
@@ -350,15 +378,27 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
     }
 
     /// Forks the booted machine and runs one point on it.
-    fn one(&self, index: usize) -> Result<(Run, Vec<u8>)> {
+    fn one(&self, index: usize) -> Result<(Run, Vec<u8>), NoResult> {
+        let booted = &self.booted[&boot_key(&self.plan[index].point)];
+        let mut session = match booted {
+            Ok(session) => lock(session).clone(),
+            Err(no) => return Err(no.clone()),
+        };
+        self.on(&mut session, index).map_err(|error| {
+            let known = error.is::<Failure>();
+            let said = |error: anyhow::Error| session.failure(format!("{error:#}"));
+            NoResult::from(if known { error } else { said(error) })
+        })
+    }
+
+    fn on(&self, session: &mut Session<B>, index: usize) -> Result<(Run, Vec<u8>)> {
         let Planned {
             point,
             provenance,
             hash,
         } = &self.plan[index];
-        let mut session = lock(&self.booted[&boot_key(point)]).clone();
         let measured = session.run_guest(&provenance.command, self.limit_s)?;
-        (self.seen)(index, &session);
+        (self.seen)(index, session);
         let text = String::from_utf8_lossy(&measured.console);
         let (output, status) = sample::between_markers(&text)?;
         if status != 0 {

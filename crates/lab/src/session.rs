@@ -2,6 +2,7 @@
 //! A booted board whose shell takes commands, as a cable to its console and its pins would do it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -95,6 +96,21 @@ pub fn linux(kernel: &Kernel, root_fs: &Path) -> Result<Boot> {
     }))
 }
 
+/// Why a guest came to no result, and all that its console had said by then.
+#[derive(Debug)]
+pub struct Failure {
+    pub message: String,
+    pub console: Vec<u8>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
 impl Session {
     /// Boots to the first prompt; `seed` starts the caches' random choice of victims.
     pub fn boot(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Session> {
@@ -174,7 +190,8 @@ impl<B: BoardBus> Session<B> {
                 Stop::Limit if self.now() < end => {}
                 stop => {
                     let message = self.machine.message(&stop, |_| None);
-                    bail!("waiting for {text:?}: {message}{}", self.last_words());
+                    let last = self.last_words();
+                    return Err(self.failure(format!("waiting for {text:?}: {message}{last}")));
                 }
             }
             let log = &self.machine.console_log()[from..];
@@ -196,6 +213,12 @@ impl<B: BoardBus> Session<B> {
             return "\n  the console said nothing".into();
         }
         format!("\n  the console's last lines:\n    {}", last.join("\n    "))
+    }
+
+    /// The error that ends a point here.
+    pub fn failure(&self, message: String) -> anyhow::Error {
+        let console = self.machine.console_log().to_vec();
+        Failure { message, console }.into()
     }
 
     /// Board time since power-on.

@@ -6,7 +6,7 @@
 //! without asking what the inputs' hashes are now.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,9 @@ impl Provenance {
     }
 }
 
+/// What the console of a point without a result said.
+const FAILED: &str = "failed.txt";
+
 fn runs_dir() -> PathBuf {
     paths::out().join("runs")
 }
@@ -135,11 +138,27 @@ pub fn load(hash: &str) -> Result<Option<Run>> {
 /// Stores a run and what its console said.
 pub fn save(run: &Run, console: &[u8]) -> Result<()> {
     let dir = runs_dir().join(&run.hash);
+    let _ = std::fs::remove_file(dir.join(FAILED));
     paths::write_atomically(&dir.join("console.txt"), console)?;
     paths::write_atomically(
         &dir.join("run.json"),
         serde_json::to_string_pretty(run)?.as_bytes(),
     )
+}
+
+/// Stores what the console of a point without a result said; gives the file's path below `out`.
+pub fn save_console(hash: &str, console: &[u8]) -> Result<PathBuf> {
+    let file = Path::new("runs").join(hash).join(FAILED);
+    paths::write_atomically(&paths::out().join(&file), console)?;
+    Ok(file)
+}
+
+/// Removes what processes that were killed had begun to write of these runs and of campaigns.
+pub fn sweep<'a>(hashes: impl Iterator<Item = &'a str>) {
+    paths::sweep(&experiments_dir());
+    for hash in hashes {
+        paths::sweep(&runs_dir().join(hash));
+    }
 }
 
 /// Names of all stored runs.
@@ -164,13 +183,27 @@ pub struct Campaign {
     pub planned: usize,
     /// Names of the runs that exist, in the plan's order.
     pub runs: Vec<String>,
+    /// Points that came to no result when they were last tried, in the plan's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
+}
+
+/// A point without a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failed {
+    pub point: Point,
+    pub reason: String,
+    /// The file with what the console said, below `out`.
+    pub console: PathBuf,
+}
+
+fn experiments_dir() -> PathBuf {
+    paths::out().join("experiments")
 }
 
 fn campaign_path(experiment: &str, quick: bool) -> PathBuf {
     let suffix = if quick { ".quick.json" } else { ".json" };
-    paths::out()
-        .join("experiments")
-        .join(format!("{experiment}{suffix}"))
+    experiments_dir().join(format!("{experiment}{suffix}"))
 }
 
 impl Campaign {

@@ -9,9 +9,11 @@ use crate::attribution;
 use crate::claim::{Measured, Pair, Verdict};
 use crate::compare::{Comparison, Row};
 use crate::headline::{self, Line};
+use crate::paths;
 use crate::point::Place;
 use crate::published::Published;
 use crate::result::{Results, short_kernel};
+use crate::store::Failed;
 use crate::versus::{self, Versus};
 
 /// Where prose is broken.
@@ -331,6 +333,19 @@ fn verdicts_text(verdicts: &[Verdict]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Points without a result, each with its reason and where its console's log is.
+pub fn failed_text(failed: &[Failed]) -> String {
+    let line = |f: &Failed| {
+        let console = paths::shown(&paths::out().join(&f.console));
+        format!(
+            "FAILED: {}: {}\n    console: {console}\n",
+            f.point.label(),
+            f.reason
+        )
+    };
+    failed.iter().map(line).collect()
 }
 
 fn published_text(beside: &[Pair], published: &Published) -> String {

@@ -41,7 +41,8 @@ pub fn shown(material: &Material, papers: &Papers, json: bool) -> Result<(String
     let text = if json {
         serde_json::to_string_pretty(&document(material))?
     } else {
-        table::render(&material.results, &papers.published)
+        let failed = table::failed_text(&material.campaign.failed);
+        table::render(&material.results, &papers.published) + &failed
     };
     let campaign = material.campaign;
     let missing = campaign.runs.len() < campaign.planned;
@@ -70,6 +71,7 @@ fn document(material: &Material) -> serde_json::Value {
         "title": e.title,
         "quick": campaign.quick,
         "planned": campaign.planned,
+        "failed": campaign.failed,
         "units": {"*_us": "microseconds per switch", "*_ns": "nanoseconds per hop",
                   "cycles": "core cycles per switch"},
         "headlines": results.headlines,
