@@ -76,6 +76,12 @@ long read_number(const char *path);
 /* Does FCSE limit the number and size of processes? */
 bool limited(void);
 
+/*
+ * Changes rights, for which the kernel empties the whole cache: what is taken
+ * in next is the oldest in its set. Nothing that a test relies on to be right.
+ */
+enum result empty_cache(void);
+
 /* A second process that runs in turns with the first. */
 struct other {
 	pid_t pid;

@@ -168,6 +168,36 @@ static enum result recycled_tables(unsigned int rounds)
 	return PASS;
 }
 
+/* One page, read alone from an empty cache: its lines are there to the end. */
+static enum result recycled_table(unsigned int rounds)
+{
+	static uint32_t buffer[PAGE_WORDS];
+	unsigned int round, page;
+
+	for (round = 0; round < rounds * 2; round++) {
+		char *all = mmap(NULL, 2 * TABLE, RW,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				 -1, 0);
+		char *at = (char *)(((uintptr_t)all + TABLE - 1) & -TABLE);
+		int ends[2];
+
+		EXPECT(all != MAP_FAILED, "mmap: %s", strerror(errno));
+		fill(buffer, PAGE, round);
+		EXPECT(!pipe(ends) && write(ends[1], buffer, PAGE) == PAGE,
+		       "pipe: %s", strerror(errno));
+		TRY(empty_cache());
+		EXPECT(read(ends[0], buffer, PAGE) == PAGE, "pipe: %s",
+		       strerror(errno));
+		close(ends[0]);
+		close(ends[1]);
+		for (page = 0; page < 512; page++)
+			EXPECT(!*(volatile uint32_t *)(at + page * PAGE),
+			       "page %u is not zero", page);
+		munmap(all, 2 * TABLE);
+	}
+	return PASS;
+}
+
 const struct test recycled_tests[] = {
 	{ "recycled_memory", "fresh memory from the kernel's pages",
 	  recycled_memory, NULL },
@@ -177,5 +207,7 @@ const struct test recycled_tests[] = {
 	{ "recycled_text", "text in the kernel's pages", recycled_text, NULL },
 	{ "recycled_tables", "page tables in the kernel's pages",
 	  recycled_tables, NULL },
+	{ "recycled_table", "one page table in a page just read",
+	  recycled_table, NULL },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -12,8 +12,6 @@
 
 #define COUNT	3
 #define BYTES	(COUNT * PAGE)
-/* More pages than the kernel cleans line by line. */
-#define EMPTYING	8
 /* Of a page's lines, every how many-th is tried in a round. */
 #define STRIDE	8
 
@@ -196,24 +194,18 @@ static enum result vm_own_line(unsigned int rounds)
 }
 
 /*
- * One line at a time, the first of its set to be taken in behind a change of
- * rights, for which the kernel empties the whole cache. With more of them it
- * hangs on what else is in the cache whether a line is still there when the
- * kernel looks.
+ * One line at a time. With more of them it hangs on what else is in the cache
+ * whether a line is still there when the kernel looks.
  */
 static enum result own_line(struct access *access, char *at, uint32_t seed)
 {
-	static char *other;
 	uint32_t buffer[LINE / sizeof(uint32_t)];
 
-	if (!other)
-		other = pages(EMPTYING);
-	EXPECT(!mprotect(other, EMPTYING * PAGE, PROT_READ), "mprotect");
+	TRY(empty_cache());
 	fill(at, LINE, seed);
 	TRY(get(access, buffer, at, LINE));
 	TRY(holds(buffer, LINE, seed, "a dirty line, read remotely"));
-	EXPECT(!mprotect(other, EMPTYING * PAGE, PROT_READ | PROT_WRITE),
-	       "mprotect");
+	TRY(empty_cache());
 	TRY(holds(at, LINE, seed, "the line, taken in clean"));
 	fill(buffer, LINE, seed + 1);
 	TRY(put(access, at, buffer, LINE));

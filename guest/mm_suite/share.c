@@ -12,6 +12,8 @@
 
 #define RW	(PROT_READ | PROT_WRITE)
 #define COUNT	3
+/* Odd, so that the pages of two views, one behind the other, have other sets of the TLB. */
+#define WIDE	33
 
 /* Answers each round: finds it at its address, leaves round + 1. */
 static enum result answer(struct other *other, void *at)
@@ -130,6 +132,35 @@ static enum result alias_late(unsigned int rounds)
 		fill(one, COUNT * PAGE, round + 3);
 		TRY(holds(one, COUNT * PAGE, round + 3, "alone again"));
 		munmap(one, COUNT * PAGE);
+		close(fd);
+	}
+	return PASS;
+}
+
+/* Of many pages one view is used, the other comes, the first is used again. */
+static enum result alias_wide(unsigned int rounds)
+{
+	unsigned int round, i;
+
+	for (round = 0; round < rounds; round++) {
+		int fd = memory_file(WIDE * PAGE, round);
+		volatile uint32_t *view[2];
+
+		for (i = 0; i < 2; i++) {
+			view[i] = mmap(NULL, WIDE * PAGE, RW, MAP_SHARED, fd, 0);
+			EXPECT(view[i] != MAP_FAILED, "mmap: %s",
+			       strerror(errno));
+		}
+		for (i = 0; i < WIDE * PAGE_WORDS; i += PAGE_WORDS) {
+			view[0][i] = round + 1;
+			EXPECT(view[0][i] == round + 1, "the view alone");
+			view[1][i] = round + 2;
+			EXPECT(view[0][i] == round + 2, "the other's word");
+			view[0][i] = round + 3;
+			EXPECT(view[1][i] == round + 3, "the first one's word");
+		}
+		munmap((void *)view[0], WIDE * PAGE);
+		munmap((void *)view[1], WIDE * PAGE);
 		close(fd);
 	}
 	return PASS;
@@ -376,6 +407,7 @@ const struct test share_tests[] = {
 	{ "alias_file", "three views of a file in one process", alias_file,
 	  NULL },
 	{ "alias_late", "a second view of dirty pages", alias_late, NULL },
+	{ "alias_wide", "two views of many pages, in turns", alias_wide, NULL },
 	{ "alias_sysv", "System V memory attached twice", alias_sysv, NULL },
 	{ "read_only_view", "a view of what another process writes",
 	  read_only_view, NULL },

@@ -15,6 +15,8 @@
 
 /* The ARM's private system call behind cacheflush(2). */
 #define ARM_CACHEFLUSH	0x0f0002
+/* More pages than the kernel cleans line by line. */
+#define EMPTYING	8
 
 enum result say(enum result result, const char *file, int line,
 		const char *fmt, ...)
@@ -222,6 +224,18 @@ enum result other_end(struct other *other)
 	EXPECT(WIFEXITED(status), "the other process ended by signal %d",
 	       WTERMSIG(status));
 	return WEXITSTATUS(status);
+}
+
+enum result empty_cache(void)
+{
+	static char *other;
+
+	if (!other)
+		other = pages(EMPTYING);
+	EXPECT(!mprotect(other, EMPTYING * PAGE, PROT_READ) &&
+	       !mprotect(other, EMPTYING * PAGE, PROT_READ | PROT_WRITE),
+	       "mprotect: %s", strerror(errno));
+	return PASS;
 }
 
 /* movw does not exist on ARMv5: two instructions for 16 bits. */
