@@ -124,10 +124,21 @@ fn a_cut_out_clean_of_a_page_table_entry_is_reported_with_who_wrote_it() {
 #[ignore = "needs the kernel"]
 fn gdb_stands_before_the_instruction_that_a_report_tells_of() {
     let test = ["mm_suite", "--only", "fork_cow"];
-    let mutant = ["--mutant", "switch-keeps-dcache", "--json", "--"];
+    // What comes first depends on where things lie: a lost write leaves nothing to see in a register.
+    let mutant = [
+        "--mutant",
+        "switch-keeps-dcache",
+        "--keep-going",
+        "--json",
+        "--",
+    ];
     let output = coherence(&[&mutant[..], &test].concat());
     let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
-    let report = &result["reports"][0];
+    let reports = result["reports"].as_array().expect("a list");
+    let report = reports
+        .iter()
+        .find(|report| report["wrong"] == "stale-read");
+    let report = report.expect("a stale read");
     let replay = report["replay"].as_str().expect("a command");
     let rest = replay.strip_prefix("warmswitch coherence").expect(replay);
     let output = Command::new("gdb-multiarch")
@@ -146,7 +157,6 @@ fn gdb_stands_before_the_instruction_that_a_report_tells_of() {
     let pc = &report["used"]["by"]["pc"];
     assert!(text.contains(&format!("pc {pc}\n")), "{report}\n{text}");
     // What was loaded is the old value.
-    assert_eq!(report["wrong"], "stale-read");
     let got = report["used"]["got"].as_u64().expect("a number");
     assert!(text.contains(&format!("{got:#x} ")), "{report}\n{text}");
 }
