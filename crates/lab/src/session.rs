@@ -21,6 +21,9 @@ use crate::suggest::did_you_mean;
 /// What the kernel is told when nobody says otherwise.
 pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
 
+/// A panic resets the board at once instead of letting it spin.
+pub const RESET_ON_PANIC: &str = "panic=-1";
+
 /// A command line of these parts, of which any may be empty.
 pub fn command_line(parts: &[&str]) -> String {
     let words: Vec<&str> = parts

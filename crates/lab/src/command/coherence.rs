@@ -33,8 +33,6 @@ use shown::Shown;
 const LIMIT_S: f64 = 300.0;
 /// Whose mutants a kernel given by path has.
 const PLAIN: &str = "plain";
-/// A panic resets the board at once instead of letting it spin.
-const CMDLINE: &str = "panic=-1";
 
 /// Run with the coherence checker: exit 1 at the first stale access
 #[derive(clap::Args)]
@@ -246,7 +244,7 @@ impl Guest {
             command_line: session::command_line(&[
                 &self.files.command_line,
                 session::CMDLINE,
-                CMDLINE,
+                session::RESET_ON_PANIC,
             ]),
             overrides: Vec::new(),
         });

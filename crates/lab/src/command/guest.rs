@@ -19,8 +19,6 @@ use crate::{Outcome, image, sample, session};
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
-/// A panic resets the board at once instead of letting it spin.
-const CMDLINE: &str = "panic=-1";
 
 /// Boot, run one command in the guest and show what it printed: exit 1 when it failed
 #[derive(clap::Args)]
@@ -119,7 +117,12 @@ impl Args {
             };
             mutant::apply(&mut image.bytes, vmlinux, &found)?;
         }
-        let parts = [&files.command_line, session::CMDLINE, CMDLINE, &self.append];
+        let parts = [
+            &files.command_line,
+            session::CMDLINE,
+            session::RESET_ON_PANIC,
+            &self.append,
+        ];
         Ok(Kernel {
             image,
             dtb: files.dtb,

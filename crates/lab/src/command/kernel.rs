@@ -104,7 +104,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec, initrd: &Blob) -> Result<()
         kernel: Blob::read(&prefix.image)?,
         dtb: Blob::read(&prefix.dtb)?,
         initrd: Some(initrd.clone()),
-        command_line: format!("{} panic=-1", session::CMDLINE),
+        command_line: session::command_line(&[session::CMDLINE, session::RESET_ON_PANIC]),
         overrides: Vec::new(),
     });
     let findings = coherence::check(
