@@ -7,6 +7,7 @@
 
 use crate::console::Console;
 use crate::device::{Device, parts};
+use crate::instrument::Bench;
 use crate::map::{Map, Region};
 use crate::memory::Sdram;
 use crate::spec::{BoardSpec, Sink};
@@ -74,6 +75,7 @@ pub struct SystemBus {
     probes: usize,
     edges: Vec<Edge>,
     stop_on_edge: bool,
+    bench: Bench,
 }
 
 impl SystemBus {
@@ -134,6 +136,7 @@ impl SystemBus {
             probes: set.probes,
             edges: Vec::new(),
             stop_on_edge: false,
+            bench: Bench::default(),
         };
         for i in 0..bus.slots.len() {
             bus.settle(0, i);
@@ -266,6 +269,7 @@ impl SystemBus {
                 continue;
             }
             if i == self.probes {
+                self.bench.board(now, (outputs >> 1) as u8);
                 self.record_edges(now, outputs, changed);
             }
             for (sink, level) in self.wires.drive(i, outputs, changed) {
@@ -320,7 +324,8 @@ impl SystemBus {
         self.next = if self.signals.attention || !self.wires.sampled {
             0
         } else {
-            self.deadlines.iter().copied().min().unwrap_or(u64::MAX)
+            let devices = self.deadlines.iter().copied().min();
+            devices.unwrap_or(u64::MAX).min(self.bench.deadline())
         };
     }
 
@@ -339,6 +344,7 @@ impl SystemBus {
                 Ok((0, self.ignored_read_cycles))
             }
             Region::Device(i) => {
+                self.run_bench(now);
                 let index = usize::from(i);
                 let slot = &mut self.slots[index];
                 let result = slot.device.read(now, pa - slot.base, width);
@@ -375,6 +381,7 @@ impl SystemBus {
                 Ok(self.ignored_write_cycles)
             }
             Region::Device(i) => {
+                self.run_bench(now);
                 let index = usize::from(i);
                 let slot = &mut self.slots[index];
                 let result = slot.device.write(now, pa - slot.base, width, value);
@@ -425,6 +432,7 @@ impl SystemBus {
     }
 }
 
+mod bench;
 mod transactions;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod console;
 pub mod device;
 pub mod elf;
 pub mod fdt;
+pub mod instrument;
 pub mod machine;
 mod map;
 pub mod memory;

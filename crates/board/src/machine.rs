@@ -5,6 +5,7 @@
 
 use crate::boot::{Boot, BootError};
 use crate::bus::{Edge, Ignored, SystemBus};
+use crate::instrument::{Bench, Cables};
 use crate::observed::{BoardBus, Observed, Observer};
 use crate::spec::{BoardSpec, SpecError};
 use crate::stop::{Place, Stop};
@@ -212,6 +213,17 @@ impl<B: BoardBus> Machine<B> {
     /// Whether a run ends at each edge of a probed pin.
     pub fn set_stop_on_edge(&mut self, stop: bool) {
         self.cpu.bus.system_mut().set_stop_on_edge(stop);
+    }
+
+    /// The machine as its cables show it, to put instruments on it.
+    pub fn cables(&mut self) -> Cables<'_> {
+        let (now, cpu_hz) = (self.now(), self.spec.cpu_hz);
+        Cables::new(self.cpu.bus.system_mut(), now, cpu_hz)
+    }
+
+    /// The instruments on the board's pins.
+    pub fn bench(&self) -> &Bench {
+        self.cpu.bus.system().bench()
     }
 
     /// Ignored regions and how often the guest went there.

@@ -20,6 +20,7 @@ mod gage;
 mod gdb;
 mod headline;
 mod image;
+mod instrument;
 mod interrupt;
 mod kernel;
 mod measure;

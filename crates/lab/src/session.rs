@@ -10,6 +10,7 @@ use arm9::{Counters, Victims};
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::bus::SystemBus;
 use board::coherence::{Checker, Report};
+use board::instrument::{Bench, Cables};
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop, spec};
 
 use crate::interrupt;
@@ -222,6 +223,16 @@ impl<B: BoardBus> Session<B> {
     pub fn failure(&self, message: String) -> anyhow::Error {
         let console = self.machine.console_log().to_vec();
         Failure { message, console }.into()
+    }
+
+    /// The board's cables, to put instruments on them.
+    pub fn cables(&mut self) -> Cables<'_> {
+        self.machine.cables()
+    }
+
+    /// The instruments.
+    pub fn bench(&self) -> &Bench {
+        self.machine.bench()
     }
 
     /// Board time since power-on.

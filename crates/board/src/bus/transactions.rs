@@ -49,6 +49,7 @@ impl Bus for SystemBus {
 
     fn advance(&mut self, now: u64) -> Signals {
         self.wires.sampled = true;
+        self.run_bench(now);
         if self.deadlines.iter().any(|&d| d <= now) {
             for i in 0..self.slots.len() {
                 if self.deadlines[i] <= now {

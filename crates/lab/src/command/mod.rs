@@ -12,6 +12,7 @@ pub mod kernel;
 pub mod list;
 pub mod report;
 pub mod run;
+pub mod scope;
 pub mod table;
 
 use anyhow::Result;
@@ -37,6 +38,7 @@ pub enum Command {
     Gage(gage::Args),
     Guest(guest::Args),
     Run(run::Args),
+    Scope(scope::Args),
     List(list::Args),
     Table(table::Args),
     Report(report::Args),
@@ -54,6 +56,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Gage(args) => gage::execute(&args),
         Command::Guest(args) => guest::execute(&args),
         Command::Run(args) => run::execute(&args),
+        Command::Scope(args) => scope::execute(&args),
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),
         Command::Report(args) => report::execute(&args),

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A pulse generator: frequency, width, jitter, phase, sweep.
+//!
+//! Pulses of a segment stand on a grid that its frequency gives, exactly; jitter moves a pulse off its place on the
+//! grid and does not add up. Everything random comes from the seed.
+
+use super::{Instrument, SetupError, checked_pin};
+use crate::time::Clock;
+
+const NS: u64 = 1_000_000_000;
+
+/// A time of one frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Thousandths of a pulse per second.
+    pub millihertz: u64,
+    /// For how long.
+    pub ns: u64,
+}
+
+impl Segment {
+    /// Steps of equal length from one frequency to another, both of them included.
+    pub fn sweep(from: u64, to: u64, steps: u64, step_ns: u64) -> Vec<Segment> {
+        let at = |n: u64| {
+            let (from, to, n) = (i128::from(from), i128::from(to), i128::from(n));
+            let last = i128::from(steps.saturating_sub(1).max(1));
+            (from + (to - from) * n / last) as u64
+        };
+        let step = |n| Segment {
+            millihertz: at(n),
+            ns: step_ns,
+        };
+        (0..steps).map(step).collect()
+    }
+}
+
+/// What a generator is set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pulses {
+    /// The pin that it drives.
+    pub pin: u8,
+    /// Frequencies, one after the other; then it is quiet.
+    pub segments: Vec<Segment>,
+    /// How long a pulse is high.
+    pub width_ns: u64,
+    /// A pulse comes at most this much before or after its place.
+    pub jitter_ns: u64,
+    /// The first pulse of a segment comes at a random time within its first period, instead of
+    /// half a period after its beginning.
+    pub random_phase: bool,
+    /// Where jitter and phase come from.
+    pub seed: u64,
+}
+
+/// A pulse generator on a pin.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    clock: Clock,
+    pulses: Pulses,
+    width: u64,
+    jitter: u64,
+    random: u64,
+    segment: usize,
+    /// Where the present segment begins, in cycles.
+    start: u64,
+    /// Of its first pulse, within the segment.
+    phase: u64,
+    /// The pulse of the segment that comes next or is there.
+    index: u64,
+    level: bool,
+    deadline: u64,
+    sent: u64,
+}
+
+impl Generator {
+    /// Begins at core cycle `start`.
+    ///
+    /// # Errors
+    /// When pulses would be no pulses or run into each other.
+    pub fn new(pulses: Pulses, start: u64, cpu_hz: u64) -> Result<Generator, SetupError> {
+        let cycles = |ns| Clock { cpu_hz, hz: NS }.cycles(ns);
+        let (width, jitter) = (cycles(pulses.width_ns), cycles(pulses.jitter_ns));
+        checked_pin(pulses.pin)?;
+        for segment in &pulses.segments {
+            check(segment, width, jitter, cpu_hz)?;
+        }
+        if width == 0 || pulses.segments.is_empty() {
+            return Err(SetupError(
+                "a pulse is at least 1 ns wide, and there is at least one frequency".into(),
+            ));
+        }
+        let mut generator = Generator {
+            clock: Clock { cpu_hz, hz: 1 },
+            random: pulses.seed,
+            pulses,
+            width,
+            jitter,
+            segment: 0,
+            start,
+            phase: 0,
+            index: 0,
+            level: false,
+            deadline: u64::MAX,
+            sent: 0,
+        };
+        generator.place_first();
+        generator.schedule();
+        Ok(generator)
+    }
+
+    /// What it is set to.
+    pub fn pulses(&self) -> &Pulses {
+        &self.pulses
+    }
+
+    /// Pulses begun so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Whether its last segment is over.
+    pub fn done(&self) -> bool {
+        self.segment >= self.pulses.segments.len()
+    }
+
+    /// Core cycle at which its last segment ends.
+    pub fn end(&self) -> u64 {
+        let left = self.pulses.segments.iter().skip(self.segment);
+        left.fold(self.start, |at, s| at.saturating_add(self.length(s)))
+    }
+
+    fn length(&self, segment: &Segment) -> u64 {
+        let hz = NS;
+        Clock { hz, ..self.clock }.cycles(segment.ns)
+    }
+
+    /// Cycles from the first pulse of a segment to that with number `index`.
+    fn grid(&self, index: u64) -> u64 {
+        let Some(segment) = self.pulses.segments.get(self.segment) else {
+            return 0;
+        };
+        let cycles = u128::from(index) * u128::from(self.clock.cpu_hz) * 1000
+            / u128::from(segment.millihertz);
+        u64::try_from(cycles).unwrap_or(u64::MAX)
+    }
+
+    /// A number below `limit` (SplitMix64).
+    fn random_below(&mut self, limit: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ z >> 31) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// The present segment's first pulse gets its place.
+    fn place_first(&mut self) {
+        let room = self.grid(1).saturating_sub(self.width + 2 * self.jitter);
+        self.phase = self.jitter
+            + if self.pulses.random_phase {
+                self.random_below(room)
+            } else {
+                room / 2
+            };
+        self.index = 0;
+    }
+
+    /// The next rise: of this segment, or of one behind it. A pulse lies within its segment whole.
+    fn schedule(&mut self) {
+        self.deadline = u64::MAX;
+        while let Some(segment) = self.pulses.segments.get(self.segment) {
+            let length = self.length(segment);
+            let place = self.phase.saturating_add(self.grid(self.index));
+            if place.saturating_add(self.jitter + self.width) < length {
+                let jitter = self.random_below(2 * self.jitter + 1);
+                self.deadline = self.start.saturating_add(place - self.jitter + jitter);
+                return;
+            }
+            self.start = self.start.saturating_add(length);
+            self.segment += 1;
+            self.place_first();
+        }
+    }
+}
+
+fn check(segment: &Segment, width: u64, jitter: u64, cpu_hz: u64) -> Result<(), SetupError> {
+    let hz = segment.millihertz as f64 / 1000.0;
+    if segment.millihertz == 0 {
+        return Err(SetupError("a frequency of 0 Hz has no pulses".into()));
+    }
+    let period = u128::from(cpu_hz) * 1000 / u128::from(segment.millihertz);
+    let needed = u128::from(width) + 2 * u128::from(jitter);
+    if period <= needed {
+        return Err(SetupError(format!(
+            "{hz} Hz: a period is {period} core cycles, the pulse and its jitter need more than {needed}"
+        )));
+    }
+    Ok(())
+}
+
+impl Instrument for Generator {
+    fn deadline(&self) -> u64 {
+        self.deadline
+    }
+
+    fn step(&mut self) -> Option<(u8, bool)> {
+        self.level = !self.level;
+        if self.level {
+            self.sent += 1;
+            self.deadline = self.deadline.saturating_add(self.width);
+        } else {
+            self.index += 1;
+            self.schedule();
+        }
+        Some((self.pulses.pin, self.level))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CPU_HZ: u64 = 180_000_000;
+
+    fn pulses() -> Pulses {
+        Pulses {
+            pin: 2,
+            segments: vec![Segment {
+                millihertz: 1_000_000,
+                ns: 10_000_000,
+            }],
+            width_ns: 10_000,
+            jitter_ns: 0,
+            random_phase: false,
+            seed: 1,
+        }
+    }
+
+    fn rises(pulses: &Pulses, start: u64) -> Vec<u64> {
+        let mut g = Generator::new(pulses.clone(), start, CPU_HZ).unwrap();
+        let mut rises = Vec::new();
+        while g.deadline() != u64::MAX {
+            let at = g.deadline();
+            if let Some((2, true)) = g.step() {
+                rises.push(at);
+            }
+        }
+        assert!(g.done());
+        assert_eq!(g.sent(), rises.len() as u64);
+        rises
+    }
+
+    #[test]
+    fn pulses_stand_on_the_grid_exactly() {
+        let rises = rises(&pulses(), 500);
+        assert_eq!(rises.len(), 10);
+        let first = (180_000 - 1_800) / 2 + 500;
+        let grid: Vec<u64> = (0..10).map(|n| first + n * 180_000).collect();
+        assert_eq!(rises, grid);
+    }
+
+    #[test]
+    fn a_frequency_that_divides_nothing_does_not_drift() {
+        let mut p = pulses();
+        p.segments[0] = Segment {
+            millihertz: 7_777_777,
+            ns: 1_000_000_000,
+        };
+        let rises = rises(&p, 0);
+        assert_eq!(rises.len(), 7778);
+        let whole = rises[7776] - rises[0];
+        assert_eq!(whole, 7776 * CPU_HZ * 1000 / 7_777_777);
+    }
+
+    #[test]
+    fn jitter_stays_within_its_bounds_and_does_not_add_up() {
+        let straight = rises(&pulses(), 0);
+        let mut p = pulses();
+        p.jitter_ns = 50_000;
+        let moved = rises(&p, 0);
+        let off: Vec<i64> = moved
+            .iter()
+            .zip(&straight)
+            .map(|(a, b)| *a as i64 - *b as i64)
+            .collect();
+        assert!(off.iter().all(|o| o.abs() <= 9_000), "{off:?}");
+        assert!(
+            off.iter().any(|o| *o < -1000) && off.iter().any(|o| *o > 1000),
+            "{off:?}"
+        );
+        assert_eq!(moved, rises(&p, 0));
+        p.seed = 2;
+        assert_ne!(moved, rises(&p, 0));
+    }
+
+    #[test]
+    fn the_phase_comes_from_the_seed() {
+        let mut p = pulses();
+        p.random_phase = true;
+        let one = rises(&p, 0);
+        p.seed = 2;
+        let two = rises(&p, 0);
+        assert_ne!(one[0], two[0]);
+        assert!(one[0] < 180_000 && two[0] < 180_000);
+        assert_eq!(one[1] - one[0], 180_000);
+    }
+
+    #[test]
+    fn a_sweep_goes_up_and_down_in_steps() {
+        let mut segments = Segment::sweep(1_000_000, 4_000_000, 4, 10_000_000);
+        assert_eq!(segments[1].millihertz, 2_000_000);
+        segments.extend(Segment::sweep(4_000_000, 1_000_000, 4, 10_000_000));
+        let p = Pulses {
+            segments,
+            ..pulses()
+        };
+        let rises = rises(&p, 0);
+        let within = |n: u64| {
+            let (from, to) = (n * 1_800_000, (n + 1) * 1_800_000);
+            rises.iter().filter(|r| (from..to).contains(r)).count()
+        };
+        let counts: Vec<usize> = (0..8).map(within).collect();
+        assert_eq!(counts, [10, 20, 30, 40, 40, 30, 20, 10]);
+        assert!(rises.windows(2).all(|w| w[1] > w[0] + 1_800));
+    }
+
+    #[test]
+    fn a_segment_too_short_for_a_pulse_is_passed_over() {
+        let mut p = pulses();
+        let short = Segment {
+            millihertz: 1_000,
+            ns: 1_000_000,
+        };
+        p.segments.insert(0, short);
+        assert_eq!(rises(&p, 0)[0], 180_000 + (180_000 - 1_800) / 2);
+    }
+
+    #[test]
+    fn what_is_no_row_of_pulses_is_refused_in_words() {
+        let error = |change: fn(&mut Pulses)| {
+            let mut p = pulses();
+            change(&mut p);
+            Generator::new(p, 0, CPU_HZ).unwrap_err().to_string()
+        };
+        assert_eq!(error(|p| p.pin = 8), "pin 8: there are pins 0 to 7");
+        assert_eq!(
+            error(|p| p.segments[0].millihertz = 100_000_000),
+            "100000 Hz: a period is 1800 core cycles, the pulse and its jitter need more than 1800"
+        );
+        assert!(error(|p| p.segments[0].millihertz = 0).contains("0 Hz"));
+        assert!(error(|p| p.segments.clear()).contains("at least one"));
+        assert!(error(|p| p.width_ns = 0).contains("at least 1 ns"));
+        assert!(error(|p| p.jitter_ns = u64::MAX).contains("need more than"));
+    }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch scope`: boot, connect a pulse generator and an oscilloscope to the board's pins, run a
+//! command, write down what the scope saw.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use board::instrument::{Bench, Pulses, Responses, Scope, ScopeSetup, Segment, Trigger};
+use board::spec;
+use serde_json::json;
+
+use crate::instrument::screen;
+use crate::instrument::waveform::Waveform;
+use crate::kernel;
+use crate::paths::shown;
+use crate::session::Session;
+use crate::{Outcome, image, sample, session};
+
+/// Board seconds that a command may take when nobody says.
+const LIMIT_S: f64 = 300.0;
+
+/// Pulses into the board's pins, and an oscilloscope on them, beside a command
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of a board, or a path to a board file
+    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
+    board: String,
+    /// Name of a kernel
+    #[arg(long, value_name = "KERNEL", default_value = "plain")]
+    kernel: String,
+    /// Start of all that is random: the caches' victims, jitter and phase
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Pulses per second into --pin; several are given one after the other, --seconds each
+    #[arg(long, value_name = "HZ", value_delimiter = ',')]
+    hz: Vec<f64>,
+    /// Pin of GPIO 0 that gets the pulses, and the trigger
+    #[arg(long, value_name = "PIN", default_value_t = 2)]
+    pin: u8,
+    /// Width of a pulse
+    #[arg(long, value_name = "US", default_value_t = 10.0)]
+    width_us: f64,
+    /// A pulse comes at most this much before or after its place
+    #[arg(long, value_name = "US", default_value_t = 0.0)]
+    jitter_us: f64,
+    /// For how long each frequency lasts
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    seconds: f64,
+    /// Pins with a probe, from the top of the screen
+    #[arg(long, value_name = "PINS", value_delimiter = ',', default_values_t = [2, 3])]
+    channels: Vec<u8>,
+    /// Pin that starts a recording and a picture with its rise [default: that of --pin]
+    #[arg(long, value_name = "PIN")]
+    trigger: Option<u8>,
+    /// Pin on which the board answers to --pin
+    #[arg(long, value_name = "PIN", default_value_t = 3)]
+    answer: u8,
+    /// Width of the screen
+    #[arg(long, value_name = "US", default_value_t = 500.0)]
+    window_us: f64,
+    /// Edges that the scope's memory holds
+    #[arg(long, value_name = "EDGES", default_value_t = 1 << 20)]
+    depth: usize,
+    /// Write the recording as VCD
+    #[arg(long, value_name = "FILE")]
+    vcd: Option<PathBuf>,
+    /// Write the recording as FST
+    #[arg(long, value_name = "FILE")]
+    fst: Option<PathBuf>,
+    /// Write the screen as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Board time the command may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
+    limit: f64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// What to run in the guest; it is to end by itself
+    #[arg(last = true, value_name = "CMD", required = true)]
+    command: Vec<String>,
+}
+
+/// Measures.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    for (name, value) in [("limit", args.limit), ("seconds", args.seconds)] {
+        if !(value > 0.0 && value.is_finite()) {
+            bail!("--{name} {value}: not a number of seconds above 0");
+        }
+    }
+    let (spec, _) = session::load_board(&args.board)?;
+    let kernel = kernel::build(&kernel::Request {
+        name: args.kernel.clone(),
+        ..kernel::Request::default()
+    })?;
+    let boot = session::linux(&kernel, &image::root_fs()?.cpio)?;
+    let mut session = Session::boot(&spec, args.seed, &boot)?;
+    let cycles = |us: f64| (us * 1e-6 * spec.cpu_hz as f64) as u64;
+    let trigger = args.trigger.unwrap_or(args.pin);
+    session.cables().watch(ScopeSetup {
+        channels: args.channels.clone(),
+        trigger: Some(Trigger {
+            pin: trigger,
+            rising: true,
+        }),
+        depth: args.depth,
+        window: cycles(args.window_us),
+        columns: 500,
+    })?;
+    if !args.hz.is_empty() {
+        session.cables().generate(args.pulses()?)?;
+    }
+    let measured = session.run_guest(&args.command.join(" "), args.limit)?;
+    let text = String::from_utf8_lossy(&measured.console).into_owned();
+    let (output, status) = sample::between_markers(&text)?;
+    let bench = session.bench();
+    args.write(&bench.scopes()[0], session.now(), spec.cpu_hz)?;
+    let result = args.result(bench, session.now(), spec.cpu_hz);
+    if args.json {
+        println!("{result}");
+    } else {
+        println!("{output}");
+        args.tell(&result);
+    }
+    Ok(if status == 0 {
+        Outcome::Done
+    } else {
+        Outcome::No
+    })
+}
+
+impl Args {
+    fn pulses(&self) -> Result<Pulses> {
+        let ns = |us: f64| (us * 1e3) as u64;
+        let mut segments = Vec::new();
+        for hz in &self.hz {
+            if !(*hz > 0.0 && *hz < 1e12) {
+                bail!("--hz {hz}: not a frequency above 0");
+            }
+            segments.push(Segment {
+                millihertz: (hz * 1e3).round() as u64,
+                ns: (self.seconds * 1e9) as u64,
+            });
+        }
+        Ok(Pulses {
+            pin: self.pin,
+            segments,
+            width_ns: ns(self.width_us),
+            jitter_ns: ns(self.jitter_us),
+            random_phase: true,
+            seed: self.seed,
+        })
+    }
+
+    fn write(&self, scope: &Scope, end: u64, cpu_hz: u64) -> Result<()> {
+        let waveform = Waveform {
+            capture: scope.capture(),
+            channels: &self.channels,
+            cpu_hz,
+            end,
+        };
+        let cannot = |path: &Path| format!("cannot write {}", shown(path));
+        if let Some(path) = &self.vcd {
+            let file = File::create(path).with_context(|| cannot(path))?;
+            waveform
+                .vcd(BufWriter::new(file))
+                .with_context(|| cannot(path))?;
+        }
+        if let Some(path) = &self.fst {
+            std::fs::write(path, waveform.fst()?).with_context(|| cannot(path))?;
+        }
+        if let (Some(path), Some(screen)) = (&self.svg, scope.screen()) {
+            let names: Vec<String> = self
+                .channels
+                .iter()
+                .map(|pin| format!("pin {pin}"))
+                .collect();
+            let title = format!(
+                "{}, {}: {}",
+                self.board,
+                self.kernel,
+                self.command.join(" ")
+            );
+            let svg = screen::svg(screen, &names, cpu_hz, &title)?;
+            std::fs::write(path, svg).with_context(|| cannot(path))?;
+        }
+        Ok(())
+    }
+
+    fn result(&self, bench: &Bench, end: u64, cpu_hz: u64) -> serde_json::Value {
+        let scope = &bench.scopes()[0];
+        let capture = scope.capture();
+        let responses = Responses::new(&capture.edges, self.pin, self.answer);
+        let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
+        let summary = |each: Vec<u64>| {
+            let sum: u64 = each.iter().sum();
+            (!each.is_empty()).then(|| {
+                json!({
+                    "count": each.len(),
+                    "min_us": us(each.iter().copied().min().unwrap_or(0)),
+                    "avg_us": us(sum) / each.len() as f64,
+                    "max_us": us(each.iter().copied().max().unwrap_or(0)),
+                })
+            })
+        };
+        let first = responses.each.iter().filter_map(|r| r.first).collect();
+        let second = responses.each.iter().filter_map(|r| r.second).collect();
+        json!({
+            "pulses_sent": bench.generators().first().map(|g| g.sent()),
+            "pulses_over": bench.generators().first().map(|g| g.done()),
+            "edges": capture.edges.len(),
+            "edges_lost": capture.lost,
+            "triggers": scope.screen().map(|s| s.triggers()),
+            "triggers_ignored": scope.screen().map(|s| s.ignored()),
+            "pulses_judged": responses.each.len(),
+            "unanswered": responses.unanswered(),
+            "first_answer": summary(first),
+            "second_answer": summary(second),
+            "end_s": end as f64 / cpu_hz as f64,
+        })
+    }
+
+    fn tell(&self, result: &serde_json::Value) {
+        if let Some(result) = result.as_object() {
+            for (key, value) in result {
+                println!("{key}: {value}");
+            }
+        }
+    }
+}
