@@ -14,6 +14,16 @@ macro_rules! address {
             }
         }
 
+        impl crate::State for $name {
+            fn save(&self, to: &mut Vec<u8>) {
+                self.0.save(to);
+            }
+
+            fn restore(&mut self, from: &mut crate::Saved<'_>) -> Result<(), crate::Damaged> {
+                self.0.restore(from)
+            }
+        }
+
         impl core::fmt::Display for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 write!(f, "{:#010x}", self.0)

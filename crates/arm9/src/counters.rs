@@ -9,6 +9,8 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
+        crate::state!(Counters: $($name),*);
+
         impl Counters {
             /// Names and values, in declaration order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {

@@ -43,6 +43,11 @@ pub struct Cp15 {
     midr: u32,
 }
 
+crate::state!(
+    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, debug_override; ctr,
+    midr
+);
+
 /// Cache type register for the given caches (`DDI0198D 2.3.2`): write-back, clean operations of
 /// c7, lockdown format C, separate caches.
 pub fn cache_type(icache: CacheGeometry, dcache: CacheGeometry) -> u32 {

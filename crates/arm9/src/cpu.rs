@@ -492,3 +492,5 @@ impl<B: Bus> Cpu<B> {
         &self.config
     }
 }
+
+mod state;

@@ -6,6 +6,7 @@
 
 use crate::addr::Mva;
 use crate::config::{CacheGeometry, Victims};
+use crate::state::{Damaged, Saved, State};
 use crate::tag::way_of;
 use crate::victim::{Held, Victim};
 
@@ -43,6 +44,25 @@ pub struct DCache {
     pub victim: Victim,
     /// Where test-and-clean goes on looking.
     scan: usize,
+}
+
+impl State for DCache {
+    fn save(&self, to: &mut Vec<u8>) {
+        self.tags.as_slice().save(to);
+        self.pas.as_slice().save(to);
+        self.data.iter().for_each(|line| line.0.save(to));
+        self.victim.save(to);
+        self.scan.save(to);
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        self.tags.as_mut_slice().restore(from)?;
+        self.pas.as_mut_slice().restore(from)?;
+        let mut lines = self.data.iter_mut();
+        lines.try_for_each(|line| line.0.restore(from))?;
+        self.victim.restore(from)?;
+        self.scan.restore(from)
+    }
 }
 
 impl DCache {

@@ -16,6 +16,8 @@ pub struct Relocation {
     base: u32,
 }
 
+crate::state!(Relocation: base);
+
 impl Relocation {
     /// Relocation by CP15 c13,c0,0's value; none while the MMU is off.
     pub fn new(register: u32, mmu_on: bool) -> Relocation {

@@ -352,6 +352,8 @@ impl<B: Bus> ICache<B> {
     }
 }
 
+mod state;
+
 #[cfg(test)]
 mod tests {
     use super::*;

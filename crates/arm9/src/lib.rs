@@ -25,6 +25,7 @@ mod mmu;
 pub mod model;
 mod observe;
 pub mod psr;
+mod state;
 mod tag;
 #[cfg(test)]
 mod testbus;
@@ -42,4 +43,5 @@ pub use cpu::{Cpu, Exit};
 pub use debug::{Watched, Watchpoint};
 pub use mmu::{Kind, Mapping, mapping};
 pub use observe::{Context, Event, Reaction, Side};
+pub use state::{Damaged, Saved, State};
 pub use tlb::{ENTRIES as TLB_ENTRIES, LOCKDOWN as TLB_LOCKDOWN};

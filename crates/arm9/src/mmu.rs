@@ -494,3 +494,5 @@ pub fn mapping(ttb: u32, mva: Mva, read: impl FnMut(u32) -> Option<u32>) -> Opti
         cb: entry.cb,
     })
 }
+
+mod state;

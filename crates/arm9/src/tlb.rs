@@ -37,6 +37,8 @@ pub struct Entry {
     pub section: bool,
 }
 
+crate::state!(Entry: tag, mask, pa, ap, domain, cb, section);
+
 impl Entry {
     /// A valid entry for the `size` bytes (a power of two) around `mva`.
     pub fn new(mva: Mva, size: u32, pa: u32, ap: [u8; 4], domain: u8, cb: u8) -> Entry {
@@ -89,6 +91,8 @@ pub struct Tlb {
     /// CP15 c10: P in bit 0, victim in bits 28:26.
     lockdown: u32,
 }
+
+crate::state!(Tlb: entries, victim, lockdown; victims);
 
 impl Tlb {
     /// An empty TLB.

@@ -36,6 +36,8 @@ pub struct Victim {
     fills: u64,
 }
 
+crate::state!(Victim: lfsr, counter, round_robin, locked, filled, fills);
+
 impl Victim {
     /// Of a cache of `lines` lines. Starts from `seed`; zero stands for the reset value.
     pub fn new(victims: Victims, lines: usize, seed: u32) -> Victim {

@@ -27,6 +27,8 @@ struct Pending {
     data: [u32; WORDS],
 }
 
+crate::state!(Pending: pa, words, bytes, ready, data);
+
 impl Pending {
     fn span(&self) -> (u32, u32) {
         let bytes = if self.words > 0 {
@@ -42,13 +44,15 @@ impl Pending {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Victim {
     pa: u32,
     halves: u8,
     ready: u64,
     data: [u32; 8],
 }
+
+crate::state!(Victim: pa, halves, ready, data);
 
 /// The core's bus interface unit.
 #[derive(Clone)]
@@ -61,6 +65,8 @@ pub struct Biu {
     victim: Option<Victim>,
     sync: u32,
 }
+
+crate::state!(Biu: free_at, queue, head, len, words, victim; sync);
 
 /// Whether `[a, a + n)` and `[b, b + m)` share a byte.
 fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {

@@ -16,7 +16,7 @@ use crate::wires::Wires;
 use arm9::{BusError, Signals, Width};
 
 /// A probed pin changed its level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edge {
     /// Core cycles since power-on.
     pub cycle: u64,
@@ -433,6 +433,7 @@ impl SystemBus {
 }
 
 mod bench;
+mod state;
 mod transactions;
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub(crate) struct Console {
     input: VecDeque<u8>,
 }
 
+arm9::state!(Console: log, watch, input);
+
 impl Console {
     /// From now on [`Console::collect`] tells when the device has just printed these bytes.
     pub fn watch(&mut self, pattern: Option<&[u8]>) {

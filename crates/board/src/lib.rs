@@ -18,7 +18,7 @@ pub mod stop;
 pub mod time;
 mod wires;
 
-pub use machine::{Machine, SetupError};
+pub use machine::{Machine, RestoreError, SetupError};
 pub use observed::{BoardBus, Observed, Observer};
 pub use spec::BoardSpec;
 pub use stop::Stop;

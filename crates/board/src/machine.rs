@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A whole board: core, bus, devices and what was loaded, run in board time.
 //!
-//! The same spec, boot and calls give the same bytes, cycles and memory. A fork is `clone()`.
+//! The same spec, boot and calls give the same bytes, cycles and memory. A fork is `clone()`; a
+//! snapshot is one that can be kept as bytes.
 
 use crate::boot::{Boot, BootError};
 use crate::bus::{Edge, Ignored, SystemBus};
@@ -93,15 +94,18 @@ impl<B: BoardBus> Machine<B> {
             cpu.set_register(n as _, value);
         }
         cpu.set_pc(start.pc);
-        let slice = spec.cycles_of_ns(SLICE_NS);
-        Ok(Machine {
+        Ok(Machine::powered(cpu, spec))
+    }
+
+    fn powered(cpu: Cpu<B>, spec: BoardSpec) -> Machine<B> {
+        Machine {
             cpu,
-            spec: Arc::new(spec),
             console_taken: 0,
-            slice,
+            slice: spec.cycles_of_ns(SLICE_NS),
+            spec: Arc::new(spec),
             interrupt: None,
             ended: None,
-        })
+        }
     }
 
     /// Runs end with [`Stop::Interrupted`] soon after the flag is set. It is cleared then.
@@ -276,5 +280,11 @@ impl<B: BoardBus> Machine<B> {
     }
 }
 
+mod snapshot;
+
+pub use snapshot::RestoreError;
+
+#[cfg(test)]
+mod snapshot_tests;
 #[cfg(test)]
 mod tests;

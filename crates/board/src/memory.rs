@@ -207,6 +207,8 @@ impl Sdram {
     }
 }
 
+mod state;
+
 #[cfg(test)]
 mod tests {
     use super::*;

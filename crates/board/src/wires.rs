@@ -2,6 +2,7 @@
 //! Wires between devices: levels, with several outputs on one input as a wired OR.
 
 use crate::spec::{Sink, Wire};
+use arm9::{Damaged, Saved, State};
 
 #[derive(Clone, Debug)]
 struct Net {
@@ -18,6 +19,8 @@ struct Driver {
     bit: u32,
 }
 
+arm9::state!(Net: high; to);
+
 /// All wires of a board.
 #[derive(Clone, Debug)]
 pub(crate) struct Wires {
@@ -25,6 +28,18 @@ pub(crate) struct Wires {
     drivers: Vec<Driver>,
     /// The core has seen the present level of its request lines.
     pub sampled: bool,
+}
+
+impl State for Wires {
+    fn save(&self, to: &mut Vec<u8>) {
+        self.nets.as_slice().save(to);
+        self.sampled.save(to);
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        self.nets.as_mut_slice().restore(from)?;
+        self.sampled.restore(from)
+    }
 }
 
 impl Wires {

@@ -70,8 +70,7 @@ pub fn load_board(name: &str) -> Result<(BoardSpec, String)> {
     } else {
         bail!("no board \"{name}\"{}", did_you_mean(name, &names));
     };
-    // The specification holds nothing but data, so that its debug form tells boards apart.
-    let hash = blake3::hash(format!("{board:?}").as_bytes()).to_hex()[..32].to_string();
+    let hash = board.identity().to_hex()[..32].to_string();
     Ok((board, hash))
 }
 

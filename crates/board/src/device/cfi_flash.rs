@@ -21,11 +21,15 @@ enum Mode {
     Status,
 }
 
+arm9::state!(enum Mode: Array, Query, Identifier, Status);
+
 /// Both chips, which always get the same command.
 #[derive(Clone, Debug)]
 pub(crate) struct CfiFlash {
     mode: Mode,
 }
+
+arm9::state!(CfiFlash: mode);
 
 /// The CFI table from word 0x10 on: identification, voltages and times, geometry.
 const QUERY: [u8; 0x21] = [
@@ -88,10 +92,6 @@ impl Device for CfiFlash {
             _ => return refuse("programming, erasing and locking are not modelled"),
         };
         Ok(())
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

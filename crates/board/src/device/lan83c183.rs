@@ -5,6 +5,8 @@
 //! reset end at once. A powered-down PHY or one with link detection disabled has no link. Status
 //! changes raise no interrupt (nothing changes by itself).
 
+use arm9::{Damaged, Saved, State};
+
 const BMCR: usize = 0;
 const BMCR_RESET: u16 = 1 << 15;
 const BMCR_POWER_DOWN: u16 = 1 << 11;
@@ -30,6 +32,36 @@ pub(crate) struct Lan83c183 {
     mii: Mii,
     clock: bool,
 }
+
+impl State for Mii {
+    fn save(&self, to: &mut Vec<u8>) {
+        match *self {
+            Mii::Idle { preamble } => (0u8, preamble).save(to),
+            Mii::Shift { bits, count } => (1u8, (bits, count)).save(to),
+            Mii::Answer { bits, left } => (2u8, (bits, left)).save(to),
+        }
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        *self = match from.next::<u8>()? {
+            0 => Mii::Idle {
+                preamble: from.next()?,
+            },
+            1 => Mii::Shift {
+                bits: from.next()?,
+                count: from.next()?,
+            },
+            2 => Mii::Answer {
+                bits: from.next()?,
+                left: from.next()?,
+            },
+            _ => return Err(Damaged("a number stands for nothing")),
+        };
+        Ok(())
+    }
+}
+
+arm9::state!(Lan83c183: regs, mii, clock);
 
 impl Lan83c183 {
     /// Reset state. The PHY answers to address 0.

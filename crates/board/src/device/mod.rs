@@ -27,7 +27,7 @@ mod versatile_pci;
 mod versatile_sic;
 mod versatile_sysreg;
 
-use arm9::Width;
+use arm9::{State, Width};
 
 /// An access the model does not cover. The run stops with a message made from it; it is never
 /// guessed at.
@@ -40,7 +40,7 @@ pub struct Level(pub bool);
 
 /// A memory-mapped part. Time is core cycles since power-on; a device converts with the
 /// [`crate::time::Clock`] it was made with.
-pub trait Device: Send {
+pub trait Device: State + Duplicate + Send {
     /// Part name as in its manual, in lower case: `"pl011"`.
     fn part(&self) -> &'static str;
 
@@ -87,13 +87,22 @@ pub trait Device: Send {
     fn give_frame(&mut self, _now: u64, _frame: &[u8]) -> bool {
         false
     }
+}
 
-    /// A copy of the whole state, for snapshots and forks.
-    fn clone_box(&self) -> Box<dyn Device>;
+/// What can be forked.
+pub trait Duplicate {
+    /// A copy of the whole state.
+    fn duplicate(&self) -> Box<dyn Device>;
+}
+
+impl<T: Device + Clone + 'static> Duplicate for T {
+    fn duplicate(&self) -> Box<dyn Device> {
+        Box::new(self.clone())
+    }
 }
 
 impl Clone for Box<dyn Device> {
     fn clone(&self) -> Self {
-        self.clone_box()
+        (**self).duplicate()
     }
 }

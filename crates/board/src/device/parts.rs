@@ -182,7 +182,7 @@ mod tests {
     fn every_part_is_built_under_its_own_name_in_order() {
         for name in names() {
             let device = build(name, &params()).unwrap();
-            assert_eq!((device.part(), device.clone_box().part()), (name, name));
+            assert_eq!((device.part(), device.clone().part()), (name, name));
         }
         assert!(names().is_sorted());
     }

@@ -70,6 +70,11 @@ pub(crate) struct Pl011 {
     dma: u32,
 }
 
+arm9::state!(
+    Pl011: tx, shifting, tx_done, sent, rx, line, rx_next, timeout_at, overrun, raw, mask,
+    control, line_control, ibrd, fbrd, divisor, levels, infrared, dma; clock, pace
+);
+
 impl Pl011 {
     /// `clock` is UARTCLK; `boot_baud` 0 leaves the part in its reset state.
     pub(crate) fn new(clock: Clock, pace: bool, boot_baud: u64) -> Self {
@@ -396,10 +401,6 @@ impl Device for Pl011 {
 
     fn transmitted(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sent)
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Pl022 {
     timeout_at: u64,
 }
 
+arm9::state!(Pl022: cr0, cr1, prescale, mask, latched, tx, rx, shifting, done, timeout_at; clock);
+
 impl Pl022 {
     /// Disabled, FIFOs empty.
     pub(crate) fn new(clock: Clock) -> Self {
@@ -188,10 +190,6 @@ impl Device for Pl022 {
 
     fn outputs(&self) -> u32 {
         u32::from(self.raw() & self.mask != 0)
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Pl031 {
     match_at: u64,
 }
 
+arm9::state!(Pl031: offset, load, target, mask, raised, match_at; clock);
+
 impl Pl031 {
     /// A clock that showed `epoch` at power-on.
     pub(crate) fn new(clock: Clock, epoch: u32) -> Self {
@@ -129,10 +131,6 @@ impl Device for Pl031 {
 
     fn outputs(&self) -> u32 {
         u32::from(self.raised && self.mask)
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

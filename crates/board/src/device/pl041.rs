@@ -30,6 +30,8 @@ pub(crate) struct Pl041 {
     sync: u32,
 }
 
+arm9::state!(Pl041: channels, busy, slot_mask, control, reset, sync);
+
 /// Channel and register of it (RXCR, TXCR, SR, ISR, IE).
 fn channel(reg: u32) -> (usize, u32) {
     ((reg / 0x14) as usize, reg % 0x14)
@@ -102,10 +104,6 @@ impl Device for Pl041 {
         regs::apb_write("pl041", Some(PERIPHID), offset, value, |reg, v| {
             self.set(reg, v)
         })
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Pl050 {
     sending: bool,
 }
 
+arm9::state!(Pl050: control, divisor, sending);
+
 impl Pl050 {
     /// Disabled.
     pub(crate) fn new() -> Self {
@@ -85,10 +87,6 @@ impl Device for Pl050 {
 
     fn outputs(&self) -> u32 {
         u32::from(self.tx_interrupt())
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Pl061 {
     alternate: u32,
 }
 
+arm9::state!(Pl061: outside, data, dir, level_sense, both_edges, event, enable, edges, alternate);
+
 impl Pl061 {
     /// All pins are inputs.
     pub(crate) fn new() -> Self {
@@ -112,10 +114,6 @@ impl Device for Pl061 {
         if pin < 8 {
             self.with_edges(|g| g.outside = (g.outside & !(1 << pin)) | u32::from(level) << pin);
         }
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

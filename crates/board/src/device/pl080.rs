@@ -21,6 +21,8 @@ pub(crate) struct Pl080 {
     regs: [[u32; 5]; 8],
 }
 
+arm9::state!(Pl080: config, sync, regs; name, periphid, channels);
+
 impl Pl080 {
     /// The eight-channel part, disabled.
     pub(crate) fn eight_channels() -> Self {
@@ -95,10 +97,6 @@ impl Device for Pl080 {
     fn write(&mut self, _: u64, offset: u32, _: Width, value: u32) -> Result<(), Unmodelled> {
         let (name, id) = (self.name, self.periphid);
         regs::apb_write(name, Some(id), offset, value, |reg, v| self.set(reg, v))
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Pl110 {
     palette: [u32; 128],
 }
 
+arm9::state!(Pl110: held, control, mask, palette);
+
 impl Pl110 {
     /// Disabled.
     pub(crate) fn new() -> Self {
@@ -81,10 +83,6 @@ impl Device for Pl110 {
         regs::apb_write("pl110", Some(PERIPHID), offset, value, |reg, v| {
             self.set(reg, v)
         })
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

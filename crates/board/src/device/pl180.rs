@@ -51,6 +51,11 @@ pub(crate) struct Pl180 {
     data_done: u64,
 }
 
+arm9::state!(
+    Pl180: power, clock, argument, command, data_timer, data_length, data_control, status,
+    masks, command_done, data_done; name, periphid, mclk
+);
+
 impl Pl180 {
     /// The PL180, powered off.
     pub(crate) fn new(mclk: Clock) -> Self {
@@ -216,10 +221,6 @@ impl Device for Pl180 {
     fn outputs(&self) -> u32 {
         u32::from(self.status & self.masks[0] != 0)
             | u32::from(self.status & self.masks[1] != 0) << 1
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

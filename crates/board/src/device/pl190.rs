@@ -36,6 +36,10 @@ pub(crate) struct Pl190 {
     stack: Vec<u8>,
 }
 
+arm9::state!(
+    Pl190: input, soft, enable, select, default_address, address, control, covered, level, stack
+);
+
 impl Pl190 {
     /// All lines disabled.
     pub(crate) fn new() -> Self {
@@ -172,10 +176,6 @@ impl Device for Pl190 {
         if pin < 32 {
             self.input = (self.input & !(1 << pin)) | u32::from(level) << pin;
         }
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

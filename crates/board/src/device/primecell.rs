@@ -17,6 +17,8 @@ pub(crate) struct PrimeCell {
     periphid: u32,
 }
 
+arm9::state!(PrimeCell: ; name, periphid);
+
 impl PrimeCell {
     /// A part by name and peripheral identification.
     pub(crate) fn new(name: &'static str, periphid: u32) -> Self {
@@ -36,10 +38,6 @@ impl Device for PrimeCell {
     fn write(&mut self, _: u64, offset: u32, _: Width, value: u32) -> Result<(), Unmodelled> {
         let refuse = |_, _| Err(regs::NO_REGISTER);
         regs::apb_write(self.name, Some(self.periphid), offset, value, refuse)
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -72,6 +72,11 @@ pub(crate) struct Smc91c111 {
     sent: Vec<Vec<u8>>,
 }
 
+arm9::state!(
+    Smc91c111: bank, tcr, rcr, rpcr, config, station, general, control, eph, pointer, packet,
+    latched, mask, multicast, early, mii, phy, memory, tx_done, sent; clock, mac
+);
+
 impl Smc91c111 {
     /// Power-on state; only the core clock of `clock` matters.
     pub(crate) fn new(cpu_hz: u64, mac: u64) -> Self {
@@ -477,10 +482,6 @@ impl Device for Smc91c111 {
             self.latched |= INT_OVERRUN;
         }
         stored
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

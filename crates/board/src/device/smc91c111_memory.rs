@@ -30,6 +30,8 @@ pub(crate) struct Memory {
     pub(crate) received: VecDeque<u8>,
 }
 
+arm9::state!(Memory: bytes, used, waiting, result, queued, completed, received);
+
 impl Memory {
     /// All packets free.
     pub(crate) fn new() -> Self {

@@ -38,6 +38,8 @@ struct Counter {
     zero_at: u64,
 }
 
+arm9::state!(Counter: load, control, raised, count, since, zero_at; clock);
+
 impl Counter {
     fn new(clock: Clock) -> Self {
         Counter {
@@ -220,6 +222,8 @@ pub(crate) struct Sp804 {
     timers: [Counter; 2],
 }
 
+arm9::state!(Sp804: timers);
+
 impl Sp804 {
     /// Timers stopped at 0xffffffff, 16-bit, free-running: the state after reset.
     pub(crate) fn new(clock: Clock) -> Self {
@@ -267,10 +271,6 @@ impl Device for Sp804 {
             (false, false) => 0,
             (one, two) => 1 | u32::from(one) << 1 | u32::from(two) << 2,
         }
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Sp805 {
     since: u64,
 }
 
+arm9::state!(Sp805: load, control, locked, raised, reset, count, since; clock);
+
 impl Sp805 {
     /// Stopped, unlocked, all ones.
     pub(crate) fn new(clock: Clock) -> Self {
@@ -157,10 +159,6 @@ impl Device for Sp805 {
 
     fn outputs(&self) -> u32 {
         u32::from(self.raised && self.running()) | u32::from(self.reset) << 1
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Sp810 {
     clocks: u32,
 }
 
+arm9::state!(Sp810: control, held, clocks);
+
 impl Sp810 {
     /// Normal mode, REFCLK selected for every timer.
     pub(crate) fn new() -> Self {
@@ -73,10 +75,6 @@ impl Device for Sp810 {
         regs::apb_write("sp810", Some(PERIPHID), offset, value, |reg, v| {
             self.set(reg, v)
         })
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct VersatileI2c {
     wires: u32,
 }
 
+arm9::state!(VersatileI2c: wires);
+
 impl VersatileI2c {
     /// Both wires released.
     pub(crate) fn new() -> Self {
@@ -44,10 +46,6 @@ impl Device for VersatileI2c {
             }
             Ok(())
         })
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct VersatileLcd {
     second: bool,
 }
 
+arm9::state!(VersatileLcd: complete, mask, second);
+
 impl VersatileLcd {
     /// Idle.
     pub(crate) fn new() -> Self {
@@ -80,10 +82,6 @@ impl Device for VersatileLcd {
 
     fn outputs(&self) -> u32 {
         u32::from(self.complete && self.mask)
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct VersatilePci {
     held: [u32; 8],
 }
 
+arm9::state!(VersatilePci: held);
+
 impl VersatilePci {
     /// All windows at 0.
     pub(crate) fn new() -> Self {
@@ -41,10 +43,6 @@ impl Device for VersatilePci {
                 .ok_or(regs::NO_REGISTER)? = value;
             Ok(())
         })
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct VersatileSic {
     pass: u32,
 }
 
+arm9::state!(VersatileSic: input, soft, enable, pass);
+
 impl VersatileSic {
     /// All lines disabled.
     pub(crate) fn new() -> Self {
@@ -82,10 +84,6 @@ impl Device for VersatileSic {
         if pin < 32 {
             self.input = (self.input & !(1 << pin)) | u32::from(level) << pin;
         }
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

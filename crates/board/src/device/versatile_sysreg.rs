@@ -34,6 +34,11 @@ pub(crate) struct VersatileSysreg {
     dma_map: [u32; 3],
 }
 
+arm9::state!(
+    VersatileSysreg: leds, osc, osc_reset, lock, cfgdata, flags, nv_flags, reset, cards, flash,
+    clcd, dma_map; clock
+);
+
 impl VersatileSysreg {
     /// State after power-on; `clock` is the crystal the 24 MHz counter counts.
     pub(crate) fn new(clock: Clock) -> Self {
@@ -145,10 +150,6 @@ impl Device for VersatileSysreg {
         if pin < 2 {
             self.cards = (self.cards & !(1 << pin)) | u32::from(level) << pin;
         }
-    }
-
-    fn clone_box(&self) -> Box<dyn Device> {
-        Box::new(self.clone())
     }
 }
 

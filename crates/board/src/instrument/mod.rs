@@ -45,6 +45,8 @@ pub struct Pins {
     outside: u8,
 }
 
+arm9::state!(Pins: board, outside);
+
 impl Pins {
     /// Whether the wire is high.
     pub fn level(&self, pin: u8) -> bool {
@@ -112,7 +114,15 @@ pub(crate) struct Driven {
     pub level: bool,
 }
 
+// Instruments are whose who connected them; without them there are pins.
+arm9::state!(Bench: pins; generators, scopes);
+
 impl Bench {
+    /// Whether nothing is connected.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.generators.is_empty() && self.scopes.is_empty()
+    }
+
     /// The pulse generators, in the order in which they were connected.
     pub fn generators(&self) -> &[Generator] {
         &self.generators

@@ -7,7 +7,7 @@ use crate::spec::DEFAULT_BOARD;
 /// Vectors at 0. Timer 0 interrupts every 100 us and counts in r3. The loop updates words 64 bytes
 /// apart under 16 KB at 1 MB, and every 256 turns moves GPIO 0 pin 0, prints a letter, and every
 /// 1024 turns waits for an interrupt. I-cache on.
-const BUSY: &[u32] = &[
+pub(super) const BUSY: &[u32] = &[
     // b reset; six vectors b .; b irq; b .
     0xea00_0006,
     0xeaff_fffe,
@@ -87,7 +87,7 @@ const ECHO: &[u32] = &[
 ];
 
 /// Unlocks the system registers and writes 0x105 to RESETCTL; b .
-const RESET: &[u32] = &[
+pub(super) const RESET: &[u32] = &[
     0xe3a0_0201,
     0xe59f_1010,
     0xe580_1020,
@@ -98,7 +98,7 @@ const RESET: &[u32] = &[
     0x0000_a05f,
 ];
 
-fn machine(words: &[u32]) -> Machine {
+pub(super) fn machine(words: &[u32]) -> Machine {
     let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let boot = Boot::Bare {
         load: 0,
@@ -108,9 +108,9 @@ fn machine(words: &[u32]) -> Machine {
     Machine::new(BoardSpec::named(DEFAULT_BOARD).unwrap(), &boot).unwrap()
 }
 
-type State = (u64, Vec<u8>, Vec<Edge>, Counters, blake3::Hash);
+pub(super) type State = (u64, Vec<u8>, Vec<Edge>, Counters, blake3::Hash);
 
-fn state(m: &Machine) -> State {
+pub(super) fn state(m: &Machine) -> State {
     (
         m.now(),
         m.console_log().to_vec(),

@@ -92,6 +92,12 @@ pub fn board_names() -> Vec<&'static str> {
 const LARGEST_FILE: u64 = 1 << 20;
 
 impl BoardSpec {
+    /// A hash that tells boards apart that differ in anything.
+    pub fn identity(&self) -> blake3::Hash {
+        // Nothing but data is in it, so that its debug form has all.
+        blake3::hash(format!("{self:?}").as_bytes())
+    }
+
     /// A built-in board.
     ///
     /// # Errors

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What of the I-cache is saved: each line's address, state and words, and the prefetch buffer's.
+//! Which slot has a line's operations is found anew.
+
+use super::{Filled, ICache, VALID};
+use crate::addr::Mva;
+use crate::bus::Bus;
+use crate::state::{Damaged, Saved, State};
+
+impl<B: Bus> ICache<B> {
+    fn words(&self, line: usize) -> [u32; 8] {
+        let Filled { slot, thumb, .. } = self.filled[line];
+        if thumb {
+            self.thumb_words[slot as usize]
+        } else {
+            self.ops[slot as usize].words()
+        }
+    }
+
+    /// Whether a line's words can be executed; of the prefetch buffer's when it is to go on.
+    fn is_filled(&self, line: usize) -> bool {
+        match self.tags.get(line) {
+            Some(tag) => tag & VALID != 0,
+            None => self.prefetch.is_some(),
+        }
+    }
+}
+
+impl<B: Bus> State for ICache<B> {
+    fn save(&self, to: &mut Vec<u8>) {
+        self.tags.as_slice().save(to);
+        self.prefetch.save(to);
+        for (line, filled) in self.filled.iter().enumerate() {
+            if self.is_filled(line) {
+                (filled.pa, filled.thumb).save(to);
+                self.words(line).save(to);
+            }
+        }
+        self.victim.save(to);
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        self.invalidate_all();
+        let mut tags = vec![0; self.tags.len()];
+        tags.as_mut_slice().restore(from)?;
+        self.prefetch.restore(from)?;
+        tags.push(u32::from(self.prefetch.is_some()));
+        for (line, tag) in tags.into_iter().enumerate() {
+            if tag & VALID != 0 {
+                let (pa, thumb) = from.next()?;
+                self.fill(line, Mva(tag), pa, &from.next()?, thumb);
+            }
+        }
+        self.victim.restore(from)
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What of the memory management unit is saved: not the fast table and the grants, which hold
+//! nothing that the TLB and the D-cache do not.
+
+use super::{Control, Mmu, Resolved};
+use crate::state::{Damaged, Saved, State};
+
+crate::state!(Resolved: key, value);
+
+crate::state!(Control: on, dcache_on, icache_on, s, r, force_write_through, ttb, dacr);
+
+impl State for Mmu {
+    fn save(&self, to: &mut Vec<u8>) {
+        let Mmu {
+            fast: _,
+            derived: _,
+            tlb,
+            grants: _,
+            control,
+            dacrs,
+            next_dacr,
+            context,
+            privileged,
+            watching: _,
+            last: _,
+            epoch,
+        } = self;
+        let parts: [&dyn State; 7] = [tlb, control, dacrs, next_dacr, context, privileged, epoch];
+        parts.iter().for_each(|part| part.save(to));
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        self.forget_all();
+        self.tlb.restore(from)?;
+        self.control.restore(from)?;
+        self.dacrs.restore(from)?;
+        self.next_dacr.restore(from)?;
+        let context = from.next()?;
+        self.set_context(context);
+        self.privileged.restore(from)?;
+        self.epoch.restore(from)
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What of the bus is saved: RAM, devices, levels, console and edges. The map, the wires and what
+//! accesses cost are the board's.
+
+use super::{Edge, Ignored, Slot, SystemBus};
+use crate::stop::Stop;
+use arm9::{Damaged, Saved, State};
+
+arm9::state!(Edge: cycle, pin, level);
+arm9::state!(Ignored: reads, writes; name, reason);
+
+impl State for Slot {
+    fn save(&self, to: &mut Vec<u8>) {
+        self.outputs.save(to);
+        self.device.save(to);
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        self.outputs.restore(from)?;
+        self.device.restore(from)
+    }
+}
+
+/// Endings that may be pending in a machine that goes on.
+const PENDING: [Option<Stop>; 4] = [
+    None,
+    Some(Stop::ConsoleMatched),
+    Some(Stop::Edge),
+    Some(Stop::Observer),
+];
+
+impl SystemBus {
+    /// Whether what is pending, if anything, lets the machine go on, and no instruments are
+    /// connected.
+    pub(crate) fn can_be_saved(&self) -> bool {
+        PENDING.contains(&self.stop) && self.bench.is_bare()
+    }
+}
+
+impl State for SystemBus {
+    fn save(&self, to: &mut Vec<u8>) {
+        let SystemBus {
+            ram,
+            ram_base: _,
+            map: _,
+            slots,
+            deadlines,
+            next,
+            wires,
+            signals,
+            ignored,
+            ignored_read_cycles: _,
+            ignored_write_cycles: _,
+            stop,
+            unmapped_aborts,
+            console_index: _,
+            console,
+            network: _,
+            probes: _,
+            edges,
+            stop_on_edge,
+            bench,
+        } = self;
+        ram.save(to);
+        slots.as_slice().save(to);
+        deadlines.as_slice().save(to);
+        (*next, *signals).save(to);
+        wires.save(to);
+        ignored.as_slice().save(to);
+        let pending = PENDING.iter().position(|pending| pending == stop);
+        pending.unwrap_or(PENDING.len()).save(to);
+        console.save(to);
+        edges.save(to);
+        (*unmapped_aborts, *stop_on_edge).save(to);
+        bench.save(to);
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        self.ram.restore(from)?;
+        self.slots.as_mut_slice().restore(from)?;
+        self.deadlines.as_mut_slice().restore(from)?;
+        (self.next, self.signals) = from.next()?;
+        self.wires.restore(from)?;
+        self.ignored.as_mut_slice().restore(from)?;
+        let pending = PENDING.into_iter().nth(from.next()?);
+        self.stop = pending.ok_or(Damaged("the machine does not go on"))?;
+        self.console.restore(from)?;
+        self.edges.restore(from)?;
+        (self.unmapped_aborts, self.stop_on_edge) = from.next()?;
+        self.bench.restore(from)
+    }
+}
