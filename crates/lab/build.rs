@@ -4,12 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// What can change a result: the core, the board, and how a point is run and its samples read.
-const SOURCES: [&str; 4] = [
+/// What can change a result: the core, the board, and how a point is booted, run and its samples
+/// read.
+const SOURCES: [&str; 5] = [
     "../arm9/src",
     "../board/src",
     "src/run.rs",
     "src/session.rs",
+    "src/snapshot.rs",
 ];
 
 fn main() {

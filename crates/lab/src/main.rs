@@ -38,6 +38,7 @@ mod result;
 mod run;
 mod sample;
 mod session;
+mod snapshot;
 mod statistics;
 mod store;
 mod suggest;

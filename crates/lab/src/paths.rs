@@ -51,7 +51,11 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
         file.sync_all()?;
         fs::rename(&temporary, path)
     };
-    write().with_context(|| format!("cannot write {}", shown(path)))
+    let written = write().with_context(|| format!("cannot write {}", shown(path)));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
 }
 
 /// Removes from `dir` what processes that were killed had begun to write.

@@ -23,6 +23,7 @@ use crate::point::Point;
 use crate::progress::Progress;
 use crate::sample::{self, Kind};
 use crate::session::{self, CMDLINE, Checked, Failure, Session};
+use crate::snapshot::Snapshots;
 use crate::store::{self, Campaign, Failed, Provenance, Run};
 use crate::suggest::did_you_mean;
 use crate::{interrupt, toolchain};
@@ -39,6 +40,8 @@ pub struct Options {
     pub jobs: usize,
     /// Board seconds per point instead of the file's.
     pub limit_s: Option<f64>,
+    /// Without snapshots.
+    pub fresh_boot: bool,
 }
 
 /// What the runs are made of: each board and kernel once.
@@ -112,7 +115,11 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
     let missing = |i: &usize| started.runs[*i].is_none();
     let missing: Vec<usize> = (0..started.plan.len()).filter(missing).collect();
     if !missing.is_empty() {
-        started.go(&missing, Session::boot, &|_, _| ())?;
+        let snapshots = Snapshots::cached_if(!options.fresh_boot);
+        let boot = |spec: &BoardSpec, seed, boot: &Boot, note: &dyn Fn(&str)| {
+            Session::booted(&snapshots, spec, seed, boot, note)
+        };
+        started.go(&missing, boot, &|_, _| ())?;
     }
     Ok(started.end())
 }
@@ -126,7 +133,11 @@ pub fn check(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>, V
     let seen = |index: usize, session: &Checked| {
         *lock(&reports[index]) = Some((session.reports(), session.cpu_hz()));
     };
-    started.go(&all, Checked::boot_checked, &seen)?;
+    // The checker has to see everything from power-on.
+    let boot = |spec: &BoardSpec, seed, boot: &Boot, _: &dyn Fn(&str)| {
+        Checked::boot_checked(spec, seed, boot)
+    };
+    started.go(&all, boot, &seen)?;
     let point = |i: usize| &started.plan[i].point;
     let findings = all.iter().filter_map(|i| {
         let (reports, cpu_hz) = lock(&reports[*i]).take()?;
@@ -182,7 +193,7 @@ impl<'a> Started<'a> {
     fn go<B: BoardBus + Clone + Send>(
         &mut self,
         wanted: &[usize],
-        start: impl Fn(&BoardSpec, u64, &Boot) -> Result<Session<B>> + Sync,
+        start: impl Fn(&BoardSpec, u64, &Boot, &dyn Fn(&str)) -> Result<Session<B>> + Sync,
         seen: &(dyn Fn(usize, &Session<B>) + Sync),
     ) -> Result<()> {
         let booted = self.parts.boot(&self.plan, wanted, self.jobs, start)?;
@@ -285,7 +296,7 @@ impl Parts {
         plan: &[Planned],
         missing: &[usize],
         jobs: usize,
-        start: impl Fn(&BoardSpec, u64, &Boot) -> Result<Session<B>> + Sync,
+        start: impl Fn(&BoardSpec, u64, &Boot, &dyn Fn(&str)) -> Result<Session<B>> + Sync,
     ) -> Result<Booted<B>> {
         let mut wanted: Vec<BootKey> = missing.iter().map(|i| boot_key(&plan[*i].point)).collect();
         wanted.sort();
@@ -294,7 +305,8 @@ impl Parts {
         let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
             let (spec, _) = &self.specs[board];
             let boot = session::linux(&self.kernels[kernel], &self.root_fs.cpio)?;
-            let session = start(spec, *seed, &boot);
+            let note = |line: &str| lock(&progress).note(line);
+            let session = start(spec, *seed, &boot, &note);
             lock(&progress).step(&format!("{board}, {kernel}"));
             Ok(session.map_err(|error| NoResult::from(error.context("the boot"))))
         })?;

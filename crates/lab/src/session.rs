@@ -16,6 +16,7 @@ use board::{BoardBus, BoardSpec, Machine, Observed, Stop, spec};
 use crate::interrupt;
 use crate::kernel::Kernel;
 use crate::sample;
+use crate::snapshot::{self, Snapshots};
 use crate::store::Window;
 use crate::suggest::did_you_mean;
 
@@ -118,6 +119,27 @@ impl Session {
     /// Boots to the first prompt; `seed` starts the caches' random choice of victims.
     pub fn boot(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Session> {
         Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
+    }
+
+    /// The same, from a snapshot if there is one; else one is made. What is to be said of them goes
+    /// to `note`.
+    pub fn booted(
+        snapshots: &Snapshots,
+        board: &BoardSpec,
+        seed: u64,
+        boot: &Boot,
+        note: &dyn Fn(&str),
+    ) -> Result<Session> {
+        let spec = seeded(board, seed);
+        let Some(name) = snapshot::name(&spec, boot) else {
+            return Session::boot(board, seed, boot);
+        };
+        if let Some(machine) = snapshots.find(&name, &spec, note) {
+            return Ok(Session { machine });
+        }
+        let session = Session::boot(board, seed, boot)?;
+        snapshots.keep(&name, &session.machine, note);
+        Ok(session)
     }
 }
 
@@ -309,65 +331,5 @@ impl Window {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{image, kernel};
-
-    #[test]
-    fn a_limit_beyond_all_time_lies_in_the_future() {
-        assert_eq!(cycle_after(5, 2.0, 100), 205);
-        assert_eq!(cycle_after(5, 1e300, 180_000_000), u64::MAX);
-    }
-
-    fn parts() -> (BoardSpec, Boot) {
-        let request = kernel::Request {
-            name: "plain".into(),
-            ..kernel::Request::default()
-        };
-        let kernel = kernel::build(&request).unwrap();
-        let boot = linux(&kernel, &image::root_fs().unwrap().cpio).unwrap();
-        (load_board("sam9263").unwrap().0, boot)
-    }
-
-    const COMMAND: &str = "lat_ctx -P -g -s 4 -n 20 -r 6 -l 1000 4";
-
-    #[test]
-    #[ignore = "needs the kernel"]
-    fn the_checker_changes_no_console_cycle_window_or_memory() {
-        fn run<B: BoardBus>(mut session: Session<B>) -> (Vec<u8>, u64, String, [Window; PINS]) {
-            let measured = session.run_guest(COMMAND, 20.0).unwrap();
-            let hash = session.machine.memory_hash().to_string();
-            (measured.console, session.now(), hash, measured.windows)
-        }
-        let (board, boot) = parts();
-        let plain = run(Session::boot(&board, 1, &boot).unwrap());
-        let checked = Checked::boot_checked(&board, 1, &boot).unwrap();
-        assert_eq!(checked.clone().reports(), []);
-        assert!(plain == run(checked));
-    }
-
-    #[test]
-    #[ignore = "needs the kernel"]
-    fn a_forked_and_a_straight_run_give_the_same_console_cycles_and_memory() {
-        let booted = || {
-            let (board, boot) = parts();
-            Session::boot(&board, 1, &boot).unwrap()
-        };
-        let run = |mut session: Session| {
-            let measured = session.run_guest(COMMAND, 20.0).unwrap();
-            let hash = session.machine.memory_hash();
-            (
-                session.machine.console_log().to_vec(),
-                session.now(),
-                hash,
-                measured.windows,
-            )
-        };
-        let straight = run(booted());
-        let parent = booted();
-        let first = run(parent.clone());
-        let second = run(parent);
-        assert_eq!(straight.3[0].sections, 6);
-        assert!(straight == first && first == second);
-    }
-}
+#[path = "session_tests.rs"]
+mod tests;

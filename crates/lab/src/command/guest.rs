@@ -13,8 +13,9 @@ use crate::mutant;
 use crate::paths::shown;
 use crate::qemu::{self, Qemu, Start};
 use crate::session::Session;
+use crate::snapshot::Snapshots;
 use crate::store::Window;
-use crate::target::kernel_files;
+use crate::target::{is_path, kernel_files};
 use crate::{Outcome, image, sample, session};
 
 /// Board seconds that a command may take when nobody says.
@@ -53,6 +54,9 @@ pub struct Args {
     /// Then say what the command took on the board: cycles and the core's counters
     #[arg(long, conflicts_with = "qemu")]
     counters: bool,
+    /// Boot, instead of going on from the snapshot of an earlier boot
+    #[arg(long, conflicts_with = "qemu")]
+    fresh_boot: bool,
     /// What to run in the guest
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
@@ -130,6 +134,12 @@ impl Args {
         })
     }
 
+    /// Boots that come once are not kept.
+    fn snapshots(&self) -> Snapshots {
+        let common = self.append.is_empty() && self.mutant.is_none() && !is_path(&self.kernel);
+        Snapshots::cached_if(common && !self.fresh_boot)
+    }
+
     fn on_board(&self, kernel: Kernel) -> Result<Ran> {
         let (board, _) = session::load_board(&self.board)?;
         let boot = Boot::Linux(LinuxBoot {
@@ -139,7 +149,8 @@ impl Args {
             command_line: kernel.command_line,
             overrides: Vec::new(),
         });
-        let mut session = Session::boot(&board, 1, &boot)?;
+        let note = |line: &str| eprintln!("{line}");
+        let mut session = Session::booted(&self.snapshots(), &board, 1, &boot, &note)?;
         let measured = session.run_guest(&self.command.join(" "), self.limit)?;
         let console = String::from_utf8_lossy(&measured.console);
         let (text, status) = sample::between_markers(&console)?;

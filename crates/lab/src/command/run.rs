@@ -53,6 +53,9 @@ pub struct How {
     /// Board time a point may take, in seconds, instead of the experiment's
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
+    /// Boot every board, instead of going on from snapshots of earlier boots
+    #[arg(long)]
+    fresh_boot: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -76,6 +79,7 @@ impl How {
             board: self.board.clone(),
             jobs: self.jobs.unwrap_or(0),
             limit_s: self.limit,
+            fresh_boot: self.fresh_boot,
         })
     }
 }
