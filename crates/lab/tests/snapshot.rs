@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boots that are kept: what comes after one is the same as after a boot, whatever became of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const RUN: [&str; 5] = ["run", "ipc", "--quick", "--jobs", "2"];
+
+/// A directory with our data and a cache of its own, in which everything but snapshots is ours.
+struct Place {
+    dir: PathBuf,
+}
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let name = format!("warmswitch-{}-snapshot-{name}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        fs::create_dir_all(dir.join("cache")).unwrap();
+        let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let ours = ours.canonicalize().unwrap();
+        for data in ["boards", "experiments", "guest", "linux", "published"] {
+            symlink(ours.join(data), dir.join(data)).unwrap();
+        }
+        let set = |name| std::env::var_os(name).map(PathBuf::from);
+        let cache = set("WARMSWITCH_CACHE")
+            .or_else(|| Some(set("XDG_CACHE_HOME")?.join("warmswitch")))
+            .or_else(|| Some(set("HOME")?.join(".cache/warmswitch")));
+        for entry in fs::read_dir(cache.unwrap()).expect("kernels").flatten() {
+            if entry.file_name() != "snapshot" {
+                symlink(entry.path(), dir.join("cache").join(entry.file_name())).unwrap();
+            }
+        }
+        Place { dir }
+    }
+
+    fn snapshots(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.dir.join("cache/snapshot"));
+        let mut all: Vec<_> = entries.into_iter().flatten().flatten().collect();
+        all.sort_by_key(|entry| entry.file_name());
+        all.iter().map(|entry| entry.path()).collect()
+    }
+
+    fn output(&self, command: &mut Command) -> Output {
+        let command = command.current_dir(&self.dir);
+        let command = command.env("WARMSWITCH_CACHE", self.dir.join("cache"));
+        command.output().expect("the program starts")
+    }
+
+    fn warmswitch(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warmswitch"));
+        self.output(command.args(arguments))
+    }
+
+    /// Every file below `out` with its content.
+    fn results(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut all = BTreeMap::new();
+        let mut dirs = vec![self.dir.join("out")];
+        while let Some(dir) = dirs.pop() {
+            for entry in fs::read_dir(dir).unwrap().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    dirs.push(path);
+                } else {
+                    let name = path.strip_prefix(&self.dir).unwrap().to_path_buf();
+                    all.insert(name, fs::read(&path).unwrap());
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn a_damaged_snapshot_is_named_replaced_and_changes_nothing() {
+    let place = Place::new("damaged");
+    let command = ["--counters", "--", "lat_ctx", "-P", "-n", "9", "4"];
+    let guest = |more: &[&str]| place.warmswitch(&[&["guest"], more, &command].concat());
+    let fresh = guest(&["--fresh-boot"]);
+    assert_eq!(fresh.status.code(), Some(0), "{}", stderr(&fresh));
+    assert_eq!(place.snapshots(), [PathBuf::new(); 0]);
+    let made = guest(&[]);
+    let [snapshot] = &place.snapshots()[..] else {
+        panic!("{:?}", place.snapshots());
+    };
+    let whole = fs::read(snapshot).unwrap();
+    let restored = guest(&[]);
+    for output in [&made, &restored] {
+        assert_eq!(output.stdout, fresh.stdout);
+        assert!(!stderr(output).contains("note"), "{}", stderr(output));
+    }
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for (bytes, reason) in [
+        (&whole[..whole.len() / 2], "it is damaged"),
+        (&flipped, "it is damaged"),
+        (b"GIF89a", "it is something else"),
+        (b"", "it is cut off"),
+    ] {
+        fs::write(snapshot, bytes).unwrap();
+        let output = guest(&[]);
+        assert_eq!(output.stdout, fresh.stdout, "{reason}");
+        let said = stderr(&output);
+        let file = snapshot.file_name().unwrap().to_str().unwrap();
+        assert!(said.contains(file) && said.contains(reason), "{said}");
+        assert_eq!(said.matches("note").count(), 1, "{said}");
+        assert!(fs::read(snapshot).unwrap() == whole, "it is replaced");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn points_from_snapshots_and_from_boots_are_the_same_bytes() {
+    let place = Place::new("points");
+    let fresh = place.warmswitch(&[&RUN[..], &["--fresh-boot"]].concat());
+    assert_eq!(place.snapshots(), [PathBuf::new(); 0]);
+    let expected = place.results();
+    assert!(expected.keys().any(|path| path.ends_with("run.json")));
+    for kept in [false, true] {
+        fs::remove_dir_all(place.dir.join("out")).unwrap();
+        assert_eq!(place.snapshots().is_empty(), !kept);
+        let output = place.warmswitch(&RUN);
+        assert_eq!(output.stdout, fresh.stdout);
+        assert!(place.results() == expected);
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn where_no_snapshot_fits_all_goes_on_with_one_note() {
+    let place = Place::new("full");
+    let fresh = place.warmswitch(&[&RUN[..], &["--fresh-boot"]].concat());
+    let expected = place.results();
+    fs::remove_dir_all(place.dir.join("out")).unwrap();
+    // No file may grow beyond 1 MB, which is enough for runs.
+    let program = env!("CARGO_BIN_EXE_warmswitch");
+    let run = RUN.join(" ");
+    let script = format!("trap '' XFSZ; ulimit -f 2048; exec {program} {run}");
+    let full = place.output(Command::new("sh").args(["-c", &script]));
+    let said = stderr(&full);
+    assert_eq!(
+        said.matches("note: boots are not kept").count(),
+        1,
+        "{said}"
+    );
+    assert_eq!((full.status, full.stdout), (fresh.status, fresh.stdout));
+    assert!(place.results() == expected);
+    assert_eq!(
+        place.snapshots(),
+        [PathBuf::new(); 0],
+        "nothing half-written"
+    );
+}
