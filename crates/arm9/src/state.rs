@@ -46,7 +46,7 @@ impl<'a> Saved<'a> {
     ///
     /// # Errors
     /// When it is none.
-    pub fn next<T: State + Default>(&mut self) -> Result<T, Damaged> {
+    pub fn value<T: State + Default>(&mut self) -> Result<T, Damaged> {
         let mut value = T::default();
         value.restore(self)?;
         Ok(value)
@@ -54,7 +54,7 @@ impl<'a> Saved<'a> {
 
     /// A length, of things that take at least a byte each.
     fn length(&mut self) -> Result<usize, Damaged> {
-        let length = self.next::<usize>()?;
+        let length = self.value::<usize>()?;
         if length > self.0.len() {
             return Err(TOO_SHORT);
         }
@@ -96,7 +96,7 @@ macro_rules! state {
             }
 
             fn restore(&mut self, from: &mut $crate::Saved<'_>) -> Result<(), $crate::Damaged> {
-                let number = usize::from(from.next::<u8>()?);
+                let number = usize::from(from.value::<u8>()?);
                 let variants = [$($type::$variant),*];
                 let found = variants.into_iter().nth(number);
                 *self = found.ok_or($crate::Damaged("a number stands for nothing"))?;
@@ -146,7 +146,7 @@ impl State for usize {
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
-        *self = usize::try_from(from.next::<u64>()?).map_err(|_| TOO_SHORT)?;
+        *self = usize::try_from(from.value::<u64>()?).map_err(|_| TOO_SHORT)?;
         Ok(())
     }
 }
@@ -157,7 +157,7 @@ impl State for bool {
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
-        *self = match from.next::<u8>()? {
+        *self = match from.value::<u8>()? {
             0 => false,
             1 => true,
             _ => return Err(Damaged("a number stands for nothing")),
@@ -222,8 +222,8 @@ impl<T: State + Default> State for Option<T> {
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
-        *self = match from.next::<bool>()? {
-            true => Some(from.next()?),
+        *self = match from.value::<bool>()? {
+            true => Some(from.value()?),
             false => None,
         };
         Ok(())

@@ -47,8 +47,8 @@ impl<B: Bus> State for ICache<B> {
         tags.push(u32::from(self.prefetch.is_some()));
         for (line, tag) in tags.into_iter().enumerate() {
             if tag & VALID != 0 {
-                let (pa, thumb) = from.next()?;
-                self.fill(line, Mva(tag), pa, &from.next()?, thumb);
+                let (pa, thumb) = from.value()?;
+                self.fill(line, Mva(tag), pa, &from.value()?, thumb);
             }
         }
         self.victim.restore(from)

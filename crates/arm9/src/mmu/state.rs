@@ -35,7 +35,7 @@ impl State for Mmu {
         self.control.restore(from)?;
         self.dacrs.restore(from)?;
         self.next_dacr.restore(from)?;
-        let context = from.next()?;
+        let context = from.value()?;
         self.set_context(context);
         self.privileged.restore(from)?;
         self.epoch.restore(from)

@@ -79,14 +79,14 @@ impl State for SystemBus {
         self.ram.restore(from)?;
         self.slots.as_mut_slice().restore(from)?;
         self.deadlines.as_mut_slice().restore(from)?;
-        (self.next, self.signals) = from.next()?;
+        (self.next, self.signals) = from.value()?;
         self.wires.restore(from)?;
         self.ignored.as_mut_slice().restore(from)?;
-        let pending = PENDING.into_iter().nth(from.next()?);
+        let pending = PENDING.into_iter().nth(from.value()?);
         self.stop = pending.ok_or(Damaged("the machine does not go on"))?;
         self.console.restore(from)?;
         self.edges.restore(from)?;
-        (self.unmapped_aborts, self.stop_on_edge) = from.next()?;
+        (self.unmapped_aborts, self.stop_on_edge) = from.value()?;
         self.bench.restore(from)
     }
 }

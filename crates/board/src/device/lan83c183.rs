@@ -43,17 +43,17 @@ impl State for Mii {
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
-        *self = match from.next::<u8>()? {
+        *self = match from.value::<u8>()? {
             0 => Mii::Idle {
-                preamble: from.next()?,
+                preamble: from.value()?,
             },
             1 => Mii::Shift {
-                bits: from.next()?,
-                count: from.next()?,
+                bits: from.value()?,
+                count: from.value()?,
             },
             2 => Mii::Answer {
-                bits: from.next()?,
-                left: from.next()?,
+                bits: from.value()?,
+                left: from.value()?,
             },
             _ => return Err(Damaged("a number stands for nothing")),
         };

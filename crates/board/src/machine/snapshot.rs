@@ -58,7 +58,7 @@ impl Machine {
         let bus = SystemBus::new(&spec).map_err(SetupError::Part)?;
         let mut from = Saved::new(snapshot);
         let mut machine = Machine::powered(Cpu::new(spec.core.clone(), bus), spec);
-        machine.console_taken = from.next()?;
+        machine.console_taken = from.value()?;
         machine.cpu.restore(&mut from)?;
         from.end()?;
         Ok(machine)

@@ -26,7 +26,7 @@ impl State for Sdram {
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
         for page in self.words_mut().chunks_mut(PAGE) {
-            if from.next()? {
+            if from.value()? {
                 let bytes = from.take(page.len() * 4)?.chunks_exact(4);
                 for (word, b) in page.iter_mut().zip(bytes) {
                     *word = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
@@ -36,7 +36,7 @@ impl State for Sdram {
             }
         }
         self.open_row.restore(from)?;
-        (self.next_refresh, self.refresh_until) = from.next()?;
+        (self.next_refresh, self.refresh_until) = from.value()?;
         Ok(())
     }
 }
