@@ -8,6 +8,7 @@
 use crate::console::Console;
 use crate::device::{Device, parts};
 use crate::instrument::Bench;
+use crate::link::Link;
 use crate::map::{Map, Region};
 use crate::memory::Sdram;
 use crate::spec::{BoardSpec, Sink};
@@ -76,6 +77,7 @@ pub struct SystemBus {
     edges: Vec<Edge>,
     stop_on_edge: bool,
     bench: Bench,
+    link: Link,
 }
 
 impl SystemBus {
@@ -137,6 +139,7 @@ impl SystemBus {
             edges: Vec::new(),
             stop_on_edge: false,
             bench: Bench::default(),
+            link: Link::new(spec.cpu_hz),
         };
         for i in 0..bus.slots.len() {
             bus.settle(0, i);
@@ -196,18 +199,6 @@ impl SystemBus {
         self.settle(now, self.console_index);
     }
 
-    /// Ethernet frames the board sent since the last call, without preamble and checksum.
-    pub fn take_frames(&mut self) -> Vec<Vec<u8>> {
-        self.slots[self.network].device.take_frames()
-    }
-
-    /// Offers an Ethernet frame to the board. False when it was not taken.
-    pub fn give_frame(&mut self, now: u64, frame: &[u8]) -> bool {
-        let taken = self.slots[self.network].device.give_frame(now, frame);
-        self.settle(now, self.network);
-        taken
-    }
-
     /// Edges of the probed pins since power-on.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
@@ -241,6 +232,9 @@ impl SystemBus {
             if self.console.collect(device) {
                 self.record_stop(Stop::ConsoleMatched);
             }
+        }
+        if index == self.network {
+            self.collect_frames();
         }
         let slot = &self.slots[index];
         let deadline = slot.device.deadline();
@@ -325,7 +319,8 @@ impl SystemBus {
             0
         } else {
             let devices = self.deadlines.iter().copied().min();
-            devices.unwrap_or(u64::MAX).min(self.bench.deadline())
+            let outside = self.bench.deadline().min(self.link.deadline());
+            devices.unwrap_or(u64::MAX).min(outside)
         };
     }
 

@@ -9,6 +9,7 @@ pub mod device;
 pub mod elf;
 pub mod fdt;
 pub mod instrument;
+pub mod link;
 pub mod machine;
 mod map;
 pub mod memory;

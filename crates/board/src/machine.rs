@@ -7,6 +7,7 @@
 use crate::boot::{Boot, BootError};
 use crate::bus::{Edge, Ignored, SystemBus};
 use crate::instrument::{Bench, Cables};
+use crate::link::Link;
 use crate::observed::{BoardBus, Observed, Observer};
 use crate::spec::{BoardSpec, SpecError};
 use crate::stop::{Place, Stop};
@@ -178,17 +179,6 @@ impl<B: BoardBus> Machine<B> {
         self.cpu.bus.system().console_log()
     }
 
-    /// Ethernet frames the board sent since the last call, without preamble and checksum.
-    pub fn take_frames(&mut self) -> Vec<Vec<u8>> {
-        self.cpu.bus.system_mut().take_frames()
-    }
-
-    /// Offers an Ethernet frame to the board. False when its controller did not take it.
-    pub fn give_frame(&mut self, frame: &[u8]) -> bool {
-        let now = self.now();
-        self.cpu.bus.system_mut().give_frame(now, frame)
-    }
-
     /// Core cycles since power-on.
     pub fn now(&self) -> u64 {
         self.cpu.cycles()
@@ -228,6 +218,11 @@ impl<B: BoardBus> Machine<B> {
     /// The instruments on the board's pins.
     pub fn bench(&self) -> &Bench {
         self.cpu.bus.system().bench()
+    }
+
+    /// The board's network cable.
+    pub fn link(&self) -> &Link {
+        self.cpu.bus.system().link()
     }
 
     /// Ignored regions and how often the guest went there.

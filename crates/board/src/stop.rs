@@ -43,6 +43,8 @@ pub enum Stop {
     ConsoleMatched,
     /// A probed pin moved.
     Edge,
+    /// The board sent an Ethernet frame.
+    Frame,
     /// A breakpoint was reached.
     Breakpoint,
     /// The observer asked.
@@ -98,6 +100,7 @@ impl Stop {
                 | Stop::Interrupted
                 | Stop::ConsoleMatched
                 | Stop::Edge
+                | Stop::Frame
                 | Stop::Breakpoint
                 | Stop::Observer
                 | Stop::Asleep
@@ -116,6 +119,7 @@ impl Stop {
             Stop::Interrupted => "interrupted".to_owned(),
             Stop::ConsoleMatched => "the console printed what was waited for".to_owned(),
             Stop::Edge => "a probed pin moved".to_owned(),
+            Stop::Frame => "the board sent an Ethernet frame".to_owned(),
             Stop::Breakpoint => "breakpoint".to_owned(),
             Stop::Observer => "the observer stopped the run".to_owned(),
             Stop::Reset => "the guest reset the board".to_owned(),
@@ -149,6 +153,7 @@ impl Stop {
             Stop::Interrupted
             | Stop::ConsoleMatched
             | Stop::Edge
+            | Stop::Frame
             | Stop::Breakpoint
             | Stop::Observer
             | Stop::Reset => &[],

@@ -131,7 +131,7 @@ impl Debuggee {
     /// What an ending means to the debugger; `None` goes on.
     fn judge(&self, stop: Stop) -> Option<Reason> {
         let signal = match stop {
-            Stop::Limit | Stop::ConsoleMatched | Stop::Edge => return None,
+            Stop::Limit | Stop::ConsoleMatched | Stop::Edge | Stop::Frame => return None,
             Stop::Asleep => {
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 return None;

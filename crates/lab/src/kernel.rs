@@ -7,6 +7,7 @@
 //! reproducible: the kernel is given a fixed date, user and host, and no path of this machine.
 
 mod config;
+mod modules;
 mod same;
 pub mod series;
 mod source;
@@ -57,6 +58,8 @@ pub struct Kernel {
     pub dtb: PathBuf,
     /// The configuration that came out.
     pub config: PathBuf,
+    /// Archive of its modules, if it has any: `/lib/modules/*.ko`.
+    pub modules: Option<PathBuf>,
     /// What the variant asked for is told on its command line.
     pub command_line: String,
     /// What is known about it.
@@ -142,6 +145,10 @@ fn hash(chosen: &Chosen, source: &Source, tools: &str) -> Result<String> {
     for patch in &chosen.patches {
         inputs.add("patch", &fs::read(patch)?);
     }
+    if chosen.dts != chosen.common_dts {
+        inputs.add("common dts", &fs::read(&chosen.common_dts)?);
+    }
+    modules::add_to(&chosen.modules, &mut inputs)?;
     Ok(inputs.hash())
 }
 
@@ -159,6 +166,7 @@ fn open(dir: &Path, command_line: String) -> Result<Kernel> {
         vmlinux: file("vmlinux"),
         dtb: file("board.dtb"),
         config: file("config"),
+        modules: Some(file(modules::ARCHIVE)).filter(|path| path.is_file()),
         command_line,
         record,
     };
@@ -269,6 +277,7 @@ impl Build<'_> {
             .trim()
             .to_string();
         self.device_tree(&dir.join("board.dtb"))?;
+        self.modules(dir)?;
         let boot = self
             .objects
             .join("arch")

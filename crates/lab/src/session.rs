@@ -11,8 +11,10 @@ use board::boot::{Blob, Boot, LinuxBoot};
 use board::bus::SystemBus;
 use board::coherence::{Checker, Report};
 use board::instrument::{Bench, Cables};
+use board::link::Link;
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop, spec};
 
+use crate::instrument::host::{Nobody, Outside};
 use crate::interrupt;
 use crate::kernel::Kernel;
 use crate::sample;
@@ -94,10 +96,21 @@ pub fn linux(kernel: &Kernel, root_fs: &Path) -> Result<Boot> {
     Ok(Boot::Linux(LinuxBoot {
         kernel: Blob::read(&kernel.image)?,
         dtb: Blob::read(&kernel.dtb)?,
-        initrd: Some(Blob::read(root_fs)?),
+        initrd: Some(initrd(root_fs, kernel.modules.as_deref())?),
         command_line: command_line(&[&kernel.command_line, CMDLINE]),
         overrides: Vec::new(),
     }))
+}
+
+/// A root file system and, unpacked behind it, a kernel's modules.
+pub fn initrd(root_fs: &Path, modules: Option<&Path>) -> Result<Blob> {
+    let mut blob = Blob::read(root_fs)?;
+    if let Some(modules) = modules {
+        // Archives begin at multiples of four.
+        blob.bytes.resize(blob.bytes.len().next_multiple_of(4), 0);
+        blob.bytes.extend(Blob::read(modules)?.bytes);
+    }
+    Ok(blob)
 }
 
 /// Why a guest came to no result, and all that its console had said by then.
@@ -165,24 +178,34 @@ fn seeded(board: &BoardSpec, seed: u64) -> BoardSpec {
 impl<B: BoardBus> Session<B> {
     fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
         let mut session = Session { machine };
-        let ready = session.until(0, sample::READY, BOOT_LIMIT_S, &mut |_| {})?;
+        let ready = session.quietly(0, sample::READY, BOOT_LIMIT_S)?;
         // The prompt follows the marker.
-        session.until(ready, "# ", BOOT_LIMIT_S, &mut |_| {})?;
+        session.quietly(ready, "# ", BOOT_LIMIT_S)?;
         Ok(session)
     }
 
     /// Types `run-guest COMMAND` and waits for its end, taking the counters at the pins' edges.
     pub fn run_guest(&mut self, command: &str, limit_s: f64) -> Result<Measured> {
+        self.run_guest_beside(command, limit_s, &mut Nobody)
+    }
+
+    /// The same with somebody at the board's cables.
+    pub fn run_guest_beside(
+        &mut self,
+        command: &str,
+        limit_s: f64,
+        outside: &mut dyn Outside,
+    ) -> Result<Measured> {
         let start = self.machine.console_log().len();
         let (from, counters) = (self.now(), *self.counters());
         let mut pins = Pins::new(&self.machine);
         self.machine.set_stop_on_edge(true);
         self.machine
             .send(format!("run-guest {command}\n").as_bytes());
-        let end = self.until(start, sample::END, limit_s, &mut |machine| {
+        let end = self.until(start, sample::END, limit_s, outside, &mut |machine| {
             pins.edge(machine)
         })?;
-        self.until(end, "\n", limit_s, &mut |_| {})?;
+        self.quietly(end, "\n", limit_s)?;
         self.machine.set_stop_on_edge(false);
         let console = self.machine.console_log()[start..].to_vec();
         let mut whole = Window::default();
@@ -194,6 +217,10 @@ impl<B: BoardBus> Session<B> {
         })
     }
 
+    fn quietly(&mut self, from: usize, text: &str, limit_s: f64) -> Result<usize> {
+        self.until(from, text, limit_s, &mut Nobody, &mut |_| {})
+    }
+
     /// Runs until the console's log has `text` behind byte `from`; gives the place behind it. Looks
     /// at the end of fixed slices of board time, so that nothing depends on the host.
     fn until(
@@ -201,15 +228,25 @@ impl<B: BoardBus> Session<B> {
         from: usize,
         text: &str,
         limit_s: f64,
+        outside: &mut dyn Outside,
         on_edge: &mut dyn FnMut(&Machine<B>),
     ) -> Result<usize> {
         let slice = self.cpu_hz() / SLICES_PER_S;
         let end = cycle_after(self.now(), limit_s, self.cpu_hz());
         loop {
             let slice_end = (self.now() / slice + 1) * slice;
-            match self.machine.run_until(slice_end.min(end)) {
+            let acts = self.machine.link().cycle(outside.next_ns());
+            match self.machine.run_until(slice_end.min(end).min(acts)) {
                 Stop::Edge => {
                     on_edge(&self.machine);
+                    continue;
+                }
+                Stop::Frame => {
+                    outside.act(&mut self.machine.cables());
+                    continue;
+                }
+                Stop::Limit if self.now() >= acts => {
+                    outside.act(&mut self.machine.cables());
                     continue;
                 }
                 Stop::Limit if self.now() < end => {}
@@ -249,6 +286,11 @@ impl<B: BoardBus> Session<B> {
     /// The board's cables, to put instruments on them.
     pub fn cables(&mut self) -> Cables<'_> {
         self.machine.cables()
+    }
+
+    /// The board's network cable.
+    pub fn link(&self) -> &Link {
+        self.machine.link()
     }
 
     /// The instruments.

@@ -75,7 +75,7 @@ impl Target {
         let linux = LinuxBoot {
             kernel: Blob::read(&files.image)?,
             dtb: Blob::read(&files.dtb)?,
-            initrd: Some(Blob::read(&initrd)?),
+            initrd: Some(session::initrd(&initrd, files.modules.as_deref())?),
             command_line: cmdline,
             overrides: Vec::new(),
         };
@@ -93,6 +93,8 @@ pub struct KernelFiles {
     pub vmlinux: Option<PathBuf>,
     /// What a kernel by this name is told.
     pub command_line: String,
+    /// Archive of its modules, if it has any.
+    pub modules: Option<PathBuf>,
 }
 
 /// The files of a kernel given by path or by name; one by name is built if need be, from the
@@ -108,6 +110,7 @@ pub fn kernel_files(kernel: &str, dtb: Option<&Path>, linux: Option<&Path>) -> R
             image,
             dtb: dtb.to_path_buf(),
             command_line: String::new(),
+            modules: None,
         });
     }
     let built = kernel::build(&Request {
@@ -120,6 +123,7 @@ pub fn kernel_files(kernel: &str, dtb: Option<&Path>, linux: Option<&Path>) -> R
         dtb: dtb.map_or(built.dtb, Path::to_path_buf),
         vmlinux: Some(built.vmlinux),
         command_line: built.command_line,
+        modules: built.modules,
     })
 }
 

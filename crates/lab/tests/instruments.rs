@@ -47,3 +47,55 @@ fn a_scope_sees_generator_and_guest_and_two_runs_write_the_same_bytes() {
     assert!(vcd.contains("$timescale 1 ns $end"), "{vcd}");
     assert_eq!((result, vcd), scope(&options, guest));
 }
+
+/// Runs `warmswitch net`; what it prints as JSON, and the pcapng it writes.
+fn net(options: &[&str], guest: &str) -> (serde_json::Value, Vec<u8>) {
+    let name = format!("warmswitch-net-{}.pcapng", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["net", "--json", "--pcapng"])
+        .arg(&path)
+        .args(options)
+        .args(["--", guest])
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let file = std::fs::read(&path).expect("the file is there");
+    std::fs::remove_file(&path).expect("it can go");
+    (serde_json::from_slice(&output.stdout).expect("JSON"), file)
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn the_board_pings_its_host_and_is_pinged_at_both_rates() {
+    // From the last bit of a request to the first of the answer the host takes 10 us.
+    for (mbit, answered_us) in [("100", 18.8), ("10", 98.0)] {
+        let options = ["--mbit", mbit, "--ping-hz", "200", "--ping-seconds", "0.5"];
+        let (result, file) = net(&options, "ping -c 3 -i 0.1 10.0.0.1 && sleep 0.5");
+        assert_eq!(result["host_requests"], 100);
+        assert_eq!(result["host_answers"], 100);
+        assert_eq!(result["board_answers_us"]["count"], 100);
+        assert_eq!(result["host_answers_us"]["count"], 4);
+        assert_eq!(result["host_answers_us"]["min"], answered_us);
+        assert_eq!(result["to_board"]["no_room"], 0);
+        let again = net(&options, "ping -c 3 -i 0.1 10.0.0.1 && sleep 0.5");
+        assert!((result, file) == again, "two runs differ");
+    }
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn ten_seconds_of_flood_are_answered_or_counted() {
+    let (result, _) = net(&["--flood", "--ping-seconds", "10"], "sleep 10.5");
+    let number = |v: &serde_json::Value| v.as_u64().expect("a number");
+    let requests = number(&result["host_requests"]);
+    let dropped = number(&result["to_board"]["no_room"]);
+    assert!(requests > 10_000, "{result}");
+    assert_eq!(
+        number(&result["host_answers"]) + dropped,
+        requests,
+        "{result}"
+    );
+    assert_eq!(result["frames_lost"], 0);
+}

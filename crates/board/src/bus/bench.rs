@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The probed port's pins and the instruments on them.
+//! The probed port's pins and the instruments on them, and the network cable.
 
 use super::SystemBus;
 use crate::instrument::{Bench, Driven, Generator, Scope};
+use crate::link::{Link, Rate};
+use crate::stop::Stop;
 
 impl SystemBus {
     /// What is connected to the pins.
@@ -31,6 +33,41 @@ impl SystemBus {
     pub(super) fn run_bench(&mut self, now: u64) {
         while let Some(driven) = self.bench.next_pulse(now) {
             self.pulse(driven);
+        }
+        while let Some(mut frame) = self.link.next_arrival(now) {
+            let (at, port) = (self.link.cycle(frame.end_ns), self.network);
+            let device = &mut self.slots[port].device;
+            frame.fate = device.give_frame(at, &frame.bytes, frame.bad_checksum);
+            self.link.given(frame);
+            self.settle(at, port);
+        }
+    }
+
+    /// The network cable.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Runs `change` on the cable.
+    pub(crate) fn with_link<T>(&mut self, change: impl FnOnce(&mut Link) -> T) -> T {
+        let result = change(&mut self.link);
+        self.find_next();
+        result
+    }
+
+    pub(crate) fn plug(&mut self, now: u64, rate: Option<Rate>) {
+        self.link.plug(now, rate);
+        self.slots[self.network].device.set_cable(now, rate);
+        self.settle(now, self.network);
+        self.find_next();
+    }
+
+    /// Takes what the controller has put on the wire.
+    pub(super) fn collect_frames(&mut self) {
+        for sent in self.slots[self.network].device.take_frames() {
+            if self.link.sent(sent) {
+                self.record_stop(Stop::Frame);
+            }
         }
     }
 

@@ -30,10 +30,10 @@ const PENDING: [Option<Stop>; 4] = [
 ];
 
 impl SystemBus {
-    /// Whether what is pending, if anything, lets the machine go on, and no instruments are
-    /// connected.
+    /// Whether what is pending, if anything, lets the machine go on, and no instruments and
+    /// no host are connected.
     pub(crate) fn can_be_saved(&self) -> bool {
-        PENDING.contains(&self.stop) && self.bench.is_bare()
+        PENDING.contains(&self.stop) && self.bench.is_bare() && self.link.is_bare()
     }
 }
 
@@ -60,6 +60,7 @@ impl State for SystemBus {
             edges,
             stop_on_edge,
             bench,
+            link,
         } = self;
         ram.save(to);
         slots.as_slice().save(to);
@@ -73,6 +74,7 @@ impl State for SystemBus {
         edges.save(to);
         (*unmapped_aborts, *stop_on_edge).save(to);
         bench.save(to);
+        link.save(to);
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
@@ -87,6 +89,7 @@ impl State for SystemBus {
         self.console.restore(from)?;
         self.edges.restore(from)?;
         (self.unmapped_aborts, self.stop_on_edge) = from.value()?;
-        self.bench.restore(from)
+        self.bench.restore(from)?;
+        self.link.restore(from)
     }
 }

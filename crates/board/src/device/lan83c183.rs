@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! LAN83C183 Ethernet PHY, the one inside the LAN91C111, behind two bit-banged MII management wires.
 //!
-//! The cable is always plugged in and the partner offers 100 Mbit/s full duplex; negotiation and
-//! reset end at once. A powered-down PHY or one with link detection disabled has no link. Status
-//! changes raise no interrupt (nothing changes by itself).
+//! The partner offers 10 or 100 Mbit/s full duplex; negotiation and reset end at once. A powered-down
+//! PHY or one with link detection disabled has no link, nor has one without a cable. A change of the
+//! cable raises the interrupt until register 18 is read, unless register 19 masks it.
+
+use crate::link::Rate;
 
 use arm9::{Damaged, Saved, State};
 
@@ -12,6 +14,10 @@ const BMCR_RESET: u16 = 1 << 15;
 const BMCR_POWER_DOWN: u16 = 1 << 11;
 const BMCR_RESTART: u16 = 1 << 9;
 const CONFIG1: usize = 16;
+const INT_STATUS: usize = 18;
+const INT_MASK: usize = 19;
+const INT_LINK_FAIL: u16 = 1 << 14;
+const INT: u16 = 1 << 15;
 const CONFIG1_LINK_DISABLE: u16 = 1 << 15;
 
 /// Where the management state machine is within a frame (IEEE 802.3, 22.2.4.5).
@@ -31,6 +37,8 @@ pub(crate) struct Lan83c183 {
     regs: [u16; 32],
     mii: Mii,
     clock: bool,
+    cable: Option<Rate>,
+    changed: bool,
 }
 
 impl State for Mii {
@@ -61,7 +69,8 @@ impl State for Mii {
     }
 }
 
-arm9::state!(Lan83c183: regs, mii, clock);
+// A machine is saved only with the cable that it was made with.
+arm9::state!(Lan83c183: regs, mii, clock, changed; cable);
 
 impl Lan83c183 {
     /// Reset state. The PHY answers to address 0.
@@ -70,6 +79,8 @@ impl Lan83c183 {
             regs: [0; 32],
             mii: Mii::Idle { preamble: false },
             clock: false,
+            cable: Some(Rate::Hundred),
+            changed: false,
         };
         phy.reset();
         phy
@@ -88,17 +99,50 @@ impl Lan83c183 {
 
     /// Whether the link is up.
     pub(crate) fn link(&self) -> bool {
-        self.regs[BMCR] & BMCR_POWER_DOWN == 0 && self.regs[CONFIG1] & CONFIG1_LINK_DISABLE == 0
+        self.cable.is_some()
+            && self.regs[BMCR] & BMCR_POWER_DOWN == 0
+            && self.regs[CONFIG1] & CONFIG1_LINK_DISABLE == 0
     }
 
-    fn read(&self, reg: usize) -> u16 {
+    /// How fast it sends.
+    pub(crate) fn rate(&self) -> Rate {
+        self.cable.unwrap_or(Rate::Hundred)
+    }
+
+    /// The cable is plugged in or out.
+    pub(crate) fn set_cable(&mut self, cable: Option<Rate>) {
+        self.changed |= cable.is_some() != self.cable.is_some();
+        self.cable = cable;
+    }
+
+    /// Whether it asks for an interrupt.
+    pub(crate) fn interrupt(&self) -> bool {
+        self.changed && self.regs[INT_MASK] & INT_LINK_FAIL == 0
+    }
+
+    fn read(&mut self, reg: usize) -> u16 {
+        if reg == INT_STATUS {
+            let interrupt = if self.interrupt() { INT } else { 0 };
+            self.changed = false;
+            return self.status() | interrupt;
+        }
         match (reg, self.link()) {
             (1, true) => 0x782d, // 10 and 100, half and full, negotiated, link
             (1, false) => 0x7809,
-            (5, true) => 0x41e1,  // the partner's offer, acknowledged
-            (18, true) => 0x00c0, // 100 Mbit/s, full duplex
-            (18, false) => 0x4000,
+            // The partner's offer, acknowledged.
+            (5, true) => match self.rate() {
+                Rate::Hundred => 0x41e1,
+                Rate::Ten => 0x4061,
+            },
             _ => self.regs[reg],
+        }
+    }
+
+    fn status(&self) -> u16 {
+        match (self.link(), self.rate()) {
+            (true, Rate::Hundred) => 0x00c0, // full duplex
+            (true, Rate::Ten) => 0x0040,
+            (false, _) => INT_LINK_FAIL,
         }
     }
 
@@ -206,6 +250,22 @@ mod tests {
             [0x16, 0xf840]
         );
         assert_eq!(mdio_read(&mut phy, 0, 1), 0x782d);
+    }
+
+    #[test]
+    fn a_change_of_the_cable_interrupts_until_it_is_read() {
+        let mut phy = Lan83c183::new();
+        mdio_write(&mut phy, 19, 0x3fc0);
+        phy.set_cable(Some(Rate::Hundred));
+        assert!(!phy.interrupt(), "nothing has changed");
+        phy.set_cable(None);
+        assert!(phy.interrupt());
+        assert_eq!(mdio_read(&mut phy, 0, 18), 0xc000);
+        assert!(!phy.interrupt());
+        phy.set_cable(Some(Rate::Ten));
+        assert_eq!(mdio_read(&mut phy, 0, 18), 0x8040);
+        assert_eq!(mdio_read(&mut phy, 0, 5), 0x4061);
+        assert_eq!(mdio_read(&mut phy, 0, 1) & 4, 4);
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod versatile_pci;
 mod versatile_sic;
 mod versatile_sysreg;
 
+use crate::link::{Fate, Rate, Sent};
 use arm9::{State, Width};
 
 /// An access the model does not cover. The run stops with a message made from it; it is never
@@ -78,15 +79,17 @@ pub trait Device: State + Duplicate + Send {
     }
 
     /// Ethernet frames the device sent since the last call, without preamble and checksum.
-    fn take_frames(&mut self) -> Vec<Vec<u8>> {
+    fn take_frames(&mut self) -> Vec<Sent> {
         Vec::new()
     }
 
-    /// Offers a received Ethernet frame (without preamble and checksum) to the device. False when
-    /// it was filtered out or there was no room.
-    fn give_frame(&mut self, _now: u64, _frame: &[u8]) -> bool {
-        false
+    /// Offers a received Ethernet frame (without preamble and checksum) to the device.
+    fn give_frame(&mut self, _now: u64, _frame: &[u8], _bad_checksum: bool) -> Fate {
+        Fate::NoLink
     }
+
+    /// The network cable is plugged in, with this rate, or out.
+    fn set_cable(&mut self, _now: u64, _rate: Option<Rate>) {}
 }
 
 /// What can be forked.

@@ -2,25 +2,25 @@
 //! SMC LAN91C111 Ethernet controller (SMSC data sheet, revision 1.92).
 //!
 //! Modelled: banks 0 to 3, the four 2 KB packets of its memory and the commands that move them,
-//! transmission in the time the frame needs at 100 Mbit/s, receive filtering, the interrupts these
-//! raise, the MII wires to the internal PHY. 8-, 16- and 32-bit accesses. Received frames appear when
-//! given. Refused: loopback, forced collisions, EEPROM stores, the attribute space, bank 7.
+//! transmission in the time the frame needs at the link's rate, receive filtering, the interrupts these
+//! raise, the MII wires to the internal PHY and its interrupt. 8-, 16- and 32-bit accesses. Received
+//! frames appear when given; frames under 60 bytes and over 1514 are filtered. Refused: loopback, forced collisions, EEPROM stores, the attribute space, bank 7.
 //!
 //! Value: `mac` (0x020000000001): the address in the EEPROM, first byte highest.
 //!
-//! Outputs: 0 = INTR0. No inputs. Frames go by [`Device::take_frames`] and [`Device::give_frame`].
+//! Outputs: 0 = INTR0. No inputs. Frames go by [`Device::take_frames`] and [`Device::give_frame`],
+//! the cable by [`Device::set_cable`].
 
 use super::lan83c183::Lan83c183;
 use super::smc91c111_memory::{Memory, NO_PACKET, PACKET};
 use super::{Device, Unmodelled, regs};
+use crate::link::{Fate, Rate, SHORTEST, Sent};
 use crate::time::Clock;
 use arm9::Width;
 
 const NAME: &str = "smc91c111";
-/// 100 Mbit/s, in bytes.
-const BYTE_HZ: u64 = 12_500_000;
-/// Preamble, checksum and the gap between frames, in bytes.
-const FRAME_OVERHEAD: u64 = 8 + 4 + 12;
+/// Without its checksum.
+const LONGEST: usize = 1514;
 const REVISION: u32 = 0x3391;
 
 const TCR_ENABLE: u32 = 1 << 0;
@@ -39,6 +39,9 @@ const INT_TX: u32 = 1 << 1;
 const INT_TX_EMPTY: u32 = 1 << 2;
 const INT_ALLOC: u32 = 1 << 3;
 const INT_OVERRUN: u32 = 1 << 4;
+const INT_PHY: u32 = 1 << 7;
+
+const RX_BAD_CRC: u16 = 1 << 13;
 
 const TX_SUCCESS: u32 = 1 << 0;
 const LINK_OK: u32 = 1 << 14;
@@ -67,14 +70,18 @@ pub(crate) struct Smc91c111 {
     mii: u32,
     phy: Lan83c183,
     memory: Memory,
-    /// Core cycle at which the frame on the wire ends.
+    /// When the frame on the wire began and ends, and the core cycle of its end.
+    tx_ns: (u64, u64),
     tx_done: u64,
-    sent: Vec<Vec<u8>>,
+    /// When the next frame may begin.
+    free_ns: u64,
+    /// For the cable, which takes it at once.
+    sent: Vec<Sent>,
 }
 
 arm9::state!(
     Smc91c111: bank, tcr, rcr, rpcr, config, station, general, control, eph, pointer, packet,
-    latched, mask, multicast, early, mii, phy, memory, tx_done, sent; clock, mac
+    latched, mask, multicast, early, mii, phy, memory, tx_ns, tx_done, free_ns; clock, mac, sent
 );
 
 impl Smc91c111 {
@@ -83,7 +90,7 @@ impl Smc91c111 {
         let mut chip = Smc91c111 {
             clock: Clock {
                 cpu_hz,
-                hz: BYTE_HZ,
+                hz: 1_000_000_000,
             },
             mac,
             bank: 0,
@@ -104,7 +111,9 @@ impl Smc91c111 {
             mii: 0,
             phy: Lan83c183::new(),
             memory: Memory::new(),
+            tx_ns: (0, 0),
             tx_done: u64::MAX,
+            free_ns: 0,
             sent: Vec::new(),
         };
         chip.load_station();
@@ -123,6 +132,7 @@ impl Smc91c111 {
         self.station = old.station;
         self.phy = old.phy;
         self.sent = old.sent;
+        self.free_ns = old.free_ns;
     }
 
     fn interrupts(&self) -> u32 {
@@ -131,6 +141,7 @@ impl Smc91c111 {
             | level(!self.memory.received.is_empty(), INT_RX)
             | level(!self.memory.completed.is_empty(), INT_TX)
             | level(self.memory.result != NO_PACKET, INT_ALLOC)
+            | level(self.phy.interrupt(), INT_PHY)
     }
 
     /// Puts the next queued packet on the wire.
@@ -139,8 +150,12 @@ impl Smc91c111 {
             return;
         }
         if let Some(&packet) = self.memory.queued.front() {
-            let bytes = self.memory.frame(packet).len().max(60) as u64 + FRAME_OVERHEAD;
-            self.tx_done = now.saturating_add(self.clock.cycles(bytes));
+            let bytes = self.memory.frame(packet).len().max(SHORTEST);
+            let start = self.clock.ticks(now).max(self.free_ns);
+            let end = start + self.phy.rate().frame_ns(bytes);
+            self.tx_ns = (start, end);
+            self.free_ns = end + self.phy.rate().gap_ns();
+            self.tx_done = self.clock.cycles(end);
         }
     }
 
@@ -161,7 +176,12 @@ impl Smc91c111 {
             };
         self.memory.put16(packet, 0, (self.eph | LINK_OK) as u16);
         if self.phy.link() {
-            self.sent.push(frame);
+            let (start_ns, end_ns) = self.tx_ns;
+            self.sent.push(Sent {
+                start_ns,
+                end_ns,
+                bytes: frame,
+            });
         }
         if self.control & CTL_AUTO_RELEASE != 0 {
             self.memory.release(packet);
@@ -361,7 +381,7 @@ impl Smc91c111 {
     }
 
     fn accepts(&self, frame: &[u8]) -> bool {
-        if self.rcr & RCR_ENABLE == 0 || frame.len() < 14 || frame.len() > 1518 {
+        if self.rcr & RCR_ENABLE == 0 || frame.len() < SHORTEST || frame.len() > LONGEST {
             return false;
         }
         let to = &frame[..6];
@@ -454,23 +474,28 @@ impl Device for Smc91c111 {
         u32::from(self.interrupts() & self.mask != 0)
     }
 
-    fn take_frames(&mut self) -> Vec<Vec<u8>> {
+    fn take_frames(&mut self) -> Vec<Sent> {
         std::mem::take(&mut self.sent)
     }
 
-    fn give_frame(&mut self, now: u64, frame: &[u8]) -> bool {
+    fn give_frame(&mut self, now: u64, frame: &[u8], bad_checksum: bool) -> Fate {
         self.sync(now);
-        if !self.phy.link() || !self.accepts(frame) {
-            return false;
+        if !self.phy.link() {
+            return Fate::NoLink;
+        }
+        if !self.accepts(frame) {
+            return Fate::Filtered;
         }
         let mut frame = frame.to_vec();
-        frame.resize(frame.len().max(60), 0);
         let mut status = match frame[0] {
             0xff if frame.starts_with(&[0xff; 6]) => 1 << 14,
             first => u16::from(first & 1),
         };
+        if bad_checksum {
+            status |= RX_BAD_CRC;
+        }
         if self.rcr & RCR_STRIP_CRC == 0 {
-            let crc = !checksum(&frame);
+            let crc = !checksum(&frame) ^ u32::from(bad_checksum);
             frame.extend(crc.to_le_bytes());
         }
         if frame.len() & 1 != 0 {
@@ -481,7 +506,12 @@ impl Device for Smc91c111 {
         if !stored {
             self.latched |= INT_OVERRUN;
         }
-        stored
+        if stored { Fate::Taken } else { Fate::NoRoom }
+    }
+
+    fn set_cable(&mut self, now: u64, rate: Option<Rate>) {
+        self.sync(now);
+        self.phy.set_cable(rate);
     }
 }
 

@@ -68,6 +68,10 @@ fn frame(to: [u8; 6], length: usize) -> Vec<u8> {
     f
 }
 
+fn give(c: &mut Smc91c111, frame: &[u8]) -> Fate {
+    c.give_frame(0, frame, false)
+}
+
 const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 #[test]
@@ -92,13 +96,14 @@ fn frames_sent_come_out_whole_and_padded_after_their_wire_time() {
         set(&mut c, 0xc, INT_TX_EMPTY << 8);
         assert_eq!(c.outputs(), 0);
         // 8 cycles of 100 MHz a byte.
-        assert_eq!(c.deadline(), (length.max(60) as u64 + FRAME_OVERHEAD) * 8);
+        assert_eq!(c.deadline(), (8 + length.max(60) as u64 + 4) * 8);
         c.tick(c.deadline());
         assert_eq!(c.outputs(), 1);
         let out = c.take_frames();
         assert_eq!(out.len(), 1);
-        assert_eq!(out[0].len(), length.max(60));
-        assert_eq!(out[0][..length], f[..]);
+        let out = &out[0].bytes;
+        assert_eq!(out.len(), length.max(60));
+        assert_eq!(out[..length], f[..]);
         assert_eq!(c.memory.free(), 4, "released by itself");
         set(&mut c, 0xc, INT_TX_EMPTY | INT_TX_EMPTY << 8);
         assert_eq!(c.outputs(), 0);
@@ -111,7 +116,7 @@ fn received_frames_read_back_whole() {
         let mut c = chip();
         set(&mut c, 0xc, INT_RX << 8);
         let f = frame(ME, length);
-        assert!(c.give_frame(0, &f));
+        assert_eq!(give(&mut c, &f), Fate::Taken);
         assert_eq!(c.outputs(), 1);
         assert_eq!(receive(&mut c), f);
         assert_eq!((c.outputs(), c.memory.free()), (0, 4));
@@ -121,22 +126,22 @@ fn received_frames_read_back_whole() {
 #[test]
 fn frames_for_others_are_filtered() {
     let mut c = chip();
-    assert!(!c.give_frame(0, &frame([2, 0, 0, 0, 0, 9], 60)));
-    assert!(c.give_frame(0, &frame([0xff; 6], 60)));
+    assert_ne!(give(&mut c, &frame([2, 0, 0, 0, 0, 9], 60)), Fate::Taken);
+    assert_eq!(give(&mut c, &frame([0xff; 6], 60)), Fate::Taken);
     let group = [1, 0, 0x5e, 0, 0, 1];
-    assert!(!c.give_frame(0, &frame(group, 60)));
+    assert_ne!(give(&mut c, &frame(group, 60)), Fate::Taken);
     bank(&mut c, 0);
     set(&mut c, 0x4, RCR_ENABLE | RCR_STRIP_CRC | RCR_ALL_MULTICAST);
-    assert!(c.give_frame(0, &frame(group, 60)));
+    assert_eq!(give(&mut c, &frame(group, 60)), Fate::Taken);
 }
 
 #[test]
 fn a_fifth_packet_overruns_and_an_allocation_waits_for_a_release() {
     let mut c = chip();
     for _ in 0..4 {
-        assert!(c.give_frame(0, &frame(ME, 60)));
+        assert_eq!(give(&mut c, &frame(ME, 60)), Fate::Taken);
     }
-    assert!(!c.give_frame(0, &frame(ME, 60)));
+    assert_ne!(give(&mut c, &frame(ME, 60)), Fate::Taken);
     assert_eq!(get(&mut c, 0xc) & INT_OVERRUN, INT_OVERRUN);
     set(&mut c, 0x0, 1 << 5);
     assert_eq!(
@@ -198,4 +203,50 @@ fn a_soft_reset_keeps_configuration_and_address() {
     assert_eq!([get(&mut c, 0x0), get(&mut c, 0x4)], [0, 0]);
     bank(&mut c, 1);
     assert_eq!([get(&mut c, 0x0), get(&mut c, 0x4)], [0xb0b1, 0xbbaa]);
+}
+
+#[test]
+fn frames_go_out_back_to_back_with_the_gap_between_them() {
+    for (rate, byte_ns) in [(Rate::Ten, 800), (Rate::Hundred, 80)] {
+        let mut c = chip();
+        c.set_cable(0, Some(rate));
+        send(&mut c, &frame(ME, 100));
+        send(&mut c, &frame(ME, 60));
+        while c.deadline() != u64::MAX {
+            c.tick(c.deadline());
+        }
+        let out = c.take_frames();
+        let times: Vec<(u64, u64)> = out.iter().map(|f| (f.start_ns, f.end_ns)).collect();
+        let second = (112 + 12) * byte_ns;
+        assert_eq!(times, [(0, 112 * byte_ns), (second, second + 72 * byte_ns)]);
+    }
+}
+
+#[test]
+fn a_wrong_checksum_is_in_the_status_and_a_wrong_length_is_no_frame() {
+    let mut c = chip();
+    assert_eq!(c.give_frame(0, &frame(ME, 60), true), Fate::Taken);
+    set(&mut c, 0x6, 0xe000);
+    let status = c.read(0, 0x8, Width::Word).unwrap();
+    assert_eq!(status & 0xffff, u32::from(RX_BAD_CRC));
+    for length in [0, 13, 59, 1515, 4000] {
+        assert_eq!(give(&mut c, &frame(ME, length.max(6))), Fate::Filtered);
+    }
+}
+
+#[test]
+fn the_cable_pulled_out_interrupts_and_nothing_passes() {
+    let mut c = chip();
+    set(&mut c, 0xc, INT_PHY << 8);
+    assert_eq!(c.outputs(), 0);
+    send(&mut c, &frame(ME, 60));
+    c.set_cable(10, None);
+    assert_eq!(
+        c.outputs(),
+        0,
+        "masked in the PHY until the driver opens it"
+    );
+    c.tick(c.deadline());
+    assert_eq!(c.take_frames(), []);
+    assert_eq!(give(&mut c, &frame(ME, 60)), Fate::NoLink);
 }

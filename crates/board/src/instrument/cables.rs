@@ -3,6 +3,7 @@
 
 use super::{Bench, Generator, Pins, Pulses, Scope, ScopeSetup, SetupError};
 use crate::bus::SystemBus;
+use crate::link::{Frame, Link, Rate};
 
 /// Pins and what is connected to them. Whoever has this and not the machine can look at nothing
 /// else:
@@ -62,6 +63,55 @@ impl<'a> Cables<'a> {
     /// Takes the generators away; what they held high falls. Scopes stay.
     pub fn stop_generators(&mut self) {
         self.bus.disconnect_generators(self.now);
+    }
+
+    /// Nanoseconds since power-on.
+    pub fn now_ns(&self) -> u64 {
+        self.link().ns(self.now)
+    }
+
+    /// The network cable.
+    pub fn link(&self) -> &Link {
+        self.bus.link()
+    }
+
+    /// Plugs the network cable in or out. What is on its way then is lost.
+    pub fn plug(&mut self, rate: Option<Rate>) {
+        self.bus.plug(self.now, rate);
+    }
+
+    /// Puts a probe that holds `depth` frames into the network cable.
+    pub fn tap(&mut self, depth: usize) {
+        self.bus.with_link(|link| link.tap(depth));
+    }
+
+    /// Whether a run ends with each frame that the board has sent, for a host that answers.
+    pub fn set_stop_on_frame(&mut self, stop: bool) {
+        self.bus.with_link(|link| link.set_stop(stop));
+    }
+
+    /// What the host received since the last call.
+    pub fn received(&mut self) -> Vec<Frame> {
+        self.bus.with_link(Link::take_arrived)
+    }
+
+    /// The host sends a frame: at `not_before_ns`, or as soon as the wire is free; when it starts, if there
+    /// is a cable. It is filled up to the shortest length.
+    pub fn send(&mut self, not_before_ns: u64, frame: Vec<u8>) -> Option<u64> {
+        let at = not_before_ns.max(self.now_ns());
+        self.bus.with_link(|link| link.send(at, frame, true, false))
+    }
+
+    /// Sends just these bytes, however few or many.
+    pub fn send_raw(
+        &mut self,
+        not_before_ns: u64,
+        frame: Vec<u8>,
+        bad_checksum: bool,
+    ) -> Option<u64> {
+        let at = not_before_ns.max(self.now_ns());
+        self.bus
+            .with_link(|link| link.send(at, frame, false, bad_checksum))
     }
 
     /// Levels of the wires.

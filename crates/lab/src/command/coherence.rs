@@ -240,7 +240,10 @@ impl Guest {
         let boot = Boot::Linux(LinuxBoot {
             kernel,
             dtb: Blob::read(&self.files.dtb)?,
-            initrd: Some(Blob::read(&self.initrd)?),
+            initrd: Some(session::initrd(
+                &self.initrd,
+                self.files.modules.as_deref(),
+            )?),
             command_line: session::command_line(&[
                 &self.files.command_line,
                 session::CMDLINE,

@@ -106,6 +106,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 struct Kernel {
     image: Blob,
     dtb: PathBuf,
+    modules: Option<PathBuf>,
     command_line: String,
 }
 
@@ -130,6 +131,7 @@ impl Args {
         Ok(Kernel {
             image,
             dtb: files.dtb,
+            modules: files.modules,
             command_line: session::command_line(&parts),
         })
     }
@@ -145,7 +147,10 @@ impl Args {
         let boot = Boot::Linux(LinuxBoot {
             kernel: kernel.image,
             dtb: Blob::read(&kernel.dtb)?,
-            initrd: Some(Blob::read(&image::root_fs()?.cpio)?),
+            initrd: Some(session::initrd(
+                &image::root_fs()?.cpio,
+                kernel.modules.as_deref(),
+            )?),
             command_line: kernel.command_line,
             overrides: Vec::new(),
         });

@@ -10,6 +10,7 @@ pub mod gage;
 pub mod guest;
 pub mod kernel;
 pub mod list;
+pub mod net;
 pub mod report;
 pub mod run;
 pub mod scope;
@@ -41,6 +42,7 @@ pub enum Command {
     Scope(scope::Args),
     List(list::Args),
     Table(table::Args),
+    Net(net::Args),
     Report(report::Args),
     Kernel(kernel::Args),
 }
@@ -59,6 +61,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Scope(args) => scope::execute(&args),
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),
+        Command::Net(args) => net::execute(&args),
         Command::Report(args) => report::execute(&args),
         Command::Kernel(args) => kernel::execute(&args),
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the instruments recorded, written down: waveforms for other programs, pictures for people.
 
+pub mod capture;
+pub mod host;
 pub mod screen;
 pub mod waveform;
 

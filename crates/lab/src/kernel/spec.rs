@@ -77,6 +77,12 @@ pub struct Variant {
     /// Names of directories `patches/<name>/`, in order.
     #[serde(default)]
     pub patches: Vec<String>,
+    /// Names of directories `../modules/<name>/`: modules out of the kernel's tree.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// Its device tree, when it is not that of `[build]`.
+    #[serde(default)]
+    pub dts: Option<String>,
     /// Its list of mutants, when it is not `mutants.toml`.
     #[serde(default)]
     pub mutants: Option<String>,
@@ -89,9 +95,11 @@ impl Variant {
             ("configs", &self.configs),
             ("overrides", &self.overrides),
             ("patches", &self.patches),
+            ("modules", &self.modules),
         ];
         let set = keys.iter().find(|(_, names)| !names.is_empty());
         set.map(|(key, _)| *key)
+            .or(self.dts.as_ref().map(|_| "dts"))
     }
 }
 
@@ -114,8 +122,12 @@ pub struct Chosen {
     pub asked: Vec<Asked>,
     /// The patches in the order in which they apply.
     pub patches: Vec<PathBuf>,
+    /// The modules out of its tree.
+    pub modules: Vec<PathBuf>,
     /// The device tree's source.
     pub dts: PathBuf,
+    /// That of `[build]`, which it includes when it is another one.
+    pub common_dts: PathBuf,
     /// The list of mutants.
     pub mutants: PathBuf,
 }
@@ -147,7 +159,10 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
     let built = built(&spec, variant).with_context(|| shown(&dir.join("kernel.toml")))?;
     let (fragments, asked) = fragments(&dir, &spec, built)?;
     let patches = patches(&dir, &spec, built)?;
-    let dts = dir.join(&spec.build.dts);
+    let common_dts = dir.join(&spec.build.dts);
+    let own = spec.variant[built].dts.as_ref();
+    let dts = own.map_or(common_dts.clone(), |dts| dir.join(dts));
+    let modules = modules(&dir, &spec, built)?;
     if !dts.is_file() {
         bail!(
             "{}: dts: no file {}",
@@ -167,7 +182,9 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
         fragments,
         asked,
         patches,
+        modules,
         dts,
+        common_dts,
     })
 }
 
@@ -267,6 +284,22 @@ fn patches(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
         all.extend(names.iter().map(|name| path.join(name)));
     }
     Ok(all)
+}
+
+fn modules(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
+    let names = spec.variant[variant].modules.iter();
+    let path = |name: &String| {
+        let path = dir.join("../modules").join(name);
+        if !path.join("Kbuild").is_file() {
+            let file = shown(&dir.join("kernel.toml"));
+            bail!(
+                "{file}: variant.{variant}.modules: no {}",
+                shown(&path.join("Kbuild"))
+            );
+        }
+        Ok(path)
+    };
+    names.map(path).collect()
 }
 
 #[cfg(test)]

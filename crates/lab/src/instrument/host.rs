@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The host at the other end of the board's network cable: a TCP/IP stack that answers, and pings.
+//!
+//! It is outside the board and costs it nothing. All its times are the wire's, so that the same
+//! board and the same plan give the same frames.
+
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+use board::instrument::Cables;
+use board::link::{Frame, Way};
+use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use smoltcp::phy::{self, ChecksumCapabilities, Device, DeviceCapabilities, Medium};
+use smoltcp::socket::icmp;
+use smoltcp::time::Instant;
+use smoltcp::wire::{
+    EthernetAddress, EthernetFrame, EthernetProtocol, Icmpv4Message, Icmpv4Packet, Icmpv4Repr,
+    IpAddress, IpCidr, IpProtocol, Ipv4Packet,
+};
+
+/// The host's address.
+pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// The board's address.
+pub const BOARD: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
+/// From a frame's last bit to the first of the answer, when the wire is free.
+const THINKS_NS: u64 = 10_000;
+const IDENT: u16 = 0x7773;
+
+/// Somebody outside the board, who acts at a time of his own and when a frame comes.
+pub trait Outside {
+    /// When he acts next if no frame comes, nanoseconds since power-on.
+    fn next_ns(&self) -> u64;
+    /// The time or a frame has come.
+    fn act(&mut self, cables: &mut Cables<'_>);
+}
+
+/// Nobody at the cable.
+pub struct Nobody;
+
+impl Outside for Nobody {
+    fn next_ns(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn act(&mut self, _: &mut Cables<'_>) {}
+}
+
+/// Echo requests that the host sends, from the first frame of the board on.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// From one to the next.
+    pub interval_ns: u64,
+    /// For so long.
+    pub duration_ns: u64,
+    /// Bytes behind the ICMP header.
+    pub payload: usize,
+    /// An answer brings the next request at once: `interval_ns` is for those that are not answered.
+    pub flood: bool,
+}
+
+/// The host.
+pub struct Host {
+    interface: Interface,
+    queues: Queues,
+    sockets: SocketSet<'static>,
+    icmp: SocketHandle,
+    plan: Option<Plan>,
+    /// When the next request is due and when the last may be.
+    pinging: Option<(u64, u64)>,
+    /// When the stack wants to be asked.
+    wakes_ns: u64,
+    pub requests: u64,
+    /// Requests that found the host's own queue full: the cable is too slow for them.
+    pub not_sent: u64,
+    pub answers: u64,
+}
+
+#[derive(Default)]
+struct Queues {
+    received: VecDeque<Vec<u8>>,
+    sent: VecDeque<Vec<u8>>,
+}
+
+fn instant(ns: u64) -> Instant {
+    Instant::from_micros((ns / 1000) as i64)
+}
+
+impl Host {
+    /// A host that answers, and sends what `plan` says.
+    pub fn new(plan: Option<Plan>) -> Host {
+        let mut queues = Queues::default();
+        let config = Config::new(MAC.into());
+        let mut interface = Interface::new(config, &mut queues, instant(0));
+        interface.update_ip_addrs(|addresses| {
+            // There is room for one.
+            let _ = addresses.push(IpCidr::new(IpAddress::Ipv4(HOST), 24));
+        });
+        let buffer = || {
+            let packets = vec![icmp::PacketMetadata::EMPTY; 64];
+            icmp::PacketBuffer::new(packets, vec![0; 128 * 1024])
+        };
+        let mut sockets = SocketSet::new(Vec::new());
+        let icmp = sockets.add(icmp::Socket::new(buffer(), buffer()));
+        let socket = sockets.get_mut::<icmp::Socket<'_>>(icmp);
+        // A new socket can be bound to any identifier.
+        let _ = socket.bind(icmp::Endpoint::Ident(IDENT));
+        Host {
+            interface,
+            queues,
+            sockets,
+            icmp,
+            plan,
+            pinging: None,
+            wakes_ns: u64::MAX,
+            requests: 0,
+            not_sent: 0,
+            answers: 0,
+        }
+    }
+
+    fn request(&mut self, plan: Plan) {
+        let checksums = ChecksumCapabilities::default();
+        let data = vec![0x77; plan.payload];
+        let repr = Icmpv4Repr::EchoRequest {
+            ident: IDENT,
+            seq_no: self.requests as u16,
+            data: &data,
+        };
+        let socket = self.sockets.get_mut::<icmp::Socket<'_>>(self.icmp);
+        match socket.send(repr.buffer_len(), IpAddress::Ipv4(BOARD)) {
+            Ok(buffer) => {
+                repr.emit(&mut Icmpv4Packet::new_unchecked(buffer), &checksums);
+                self.requests += 1;
+            }
+            Err(_) => self.not_sent += 1,
+        }
+    }
+
+    /// Lets the stack work at `ns`; what it sends goes out from `send_ns` on.
+    fn work(&mut self, ns: u64, send_ns: u64, cables: &mut Cables<'_>) {
+        let now = instant(ns);
+        self.interface
+            .poll(now, &mut self.queues, &mut self.sockets);
+        let socket = self.sockets.get_mut::<icmp::Socket<'_>>(self.icmp);
+        while socket.recv().is_ok() {
+            self.answers += 1;
+        }
+        for frame in self.queues.sent.drain(..) {
+            cables.send(send_ns, frame);
+        }
+        let wakes = self.interface.poll_at(now, &self.sockets);
+        self.wakes_ns = wakes.map_or(u64::MAX, |at| {
+            (at.total_micros() as u64 + 1).max(ns / 1000 + 1) * 1000
+        });
+    }
+}
+
+impl Outside for Host {
+    fn next_ns(&self) -> u64 {
+        let ping = self.pinging.map_or(u64::MAX, |(next, _)| next);
+        self.wakes_ns.min(ping)
+    }
+
+    fn act(&mut self, cables: &mut Cables<'_>) {
+        for frame in cables.received() {
+            if let (None, Some(plan)) = (self.pinging, self.plan) {
+                self.pinging = Some((
+                    frame.end_ns + plan.interval_ns,
+                    frame.end_ns + plan.duration_ns,
+                ));
+            }
+            let (answers, after) = (self.answers, frame.end_ns + THINKS_NS);
+            self.queues.received.push_back(frame.bytes);
+            self.work(frame.end_ns, after, cables);
+            if let (Some((_, last)), Some(Plan { flood: true, .. })) = (self.pinging, self.plan)
+                && self.answers > answers
+                && after <= last
+            {
+                self.pinging = Some((after, last));
+            }
+        }
+        while let (Some((at, last)), Some(plan)) = (self.pinging, self.plan) {
+            if at > cables.now_ns() {
+                break;
+            }
+            self.request(plan);
+            self.work(at, at, cables);
+            let next = at + plan.interval_ns;
+            let over = next > last;
+            self.pinging = Some((if over { u64::MAX } else { next }, last));
+        }
+        if self.wakes_ns <= cables.now_ns() {
+            let at = self.wakes_ns;
+            self.work(at, at, cables);
+        }
+    }
+}
+
+impl Device for Queues {
+    type RxToken<'a> = Received;
+    type TxToken<'a> = ToSend<'a>;
+
+    fn receive(&mut self, _: Instant) -> Option<(Received, ToSend<'_>)> {
+        let frame = self.received.pop_front()?;
+        Some((Received(frame), ToSend(&mut self.sent)))
+    }
+
+    fn transmit(&mut self, _: Instant) -> Option<ToSend<'_>> {
+        Some(ToSend(&mut self.sent))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.max_transmission_unit = 1514;
+        capabilities.medium = Medium::Ethernet;
+        capabilities
+    }
+}
+
+struct Received(Vec<u8>);
+
+impl phy::RxToken for Received {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
+        read(&self.0)
+    }
+}
+
+struct ToSend<'a>(&'a mut VecDeque<Vec<u8>>);
+
+impl phy::TxToken for ToSend<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, fill: F) -> R {
+        let mut frame = vec![0; length];
+        let result = fill(&mut frame);
+        self.0.push_back(frame);
+        result
+    }
+}
+
+/// An echo's kind, identifier and number, when the frame has one.
+fn echo(frame: &Frame) -> Option<(Icmpv4Message, u16, u16)> {
+    let ethernet = EthernetFrame::new_checked(frame.bytes.as_slice()).ok()?;
+    if ethernet.ethertype() != EthernetProtocol::Ipv4 {
+        return None;
+    }
+    let ip = Ipv4Packet::new_checked(ethernet.payload()).ok()?;
+    if ip.next_header() != IpProtocol::Icmp {
+        return None;
+    }
+    let icmp = Icmpv4Packet::new_checked(ip.payload()).ok()?;
+    let kind = icmp.msg_type();
+    let is_echo = matches!(kind, Icmpv4Message::EchoRequest | Icmpv4Message::EchoReply);
+    is_echo.then(|| (kind, icmp.echo_ident(), icmp.echo_seq_no()))
+}
+
+/// From each request's first bit to that of its reply, in the order of the replies, in steps of 10 ns;
+/// `asker` is the way that the requests go.
+pub fn round_trips(frames: &[Frame], asker: Way) -> Vec<u64> {
+    let mut asked: Vec<(u16, u16, u64)> = Vec::new();
+    let mut times = Vec::new();
+    for frame in frames {
+        match echo(frame) {
+            Some((Icmpv4Message::EchoRequest, ident, number)) if frame.way == asker => {
+                asked.push((ident, number, frame.stamp_ns()));
+            }
+            Some((Icmpv4Message::EchoReply, ident, number)) if frame.way != asker => {
+                let found = asked.iter().rposition(|a| (a.0, a.1) == (ident, number));
+                if let Some(at) = found {
+                    times.push(frame.stamp_ns() - asked.remove(at).2);
+                }
+            }
+            _ => {}
+        }
+    }
+    times
+}
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;
