@@ -19,8 +19,6 @@ use crate::time::Clock;
 use arm9::Width;
 
 const NAME: &str = "smc91c111";
-/// Without its checksum.
-const LONGEST: usize = 1514;
 const REVISION: u32 = 0x3391;
 
 const TCR_ENABLE: u32 = 1 << 0;
@@ -40,8 +38,6 @@ const INT_TX_EMPTY: u32 = 1 << 2;
 const INT_ALLOC: u32 = 1 << 3;
 const INT_OVERRUN: u32 = 1 << 4;
 const INT_PHY: u32 = 1 << 7;
-
-const RX_BAD_CRC: u16 = 1 << 13;
 
 const TX_SUCCESS: u32 = 1 << 0;
 const LINK_OK: u32 = 1 << 14;
@@ -379,20 +375,6 @@ impl Smc91c111 {
         self.control = value & 0x48e4 | 0x1210;
         Ok(())
     }
-
-    fn accepts(&self, frame: &[u8]) -> bool {
-        if self.rcr & RCR_ENABLE == 0 || frame.len() < SHORTEST || frame.len() > LONGEST {
-            return false;
-        }
-        let to = &frame[..6];
-        let hash = checksum(to) >> 26;
-        to == self.station
-            || to == [0xff; 6]
-            || self.rcr & RCR_PROMISCUOUS != 0
-            || (to[0] & 1 != 0
-                && (self.rcr & RCR_ALL_MULTICAST != 0
-                    || self.multicast[(hash >> 3) as usize] >> (hash & 7) & 1 != 0))
-    }
 }
 
 fn store(bytes: &mut [u8], value: u32, enable: u32) {
@@ -401,20 +383,6 @@ fn store(bytes: &mut [u8], value: u32, enable: u32) {
             *byte = (value >> (8 * n)) as u8;
         }
     }
-}
-
-/// The Ethernet checksum before its final inversion, least significant bit first on the wire.
-fn checksum(bytes: &[u8]) -> u32 {
-    let step = |crc: u32| {
-        if crc & 1 != 0 {
-            crc >> 1 ^ 0xedb8_8320
-        } else {
-            crc >> 1
-        }
-    };
-    bytes.iter().fold(u32::MAX, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |c, _| step(c))
-    })
 }
 
 impl Device for Smc91c111 {
@@ -480,33 +448,7 @@ impl Device for Smc91c111 {
 
     fn give_frame(&mut self, now: u64, frame: &[u8], bad_checksum: bool) -> Fate {
         self.sync(now);
-        if !self.phy.link() {
-            return Fate::NoLink;
-        }
-        if !self.accepts(frame) {
-            return Fate::Filtered;
-        }
-        let mut frame = frame.to_vec();
-        let mut status = match frame[0] {
-            0xff if frame.starts_with(&[0xff; 6]) => 1 << 14,
-            first => u16::from(first & 1),
-        };
-        if bad_checksum {
-            status |= RX_BAD_CRC;
-        }
-        if self.rcr & RCR_STRIP_CRC == 0 {
-            let crc = !checksum(&frame) ^ u32::from(bad_checksum);
-            frame.extend(crc.to_le_bytes());
-        }
-        if frame.len() & 1 != 0 {
-            status |= 1 << 12;
-        }
-        debug_assert!(frame.len() + 6 <= PACKET);
-        let stored = self.memory.receive(&frame, status);
-        if !stored {
-            self.latched |= INT_OVERRUN;
-        }
-        if stored { Fate::Taken } else { Fate::NoRoom }
+        self.receive(frame, bad_checksum)
     }
 
     fn set_cable(&mut self, now: u64, rate: Option<Rate>) {
@@ -514,6 +456,9 @@ impl Device for Smc91c111 {
         self.phy.set_cable(rate);
     }
 }
+
+#[path = "smc91c111_receive.rs"]
+mod receive;
 
 #[cfg(test)]
 #[path = "smc91c111_tests.rs"]

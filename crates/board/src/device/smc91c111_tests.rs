@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Claims about the LAN91C111, driven as Linux's smc91x drives it.
 
+use super::receive::RX_BAD_CRC;
 use super::*;
 
 const HALF: Width = Width::Half;

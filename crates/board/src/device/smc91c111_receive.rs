@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the LAN91C111 does with a frame from the wire.
+
+use super::{
+    INT_OVERRUN, PACKET, RCR_ALL_MULTICAST, RCR_ENABLE, RCR_PROMISCUOUS, RCR_STRIP_CRC, Smc91c111,
+};
+use crate::link::{Fate, SHORTEST};
+
+/// Without its checksum.
+const LONGEST: usize = 1514;
+const BROADCAST: u16 = 1 << 14;
+pub(super) const RX_BAD_CRC: u16 = 1 << 13;
+const ODD: u16 = 1 << 12;
+
+impl Smc91c111 {
+    /// Takes a frame into a packet, with its status, if it is to.
+    pub(super) fn receive(&mut self, frame: &[u8], bad_checksum: bool) -> Fate {
+        if !self.phy.link() {
+            return Fate::NoLink;
+        }
+        if !self.accepts(frame) {
+            return Fate::Filtered;
+        }
+        let mut frame = frame.to_vec();
+        let mut status = match frame[0] {
+            0xff if frame.starts_with(&[0xff; 6]) => BROADCAST,
+            first => u16::from(first & 1),
+        };
+        if bad_checksum {
+            status |= RX_BAD_CRC;
+        }
+        if self.rcr & RCR_STRIP_CRC == 0 {
+            let crc = !checksum(&frame) ^ u32::from(bad_checksum);
+            frame.extend(crc.to_le_bytes());
+        }
+        if frame.len() & 1 != 0 {
+            status |= ODD;
+        }
+        debug_assert!(frame.len() + 6 <= PACKET);
+        if self.memory.receive(&frame, status) {
+            return Fate::Taken;
+        }
+        self.latched |= INT_OVERRUN;
+        Fate::NoRoom
+    }
+
+    fn accepts(&self, frame: &[u8]) -> bool {
+        if self.rcr & RCR_ENABLE == 0 || frame.len() < SHORTEST || frame.len() > LONGEST {
+            return false;
+        }
+        let to = &frame[..6];
+        let hash = checksum(to) >> 26;
+        to == self.station
+            || to == [0xff; 6]
+            || self.rcr & RCR_PROMISCUOUS != 0
+            || (to[0] & 1 != 0
+                && (self.rcr & RCR_ALL_MULTICAST != 0
+                    || self.multicast[(hash >> 3) as usize] >> (hash & 7) & 1 != 0))
+    }
+}
+
+/// The Ethernet checksum before its final inversion, least significant bit first on the wire.
+fn checksum(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| {
+        if crc & 1 != 0 {
+            crc >> 1 ^ 0xedb8_8320
+        } else {
+            crc >> 1
+        }
+    };
+    bytes.iter().fold(u32::MAX, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |c, _| step(c))
+    })
+}
