@@ -15,6 +15,7 @@ mod coherence;
 mod command;
 mod compare;
 mod experiment;
+mod export;
 mod fetch;
 mod gage;
 mod gdb;

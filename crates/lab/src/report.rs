@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report: one self-contained HTML file, and its figures as SVG and CSV files. A pure function
+//! The report: one self-contained HTML file, and its figures as files beside it. A pure function
 //! of experiments, runs and published figures.
 
 use std::collections::BTreeSet;
@@ -10,6 +10,7 @@ use askama::Template;
 
 use crate::claim::Measured;
 use crate::experiment::Experiment;
+use crate::export;
 use crate::headline::Line;
 use crate::measure;
 use crate::paths;
@@ -40,6 +41,8 @@ struct Section {
     warnings: Vec<String>,
     claims: Vec<Claim>,
     parts: Vec<Part>,
+    /// Names of the files beside the page with the figures.
+    files: Vec<String>,
 }
 
 struct Claim {
@@ -89,7 +92,7 @@ impl<'a> Material<'a> {
     }
 }
 
-/// Writes `index.html`, the charts and the figures as CSV into `dir`; gives the path of the page.
+/// Writes `index.html`, the charts and the exports into `dir`; gives the path of the page.
 pub fn write(materials: &[Material], papers: &Papers, dir: &Path) -> Result<PathBuf> {
     let page = page(materials, papers)?;
     for (section, material) in page.sections.iter().zip(materials) {
@@ -97,9 +100,8 @@ pub fn write(materials: &[Material], papers: &Papers, dir: &Path) -> Result<Path
             let file = dir.join(format!("{}.svg", chart.name));
             paths::write_atomically(&file, chart.svg.as_bytes())?;
         }
-        for (suffix, text) in csv(material) {
-            let file = dir.join(format!("{}{suffix}.csv", section.name));
-            paths::write_atomically(&file, text.as_bytes())?;
+        for (name, text) in export::files(material) {
+            paths::write_atomically(&dir.join(name), text.as_bytes())?;
         }
     }
     let index = dir.join("index.html");
@@ -159,6 +161,7 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
         parts,
         failed: m.campaign.failed.iter().map(failed).collect(),
         warnings: results.warnings.clone(),
+        files: export::files(m).into_iter().map(|(name, _)| name).collect(),
     })
 }
 
@@ -290,7 +293,8 @@ fn figures_grid(measured: &[&Measured]) -> Grid {
     }
 }
 
-fn cells(m: &Measured) -> Vec<String> {
+/// A figure as text, cell by cell.
+pub fn cells(m: &Measured) -> Vec<String> {
     let number = |x: f64| format!("{x:.3}");
     vec![
         short_kernel(&m.place.kernel).to_string(),
@@ -301,37 +305,6 @@ fn cells(m: &Measured) -> Vec<String> {
         number(m.low),
         number(m.high),
     ]
-}
-
-/// The figures, and the histograms behind them, each with the suffix of its file.
-fn csv(material: &Material) -> Vec<(&'static str, String)> {
-    let mut figures = String::from("board,axes,kernel,mode,metric,unit,value,low,high\n");
-    for m in &material.results.measured {
-        let axes: Vec<String> = m
-            .place
-            .axes
-            .iter()
-            .map(|(n, v)| format!("{n}={v}"))
-            .collect();
-        let (axes, cells) = (axes.join(" "), cells(m).join(","));
-        figures += &format!("{},{axes},{cells}\n", m.place.board);
-    }
-    let mut bins = String::from("board,kernel,mode,seed,us,count\n");
-    for run in material.runs {
-        if let Output::Cyclictest(h) = &run.guest {
-            let p = &run.point;
-            let overflow = (h.overflows > 0).then_some((h.max_us, h.overflows));
-            for (us, count) in h.us.iter().copied().chain(overflow) {
-                let (board, kernel, mode, seed) = (&p.board, &p.kernel, &p.mode, p.seed);
-                bins += &format!("{board},{kernel},{mode},{seed},{us},{count}\n");
-            }
-        }
-    }
-    let mut files = vec![("", figures)];
-    if bins.lines().count() > 1 {
-        files.push(("-histogram", bins));
-    }
-    files
 }
 
 /// Every distinct input of the runs.
@@ -385,7 +358,8 @@ mod tests {
         };
         let papers = Papers::load().unwrap();
         let material = Material::of(&experiment, &campaign, runs, &papers).unwrap();
-        let files = csv(&material).into_iter().map(|(_, text)| text).collect();
+        let files = export::files(&material).into_iter();
+        let files = files.map(|(_, text)| text).collect();
         (page(&[material], &papers).unwrap().render().unwrap(), files)
     }
 
@@ -411,6 +385,7 @@ mod tests {
         });
         let (html, files) = rendered(&runs, 1);
         assert_eq!(html.matches("<svg").count(), 1);
+        assert_eq!(html.matches("<a href=").count(), files.len());
         assert!(
             files[1].ends_with(
                 ",20,7\nsam9263,6.12/plain,process,1,41,9\nsam9263,6.12/plain,process,1,1300,1\n"
