@@ -42,7 +42,7 @@ struct options {
 static const struct test *const tables[] = {
 	process_tests, map_tests, share_tests, code_tests, signal_tests,
 	trace_tests, remote_tests, io_tests, recycled_tests, swap_tests,
-	slot_tests, limit_tests, large_tests, grow_tests,
+	slot_tests, limit_tests, large_tests, grow_tests, pressure_tests,
 };
 
 static const struct test *test_at(unsigned int index)

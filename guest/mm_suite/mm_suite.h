@@ -34,7 +34,7 @@ extern const struct test process_tests[], map_tests[], share_tests[];
 extern const struct test code_tests[], signal_tests[], trace_tests[];
 extern const struct test remote_tests[], io_tests[], recycled_tests[];
 extern const struct test swap_tests[], slot_tests[], limit_tests[];
-extern const struct test large_tests[], grow_tests[];
+extern const struct test large_tests[], grow_tests[], pressure_tests[];
 
 /* Prints why, as a comment in the TAP; gives its first argument. */
 enum result say(enum result result, const char *file, int line,
@@ -73,6 +73,8 @@ void *pages(size_t count);
 int memory_file(size_t bytes, uint32_t seed);
 enum result write_text(const char *path, const char *text);
 long read_number(const char *path);
+/* 32 MB of zram to swap to. */
+enum result swap_on(void);
 /* Does FCSE limit the number and size of processes? */
 bool limited(void);
 

@@ -19,8 +19,8 @@
 
 #define ZRAM		"/dev/zram0"
 #define ZRAM_SYS	"/sys/block/zram0/"
-#define ZRAM_BYTES	"8388608"
-#define ZRAM_PAGES	(8388608 / PAGE)
+#define ZRAM_BYTES	"33554432"
+#define ZRAM_PAGES	(33554432 / PAGE)
 #define COUNT		8
 #define BYTES		(COUNT * PAGE)
 #define KSM		"/sys/kernel/mm/ksm/"
@@ -36,13 +36,13 @@ static enum result zram_fresh(void)
 	return write_text(ZRAM_SYS "disksize", ZRAM_BYTES);
 }
 
-/* The kernel's header of a swap area, version 1. */
-static enum result swap_on(void)
+enum result swap_on(void)
 {
 	uint32_t header[PAGE_WORDS] = { 0 };
 	int fd;
 
 	TRY(zram_fresh());
+	/* The kernel's header of a swap area, version 1. */
 	header[256] = 1;
 	header[257] = ZRAM_PAGES - 1;
 	memcpy((char *)header + PAGE - 10, "SWAPSPACE2", 10);

@@ -100,6 +100,7 @@ impl Suite<'_> {
             }
             let tried = self.one(mutant).with_context(|| mutant.name.clone())?;
             if let Ok(mut progress) = progress.lock() {
+                progress.note(&tried.line());
                 progress.step(&mutant.name);
             }
             Ok(tried)
@@ -199,6 +200,13 @@ impl Tried {
             new
         });
         kinds
+    }
+
+    /// What came of it in a line, for those who wait for the table.
+    fn line(&self) -> String {
+        let reached = self.reached;
+        let (name, verdict) = (&self.mutant.name, self.verdict().words());
+        format!("{name}: {verdict}; the place was executed {reached} times")
     }
 
     fn ended_words(&self) -> String {
@@ -428,5 +436,6 @@ mod tests {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert_eq!(json(&all, &names)[0]["used_by"], "reader");
+        assert_eq!(all[1].line(), "m: MISSED; the place was executed 0 times");
     }
 }

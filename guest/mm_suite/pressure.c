@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * More processes than FCSE has PIDs, some of them large for a while, and so
+ * little memory that their pages leave for zram and come back all the time.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mm_suite.h"
+
+#define RW		(PROT_READ | PROT_WRITE)
+#define MB		(1u << 20)
+#define SLOT		(32u * MB)
+#define MOVES		"/sys/kernel/debug/fcse/moved_to_0"
+#define MOVES_BACK	"/sys/kernel/debug/fcse/moved_back"
+#define CROWD		110
+#define STEP		37	/* has no factor in common with CROWD */
+#define COUNT		40
+/* So often one that is small again is called before it maps low memory. */
+#define CHATS		10
+#define CALL_MAX	1000000u
+/* Of a page that much is written: it has to compress. */
+#define PART		256
+/* Of the crowd's 17 MB this much has to go. */
+#define SQUEEZED	(8 * MB)
+
+struct crowd {
+	int gate[CROWD][2];
+	int back[2];
+};
+
+static enum result parts_hold(const char *at, unsigned int from, uint32_t seed)
+{
+	unsigned int i;
+
+	for (i = from; i < COUNT; i += 2)
+		TRY(holds(at + i * PAGE, PART, seed + i, "one of the crowd"));
+	return PASS;
+}
+
+static void fill_parts(char *at, unsigned int from, uint32_t seed)
+{
+	unsigned int i;
+
+	for (i = from; i < COUNT; i += 2)
+		fill(at + i * PAGE, PART, seed + i);
+}
+
+static bool grows(unsigned int me)
+{
+	return me % 3 == 0;
+}
+
+/* Large from one call to the next: at a place that another slot has, too. */
+static enum result grow_or_shrink(char *low, char **high, unsigned int me)
+{
+	void *at = low + (1 + me % 90) * SLOT;
+
+	if (*high) {
+		TRY(holds(*high, PART, me, "high pages"));
+		EXPECT(!munmap(*high, PAGE), "munmap: %s", strerror(errno));
+		*high = NULL;
+		return PASS;
+	}
+	*high = mmap(at, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS |
+		     MAP_FIXED_NOREPLACE, -1, 0);
+	/* Not all slots are free in a process that was laid out high. */
+	if (*high == MAP_FAILED)
+		*high = pages(1);
+	fill(*high, PART, me);
+	return PASS;
+}
+
+/* Answers as often as it is called, if half of its words are still there. */
+static enum result in_crowd(struct crowd *crowd, unsigned int me)
+{
+	uint32_t call = 0, seed[2] = { me, me };
+	char *low = pages(COUNT), *high = NULL;
+
+	fill_parts(low, 0, me);
+	fill_parts(low, 1, me);
+	while (read(crowd->gate[me][0], &call, 4) == 4 && call) {
+		unsigned int half = call % 2;
+
+		if (call > CALL_MAX) {
+			if (call == CALL_MAX + CHATS)
+				munmap(pages(1), PAGE);
+			EXPECT(write(crowd->back[1], &me, 4) == 4, "no way back");
+			continue;
+		}
+		TRY(parts_hold(low, half, seed[half]));
+		seed[half] = me + call * 1000;
+		fill_parts(low, half, seed[half]);
+		if (grows(me))
+			TRY(grow_or_shrink(low, &high, me));
+		EXPECT(write(crowd->back[1], &me, 4) == 4, "no way back");
+	}
+	TRY(parts_hold(low, 0, seed[0]));
+	return parts_hold(low, 1, seed[1]);
+}
+
+/* A line of "name value" or "name: value kB"; -1 when there is none. */
+static long named_number(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "re");
+	char line[128];
+	long value = -1;
+
+	while (file && value < 0 && fgets(line, sizeof(line), file)) {
+		size_t n = strlen(name);
+
+		if (!strncmp(line, name, n) && strchr(": ", line[n]))
+			value = strtol(line + n + 1, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* Takes what is free and more; it cannot be swapped, and goes with the process. */
+static enum result take_memory(void)
+{
+	long kb = named_number("/proc/meminfo", "MemAvailable");
+	size_t taken;
+
+	EXPECT(kb >= 0, "no MemAvailable");
+	for (taken = 0; taken < (size_t)kb * 1024 + SQUEEZED; taken += MB)
+		EXPECT(mmap(NULL, MB, RW, MAP_PRIVATE | MAP_ANONYMOUS |
+			    MAP_LOCKED, -1, 0) != MAP_FAILED,
+		       "%zu MB taken, %ld kB were available: %s", taken / MB,
+		       kb, strerror(errno));
+	return PASS;
+}
+
+static enum result call_one(struct crowd *crowd, unsigned int who, uint32_t call)
+{
+	uint32_t answer = CROWD;
+
+	EXPECT(write(crowd->gate[who][1], &call, 4) == 4 &&
+	       read(crowd->back[0], &answer, 4) == 4 && answer == who,
+	       "process %u of %u", who, CROWD);
+	return PASS;
+}
+
+/*
+ * Every other time those that grew are small again. They go back to a PID of
+ * their own when PID 0 has cost them some flushes, as others use it, too.
+ */
+static enum result call_all(struct crowd *crowd, unsigned int round)
+{
+	unsigned int i, chat, who = round % CROWD;
+
+	for (i = 0; i < CROWD; i++, who = (who + STEP) % CROWD) {
+		TRY(call_one(crowd, who, round + 1));
+		for (chat = 1; grows(who) && round % 2 && chat <= CHATS; chat++)
+			TRY(call_one(crowd, who, CALL_MAX + chat));
+	}
+	return PASS;
+}
+
+static enum result begin(struct crowd *crowd, pid_t *pids)
+{
+	unsigned int i;
+
+	EXPECT(!pipe(crowd->back), "pipe: %s", strerror(errno));
+	for (i = 0; i < CROWD; i++) {
+		EXPECT(!pipe(crowd->gate[i]), "pipe: %s", strerror(errno));
+		fflush(stdout);
+		pids[i] = fork();
+		EXPECT(pids[i] >= 0, "fork %u: %s", i, strerror(errno));
+		if (!pids[i]) {
+			enum result result;
+
+			/* One that dies is seen at once: nobody else answers. */
+			result = in_crowd(crowd, i);
+			i = CROWD;
+			if (result)
+				write(crowd->back[1], &i, 4);
+			fflush(stdout);
+			_exit(result);
+		}
+	}
+	return PASS;
+}
+
+static enum result end(struct crowd *crowd, const pid_t *pids)
+{
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++) {
+		uint32_t call = 0;
+		int status = 0;
+
+		EXPECT(write(crowd->gate[i][1], &call, 4) == 4, "gate");
+		EXPECT(waitpid(pids[i], &status, 0) == pids[i] && !status,
+		       "process %u ended with %#x", i, (unsigned int)status);
+	}
+	return PASS;
+}
+
+/*
+ * A test that cannot miss what it is for: pages went out and came back, and
+ * where FCSE counts its moves there were some, in both directions.
+ */
+static enum result crowd_under_pressure(unsigned int rounds)
+{
+	static struct crowd crowd;
+	static pid_t pids[CROWD];
+	long out, in, moves, back;
+	unsigned int i;
+
+	SKIP_UNLESS(!limited(), "FCSE limits the number of processes");
+	TRY(swap_on());
+	moves = read_number(MOVES);
+	back = read_number(MOVES_BACK);
+	TRY(begin(&crowd, pids));
+	TRY(take_memory());
+	out = named_number("/proc/vmstat", "pswpout");
+	in = named_number("/proc/vmstat", "pswpin");
+	for (i = 0; i < rounds + rounds % 2; i++)
+		TRY(call_all(&crowd, i));
+	TRY(end(&crowd, pids));
+	out = named_number("/proc/vmstat", "pswpout") - out;
+	in = named_number("/proc/vmstat", "pswpin") - in;
+	EXPECT(out > CROWD && in > CROWD, "only %ld pages went out, %ld came in",
+	       out, in);
+	if (moves >= 0) {
+		moves = read_number(MOVES) - moves;
+		back = read_number(MOVES_BACK) - back;
+		EXPECT(moves >= CROWD / 3 && back >= CROWD / 3,
+		       "only %ld moves to PID 0 and %ld back", moves, back);
+	}
+	return PASS;
+}
+
+const struct test pressure_tests[] = {
+	{ "crowd_under_pressure", "110 processes, some large, in little memory",
+	  crowd_under_pressure, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
