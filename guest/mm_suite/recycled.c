@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Pages whose last owner was the kernel: they come with lines under the
- * kernel's address, which what is done to the page next finds in the cache.
+ * Pages with a last owner. If that was the kernel they come with lines under
+ * its address, which what is done to the page next finds in the cache; a dead
+ * process must not leave any.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "mm_suite.h"
 
@@ -17,6 +20,9 @@
 /* What one table of the second level maps. */
 #define TABLE	(2u << 20)
 #define TABLES	2
+/* 16 KB of data, and enough pages to get those of a dead process back. */
+#define CACHE_PAGES	4
+#define HEIRLOOMS	64
 
 /*
  * What the kernel read last and gave back is the next to be allocated: pages of
@@ -198,6 +204,50 @@ static enum result recycled_table(unsigned int rounds)
 	return PASS;
 }
 
+/* Dirty lines all over the cache, and then no owner. */
+static void die_dirty(void)
+{
+	volatile uint32_t *at = pages(CACHE_PAGES);
+	size_t i;
+
+	for (i = 0; i < CACHE_PAGES * PAGE_WORDS; i += LINE / 4) {
+		at[i] = i;
+		at[i + 1] = at[i] + 1;
+	}
+	_exit(PASS);
+}
+
+/*
+ * What a process left dirty must not be written back over what its pages hold
+ * then: zeros of the next owner, who empties the cache before it looks.
+ */
+static enum result dead_lines(unsigned int rounds)
+{
+	unsigned int round, i;
+
+	for (round = 0; round < rounds; round++) {
+		int status = 0;
+		char *at = mmap(NULL, HEIRLOOMS * PAGE, RW,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		pid_t pid;
+
+		EXPECT(at != MAP_FAILED, "mmap: %s", strerror(errno));
+		fflush(stdout);
+		pid = fork();
+		EXPECT(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid)
+			die_dirty();
+		EXPECT(waitpid(pid, &status, 0) == pid && !status,
+		       "the child ended with %#x", (unsigned int)status);
+		for (i = 0; i < HEIRLOOMS; i++)
+			*(volatile uint32_t *)(at + i * PAGE) = 0;
+		TRY(empty_cache());
+		TRY(all_zero(at, HEIRLOOMS * PAGE, "fresh pages"));
+		munmap(at, HEIRLOOMS * PAGE);
+	}
+	return PASS;
+}
+
 const struct test recycled_tests[] = {
 	{ "recycled_memory", "fresh memory from the kernel's pages",
 	  recycled_memory, NULL },
@@ -209,5 +259,7 @@ const struct test recycled_tests[] = {
 	  recycled_tables, NULL },
 	{ "recycled_table", "one page table in a page just read",
 	  recycled_table, NULL },
+	{ "dead_lines", "dirty lines of a process that is gone", dead_lines,
+	  NULL },
 	{ NULL, NULL, NULL, NULL },
 };
