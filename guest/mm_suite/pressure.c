@@ -18,16 +18,16 @@
 #define SLOT		(32u * MB)
 #define MOVES		"/sys/kernel/debug/fcse/moved_to_0"
 #define MOVES_BACK	"/sys/kernel/debug/fcse/moved_back"
-#define CROWD		110
+#define CROWD		100
 #define STEP		37	/* has no factor in common with CROWD */
-#define COUNT		40
+#define COUNT		16
 /* So often one that is small again is called before it maps low memory. */
 #define CHATS		10
 #define CALL_MAX	1000000u
 /* Of a page that much is written: it has to compress. */
 #define PART		256
-/* Of the crowd's 17 MB this much has to go. */
-#define SQUEEZED	(8 * MB)
+/* Of the crowd's 6 MB this much has to go. */
+#define SQUEEZED	MB
 
 struct crowd {
 	int gate[CROWD][2];
@@ -239,7 +239,7 @@ static enum result crowd_under_pressure(unsigned int rounds)
 }
 
 const struct test pressure_tests[] = {
-	{ "crowd_under_pressure", "110 processes, some large, in little memory",
+	{ "crowd_under_pressure", "100 processes, some large, in little memory",
 	  crowd_under_pressure, NULL },
 	{ NULL, NULL, NULL, NULL },
 };
