@@ -24,7 +24,10 @@ pub struct Suppression {
     /// Functions that wrote the newest value.
     #[serde(default)]
     pub writer: Vec<String>,
-    /// Functions of which one called the writer, directly or not, and has not returned yet.
+    /// Functions of which one called the writer, directly or not.
+    #[serde(default)]
+    pub called_by: Vec<String>,
+    /// The same, of those that have not returned when the data is used.
     #[serde(default)]
     pub running: Vec<String>,
     /// Why this is not reported.
@@ -42,11 +45,12 @@ impl Suppression {
     /// Does it cover the report?
     pub fn covers(&self, report: &Report, names: &Names) -> bool {
         let is = |wanted: &[String], pc| wanted.is_empty() || wanted.contains(&names.function(pc));
-        let calls = |name: &String| {
-            let mut callers = report.trace.running.iter();
-            callers.any(|pc| names.is_in(*pc, name))
+        let among = |wanted: &[String], callers: &[u32]| {
+            let is_in = |name: &String| callers.iter().any(|pc| names.is_in(*pc, name));
+            wanted.is_empty() || wanted.iter().any(is_in)
         };
-        (self.running.is_empty() || self.running.iter().any(calls))
+        among(&self.called_by, &report.trace.written)
+            && among(&self.running, &report.trace.running)
             && self.wrong.iter().any(|w| w == report.wrong.name())
             && is(&self.access, report.context.pc)
             && is(&self.writer, report.writer.pc)
@@ -59,10 +63,11 @@ impl Suppression {
             names => format!(", {word} {}", names.join("/")),
         };
         format!(
-            "{}{}{}{}",
+            "{}{}{}{}{}",
             self.wrong.join("/"),
             side("used by", &self.access),
             side("written by", &self.writer),
+            side("called by", &self.called_by),
             side("during", &self.running)
         )
     }
@@ -168,6 +173,20 @@ mod tests {
         found.trace.running = vec![0xc000_1008, 0xc000_2010];
         assert!(entry.covers(&found, &names));
         assert_eq!(entry.label(), "stale-read, written by user, during copy_mm");
+    }
+
+    #[test]
+    fn an_entry_may_ask_for_a_caller_of_the_writer() {
+        let names = Names::by_hand(&[(0xc000_1000, "fallocate"), (0xc000_2000, "fault")]);
+        let text = GOOD.replace("access=['reader']", "called_by=['fallocate']");
+        let entry = loaded(&text).unwrap().remove(0);
+        let mut found = report();
+        found.trace.written = vec![0xc000_2010];
+        assert!(!entry.covers(&found, &names), "another caller");
+        found.trace.written = vec![0xc000_1008, 0xc000_2010];
+        assert!(entry.covers(&found, &names));
+        let label = "stale-read, written by user, called by fallocate";
+        assert_eq!(entry.label(), label);
     }
 
     #[test]
