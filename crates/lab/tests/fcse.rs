@@ -36,7 +36,9 @@ const BEYOND_THE_LIMITS: &[&str] = &[
     "exec_small",
     "large_threads",
     "fork_races_move",
+    "left_slot",
     "grow_and_shrink",
+    "crowd_under_pressure",
 ];
 
 /// Asserts that all tests of `mm_suite` passed which count, that some ran, and that exactly those
