@@ -13,13 +13,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use arm9::Victims;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, Object as _, ObjectSymbol as _, elf};
 use serde::Deserialize;
 
 use crate::paths::shown;
 use crate::suggest::did_you_mean;
+
+mod expected;
+
+pub use expected::{Expected, Late};
 
 /// One mutant of `linux/<series>/mutants.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -42,44 +45,12 @@ pub struct Mutant {
     pub suite: Option<String>,
     /// Why nothing is to be reported, when nothing is.
     pub survives: Option<String>,
+    /// Instead of any of these: why it is chance whether the quick suite reports it.
+    pub chance: Option<String>,
     /// What is otherwise with `--victims late`.
     pub late: Option<Late>,
     /// Why a report does not name the function, when none does.
     pub unnamed: Option<String>,
-}
-
-/// How a mutant fares with victims that are chosen late, if not as with random ones.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub enum Late {
-    /// Not reported: why.
-    Survives(String),
-    /// This test makes a report, though none does with random victims.
-    Test(String),
-}
-
-/// What is expected of a mutant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected<'a> {
-    /// This test makes a report.
-    Test(&'a str),
-    /// The quick suite does.
-    Suite,
-    /// There is none, for this reason.
-    Nothing(&'a str),
-}
-
-impl Mutant {
-    /// What is expected with a way of choosing victims.
-    pub fn expected(&self, victims: Victims) -> Expected<'_> {
-        let late = self.late.as_ref().filter(|_| victims == Victims::Late);
-        match (late, &self.test) {
-            (Some(Late::Survives(why)), _) => Expected::Nothing(why),
-            (Some(Late::Test(test)), _) | (_, Some(test)) => Expected::Test(test),
-            _ if self.suite.is_some() => Expected::Suite,
-            _ => Expected::Nothing(self.survives.as_deref().unwrap_or_default()),
-        }
-    }
 }
 
 /// What a mutant does to its function.
@@ -240,9 +211,16 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
         if list.mutant[..i].iter().any(|m| m.name == mutant.name) {
             bail!("{place}: mutant.name: there are two");
         }
-        let expected = [&mutant.test, &mutant.suite, &mutant.survives];
+        let Mutant {
+            test,
+            suite,
+            survives,
+            chance,
+            ..
+        } = mutant;
+        let expected = [test, suite, survives, chance];
         if expected.iter().filter(|e| e.is_some()).count() != 1 {
-            bail!("{place}: one of test, suite and survives is needed");
+            bail!("{place}: one of test, suite, survives and chance is needed");
         }
     }
     Ok(list.mutant)

@@ -2,6 +2,7 @@
 //! Tests of the kernel mutants.
 
 use super::*;
+use arm9::Victims;
 use std::path::PathBuf;
 
 fn list_path() -> PathBuf {
@@ -39,6 +40,7 @@ fn mutant(function: &str, text: &str) -> Mutant {
         expect: Kind::StaleTranslation,
         test: None,
         suite: None,
+        chance: None,
         survives: None,
         late: None,
         unnamed: None,
@@ -181,7 +183,7 @@ fn a_mutant_that_does_not_fit_is_named_by_key_and_nearest_name_and_nothing_is_pa
     for (from, to, part) in [
         ("stale-translation", "stale-tbl", "stale-translation"),
         ("test=", "tset=", "tset"),
-        ("test='t'\n", "", "one of test, suite and survives"),
+        ("test='t'\n", "", "one of test, suite, survives and"),
         ("which = 1", "which = 'some'", "which"),
         ("skip-call", "skip-cal", "skip-call"),
         (

@@ -69,7 +69,7 @@ pub enum Verdict {
     FoundAsOther,
     /// It should be reported and was not.
     Missed,
-    /// It should survive, and was not reported.
+    /// It should survive, or may, and was not reported.
     Survived,
     /// It should survive, and was reported.
     FoundAfterAll,
@@ -115,7 +115,7 @@ impl Suite<'_> {
         // A thread has names of its own: they keep a cache of lines.
         let victims = self.board.core.victims;
         let expected = mutant.expected(victims);
-        let survives = matches!(expected, Expected::Nothing(_));
+        let survives = matches!(expected, Expected::Nothing(_) | Expected::Chance(_));
         // A single test has no report of its own: nothing is left out that could be the mutant's.
         let (command, suppressions) = match expected {
             Expected::Test(test) => (format!("mm_suite --only {test} --rounds {ROUNDS}"), &[][..]),
@@ -152,14 +152,14 @@ impl Tried {
     /// What came of it.
     pub fn verdict(&self) -> Verdict {
         let expected = self.mutant.expect.wrong();
-        let nothing = self.mutant.expected(self.victims);
-        let survives = matches!(nothing, Expected::Nothing(_));
-        match (survives, self.reports.is_empty()) {
-            (true, true) => Verdict::Survived,
-            (true, false) => Verdict::FoundAfterAll,
-            (false, true) => Verdict::Missed,
-            (false, false) if self.reports.iter().any(|r| r.wrong == expected) => Verdict::Found,
-            (false, false) => Verdict::FoundAsOther,
+        match self.mutant.expected(self.victims) {
+            Expected::Nothing(_) | Expected::Chance(_) if self.reports.is_empty() => {
+                Verdict::Survived
+            }
+            Expected::Nothing(_) => Verdict::FoundAfterAll,
+            _ if self.reports.is_empty() => Verdict::Missed,
+            _ if self.reports.iter().any(|r| r.wrong == expected) => Verdict::Found,
+            _ => Verdict::FoundAsOther,
         }
     }
 
@@ -200,6 +200,14 @@ impl Tried {
             new
         });
         kinds
+    }
+
+    /// The list's reason, if it has one why it may.
+    fn why_it_survives(&self) -> Option<&str> {
+        match self.mutant.expected(self.victims) {
+            Expected::Nothing(reason) | Expected::Chance(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     /// What came of it in a line, for those who wait for the table.
@@ -276,10 +284,7 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
         });
         let verdict = match t.verdict() {
             Verdict::Survived => {
-                let reason = match t.mutant.expected(t.victims) {
-                    Expected::Nothing(reason) => reason,
-                    _ => "",
-                };
+                let reason = t.why_it_survives().unwrap_or_default();
                 match t.ended_words().as_str() {
                     "the test passed" => format!("survives: {}", shortened(reason)),
                     ended => format!("survives, but {ended}: {}", shortened(reason)),
@@ -342,10 +347,7 @@ pub fn json(tried: &[Tried], names: &Names) -> Value {
                 "cycle": t.report().map(|r| r.context.cycle),
                 "needed": t.report().map(Report::needed),
                 "verdict": t.verdict().words(),
-                "survives": match t.mutant.expected(t.victims) {
-                    Expected::Nothing(reason) => Some(reason),
-                    _ => None,
-                },
+                "survives": t.why_it_survives(),
                 "ended": t.ended_words(),
             })
         })
@@ -394,6 +396,15 @@ mod tests {
             (None, &[other], Verdict::FoundAfterAll),
         ] {
             assert_eq!(tried(test, wrongs).verdict(), verdict);
+        }
+        for (wrongs, verdict) in [
+            (&[][..], Verdict::Survived),
+            (&[Wrong::StaleRead], Verdict::Found),
+            (&[other], Verdict::FoundAsOther),
+        ] {
+            let mut t = tried(None, wrongs);
+            t.mutant.chance = t.mutant.survives.take();
+            assert_eq!(t.verdict(), verdict);
         }
     }
 
