@@ -99,3 +99,28 @@ fn ten_seconds_of_flood_are_answered_or_counted() {
     );
     assert_eq!(result["frames_lost"], 0);
 }
+
+#[test]
+#[ignore = "needs kernels"]
+fn the_latency_driver_answers_every_pulse_and_recovers_from_too_many() {
+    let options = [
+        "--kernel",
+        "plain-latency",
+        "--hz",
+        "1000,50000,1000",
+        "--seconds",
+        "0.5",
+    ];
+    let (result, _) = scope(&options, "latency-under-load 1.4 0");
+    let rate = |n: usize, key: &str| result["rates"][n][key].as_u64().expect("a number");
+    for calm in [0, 2] {
+        assert!(rate(calm, "pulses") > 50, "{result}");
+        // At the end of the storm one may still be on its way.
+        assert!(rate(calm, "without_second") <= 2, "{result}");
+    }
+    assert!(rate(1, "pulses") > 20_000, "{result}");
+    assert!(rate(1, "without_second") > 20_000, "{result}");
+    assert_eq!(result["edges_lost"], 0);
+    let told = result["output"].as_str().expect("text");
+    assert!(told.contains("\"irq_threads\":2"), "{told}");
+}

@@ -55,6 +55,17 @@ impl Responses {
         all
     }
 
+    /// From the first to the last stimulus with two responses: the time in which somebody answered.
+    pub fn served(&self) -> &[Response] {
+        let twice = |r: &Response| r.second.is_some();
+        let first = self.each.iter().position(twice);
+        let last = self.each.iter().rposition(twice);
+        match (first, last) {
+            (Some(first), Some(last)) => &self.each[first..=last],
+            _ => &[],
+        }
+    }
+
     /// Stimuli without any response before the next one.
     pub fn unanswered(&self) -> usize {
         self.each.iter().filter(|r| r.rises == 0).count()
@@ -99,5 +110,7 @@ mod tests {
             ]
         );
         assert_eq!(r.unanswered(), 1);
+        assert_eq!(r.served(), &r.each[..1]);
+        assert_eq!(Responses::default().served(), []);
     }
 }

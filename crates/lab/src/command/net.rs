@@ -12,7 +12,7 @@ use board::spec;
 use serde_json::json;
 
 use crate::instrument::capture;
-use crate::instrument::host::{BOARD, HOST, Host, Plan, round_trips};
+use crate::instrument::host::{BOARD, HOST, Host, Plan, Question, round_trips};
 use crate::kernel;
 use crate::paths::shown;
 use crate::session::Session;
@@ -44,6 +44,9 @@ pub struct Args {
     /// The host sends its next ping when the last one is answered, or after 10 ms
     #[arg(long, conflicts_with = "ping_hz")]
     flood: bool,
+    /// The host's questions are UDP packets to port 7000, which a program answers, instead of pings
+    #[arg(long)]
+    udp: bool,
     /// For how long
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     ping_seconds: f64,
@@ -133,6 +136,11 @@ impl Args {
             interval_ns: (1e9 / hz) as u64,
             duration_ns: (self.ping_seconds * 1e9) as u64,
             payload: self.ping_bytes,
+            question: if self.udp {
+                Question::Command
+            } else {
+                Question::Echo
+            },
             flood: self.flood,
         }))
     }
@@ -166,8 +174,9 @@ fn result(host: &Host, link: &Link, output: &str, status: i32) -> serde_json::Va
         "host_requests": host.requests,
         "host_not_sent": host.not_sent,
         "host_answers": host.answers,
-        "board_answers_us": summary(round_trips(frames, Way::ToBoard)),
-        "host_answers_us": summary(round_trips(frames, Way::FromBoard)),
+        "board_answers_us": summary(round_trips(frames, Question::Echo, Way::ToBoard)),
+        "program_answers_us": summary(round_trips(frames, Question::Command, Way::ToBoard)),
+        "host_answers_us": summary(round_trips(frames, Question::Echo, Way::FromBoard)),
     })
 }
 
@@ -177,10 +186,14 @@ fn summary(mut ns: Vec<u64>) -> serde_json::Value {
         return serde_json::Value::Null;
     };
     let us = |ns: u64| ns as f64 / 1e3;
+    let sum: u64 = ns.iter().sum();
+    let mean = us(sum) / ns.len() as f64;
+    let squares: f64 = ns.iter().map(|ns| (us(*ns) - mean).powi(2)).sum();
     json!({
         "count": ns.len(),
         "min": us(*min),
-        "avg": us(ns.iter().sum()) / ns.len() as f64,
+        "avg": mean,
+        "sd": (squares / (ns.len().max(2) - 1) as f64).sqrt(),
         "median": us(ns[ns.len() / 2]),
         "max": us(*max),
     })

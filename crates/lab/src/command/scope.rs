@@ -7,9 +7,9 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use board::instrument::{Bench, Pulses, Responses, Scope, ScopeSetup, Segment, Trigger};
+use board::instrument::{Bench, Pulses, Response, Responses, Scope, ScopeSetup, Segment, Trigger};
 use board::spec;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::instrument::screen;
 use crate::instrument::waveform::Waveform;
@@ -109,6 +109,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         window: cycles(args.window_us),
         columns: 500,
     })?;
+    let begin = session.now();
     if !args.hz.is_empty() {
         session.cables().generate(args.pulses()?)?;
     }
@@ -117,7 +118,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let (output, status) = sample::between_markers(&text)?;
     let bench = session.bench();
     args.write(&bench.scopes()[0], session.now(), spec.cpu_hz)?;
-    let result = args.result(bench, session.now(), spec.cpu_hz);
+    let mut result = args.result(bench, session.now(), spec.cpu_hz);
+    result["rates"] = args.rates(bench, begin, spec.cpu_hz);
+    result["output"] = output.into();
+    result["status"] = status.into();
     if args.json {
         println!("{result}");
     } else {
@@ -189,24 +193,14 @@ impl Args {
         Ok(())
     }
 
-    fn result(&self, bench: &Bench, end: u64, cpu_hz: u64) -> serde_json::Value {
+    fn responses(&self, bench: &Bench) -> Responses {
+        Responses::new(&bench.scopes()[0].capture().edges, self.pin, self.answer)
+    }
+
+    fn result(&self, bench: &Bench, end: u64, cpu_hz: u64) -> Value {
         let scope = &bench.scopes()[0];
         let capture = scope.capture();
-        let responses = Responses::new(&capture.edges, self.pin, self.answer);
-        let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
-        let summary = |each: Vec<u64>| {
-            let sum: u64 = each.iter().sum();
-            (!each.is_empty()).then(|| {
-                json!({
-                    "count": each.len(),
-                    "min_us": us(each.iter().copied().min().unwrap_or(0)),
-                    "avg_us": us(sum) / each.len() as f64,
-                    "max_us": us(each.iter().copied().max().unwrap_or(0)),
-                })
-            })
-        };
-        let first = responses.each.iter().filter_map(|r| r.first).collect();
-        let second = responses.each.iter().filter_map(|r| r.second).collect();
+        let responses = self.responses(bench);
         json!({
             "pulses_sent": bench.generators().first().map(|g| g.sent()),
             "pulses_over": bench.generators().first().map(|g| g.done()),
@@ -216,17 +210,56 @@ impl Args {
             "triggers_ignored": scope.screen().map(|s| s.ignored()),
             "pulses_judged": responses.each.len(),
             "unanswered": responses.unanswered(),
-            "first_answer": summary(first),
-            "second_answer": summary(second),
+            "served": summary(responses.served(), cpu_hz),
             "end_s": end as f64 / cpu_hz as f64,
         })
     }
 
+    /// The pulses of each frequency, as far as they were served.
+    fn rates(&self, bench: &Bench, begin: u64, cpu_hz: u64) -> Value {
+        let responses = self.responses(bench);
+        let served = responses.served();
+        let length = (self.seconds * cpu_hz as f64) as u64;
+        let rate = |(n, hz): (u64, &f64)| {
+            let within = begin + n * length..begin + (n + 1) * length;
+            let of = served.iter().filter(|r| within.contains(&r.at)).copied();
+            let mut result = summary(&of.collect::<Vec<_>>(), cpu_hz);
+            result["hz"] = (*hz).into();
+            result
+        };
+        (0..).zip(&self.hz).map(rate).collect()
+    }
+
     fn tell(&self, result: &serde_json::Value) {
         if let Some(result) = result.as_object() {
-            for (key, value) in result {
+            for (key, value) in result.iter().filter(|(key, _)| *key != "output") {
                 println!("{key}: {value}");
             }
         }
     }
+}
+
+/// Latencies of pulses, and how many were without an answer.
+fn summary(pulses: &[Response], cpu_hz: u64) -> Value {
+    let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
+    let of = |mut each: Vec<u64>| {
+        each.sort_unstable();
+        let (Some(min), Some(max)) = (each.first(), each.last()) else {
+            return Value::Null;
+        };
+        json!({
+            "count": each.len(),
+            "min": us(*min),
+            "avg": us(each.iter().sum()) / each.len() as f64,
+            "median": us(each[each.len() / 2]),
+            "max": us(*max),
+        })
+    };
+    json!({
+        "pulses": pulses.len(),
+        "without_first": pulses.iter().filter(|r| r.first.is_none()).count(),
+        "without_second": pulses.iter().filter(|r| r.second.is_none()).count(),
+        "first_us": of(pulses.iter().filter_map(|r| r.first).collect()),
+        "second_us": of(pulses.iter().filter_map(|r| r.second).collect()),
+    })
 }

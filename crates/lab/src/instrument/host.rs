@@ -11,11 +11,11 @@ use board::instrument::Cables;
 use board::link::{Frame, Way};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{self, ChecksumCapabilities, Device, DeviceCapabilities, Medium};
-use smoltcp::socket::icmp;
+use smoltcp::socket::{icmp, udp};
 use smoltcp::time::Instant;
 use smoltcp::wire::{
     EthernetAddress, EthernetFrame, EthernetProtocol, Icmpv4Message, Icmpv4Packet, Icmpv4Repr,
-    IpAddress, IpCidr, IpProtocol, Ipv4Packet,
+    IpAddress, IpCidr, IpProtocol, Ipv4Packet, UdpPacket,
 };
 
 /// The host's address.
@@ -26,6 +26,9 @@ const MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
 /// From a frame's last bit to the first of the answer, when the wire is free.
 const THINKS_NS: u64 = 10_000;
 const IDENT: u16 = 0x7773;
+/// Where the board waits for command packets (guest/udp_reply), and whence they come.
+const BOARD_PORT: u16 = 7000;
+const HOST_PORT: u16 = 7001;
 
 /// Somebody outside the board, who acts at a time of his own and when a frame comes.
 pub trait Outside {
@@ -46,14 +49,25 @@ impl Outside for Nobody {
     fn act(&mut self, _: &mut Cables<'_>) {}
 }
 
-/// Echo requests that the host sends, from the first frame of the board on.
+/// What is asked of the board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// ICMP echo requests, which its kernel answers.
+    Echo,
+    /// UDP packets with a number, which a program answers with the same number.
+    Command,
+}
+
+/// Requests that the host sends, from the first frame of the board on.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// From one to the next.
     pub interval_ns: u64,
     /// For so long.
     pub duration_ns: u64,
-    /// Bytes behind the ICMP header.
+    /// Of this kind.
+    pub question: Question,
+    /// Bytes behind the header of ICMP or UDP.
     pub payload: usize,
     /// An answer brings the next request at once: `interval_ns` is for those that are not answered.
     pub flood: bool,
@@ -65,6 +79,7 @@ pub struct Host {
     queues: Queues,
     sockets: SocketSet<'static>,
     icmp: SocketHandle,
+    udp: SocketHandle,
     plan: Option<Plan>,
     /// When the next request is due and when the last may be.
     pinging: Option<(u64, u64)>,
@@ -105,11 +120,17 @@ impl Host {
         let socket = sockets.get_mut::<icmp::Socket<'_>>(icmp);
         // A new socket can be bound to any identifier.
         let _ = socket.bind(icmp::Endpoint::Ident(IDENT));
+        let buffer =
+            || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; 64], vec![0; 128 * 1024]);
+        let udp = sockets.add(udp::Socket::new(buffer(), buffer()));
+        // As any port.
+        let _ = sockets.get_mut::<udp::Socket<'_>>(udp).bind(HOST_PORT);
         Host {
             interface,
             queues,
             sockets,
             icmp,
+            udp,
             plan,
             pinging: None,
             wakes_ns: u64::MAX,
@@ -120,8 +141,28 @@ impl Host {
     }
 
     fn request(&mut self, plan: Plan) {
+        let sent = match plan.question {
+            Question::Echo => self.echo(plan.payload),
+            Question::Command => self.command(plan.payload),
+        };
+        *if sent {
+            &mut self.requests
+        } else {
+            &mut self.not_sent
+        } += 1;
+    }
+
+    fn command(&mut self, payload: usize) -> bool {
+        let mut data = vec![0x77; payload.max(2)];
+        data[..2].copy_from_slice(&(self.requests as u16).to_be_bytes());
+        let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.udp);
+        let to = (IpAddress::Ipv4(BOARD), BOARD_PORT);
+        socket.send_slice(&data, to).is_ok()
+    }
+
+    fn echo(&mut self, payload: usize) -> bool {
         let checksums = ChecksumCapabilities::default();
-        let data = vec![0x77; plan.payload];
+        let data = vec![0x77; payload];
         let repr = Icmpv4Repr::EchoRequest {
             ident: IDENT,
             seq_no: self.requests as u16,
@@ -131,9 +172,9 @@ impl Host {
         match socket.send(repr.buffer_len(), IpAddress::Ipv4(BOARD)) {
             Ok(buffer) => {
                 repr.emit(&mut Icmpv4Packet::new_unchecked(buffer), &checksums);
-                self.requests += 1;
+                true
             }
-            Err(_) => self.not_sent += 1,
+            Err(_) => false,
         }
     }
 
@@ -143,6 +184,10 @@ impl Host {
         self.interface
             .poll(now, &mut self.queues, &mut self.sockets);
         let socket = self.sockets.get_mut::<icmp::Socket<'_>>(self.icmp);
+        while socket.recv().is_ok() {
+            self.answers += 1;
+        }
+        let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.udp);
         while socket.recv().is_ok() {
             self.answers += 1;
         }
@@ -237,39 +282,62 @@ impl phy::TxToken for ToSend<'_> {
     }
 }
 
-/// An echo's kind, identifier and number, when the frame has one.
-fn echo(frame: &Frame) -> Option<(Icmpv4Message, u16, u16)> {
+/// A request or the answer to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    asks: bool,
+    question: Question,
+    /// Whose request it is, and which.
+    number: (u16, u16),
+}
+
+fn part(frame: &Frame) -> Option<Part> {
     let ethernet = EthernetFrame::new_checked(frame.bytes.as_slice()).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 {
         return None;
     }
     let ip = Ipv4Packet::new_checked(ethernet.payload()).ok()?;
-    if ip.next_header() != IpProtocol::Icmp {
-        return None;
+    match ip.next_header() {
+        IpProtocol::Icmp => {
+            let icmp = Icmpv4Packet::new_checked(ip.payload()).ok()?;
+            let kind = icmp.msg_type();
+            let echo = matches!(kind, Icmpv4Message::EchoRequest | Icmpv4Message::EchoReply);
+            echo.then(|| Part {
+                asks: kind == Icmpv4Message::EchoRequest,
+                question: Question::Echo,
+                number: (icmp.echo_ident(), icmp.echo_seq_no()),
+            })
+        }
+        IpProtocol::Udp => {
+            let udp = UdpPacket::new_checked(ip.payload()).ok()?;
+            let number = udp.payload().first_chunk()?;
+            let asks = udp.dst_port() == BOARD_PORT;
+            (asks || udp.src_port() == BOARD_PORT).then(|| Part {
+                asks,
+                question: Question::Command,
+                number: (BOARD_PORT, u16::from_be_bytes(*number)),
+            })
+        }
+        _ => None,
     }
-    let icmp = Icmpv4Packet::new_checked(ip.payload()).ok()?;
-    let kind = icmp.msg_type();
-    let is_echo = matches!(kind, Icmpv4Message::EchoRequest | Icmpv4Message::EchoReply);
-    is_echo.then(|| (kind, icmp.echo_ident(), icmp.echo_seq_no()))
 }
 
 /// From each request's first bit to that of its reply, in the order of the replies, in steps of 10 ns;
 /// `asker` is the way that the requests go.
-pub fn round_trips(frames: &[Frame], asker: Way) -> Vec<u64> {
-    let mut asked: Vec<(u16, u16, u64)> = Vec::new();
+pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Vec<u64> {
+    let mut asked: Vec<((u16, u16), u64)> = Vec::new();
     let mut times = Vec::new();
     for frame in frames {
-        match echo(frame) {
-            Some((Icmpv4Message::EchoRequest, ident, number)) if frame.way == asker => {
-                asked.push((ident, number, frame.stamp_ns()));
-            }
-            Some((Icmpv4Message::EchoReply, ident, number)) if frame.way != asker => {
-                let found = asked.iter().rposition(|a| (a.0, a.1) == (ident, number));
-                if let Some(at) = found {
-                    times.push(frame.stamp_ns() - asked.remove(at).2);
-                }
-            }
-            _ => {}
+        let Some(part) = part(frame).filter(|part| part.question == question) else {
+            continue;
+        };
+        if part.asks && frame.way == asker {
+            asked.push((part.number, frame.stamp_ns()));
+        } else if !part.asks
+            && frame.way != asker
+            && let Some(at) = asked.iter().rposition(|a| a.0 == part.number)
+        {
+            times.push(frame.stamp_ns() - asked.remove(at).1);
         }
     }
     times

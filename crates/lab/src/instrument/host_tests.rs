@@ -50,8 +50,9 @@ fn a_reply_belongs_to_the_request_of_its_number_and_the_other_way() {
         frame(to, 3_500, false, 3),
         frame(to, 4_000, false, 2),
     ];
-    assert_eq!(round_trips(&frames, to), [2_010]);
-    assert_eq!(round_trips(&frames, from), [1_000]);
+    assert_eq!(round_trips(&frames, Question::Echo, to), [2_010]);
+    assert_eq!(round_trips(&frames, Question::Echo, from), [1_000]);
+    assert!(round_trips(&frames, Question::Command, to).is_empty());
 }
 
 /// A host that does one thing more at each of some times after the first frame.

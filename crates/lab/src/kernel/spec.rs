@@ -354,6 +354,16 @@ mod tests {
     }
 
     #[test]
+    fn a_variant_can_have_modules_and_a_device_tree_of_its_own() {
+        let plain = choose(&linux(), "6.12/plain").unwrap();
+        assert_eq!((plain.modules.len(), &plain.dts), (0, &plain.common_dts));
+        let latency = choose(&linux(), "6.12/fcse-best-effort-latency").unwrap();
+        assert!(latency.modules[0].ends_with("uio_latency"));
+        assert_ne!(latency.dts, latency.common_dts);
+        assert!(latency.command_line.contains("threadirqs"));
+    }
+
+    #[test]
     fn an_unknown_key_is_named_with_its_file() {
         let dir = std::env::temp_dir().join(format!("warmswitch-spec-{}", std::process::id()));
         fs::create_dir_all(dir.join("1.0")).unwrap();
