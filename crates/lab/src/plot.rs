@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Charts as SVG text: latency over tasks with a line per size, and stacked cycles per switch.
 
+use std::ops::Range;
+
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
@@ -44,9 +46,8 @@ impl Shown {
     }
 }
 
-/// Latency per switch in microseconds over the number of tasks; `top_us` is the end of the scale,
-/// so that several charts can share one.
-pub fn latency(rows: &[&Row], shown: Shown, title: &str, top_us: f64) -> Result<String> {
+/// Latency per switch in microseconds over the number of tasks; several charts can share `scale_us`.
+pub fn latency(rows: &[&Row], shown: Shown, title: &str, scale_us: Range<f64>) -> Result<String> {
     let mut svg = String::new();
     let most_tasks = rows.iter().map(|r| r.tasks).max().unwrap_or(2);
     {
@@ -57,7 +58,7 @@ pub fn latency(rows: &[&Row], shown: Shown, title: &str, top_us: f64) -> Result<
             .margin(10)
             .x_label_area_size(40)
             .y_label_area_size(55)
-            .build_cartesian_2d(0..most_tasks + 1, 0.0..top_us)
+            .build_cartesian_2d(0..most_tasks + 1, scale_us)
             .map_err(drawing)?;
         chart
             .configure_mesh()
@@ -98,27 +99,33 @@ pub fn latency(rows: &[&Row], shown: Shown, title: &str, top_us: f64) -> Result<
     Ok(svg)
 }
 
-/// The end of a scale that shows all rows in every chart.
-pub fn scale_top_us(rows: &[&Row]) -> f64 {
-    let largest = rows
-        .iter()
-        .flat_map(|r| [r.process_us.high, r.thread_us.high])
-        .fold(1.0, f64::max);
+/// A scale that shows all rows in every chart, and zero. Processes may be faster than threads.
+pub fn scale_us(rows: &[&Row]) -> Range<f64> {
+    let all = rows.iter().flat_map(|r| {
+        let shown = [Shown::Processes, Shown::Threads, Shown::Difference];
+        shown.map(|shown| shown.of(r))
+    });
+    let (lowest, largest) = all.fold((0.0, 1.0), |(lowest, largest), (low, _, high)| {
+        (f64::min(lowest, low), f64::max(largest, high))
+    });
     let step = 10f64.powf(largest.log10().floor()) / 2.0;
-    (largest * 1.02 / step).ceil() * step
+    let below = step / 5.0;
+    (lowest * 1.02 / below).floor() * below..(largest * 1.02 / step).ceil() * step
 }
 
-/// Cycles by which a process switch is longer, stacked by counter, one bar per row.
+/// Cycles by which a process switch is longer, stacked by counter, one bar per row: to the right
+/// of zero what takes longer, to the left what takes less.
 pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
     let rows: Vec<(&Row, [f64; attribution::COUNT])> = rows
         .iter()
-        .filter_map(|r| r.difference.map(|d| (*r, d.cycles.map(|c| c.max(0.0)))))
+        .filter_map(|r| r.difference.map(|d| (*r, d.cycles)))
         .collect();
-    let top = rows
-        .iter()
-        .map(|(_, c)| c.iter().sum::<f64>())
-        .fold(1.0, f64::max)
-        * 1.05;
+    let (lowest, largest) = rows.iter().fold((0.0, 1.0), |(lowest, largest), (_, c)| {
+        (
+            f64::min(lowest, on_its_side(c, -1.0)),
+            f64::max(largest, on_its_side(c, 1.0)),
+        )
+    });
     let names: Vec<String> = rows
         .iter()
         .map(|(r, _)| format!("{} KB x {}", r.size_kb, r.tasks))
@@ -135,7 +142,7 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
             .margin_right(130)
             .x_label_area_size(40)
             .y_label_area_size(80)
-            .build_cartesian_2d(0.0..top, (0..count).into_segmented())
+            .build_cartesian_2d(lowest * 1.05..largest * 1.05, (0..count).into_segmented())
             .map_err(drawing)?;
         let name = |at: &SegmentValue<i32>| match at {
             SegmentValue::CenterOf(i) if *i < count => names[(count - 1 - i) as usize].clone(),
@@ -154,7 +161,7 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
         for term in 0..attribution::COUNT {
             let colour = COLOURS[term % COLOURS.len()];
             let bars = rows.iter().enumerate().map(|(i, (_, cycles))| {
-                let start: f64 = cycles[..term].iter().sum();
+                let start = on_its_side(&cycles[..term], cycles[term]);
                 let at = count - 1 - i as i32;
                 let corners = [
                     (start, SegmentValue::Exact(at)),
@@ -179,6 +186,11 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
     Ok(svg)
 }
 
+/// What those `terms` are together that have the sign of `side`.
+fn on_its_side(terms: &[f64], side: f64) -> f64 {
+    terms.iter().filter(|t| **t * side > 0.0).sum()
+}
+
 pub fn drawing<E: std::fmt::Display>(error: E) -> anyhow::Error {
     anyhow!("cannot draw the chart: {error}")
 }
@@ -197,7 +209,7 @@ mod tests {
             .iter()
             .filter(|r| r.board == "sam9263")
             .collect();
-        let svg = latency(&rows, Shown::Processes, "processes", scale_top_us(&rows)).unwrap();
+        let svg = latency(&rows, Shown::Processes, "processes", scale_us(&rows)).unwrap();
         for part in [
             "<svg",
             "tasks in the ring",
@@ -214,7 +226,19 @@ mod tests {
     fn the_scale_holds_the_largest_value() {
         let comparison = compare(&made_up_runs(), &Envelope::load().unwrap());
         let rows: Vec<&Row> = comparison.rows.iter().collect();
-        assert!(scale_top_us(&rows) >= 132.0 && scale_top_us(&rows) <= 200.0);
+        let scale = scale_us(&rows);
+        assert!(scale.start == 0.0 && scale.end >= 132.0 && scale.end <= 200.0);
+    }
+
+    #[test]
+    fn processes_that_are_faster_than_threads_are_in_the_chart() {
+        let mut comparison = compare(&made_up_runs(), &Envelope::load().unwrap());
+        comparison.rows[0].difference_us.low = -4.5;
+        let rows: Vec<&Row> = comparison.rows.iter().collect();
+        let scale = scale_us(&rows);
+        assert!(scale.start <= -4.5 && scale.start >= -20.0, "{scale:?}");
+        assert_eq!(on_its_side(&[3.0, -1.0, 2.0, -4.0], 1.0), 5.0);
+        assert_eq!(on_its_side(&[3.0, -1.0, 2.0, -4.0], -7.0), -5.0);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub fn parts(experiment: &str, results: &Results, envelope: &Envelope) -> Result
 }
 
 fn board_part(experiment: &str, board: &str, rows: &[&Row]) -> Result<Part> {
-    let top = plot::scale_top_us(rows);
+    let scale = plot::scale_us(rows);
     let (mut charts, mut cycles) = (Vec::new(), Vec::new());
     for kernel in table::kernels(rows) {
         let rows: Vec<&Row> = rows
@@ -49,7 +49,7 @@ fn board_part(experiment: &str, board: &str, rows: &[&Row]) -> Result<Part> {
             };
             charts.push(Chart {
                 name: format!("{experiment}-{board}-{kernel}-{name}"),
-                svg: plot::latency(&rows, shown, &title, top)?,
+                svg: plot::latency(&rows, shown, &title, scale.clone())?,
             });
         }
         cycles.push(Chart {
