@@ -77,7 +77,8 @@ impl<'a> Saved<'a> {
 const TOO_SHORT: Damaged = Damaged("it is too short");
 
 /// `state!(Type: saved, fields; others)` for a struct, `state!(enum Type: Variants)` for an
-/// enumeration whose variants hold nothing.
+/// enumeration whose variants hold nothing. `state!(Type<B: Bound>: fields; others => method)` calls
+/// a method when all is restored, for what follows from it.
 #[macro_export]
 macro_rules! state {
     (enum $type:ident: $($variant:ident),*) => {
@@ -104,8 +105,11 @@ macro_rules! state {
             }
         }
     };
-    ($type:ident: $($saved:ident),* $(; $($made:ident),*)?) => {
-        impl $crate::State for $type {
+    (
+        $type:ident $(<$param:ident: $bound:path>)?:
+        $($saved:ident),* $(; $($made:ident),* $(=> $found:ident)?)?
+    ) => {
+        impl $(<$param: $bound + $crate::State>)? $crate::State for $type $(<$param>)? {
             #[allow(unused_variables)]
             fn save(&self, to: &mut Vec<u8>) {
                 let $type { $($saved,)* $($($made: _,)*)? } = self;
@@ -116,6 +120,7 @@ macro_rules! state {
             fn restore(&mut self, from: &mut $crate::Saved<'_>) -> Result<(), $crate::Damaged> {
                 let $type { $($saved,)* $($($made: _,)*)? } = self;
                 $($crate::State::restore($saved, from)?;)*
+                $($(self.$found()?;)?)?
                 Ok(())
             }
         }

@@ -24,91 +24,14 @@ impl State for Interlock {
 
 crate::state!(FetchState: line_pc, page, epoch, thumb, resolved; slot);
 
-impl<B: Bus + State> State for Cpu<B> {
-    fn save(&self, to: &mut Vec<u8>) {
-        let Cpu {
-            r,
-            pc,
-            flags,
-            control,
-            banked,
-            other_r8_12,
-            spsr,
-            cycles,
-            horizon: _,
-            interlock,
-            fetch,
-            data_relocation,
-            fetch_relocation,
-            old_pid_fetches,
-            waiting,
-            signals,
-            exit: _,
-            abort_chain,
-            config: _,
-            cp15,
-            mmu,
-            icache,
-            dcache,
-            biu,
-            decode: _,
-            watch: _,
-            counters,
-            bus,
-        } = self;
-        let registers: [&dyn State; 7] = [r, pc, flags, control, banked, other_r8_12, spsr];
-        let pipeline: [&dyn State; 8] = [
-            cycles,
-            interlock,
-            fetch,
-            data_relocation,
-            fetch_relocation,
-            old_pid_fetches,
-            waiting,
-            signals,
-        ];
-        let units: [&dyn State; 8] = [abort_chain, cp15, mmu, icache, dcache, biu, counters, bus];
-        for part in registers.into_iter().chain(pipeline).chain(units) {
-            part.save(to);
-        }
-    }
-
-    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
-        let registers: [&mut dyn State; 7] = [
-            &mut self.r,
-            &mut self.pc,
-            &mut self.flags,
-            &mut self.control,
-            &mut self.banked,
-            &mut self.other_r8_12,
-            &mut self.spsr,
-        ];
-        let pipeline: [&mut dyn State; 8] = [
-            &mut self.cycles,
-            &mut self.interlock,
-            &mut self.fetch,
-            &mut self.data_relocation,
-            &mut self.fetch_relocation,
-            &mut self.old_pid_fetches,
-            &mut self.waiting,
-            &mut self.signals,
-        ];
-        let units: [&mut dyn State; 8] = [
-            &mut self.abort_chain,
-            &mut self.cp15,
-            &mut self.mmu,
-            &mut self.icache,
-            &mut self.dcache,
-            &mut self.biu,
-            &mut self.counters,
-            &mut self.bus,
-        ];
-        for part in registers.into_iter().chain(pipeline).chain(units) {
-            part.restore(from)?;
-        }
-        self.find_slot()
-    }
-}
+crate::state!(
+    Cpu<B: Bus>:
+    r, pc, flags, control, banked, other_r8_12, spsr,
+    cycles, interlock, fetch, data_relocation, fetch_relocation, old_pid_fetches, waiting, signals,
+    abort_chain, cp15, mmu, icache, dcache, biu, counters, bus;
+    horizon, exit, config, decode, watch
+    => find_slot
+);
 
 impl<B: Bus> Cpu<B> {
     /// Finds the operations of the current line, which is in the I-cache: whoever takes it out

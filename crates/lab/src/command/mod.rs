@@ -2,6 +2,7 @@
 //! The command line: one file per verb, one line here.
 
 pub mod bench;
+mod beside;
 pub mod boot;
 pub mod coherence;
 pub mod compare;

@@ -8,33 +8,22 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use board::link::{Link, Rate, Tally, Way};
-use board::spec;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::beside::{self, Beside};
 use crate::instrument::capture;
 use crate::instrument::host::{BOARD, HOST, Host, Plan, Question, round_trips};
-use crate::kernel;
 use crate::paths::shown;
-use crate::session::Session;
-use crate::{Outcome, image, sample, session};
+use crate::{Outcome, sample};
 
-/// Board seconds that a command may take when nobody says.
-const LIMIT_S: f64 = 300.0;
 /// Of `ping -f`, when no answer comes.
 const FLOOD_HZ: f64 = 100.0;
 
 /// A host at the board's network cable, and a probe in it, beside a command
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a board, or a path to a board file
-    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
-    board: String,
-    /// Name of a kernel
-    #[arg(long, value_name = "KERNEL", default_value = "plain")]
-    kernel: String,
-    /// Start of the caches' random choice of victims
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    beside: Beside,
     /// Rate of the cable in Mbit/s: 10 or 100
     #[arg(long, value_name = "MBIT", default_value_t = 100)]
     mbit: u32,
@@ -59,12 +48,6 @@ pub struct Args {
     /// Write what the probe stamped as pcapng
     #[arg(long, value_name = "FILE")]
     pcapng: Option<PathBuf>,
-    /// Board time the command may take, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
-    limit: f64,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
     /// What to run in the guest when its network is up; the host is 10.0.0.1, the board 10.0.0.2
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
@@ -72,27 +55,18 @@ pub struct Args {
 
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    if !(args.limit > 0.0 && args.limit.is_finite()) {
-        bail!("--limit {}: not a number of seconds above 0", args.limit);
-    }
     let rate = match args.mbit {
         10 => Rate::Ten,
         100 => Rate::Hundred,
         other => bail!("--mbit {other}: 10 or 100"),
     };
     let mut host = Host::new(args.plan()?);
-    let (spec, _) = session::load_board(&args.board)?;
-    let kernel = kernel::build(&kernel::Request {
-        name: args.kernel.clone(),
-        ..kernel::Request::default()
-    })?;
-    let boot = session::linux(&kernel, &image::root_fs()?.cpio)?;
-    let mut session = Session::boot(&spec, args.seed, &boot)?;
+    let mut session = args.beside.boot()?;
     let mut cables = session.cables();
     cables.plug(Some(rate));
     cables.tap(args.depth);
     cables.set_stop_on_frame(true);
-    let measured = session.run_guest_beside(&args.guest(), args.limit, &mut host)?;
+    let measured = session.run_guest_beside(&args.guest(), args.beside.limit, &mut host)?;
     let text = String::from_utf8_lossy(&measured.console).into_owned();
     let (output, status) = sample::between_markers(&text)?;
     let link = session.link();
@@ -101,22 +75,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         let file = File::create(path).with_context(cannot)?;
         capture::pcapng(probe, BufWriter::new(file)).with_context(cannot)?;
     }
-    let result = result(&host, link, output, status);
-    if args.json {
-        println!("{result}");
-    } else {
-        println!("{output}");
-        for (key, value) in result.as_object().into_iter().flatten() {
-            if key != "output" {
-                println!("{key}: {value}");
-            }
-        }
-    }
-    Ok(if status == 0 {
-        Outcome::Done
-    } else {
-        Outcome::No
-    })
+    Ok(args.beside.tell(output, status, result(&host, link)))
 }
 
 impl Args {
@@ -155,7 +114,7 @@ impl Args {
     }
 }
 
-fn result(host: &Host, link: &Link, output: &str, status: i32) -> serde_json::Value {
+fn result(host: &Host, link: &Link) -> Value {
     let tally = |t: Tally| {
         json!({
             "taken": t.taken, "filtered": t.filtered, "no_room": t.no_room, "no_link": t.no_link,
@@ -164,8 +123,6 @@ fn result(host: &Host, link: &Link, output: &str, status: i32) -> serde_json::Va
     let probe = link.probe();
     let frames = probe.map_or(&[][..], |probe| &probe.frames);
     json!({
-        "output": output,
-        "status": status,
         "to_board": tally(link.to_board()),
         "from_board": tally(link.from_board()),
         "on_the_way": link.waiting(),
@@ -180,21 +137,14 @@ fn result(host: &Host, link: &Link, output: &str, status: i32) -> serde_json::Va
     })
 }
 
-fn summary(mut ns: Vec<u64>) -> serde_json::Value {
-    ns.sort_unstable();
-    let (Some(min), Some(max)) = (ns.first(), ns.last()) else {
-        return serde_json::Value::Null;
-    };
+/// How round trips are spread, with the standard deviation that the papers print.
+fn summary(ns: Vec<u64>) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
-    let sum: u64 = ns.iter().sum();
-    let mean = us(sum) / ns.len() as f64;
-    let squares: f64 = ns.iter().map(|ns| (us(*ns) - mean).powi(2)).sum();
-    json!({
-        "count": ns.len(),
-        "min": us(*min),
-        "avg": mean,
-        "sd": (squares / (ns.len().max(2) - 1) as f64).sqrt(),
-        "median": us(ns[ns.len() / 2]),
-        "max": us(*max),
-    })
+    let each: Vec<f64> = ns.iter().map(|ns| us(*ns)).collect();
+    let mut spread = beside::spread(ns, us);
+    if let Some(mean) = spread["avg"].as_f64() {
+        let squares: f64 = each.iter().map(|us| (us - mean).powi(2)).sum();
+        spread["sd"] = (squares / (each.len().max(2) - 1) as f64).sqrt().into();
+    }
+    spread
 }

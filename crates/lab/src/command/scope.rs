@@ -8,31 +8,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use board::instrument::{Bench, Pulses, Response, Responses, Scope, ScopeSetup, Segment, Trigger};
-use board::spec;
 use serde_json::{Value, json};
 
+use super::beside::{self, Beside};
 use crate::instrument::screen;
 use crate::instrument::waveform::Waveform;
-use crate::kernel;
 use crate::paths::shown;
-use crate::session::Session;
-use crate::{Outcome, image, sample, session};
-
-/// Board seconds that a command may take when nobody says.
-const LIMIT_S: f64 = 300.0;
+use crate::{Outcome, sample};
 
 /// Pulses into the board's pins, and an oscilloscope on them, beside a command
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a board, or a path to a board file
-    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
-    board: String,
-    /// Name of a kernel
-    #[arg(long, value_name = "KERNEL", default_value = "plain")]
-    kernel: String,
-    /// Start of all that is random: the caches' victims, jitter and phase
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    beside: Beside,
     /// Pulses per second into --pin; several are given one after the other, --seconds each
     #[arg(long, value_name = "HZ", value_delimiter = ',')]
     hz: Vec<f64>,
@@ -72,12 +60,6 @@ pub struct Args {
     /// Write the screen as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Board time the command may take, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
-    limit: f64,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
     /// What to run in the guest; it is to end by itself
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
@@ -85,19 +67,10 @@ pub struct Args {
 
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    for (name, value) in [("limit", args.limit), ("seconds", args.seconds)] {
-        if !(value > 0.0 && value.is_finite()) {
-            bail!("--{name} {value}: not a number of seconds above 0");
-        }
-    }
-    let (spec, _) = session::load_board(&args.board)?;
-    let kernel = kernel::build(&kernel::Request {
-        name: args.kernel.clone(),
-        ..kernel::Request::default()
-    })?;
-    let boot = session::linux(&kernel, &image::root_fs()?.cpio)?;
-    let mut session = Session::boot(&spec, args.seed, &boot)?;
-    let cycles = |us: f64| (us * 1e-6 * spec.cpu_hz as f64) as u64;
+    beside::seconds("seconds", args.seconds)?;
+    let mut session = args.beside.boot()?;
+    let cpu_hz = session.cpu_hz();
+    let cycles = |us: f64| (us * 1e-6 * cpu_hz as f64) as u64;
     let trigger = args.trigger.unwrap_or(args.pin);
     session.cables().watch(ScopeSetup {
         channels: args.channels.clone(),
@@ -113,26 +86,14 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if !args.hz.is_empty() {
         session.cables().generate(args.pulses()?)?;
     }
-    let measured = session.run_guest(&args.command.join(" "), args.limit)?;
+    let measured = session.run_guest(&args.command.join(" "), args.beside.limit)?;
     let text = String::from_utf8_lossy(&measured.console).into_owned();
     let (output, status) = sample::between_markers(&text)?;
     let bench = session.bench();
-    args.write(&bench.scopes()[0], session.now(), spec.cpu_hz)?;
-    let mut result = args.result(bench, session.now(), spec.cpu_hz);
-    result["rates"] = args.rates(bench, begin, spec.cpu_hz);
-    result["output"] = output.into();
-    result["status"] = status.into();
-    if args.json {
-        println!("{result}");
-    } else {
-        println!("{output}");
-        args.tell(&result);
-    }
-    Ok(if status == 0 {
-        Outcome::Done
-    } else {
-        Outcome::No
-    })
+    args.write(&bench.scopes()[0], session.now(), cpu_hz)?;
+    let mut result = args.result(bench, session.now(), cpu_hz);
+    result["rates"] = args.rates(bench, begin, cpu_hz);
+    Ok(args.beside.tell(output, status, result))
 }
 
 impl Args {
@@ -154,7 +115,7 @@ impl Args {
             width_ns: ns(self.width_us),
             jitter_ns: ns(self.jitter_us),
             random_phase: true,
-            seed: self.seed,
+            seed: self.beside.seed,
         })
     }
 
@@ -183,8 +144,8 @@ impl Args {
                 .collect();
             let title = format!(
                 "{}, {}: {}",
-                self.board,
-                self.kernel,
+                self.beside.board,
+                self.beside.kernel,
                 self.command.join(" ")
             );
             let svg = screen::svg(screen, &names, cpu_hz, &title)?;
@@ -229,32 +190,12 @@ impl Args {
         };
         (0..).zip(&self.hz).map(rate).collect()
     }
-
-    fn tell(&self, result: &serde_json::Value) {
-        if let Some(result) = result.as_object() {
-            for (key, value) in result.iter().filter(|(key, _)| *key != "output") {
-                println!("{key}: {value}");
-            }
-        }
-    }
 }
 
 /// Latencies of pulses, and how many were without an answer.
 fn summary(pulses: &[Response], cpu_hz: u64) -> Value {
     let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
-    let of = |mut each: Vec<u64>| {
-        each.sort_unstable();
-        let (Some(min), Some(max)) = (each.first(), each.last()) else {
-            return Value::Null;
-        };
-        json!({
-            "count": each.len(),
-            "min": us(*min),
-            "avg": us(each.iter().sum()) / each.len() as f64,
-            "median": us(each[each.len() / 2]),
-            "max": us(*max),
-        })
-    };
+    let of = |each: Vec<u64>| beside::spread(each, us);
     json!({
         "pulses": pulses.len(),
         "without_first": pulses.iter().filter(|r| r.first.is_none()).count(),

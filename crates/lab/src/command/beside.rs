@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `scope` and `net` share: a command in a booted guest with instruments beside it, and how its
+//! result is told.
+
+use anyhow::{Result, bail};
+use board::spec;
+use serde_json::{Value, json};
+
+use crate::session::{self, Session};
+use crate::{Outcome, image, kernel};
+
+/// Board seconds that a command may take when nobody says.
+const LIMIT_S: f64 = 300.0;
+
+/// Where a command runs, and for how long.
+#[derive(clap::Args)]
+pub struct Beside {
+    /// Name of a board, or a path to a board file
+    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
+    pub board: String,
+    /// Name of a kernel
+    #[arg(long, value_name = "KERNEL", default_value = "plain")]
+    pub kernel: String,
+    /// Start of all that is random: the caches' choice of victims and, of a generator, jitter and phase
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Board time the command may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
+    pub limit: f64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Beside {
+    /// Boots, without a snapshot: instruments are to see all from power-on.
+    pub fn boot(&self) -> Result<Session> {
+        seconds("limit", self.limit)?;
+        let (spec, _) = session::load_board(&self.board)?;
+        let kernel = kernel::build(&kernel::Request {
+            name: self.kernel.clone(),
+            ..kernel::Request::default()
+        })?;
+        let boot = session::linux(&kernel, &image::root_fs()?.cpio)?;
+        Session::boot(&spec, self.seed, &boot)
+    }
+
+    /// Prints what the command printed and how it ended, with `result`, an object.
+    pub fn tell(&self, output: &str, status: i32, mut result: Value) -> Outcome {
+        result["status"] = status.into();
+        if self.json {
+            result["output"] = output.into();
+            println!("{result}");
+        } else {
+            println!("{output}");
+            for (key, value) in result.as_object().into_iter().flatten() {
+                println!("{key}: {value}");
+            }
+        }
+        if status == 0 {
+            Outcome::Done
+        } else {
+            Outcome::No
+        }
+    }
+}
+
+/// Refuses what is no length of time, given by option `name`.
+pub fn seconds(name: &str, value: f64) -> Result<()> {
+    if !(value > 0.0 && value.is_finite()) {
+        bail!("--{name} {value}: not a number of seconds above 0");
+    }
+    Ok(())
+}
+
+/// How times are spread, in microseconds by `us`; null when there are none.
+pub fn spread(mut each: Vec<u64>, us: impl Fn(u64) -> f64) -> Value {
+    each.sort_unstable();
+    let (Some(min), Some(max)) = (each.first(), each.last()) else {
+        return Value::Null;
+    };
+    json!({
+        "count": each.len(),
+        "min": us(*min),
+        "avg": us(each.iter().sum()) / each.len() as f64,
+        "median": us(each[each.len() / 2]),
+        "max": us(*max),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_spread_in_microseconds_and_none_have_no_spread() {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let expected = json!({"count": 3, "min": 1.0, "avg": 3.0, "median": 2.0, "max": 6.0});
+        assert_eq!(spread(vec![6000, 1000, 2000], us), expected);
+        assert_eq!(spread(Vec::new(), us), Value::Null);
+    }
+
+    #[test]
+    fn a_limit_is_a_number_of_seconds_above_0() {
+        assert!(seconds("limit", 0.5).is_ok());
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error = seconds("limit", bad).unwrap_err().to_string();
+            assert!(error.starts_with("--limit "), "{error}");
+        }
+    }
+}
