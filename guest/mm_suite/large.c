@@ -452,7 +452,7 @@ static enum result left_slot(unsigned int rounds)
 		pid = fork();
 		EXPECT(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
-			unsigned int slot = own_slot() ? own_slot() : 1;
+			unsigned int own = own_slot(), slot = own ? own : 1;
 			volatile uint32_t *left = in_slot(low, slot);
 
 			fill(low, PAGE, round);

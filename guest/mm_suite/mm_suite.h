@@ -73,6 +73,8 @@ void *pages(size_t count);
 int memory_file(size_t bytes, uint32_t seed);
 enum result write_text(const char *path, const char *text);
 long read_number(const char *path);
+/* Of a line "name value" or "name: value kB"; -1 when there is none. */
+long named_number(const char *path, const char *name);
 /* 32 MB of zram to swap to. */
 enum result swap_on(void);
 /* Does FCSE limit the number and size of processes? */

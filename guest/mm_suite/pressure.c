@@ -107,24 +107,6 @@ static enum result in_crowd(struct crowd *crowd, unsigned int me)
 	return parts_hold(low, 1, seed[1]);
 }
 
-/* A line of "name value" or "name: value kB"; -1 when there is none. */
-static long named_number(const char *path, const char *name)
-{
-	FILE *file = fopen(path, "re");
-	char line[128];
-	long value = -1;
-
-	while (file && value < 0 && fgets(line, sizeof(line), file)) {
-		size_t n = strlen(name);
-
-		if (!strncmp(line, name, n) && strchr(": ", line[n]))
-			value = strtol(line + n + 1, NULL, 10);
-	}
-	if (file)
-		fclose(file);
-	return value;
-}
-
 /* Memory that cannot be swapped; it goes with the process. */
 static enum result take_memory(void)
 {

@@ -58,16 +58,7 @@ enum result swap_on(void)
 /* Pages of ours that are in the swap. */
 static long swapped_out(void)
 {
-	char line[128];
-	long kb = -1;
-	FILE *file = fopen("/proc/self/status", "re");
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmSwap: %ld", &kb) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kb / (long)(PAGE / 1024);
+	return named_number("/proc/self/status", "VmSwap") / (long)(PAGE / 1024);
 }
 
 static enum result out(void *at, size_t bytes)

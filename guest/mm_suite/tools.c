@@ -262,3 +262,20 @@ int call(const void *code)
 
 	return function();
 }
+
+long named_number(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "re");
+	char line[128];
+	long value = -1;
+
+	while (file && value < 0 && fgets(line, sizeof(line), file)) {
+		size_t n = strlen(name);
+
+		if (!strncmp(line, name, n) && strchr(": ", line[n]))
+			value = strtol(line + n + 1, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return value;
+}
