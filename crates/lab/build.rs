@@ -14,9 +14,18 @@ const SOURCES: [&str; 5] = [
     "src/snapshot.rs",
 ];
 
+/// What can change what instruments do and see.
+const INSTRUMENTS: [&str; 2] = ["src/instrument/host.rs", "src/instrument/setup.rs"];
+
 fn main() {
+    name("WARMSWITCH_SIMULATOR", &SOURCES);
+    name("WARMSWITCH_INSTRUMENTS", &INSTRUMENTS);
+}
+
+/// The hash of these files for the program, as an environment variable.
+fn name(variable: &str, sources: &[&str]) {
     let mut files = Vec::new();
-    for source in SOURCES {
+    for source in sources {
         println!("cargo::rerun-if-changed={source}");
         collect(Path::new(source), &mut files);
     }
@@ -27,7 +36,7 @@ fn main() {
         hasher.update(&std::fs::read(&file).unwrap_or_default());
     }
     println!(
-        "cargo::rustc-env=WARMSWITCH_SIMULATOR={}",
+        "cargo::rustc-env={variable}={}",
         &hasher.finalize().to_hex()[..32]
     );
 }

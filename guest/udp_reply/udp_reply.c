@@ -3,6 +3,7 @@
  * The FCSE paper's packet reply: waits for command packets on UDP port 7000,
  * updates a state of its own and sends a status packet back, at SCHED_FIFO 50,
  * for some seconds. A command begins with a number, which the reply repeats.
+ * When it is ready it sends a packet to the host's port 7001.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { PORT = 7000, PRIORITY = 50, STATE_WORDS = 64 };
+enum { PORT = 7000, HOST_PORT = 7001, PRIORITY = 50, STATE_WORDS = 64 };
 
 static void die(const char *what)
 {
@@ -35,6 +36,7 @@ static double now(void)
 int main(int argc, char **argv)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in host = { .sin_family = AF_INET, .sin_port = htons(HOST_PORT) };
 	struct sched_param param = { .sched_priority = PRIORITY };
 	struct timeval patience = { .tv_usec = 100000 };
 	static uint8_t packet[1472];
@@ -43,8 +45,8 @@ int main(int argc, char **argv)
 	double seconds, end;
 	int fd;
 
-	if (argc != 2 || (seconds = atof(argv[1])) <= 0) {
-		fprintf(stderr, "usage: udp_reply SECONDS\n");
+	if (argc != 3 || (seconds = atof(argv[1])) <= 0 || !inet_aton(argv[2], &host.sin_addr)) {
+		fprintf(stderr, "usage: udp_reply SECONDS HOST\n");
 		return 2;
 	}
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -53,6 +55,8 @@ int main(int argc, char **argv)
 		die("socket");
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) || sched_setscheduler(0, SCHED_FIFO, &param))
 		die("real time");
+	if (sendto(fd, "ready", 5, 0, (struct sockaddr *)&host, sizeof(host)) != 5)
+		die("sendto");
 	end = now() + seconds;
 	while (now() < end) {
 		struct sockaddr_in from;

@@ -3,7 +3,8 @@
  * The user's side of the latency driver (linux/modules/uio_latency), as in the
  * PREEMPT_RT paper: waits for an interrupt, answers by writing to the device,
  * and counts the interrupts for which it came too late. The driver's threads
- * run at SCHED_FIFO 99, this task at 98.
+ * run at SCHED_FIFO 99, this task at 98. Pin 0 of the board's first GPIO is
+ * high while it waits and answers, so that instruments know when.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 enum { IRQ_PRIORITY = 99, TASK_PRIORITY = 98 };
+/* PL061: data registers by mask, direction. */
+enum { GPIO_BASE = 0x101e4000, GPIO_BYTES = 0x1000, GPIO_PIN_0 = 1 << 2, GPIO_DIR = 0x400 };
 
 static volatile sig_atomic_t over;
 
@@ -72,6 +75,22 @@ static int raise_interrupt_threads(void)
 	return raised;
 }
 
+/* The register of pin 0, an output. */
+static volatile uint32_t *pin_0(void)
+{
+	int fd = open("/dev/mem", O_RDWR | O_SYNC);
+	void *gpio;
+
+	if (fd < 0)
+		die("/dev/mem");
+	gpio = mmap(NULL, GPIO_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, GPIO_BASE);
+	if (gpio == MAP_FAILED)
+		die("the GPIO");
+	close(fd);
+	*(volatile uint32_t *)((char *)gpio + GPIO_DIR) |= 1;
+	return (volatile uint32_t *)((char *)gpio + GPIO_PIN_0);
+}
+
 /* So that the next read() ends when the time is over. */
 static void end_after(double seconds)
 {
@@ -92,6 +111,7 @@ static void end_after(double seconds)
 int main(int argc, char **argv)
 {
 	uint32_t events = 0, first = 0, wakes = 0, missed = 0;
+	volatile uint32_t *serving;
 	int32_t any = 1;
 	double seconds;
 	int fd, threads;
@@ -100,6 +120,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: uio_latency SECONDS\n");
 		return 2;
 	}
+	serving = pin_0();
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		die("mlockall");
 	fd = open("/dev/uio0", O_RDWR);
@@ -108,6 +129,7 @@ int main(int argc, char **argv)
 	threads = raise_interrupt_threads();
 	set_priority(0, TASK_PRIORITY);
 	end_after(seconds);
+	*serving = 1;
 	while (!over) {
 		uint32_t before = events;
 
@@ -123,6 +145,7 @@ int main(int argc, char **argv)
 		else
 			missed += events - before - 1;
 	}
+	*serving = 0;
 	printf("{\"guest\":\"uio_latency\",\"format\":1,\"interrupts\":%u,\"wakes\":%u,\"missed\":%u,\"irq_threads\":%d}\n",
 	       wakes ? events - first + 1 : 0, wakes, missed, threads);
 	return 0;

@@ -14,6 +14,7 @@ pub mod machine;
 mod map;
 pub mod memory;
 mod observed;
+pub mod random;
 pub mod spec;
 pub mod stop;
 pub mod time;

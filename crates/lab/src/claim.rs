@@ -34,6 +34,8 @@ pub struct Which {
     pub board: Option<String>,
     pub kernel: Option<String>,
     pub mode: Option<String>,
+    /// Of what instruments saw.
+    pub series: Option<String>,
     pub metric: Option<String>,
     #[serde(default)]
     pub at: BTreeMap<String, u32>,
@@ -46,12 +48,14 @@ impl Which {
         same(&self.board, &m.place.board)
             && same(&self.kernel, &m.place.kernel)
             && same(&self.mode, &m.place.mode)
+            && same(&self.series, &m.place.series)
             && same(&self.metric, m.metric)
             && self.at.iter().all(|(k, v)| m.place.axes.get(k) == Some(v))
     }
 }
 
-/// `[[claim]]`: the figures `of`, divided by those `to` on the same board at the same axes.
+/// `[[claim]]`: the figures `of`, divided by those `to` on the same board at the same axes, or less
+/// than them by so much.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -62,6 +66,8 @@ pub struct Claim {
     pub to: Which,
     pub at_most: Option<f64>,
     pub at_least: Option<f64>,
+    /// In the figures' unit.
+    pub less_by: Option<f64>,
     /// Why it need not hold here, by counters: then it does not count as a "no".
     pub explained: Option<String>,
 }
@@ -71,21 +77,23 @@ pub struct Claim {
 pub struct Verdict {
     pub text: String,
     pub source: String,
+    /// What the bound is of: "Ratio", "Difference in us".
+    pub quantity: String,
     /// "at most 0.5".
     pub bound: String,
     /// `None`: no figures to judge by, or their intervals leave it open.
     pub holds: Option<bool>,
-    /// The ratio nearest to, or furthest beyond, the bound.
-    pub worst: Option<Ratio>,
-    /// Ratios looked at.
+    /// The one nearest to, or furthest beyond, the bound.
+    pub worst: Option<Against>,
+    /// How many were looked at.
     pub count: usize,
     /// Why it need not hold here.
     pub explained: Option<String>,
 }
 
-/// Of two measured figures.
+/// Ratio or difference of two measured figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Ratio {
+pub struct Against {
     pub value: f64,
     /// Of the ends of the figures' intervals, so that it is on the safe side.
     pub low: f64,
@@ -97,9 +105,10 @@ pub struct Ratio {
 impl Claim {
     /// Whether it can be judged at all.
     pub fn check(&self, kernels: &[String], modes: &[String]) -> Result<()> {
-        if self.at_most.is_some() == self.at_least.is_some() {
+        let bounds = [self.at_most, self.at_least, self.less_by];
+        if bounds.iter().flatten().count() != 1 {
             bail!(
-                "claim \"{}\": one of at_most and at_least is wanted",
+                "claim \"{}\": one of at_most, at_least and less_by is wanted",
                 self.text
             );
         }
@@ -124,59 +133,87 @@ impl Claim {
         what(&self.of).is_some() || what(&self.to).is_some()
     }
 
+    /// The axes of which the claim says nothing.
+    fn untold(&self, place: &Place) -> BTreeMap<String, u32> {
+        let told = |name: &String| self.of.at.contains_key(name) && self.to.at.contains_key(name);
+        let mut axes = place.axes.clone();
+        axes.retain(|name, _| !told(name));
+        axes
+    }
+
     /// Judges by what was measured.
     pub fn judge(&self, measured: &[Measured]) -> Verdict {
-        let mut ratios = Vec::new();
+        let mut all = Vec::new();
+        let mut unit = "";
         for of in measured.iter().filter(|m| self.of.takes(m)) {
             // What the claim does not tell apart has to be the same.
             let same_place = |m: &&Measured| {
                 let (m_at, of_at) = (&m.place, &of.place);
-                (&m_at.board, &m_at.axes) == (&of_at.board, &of_at.axes)
+                m_at.board == of_at.board
+                    && self.untold(m_at) == self.untold(of_at)
+                    && (self.tells(|w| &w.kernel) || m_at.kernel == of_at.kernel)
                     && (self.tells(|w| &w.mode) || m_at.mode == of_at.mode)
+                    && (self.tells(|w| &w.series) || m_at.series == of_at.series)
                     && (self.tells(|w| &w.metric) || m.metric == of.metric)
             };
             let to = measured.iter().filter(|m| self.to.takes(m));
-            for to in to.filter(same_place).filter(|m| m.low > 0.0) {
-                ratios.push(Ratio {
-                    value: of.value / to.value,
-                    low: of.low / to.high,
-                    high: of.high / to.low,
-                    place: of.place.with_axes(&of.place.board),
-                });
+            for to in to.filter(same_place) {
+                unit = of.unit;
+                all.extend(self.against(of, to));
             }
         }
-        let (bound, word) = match (self.at_most, self.at_least) {
-            (Some(most), _) => (most, "at most"),
-            (_, Some(least)) => (least, "at least"),
-            (None, None) => (f64::NAN, "no bound"),
+        let (quantity, bound, word) = match (self.at_most, self.at_least, self.less_by) {
+            (Some(most), ..) => ("Ratio".into(), most, "at most"),
+            (_, Some(least), _) => ("Ratio".into(), least, "at least"),
+            (.., Some(by)) => (format!("Difference in {unit}"), by, "at least"),
+            (None, None, None) => (String::new(), f64::NAN, "no bound"),
         };
         let inside = |x: f64| match self.at_most {
             Some(_) => x <= bound,
             None => x >= bound,
         };
-        let holds = if ratios.is_empty() {
+        let holds = if all.is_empty() {
             None
-        } else if ratios.iter().all(|r| inside(r.low) && inside(r.high)) {
+        } else if all.iter().all(|r| inside(r.low) && inside(r.high)) {
             Some(true)
-        } else if ratios.iter().any(|r| !inside(r.low) && !inside(r.high)) {
+        } else if all.iter().any(|r| !inside(r.low) && !inside(r.high)) {
             Some(false)
         } else {
             None
         };
         let sign = if self.at_most.is_some() { 1.0 } else { -1.0 };
-        let count = ratios.len();
-        let worst = ratios
+        let count = all.len();
+        let worst = all
             .into_iter()
             .max_by(|a, b| (sign * a.value).total_cmp(&(sign * b.value)));
         Verdict {
             text: self.text.clone(),
             source: self.source.clone(),
+            quantity,
             bound: format!("{word} {bound}"),
             holds,
             worst,
             count,
             explained: self.explained.clone(),
         }
+    }
+
+    /// One figure against the other; `None` when there is no ratio.
+    fn against(&self, of: &Measured, to: &Measured) -> Option<Against> {
+        let place = of.place.with_axes(&of.place.board);
+        let (value, low, high) = if self.less_by.is_some() {
+            (to.value - of.value, to.low - of.high, to.high - of.low)
+        } else if to.low > 0.0 {
+            (of.value / to.value, of.low / to.high, of.high / to.low)
+        } else {
+            return None;
+        };
+        Some(Against {
+            value,
+            low,
+            high,
+            place,
+        })
     }
 }
 
@@ -194,8 +231,8 @@ impl Verdict {
     pub fn reason(&self) -> String {
         let reason = match &self.worst {
             Some(r) => format!(
-                "Ratio {:.2} ({:.2} to {:.2}), {}, at {}, the worst of {}",
-                r.value, r.low, r.high, self.bound, r.place, self.count
+                "{} {:.2} ({:.2} to {:.2}), {}, at {}, the worst of {}",
+                self.quantity, r.value, r.low, r.high, self.bound, r.place, self.count
             ),
             None => "Nothing was measured that could decide it".to_string(),
         };
@@ -267,6 +304,7 @@ mod tests {
                 board: "sam9263".into(),
                 kernel: kernel.into(),
                 mode: "process".into(),
+                series: String::new(),
                 axes: [("tasks".to_string(), tasks)].into(),
             },
             metric: "switch",
@@ -308,6 +346,32 @@ mod tests {
             (least.holds, least.worst.unwrap().value),
             (Some(false), 0.3)
         );
+    }
+
+    #[test]
+    fn a_claim_about_no_kernel_compares_each_with_itself() {
+        let text = "text = \"t\"\nsource = \"s\"\nof = { at = { tasks = 4 } }\n\
+                    to = { at = { tasks = 2 } }\nat_least = 1.0\n";
+        let claim: Claim = toml::from_str(text).unwrap();
+        let verdict = claim.judge(&figures());
+        assert_eq!((verdict.holds, verdict.count), (Some(true), 2));
+    }
+
+    #[test]
+    fn a_difference_is_in_the_figures_unit() {
+        let verdict = claim("less_by = 50.0").judge(&figures());
+        assert_eq!((verdict.holds, verdict.count), (Some(false), 2));
+        assert!(verdict.reason().starts_with("Difference in us 40.00"));
+        assert_eq!(claim("less_by = 40.0").judge(&figures()).holds, Some(true));
+    }
+
+    #[test]
+    fn axes_that_a_claim_names_on_both_sides_may_differ() {
+        let mut across = claim("at_most = 1.0");
+        across.of.at.insert("tasks".into(), 4);
+        across.to.at.insert("tasks".into(), 2);
+        let verdict = across.judge(&figures());
+        assert_eq!((verdict.count, verdict.worst.unwrap().value), (1, 0.6));
     }
 
     #[test]

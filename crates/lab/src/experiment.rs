@@ -12,13 +12,14 @@ use serde::Deserialize;
 
 use crate::claim::{Beside, Claim};
 use crate::headline::Headline;
+use crate::instrument::setup::{HostTable, REQUEST_HZ, ScopeTable, Setup};
 use crate::paths;
 use crate::point::Point;
 use crate::suggest::did_you_mean;
 
 const KEYS: &[&str] = &[
     "format", "title", "workload", "kernels", "limit_s", "samples", "hops", "modes", "plan",
-    "quick", "claim", "beside", "headline",
+    "quick", "claim", "beside", "headline", "scope", "host",
 ];
 /// Keys of a plan that are no axes.
 const PLAN_KEYS: &[&str] = &["board", "seeds", "kernels"];
@@ -30,7 +31,8 @@ const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
     ("tasks", 2..=64),
     ("size_kb", 0..=1024),
     ("duration_s", 1..=3600),
-    ("groups", 1..=100),
+    (REQUEST_HZ, 1..=100_000),
+    ("groups", 0..=100),
 ];
 /// Guards against a slip: more points than this is not what anybody meant.
 const MAX_POINTS: usize = 10_000;
@@ -90,6 +92,9 @@ pub struct Experiment {
     /// Published figures that stand beside the result.
     #[serde(default)]
     pub beside: Vec<Beside>,
+    /// Instruments beside the guest.
+    pub scope: Option<ScopeTable>,
+    pub host: Option<HostTable>,
 }
 
 fn one() -> u32 {
@@ -158,6 +163,14 @@ impl Experiment {
         points
     }
 
+    /// The instruments beside the guest.
+    pub fn instruments(&self) -> Setup<'_> {
+        Setup {
+            scope: self.scope.as_ref(),
+            host: self.host.as_ref(),
+        }
+    }
+
     /// What is typed on the board's console for `point`; `calls` are the workload's command lines,
     /// by mode.
     pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
@@ -179,7 +192,7 @@ impl Experiment {
         words.extend(axes.map(|(name, value)| (format!("{{{name}}}"), *value)));
         if let Some((name, _)) = point.axes.iter().find(|(name, _)| {
             let word = format!("{{{name}}}");
-            !calls.values().any(|call| call.contains(&word))
+            !calls.values().any(|call| call.contains(&word)) && !self.instruments().takes(name)
         }) {
             let known: Vec<&str> = calls.values().flat_map(|call| words_of(call)).collect();
             bail!(
@@ -311,6 +324,7 @@ fn check(e: &Experiment) -> Result<()> {
             }
         }
     }
+    e.instruments().check()?;
     for claim in &e.claims {
         claim.check(&e.kernels, &e.modes)?;
     }

@@ -7,7 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::report::{Material, cells};
+use crate::claim::Measured;
+use crate::instrument::seen::Seen;
+use crate::point::Place;
+use crate::report::Material;
+use crate::result::short_kernel;
 use crate::sample::{Histogram, Output};
 use crate::store::Run;
 
@@ -25,6 +29,17 @@ pub fn files(material: &Material) -> Vec<(String, String)> {
     if !histograms.is_empty() {
         files.push((format!("{name}-histogram.csv"), bins(&histograms)));
     }
+    let seen: Vec<(&Run, &Seen)> = material
+        .runs
+        .iter()
+        .filter_map(|run| match &run.guest {
+            Output::Instruments(seen) => Some((run, seen)),
+            _ => None,
+        })
+        .collect();
+    if !seen.is_empty() {
+        files.push((format!("{name}-times.csv"), times(&seen)));
+    }
     for (run, histogram) in histograms {
         let stem = format!("{name}-{}", file_stem(run));
         files.push((format!("{stem}.json"), rt_tests_json(run, histogram)));
@@ -34,14 +49,27 @@ pub fn files(material: &Material) -> Vec<(String, String)> {
 }
 
 fn figures(material: &Material) -> String {
-    let mut text = String::from("board,axes,kernel,mode,metric,unit,value,low,high\n");
+    let mut text = String::from("board,axes,kernel,mode,series,metric,unit,value,low,high\n");
     for m in &material.results.measured {
-        let axes = m.place.axes.iter().map(|(n, v)| format!("{n}={v}"));
-        let axes: Vec<String> = axes.collect();
-        let (axes, cells) = (axes.join(" "), cells(m).join(","));
+        let (axes, cells) = (axes(&m.place), cells(m).join(","));
         text += &format!("{},{axes},{cells}\n", m.place.board);
     }
     text
+}
+
+/// A figure as text, cell by cell.
+fn cells(m: &Measured) -> Vec<String> {
+    let number = |x: f64| format!("{x:.3}");
+    vec![
+        short_kernel(&m.place.kernel).to_string(),
+        m.place.mode.clone(),
+        m.place.series.clone(),
+        m.metric.to_string(),
+        m.unit.to_string(),
+        number(m.value),
+        number(m.low),
+        number(m.high),
+    ]
 }
 
 fn bins(histograms: &[(&Run, &Histogram)]) -> String {
@@ -55,6 +83,34 @@ fn bins(histograms: &[(&Run, &Histogram)]) -> String {
         }
     }
     text
+}
+
+/// Every time that instruments took.
+fn times(all: &[(&Run, &Seen)]) -> String {
+    let mut text = String::from("board,axes,kernel,mode,series,seed,ns,count\n");
+    for (run, seen) in all {
+        for series in &seen.series {
+            let place = run.point.place().of_series(series);
+            let (axes, seed) = (axes(&place), run.point.seed);
+            let Place {
+                board,
+                kernel,
+                mode,
+                series: name,
+                ..
+            } = place;
+            for (ns, count) in &series.ns {
+                text += &format!("{board},{axes},{kernel},{mode},{name},{seed},{ns},{count}\n");
+            }
+        }
+    }
+    text
+}
+
+/// "hz=1000 groups=1".
+fn axes(place: &Place) -> String {
+    let axes = place.axes.iter().map(|(n, v)| format!("{n}={v}"));
+    axes.collect::<Vec<_>>().join(" ")
 }
 
 /// What tells the runs of an experiment apart, fit for a file's name.

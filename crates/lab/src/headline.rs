@@ -94,6 +94,7 @@ mod tests {
                 board: "sam9263".into(),
                 kernel: kernel.into(),
                 mode: mode.into(),
+                series: String::new(),
                 axes: Default::default(),
             },
             metric: "switch",

@@ -2,21 +2,12 @@
 //! From runs to the figures that claims are judged by and that stand beside published ones. Runs
 //! that differ in nothing but the seed make one figure.
 
-use std::collections::BTreeMap;
-
 use crate::claim::Measured;
+use crate::latencies::{self, Figure, Latencies};
 use crate::point::Place;
-use crate::sample::{Histogram, IpcMetric, Output};
+use crate::sample::{IpcMetric, Output};
 use crate::statistics::{self, Estimate};
 use crate::store::Run;
-
-/// Quantiles of latencies, with their names.
-const QUANTILES: [(&str, f64); 4] = [
-    ("p50", 0.5),
-    ("p99", 0.99),
-    ("p99.9", 0.999),
-    ("p99.99", 0.9999),
-];
 
 /// Runs that differ in the seed alone.
 pub struct Repeated<'a> {
@@ -40,68 +31,119 @@ pub fn repeated(runs: &[Run]) -> Vec<Repeated<'_>> {
     all
 }
 
-impl Repeated<'_> {
-    fn figure(&self, metric: &'static str, unit: &'static str, figure: Figure) -> Measured {
-        let Estimate { value, low, high } = figure.estimate;
-        Measured {
-            place: self.place.clone(),
-            metric,
-            unit,
-            value,
-            low,
-            high,
-            seeds: figure.seeds,
-        }
-    }
-}
-
-/// A value with its interval, and what each seed gave.
-struct Figure {
-    estimate: Estimate,
-    seeds: Vec<f64>,
+/// Latencies that differ in the seed alone.
+struct Of {
+    place: Place,
+    seeds: Vec<Latencies>,
+    /// For each seed, what wanted an answer, and what had one; nothing where nobody asked.
+    answers: Vec<(u64, u64)>,
 }
 
 /// Every figure of the runs, and warnings that say what to do.
 pub fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
-    let (mut figures, mut warnings) = (Vec::new(), Vec::new());
+    let mut figures = Vec::new();
+    let mut too_few: Vec<(String, Vec<String>)> = Vec::new();
     for repeated in repeated(runs) {
         let mut of_metric: Vec<(&str, &str, Vec<Vec<f64>>)> = Vec::new();
-        let mut latencies = Vec::new();
-        for run in &repeated.runs {
-            if let Output::Cyclictest(histogram) = &run.guest {
-                latencies.push(histogram);
-            }
-            let Some((metric, unit, values)) = samples(run) else {
-                continue;
-            };
+        for (metric, unit, values) in repeated.runs.iter().filter_map(|run| samples(run)) {
             match of_metric.iter_mut().find(|(m, ..)| *m == metric) {
                 Some((.., all)) => all.push(values),
                 None => of_metric.push((metric, unit, vec![values])),
             }
         }
         for (metric, unit, values) in of_metric {
-            figures.extend(of_samples(&values).map(|f| repeated.figure(metric, unit, f)));
+            let f = of_samples(&values);
+            figures.extend(f.map(|f| figure(&repeated.place, metric, unit, f)));
         }
-        if !latencies.is_empty() {
+        for of in latencies(&repeated) {
             let mut unknown = Vec::new();
-            for (metric, figure) in latency_figures(&latencies) {
-                match figure {
-                    Some(f) => figures.push(repeated.figure(metric, "us", f)),
+            if !of.answers.is_empty() {
+                figures.extend(answers(&of.answers).map(|f| figure(&of.place, "answered", "%", f)));
+            }
+            if of.seeds.iter().all(|latencies| latencies.total() == 0) {
+                continue;
+            }
+            for (metric, found) in latencies::figures(&of.seeds) {
+                match found {
+                    Some(f) => figures.push(figure(&of.place, metric, "us", f)),
                     None => unknown.push(metric),
                 }
             }
             if !unknown.is_empty() {
-                let (at, what) = (&repeated.place, unknown.join(" and "));
-                warnings.push(format!(
-                    "{} {} {}: too few samples for {what}: measure longer",
-                    at.board,
-                    at.kernel,
-                    at.what()
-                ));
+                let (at, what) = (&of.place, unknown.join(" and "));
+                let at = format!("{} {} {}", at.board, at.kernel, at.what());
+                match too_few.iter_mut().find(|(w, _)| *w == what) {
+                    Some((_, places)) => places.push(at),
+                    None => too_few.push((what, vec![at])),
+                }
             }
         }
     }
+    let warnings = too_few.iter().map(|(what, places)| {
+        let more = match places.len() - 1 {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        format!(
+            "{}{more}: too few samples for {what}: measure longer",
+            places[0]
+        )
+    });
+    let warnings = warnings.collect();
     (figures, warnings)
+}
+
+fn figure(place: &Place, metric: &'static str, unit: &'static str, figure: Figure) -> Measured {
+    let Estimate { value, low, high } = figure.estimate;
+    Measured {
+        place: place.clone(),
+        metric,
+        unit,
+        value,
+        low,
+        high,
+        seeds: figure.seeds,
+    }
+}
+
+/// The latencies of runs, series by series.
+fn latencies(repeated: &Repeated<'_>) -> Vec<Of> {
+    let mut all: Vec<Of> = Vec::new();
+    let mut add = |place: Place, latencies: Latencies, answers: Option<(u64, u64)>| {
+        let index = all.iter().position(|of| of.place == place);
+        let index = index.unwrap_or_else(|| {
+            all.push(Of {
+                place,
+                seeds: Vec::new(),
+                answers: Vec::new(),
+            });
+            all.len() - 1
+        });
+        all[index].seeds.push(latencies);
+        all[index].answers.extend(answers);
+    };
+    for run in &repeated.runs {
+        match &run.guest {
+            Output::Cyclictest(h) => add(repeated.place.clone(), h.into(), None),
+            Output::Instruments(seen) => {
+                for series in seen.series.iter().filter(|series| series.asked > 0) {
+                    let place = repeated.place.of_series(series);
+                    let answers = (series.asked, series.answered());
+                    add(place, series.into(), Some(answers));
+                }
+            }
+            Output::LatCtx(_) | Output::Hackbench(_) | Output::Ipc(_) => {}
+        }
+    }
+    all
+}
+
+/// How many of a hundred were answered.
+fn answers(seeds: &[(u64, u64)]) -> Option<Figure> {
+    let share = |(asked, answered): (u64, u64)| 100.0 * answered as f64 / asked as f64;
+    let add = |a: (u64, u64), b: &(u64, u64)| (a.0 + b.0, a.1 + b.1);
+    let whole = seeds.iter().fold((0, 0), add);
+    (whole.0 > 0).then(|| latencies::over_seeds(share(whole), seeds.iter().map(|s| share(*s))))
 }
 
 /// The median of one seed's samples, or of the seeds' medians: samples of one run share its layout of
@@ -140,101 +182,16 @@ pub fn samples(run: &Run) -> Option<(&'static str, &'static str, Vec<f64>)> {
             };
             Some((metric, unit, guest.values.clone()))
         }
-        Output::Cyclictest(_) => None,
+        Output::Cyclictest(_) | Output::Instruments(_) => None,
     }
-}
-
-/// All latencies of several runs in one histogram.
-pub fn merged(all: &[&Histogram]) -> Histogram {
-    let mut bins: BTreeMap<u32, u64> = BTreeMap::new();
-    for (us, count) in all.iter().flat_map(|h| &h.us) {
-        *bins.entry(*us).or_default() += count;
-    }
-    let total: u64 = all.iter().map(|h| h.total()).sum();
-    let sum: u64 = all.iter().map(|h| u64::from(h.avg_us) * h.total()).sum();
-    Histogram {
-        us: bins.into_iter().collect(),
-        overflows: all.iter().map(|h| h.overflows).sum(),
-        max_us: all.iter().map(|h| h.max_us).max().unwrap_or(0),
-        avg_us: (sum / total.max(1)) as u32,
-    }
-}
-
-fn latency_figures(all: &[&Histogram]) -> Vec<(&'static str, Option<Figure>)> {
-    // Over seeds: the range of what each gave.
-    let over_seeds = |value: f64, each: &dyn Fn(&Histogram) -> f64| {
-        let seeds: Vec<f64> = all.iter().map(|h| each(h)).collect();
-        Some(Figure {
-            estimate: Estimate {
-                value,
-                low: seeds.iter().copied().fold(value, f64::min),
-                high: seeds.iter().copied().fold(value, f64::max),
-            },
-            seeds,
-        })
-    };
-    let min = |h: &Histogram| f64::from(h.us.first().map_or(h.max_us, |(us, _)| *us));
-    let max = |h: &Histogram| f64::from(h.max_us);
-    let whole = merged(all);
-    let of_quantile = |q: f64| {
-        Some(Figure {
-            estimate: quantile(&whole, q)?,
-            seeds: all
-                .iter()
-                .map(|h| at_rank(h, (h.total() as f64 * q).ceil()))
-                .collect(),
-        })
-    };
-    let mut figures = vec![
-        ("min", over_seeds(min(&whole), &min)),
-        ("avg", over_seeds(mean(&whole), &mean)),
-    ];
-    figures.extend(QUANTILES.map(|(name, q)| (name, of_quantile(q))));
-    figures.push(("max", over_seeds(max(&whole), &max)));
-    figures
-}
-
-/// Exact but for latencies beyond the histogram, for which the program's whole average stands in.
-fn mean(h: &Histogram) -> f64 {
-    if h.overflows > 0 {
-        return f64::from(h.avg_us);
-    }
-    let sum: f64 = h.us.iter().map(|(us, n)| f64::from(*us) * *n as f64).sum();
-    sum / h.total().max(1) as f64
-}
-
-/// The quantile `q` with its 95 % interval by order statistics (normal approximation of the
-/// binomial distribution); `None` when the interval would need more samples than there are.
-fn quantile(h: &Histogram, q: f64) -> Option<Estimate> {
-    let n = h.total() as f64;
-    let half = 1.96 * (n * q * (1.0 - q)).sqrt();
-    let (low, high) = ((n * q - half).floor(), (n * q + half).ceil() + 1.0);
-    if low < 1.0 || high > n {
-        return None;
-    }
-    Some(Estimate {
-        value: at_rank(h, (n * q).ceil()),
-        low: at_rank(h, low),
-        high: at_rank(h, high),
-    })
-}
-
-/// The latency of that rank, counted from 1 in ascending order.
-fn at_rank(h: &Histogram, rank: f64) -> f64 {
-    let mut seen = 0;
-    for (us, count) in &h.us {
-        seen += count;
-        if seen as f64 >= rank {
-            return f64::from(*us);
-        }
-    }
-    f64::from(h.max_us)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::tests::made_up_run;
+    use crate::instrument::seen::{Seen, Series};
+    use crate::sample::Histogram;
 
     fn histogram(us: &[(u32, u64)]) -> Histogram {
         Histogram {
@@ -275,11 +232,30 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_a_quantile_holds_it() {
-        let all: Vec<(u32, u64)> = (1..=1000).map(|us| (us, 10)).collect();
-        let q = quantile(&histogram(&all), 0.99).unwrap();
-        // 9900 +- 1.96 sqrt(10000 * 0.99 * 0.01): ranks 9880 and 9921.
-        assert_eq!((q.low, q.value, q.high), (988.0, 990.0, 993.0));
+    fn each_series_of_instruments_is_a_figure_of_its_own() {
+        let mut run = made_up_run("sam9263", "load", 0, 2, 60.0);
+        run.point.axes.clear();
+        let task = Series::new("task", 4, vec![50_000, 70_000]);
+        let mut rising = Series::new("rising", 0, vec![]);
+        rising.at.insert("hz".into(), 1000);
+        run.guest = Output::Instruments(Seen {
+            series: vec![Series::new("interrupt", 4, vec![10_000; 4]), task, rising],
+            screen: None,
+        });
+        let (figures, _) = measured(&[run]);
+        let of = |series: &str, metric: &str| {
+            let mut found = figures.iter();
+            let found = found.find(|f| f.place.series == series && f.metric == metric);
+            found.map(|f| f.value)
+        };
+        assert_eq!(of("interrupt", "answered"), Some(100.0));
+        assert_eq!(of("task", "answered"), Some(50.0));
+        assert_eq!(
+            (of("task", "min"), of("task", "avg")),
+            (Some(50.0), Some(60.0))
+        );
+        assert_eq!(of("rising", "answered"), None, "nobody asked");
+        assert_eq!(figures[0].place.what(), "load, interrupt");
     }
 
     #[test]

@@ -2,48 +2,71 @@
 //! Charts of samples as SVG text: histograms of latencies with a logarithmic axis of counts, as in
 //! the papers, and times run by run.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
+use crate::latencies::Latencies;
 use crate::plot::{COLOURS, SIZE, drawing};
-use crate::sample::Histogram;
 
 /// One line a series, counts over microseconds.
-pub fn histograms(series: &[(String, Histogram)], board: &str) -> Result<String> {
-    let last = series.iter().map(|(_, h)| h.max_us).max().unwrap_or(1);
-    let counts = series.iter().flat_map(|(_, h)| &h.us).map(|(_, n)| *n);
-    let most = counts.max().unwrap_or(1);
-    let title = format!("{board}: latencies, number of samples");
+pub fn histograms(series: &[(String, Latencies)], board: &str) -> Result<String> {
+    let lines = series.iter().map(|(name, l)| (name.clone(), steps(l)));
+    let lines: Vec<(String, Vec<(f64, f64)>)> = lines.collect();
+    let most = lines.iter().flat_map(|(_, line)| line).map(|(_, n)| *n);
+    let most = most.fold(1.0, f64::max);
+    let longest = series.iter().map(|(_, l)| l.max_ns).max().unwrap_or(1);
     chart(
-        &title,
+        &format!("{board}: latencies, number of samples"),
         ("latency, us", "samples"),
-        0f64..f64::from(last) * 1.02 + 1.0,
-        (0.5f64..most as f64 * 20.0).log_scale(),
-        &series
-            .iter()
-            .map(|(name, h)| (name.clone(), steps(h)))
-            .collect::<Vec<_>>(),
+        0f64..longest as f64 / 1e3 * 1.02 + 1.0,
+        (0.5f64..most * 20.0).log_scale(),
+        &lines,
     )
 }
 
 /// The outline of a histogram's bars, a microsecond wide each.
-fn steps(h: &Histogram) -> Vec<(f64, f64)> {
-    let overflow = (h.overflows > 0).then_some((h.max_us, h.overflows));
+fn steps(l: &Latencies) -> Vec<(f64, f64)> {
+    let overflow = (l.overflows > 0).then_some((l.max_ns, l.overflows));
+    let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+    for (ns, count) in l.ns.iter().copied().chain(overflow) {
+        *bins.entry(ns / 1000).or_default() += count;
+    }
     let mut line = Vec::new();
     let mut end = 0;
-    for (us, count) in h.us.iter().copied().chain(overflow) {
+    for (us, count) in bins {
         if us != end {
-            line.extend([(f64::from(end), 0.5), (f64::from(us), 0.5)]);
+            line.extend([(end as f64, 0.5), (us as f64, 0.5)]);
         }
         end = us + 1;
-        line.extend([
-            (f64::from(us), count as f64),
-            (f64::from(end), count as f64),
-        ]);
+        line.extend([(us as f64, count as f64), (end as f64, count as f64)]);
     }
-    line.push((f64::from(end), 0.5));
+    line.push((end as f64, 0.5));
     line
+}
+
+/// Percent answered over pulses per second, a line a series.
+pub fn answers(series: &[(String, Vec<(f64, f64)>)], board: &str) -> Result<String> {
+    let highest = series.iter().flat_map(|(_, line)| line);
+    let highest = highest.map(|(hz, _)| *hz).fold(1.0, f64::max);
+    let lowest = series.iter().flat_map(|(_, line)| line);
+    let lowest = lowest.map(|(hz, _)| *hz).fold(highest, f64::min);
+    let lines: Vec<(String, Vec<(f64, f64)>)> = series
+        .iter()
+        .map(|(name, line)| {
+            let line = line.iter().map(|(hz, share)| (hz.log10(), *share));
+            (name.clone(), line.collect())
+        })
+        .collect();
+    chart(
+        &format!("{board}: pulses answered"),
+        ("pulses per second, power of ten", "%"),
+        lowest.log10() - 0.05..highest.log10() + 0.05,
+        0.0..130.0,
+        &lines,
+    )
 }
 
 /// Seconds over the number of the run.
@@ -121,6 +144,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::Histogram;
 
     #[test]
     fn a_gap_between_bins_falls_to_the_axis() {
@@ -130,6 +154,7 @@ mod tests {
             max_us: 20,
             avg_us: 0,
         };
+        let h = Latencies::from(&h);
         let line = steps(&h);
         assert!(line.contains(&(3.0, 5.0)) && line.contains(&(5.0, 6.0)));
         assert!(line.contains(&(5.0, 0.5)) && line.contains(&(9.0, 0.5)));

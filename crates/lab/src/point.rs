@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::instrument::seen::Series;
+
 /// One measurement: everything about it but the versions of the parts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
@@ -21,13 +23,28 @@ pub struct Place {
     pub board: String,
     pub kernel: String,
     pub mode: String,
+    /// Which of several things that instruments saw; empty if the guest measured.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub series: String,
     pub axes: BTreeMap<String, u32>,
 }
 
 impl Place {
     /// "process, size_kb 0, tasks 2".
     pub fn what(&self) -> String {
-        self.with_axes(&self.mode)
+        match self.series.as_str() {
+            "" => self.with_axes(&self.mode),
+            series => self.with_axes(&format!("{}, {series}", self.mode)),
+        }
+    }
+
+    /// The same with what tells a series from the others.
+    pub fn of_series(&self, series: &Series) -> Place {
+        let mut place = self.clone();
+        place.series.clone_from(&series.name);
+        let at = series.at.iter().map(|(name, value)| (name.clone(), *value));
+        place.axes.extend(at);
+        place
     }
 
     /// `text` and the values of the axes.
@@ -44,6 +61,7 @@ impl Point {
             board: self.board.clone(),
             kernel: self.kernel.clone(),
             mode: self.mode.clone(),
+            series: String::new(),
             axes: self.axes.clone(),
         }
     }

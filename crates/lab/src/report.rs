@@ -8,17 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use askama::Template;
 
-use crate::claim::Measured;
 use crate::experiment::Experiment;
 use crate::export;
 use crate::headline::Line;
-use crate::measure;
 use crate::paths;
-use crate::plot_samples;
 use crate::published::{Papers, Published};
 use crate::report_ring;
-use crate::result::{Results, short_kernel};
-use crate::sample::Output;
+use crate::report_samples;
+use crate::result::Results;
 use crate::store::{Campaign, Failed, Run};
 use crate::table::{self, Grid};
 use crate::versus;
@@ -230,81 +227,21 @@ fn sample_parts(m: &Material) -> Result<Vec<Part>> {
     }
     let part = |board: &&str| {
         let runs: Vec<&Run> = m.runs.iter().filter(|r| r.point.board == *board).collect();
-        let (mut latencies, mut times) = (Vec::new(), Vec::new());
-        for run in runs {
-            let name = series_name(run);
-            match &run.guest {
-                Output::Cyclictest(h) => latencies.push((name, h)),
-                Output::Hackbench(t) => times.push((name, t.s.clone())),
-                Output::LatCtx(_) | Output::Ipc(_) => {}
-            }
-        }
-        let mut charts = Vec::new();
-        let mut add = |what: &str, svg: String| {
-            let name = format!("{}-{board}-{what}", m.experiment.name);
-            charts.push(Chart { name, svg });
-        };
-        if !latencies.is_empty() {
-            let merged = by_name(&latencies);
-            let merged: Vec<_> = merged
-                .iter()
-                .map(|(name, all)| (name.clone(), measure::merged(all)))
-                .collect();
-            add("histogram", plot_samples::histograms(&merged, board)?);
-        }
-        if !times.is_empty() {
-            add("times", plot_samples::times(&times, board)?);
-        }
+        let (charts, name) = (report_samples::charts(&runs, board)?, &m.experiment.name);
+        let named = charts.into_iter().map(|(what, svg)| Chart {
+            name: format!("{name}-{board}-{what}"),
+            svg,
+        });
         let of_board = m.results.measured.iter();
         let of_board = of_board.filter(|m| m.place.board == *board);
         Ok(Part {
             heading: board.to_string(),
             text: String::new(),
-            charts,
-            tables: vec![figures_grid(&of_board.collect::<Vec<_>>())],
+            charts: named.collect(),
+            tables: vec![table::figures(of_board)],
         })
     };
     boards.iter().map(part).collect()
-}
-
-fn series_name(run: &Run) -> String {
-    let place = run.point.place();
-    format!("{} {}", short_kernel(&place.kernel), place.what())
-}
-
-/// Values of the same name together, in the order in which names first come.
-fn by_name<'a, T>(all: &[(String, &'a T)]) -> Vec<(String, Vec<&'a T>)> {
-    let mut groups: Vec<(String, Vec<&T>)> = Vec::new();
-    for (name, value) in all {
-        match groups.iter_mut().find(|(n, _)| n == name) {
-            Some((_, values)) => values.push(value),
-            None => groups.push((name.clone(), vec![value])),
-        }
-    }
-    groups
-}
-
-fn figures_grid(measured: &[&Measured]) -> Grid {
-    let headings = ["kernel", "mode", "metric", "unit", "value", "low", "high"];
-    Grid {
-        texts: 4,
-        headings: headings.map(String::from).to_vec(),
-        rows: measured.iter().map(|m| cells(m)).collect(),
-    }
-}
-
-/// A figure as text, cell by cell.
-pub fn cells(m: &Measured) -> Vec<String> {
-    let number = |x: f64| format!("{x:.3}");
-    vec![
-        short_kernel(&m.place.kernel).to_string(),
-        m.place.mode.clone(),
-        m.metric.to_string(),
-        m.unit.to_string(),
-        number(m.value),
-        number(m.low),
-        number(m.high),
-    ]
 }
 
 /// Every distinct input of the runs.
@@ -344,7 +281,7 @@ fn short(hash: &str) -> &str {
 mod tests {
     use super::*;
     use crate::compare::tests::made_up_runs;
-    use crate::sample::Histogram;
+    use crate::sample::{Histogram, Output};
 
     /// The page, and the contents of the CSV files.
     fn rendered(runs: &[Run], planned: usize) -> (String, Vec<String>) {

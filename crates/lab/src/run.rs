@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
 use board::boot::Boot;
@@ -19,9 +18,10 @@ use crate::experiment::Experiment;
 use crate::image::guest::{self, Workload};
 use crate::image::{self, RootFs};
 use crate::kernel::{self, Kernel};
+use crate::parallel::{lock, parallel};
 use crate::point::Point;
 use crate::progress::Progress;
-use crate::sample::{self, Kind};
+use crate::sample::{self, Kind, Output};
 use crate::session::{self, CMDLINE, Checked, Failure, Session};
 use crate::snapshot::Snapshots;
 use crate::store::{self, Campaign, Failed, Provenance, Run};
@@ -247,6 +247,14 @@ impl Parts {
                 e.workload
             );
         };
+        if e.instruments().is_empty() == (output == Kind::Instruments) {
+            bail!(
+                "{}: [scope] or [host] is wanted by a workload whose `output` is \"instruments\", and by no \
+                 other; that of {} is not so",
+                e.name,
+                e.workload
+            );
+        }
         let mut specs = BTreeMap::new();
         for point in points {
             if !specs.contains_key(&point.board) {
@@ -254,7 +262,11 @@ impl Parts {
             }
         }
         let mut kernels = BTreeMap::new();
-        for name in &e.kernels {
+        for name in e
+            .kernels
+            .iter()
+            .filter(|k| points.iter().any(|p| p.kernel == **k))
+        {
             let request = kernel::Request {
                 name: name.clone(),
                 ..kernel::Request::default()
@@ -281,6 +293,7 @@ impl Parts {
             simulator: env!("WARMSWITCH_SIMULATOR").to_string(),
             command: e.command(&self.workload.call, &point)?,
             cmdline: session::command_line(&[&kernel.command_line, CMDLINE]),
+            instruments: e.instruments().identity(&point)?,
             warmswitch: env!("CARGO_PKG_VERSION").to_string(),
         };
         Ok(Planned {
@@ -409,7 +422,9 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
             provenance,
             hash,
         } = &self.plan[index];
-        let measured = session.run_guest(&provenance.command, self.limit_s)?;
+        let instruments = self.e.instruments();
+        let mut bench = instruments.put_on(session, point)?;
+        let measured = session.run_guest_beside(&provenance.command, self.limit_s, &mut bench)?;
         (self.seen)(index, session);
         let text = String::from_utf8_lossy(&measured.console);
         let (output, status) = sample::between_markers(&text)?;
@@ -422,7 +437,10 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
             experiment: self.e.name.clone(),
             point: point.clone(),
             cpu_hz: session.cpu_hz(),
-            guest: sample::parse(self.output, output)?,
+            guest: match self.output {
+                Kind::Instruments => Output::Instruments(instruments.seen(&bench, session)?),
+                printed => sample::parse(printed, output)?,
+            },
             ring: measured.windows[0].clone(),
             overhead: measured.windows[1].clone(),
             whole: measured.whole.clone(),
@@ -433,66 +451,9 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
     }
 }
 
-/// Calls `each` for all items on `jobs` threads; the results in the items' order, or the first
-/// error in that order.
-pub fn parallel<T: Sync, R: Send>(
-    items: &[T],
-    jobs: usize,
-    each: impl Fn(&T) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<R>>>> = Mutex::new(items.iter().map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, items.len().max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(at) else { break };
-                    let result = each(item);
-                    lock(&results)[at] = Some(result);
-                }
-            });
-        }
-    });
-    let results = results
-        .into_inner()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    results.into_iter().flatten().collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
 fn finish(progress: Mutex<Progress>, message: &str) {
     progress
         .into_inner()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
         .finish(message);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_come_in_the_items_order_whatever_the_number_of_threads() {
-        let items: Vec<u32> = (0..50).collect();
-        for jobs in [1, 2, 7, 100] {
-            let doubled = parallel(&items, jobs, |i| Ok(i * 2)).unwrap();
-            assert_eq!(doubled, items.iter().map(|i| i * 2).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn an_error_of_one_item_is_the_error_of_all() {
-        let result = parallel(
-            &[1, 2, 3],
-            2,
-            |i| if *i == 2 { bail!("two") } else { Ok(*i) },
-        );
-        assert_eq!(result.unwrap_err().to_string(), "two");
-    }
 }

@@ -4,6 +4,8 @@
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::instrument::seen::Seen;
+
 /// Printed by `run-guest` before the program starts.
 pub const BEGIN: &str = "@@begin";
 /// Printed by `run-guest` with the exit status after the program ended.
@@ -37,9 +39,11 @@ pub enum Kind {
     Cyclictest,
     Hackbench,
     Ipc,
+    /// Nothing that counts: instruments beside it measure.
+    Instruments,
 }
 
-/// What a guest printed, read.
+/// What a guest printed, read, or what instruments saw of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "output", rename_all = "snake_case")]
 pub enum Output {
@@ -47,6 +51,7 @@ pub enum Output {
     Cyclictest(Histogram),
     Hackbench(Times),
     Ipc(Ipc),
+    Instruments(Seen),
 }
 
 /// Latencies in whole microseconds, each with how often it was met; none is left out.
@@ -117,6 +122,7 @@ pub fn parse(kind: Kind, output: &str) -> Result<Output> {
         Kind::Cyclictest => Output::Cyclictest(parse_cyclictest(output)?),
         Kind::Hackbench => Output::Hackbench(parse_hackbench(output)?),
         Kind::Ipc => Output::Ipc(json_line("ipc", output)?),
+        Kind::Instruments => bail!("no instrument was there to measure"),
     })
 }
 

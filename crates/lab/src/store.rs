@@ -45,6 +45,9 @@ pub struct Provenance {
     pub command: String,
     /// The kernel's command line.
     pub cmdline: String,
+    /// Instruments beside the guest, as JSON; empty without any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instruments: String,
     /// Program version.
     pub warmswitch: String,
 }
@@ -57,7 +60,7 @@ pub struct Run {
     pub experiment: String,
     pub point: Point,
     pub cpu_hz: u64,
-    /// What the guest printed.
+    /// What the guest printed, or what instruments saw of it.
     pub guest: Output,
     /// What is measured: sections while pin 0 was high.
     pub ring: Window,
@@ -95,13 +98,14 @@ impl Provenance {
     pub fn run_hash(&self, point: &Point) -> String {
         let mut hasher = blake3::Hasher::new();
         let fields = [
-            "run 2",
+            "run 3",
             &self.board_hash,
             &self.kernel_hash,
             &self.root_fs_hash,
             &self.simulator,
             &self.command,
             &self.cmdline,
+            &self.instruments,
             &point.board,
             &point.seed.to_string(),
         ];
@@ -266,6 +270,7 @@ mod tests {
             |p: &mut Provenance| p.simulator = "x".into(),
             |p: &mut Provenance| p.command = "x".into(),
             |p: &mut Provenance| p.cmdline = "x".into(),
+            |p: &mut Provenance| p.instruments = "x".into(),
         ] {
             let mut changed = base.clone();
             change(&mut changed);

@@ -74,7 +74,7 @@ pub fn render(results: &Results, published: &Published) -> String {
         );
     }
     if comparison.rows.is_empty() {
-        let _ = writeln!(text, "{}\n", figures_table(&results.measured));
+        let _ = writeln!(text, "{}\n", figures(&results.measured));
     }
     text.push_str(&envelope_text(comparison));
     text.push_str(&verdicts_text(&results.verdicts));
@@ -236,10 +236,10 @@ fn cycles_table(rows: &[&Row]) -> Table {
 }
 
 /// A line for each board, kernel, mode and choice of axes; a column for each metric.
-fn figures_table(measured: &[Measured]) -> Table {
+pub fn figures<'a>(measured: impl IntoIterator<Item = &'a Measured> + Clone) -> Grid {
     let mut metrics: Vec<(&str, &str)> = Vec::new();
     let mut places: Vec<&Place> = Vec::new();
-    for m in measured {
+    for m in measured.clone() {
         if !metrics.contains(&(m.metric, m.unit)) {
             metrics.push((m.metric, m.unit));
         }
@@ -249,18 +249,21 @@ fn figures_table(measured: &[Measured]) -> Table {
     }
     let mut headings = vec!["board".to_string(), "kernel".into(), "what".into()];
     headings.extend(metrics.iter().map(|(name, unit)| format!("{name}\n{unit}")));
-    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
-    for place in places {
+    let row = |place: &&Place| {
         let kernel = short_kernel(&place.kernel).to_string();
         let mut cells = vec![place.board.clone(), kernel, place.what()];
         cells.extend(metrics.iter().map(|(metric, _)| {
-            let here = |m: &&Measured| m.metric == *metric && m.place == *place;
-            measured.iter().find(here).map_or("-".into(), figure)
+            let here = |m: &&Measured| m.metric == *metric && m.place == **place;
+            let found = measured.clone().into_iter().find(here);
+            found.map_or("-".into(), figure)
         }));
-        table.add_row(cells);
+        cells
+    };
+    Grid {
+        texts: 3,
+        headings,
+        rows: places.iter().map(row).collect(),
     }
-    numbers_right(&mut table, 3);
-    table
 }
 
 /// A value in as many digits as tell something.

@@ -148,3 +148,46 @@ fn a_disk_without_room_is_said_and_leaves_what_was_there() {
     );
     std::fs::remove_dir_all(dir).unwrap();
 }
+
+/// What a quick campaign of instruments says as JSON: the value of a metric of a series.
+fn metric(said: &serde_json::Value, series: &str, metric: &str) -> f64 {
+    let all = said["figures"].as_array().expect("a list");
+    let found = all
+        .iter()
+        .find(|m| m["series"] == series && m["metric"] == metric);
+    let found = found.unwrap_or_else(|| panic!("no {metric} of {series}: {said}"));
+    found["value"].as_f64().expect("a number")
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn experiments_with_instruments_answer_and_write_the_same_bytes_twice() {
+    let (one, two) = (project("instruments"), project("instruments-again"));
+    let run = |project: &Path, name: &str| {
+        let arguments = ["run", name, "--quick", "--json", "--jobs", "2"];
+        let output = output(&mut warmswitch(project, &arguments));
+        let error = String::from_utf8_lossy(&output.stderr);
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect(&error)
+    };
+    let replies = run(&one, "packet_reply");
+    assert_eq!(metric(&replies, "reply", "answered"), 100.0);
+    // A frame of a command takes some 9 us, and the board has to receive, wake, answer.
+    assert!(metric(&replies, "reply", "min") > 50.0, "{replies}");
+    let latency = run(&one, "irq_latency");
+    let both = ["interrupt", "task"].map(|series| metric(&latency, series, "min"));
+    assert!(0.0 < both[0] && both[0] < both[1], "{latency}");
+    assert_eq!(run(&two, "packet_reply"), replies);
+    assert_eq!(run(&two, "irq_latency"), latency);
+    assert!(files(&one) == files(&two), "two campaigns differ");
+    let period = run(&one, "packet_period");
+    assert_eq!(metric(&period, "period", "answered"), 100.0);
+    let average = metric(&period, "period", "avg");
+    assert!((average - 500.0).abs() < 1.0, "{period}");
+    let rate = run(&one, "irq_rate");
+    let calm = metric(&rate, "rising", "answered");
+    let most = metric(&rate, "falling", "answered");
+    assert!(calm > 99.9 && most < calm, "{rate}");
+    for project in [one, two] {
+        std::fs::remove_dir_all(project).unwrap();
+    }
+}

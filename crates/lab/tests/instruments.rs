@@ -48,6 +48,8 @@ fn a_scope_sees_generator_and_guest_and_two_runs_write_the_same_bytes() {
     assert_eq!((result, vcd), scope(&options, guest));
 }
 
+const SOME_PINGS: &str = "sh -c 'ping -c 3 -i 0.1 10.0.0.1 && sleep 0.5'";
+
 /// Runs `warmswitch net`; what it prints as JSON, and the pcapng it writes.
 fn net(options: &[&str], guest: &str) -> (serde_json::Value, Vec<u8>) {
     let name = format!("warmswitch-net-{}.pcapng", std::process::id());
@@ -72,14 +74,14 @@ fn the_board_pings_its_host_and_is_pinged_at_both_rates() {
     // From the last bit of a request to the first of the answer the host takes 10 us.
     for (mbit, answered_us) in [("100", 18.8), ("10", 98.0)] {
         let options = ["--mbit", mbit, "--ping-hz", "200", "--ping-seconds", "0.5"];
-        let (result, file) = net(&options, "ping -c 3 -i 0.1 10.0.0.1 && sleep 0.5");
+        let (result, file) = net(&options, SOME_PINGS);
         assert_eq!(result["host_requests"], 100);
         assert_eq!(result["host_answers"], 100);
         assert_eq!(result["board_answers_us"]["count"], 100);
         assert_eq!(result["host_answers_us"]["count"], 4);
         assert_eq!(result["host_answers_us"]["min"], answered_us);
         assert_eq!(result["to_board"]["no_room"], 0);
-        let again = net(&options, "ping -c 3 -i 0.1 10.0.0.1 && sleep 0.5");
+        let again = net(&options, SOME_PINGS);
         assert!((result, file) == again, "two runs differ");
     }
 }

@@ -5,6 +5,7 @@
 //! grid and does not add up. Everything random comes from the seed.
 
 use super::{Instrument, SetupError, checked_pin};
+use crate::random::Random;
 use crate::time::Clock;
 
 const NS: u64 = 1_000_000_000;
@@ -59,7 +60,7 @@ pub struct Generator {
     pulses: Pulses,
     width: u64,
     jitter: u64,
-    random: u64,
+    random: Random,
     segment: usize,
     /// Where the present segment begins, in cycles.
     start: u64,
@@ -91,7 +92,7 @@ impl Generator {
         }
         let mut generator = Generator {
             clock: Clock { cpu_hz, hz: 1 },
-            random: pulses.seed,
+            random: Random::new(pulses.seed),
             pulses,
             width,
             jitter,
@@ -144,21 +145,12 @@ impl Generator {
         u64::try_from(cycles).unwrap_or(u64::MAX)
     }
 
-    /// A number below `limit` (SplitMix64).
-    fn random_below(&mut self, limit: u64) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(z ^ z >> 31) * u128::from(limit)) >> 64) as u64
-    }
-
     /// The present segment's first pulse gets its place.
     fn place_first(&mut self) {
         let room = self.grid(1).saturating_sub(self.width + 2 * self.jitter);
         self.phase = self.jitter
             + if self.pulses.random_phase {
-                self.random_below(room)
+                self.random.below(room)
             } else {
                 room / 2
             };
@@ -172,7 +164,7 @@ impl Generator {
             let length = self.length(segment);
             let place = self.phase.saturating_add(self.grid(self.index));
             if place.saturating_add(self.jitter + self.width) < length {
-                let jitter = self.random_below(2 * self.jitter + 1);
+                let jitter = self.random.below(2 * self.jitter + 1);
                 self.deadline = self.start.saturating_add(place - self.jitter + jitter);
                 return;
             }

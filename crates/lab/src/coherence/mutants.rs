@@ -18,8 +18,9 @@ use super::names::Names;
 use super::suppress::Suppression;
 use super::{Ended, Plan, check};
 use crate::mutant::{Expected, Kind, Mutant};
+use crate::parallel::parallel;
 use crate::progress::Progress;
-use crate::{interrupt, run, table};
+use crate::{interrupt, table};
 
 /// Board seconds that a test may take; a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
@@ -94,7 +95,7 @@ impl Suite<'_> {
     /// Runs all of them; results in the list's order.
     pub fn run(&self, list: &[Mutant]) -> Result<Vec<Tried>> {
         let progress = Mutex::new(Progress::new("mutants", list.len() as u64));
-        let tried = run::parallel(list, self.jobs, |mutant| {
+        let tried = parallel(list, self.jobs, |mutant| {
             if interrupt::asked() {
                 bail!("stopped");
             }

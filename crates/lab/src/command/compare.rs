@@ -13,11 +13,12 @@ use crate::{Outcome, paths, run, table as tables};
 
 /// The experiments of the main job; those with `true` are always run in their quick form, for
 /// their full one takes long.
-const EXPERIMENTS: [(&str, bool); 4] = [
+const EXPERIMENTS: [(&str, bool); 5] = [
     ("switch-cost", false),
     ("cyclictest", true),
     ("ipc", false),
     ("hackbench", true),
+    ("packet_reply", true),
 ];
 
 /// Measure what changing the address space costs, kernel by kernel: tables and report

@@ -7,12 +7,13 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use board::link::{Link, Rate, Tally, Way};
+use board::link::{Link, Tally, Way};
 use serde_json::{Value, json};
 
 use super::beside::{self, Beside};
 use crate::instrument::capture;
-use crate::instrument::host::{BOARD, HOST, Host, Plan, Question, round_trips};
+use crate::instrument::host::{Host, Plan, Question, periods, round_trips};
+use crate::instrument::setup::{self, LARGEST_PAYLOAD};
 use crate::paths::shown;
 use crate::{Outcome, sample};
 
@@ -55,10 +56,8 @@ pub struct Args {
 
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let rate = match args.mbit {
-        10 => Rate::Ten,
-        100 => Rate::Hundred,
-        other => bail!("--mbit {other}: 10 or 100"),
+    let Some(rate) = setup::rate(args.mbit) else {
+        bail!("--mbit {}: 10 or 100", args.mbit);
     };
     let mut host = Host::new(args.plan()?);
     let mut session = args.beside.boot()?;
@@ -66,7 +65,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     cables.plug(Some(rate));
     cables.tap(args.depth);
     cables.set_stop_on_frame(true);
-    let measured = session.run_guest_beside(&args.guest(), args.beside.limit, &mut host)?;
+    let command = format!("network-up {}", args.command.join(" "));
+    let measured = session.run_guest_beside(&command, args.beside.limit, &mut host)?;
     let text = String::from_utf8_lossy(&measured.console).into_owned();
     let (output, status) = sample::between_markers(&text)?;
     let link = session.link();
@@ -88,11 +88,16 @@ impl Args {
         if !(hz > 0.0 && hz <= 1e6) {
             bail!("--ping-hz {hz}: above 0 and at most a million");
         }
-        if self.ping_bytes > 1472 {
-            bail!("--ping-bytes {}: a frame holds 1472", self.ping_bytes);
+        if self.ping_bytes > LARGEST_PAYLOAD {
+            bail!(
+                "--ping-bytes {}: a frame holds {LARGEST_PAYLOAD}",
+                self.ping_bytes
+            );
         }
         Ok(Some(Plan {
             interval_ns: (1e9 / hz) as u64,
+            jitter_ns: 0,
+            seed: self.beside.seed,
             duration_ns: (self.ping_seconds * 1e9) as u64,
             payload: self.ping_bytes,
             question: if self.udp {
@@ -102,15 +107,6 @@ impl Args {
             },
             flood: self.flood,
         }))
-    }
-
-    /// The command behind what brings the network up, quoted for the guest's shell.
-    fn guest(&self) -> String {
-        let command = format!(
-            "ip addr add {BOARD}/24 dev eth0 && ip link set eth0 up && ping -c 1 {HOST} && {}",
-            self.command.join(" ")
-        );
-        format!("sh -c '{}'", command.replace('\'', r"'\''"))
     }
 }
 
@@ -131,9 +127,10 @@ fn result(host: &Host, link: &Link) -> Value {
         "host_requests": host.requests,
         "host_not_sent": host.not_sent,
         "host_answers": host.answers,
-        "board_answers_us": summary(round_trips(frames, Question::Echo, Way::ToBoard)),
-        "program_answers_us": summary(round_trips(frames, Question::Command, Way::ToBoard)),
-        "host_answers_us": summary(round_trips(frames, Question::Echo, Way::FromBoard)),
+        "board_answers_us": summary(round_trips(frames, Question::Echo, Way::ToBoard).ns),
+        "program_answers_us": summary(round_trips(frames, Question::Command, Way::ToBoard).ns),
+        "host_answers_us": summary(round_trips(frames, Question::Echo, Way::FromBoard).ns),
+        "program_periods_us": summary(periods(frames).ns),
     })
 }
 

@@ -11,7 +11,8 @@ use board::instrument::{Bench, Pulses, Response, Responses, Scope, ScopeSetup, S
 use serde_json::{Value, json};
 
 use super::beside::{self, Beside};
-use crate::instrument::screen;
+use crate::instrument::screen::{self, Screen};
+use crate::instrument::setup::{ANSWER, COLUMNS, STIMULUS};
 use crate::instrument::waveform::Waveform;
 use crate::paths::shown;
 use crate::{Outcome, sample};
@@ -25,7 +26,7 @@ pub struct Args {
     #[arg(long, value_name = "HZ", value_delimiter = ',')]
     hz: Vec<f64>,
     /// Pin of GPIO 0 that gets the pulses, and the trigger
-    #[arg(long, value_name = "PIN", default_value_t = 2)]
+    #[arg(long, value_name = "PIN", default_value_t = STIMULUS)]
     pin: u8,
     /// Width of a pulse
     #[arg(long, value_name = "US", default_value_t = 10.0)]
@@ -37,13 +38,13 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     seconds: f64,
     /// Pins with a probe, from the top of the screen
-    #[arg(long, value_name = "PINS", value_delimiter = ',', default_values_t = [2, 3])]
+    #[arg(long, value_name = "PINS", value_delimiter = ',', default_values_t = [STIMULUS, ANSWER])]
     channels: Vec<u8>,
     /// Pin that starts a recording and a picture with its rise [default: that of --pin]
     #[arg(long, value_name = "PIN")]
     trigger: Option<u8>,
     /// Pin on which the board answers to --pin
-    #[arg(long, value_name = "PIN", default_value_t = 3)]
+    #[arg(long, value_name = "PIN", default_value_t = ANSWER)]
     answer: u8,
     /// Width of the screen
     #[arg(long, value_name = "US", default_value_t = 500.0)]
@@ -80,7 +81,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         }),
         depth: args.depth,
         window: cycles(args.window_us),
-        columns: 500,
+        columns: COLUMNS,
     })?;
     let begin = session.now();
     if !args.hz.is_empty() {
@@ -148,7 +149,7 @@ impl Args {
                 self.beside.kernel,
                 self.command.join(" ")
             );
-            let svg = screen::svg(screen, &names, cpu_hz, &title)?;
+            let svg = screen::svg(&Screen::of(screen, cpu_hz), &names, &title)?;
             std::fs::write(path, svg).with_context(|| cannot(path))?;
         }
         Ok(())

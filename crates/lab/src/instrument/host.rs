@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 
 use board::instrument::Cables;
 use board::link::{Frame, Way};
+use board::random::Random;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{self, ChecksumCapabilities, Device, DeviceCapabilities, Medium};
 use smoltcp::socket::{icmp, udp};
@@ -58,11 +59,16 @@ pub enum Question {
     Command,
 }
 
-/// Requests that the host sends, from the first frame of the board on.
+/// Requests that the host sends: echo requests from the board's first frame on, commands from the
+/// first packet on that a program on the board sends.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// From one to the next.
     pub interval_ns: u64,
+    /// That time is at most so much shorter or longer, by chance.
+    pub jitter_ns: u64,
+    /// Where chance comes from.
+    pub seed: u64,
     /// For so long.
     pub duration_ns: u64,
     /// Of this kind.
@@ -83,6 +89,7 @@ pub struct Host {
     plan: Option<Plan>,
     /// When the next request is due and when the last may be.
     pinging: Option<(u64, u64)>,
+    random: Random,
     /// When the stack wants to be asked.
     wakes_ns: u64,
     pub requests: u64,
@@ -133,6 +140,7 @@ impl Host {
             udp,
             plan,
             pinging: None,
+            random: Random::new(plan.map_or(0, |plan| plan.seed)),
             wakes_ns: u64::MAX,
             requests: 0,
             not_sent: 0,
@@ -209,7 +217,9 @@ impl Outside for Host {
 
     fn act(&mut self, cables: &mut Cables<'_>) {
         for frame in cables.received() {
-            if let (None, Some(plan)) = (self.pinging, self.plan) {
+            if let (None, Some(plan)) = (self.pinging, self.plan)
+                && (plan.question == Question::Echo || from_program(&frame))
+            {
                 self.pinging = Some((
                     frame.end_ns + plan.interval_ns,
                     frame.end_ns + plan.duration_ns,
@@ -231,7 +241,8 @@ impl Outside for Host {
             }
             self.request(plan);
             self.work(at, at, cables);
-            let next = at + plan.interval_ns;
+            let jitter = self.random.below(2 * plan.jitter_ns + 1);
+            let next = at + plan.interval_ns + jitter - plan.jitter_ns;
             let over = next > last;
             self.pinging = Some((if over { u64::MAX } else { next }, last));
         }
@@ -322,23 +333,59 @@ fn part(frame: &Frame) -> Option<Part> {
     }
 }
 
-/// From each request's first bit to that of its reply, in the order of the replies, in steps of 10 ns;
-/// `asker` is the way that the requests go.
-pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Vec<u64> {
+/// Whether a program on the board sent it, and no kernel by itself.
+fn from_program(frame: &Frame) -> bool {
+    let program = |part: Part| !part.asks && part.question == Question::Command;
+    frame.way == Way::FromBoard && part(frame).is_some_and(program)
+}
+
+/// Times between frames, in steps of 10 ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// How many there were to be.
+    pub asked: u64,
+    /// Those that there are, in the order in which they ended.
+    pub ns: Vec<u64>,
+}
+
+/// From each request's first bit to that of its reply; `asker` is the way that the requests go.
+pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Times {
     let mut asked: Vec<((u16, u16), u64)> = Vec::new();
-    let mut times = Vec::new();
+    let mut times = Times::default();
     for frame in frames {
         let Some(part) = part(frame).filter(|part| part.question == question) else {
             continue;
         };
         if part.asks && frame.way == asker {
+            times.asked += 1;
             asked.push((part.number, frame.stamp_ns()));
         } else if !part.asks
             && frame.way != asker
             && let Some(at) = asked.iter().rposition(|a| a.0 == part.number)
         {
-            times.push(frame.stamp_ns() - asked.remove(at).1);
+            times.ns.push(frame.stamp_ns() - asked.remove(at).1);
         }
+    }
+    times
+}
+
+/// From one of the program's packets to the next; where a number is missing, a time is.
+pub fn periods(frames: &[Frame]) -> Times {
+    let mut times = Times::default();
+    let mut last: Option<(u16, u64)> = None;
+    for frame in frames.iter().filter(|frame| from_program(frame)) {
+        let Some(Part { number, .. }) = part(frame) else {
+            continue;
+        };
+        let (number, at) = (number.1, frame.stamp_ns());
+        if let Some((before, since)) = last {
+            let step = number.wrapping_sub(before);
+            times.asked += u64::from(step);
+            if step == 1 {
+                times.ns.push(at - since);
+            }
+        }
+        last = Some((number, at));
     }
     times
 }

@@ -50,9 +50,13 @@ fn a_reply_belongs_to_the_request_of_its_number_and_the_other_way() {
         frame(to, 3_500, false, 3),
         frame(to, 4_000, false, 2),
     ];
-    assert_eq!(round_trips(&frames, Question::Echo, to), [2_010]);
-    assert_eq!(round_trips(&frames, Question::Echo, from), [1_000]);
-    assert!(round_trips(&frames, Question::Command, to).is_empty());
+    let times = |asker| round_trips(&frames, Question::Echo, asker);
+    assert_eq!(times(to).ns, [2_010]);
+    assert_eq!(times(from).ns, [1_000]);
+    assert_eq!(
+        round_trips(&frames, Question::Command, to),
+        Times::default()
+    );
 }
 
 /// A host that does one thing more at each of some times after the first frame.

@@ -4,6 +4,8 @@
 pub mod capture;
 pub mod host;
 pub mod screen;
+pub mod seen;
+pub mod setup;
 pub mod waveform;
 
 /// A core cycle as nanoseconds since power-on, rounded to the nearest.

@@ -2,9 +2,10 @@
 //! A scope's screen as SVG: all pictures since the first trigger over each other, the brighter the more often.
 
 use anyhow::Result;
-use board::instrument::{Persistence, Trace};
+use board::instrument::Persistence;
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::plot::drawing;
 
@@ -16,29 +17,67 @@ const GLOW: RGBColor = RGBColor(120, 255, 150);
 const LOW: f64 = 0.15;
 const HIGH: f64 = 0.85;
 
+/// A screen, without the scope.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Screen {
+    /// Width, from each trigger on.
+    pub window_us: f64,
+    /// Pictures that lie over each other.
+    pub triggers: u64,
+    /// Triggers that came while a picture was being drawn, and started none.
+    pub ignored: u64,
+    /// The channels, from the top.
+    pub traces: Vec<Trace>,
+}
+
+/// A channel's pictures, column by column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    pub pin: u8,
+    /// Pictures that end the column high.
+    pub high: Vec<u64>,
+    /// Edges within the column.
+    pub edges: Vec<u64>,
+}
+
+impl Screen {
+    /// What a scope's screen shows.
+    pub fn of(screen: &Persistence, cpu_hz: u64) -> Screen {
+        let trace = |t: &board::instrument::Trace| Trace {
+            pin: t.pin,
+            high: t.high(),
+            edges: t.rises.iter().zip(&t.falls).map(|(r, f)| r + f).collect(),
+        };
+        Screen {
+            window_us: screen.window() as f64 * 1e6 / cpu_hz as f64,
+            triggers: screen.triggers(),
+            ignored: screen.ignored(),
+            traces: screen.traces().iter().map(trace).collect(),
+        }
+    }
+
+    fn columns(&self) -> usize {
+        self.traces.first().map_or(1, |trace| trace.high.len())
+    }
+}
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Draws the screen; a name for each channel, from the top.
-pub fn svg(screen: &Persistence, names: &[String], cpu_hz: u64, title: &str) -> Result<String> {
+pub fn svg(screen: &Screen, names: &[String], title: &str) -> Result<String> {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
-        draw(&root, screen, names, cpu_hz, title)?;
+        draw(&root, screen, names, title)?;
         root.present().map_err(drawing)?;
     }
     Ok(svg)
 }
 
-fn draw(
-    root: &Area<'_>,
-    screen: &Persistence,
-    names: &[String],
-    cpu_hz: u64,
-    title: &str,
-) -> Result<()> {
-    let width_us = screen.window() as f64 * 1e6 / cpu_hz as f64;
-    let height = screen.traces().len() as f64;
+fn draw(root: &Area<'_>, screen: &Screen, names: &[String], title: &str) -> Result<()> {
+    let width_us = screen.window_us;
+    let height = screen.traces.len() as f64;
     let mut chart = ChartBuilder::on(root)
         .caption(title, ("sans-serif", 16))
         .margin(10)
@@ -51,11 +90,11 @@ fn draw(
         let channel = (height - y).floor().max(0.0) as usize;
         names.get(channel).cloned().unwrap_or_default()
     };
-    let triggers = screen.triggers();
+    let triggers = screen.triggers;
     chart
         .configure_mesh()
         .x_desc(format!("time after the trigger, us; {triggers} triggers"))
-        .y_labels(2 * screen.traces().len() + 1)
+        .y_labels(2 * screen.traces.len() + 1)
         .y_label_formatter(&|y| {
             if y.fract() == 0.5 {
                 name(y)
@@ -68,7 +107,7 @@ fn draw(
         .draw()
         .map_err(drawing)?;
     let column_us = width_us / screen.columns() as f64;
-    for (n, trace) in screen.traces().iter().enumerate() {
+    for (n, trace) in screen.traces.iter().enumerate() {
         let base = height - 1.0 - n as f64;
         let boxes = boxes(trace, triggers).into_iter().map(|b| {
             let x = (b.from as f64 * column_us, b.to as f64 * column_us);
@@ -100,23 +139,18 @@ fn glow(count: u64, triggers: u64) -> f64 {
 }
 
 fn boxes(trace: &Trace, triggers: u64) -> Vec<Glowing> {
-    let high = trace.high();
-    let low: Vec<u64> = high
-        .iter()
-        .map(|high| triggers.saturating_sub(*high))
-        .collect();
-    let edges = trace.rises.iter().zip(&trace.falls).map(|(r, f)| r + f);
-    let edges: Vec<u64> = edges.collect();
+    let low = trace.high.iter();
+    let low: Vec<u64> = low.map(|high| triggers.saturating_sub(*high)).collect();
     let thin = 0.04;
     let lines = [
-        (low, LOW - thin, LOW),
-        (high, HIGH, HIGH + thin),
-        (edges, LOW, HIGH),
+        (&low, LOW - thin, LOW),
+        (&trace.high, HIGH, HIGH + thin),
+        (&trace.edges, LOW, HIGH),
     ];
     let mut boxes: Vec<Glowing> = Vec::new();
     for (counts, bottom, top) in lines {
-        for (column, count) in counts.into_iter().enumerate() {
-            let glow = glow(count, triggers);
+        for (column, count) in counts.iter().enumerate() {
+            let glow = glow(*count, triggers);
             if glow == 0.0 {
                 continue;
             }
@@ -142,12 +176,11 @@ mod tests {
     fn trace() -> Trace {
         let mut trace = Trace {
             pin: 0,
-            high_before: 0,
-            rises: vec![0; 10],
-            falls: vec![0; 10],
+            high: vec![0, 0, 0, 99, 99, 99, 99, 99, 100, 100],
+            edges: vec![0; 10],
         };
-        trace.rises[3] = 99;
-        trace.rises[8] = 1;
+        trace.edges[3] = 99;
+        trace.edges[8] = 1;
         trace
     }
 
@@ -165,8 +198,7 @@ mod tests {
 
     #[test]
     fn nothing_glows_without_a_trigger() {
-        let mut trace = trace();
-        trace.rises.fill(0);
-        assert_eq!(boxes(&trace, 0), []);
+        assert_eq!(boxes(&Trace::default(), 100), []);
+        assert_eq!(boxes(&trace(), 0), []);
     }
 }

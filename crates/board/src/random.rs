@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers that look random and come from a seed alone (SplitMix64, by Sebastiano Vigna).
+
+/// A sequence of numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence of that seed.
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// A number below `limit`; 0 when there is none.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ z >> 31) * u128::from(limit)) >> 64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_from_the_seed_and_fill_their_range() {
+        let each = |seed| -> Vec<u64> {
+            let mut random = Random::new(seed);
+            (0..1000).map(|_| random.below(10)).collect()
+        };
+        assert_eq!(each(1), each(1));
+        assert_ne!(each(1), each(2));
+        for n in 0..10 {
+            let count = each(1).iter().filter(|m| **m == n).count();
+            assert!((60..140).contains(&count), "{n}: {count}");
+        }
+        assert_eq!(Random::new(1).below(0), 0);
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an experiment may ask of instruments.
+
+use super::*;
+
+fn scope(text: &str) -> Result<()> {
+    let table: ScopeTable = toml::from_str(text)?;
+    let scope = Some(&table);
+    Setup { scope, host: None }.check()
+}
+
+fn host(text: &str) -> Result<()> {
+    let table: HostTable = toml::from_str(text)?;
+    let host = Some(&table);
+    Setup { scope: None, host }.check()
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_with_its_key() {
+    let good = "steps = [{hz = 1000, s = 1.0}, {hz = 2000}]\nwidth_us = 10.0\nwindow_us = 500.0";
+    scope(good).unwrap();
+    for (from, to, word) in [
+        ("s = 1.0", "s = -1.0", "scope.steps: s -1"),
+        (", s = 1.0", "", "only the last"),
+        ("1000", "0", "hz 0"),
+        ("10.0", "nan", "scope.width_us"),
+        ("500.0", "0.0", "scope.window_us"),
+    ] {
+        let error = scope(&good.replace(from, to)).unwrap_err().to_string();
+        assert!(error.contains(word), "{to}: {error}");
+    }
+    let good =
+        "mbit = 100\nasks = \"commands\"\njitter_percent = 50.0\nbytes = 64\nmeasures = \"reply\"";
+    host(good).unwrap();
+    for (from, to, word) in [
+        ("mbit = 100", "mbit = 11", "host.mbit"),
+        ("50.0", "101.0", "host.jitter_percent"),
+        ("64", "1473", "host.bytes"),
+        ("asks = \"commands\"\n", "", "host.measures"),
+    ] {
+        let error = host(&good.replace(from, to)).unwrap_err().to_string();
+        assert!(error.contains(word), "{to}: {error}");
+    }
+}
+
+#[test]
+fn points_that_differ_in_what_instruments_do_are_no_others_run() {
+    let table: HostTable = toml::from_str("mbit = 100\nasks = \"commands\"").unwrap();
+    let setup = Setup {
+        scope: None,
+        host: Some(&table),
+    };
+    let identity = |hz| {
+        let axes = [(REQUEST_HZ.to_string(), hz), ("duration_s".to_string(), 1)];
+        let point = Point {
+            board: String::new(),
+            kernel: String::new(),
+            mode: String::new(),
+            axes: axes.into(),
+            seed: 1,
+        };
+        setup.identity(&point).unwrap()
+    };
+    assert_ne!(identity(100), identity(200));
+    assert!(!identity(100).contains("duration_s"), "that is the guest's");
+}
+
+#[test]
+fn a_pulse_counts_from_the_tasks_first_wait_to_its_end() {
+    let edge = |cycle, pin, level| Edge { cycle, pin, level };
+    let mut edges = vec![
+        edge(5, STIMULUS, true),
+        edge(10, SERVING, true),
+        edge(15, STIMULUS, false),
+    ];
+    assert_eq!(served(&edges), 10..u64::MAX);
+    edges.push(edge(90, SERVING, false));
+    assert_eq!(served(&edges), 10..90);
+    assert!(served(&edges[..1]).is_empty());
+}
+
+#[test]
+fn pulses_belong_to_the_frequency_of_their_time() {
+    let step = |hz, s| Step { hz, s };
+    let table = ScopeTable {
+        steps: vec![step(10, Some(1.0)), step(20, Some(1.0)), step(10, None)],
+        width_us: 1.0,
+        jitter_us: 0.0,
+        window_us: 1.0,
+    };
+    let response = |at, second| Response {
+        at,
+        first: Some(1),
+        second,
+        rises: 1,
+    };
+    let served = [
+        response(150, Some(2)),
+        response(250, None),
+        response(299, Some(4)),
+        response(350, Some(2)),
+    ];
+    let series = table.series(&served, 100, 100);
+    let told: Vec<_> = series
+        .iter()
+        .map(|s| (s.name.as_str(), s.at["hz"], s.asked, s.answered()))
+        .collect();
+    let expected = [
+        ("rising", 10, 1, 1),
+        ("rising", 20, 2, 1),
+        ("falling", 10, 1, 1),
+    ];
+    assert_eq!(told, expected);
+    let one = ScopeTable {
+        steps: vec![step(10, None)],
+        ..table
+    };
+    let series = one.series(&served, 100, 100);
+    let ns = 1_000_000_000 / 100;
+    assert_eq!(series[0].ns, [(ns, 4)]);
+    assert_eq!(series[1].ns, [(2 * ns, 2), (4 * ns, 1)]);
+}
