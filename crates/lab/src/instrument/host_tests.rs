@@ -59,6 +59,42 @@ fn a_reply_belongs_to_the_request_of_its_number_and_the_other_way() {
     );
 }
 
+/// A packet of the program on the board, or a command to it.
+fn packet(way: Way, start_ns: u64, number: u16) -> Frame {
+    let (from, to) = match way {
+        Way::FromBoard => (BOARD_PORT, HOST_PORT),
+        Way::ToBoard => (HOST_PORT, BOARD_PORT),
+    };
+    let mut frame = frame(way, start_ns, true, 0);
+    frame.bytes.truncate(34);
+    frame.bytes[17] = 30;
+    frame.bytes[23] = 17;
+    for half in [from, to, 10, 0, number] {
+        frame.bytes.extend(half.to_be_bytes());
+    }
+    frame
+}
+
+#[test]
+fn a_period_is_between_packets_of_the_program_with_numbers_in_a_row() {
+    let (to, from) = (Way::ToBoard, Way::FromBoard);
+    let frames = [
+        packet(from, 1_000, 65_534),
+        frame(from, 1_200, false, 65_535),
+        packet(from, 1_500, 65_535),
+        packet(to, 1_600, 0),
+        packet(from, 2_007, 0),
+        packet(from, 3_000, 2),
+    ];
+    let expected = Times {
+        asked: 4,
+        ns: vec![500, 500],
+    };
+    assert_eq!(periods(&frames), expected);
+    let replies = round_trips(&frames, Question::Command, to);
+    assert_eq!((replies.asked, replies.ns), (1, vec![400]));
+}
+
 /// A host that does one thing more at each of some times after the first frame.
 struct Rough {
     host: Host,
