@@ -3,8 +3,9 @@
  * The user's side of the latency driver (linux/modules/uio_latency), as in the
  * PREEMPT_RT paper: waits for an interrupt, answers by writing to the device,
  * and counts the interrupts for which it came too late. The driver's threads
- * run at SCHED_FIFO 99, this task at 98. Pin 0 of the board's first GPIO is
- * high while it waits and answers, so that instruments know when.
+ * run at SCHED_FIFO 99, this task at 98. For instruments, pin 0 of the board's
+ * first GPIO is high while it waits and answers, and pin 4 changes its level
+ * with each answer.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +22,8 @@
 
 enum { IRQ_PRIORITY = 99, TASK_PRIORITY = 98 };
 /* PL061: data registers by mask, direction. */
-enum { GPIO_BASE = 0x101e4000, GPIO_BYTES = 0x1000, GPIO_PIN_0 = 1 << 2, GPIO_DIR = 0x400 };
+enum { GPIO_BASE = 0x101e4000, GPIO_BYTES = 0x1000, GPIO_DIR = 0x400 };
+enum { SERVING = 1 << 0, ANSWERED = 1 << 4 };
 
 static volatile sig_atomic_t over;
 
@@ -75,20 +77,28 @@ static int raise_interrupt_threads(void)
 	return raised;
 }
 
-/* The register of pin 0, an output. */
-static volatile uint32_t *pin_0(void)
+static volatile uint32_t *gpio;
+
+/* Makes the pins outputs. */
+static void open_pins(void)
 {
 	int fd = open("/dev/mem", O_RDWR | O_SYNC);
-	void *gpio;
+	void *map;
 
 	if (fd < 0)
 		die("/dev/mem");
-	gpio = mmap(NULL, GPIO_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, GPIO_BASE);
-	if (gpio == MAP_FAILED)
+	map = mmap(NULL, GPIO_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, GPIO_BASE);
+	if (map == MAP_FAILED)
 		die("the GPIO");
 	close(fd);
-	*(volatile uint32_t *)((char *)gpio + GPIO_DIR) |= 1;
-	return (volatile uint32_t *)((char *)gpio + GPIO_PIN_0);
+	gpio = map;
+	gpio[GPIO_DIR / 4] |= SERVING | ANSWERED;
+}
+
+/* The data register has an address for each mask of pins. */
+static inline void set_pin(uint32_t pin, int high)
+{
+	gpio[pin] = high ? pin : 0;
 }
 
 /* So that the next read() ends when the time is over. */
@@ -111,7 +121,6 @@ static void end_after(double seconds)
 int main(int argc, char **argv)
 {
 	uint32_t events = 0, first = 0, wakes = 0, missed = 0;
-	volatile uint32_t *serving;
 	int32_t any = 1;
 	double seconds;
 	int fd, threads;
@@ -120,7 +129,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: uio_latency SECONDS\n");
 		return 2;
 	}
-	serving = pin_0();
+	open_pins();
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		die("mlockall");
 	fd = open("/dev/uio0", O_RDWR);
@@ -129,7 +138,7 @@ int main(int argc, char **argv)
 	threads = raise_interrupt_threads();
 	set_priority(0, TASK_PRIORITY);
 	end_after(seconds);
-	*serving = 1;
+	set_pin(SERVING, 1);
 	while (!over) {
 		uint32_t before = events;
 
@@ -140,12 +149,13 @@ int main(int argc, char **argv)
 		}
 		if (write(fd, &any, sizeof(any)) != sizeof(any))
 			die("write");
+		set_pin(ANSWERED, ~wakes & 1);
 		if (wakes++ == 0)
 			first = events;
 		else
 			missed += events - before - 1;
 	}
-	*serving = 0;
+	set_pin(SERVING, 0);
 	printf("{\"guest\":\"uio_latency\",\"format\":1,\"interrupts\":%u,\"wakes\":%u,\"missed\":%u,\"irq_threads\":%d}\n",
 	       wakes ? events - first + 1 : 0, wakes, missed, threads);
 	return 0;

@@ -194,7 +194,10 @@ impl Experiment {
             let word = format!("{{{name}}}");
             !calls.values().any(|call| call.contains(&word)) && !self.instruments().takes(name)
         }) {
-            let known: Vec<&str> = calls.values().flat_map(|call| words_of(call)).collect();
+            let mut known: Vec<&str> = calls.values().flat_map(|call| words_of(call)).collect();
+            known.extend(self.instruments().takes(REQUEST_HZ).then_some(REQUEST_HZ));
+            known.sort_unstable();
+            known.dedup();
             bail!(
                 "{}: unknown key \"plan.{name}\"{}: no [call] of {} has the word {{{name}}}",
                 self.name,
@@ -311,6 +314,12 @@ fn check(e: &Experiment) -> Result<()> {
                     did_you_mean(kernel, &e.kernels)
                 );
             }
+        }
+        if e.instruments().takes(REQUEST_HZ) && !plan.axes.contains_key(REQUEST_HZ) {
+            bail!(
+                "plan for {}: {REQUEST_HZ} is missing: how often [host] asks a second",
+                plan.board
+            );
         }
         for (name, range) in RANGES {
             let values = plan.axes.get(*name).into_iter().flatten();

@@ -77,7 +77,7 @@ fn both_forms_are_what_cyclictest_itself_writes() {
     let board = session::load_board("sam9263").unwrap().0;
     let booted = Session::boot(&board, 1, &boot).unwrap();
     // The second has latencies beyond its last bin.
-    for bins in [200, 60] {
+    for bins in [1000, 60] {
         let command = format!("cyclictest -D 1 -p 50 -q -h {bins} --json=-");
         let (theirs, text) = printed(&mut booted.clone(), &command);
         let Output::Cyclictest(h) = sample::parse(Kind::Cyclictest, &text).unwrap() else {

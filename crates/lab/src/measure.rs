@@ -61,6 +61,9 @@ pub fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
                 figures.extend(answers(&of.answers).map(|f| figure(&of.place, "answered", "%", f)));
             }
             if of.seeds.iter().all(|latencies| latencies.total() == 0) {
+                if of.answers.iter().all(|(asked, _)| *asked == 0) {
+                    too_few.push(("anything".to_string(), vec![named(&of.place)]));
+                }
                 continue;
             }
             for (metric, found) in latencies::figures(&of.seeds) {
@@ -70,8 +73,7 @@ pub fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
                 }
             }
             if !unknown.is_empty() {
-                let (at, what) = (&of.place, unknown.join(" and "));
-                let at = format!("{} {} {}", at.board, at.kernel, at.what());
+                let (at, what) = (named(&of.place), unknown.join(" and "));
                 match too_few.iter_mut().find(|(w, _)| *w == what) {
                     Some((_, places)) => places.push(at),
                     None => too_few.push((what, vec![at])),
@@ -91,6 +93,10 @@ pub fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
     });
     let warnings = warnings.collect();
     (figures, warnings)
+}
+
+fn named(at: &Place) -> String {
+    format!("{} {} {}", at.board, at.kernel, at.what())
 }
 
 fn figure(place: &Place, metric: &'static str, unit: &'static str, figure: Figure) -> Measured {
@@ -126,9 +132,9 @@ fn latencies(repeated: &Repeated<'_>) -> Vec<Of> {
         match &run.guest {
             Output::Cyclictest(h) => add(repeated.place.clone(), h.into(), None),
             Output::Instruments(seen) => {
-                for series in seen.series.iter().filter(|series| series.asked > 0) {
+                for series in &seen.series {
                     let place = repeated.place.of_series(series);
-                    let answers = (series.asked, series.answered());
+                    let answers = (series.asked, series.answered);
                     add(place, series.into(), Some(answers));
                 }
             }
@@ -140,7 +146,7 @@ fn latencies(repeated: &Repeated<'_>) -> Vec<Of> {
 
 /// How many of a hundred were answered.
 fn answers(seeds: &[(u64, u64)]) -> Option<Figure> {
-    let share = |(asked, answered): (u64, u64)| 100.0 * answered as f64 / asked as f64;
+    let share = |(asked, answered): (u64, u64)| 100.0 * answered as f64 / asked.max(1) as f64;
     let add = |a: (u64, u64), b: &(u64, u64)| (a.0 + b.0, a.1 + b.1);
     let whole = seeds.iter().fold((0, 0), add);
     (whole.0 > 0).then(|| latencies::over_seeds(share(whole), seeds.iter().map(|s| share(*s))))

@@ -14,7 +14,7 @@ use crate::sample::Output;
 use crate::store::Run;
 
 /// What channels of a screen are called.
-const CHANNELS: [&str; 3] = ["pulses", "answers", "task serves"];
+const CHANNELS: [&str; 4] = ["task serves", "pulses", "driver", "task"];
 
 /// Names and pictures of one board's runs.
 pub fn charts(runs: &[&Run], board: &str) -> Result<Vec<(String, String)>> {
@@ -33,7 +33,7 @@ pub fn charts(runs: &[&Run], board: &str) -> Result<Vec<(String, String)>> {
                         add(
                             &mut rates,
                             name(&line),
-                            (*hz, series.asked, series.answered()),
+                            (*hz, series.asked, series.answered),
                         );
                     } else {
                         add(

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scope's screen as SVG: all pictures since the first trigger over each other, the brighter the more often.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
+use board::bus::Edge;
 use board::instrument::Persistence;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::setup::COLUMNS;
 use crate::plot::drawing;
 
 const SIZE: (u32, u32) = (900, 420);
@@ -56,6 +60,40 @@ impl Screen {
         }
     }
 
+    /// Pictures of all pins with edges, each from one of the `triggers` on, for `window` cycles.
+    pub fn over(edges: &[Edge], triggers: &[u64], window: u64, cpu_hz: u64) -> Screen {
+        let mut traces: BTreeMap<u8, Trace> = BTreeMap::new();
+        for edge in edges {
+            traces.entry(edge.pin).or_insert_with(|| Trace {
+                pin: edge.pin,
+                high: vec![0; COLUMNS],
+                edges: vec![0; COLUMNS],
+            });
+        }
+        for trace in traces.values_mut() {
+            let of_pin: Vec<&Edge> = edges.iter().filter(|e| e.pin == trace.pin).collect();
+            for start in triggers {
+                let first = of_pin.partition_point(|edge| edge.cycle < *start);
+                let mut level = first > 0 && of_pin[first - 1].level;
+                let mut next = of_pin[first..].iter().peekable();
+                for column in 0..COLUMNS {
+                    let end = start + window * (column as u64 + 1) / COLUMNS as u64;
+                    while let Some(edge) = next.next_if(|edge| edge.cycle < end) {
+                        level = edge.level;
+                        trace.edges[column] += 1;
+                    }
+                    trace.high[column] += u64::from(level);
+                }
+            }
+        }
+        Screen {
+            window_us: window as f64 * 1e6 / cpu_hz as f64,
+            triggers: triggers.len() as u64,
+            ignored: 0,
+            traces: traces.into_values().collect(),
+        }
+    }
+
     fn columns(&self) -> usize {
         self.traces.first().map_or(1, |trace| trace.high.len())
     }
@@ -93,7 +131,10 @@ fn draw(root: &Area<'_>, screen: &Screen, names: &[String], title: &str) -> Resu
     let triggers = screen.triggers;
     chart
         .configure_mesh()
-        .x_desc(format!("time after the trigger, us; {triggers} triggers"))
+        .x_desc(format!(
+            "time after the trigger, us; {triggers} triggers, {} ignored",
+            screen.ignored
+        ))
         .y_labels(2 * screen.traces.len() + 1)
         .y_label_formatter(&|y| {
             if y.fract() == 0.5 {
@@ -194,6 +235,28 @@ mod tests {
         assert_eq!((low[0].from, low[0].to, low[0].glow), (0, 3, 1.0));
         assert_eq!((low[1].from, low[1].to), (3, 8));
         assert_eq!(low.len(), 2, "all were high in the end");
+    }
+
+    #[test]
+    fn a_screen_over_given_triggers_shows_those_alone() {
+        let edge = |cycle, pin, level| Edge { cycle, pin, level };
+        let columns = COLUMNS as u64;
+        let edges = [
+            edge(10, 2, true),
+            edge(15, 2, false),
+            edge(1000, 2, true),
+            edge(1005, 2, false),
+            edge(1010, 3, true),
+        ];
+        let screen = Screen::over(&edges, &[1000], columns, 1_000_000);
+        let [pulses, answers] = &screen.traces[..] else {
+            panic!("{screen:?}");
+        };
+        assert_eq!((pulses.pin, answers.pin, screen.triggers), (2, 3, 1));
+        assert_eq!((pulses.edges[0], pulses.edges[5]), (1, 1));
+        assert_eq!((pulses.high[4], pulses.high[5]), (1, 0));
+        assert_eq!((answers.high[9], answers.high[10]), (0, 1));
+        assert_eq!(answers.high[COLUMNS - 1], 1);
     }
 
     #[test]

@@ -26,7 +26,9 @@ pub struct Series {
     pub at: BTreeMap<String, u32>,
     /// Pulses or packets that wanted an answer.
     pub asked: u64,
-    /// Nanoseconds and how often they were met, ascending.
+    /// Those that had one.
+    pub answered: u64,
+    /// None where answers cannot be told from those to others. Nanoseconds and how often they were met, ascending.
     pub ns: Vec<(u64, u64)>,
 }
 
@@ -41,13 +43,9 @@ impl Series {
             name: name.to_string(),
             at: BTreeMap::new(),
             asked,
+            answered: counts.values().sum(),
             ns: counts.into_iter().collect(),
         }
-    }
-
-    /// How many were answered.
-    pub fn answered(&self) -> u64 {
-        self.ns.iter().map(|(_, count)| count).sum()
     }
 }
 
@@ -59,7 +57,7 @@ mod tests {
     fn every_time_is_kept() {
         let series = Series::new("reply", 4, vec![30, 10, 30]);
         assert_eq!(series.ns, [(10, 1), (30, 2)]);
-        assert_eq!((series.asked, series.answered()), (4, 3));
+        assert_eq!((series.asked, series.answered), (4, 3));
         let json = serde_json::to_string(&series).unwrap();
         let again: Series = serde_json::from_str(&json).unwrap();
         assert_eq!(again, series);

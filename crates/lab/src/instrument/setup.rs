@@ -24,6 +24,8 @@ pub const STIMULUS: u8 = 2;
 pub const ANSWER: u8 = 3;
 /// The pin that the driver's task holds high while it serves.
 const SERVING: u8 = 0;
+/// The pin whose level it changes with each answer.
+const ANSWERED: u8 = 4;
 /// Edges and frames that the instruments keep.
 const DEPTH: usize = 1 << 22;
 /// Columns of the scope's screen.
@@ -142,6 +144,22 @@ impl ScopeTable {
             "scope.jitter_us: {} is not from 0 to a million",
             self.jitter_us
         );
+        let pulse_us = self.width_us + 2.0 * self.jitter_us;
+        let highest = (0..=last).max_by_key(|n| self.steps[*n].hz);
+        for (n, step) in self.steps.iter().enumerate() {
+            let (hz, period_us) = (step.hz, 1e6 / f64::from(step.hz));
+            ensure!(
+                period_us > pulse_us,
+                "scope.steps: hz {hz}: a period of {period_us:.3} us does not hold width_us and twice jitter_us, {pulse_us} us"
+            );
+            ensure!(
+                step.s.is_none_or(|s| s * f64::from(hz) >= 2.0),
+                "scope.steps: hz {hz}: s is shorter than two pulses"
+            );
+            let same_way = |m: &usize| (Some(*m) <= highest) == (Some(n) <= highest);
+            let twice = (0..n).filter(same_way).any(|m| self.steps[m].hz == hz);
+            ensure!(!twice, "scope.steps: hz {hz} is twice on one way");
+        }
         Ok(())
     }
 
@@ -173,6 +191,10 @@ impl HostTable {
             self.bytes <= LARGEST_PAYLOAD,
             "host.bytes: {}, a frame holds {LARGEST_PAYLOAD}",
             self.bytes
+        );
+        ensure!(
+            self.measures != Some(Measures::Period) || self.asks != Some(Asks::Commands),
+            "host.measures: \"period\" is of a program that sends by itself, without asks = \"commands\""
         );
         let replies = self.measures == Some(Measures::Reply);
         ensure!(
@@ -247,7 +269,17 @@ impl Setup<'_> {
     /// Whether they can be built, and will see something.
     pub fn check(&self) -> Result<()> {
         self.scope.map_or(Ok(()), ScopeTable::check)?;
-        self.host.map_or(Ok(()), HostTable::check)
+        self.host.map_or(Ok(()), HostTable::check)?;
+        let measures = self.host.is_some_and(|host| host.measures.is_some());
+        ensure!(
+            !(measures && self.scope.is_some()),
+            "host.measures: beside [scope] the host is but load"
+        );
+        ensure!(
+            self.is_empty() || measures || self.scope.is_some(),
+            "host.measures is missing: nothing else measures"
+        );
+        Ok(())
     }
 
     /// Puts them on the board.
@@ -257,7 +289,7 @@ impl Setup<'_> {
         let mut cables = session.cables();
         if let Some(scope) = self.scope {
             cables.watch(ScopeSetup {
-                channels: vec![STIMULUS, ANSWER, SERVING],
+                channels: vec![STIMULUS, ANSWER, SERVING, ANSWERED],
                 trigger: Some(Trigger {
                     pin: STIMULUS,
                     rising: true,
@@ -296,10 +328,22 @@ impl Setup<'_> {
             let served = served(&capture.edges);
             let within = |r: &&Response| served.contains(&r.at);
             let pulses: Vec<Response> = responses.each.iter().filter(within).copied().collect();
-            // Over each other, pictures of several frequencies would show nothing.
-            let screen = scope.screen().filter(|_| table.steps.len() == 1);
-            seen.screen = screen.map(|screen| Screen::of(screen, session.cpu_hz()));
-            seen.series = table.series(&pulses, bench.begin, session.cpu_hz());
+            let cpu_hz = session.cpu_hz();
+            if let [_] = table.steps[..] {
+                let triggers: Vec<u64> = pulses.iter().map(|pulse| pulse.at).collect();
+                let window = scope.setup().window;
+                seen.screen = Some(Screen::over(&capture.edges, &triggers, window, cpu_hz));
+                seen.series = latencies(&pulses, cpu_hz);
+            } else {
+                let answers = answers(&capture.edges);
+                seen.series = table.shares(&pulses, &answers, bench.begin, cpu_hz);
+            }
+        }
+        if let Some(host) = bench.host.as_ref().filter(|host| host.not_sent > 0) {
+            bail!(
+                "{} requests found no room in the cable: too many a second, or too long",
+                host.not_sent
+            );
         }
         if let Some(measures) = self.host.and_then(|host| host.measures) {
             let probe = session.link().probe();
@@ -319,57 +363,66 @@ impl Setup<'_> {
             });
         }
         ensure!(
-            seen.series.iter().any(|series| series.answered() > 0),
+            seen.series.iter().any(|series| series.answered > 0),
             "the instruments saw no answer"
         );
         Ok(seen)
     }
 }
 
+/// The interrupt's and the task's.
+fn latencies(pulses: &[Response], cpu_hz: u64) -> Vec<Series> {
+    let of = |latency: fn(&Response) -> Option<u64>| {
+        let cycles = pulses.iter().filter_map(latency);
+        cycles.map(|cycles| nanoseconds(cycles, cpu_hz)).collect()
+    };
+    let asked = pulses.len() as u64;
+    vec![
+        Series::new("interrupt", asked, of(|r| r.first)),
+        Series::new("task", asked, of(|r| r.second)),
+    ]
+}
+
 impl ScopeTable {
-    /// The interrupt's and the task's latencies; of several frequencies the task's, on the way up
-    /// and down.
-    fn series(&self, served: &[Response], begin: u64, cpu_hz: u64) -> Vec<Series> {
-        let ns = |cycles| nanoseconds(cycles, cpu_hz);
-        let of = |pulses: &[Response], latency: fn(&Response) -> Option<u64>| {
-            pulses.iter().filter_map(latency).map(ns).collect()
-        };
-        let asked = served.len() as u64;
-        if self.steps.len() == 1 {
-            return vec![
-                Series::new("interrupt", asked, of(served, |r| r.first)),
-                Series::new("task", asked, of(served, |r| r.second)),
-            ];
-        }
+    /// How many pulses of each frequency the task answered, on the way up and down. It counts
+    /// answers: whose pulse each belongs to, nobody can say when they are late.
+    fn shares(&self, pulses: &[Response], answers: &[u64], begin: u64, cpu_hz: u64) -> Vec<Series> {
         let highest = (0..self.steps.len()).max_by_key(|n| self.steps[*n].hz);
         let mut from = begin;
         let mut all: Vec<Series> = Vec::new();
         for (n, step) in self.steps.iter().enumerate() {
             let length = step.s.map_or(u64::MAX as f64, |s| s * cpu_hz as f64);
-            let to = from.saturating_add(length as u64);
-            let within = |r: &&Response| (from..to).contains(&r.at);
-            let pulses: Vec<Response> = served.iter().filter(within).copied().collect();
-            let name = if Some(n) <= highest {
-                "rising"
-            } else {
-                "falling"
+            let within = from..from.saturating_add(length as u64);
+            let name = match Some(n) <= highest {
+                true => "rising",
+                false => "falling",
             };
-            let mut series = Series::new(name, pulses.len() as u64, of(&pulses, |r| r.second));
-            series.at.insert("hz".into(), step.hz);
-            all.push(series);
-            from = to;
+            let asked = pulses.iter().filter(|pulse| within.contains(&pulse.at));
+            let answered = answers.iter().filter(|at| within.contains(at)).count() as u64;
+            let asked = asked.count() as u64;
+            all.push(Series {
+                at: [("hz".to_string(), step.hz)].into(),
+                // The last pulse before may be answered now.
+                answered: answered.min(asked),
+                ..Series::new(name, asked, Vec::new())
+            });
+            from = within.end;
         }
         all
     }
 }
 
-/// When the task served, in core cycles: to the end of the recording if it did not stop.
+/// When the task answered.
+fn answers(edges: &[Edge]) -> Vec<u64> {
+    let answers = edges.iter().filter(|edge| edge.pin == ANSWERED);
+    answers.map(|edge| edge.cycle).collect()
+}
+
+/// From the task's first wait to its last answer, in core cycles.
 fn served(edges: &[Edge]) -> Range<u64> {
-    let of_task = |level| move |e: &&Edge| e.pin == SERVING && e.level == level;
-    let cycle = |edge: Option<&Edge>| edge.map_or(u64::MAX, |edge| edge.cycle);
-    let start = cycle(edges.iter().find(of_task(true)));
-    let after = |e: &&Edge| e.cycle > start;
-    start..cycle(edges.iter().filter(after).find(of_task(false)))
+    let waits = |edge: &&Edge| edge.pin == SERVING && edge.level;
+    let start = edges.iter().find(waits).map_or(u64::MAX, |edge| edge.cycle);
+    start..answers(edges).last().map_or(0, |last| last + 1)
 }
 
 /// Instruments at work.

@@ -25,6 +25,9 @@ fn what_cannot_be_built_is_refused_with_its_key() {
         ("1000", "0", "hz 0"),
         ("10.0", "nan", "scope.width_us"),
         ("500.0", "0.0", "scope.window_us"),
+        ("2000", "200000", "hz 200000: a period"),
+        ("1.0}", "0.001}", "shorter than two"),
+        ("2000", "1000", "twice on one way"),
     ] {
         let error = scope(&good.replace(from, to)).unwrap_err().to_string();
         assert!(error.contains(word), "{to}: {error}");
@@ -37,6 +40,8 @@ fn what_cannot_be_built_is_refused_with_its_key() {
         ("50.0", "101.0", "host.jitter_percent"),
         ("64", "1473", "host.bytes"),
         ("asks = \"commands\"\n", "", "host.measures"),
+        ("\"reply\"", "\"period\"", "sends by itself"),
+        ("\nmeasures = \"reply\"", "", "nothing else measures"),
     ] {
         let error = host(&good.replace(from, to)).unwrap_err().to_string();
         assert!(error.contains(word), "{to}: {error}");
@@ -66,21 +71,41 @@ fn points_that_differ_in_what_instruments_do_are_no_others_run() {
 }
 
 #[test]
-fn a_pulse_counts_from_the_tasks_first_wait_to_its_end() {
+fn a_pulse_counts_from_the_tasks_first_wait_to_its_last_answer() {
     let edge = |cycle, pin, level| Edge { cycle, pin, level };
     let mut edges = vec![
         edge(5, STIMULUS, true),
         edge(10, SERVING, true),
         edge(15, STIMULUS, false),
     ];
-    assert_eq!(served(&edges), 10..u64::MAX);
+    assert!(served(&edges).is_empty(), "it never answered");
+    edges.extend([edge(40, ANSWERED, true), edge(80, ANSWERED, false)]);
     edges.push(edge(90, SERVING, false));
-    assert_eq!(served(&edges), 10..90);
-    assert!(served(&edges[..1]).is_empty());
+    assert_eq!(served(&edges), 10..81);
+    assert_eq!(answers(&edges), [40, 80]);
+}
+
+fn pulse(at: u64, second: Option<u64>) -> Response {
+    Response {
+        at,
+        first: Some(1),
+        second,
+        rises: 1,
+    }
 }
 
 #[test]
-fn pulses_belong_to_the_frequency_of_their_time() {
+fn latencies_are_those_of_handler_and_task() {
+    let pulses = [pulse(150, Some(2)), pulse(250, None), pulse(350, Some(4))];
+    let series = latencies(&pulses, 100);
+    let ns = 1_000_000_000 / 100;
+    assert_eq!((series[0].asked, &*series[0].ns), (3, &[(ns, 3)][..]));
+    assert_eq!(series[1].ns, [(2 * ns, 1), (4 * ns, 1)]);
+    assert_eq!(series[1].answered, 2);
+}
+
+#[test]
+fn answers_belong_to_the_frequency_of_their_time() {
     let step = |hz, s| Step { hz, s };
     let table = ScopeTable {
         steps: vec![step(10, Some(1.0)), step(20, Some(1.0)), step(10, None)],
@@ -88,22 +113,11 @@ fn pulses_belong_to_the_frequency_of_their_time() {
         jitter_us: 0.0,
         window_us: 1.0,
     };
-    let response = |at, second| Response {
-        at,
-        first: Some(1),
-        second,
-        rises: 1,
-    };
-    let served = [
-        response(150, Some(2)),
-        response(250, None),
-        response(299, Some(4)),
-        response(350, Some(2)),
-    ];
-    let series = table.series(&served, 100, 100);
+    let pulses = [150, 250, 299, 350].map(|at| pulse(at, Some(1)));
+    let series = table.shares(&pulses, &[155, 200, 310, 360], 100, 100);
     let told: Vec<_> = series
         .iter()
-        .map(|s| (s.name.as_str(), s.at["hz"], s.asked, s.answered()))
+        .map(|s| (s.name.as_str(), s.at["hz"], s.asked, s.answered))
         .collect();
     let expected = [
         ("rising", 10, 1, 1),
@@ -111,12 +125,4 @@ fn pulses_belong_to_the_frequency_of_their_time() {
         ("falling", 10, 1, 1),
     ];
     assert_eq!(told, expected);
-    let one = ScopeTable {
-        steps: vec![step(10, None)],
-        ..table
-    };
-    let series = one.series(&served, 100, 100);
-    let ns = 1_000_000_000 / 100;
-    assert_eq!(series[0].ns, [(ns, 4)]);
-    assert_eq!(series[1].ns, [(2 * ns, 2), (4 * ns, 1)]);
 }
