@@ -8,7 +8,7 @@ use std::ops::Range;
 use anyhow::{Result, bail, ensure};
 use board::BoardBus;
 use board::bus::Edge;
-use board::instrument::{Pulses, Response, Responses, ScopeSetup, Segment, Trigger};
+use board::instrument::{Pulses, ScopeSetup, Segment, Trigger};
 use board::link::{Rate, Way};
 use serde::{Deserialize, Serialize};
 
@@ -324,10 +324,9 @@ impl Setup<'_> {
                     capture.lost
                 );
             }
-            let responses = Responses::new(&capture.edges, STIMULUS, ANSWER);
             let served = served(&capture.edges);
-            let within = |r: &&Response| served.contains(&r.at);
-            let pulses: Vec<Response> = responses.each.iter().filter(within).copied().collect();
+            let mut pulses = pulses(&capture.edges);
+            pulses.retain(|pulse| served.contains(&pulse.at));
             let cpu_hz = session.cpu_hz();
             if let [_] = table.steps[..] {
                 let triggers: Vec<u64> = pulses.iter().map(|pulse| pulse.at).collect();
@@ -370,23 +369,63 @@ impl Setup<'_> {
     }
 }
 
+/// A pulse and what it brought about.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Pulse {
+    /// Its rise, in core cycles.
+    at: u64,
+    /// Cycles to the handler's pulse.
+    interrupt: Option<u64>,
+    /// Cycles to the task's, which may come after the next pulse.
+    task: Option<u64>,
+}
+
+/// The pulses and their answers. A rise of the driver is for the task if the task says next that it
+/// has answered, else the handler's; the task answers to the pulse that was handled last.
+fn pulses(edges: &[Edge]) -> Vec<Pulse> {
+    let mut pulses: Vec<Pulse> = Vec::new();
+    let mut handled = None;
+    let rise = |edge: &Edge| edge.level && edge.pin == ANSWER;
+    for (n, edge) in edges.iter().enumerate() {
+        if edge.pin == STIMULUS && edge.level {
+            pulses.push(Pulse {
+                at: edge.cycle,
+                ..Pulse::default()
+            });
+        } else if rise(edge) {
+            let mut later = edges[n + 1..].iter();
+            let next = later.find(|edge| rise(edge) || edge.pin == ANSWERED);
+            if next.is_some_and(|edge| edge.pin == ANSWERED) {
+                let pulse = handled.and_then(|n: usize| pulses.get_mut(n));
+                if let Some(pulse) = pulse.filter(|pulse| pulse.task.is_none()) {
+                    pulse.task = Some(edge.cycle - pulse.at);
+                }
+            } else if let Some(pulse) = pulses.last_mut().filter(|p| p.interrupt.is_none()) {
+                pulse.interrupt = Some(edge.cycle - pulse.at);
+                handled = Some(pulses.len() - 1);
+            }
+        }
+    }
+    pulses
+}
+
 /// The interrupt's and the task's.
-fn latencies(pulses: &[Response], cpu_hz: u64) -> Vec<Series> {
-    let of = |latency: fn(&Response) -> Option<u64>| {
+fn latencies(pulses: &[Pulse], cpu_hz: u64) -> Vec<Series> {
+    let of = |latency: fn(&Pulse) -> Option<u64>| {
         let cycles = pulses.iter().filter_map(latency);
         cycles.map(|cycles| nanoseconds(cycles, cpu_hz)).collect()
     };
     let asked = pulses.len() as u64;
     vec![
-        Series::new("interrupt", asked, of(|r| r.first)),
-        Series::new("task", asked, of(|r| r.second)),
+        Series::new("interrupt", asked, of(|p| p.interrupt)),
+        Series::new("task", asked, of(|p| p.task)),
     ]
 }
 
 impl ScopeTable {
     /// How many pulses of each frequency the task answered, on the way up and down. It counts
     /// answers: whose pulse each belongs to, nobody can say when they are late.
-    fn shares(&self, pulses: &[Response], answers: &[u64], begin: u64, cpu_hz: u64) -> Vec<Series> {
+    fn shares(&self, pulses: &[Pulse], answers: &[u64], begin: u64, cpu_hz: u64) -> Vec<Series> {
         let highest = (0..self.steps.len()).max_by_key(|n| self.steps[*n].hz);
         let mut from = begin;
         let mut all: Vec<Series> = Vec::new();

@@ -85,13 +85,52 @@ fn a_pulse_counts_from_the_tasks_first_wait_to_its_last_answer() {
     assert_eq!(answers(&edges), [40, 80]);
 }
 
-fn pulse(at: u64, second: Option<u64>) -> Response {
-    Response {
+fn pulse(at: u64, task: Option<u64>) -> Pulse {
+    Pulse {
         at,
-        first: Some(1),
-        second,
-        rises: 1,
+        interrupt: Some(1),
+        task,
     }
+}
+
+#[test]
+fn a_late_answer_belongs_to_the_pulse_that_was_handled() {
+    let cycles = [
+        (10, STIMULUS),
+        (12, ANSWER),
+        (15, ANSWER),
+        (16, ANSWERED),
+        (20, STIMULUS),
+        (21, ANSWER),
+        (30, STIMULUS),
+        (31, ANSWER),
+        (32, ANSWERED),
+        (34, ANSWER),
+        (40, STIMULUS),
+        (41, ANSWER),
+        (43, ANSWER),
+        (44, ANSWERED),
+    ];
+    let mut level = false;
+    let edges: Vec<Edge> = cycles
+        .into_iter()
+        .map(|(cycle, pin)| {
+            level ^= pin == ANSWERED;
+            let level = level || pin != ANSWERED;
+            Edge { cycle, pin, level }
+        })
+        .collect();
+    let told: Vec<_> = pulses(&edges)
+        .iter()
+        .map(|p| (p.at, p.interrupt, p.task))
+        .collect();
+    let expected = [
+        (10, Some(2), Some(5)),
+        (20, Some(1), Some(11)),
+        (30, Some(4), None),
+        (40, Some(1), Some(3)),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]
