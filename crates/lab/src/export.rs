@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::claim::Measured;
 use crate::instrument::seen::Seen;
+use crate::latencies::Latencies;
 use crate::point::Place;
 use crate::report::Material;
 use crate::result::short_kernel;
@@ -200,14 +201,9 @@ fn smallest(h: &Histogram) -> u32 {
     h.us.first().map_or(h.max_us, |(us, _)| *us)
 }
 
-/// To two places, as the program prints it. With latencies beyond the last bin only the program's
-/// own whole number is known.
+/// To two places, as the program prints it.
 fn average(h: &Histogram) -> f64 {
-    if h.overflows > 0 {
-        return f64::from(h.avg_us);
-    }
-    let sum: u64 = h.us.iter().map(|(us, count)| u64::from(*us) * count).sum();
-    (sum as f64 / h.total() as f64 * 100.0).round() / 100.0
+    (Latencies::from(h).mean() * 100.0).round() / 100.0
 }
 
 /// The text that `cyclictest -q -h N` ends with, without the two lines that say which latencies

@@ -145,7 +145,6 @@ impl ScopeTable {
             self.jitter_us
         );
         let pulse_us = self.width_us + 2.0 * self.jitter_us;
-        let highest = (0..=last).max_by_key(|n| self.steps[*n].hz);
         for (n, step) in self.steps.iter().enumerate() {
             let (hz, period_us) = (step.hz, 1e6 / f64::from(step.hz));
             ensure!(
@@ -156,11 +155,20 @@ impl ScopeTable {
                 step.s.is_none_or(|s| s * f64::from(hz) >= 2.0),
                 "scope.steps: hz {hz}: s is shorter than two pulses"
             );
-            let same_way = |m: &usize| (Some(*m) <= highest) == (Some(n) <= highest);
+            let same_way = |m: &usize| self.way(*m) == self.way(n);
             let twice = (0..n).filter(same_way).any(|m| self.steps[m].hz == hz);
             ensure!(!twice, "scope.steps: hz {hz} is twice on one way");
         }
         Ok(())
+    }
+
+    /// Whether that step is on the way up, the highest frequency included, or down.
+    fn way(&self, step: usize) -> &'static str {
+        let highest = (0..self.steps.len()).max_by_key(|n| self.steps[*n].hz);
+        match Some(step) <= highest {
+            true => "rising",
+            false => "falling",
+        }
     }
 
     fn pulses(&self, seed: u64) -> Pulses {
@@ -426,16 +434,11 @@ impl ScopeTable {
     /// How many pulses of each frequency the task answered, on the way up and down. It counts
     /// answers: whose pulse each belongs to, nobody can say when they are late.
     fn shares(&self, pulses: &[Pulse], answers: &[u64], begin: u64, cpu_hz: u64) -> Vec<Series> {
-        let highest = (0..self.steps.len()).max_by_key(|n| self.steps[*n].hz);
         let mut from = begin;
         let mut all: Vec<Series> = Vec::new();
         for (n, step) in self.steps.iter().enumerate() {
             let length = step.s.map_or(u64::MAX as f64, |s| s * cpu_hz as f64);
             let within = from..from.saturating_add(length as u64);
-            let name = match Some(n) <= highest {
-                true => "rising",
-                false => "falling",
-            };
             let asked = pulses.iter().filter(|pulse| within.contains(&pulse.at));
             let answered = answers.iter().filter(|at| within.contains(at)).count() as u64;
             let asked = asked.count() as u64;
@@ -443,7 +446,7 @@ impl ScopeTable {
                 at: [("hz".to_string(), step.hz)].into(),
                 // The last pulse before may be answered now.
                 answered: answered.min(asked),
-                ..Series::new(name, asked, Vec::new())
+                ..Series::new(self.way(n), asked, Vec::new())
             });
             from = within.end;
         }
