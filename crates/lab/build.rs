@@ -15,7 +15,11 @@ const SOURCES: [&str; 5] = [
 ];
 
 /// What can change what instruments do and see.
-const INSTRUMENTS: [&str; 2] = ["src/instrument/host.rs", "src/instrument/setup.rs"];
+const INSTRUMENTS: [&str; 3] = [
+    "src/instrument/host.rs",
+    "src/instrument/setup.rs",
+    "src/instrument/tables.rs",
+];
 
 fn main() {
     name("WARMSWITCH_SIMULATOR", &SOURCES);

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 
 use crate::{cargo, must};
 
-const STEPS: [(&str, &[&str]); 5] = [
+const STEPS: [(&str, &[&str]); 6] = [
     ("formatting", &["fmt", "--all", "--check"]),
     (
         "lints",
@@ -50,6 +50,10 @@ const STEPS: [(&str, &[&str]); 5] = [
             "compare",
             "--quick",
         ],
+    ),
+    (
+        "records",
+        &["run", "--quiet", "--package", "lab", "--", "records"],
     ),
 ];
 

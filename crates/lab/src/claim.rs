@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::point::Place;
 use crate::published::{Figure, Published};
 use crate::suggest::did_you_mean;
+use crate::which::{Known, Which};
 
 /// A measured figure, with all that tells it from the others of its experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,33 +26,6 @@ pub struct Measured {
     pub high: f64,
     /// What each seed gave.
     pub seeds: Vec<f64>,
-}
-
-/// Which figures are meant: those with all that is named.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Which {
-    pub board: Option<String>,
-    pub kernel: Option<String>,
-    pub mode: Option<String>,
-    /// Of what instruments saw.
-    pub series: Option<String>,
-    pub metric: Option<String>,
-    #[serde(default)]
-    pub at: BTreeMap<String, u32>,
-}
-
-impl Which {
-    /// Whether it means this one.
-    pub fn takes(&self, m: &Measured) -> bool {
-        let same = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|w| w == is);
-        same(&self.board, &m.place.board)
-            && same(&self.kernel, &m.place.kernel)
-            && same(&self.mode, &m.place.mode)
-            && same(&self.series, &m.place.series)
-            && same(&self.metric, m.metric)
-            && self.at.iter().all(|(k, v)| m.place.axes.get(k) == Some(v))
-    }
 }
 
 /// `[[claim]]`: the figures `of`, divided by those `to` on the same board at the same axes, or less
@@ -104,29 +78,17 @@ pub struct Against {
 
 impl Claim {
     /// Whether it can be judged at all.
-    pub fn check(&self, kernels: &[String], modes: &[String]) -> Result<()> {
+    pub fn check(&self, known: &Known) -> Result<()> {
         let bounds = [self.at_most, self.at_least, self.less_by];
+        let of_this = || format!("claim \"{}\"", self.text);
         if bounds.iter().flatten().count() != 1 {
             bail!(
-                "claim \"{}\": one of at_most, at_least and less_by is wanted",
-                self.text
+                "{}: one of at_most, at_least and less_by is wanted",
+                of_this()
             );
         }
-        for which in [&self.of, &self.to] {
-            for (word, value, known) in [
-                ("kernel", &which.kernel, kernels),
-                ("mode", &which.mode, modes),
-            ] {
-                if let Some(value) = value.as_ref().filter(|v| !known.contains(v)) {
-                    bail!(
-                        "claim \"{}\": {word} \"{value}\" is not in the experiment{}",
-                        self.text,
-                        did_you_mean(value, known)
-                    );
-                }
-            }
-        }
-        Ok(())
+        self.of.check(known).with_context(of_this)?;
+        self.to.check(known).with_context(of_this)
     }
 
     fn tells(&self, what: fn(&Which) -> &Option<String>) -> bool {
@@ -413,16 +375,15 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_names_kernels_of_the_experiment_and_one_bound() {
-        let kernels = ["plain".to_string(), "fcsee".to_string()];
-        let error = claim("at_most = 1.0").check(&kernels, &[]).unwrap_err();
-        assert!(
-            error.to_string().contains("did you mean \"fcsee\"?"),
-            "{error}"
-        );
-        assert!(claim("").check(&kernels, &[]).is_err());
-        let both = claim("at_most = 1.0\nat_least = 0.1");
-        assert!(both.check(&kernels, &[]).is_err());
+    fn a_claim_names_what_the_experiment_measures_and_one_bound() {
+        let known = Known::of(&crate::experiment::Experiment::load("cyclictest").unwrap());
+        let checked = |text: &str| {
+            let error = claim(text).check(&known).unwrap_err();
+            format!("{error:#}")
+        };
+        assert!(checked("at_most = 1.0").contains("kernel \"fcse\" is not in"));
+        assert!(checked("").contains("is wanted"));
+        assert!(checked("at_most = 1.0\nat_least = 0.1").contains("is wanted"));
     }
 
     #[test]

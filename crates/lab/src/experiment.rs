@@ -12,15 +12,14 @@ use serde::Deserialize;
 
 use crate::claim::{Beside, Claim};
 use crate::headline::Headline;
-use crate::instrument::setup::{HostTable, REQUEST_HZ, ScopeTable, Setup};
+use crate::instrument::setup::Setup;
+use crate::instrument::tables::{HostTable, REQUEST_HZ, ScopeTable};
 use crate::paths;
 use crate::point::Point;
 use crate::suggest::did_you_mean;
+use crate::toml_file;
+use crate::which::Known;
 
-const KEYS: &[&str] = &[
-    "format", "title", "workload", "kernels", "limit_s", "samples", "hops", "modes", "plan",
-    "quick", "claim", "beside", "headline", "scope", "host",
-];
 /// Keys of a plan that are no axes.
 const PLAN_KEYS: &[&str] = &["board", "seeds", "kernels"];
 
@@ -245,11 +244,7 @@ pub fn names() -> Vec<String> {
 
 /// Reads the text of an `experiment.toml`; `path` is for messages only.
 fn parse(text: &str, path: &Path) -> Result<Experiment> {
-    let file = paths::shown(path);
-    let table: toml::Table = text
-        .parse()
-        .with_context(|| format!("{file} is not TOML"))?;
-    known_keys(&table, KEYS, &file, "")?;
+    let table: toml::Table = toml_file::parse(text, path)?;
     for list in ["plan", "quick"] {
         let plans = table.get(list).and_then(toml::Value::as_array);
         for plan in plans.into_iter().flatten() {
@@ -257,23 +252,19 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
             let of_plan = plan.as_table().into_iter().flatten();
             let mistaken = of_plan.filter(|(_, value)| !value.is_array());
             let mistaken: toml::Table = mistaken.map(|(k, v)| (k.clone(), v.clone())).collect();
-            known_keys(&mistaken, PLAN_KEYS, &file, &format!("{list}."))?;
+            let unknown = |key: &&String| !PLAN_KEYS.contains(&key.as_str());
+            if let Some(key) = mistaken.keys().find(unknown) {
+                bail!(
+                    "{}: unknown key \"{list}.{key}\"{}",
+                    paths::shown(path),
+                    did_you_mean(key, PLAN_KEYS)
+                );
+            }
         }
     }
-    let experiment: Experiment =
-        toml::from_str(text).with_context(|| format!("{file} does not describe an experiment"))?;
-    check(&experiment).with_context(|| file)?;
+    let experiment: Experiment = toml_file::parse(text, path)?;
+    check(&experiment).with_context(|| paths::shown(path))?;
     Ok(experiment)
-}
-
-fn known_keys(table: &toml::Table, known: &[&str], file: &str, prefix: &str) -> Result<()> {
-    match table.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => bail!(
-            "{file}: unknown key \"{prefix}{key}\"{}",
-            did_you_mean(key, known)
-        ),
-        None => Ok(()),
-    }
 }
 
 fn check(e: &Experiment) -> Result<()> {
@@ -334,8 +325,20 @@ fn check(e: &Experiment) -> Result<()> {
         }
     }
     e.instruments().check()?;
+    let known = Known::of(e);
     for claim in &e.claims {
-        claim.check(&e.kernels, &e.modes)?;
+        claim.check(&known)?;
+    }
+    for headline in &e.headlines {
+        let of_this = || format!("headline \"{}\"", headline.text);
+        headline.of.check(&known).with_context(of_this)?;
+    }
+    for beside in &e.beside {
+        let of_this = || format!("beside \"{}\"", beside.published);
+        let which = beside.measured.as_ref();
+        which
+            .map_or(Ok(()), |which| which.check(&known))
+            .with_context(of_this)?;
     }
     let points = e.points(false, None, None).len();
     if points > MAX_POINTS {
@@ -424,7 +427,7 @@ mod tests {
     #[test]
     fn an_unknown_key_is_named_with_its_file_and_the_nearest_key() {
         for (from, to, says) in [
-            ("samples", "sample", "\"sample\"; did you mean \"samples\"?"),
+            ("samples", "sample", "did you mean \"samples\"?"),
             (
                 "board = \"sam9263\"",
                 "bord = \"sam9263\"",

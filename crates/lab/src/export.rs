@@ -49,7 +49,8 @@ pub fn files(material: &Material) -> Vec<(String, String)> {
     files
 }
 
-fn figures(material: &Material) -> String {
+/// The figures of the tables, one a line.
+pub fn figures(material: &Material) -> String {
     let mut text = String::from("board,axes,kernel,mode,series,metric,unit,value,low,high\n");
     for m in &material.results.measured {
         let (axes, cells) = (axes(&m.place), cells(m).join(","));

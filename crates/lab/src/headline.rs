@@ -4,8 +4,9 @@
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{Measured, Which};
+use crate::claim::Measured;
 use crate::table::digits;
+use crate::which::Which;
 
 /// `[[headline]]`: one figure of each kernel.
 #[derive(Clone, Debug, Deserialize)]

@@ -20,6 +20,7 @@ use crate::cache::{self, Inputs, Lock};
 use crate::fetch::{Deb, Store, Wish};
 use crate::paths::{self, shown};
 use crate::progress::Progress;
+use crate::toml_file;
 use crate::toolchain::{self, command, output};
 use cpio::Archive;
 use guest::Workload;
@@ -90,7 +91,7 @@ pub fn root_fs() -> Result<RootFs> {
     let file = dir.join("root.toml");
     let text =
         fs::read_to_string(&file).with_context(|| format!("cannot read {}", shown(&file)))?;
-    let spec: Spec = toml::from_str(&text).with_context(|| shown(&file))?;
+    let spec: Spec = toml_file::parse(&text, &file)?;
     toolchain::require()?;
     let store = Store::new(&spec.debian.arch, &spec.debian.suites)?;
     let wishes: Vec<Wish> = spec

@@ -9,7 +9,7 @@ use crate::sample::Histogram;
 use crate::statistics::Estimate;
 
 /// Quantiles of latencies, with their names.
-const QUANTILES: [(&str, f64); 4] = [
+pub const QUANTILES: [(&str, f64); 4] = [
     ("p50", 0.5),
     ("p99", 0.99),
     ("p99.9", 0.999),

@@ -35,6 +35,7 @@ mod point;
 mod progress;
 mod published;
 mod qemu;
+mod record;
 mod report;
 mod report_ring;
 mod report_samples;
@@ -50,8 +51,10 @@ mod symbols;
 mod table;
 mod target;
 mod terminal;
+mod toml_file;
 mod toolchain;
 mod versus;
+mod which;
 
 use std::process::ExitCode;
 

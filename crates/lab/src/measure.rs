@@ -173,6 +173,14 @@ fn of_samples(runs: &[Vec<f64>]) -> Option<Figure> {
     })
 }
 
+/// Names of all that is measured, whatever the workload.
+pub fn metrics() -> Vec<&'static str> {
+    let mut names = vec!["switch", "time", "lat_fifo", "bw_pipe", "answered"];
+    names.extend(["min", "avg", "sd", "max"]);
+    names.extend(latencies::QUANTILES.map(|(name, _)| name));
+    names
+}
+
 /// Repeated samples of one metric, with its name and unit; none of histograms.
 pub fn samples(run: &Run) -> Option<(&'static str, &'static str, Vec<f64>)> {
     match &run.guest {
@@ -262,6 +270,7 @@ mod tests {
         );
         assert_eq!(of("rising", "answered"), None, "nobody asked");
         assert_eq!(figures[0].place.what(), "load, interrupt");
+        assert!(figures.iter().all(|f| metrics().contains(&f.metric)));
     }
 
     #[test]

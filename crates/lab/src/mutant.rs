@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 use crate::paths::shown;
 use crate::suggest::did_you_mean;
+use crate::toml_file;
 
 mod expected;
 
@@ -195,8 +196,7 @@ pub fn named(text: &str, own: impl FnOnce() -> Result<PathBuf>) -> Result<Mutant
 
 /// All mutants in a file, in its order.
 pub fn load(path: &Path) -> Result<Vec<Mutant>> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path)))?;
-    let list: List = toml::from_str(&text).with_context(|| shown(path))?;
+    let list: List = toml_file::read(path)?;
     for (i, mutant) in list.mutant.iter().enumerate() {
         let place = format!("{}: mutant \"{}\"", shown(path), mutant.name);
         match mutant.change {

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::paths;
+use crate::toml_file;
 
 /// One figure of a paper. Some exist as a plot only and have no value.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -154,9 +155,7 @@ impl Envelope {
 
 fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T> {
     let path = paths::root().join("published").join(name);
-    let shown = paths::shown(&path);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
-    toml::from_str(&text).with_context(|| shown)
+    toml_file::read(&path)
 }
 
 #[cfg(test)]

@@ -117,6 +117,8 @@ impl Provenance {
     }
 }
 
+/// What the console of a point said.
+const CONSOLE: &str = "console.txt";
 /// What the console of a point without a result said.
 const FAILED: &str = "failed.txt";
 
@@ -143,11 +145,30 @@ pub fn load(hash: &str) -> Result<Option<Run>> {
 pub fn save(run: &Run, console: &[u8]) -> Result<()> {
     let dir = runs_dir().join(&run.hash);
     let _ = std::fs::remove_file(dir.join(FAILED));
-    paths::write_atomically(&dir.join("console.txt"), console)?;
+    paths::write_atomically(&dir.join(CONSOLE), console)?;
     paths::write_atomically(
         &dir.join("run.json"),
         serde_json::to_string_pretty(run)?.as_bytes(),
     )
+}
+
+/// The hash of all that a run came to: its figures and what its console said, not what it was made
+/// of.
+pub fn result_hash(run: &Run) -> Result<String> {
+    let path = runs_dir().join(&run.hash).join(CONSOLE);
+    let console = std::fs::read(&path).with_context(|| {
+        format!(
+            "cannot read {}: remove its directory and run again",
+            paths::shown(&path)
+        )
+    })?;
+    let windows = (&run.ring, &run.overhead, &run.whole);
+    let figures = serde_json::to_vec(&(run.cpu_hz, &run.guest, windows, run.end_cycle))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(figures.len() as u64).to_le_bytes());
+    hasher.update(&figures);
+    hasher.update(&console);
+    Ok(hasher.finalize().to_hex()[..32].to_string())
 }
 
 /// Stores what the console of a point without a result said; gives the file's path below `out`.
@@ -219,21 +240,26 @@ impl Campaign {
 
     /// Reads the runs of the last campaign: the full one, else the quick one.
     pub fn load_runs(experiment: &str) -> Result<(Campaign, Vec<Run>)> {
-        let full = campaign_path(experiment, false);
-        let path = if full.is_file() {
-            full
-        } else {
-            campaign_path(experiment, true)
-        };
-        let Ok(text) = std::fs::read_to_string(&path) else {
-            let names = crate::experiment::names();
-            if !names.iter().any(|n| n == experiment) {
-                bail!(
-                    "no experiment \"{experiment}\"{}",
-                    did_you_mean(experiment, &names)
-                );
+        for quick in [false, true] {
+            if let Some(found) = Campaign::load_form(experiment, quick)? {
+                return Ok(found);
             }
-            bail!("{experiment} has no runs yet: `warmswitch run {experiment}` makes them");
+        }
+        let names = crate::experiment::names();
+        if !names.iter().any(|n| n == experiment) {
+            bail!(
+                "no experiment \"{experiment}\"{}",
+                did_you_mean(experiment, &names)
+            );
+        }
+        bail!("{experiment} has no runs yet: `warmswitch run {experiment}` makes them");
+    }
+
+    /// Reads the runs of the last full or quick campaign; `None` when there was none.
+    pub fn load_form(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
+        let path = campaign_path(experiment, quick);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            return Ok(None);
         };
         let campaign: Campaign = serde_json::from_str(&text)
             .with_context(|| format!("{} is damaged: remove it", paths::shown(&path)))?;
@@ -241,7 +267,7 @@ impl Campaign {
         for hash in &campaign.runs {
             runs.extend(load(hash)?);
         }
-        Ok((campaign, runs))
+        Ok(Some((campaign, runs)))
     }
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports that are known, each with its reason: `linux/<series>/coherence-suppressions.toml`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use board::coherence::{Report, Wrong};
 use serde::Deserialize;
 
 use super::names::Names;
 use crate::paths::{root, shown};
 use crate::suggest::did_you_mean;
+use crate::toml_file;
 
 /// One entry: all that it says must fit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -98,8 +98,7 @@ pub fn list(series: &str, file: &str) -> PathBuf {
 
 /// All entries of a file.
 pub fn load(path: &Path) -> Result<Vec<Suppression>> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path)))?;
-    let list: List = toml::from_str(&text).with_context(|| shown(path))?;
+    let list: List = toml_file::read(path)?;
     let names: Vec<&str> = Wrong::ALL.iter().map(|w| w.name()).collect();
     for (n, entry) in list.suppression.iter().enumerate() {
         let place = format!("{}: suppression {}", shown(path), n + 1);
@@ -124,6 +123,8 @@ pub fn load(path: &Path) -> Result<Vec<Suppression>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::coherence::tests::report;
 

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::run::How;
 use crate::experiment::Experiment;
+use crate::image::guest;
 use crate::published::Published;
+use crate::sample::Kind;
 use crate::{Outcome, gage, run, table};
 
 /// Run an experiment with several seeds and study how well it measures (gage R&R)
@@ -25,6 +27,16 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let seeds = options.seeds.get_or_insert(vec![1, 2, 3]);
     if seeds.len() < 2 {
         bail!("a study needs at least 2 seeds: say --seeds");
+    }
+    match guest::all()?
+        .get(&experiment.workload)
+        .and_then(|w| w.output)
+    {
+        Some(Kind::Cyclictest | Kind::Instruments) => bail!(
+            "{}: its runs have latencies and no repeated samples, so no study",
+            experiment.name
+        ),
+        Some(Kind::LatCtx | Kind::Hackbench | Kind::Ipc) | None => {}
     }
     let (campaign, runs) = run::execute(&experiment, &options)?;
     if runs.len() < campaign.planned {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::beside::{self, Beside};
 use crate::instrument::capture;
 use crate::instrument::host::{Host, Plan, Question, periods, round_trips};
-use crate::instrument::setup::{self, LARGEST_PAYLOAD};
+use crate::instrument::tables::{self, LARGEST_PAYLOAD};
 use crate::paths::shown;
 use crate::{Outcome, sample};
 
@@ -56,7 +56,7 @@ pub struct Args {
 
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let Some(rate) = setup::rate(args.mbit) else {
+    let Some(rate) = tables::rate(args.mbit) else {
         bail!("--mbit {}: 10 or 100", args.mbit);
     };
     let mut host = Host::new(args.plan()?);
@@ -83,6 +83,7 @@ impl Args {
         let hz = match self.ping_hz {
             Some(hz) => hz,
             None if self.flood => FLOOD_HZ,
+            None if self.udp => bail!("--udp: how often? --ping-hz or --flood is missing"),
             None => return Ok(None),
         };
         if !(hz > 0.0 && hz <= 1e6) {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use crate::cache::Inputs;
 use crate::paths::{self, names_in, shown};
 use crate::sample::Kind;
+use crate::toml_file;
 use crate::toolchain::{PREFIX, command, output};
 
 /// Every guest is built so: for the oldest core, in A32, without floating-point hardware.
@@ -83,9 +84,7 @@ fn read_all(dir: &Path) -> Result<BTreeMap<String, Workload>> {
 
 fn read(dir: &Path) -> Result<Workload> {
     let path = dir.join("workload.toml");
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown(&path)))?;
-    let mut workload: Workload = toml::from_str(&text).with_context(|| shown(&path))?;
+    let mut workload: Workload = toml_file::read(&path)?;
     workload.dir = dir.to_path_buf();
     let sources: &[String] = match &workload.build {
         Some(build) if build.sources.is_empty() => {

@@ -195,9 +195,14 @@ impl Host {
         while socket.recv().is_ok() {
             self.answers += 1;
         }
+        // What a program sends before it is asked, or when nobody asks it, is no answer.
+        let asked = self
+            .plan
+            .is_some_and(|plan| plan.question == Question::Command);
+        let asked = asked && self.requests > 0;
         let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.udp);
         while socket.recv().is_ok() {
-            self.answers += 1;
+            self.answers += u64::from(asked);
         }
         for frame in self.queues.sent.drain(..) {
             cables.send(send_ns, frame);

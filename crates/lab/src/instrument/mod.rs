@@ -6,6 +6,7 @@ pub mod host;
 pub mod screen;
 pub mod seen;
 pub mod setup;
+pub mod tables;
 pub mod waveform;
 
 /// A core cycle as nanoseconds since power-on, rounded to the nearest.

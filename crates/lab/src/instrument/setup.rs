@@ -8,14 +8,15 @@ use std::ops::Range;
 use anyhow::{Result, bail, ensure};
 use board::BoardBus;
 use board::bus::Edge;
-use board::instrument::{Pulses, ScopeSetup, Segment, Trigger};
-use board::link::{Rate, Way};
-use serde::{Deserialize, Serialize};
+use board::instrument::{ScopeSetup, Trigger};
+use board::link::Way;
+use serde::Serialize;
 
 use super::host::{self, Host, Nobody, Outside, Question};
 use super::nanoseconds;
 use super::screen::Screen;
 use super::seen::{Seen, Series};
+use super::tables::{Asks, FALLING, HostTable, Measures, REQUEST_HZ, RISING, ScopeTable};
 use crate::point::Point;
 use crate::session::Session;
 
@@ -26,88 +27,15 @@ pub const ANSWER: u8 = 3;
 const SERVING: u8 = 0;
 /// The pin whose level it changes with each answer.
 const ANSWERED: u8 = 4;
+/// The axis of a series at one of several frequencies.
+const HZ: &str = "hz";
+/// What a scope's series are called at one frequency.
+const INTERRUPT: &str = "interrupt";
+const TASK: &str = "task";
 /// Edges and frames that the instruments keep.
 const DEPTH: usize = 1 << 22;
 /// Columns of the scope's screen.
 pub const COLUMNS: usize = 500;
-/// The host's last request comes so long before the program's end, so that it can be answered.
-const SPARE_NS: u64 = 200_000_000;
-/// A frame holds no more behind the header of UDP.
-pub const LARGEST_PAYLOAD: usize = 1472;
-const SECOND_NS: f64 = 1e9;
-/// The next request of a flood comes after so long if the last one is not answered.
-const FLOOD_NS: u64 = 10_000_000;
-/// The axis with how many commands a host sends a second.
-pub const REQUEST_HZ: &str = "request_hz";
-
-/// `[scope]`: a generator on the latency driver's stimulus pin, and an oscilloscope on its pins.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScopeTable {
-    /// Frequencies, one after the other.
-    pub steps: Vec<Step>,
-    /// How long a pulse is high.
-    pub width_us: f64,
-    /// A pulse comes at most this much before or after its place.
-    #[serde(default)]
-    pub jitter_us: f64,
-    /// Width of the screen.
-    pub window_us: f64,
-}
-
-/// A frequency of the generator.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    pub hz: u32,
-    /// For so long; the last one may last as long as the program.
-    pub s: Option<f64>,
-}
-
-/// `[host]`: a host at the board's network cable, and a probe in the cable.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostTable {
-    /// Of the cable: 10 or 100.
-    pub mbit: u32,
-    /// What the host asks of the board; nothing if it only listens.
-    pub asks: Option<Asks>,
-    /// From one request to the next it takes at most so much more or less, of a hundred.
-    #[serde(default)]
-    pub jitter_percent: f64,
-    /// Bytes in a request.
-    #[serde(default = "of_ping")]
-    pub bytes: usize,
-    /// What the probe is there for; nothing if the host is but load.
-    pub measures: Option<Measures>,
-}
-
-fn of_ping() -> usize {
-    56
-}
-
-/// What a host asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Asks {
-    /// Numbered UDP packets, from the program's first packet on.
-    Commands,
-    /// Echo requests at a rate, from the board's first frame on.
-    Pings,
-    /// As `ping -f` does, from the board's first frame on.
-    Flood,
-}
-
-/// What a probe looks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measures {
-    /// From a command's first bit to its reply's.
-    Reply,
-    /// From one packet of the program to the next.
-    Period,
-}
-
 /// All instruments of an experiment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Setup<'a> {
@@ -115,146 +43,28 @@ pub struct Setup<'a> {
     pub host: Option<&'a HostTable>,
 }
 
-impl ScopeTable {
-    fn check(&self) -> Result<()> {
-        ensure!(!self.steps.is_empty(), "scope.steps must not be empty");
-        let last = self.steps.len() - 1;
-        for (n, step) in self.steps.iter().enumerate() {
-            ensure!(
-                (1..=1_000_000).contains(&step.hz),
-                "scope.steps: hz {} is not from 1 to 1000000",
-                step.hz
-            );
-            match step.s {
-                Some(s) => ensure!(
-                    s > 0.0 && s <= 3600.0,
-                    "scope.steps: s {s} is not between 0 and 3600 seconds"
-                ),
-                None => ensure!(n == last, "scope.steps: only the last one goes without s"),
-            }
-        }
-        for (key, value) in [("width_us", self.width_us), ("window_us", self.window_us)] {
-            ensure!(
-                value > 0.0 && value <= 1e6,
-                "scope.{key}: {value} is not between 0 and a million"
-            );
-        }
-        ensure!(
-            self.jitter_us >= 0.0 && self.jitter_us <= 1e6,
-            "scope.jitter_us: {} is not from 0 to a million",
-            self.jitter_us
-        );
-        let pulse_us = self.width_us + 2.0 * self.jitter_us;
-        for (n, step) in self.steps.iter().enumerate() {
-            let (hz, period_us) = (step.hz, 1e6 / f64::from(step.hz));
-            ensure!(
-                period_us > pulse_us,
-                "scope.steps: hz {hz}: a period of {period_us:.3} us does not hold width_us and twice jitter_us, {pulse_us} us"
-            );
-            ensure!(
-                step.s.is_none_or(|s| s * f64::from(hz) >= 2.0),
-                "scope.steps: hz {hz}: s is shorter than two pulses"
-            );
-            let same_way = |m: &usize| self.way(*m) == self.way(n);
-            let twice = (0..n).filter(same_way).any(|m| self.steps[m].hz == hz);
-            ensure!(!twice, "scope.steps: hz {hz} is twice on one way");
-        }
-        Ok(())
-    }
-
-    /// Whether that step is on the way up, the highest frequency included, or down.
-    fn way(&self, step: usize) -> &'static str {
-        let highest = (0..self.steps.len()).max_by_key(|n| self.steps[*n].hz);
-        match Some(step) <= highest {
-            true => "rising",
-            false => "falling",
-        }
-    }
-
-    fn pulses(&self, seed: u64) -> Pulses {
-        let segment = |step: &Step| Segment {
-            millihertz: u64::from(step.hz) * 1000,
-            ns: step.s.map_or(u64::MAX / 4, |s| (s * SECOND_NS) as u64),
-        };
-        Pulses {
-            pin: STIMULUS,
-            segments: self.steps.iter().map(segment).collect(),
-            width_ns: (self.width_us * 1e3) as u64,
-            jitter_ns: (self.jitter_us * 1e3) as u64,
-            random_phase: true,
-            seed,
-        }
-    }
-}
-
-impl HostTable {
-    fn check(&self) -> Result<()> {
-        self.rate()?;
-        ensure!(
-            (0.0..=100.0).contains(&self.jitter_percent),
-            "host.jitter_percent: {} is not from 0 to 100",
-            self.jitter_percent
-        );
-        ensure!(
-            self.bytes <= LARGEST_PAYLOAD,
-            "host.bytes: {}, a frame holds {LARGEST_PAYLOAD}",
-            self.bytes
-        );
-        ensure!(
-            self.measures != Some(Measures::Period) || self.asks != Some(Asks::Commands),
-            "host.measures: \"period\" is of a program that sends by itself, without asks = \"commands\""
-        );
-        let replies = self.measures == Some(Measures::Reply);
-        ensure!(
-            !replies || self.asks == Some(Asks::Commands),
-            "host.measures: replies to what? asks = \"commands\" is missing"
-        );
-        Ok(())
-    }
-
-    fn rate(&self) -> Result<Rate> {
-        rate(self.mbit).ok_or_else(|| anyhow::anyhow!("host.mbit: {} is not 10 or 100", self.mbit))
-    }
-
-    fn plan(&self, point: &Point) -> Option<host::Plan> {
-        let asks = self.asks?;
-        let (commands, flood) = (asks == Asks::Commands, asks == Asks::Flood);
-        let interval_ns = match flood {
-            true => FLOOD_NS,
-            false => SECOND_NS as u64 / u64::from(point.axis(REQUEST_HZ).max(1)),
-        };
-        let running = u64::from(point.axis("duration_s")) * SECOND_NS as u64;
-        Some(host::Plan {
-            interval_ns,
-            jitter_ns: (interval_ns as f64 * self.jitter_percent / 100.0) as u64,
-            seed: point.seed,
-            duration_ns: match commands {
-                true => running.saturating_sub(SPARE_NS),
-                false => u64::MAX / 4,
-            },
-            question: match commands {
-                true => Question::Command,
-                false => Question::Echo,
-            },
-            payload: self.bytes,
-            flood,
-        })
-    }
-}
-
-/// The rate of a cable of so many Mbit/s.
-pub fn rate(mbit: u32) -> Option<Rate> {
-    match mbit {
-        10 => Some(Rate::Ten),
-        100 => Some(Rate::Hundred),
-        _ => None,
-    }
-}
-
 impl Setup<'_> {
     /// Whether there are any.
     pub fn is_empty(&self) -> bool {
         self.scope.is_none() && self.host.is_none()
+    }
+
+    /// What their series are called.
+    pub fn series(&self) -> Vec<&'static str> {
+        let measures = self.host.and_then(|host| host.measures);
+        match (self.scope, measures) {
+            (Some(scope), _) if scope.steps.len() == 1 => vec![INTERRUPT, TASK],
+            (Some(_), _) => vec![RISING, FALLING],
+            (None, Some(measures)) => vec![measures.name()],
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// The values of the axes that tell their series apart.
+    pub fn axes(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        let steps = self.scope.map_or(&[][..], |scope| &scope.steps);
+        let several = if steps.len() > 1 { steps } else { &[] };
+        several.iter().map(|step| (HZ, step.hz))
     }
 
     /// Whether they, and not the guest's command line, take the values of that axis.
@@ -361,11 +171,11 @@ impl Setup<'_> {
             seen.series.push(match measures {
                 Measures::Reply => {
                     let trips = host::round_trips(frames, Question::Command, Way::ToBoard);
-                    Series::new("reply", trips.asked, trips.ns)
+                    Series::new(measures.name(), trips.asked, trips.ns)
                 }
                 Measures::Period => {
                     let periods = host::periods(frames);
-                    Series::new("period", periods.asked, periods.ns)
+                    Series::new(measures.name(), periods.asked, periods.ns)
                 }
             });
         }
@@ -425,8 +235,8 @@ fn latencies(pulses: &[Pulse], cpu_hz: u64) -> Vec<Series> {
     };
     let asked = pulses.len() as u64;
     vec![
-        Series::new("interrupt", asked, of(|p| p.interrupt)),
-        Series::new("task", asked, of(|p| p.task)),
+        Series::new(INTERRUPT, asked, of(|p| p.interrupt)),
+        Series::new(TASK, asked, of(|p| p.task)),
     ]
 }
 
@@ -443,7 +253,7 @@ impl ScopeTable {
             let answered = answers.iter().filter(|at| within.contains(at)).count() as u64;
             let asked = asked.count() as u64;
             all.push(Series {
-                at: [("hz".to_string(), step.hz)].into(),
+                at: [(HZ.to_string(), step.hz)].into(),
                 // The last pulse before may be answered now.
                 answered: answered.min(asked),
                 ..Series::new(self.way(n), asked, Vec::new())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an experiment may ask of instruments.
 
+use super::super::tables::Step;
 use super::*;
 
 fn scope(text: &str) -> Result<()> {

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::config::{self, Asked};
 use crate::paths::{names_in, shown};
 use crate::suggest::did_you_mean;
+use crate::toml_file;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -205,8 +206,7 @@ pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
 }
 
 fn read(path: &Path) -> Result<Spec> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path)))?;
-    toml::from_str(&text).with_context(|| shown(path))
+    toml_file::read(path)
 }
 
 /// The variant that is built for `name`.

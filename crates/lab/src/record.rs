@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Records: what a campaign came to, committed in `records/`, so that another machine, or another
+//! version of the simulator, can say whether it comes to the same.
+//!
+//! `NAME.toml` has the hash of every run's result by the hash of its inputs; `NAME.csv` has the
+//! figures that follow from them. Both are pure functions of runs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::paths;
+use crate::store::{Provenance, Run};
+use crate::toml_file;
+
+/// What a campaign was made of and came to.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    pub experiment: String,
+    pub quick: bool,
+    /// Hash of the simulator's sources.
+    pub simulator: String,
+    /// Hash of the root file system.
+    pub root_fs: String,
+    /// Hash of each board's file.
+    pub boards: BTreeMap<String, String>,
+    /// Release and hash of each kernel.
+    pub kernels: BTreeMap<String, String>,
+    /// By the hash of all inputs but the simulator.
+    pub runs: BTreeMap<String, Entry>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Hash of its figures and its console.
+    pub result: String,
+    /// For readers; another point with the same inputs has the same run.
+    pub point: String,
+}
+
+/// A stored campaign beside its record.
+#[derive(Debug, Default, PartialEq)]
+pub struct Compared {
+    /// Recorded runs that exist here with the same result.
+    pub same: usize,
+    /// Points whose inputs but the simulator are the recorded ones and whose result is not.
+    pub different: Vec<String>,
+    /// Recorded runs without a run of the same inputs here.
+    pub not_here: usize,
+    /// What else differs.
+    pub inputs: Vec<String>,
+    /// Whether the simulator's sources are the recorded ones.
+    pub same_simulator: bool,
+}
+
+/// The hash of all inputs of a run but the simulator.
+fn inputs(run: &Run) -> String {
+    let provenance = Provenance {
+        simulator: String::new(),
+        ..run.provenance.clone()
+    };
+    provenance.run_hash(&run.point)
+}
+
+impl Record {
+    /// The record of a campaign's runs; `result` gives the hash of what one came to.
+    pub fn of(
+        experiment: &str,
+        quick: bool,
+        runs: &[Run],
+        result: impl Fn(&Run) -> Result<String>,
+    ) -> Result<Record> {
+        let mut record = Record {
+            experiment: experiment.to_string(),
+            quick,
+            ..Record::default()
+        };
+        for run in runs {
+            let p = &run.provenance;
+            let (board, kernel) = (run.point.board.clone(), run.point.kernel.clone());
+            let release = format!("{} {}", p.kernel_version, p.kernel_hash);
+            record.simulator.clone_from(&p.simulator);
+            record.root_fs.clone_from(&p.root_fs_hash);
+            record.boards.insert(board, p.board_hash.clone());
+            record.kernels.insert(kernel, release);
+            let entry = Entry {
+                result: result(run)?,
+                point: run.point.label(),
+            };
+            record.runs.insert(inputs(run), entry);
+        }
+        Ok(record)
+    }
+
+    /// What `here`, a campaign of this machine, has of this record.
+    pub fn compare(&self, here: &Record) -> Compared {
+        let mut compared = Compared {
+            same_simulator: self.simulator == here.simulator,
+            ..Compared::default()
+        };
+        for (inputs, recorded) in &self.runs {
+            match here.runs.get(inputs) {
+                None => compared.not_here += 1,
+                Some(run) if run.result == recorded.result => compared.same += 1,
+                Some(_) => compared.different.push(recorded.point.clone()),
+            }
+        }
+        let mut differs = |what: &str, recorded: &str, here: Option<&String>| {
+            if let Some(here) = here.filter(|here| *here != recorded) {
+                let line = format!("{what}: {recorded} recorded, {here} here");
+                compared.inputs.push(line);
+            }
+        };
+        differs("simulator", &self.simulator, Some(&here.simulator));
+        differs("root file system", &self.root_fs, Some(&here.root_fs));
+        for (name, hash) in &self.boards {
+            differs(name, hash, here.boards.get(name));
+        }
+        for (name, release) in &self.kernels {
+            differs(name, release, here.kernels.get(name));
+        }
+        compared
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        let Record {
+            experiment, quick, ..
+        } = self;
+        let form = if *quick { " --quick" } else { "" };
+        let mut text = format!(
+            "# SPDX-License-Identifier: MIT OR Apache-2.0\n\
+             # Written by `warmswitch records --write {experiment}{form}`: what the runs of \
+             `warmswitch run {experiment}{form}` came to.\n\
+             experiment = {experiment:?}\nquick = {quick}\n\
+             simulator = {:?}\nroot_fs = {:?}\n",
+            self.simulator, self.root_fs
+        );
+        for (heading, map) in [("boards", &self.boards), ("kernels", &self.kernels)] {
+            let _ = write!(text, "\n[{heading}]\n");
+            for (name, hash) in map {
+                let _ = writeln!(text, "{name:?} = {hash:?}");
+            }
+        }
+        text += "\n[runs]\n";
+        let mut runs: Vec<_> = self.runs.iter().collect();
+        runs.sort_by_key(|(inputs, entry)| (&entry.point, *inputs));
+        for (inputs, Entry { result, point }) in runs {
+            let _ = writeln!(
+                text,
+                "{inputs:?} = {{ result = {result:?}, point = {point:?} }}"
+            );
+        }
+        text
+    }
+
+    /// The committed record of a full or quick campaign, and its figures as CSV; `None` when there
+    /// is none.
+    pub fn load(experiment: &str, quick: bool) -> Result<Option<(Record, String)>> {
+        let path = path(experiment, quick, "toml");
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let record: Record = toml_file::read(&path)?;
+        if (record.experiment.as_str(), record.quick) != (experiment, quick) {
+            let shown = paths::shown(&path);
+            bail!("{shown} is the record of another campaign: `git checkout` it");
+        }
+        let path = self::path(experiment, quick, "csv");
+        let figures = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", paths::shown(&path)))?;
+        Ok(Some((record, figures)))
+    }
+
+    /// Writes the record and its figures; gives the paths.
+    pub fn save(&self, figures: &str) -> Result<[PathBuf; 2]> {
+        let path = |ending| path(&self.experiment, self.quick, ending);
+        paths::write_atomically(&path("toml"), self.text().as_bytes())?;
+        paths::write_atomically(&path("csv"), figures.as_bytes())?;
+        Ok([path("toml"), path("csv")])
+    }
+}
+
+fn path(experiment: &str, quick: bool, ending: &str) -> PathBuf {
+    let form = if quick { ".quick" } else { "" };
+    let name = format!("{experiment}{form}.{ending}");
+    paths::root().join("records").join(name)
+}
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;
