@@ -256,6 +256,18 @@ pub fn pairs<'a>(
     beside.iter().map(pair).collect()
 }
 
+/// The titles of the papers that the figures are from, each once.
+pub fn papers<'a>(pairs: &'a [Pair], published: &'a Published) -> Vec<&'a str> {
+    let mut titles = Vec::new();
+    for pair in pairs {
+        let title = published.title(pair.figure);
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    titles
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::instrument::seen::Series;
 use crate::sample::Histogram;
-use crate::statistics::Estimate;
+use crate::statistics::{self, Estimate};
 
 /// Quantiles of latencies, with their names.
 pub const QUANTILES: [(&str, f64); 4] = [
@@ -150,6 +150,7 @@ impl Latencies {
 pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     let whole = Latencies::merged(all);
     let each = |of: fn(&Latencies) -> f64| Some(over_seeds(of(&whole), all.iter().map(of)));
+    let ends = |of: fn(&Latencies) -> f64| Some(range(of(&whole), all.iter().map(of).collect()));
     let of_quantile = |q: f64| {
         let seeds = all.iter();
         let seeds = seeds.map(|l| l.at_rank((l.total() as f64 * q).ceil()));
@@ -159,20 +160,36 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
         })
     };
     let mut figures = vec![
-        ("min", each(Latencies::min)),
+        ("min", ends(Latencies::min)),
         ("avg", each(Latencies::mean)),
     ];
     if whole.bin_ns == 1 {
         figures.push(("sd", each(Latencies::standard_deviation)));
     }
     figures.extend(QUANTILES.map(|(name, q)| (name, of_quantile(q))));
-    figures.push(("max", each(Latencies::max)));
+    figures.push(("max", ends(Latencies::max)));
     figures
 }
 
-/// A value of all seeds together with the range of what each gave.
+/// A value of all seeds together with the 95 % interval of the seeds' median, widened to hold the
+/// value; of less than six seeds with their range.
 pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     let seeds: Vec<f64> = seeds.collect();
+    let Some(of_median) = statistics::summarise(&seeds) else {
+        return range(value, seeds);
+    };
+    Figure {
+        estimate: Estimate {
+            value,
+            low: of_median.low.min(value),
+            high: of_median.high.max(value),
+        },
+        seeds,
+    }
+}
+
+/// A value of all seeds together with the range of what each gave.
+fn range(value: f64, seeds: Vec<f64>) -> Figure {
     Figure {
         estimate: Estimate {
             value,
@@ -189,6 +206,19 @@ mod tests {
 
     fn series(each: &[u64]) -> Latencies {
         Latencies::from(&Series::new("reply", each.len() as u64, each.to_vec()))
+    }
+
+    #[test]
+    fn ten_seeds_give_an_interval_and_fewer_than_six_a_range() {
+        let seeds = [9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 90.0];
+        let ends = |f: Figure| (f.estimate.low, f.estimate.high);
+        assert_eq!(ends(over_seeds(5.5, seeds.into_iter())), (2.0, 9.0));
+        assert_eq!(ends(over_seeds(13.5, seeds.into_iter())), (2.0, 13.5));
+        assert_eq!(ends(over_seeds(5.5, seeds.into_iter().take(5))), (1.0, 9.0));
+        let all = seeds.map(|us| series(&[us as u64 * 1000]));
+        let max = figures(&all).into_iter().find(|(name, _)| *name == "max");
+        let max = max.and_then(|(_, figure)| figure).unwrap();
+        assert_eq!(ends(max), (1.0, 90.0), "the largest of all has no interval");
     }
 
     #[test]

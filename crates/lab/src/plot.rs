@@ -4,12 +4,13 @@
 use std::ops::Range;
 
 use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::attribution;
 use crate::compare::Row;
 
-pub const SIZE: (u32, u32) = (640, 400);
+pub const SIZE: (u32, u32) = (480, 320);
 /// A line per size; colours told apart by colour-blind readers, too (Okabe and Ito).
 pub const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
@@ -20,6 +21,42 @@ pub const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
     RGBColor(120, 120, 120),
 ];
+
+/// Where charts are drawn.
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// Draws a title and the names of the colours below it, where they cover no curve; gives the rest
+/// of the area.
+pub fn titled<'a>(root: &Area<'a>, title: &str, names: &[String]) -> Result<Area<'a>> {
+    const LEFT: i32 = 65;
+    let root = root.titled(title, ("sans-serif", 16)).map_err(drawing)?;
+    let (width, _) = root.dim_in_pixel();
+    let (mut x, mut y) = (LEFT, 2);
+    let mut places = Vec::new();
+    for name in names {
+        let long = 26 + 6 * name.len() as i32;
+        if x > LEFT && x + long > width as i32 {
+            (x, y) = (LEFT, y + 16);
+        }
+        places.push((x, y));
+        x += long;
+    }
+    let (key, rest) = root.split_vertically(if names.is_empty() { 0 } else { y + 16 });
+    for ((name, (x, y)), colour) in names.iter().zip(places).zip(COLOURS.iter().cycle()) {
+        let corners = [(x, y + 1), (x + 14, y + 10)];
+        key.draw(&Rectangle::new(corners, colour.filled()))
+            .and_then(|()| key.draw(&Text::new(name.as_str(), (x + 18, y), ("sans-serif", 12))))
+            .map_err(drawing)?;
+    }
+    Ok(rest)
+}
+
+/// A number at an axis, without a fraction that is zero.
+pub fn tick(x: &f64) -> String {
+    let rounded = (x * 1000.0).round() / 1000.0;
+    // Not "-0".
+    (rounded + 0.0).to_string()
+}
 
 /// Which latency a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +88,14 @@ pub fn latency(rows: &[&Row], shown: Shown, title: &str, scale_us: Range<f64>) -
     let mut svg = String::new();
     let most_tasks = rows.iter().map(|r| r.tasks).max().unwrap_or(2);
     {
+        let mut sizes: Vec<u32> = rows.iter().map(|r| r.size_kb).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let names: Vec<String> = sizes.iter().map(|size| format!("{size} KB")).collect();
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
-        let mut chart = ChartBuilder::on(&root)
-            .caption(title, ("sans-serif", 18))
+        let area = titled(&root, title, &names)?;
+        let mut chart = ChartBuilder::on(&area)
             .margin(10)
             .x_label_area_size(40)
             .y_label_area_size(55)
@@ -64,12 +105,11 @@ pub fn latency(rows: &[&Row], shown: Shown, title: &str, scale_us: Range<f64>) -
             .configure_mesh()
             .x_desc("tasks in the ring")
             .y_desc("us per switch")
+            .label_style(("sans-serif", 12))
+            .y_label_formatter(&tick)
             .light_line_style(WHITE)
             .draw()
             .map_err(drawing)?;
-        let mut sizes: Vec<u32> = rows.iter().map(|r| r.size_kb).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
         for (size, colour) in sizes.iter().zip(COLOURS.iter().cycle()) {
             let points: Vec<(u32, (f64, f64, f64))> = rows
                 .iter()
@@ -83,17 +123,8 @@ pub fn latency(rows: &[&Row], shown: Shown, title: &str, scale_us: Range<f64>) -
             let line = points.iter().map(|(x, (_, middle, _))| (*x, *middle));
             chart
                 .draw_series(LineSeries::new(line, colour.stroke_width(2)))
-                .map_err(drawing)?
-                .label(format!("{size} KB"))
-                .legend(|(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled()));
+                .map_err(drawing)?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
-            .background_style(WHITE.mix(0.8))
-            .border_style(RGBColor(180, 180, 180))
-            .draw()
-            .map_err(drawing)?;
         root.present().map_err(drawing)?;
     }
     Ok(svg)
@@ -113,19 +144,25 @@ pub fn scale_us(rows: &[&Row]) -> Range<f64> {
     (lowest * 1.02 / below).floor() * below..(largest * 1.02 / step).ceil() * step
 }
 
+/// A scale on which the cycles of all rows can be compared.
+pub fn scale_cycles(rows: &[&Row]) -> Range<f64> {
+    let cycles = rows.iter().filter_map(|r| r.difference.map(|d| d.cycles));
+    let (lowest, largest) = cycles.fold((0.0, 1.0), |(lowest, largest), c| {
+        (
+            f64::min(lowest, on_its_side(&c, -1.0)),
+            f64::max(largest, on_its_side(&c, 1.0)),
+        )
+    });
+    lowest * 1.05..largest * 1.05
+}
+
 /// Cycles by which a process switch is longer, stacked by counter, one bar per row: to the right
 /// of zero what takes longer, to the left what takes less.
-pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
+pub fn stacked(rows: &[&Row], title: &str, scale: Range<f64>) -> Result<String> {
     let rows: Vec<(&Row, [f64; attribution::COUNT])> = rows
         .iter()
         .filter_map(|r| r.difference.map(|d| (*r, d.cycles)))
         .collect();
-    let (lowest, largest) = rows.iter().fold((0.0, 1.0), |(lowest, largest), (_, c)| {
-        (
-            f64::min(lowest, on_its_side(c, -1.0)),
-            f64::max(largest, on_its_side(c, 1.0)),
-        )
-    });
     let names: Vec<String> = rows
         .iter()
         .map(|(r, _)| format!("{} KB x {}", r.size_kb, r.tasks))
@@ -133,16 +170,16 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
     let count = rows.len() as i32;
     let mut svg = String::new();
     {
-        let height = 110 + 18 * rows.len() as u32;
-        let root = SVGBackend::with_string(&mut svg, (SIZE.0 + 200, height)).into_drawing_area();
+        let height = 130 + 12 * rows.len() as u32;
+        let root = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
-        let mut chart = ChartBuilder::on(&root)
-            .caption(title, ("sans-serif", 18))
+        let names_of_terms = attribution::headings().map(String::from);
+        let area = titled(&root, title, &names_of_terms)?;
+        let mut chart = ChartBuilder::on(&area)
             .margin(10)
-            .margin_right(130)
             .x_label_area_size(40)
             .y_label_area_size(80)
-            .build_cartesian_2d(lowest * 1.05..largest * 1.05, (0..count).into_segmented())
+            .build_cartesian_2d(scale, (0..count).into_segmented())
             .map_err(drawing)?;
         let name = |at: &SegmentValue<i32>| match at {
             SegmentValue::CenterOf(i) if *i < count => names[(count - 1 - i) as usize].clone(),
@@ -155,6 +192,7 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
             .y_label_formatter(&name)
             .x_label_formatter(&|x| format!("{x:.0}"))
             .x_desc("core cycles per switch")
+            .label_style(("sans-serif", 11))
             .light_line_style(WHITE)
             .draw()
             .map_err(drawing)?;
@@ -168,18 +206,10 @@ pub fn stacked(rows: &[&Row], title: &str) -> Result<String> {
                     (start + cycles[term], SegmentValue::Exact(at + 1)),
                 ];
                 let mut bar = Rectangle::new(corners, colour.filled());
-                bar.set_margin(2, 2, 0, 0);
+                bar.set_margin(1, 1, 0, 0);
                 bar
             });
             chart.draw_series(bars).map_err(drawing)?;
-        }
-        // Beside the chart, where plotters' own legend would be cut off.
-        for (term, heading) in attribution::headings().into_iter().enumerate() {
-            let (x, y) = (SIZE.0 as i32 + 80, 45 + 18 * term as i32);
-            let colour = COLOURS[term % COLOURS.len()];
-            root.draw(&Rectangle::new([(x, y), (x + 14, y + 9)], colour.filled()))
-                .and_then(|()| root.draw(&Text::new(heading, (x + 20, y), ("sans-serif", 12))))
-                .map_err(drawing)?;
         }
         root.present().map_err(drawing)?;
     }
@@ -245,7 +275,7 @@ mod tests {
     fn the_stacked_chart_has_every_term_and_every_row() {
         let comparison = compare(&made_up_runs(), &Envelope::load().unwrap());
         let rows: Vec<&Row> = comparison.rows.iter().collect();
-        let svg = stacked(&rows, "where").unwrap();
+        let svg = stacked(&rows, "where", scale_cycles(&rows)).unwrap();
         for part in attribution::headings()
             .iter()
             .chain(&["16 KB x 4", "0 KB x 2"])

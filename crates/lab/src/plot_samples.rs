@@ -9,7 +9,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use crate::latencies::Latencies;
-use crate::plot::{COLOURS, SIZE, drawing};
+use crate::plot::{COLOURS, SIZE, drawing, tick, titled};
 
 /// One line a series, counts over microseconds.
 pub fn histograms(series: &[(String, Latencies)], board: &str) -> Result<String> {
@@ -22,7 +22,7 @@ pub fn histograms(series: &[(String, Latencies)], board: &str) -> Result<String>
         &format!("{board}: latencies, number of samples"),
         ("latency, us", "samples"),
         0f64..longest as f64 / 1e3 * 1.02 + 1.0,
-        (0.5f64..most * 20.0).log_scale(),
+        (0.5f64..most * 2.0).log_scale(),
         &lines,
     )
 }
@@ -64,7 +64,7 @@ pub fn answers(series: &[(String, Vec<(f64, f64)>)], board: &str) -> Result<Stri
         &format!("{board}: pulses answered"),
         ("pulses per second, power of ten", "%"),
         lowest.log10() - 0.05..highest.log10() + 0.05,
-        0.0..130.0,
+        0.0..105.0,
         &lines,
     )
 }
@@ -107,8 +107,9 @@ where
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
-        let mut chart = ChartBuilder::on(&root)
-            .caption(title, ("sans-serif", 18))
+        let names: Vec<String> = lines.iter().map(|(name, _)| name.clone()).collect();
+        let area = titled(&root, title, &names)?;
+        let mut chart = ChartBuilder::on(&area)
             .margin(10)
             .x_label_area_size(40)
             .y_label_area_size(65)
@@ -118,24 +119,18 @@ where
             .configure_mesh()
             .x_desc(x_words)
             .y_desc(y_words)
+            .label_style(("sans-serif", 12))
+            .x_label_formatter(&tick)
+            .y_label_formatter(&tick)
             .light_line_style(WHITE)
             .draw()
             .map_err(drawing)?;
-        for ((name, line), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
+        for ((_, line), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
             let points = line.iter().copied();
             chart
                 .draw_series(LineSeries::new(points, colour.stroke_width(1)).point_size(0))
-                .map_err(drawing)?
-                .label(name)
-                .legend(|(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled()));
+                .map_err(drawing)?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
-            .background_style(WHITE.mix(0.8))
-            .border_style(RGBColor(180, 180, 180))
-            .draw()
-            .map_err(drawing)?;
         root.present().map_err(drawing)?;
     }
     Ok(svg)

@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use askama::Template;
 
+use crate::claim::{self, Verdict};
 use crate::experiment::Experiment;
 use crate::export;
 use crate::headline::Line;
 use crate::paths;
+use crate::plot_headlines;
 use crate::published::{Papers, Published};
+use crate::report_assumptions;
 use crate::report_ring;
 use crate::report_samples;
 use crate::result::Results;
@@ -24,8 +27,13 @@ use crate::versus;
 #[template(path = "report.html")]
 struct Page {
     title: String,
+    /// How many claims hold, fail and are open; empty without any.
+    verdict: String,
+    /// Empty without headlines.
+    headline_chart: String,
     headlines: Grid,
     sections: Vec<Section>,
+    assumptions: Vec<Part>,
     provenance: Vec<(String, String)>,
 }
 
@@ -33,6 +41,8 @@ struct Page {
 struct Section {
     name: String,
     title: String,
+    /// How many of its claims hold, fail and are open; empty without any.
+    verdict: String,
     incomplete: String,
     failed: Vec<String>,
     warnings: Vec<String>,
@@ -56,6 +66,8 @@ pub struct Part {
     pub text: String,
     pub charts: Vec<Chart>,
     pub tables: Vec<Grid>,
+    /// Opened by those who want it.
+    pub folded: bool,
 }
 
 /// A picture and the name of its file.
@@ -101,6 +113,10 @@ pub fn write(materials: &[Material], papers: &Papers, dir: &Path) -> Result<Path
             paths::write_atomically(&dir.join(name), text.as_bytes())?;
         }
     }
+    if !page.headline_chart.is_empty() {
+        let file = dir.join("headlines.svg");
+        paths::write_atomically(&file, page.headline_chart.as_bytes())?;
+    }
     let index = dir.join("index.html");
     paths::write_atomically(&index, page.render()?.as_bytes())?;
     Ok(index)
@@ -112,15 +128,37 @@ fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
         .iter()
         .flat_map(|m| &m.results.headlines)
         .collect();
+    let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
     Ok(Page {
+        verdict: verdict(verdicts),
+        headline_chart: match lines.as_slice() {
+            [] => String::new(),
+            lines => plot_headlines::bars(lines)?,
+        },
         headlines: table::headlines(&lines),
         title: match materials {
             [one] => one.experiment.title.clone(),
             _ => "Context switches on cores with virtually tagged caches".to_string(),
         },
         sections: materials.iter().map(section).collect::<Result<_>>()?,
+        assumptions: report_assumptions::parts(materials.iter().flat_map(|m| m.runs)),
         provenance: provenance(materials.iter().flat_map(|m| m.runs)),
     })
+}
+
+/// "4 claims hold, 1 is open".
+fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
+    let words: Vec<&str> = verdicts.map(Verdict::word).collect();
+    let count = |word: &str, one: &str, more: &str| {
+        let n = words.iter().filter(|w| **w == word).count();
+        (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { more }))
+    };
+    let counts = [
+        count("holds", "claim holds", "claims hold"),
+        count("FAILS", "FAILS", "FAIL"),
+        count("open", "is open", "are open"),
+    ];
+    counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn section(m: &Material, papers: &Papers) -> Result<Section> {
@@ -153,6 +191,7 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
     Ok(Section {
         name: m.experiment.name.clone(),
         title: m.experiment.title.clone(),
+        verdict: verdict(results.verdicts.iter()),
         incomplete,
         claims: claims.collect(),
         parts,
@@ -174,7 +213,7 @@ fn failed(f: &Failed) -> String {
 /// Published figures with what was measured here.
 fn beside_part(results: &Results, published: &Published) -> Option<Part> {
     let headings = [
-        "what", "paper's", "board", "here", "board", "ratio", "source", "note",
+        "what", "paper's", "board", "here", "board", "ratio", "place", "note",
     ];
     let rows = results.beside.iter().map(|pair| {
         let f = pair.figure;
@@ -185,21 +224,29 @@ fn beside_part(results: &Results, published: &Published) -> Option<Part> {
             pair.each(|m| Some(format!("{} {}", table::figure(m), m.unit))),
             pair.each(|m| Some(m.place.board.clone())),
             pair.each(|m| Some(format!("{:.2}", m.value / f.value?))),
-            format!("{} ({})", published.title(f), f.place),
+            f.place.clone(),
             f.note.clone(),
         ]
     });
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    let mut headings = headings.map(String::from).to_vec();
+    if results.beside.iter().all(|p| p.figure.note.is_empty()) {
+        headings.pop();
+        rows.iter_mut().for_each(|row| drop(row.pop()));
+    }
     (!results.beside.is_empty()).then(|| Part {
         heading: "Beside the papers".into(),
-        text: "Published figures are from other boards and kernels, and stand here for \
-               validation; no parameter was fitted to them."
-            .into(),
-        charts: Vec::new(),
+        text: format!(
+            "Published figures are from other boards and kernels, and stand here for validation; \
+             no parameter was fitted to them. From: {}.",
+            claim::papers(&results.beside, published).join("; ")
+        ),
         tables: vec![Grid {
             texts: headings.len(),
-            headings: headings.map(String::from).to_vec(),
-            rows: rows.collect(),
+            headings,
+            rows,
         }],
+        ..Part::default()
     })
 }
 
@@ -209,8 +256,8 @@ fn versus_part(results: &Results) -> Option<Part> {
     Some(Part {
         heading: "Kernel against kernel".into(),
         text,
-        charts: Vec::new(),
         tables: vec![table::versus(&results.versus)],
+        ..Part::default()
     })
 }
 
@@ -239,6 +286,7 @@ fn sample_parts(m: &Material) -> Result<Vec<Part>> {
             text: String::new(),
             charts: named.collect(),
             tables: vec![table::figures(of_board)],
+            folded: false,
         })
     };
     boards.iter().map(part).collect()
@@ -303,7 +351,11 @@ mod tests {
     #[test]
     fn the_page_is_self_contained_and_escapes_what_comes_from_outside() {
         let (html, _) = rendered(&made_up_runs(), 30);
-        assert_eq!(html.matches("<svg").count(), 8, "4 charts a board");
+        assert_eq!(
+            html.matches("<svg").count(),
+            9,
+            "headlines, 4 charts a board"
+        );
         assert!(!html.contains("<script>") && !html.contains("src="));
         assert!(html.contains("30 of 30 points have not been measured"));
         assert!(html.contains("160.64"));

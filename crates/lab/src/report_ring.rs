@@ -21,43 +21,82 @@ pub fn parts(experiment: &str, results: &Results, envelope: &Envelope) -> Result
             .iter()
             .filter(|r| r.board == board)
             .collect();
-        parts.push(board_part(experiment, &board, &rows)?);
+        parts.extend(board_parts(experiment, &board, &rows)?);
         parts.extend(envelope_part(results, envelope, &board));
     }
     Ok(parts)
 }
 
-fn board_part(experiment: &str, board: &str, rows: &[&Row]) -> Result<Part> {
+fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
     let scale = plot::scale_us(rows);
-    let (mut charts, mut cycles) = (Vec::new(), Vec::new());
-    for kernel in table::kernels(rows) {
-        let rows: Vec<&Row> = rows
-            .iter()
-            .filter(|r| r.kernel == kernel)
-            .copied()
-            .collect();
-        let kernel = short_kernel(kernel);
-        for (shown, name) in [
-            (Shown::Processes, "processes"),
-            (Shown::Threads, "threads"),
-            (Shown::Difference, "difference"),
-        ] {
-            let title = match shown {
-                Shown::Processes => format!("{board}, {kernel}: processes"),
-                Shown::Threads => format!("{board}, {kernel}: threads of one process"),
-                Shown::Difference => format!("{board}, {kernel}: processes less threads"),
-            };
-            charts.push(Chart {
-                name: format!("{experiment}-{board}-{kernel}-{name}"),
-                svg: plot::latency(&rows, shown, &title, scale.clone())?,
-            });
-        }
-        cycles.push(Chart {
-            name: format!("{experiment}-{board}-{kernel}-cycles"),
-            svg: plot::stacked(&rows, &format!("{board}, {kernel}: process less thread"))?,
-        });
-    }
-    charts.append(&mut cycles);
+    let kernels = table::kernels(rows);
+    let charts = |shown: Shown, name: &str, words: &str| {
+        let chart = |kernel: &&str| {
+            let short = short_kernel(kernel);
+            let title = format!("{board}, {short}: {words}");
+            let svg = plot::latency(&of_kernel(rows, kernel), shown, &title, scale.clone())?;
+            let name = format!("{experiment}-{board}-{short}-{name}");
+            Ok(Chart { name, svg })
+        };
+        kernels.iter().map(chart).collect::<Result<Vec<Chart>>>()
+    };
+    let cycles = |kernel: &&str| {
+        let short = short_kernel(kernel);
+        let title = format!("{board}, {short}: process less thread");
+        let svg = plot::stacked(&of_kernel(rows, kernel), &title, plot::scale_cycles(rows))?;
+        let name = format!("{experiment}-{board}-{short}-cycles");
+        Ok(Chart { name, svg })
+    };
+    let mut others = charts(Shown::Threads, "threads", "threads of one process")?;
+    others.extend(charts(
+        Shown::Difference,
+        "difference",
+        "processes less threads",
+    )?);
+    Ok(vec![
+        Part {
+            heading: format!("{board} at {:.0} MHz", rows[0].cpu_hz as f64 / 1e6),
+            text:
+                "A ring of tasks hands a token around through pipes; whoever holds it reads some \
+                   KB of its own array. Every hop is a context switch, the same work without a \
+                   switch subtracted. Points are medians by the guest's own clock with 95 % \
+                   intervals."
+                    .into(),
+            charts: charts(Shown::Processes, "processes", "processes")?,
+            ..Part::default()
+        },
+        Part {
+            heading: format!("{board}: where the cycles go"),
+            text: "Between processes a switch changes the address space, between threads of one \
+                   process it does not; the difference is what changing the address space costs. \
+                   The core's counters, taken while the guest holds a pin high, say what for: to \
+                   the right of zero what takes longer between processes, to the left what takes \
+                   less."
+                .into(),
+            charts: kernels.iter().map(cycles).collect::<Result<_>>()?,
+            ..Part::default()
+        },
+        Part {
+            heading: format!("{board}: threads, and processes less threads"),
+            charts: others,
+            folded: true,
+            ..Part::default()
+        },
+        Part {
+            heading: format!("{board}: {} rings in figures and counters", rows.len()),
+            tables: vec![counters(rows)],
+            folded: true,
+            ..Part::default()
+        },
+    ])
+}
+
+fn of_kernel<'a>(rows: &[&'a Row], kernel: &str) -> Vec<&'a Row> {
+    let of_kernel = rows.iter().filter(|row| row.kernel == kernel);
+    of_kernel.copied().collect()
+}
+
+fn counters(rows: &[&Row]) -> Grid {
     let mut headings: Vec<String> = [
         "kernel",
         "KB",
@@ -78,22 +117,11 @@ fn board_part(experiment: &str, board: &str, rows: &[&Row]) -> Result<Part> {
     .map(String::from)
     .collect();
     headings.push("overhead us".into());
-    Ok(Part {
-        heading: format!("{board} at {:.0} MHz", rows[0].cpu_hz as f64 / 1e6),
-        text: "A ring of tasks hands a token around through pipes; whoever holds it reads some KB \
-               of its own array. Every hop is a context switch, the same work without a switch \
-               subtracted. Between processes it changes the address space, between threads of one \
-               process it does not; the difference is what changing the address space costs, and \
-               the core's counters, taken while the guest holds a pin high, say where it went. \
-               Points are medians by the guest's own clock with 95 % intervals."
-            .into(),
-        charts,
-        tables: vec![Grid {
-            texts: 1,
-            headings,
-            rows: rows.iter().map(|row| cells(row)).collect(),
-        }],
-    })
+    Grid {
+        texts: 1,
+        headings,
+        rows: rows.iter().map(|row| cells(row)).collect(),
+    }
 }
 
 fn cells(row: &Row) -> Vec<String> {
@@ -140,6 +168,7 @@ fn envelope_part(results: &Results, envelope: &Envelope, board: &str) -> Option<
             ]
         })
         .collect();
+    let inside = rows.iter().filter(|row| row[0] == "inside").count();
     let headings = [
         "envelope",
         "what explains the difference",
@@ -149,13 +178,17 @@ fn envelope_part(results: &Results, envelope: &Envelope, board: &str) -> Option<
         "envelope us",
     ];
     (!rows.is_empty()).then(|| Part {
-        heading: format!("{board} beside the envelope"),
+        heading: format!(
+            "{board} beside the envelope: {inside} of {} inside",
+            rows.len()
+        ),
         text: format!("{}. A plausibility check, not a fit.", envelope.source),
-        charts: Vec::new(),
+        folded: true,
         tables: vec![Grid {
             texts: 2,
             headings: headings.map(String::from).to_vec(),
             rows,
         }],
+        ..Part::default()
     })
 }

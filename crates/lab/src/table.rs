@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::attribution;
-use crate::claim::{Measured, Pair, Verdict};
+use crate::claim::{self, Measured, Pair, Verdict};
 use crate::compare::{Comparison, Row};
 use crate::headline::{self, Line};
 use crate::paths;
@@ -379,15 +379,8 @@ fn published_text(beside: &[Pair], published: &Published) -> String {
     let notes = beside.iter().map(|pair| pair.figure);
     let notes = notes.filter(|f| !f.note.is_empty());
     let notes = notes.map(|f| wrapped(&format!("{} ({}): {}.", f.what(), f.place, f.note)));
-    let mut sources: Vec<&str> = Vec::new();
-    for pair in beside {
-        let title = published.title(pair.figure);
-        if !sources.contains(&title) {
-            sources.push(title);
-        }
-    }
-    let sources = sources
-        .iter()
+    let sources = claim::papers(beside, published)
+        .into_iter()
         .map(|title| wrapped(&format!("From: {title}.")));
     format!(
         "{table}\n{}{}\n",
