@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::point::Place;
 use crate::published::{Figure, Published};
+use crate::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
 use crate::suggest::did_you_mean;
 use crate::which::{Known, Which};
 
@@ -72,6 +73,10 @@ pub struct Against {
     /// Of the ends of the figures' intervals, so that it is on the safe side.
     pub low: f64,
     pub high: f64,
+    /// How the seeds' figures lie to the bound, from four seeds of each on.
+    pub ranks: Option<Ranks>,
+    /// Of the figure with fewer.
+    pub seeds: usize,
     /// Board and axes.
     pub place: String,
 }
@@ -86,6 +91,10 @@ impl Claim {
                 "{}: one of at_most, at_least and less_by is wanted",
                 of_this()
             );
+        }
+        let sensible = |bound: &f64| bound.is_finite() && *bound > 0.0;
+        if !bounds.iter().flatten().all(sensible) {
+            bail!("{}: a bound is a number above 0", of_this());
         }
         self.of.check(known).with_context(of_this)?;
         self.to.check(known).with_context(of_this)
@@ -130,18 +139,11 @@ impl Claim {
             (.., Some(by)) => (format!("Difference in {unit}"), by, "at least"),
             (None, None, None) => (String::new(), f64::NAN, "no bound"),
         };
-        let inside = |x: f64| match self.at_most {
-            Some(_) => x <= bound,
-            None => x >= bound,
-        };
-        let holds = if all.is_empty() {
-            None
-        } else if all.iter().all(|r| inside(r.low) && inside(r.high)) {
-            Some(true)
-        } else if all.iter().any(|r| !inside(r.low) && !inside(r.high)) {
+        let each: Vec<Option<bool>> = all.iter().map(|a| self.decided(a, bound)).collect();
+        let holds = if each.contains(&Some(false)) {
             Some(false)
         } else {
-            None
+            (!each.is_empty() && each.iter().all(|e| *e == Some(true))).then_some(true)
         };
         let sign = if self.at_most.is_some() { 1.0 } else { -1.0 };
         let count = all.len();
@@ -170,12 +172,43 @@ impl Claim {
         } else {
             return None;
         };
+        // Against the other kernel's seeds, moved by what the claim says.
+        let moved = to
+            .seeds
+            .iter()
+            .map(|x| match (self.less_by, self.at_most, self.at_least) {
+                (Some(by), ..) => x - by,
+                (_, Some(bound), _) | (.., Some(bound)) => x * bound,
+                (None, None, None) => *x,
+            });
+        let seeds = of.seeds.len().min(to.seeds.len());
+        let ranks =
+            (seeds >= FEWEST).then(|| statistics::ranks(&of.seeds, &moved.collect::<Vec<_>>()));
         Some(Against {
             value,
             low,
             high,
+            ranks: ranks.flatten(),
+            seeds,
             place,
         })
+    }
+
+    /// By ranks over seeds if there are enough, else by intervals.
+    fn decided(&self, a: &Against, bound: f64) -> Option<bool> {
+        if let Some(ranks) = a.ranks {
+            let wanted_lower = self.at_least.is_none();
+            return (ranks.p < SIGNIFICANT).then_some((ranks.lower > 0.5) == wanted_lower);
+        }
+        let inside = |x: f64| match self.at_most {
+            Some(_) => x <= bound,
+            None => x >= bound,
+        };
+        match (inside(a.low), inside(a.high)) {
+            (true, true) => Some(true),
+            (false, false) => Some(false),
+            _ => None,
+        }
     }
 }
 
@@ -192,10 +225,17 @@ impl Verdict {
     /// What it was judged by, in a sentence without a full stop.
     pub fn reason(&self) -> String {
         let reason = match &self.worst {
-            Some(r) => format!(
-                "{} {:.2} ({:.2} to {:.2}), {}, at {}, the worst of {}",
-                self.quantity, r.value, r.low, r.high, self.bound, r.place, self.count
-            ),
+            Some(r) => {
+                let by = match (r.ranks, r.seeds) {
+                    (Some(ranks), n) => format!("by ranks over {n} seeds, {}", ranks.shown()),
+                    (None, 1) => "by one seed's interval".to_string(),
+                    (None, n) => format!("by the range of {n} seeds"),
+                };
+                format!(
+                    "{} {:.2} ({:.2} to {:.2}), {}, {by}, at {}, the worst of {}",
+                    self.quantity, r.value, r.low, r.high, self.bound, r.place, self.count
+                )
+            }
             None => "Nothing was measured that could decide it".to_string(),
         };
         match &self.explained {
@@ -378,6 +418,52 @@ mod tests {
         );
         assert_eq!(claim("at_most = 0.7").judge(&figures).holds, Some(true));
         assert_eq!(claim("at_most = 0.35").judge(&figures).holds, Some(false));
+    }
+
+    #[test]
+    fn four_seeds_or_more_decide_by_ranks_and_not_by_their_range() {
+        let with_seeds = |of: &[f64], to: &[f64]| {
+            let mut two = vec![figures()[0].clone(), figures()[1].clone()];
+            two[1].place = two[0].place.clone();
+            let kernels = ["fcse", "plain"];
+            for ((m, seeds), kernel) in two.iter_mut().zip([of, to]).zip(kernels) {
+                m.place.kernel = kernel.into();
+                m.seeds = seeds.to_vec();
+                m.low = seeds.iter().copied().fold(f64::MAX, f64::min);
+                m.high = seeds.iter().copied().fold(0.0, f64::max);
+            }
+            two
+        };
+        let (low, high) = (
+            [35.0, 35.5, 36.0, 36.5, 46.0],
+            [41.0, 41.5, 42.0, 42.5, 43.0],
+        );
+        let verdict = |text: &str, of: &[f64], to: &[f64]| {
+            let verdict = claim(text).judge(&with_seeds(of, to));
+            (verdict.holds, verdict.reason())
+        };
+        let (holds, reason) = verdict("at_most = 1.0", &low[..4], &high);
+        assert_eq!(holds, Some(true), "{reason}");
+        assert!(
+            reason.contains("by ranks over 4 seeds, p = 0.02"),
+            "{reason}"
+        );
+        // One of five lies above all others: one in twenty would by chance.
+        assert_eq!(verdict("at_most = 1.0", &low, &high).0, None);
+        assert_eq!(verdict("at_least = 1.0", &low[..4], &high).0, Some(false));
+        assert_eq!(verdict("less_by = 4.0", &low[..4], &high).0, Some(true));
+        assert_eq!(verdict("less_by = 9.0", &low[..4], &high).0, Some(false));
+        let (holds, reason) = verdict("at_most = 1.0", &low[..3], &high);
+        assert_eq!(holds, Some(true));
+        assert!(reason.contains("by the range of 3 seeds"), "{reason}");
+    }
+
+    #[test]
+    fn absurd_bounds_are_refused() {
+        for bound in ["at_most = -1.0", "at_least = 0.0", "less_by = nan"] {
+            let error = claim(bound).check(&Known::default()).unwrap_err();
+            assert!(error.to_string().contains("above 0"), "{bound}: {error}");
+        }
     }
 
     #[test]

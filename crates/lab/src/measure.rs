@@ -149,12 +149,7 @@ fn answers(seeds: &[(u64, u64)]) -> Option<Figure> {
     let share = |(asked, answered): (u64, u64)| 100.0 * answered as f64 / asked.max(1) as f64;
     let add = |a: (u64, u64), b: &(u64, u64)| (a.0 + b.0, a.1 + b.1);
     let whole = seeds.iter().fold((0, 0), add);
-    (whole.0 > 0).then(|| {
-        let mut figure = latencies::over_seeds(share(whole), seeds.iter().map(|s| share(*s)));
-        let estimate = &mut figure.estimate;
-        (estimate.low, estimate.high) = (estimate.low.max(0.0), estimate.high.min(100.0));
-        figure
-    })
+    (whole.0 > 0).then(|| latencies::over_seeds(share(whole), seeds.iter().map(|s| share(*s))))
 }
 
 /// The median of one seed's samples, or of the seeds' medians: samples of one run share its layout of

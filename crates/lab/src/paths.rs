@@ -58,6 +58,17 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
     written
 }
 
+/// The text of a file; `None` when there is no such file.
+pub fn read_if_there(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| {
+            format!("{} cannot be read: remove it if it is damaged", shown(path))
+        }),
+    }
+}
+
 /// Removes from `dir` what processes that were killed had begun to write.
 pub fn sweep(dir: &Path) {
     let abandoned = |path: &Path| {

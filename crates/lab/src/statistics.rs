@@ -79,31 +79,10 @@ pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// Half the width of the 95 % interval of a mean by Student's t; `None` of less than six samples,
-/// for which it says little.
-pub fn mean_margin(samples: &[f64]) -> Option<f64> {
-    let n = samples.len() as f64;
-    if samples.len() < 6 {
-        return None;
-    }
-    let mean = samples.iter().sum::<f64>() / n;
-    let squares: f64 = samples.iter().map(|x| (x - mean).powi(2)).sum();
-    let deviation = (squares / (n - 1.0)).sqrt();
-    Some(students_t(n - 1.0) * deviation / n.sqrt())
-}
-
-/// The 97.5 % quantile of Student's t for five degrees of freedom or more, from the normal one
-/// (Abramowitz and Stegun 26.7.5); right to 0.2 %.
-fn students_t(freedom: f64) -> f64 {
-    let z: f64 = 1.959_964;
-    let terms = [
-        (z.powi(3) + z) / 4.0,
-        (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0,
-        (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
-    ];
-    let [one, two, three] = terms;
-    z + one / freedom + two / freedom.powi(2) + three / freedom.powi(3)
-}
+/// Below this probability a difference is called one.
+pub const SIGNIFICANT: f64 = 0.05;
+/// With fewer in each group no order of ranks is so rare.
+pub const FEWEST: usize = 4;
 
 /// What ranks say of two groups.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -112,6 +91,17 @@ pub struct Ranks {
     pub lower: f64,
     /// Probability of ranks at least as far from even, if the groups were alike (two-sided).
     pub p: f64,
+}
+
+impl Ranks {
+    /// "p = 0.03".
+    pub fn shown(&self) -> String {
+        match self.p {
+            0.0..0.001 => "p < 0.001".to_string(),
+            0.0..0.01 => format!("p = {:.3}", self.p),
+            p => format!("p = {p:.2}"),
+        }
+    }
 }
 
 /// The test of Wilcoxon, Mann and Whitney, exact with ties. Work grows with the fourth power of the
@@ -204,17 +194,6 @@ impl SplitMix {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_margin_of_a_mean_is_students() {
-        for (freedom, t) in [(5.0, 2.5706), (9.0, 2.2622), (30.0, 2.0423)] {
-            assert!((students_t(freedom) / t - 1.0).abs() < 0.002, "{freedom}");
-        }
-        let ten: Vec<f64> = (1..=10).map(f64::from).collect();
-        // 2.2622 * 3.0277 / sqrt(10), by a table of t.
-        assert!((mean_margin(&ten).unwrap() - 2.166).abs() < 0.002);
-        assert_eq!(mean_margin(&ten[..5]), None);
-    }
 
     #[test]
     fn the_median_of_an_even_number_of_samples_is_between_the_middle_two() {

@@ -117,6 +117,8 @@ impl Provenance {
     }
 }
 
+/// Hash of this program's simulator.
+pub const SIMULATOR: &str = env!("WARMSWITCH_SIMULATOR");
 /// What the console of a point said.
 const CONSOLE: &str = "console.txt";
 /// What the console of a point without a result said.
@@ -129,16 +131,28 @@ fn runs_dir() -> PathBuf {
 /// The stored run of that name; `None` when there is none.
 pub fn load(hash: &str) -> Result<Option<Run>> {
     let path = runs_dir().join(hash).join("run.json");
-    let Ok(text) = std::fs::read_to_string(&path) else {
+    let shown = paths::shown(&path);
+    let Some(text) = paths::read_if_there(&path)? else {
         return Ok(None);
     };
-    let shown = paths::shown(&path);
     let run: Run = serde_json::from_str(&text)
         .with_context(|| format!("{shown} is damaged: remove it and run again"))?;
     if run.format != FORMAT || run.hash != hash {
         bail!("{shown} is not run {hash} in format {FORMAT}: remove it and run again");
     }
     Ok(Some(run))
+}
+
+/// All stored runs of an experiment that this program made, or would take for its own.
+pub fn of_experiment(experiment: &str) -> Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    for name in names() {
+        let run = load(&name)?;
+        runs.extend(run.filter(|run| {
+            run.experiment == experiment && run.provenance.simulator == SIMULATOR
+        }));
+    }
+    Ok(runs)
 }
 
 /// Stores a run and what its console said.
@@ -258,7 +272,7 @@ impl Campaign {
     /// Reads the runs of the last full or quick campaign; `None` when there was none.
     pub fn load_form(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
         let path = campaign_path(experiment, quick);
-        let Ok(text) = std::fs::read_to_string(&path) else {
+        let Some(text) = paths::read_if_there(&path)? else {
             return Ok(None);
         };
         let campaign: Campaign = serde_json::from_str(&text)

@@ -7,12 +7,7 @@ use serde::Serialize;
 use crate::claim::Measured;
 use crate::point::Place;
 use crate::result::short_kernel;
-use crate::statistics::{self, Ranks};
-
-/// Below this a difference is called one.
-const SIGNIFICANT: f64 = 0.05;
-/// With fewer in each group no order of ranks is so rare.
-const FEWEST: usize = 4;
+use crate::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
 
 /// One figure of a kernel against the same of the first kernel.
 #[derive(Clone, Debug, Serialize)]
@@ -91,11 +86,8 @@ fn said(members: &[&Versus]) -> String {
         return "-".to_string();
     }
     if let [one] = members {
-        let (lower, p) = (100.0 * one.ranks.lower, one.ranks.p);
-        return format!(
-            "{:.2}, lower in {lower:.0} % of pairs, p = {p:.2}",
-            one.ratio
-        );
+        let (lower, p) = (100.0 * one.ranks.lower, one.ranks.shown());
+        return format!("{:.2}, lower in {lower:.0} % of pairs, {p}", one.ratio);
     }
     let surely = members.iter().filter(|v| v.ranks.p < SIGNIFICANT);
     let lower = surely.clone().filter(|v| v.ranks.lower > 0.5).count();
