@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 
 /// What can change a result: the core, the board, and how a point is booted, run and its samples
 /// read.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     "../arm9/src",
     "../board/src",
-    "src/run.rs",
+    "src/sample.rs",
     "src/session.rs",
     "src/snapshot.rs",
+    "src/trial.rs",
 ];
 
 /// What can change what instruments do and see.
-const INSTRUMENTS: [&str; 3] = [
+const INSTRUMENTS: [&str; 5] = [
     "src/instrument/host.rs",
+    "src/instrument/screen.rs",
+    "src/instrument/seen.rs",
     "src/instrument/setup.rs",
     "src/instrument/tables.rs",
 ];

@@ -53,7 +53,16 @@ const STEPS: [(&str, &[&str]); 6] = [
     ),
     (
         "records",
-        &["run", "--quiet", "--package", "lab", "--", "records"],
+        &[
+            "run",
+            "--quiet",
+            "--package",
+            "lab",
+            "--",
+            "records",
+            "--quick",
+            "--all",
+        ],
     ),
 ];
 

@@ -8,12 +8,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use board::spec;
 use serde::Deserialize;
 
 use crate::claim::{Beside, Claim};
 use crate::headline::Headline;
+use crate::image::guest;
 use crate::instrument::setup::Setup;
 use crate::instrument::tables::{HostTable, REQUEST_HZ, ScopeTable};
+use crate::kernel;
 use crate::paths;
 use crate::point::Point;
 use crate::suggest::did_you_mean;
@@ -127,7 +130,36 @@ impl Experiment {
             .with_context(|| format!("cannot read {}", paths::shown(&path)))?;
         let mut experiment = parse(&text, &path)?;
         experiment.name = name.to_string();
+        experiment
+            .check_parts()
+            .with_context(|| paths::shown(&path))?;
         Ok(experiment)
+    }
+
+    /// Whether boards, kernels, workload, modes and axes exist.
+    fn check_parts(&self) -> Result<()> {
+        let workloads = guest::all()?;
+        let Some(workload) = workloads.get(&self.workload) else {
+            let names: Vec<&String> = workloads.keys().collect();
+            let hint = did_you_mean(&self.workload, &names);
+            bail!("no workload \"{}\"{hint}", self.workload);
+        };
+        for kernel in &self.kernels {
+            kernel::check_name(kernel)?;
+        }
+        let boards = spec::board_names();
+        for plan in self.plan.iter().chain(&self.quick) {
+            if !boards.contains(&plan.board.as_str()) && !plan.board.contains('/') {
+                let hint = did_you_mean(&plan.board, &boards);
+                bail!("no board \"{}\"{hint}", plan.board);
+            }
+        }
+        for quick in [false, true] {
+            for point in self.points(quick, None, None) {
+                self.command(&workload.call, &point)?;
+            }
+        }
+        Ok(())
     }
 
     /// The points in the file's order. `board` and `seeds` replace what the file says.
@@ -255,7 +287,7 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
             let unknown = |key: &&String| !PLAN_KEYS.contains(&key.as_str());
             if let Some(key) = mistaken.keys().find(unknown) {
                 bail!(
-                    "{}: unknown key \"{list}.{key}\"{}",
+                    "{}: {list}.{key}: an axis is a list of numbers; other keys{}",
                     paths::shown(path),
                     did_you_mean(key, PLAN_KEYS)
                 );
@@ -287,42 +319,7 @@ fn check(e: &Experiment) -> Result<()> {
         bail!("samples must be from 1 to 64, hops from 1 to 1000000");
     }
     for plan in e.plan.iter().chain(&e.quick) {
-        let empty = plan.axes.iter().find(|(_, values)| values.is_empty());
-        if let Some((name, _)) = empty {
-            bail!("plan for {}: {name} must not be empty", plan.board);
-        }
-        if plan.seeds.is_empty() || plan.kernels.as_ref().is_some_and(Vec::is_empty) {
-            bail!(
-                "plan for {}: seeds and kernels must not be empty",
-                plan.board
-            );
-        }
-        for kernel in plan.kernels.iter().flatten() {
-            if !e.kernels.contains(kernel) {
-                bail!(
-                    "plan for {}: kernels: \"{kernel}\" is not one of the experiment's{}",
-                    plan.board,
-                    did_you_mean(kernel, &e.kernels)
-                );
-            }
-        }
-        if e.instruments().takes(REQUEST_HZ) && !plan.axes.contains_key(REQUEST_HZ) {
-            bail!(
-                "plan for {}: {REQUEST_HZ} is missing: how often [host] asks a second",
-                plan.board
-            );
-        }
-        for (name, range) in RANGES {
-            let values = plan.axes.get(*name).into_iter().flatten();
-            if let Some(value) = values.into_iter().find(|value| !range.contains(value)) {
-                bail!(
-                    "plan for {}: {name}: {value} is not from {} to {}",
-                    plan.board,
-                    range.start(),
-                    range.end()
-                );
-            }
-        }
+        check_plan(e, plan)?;
     }
     e.instruments().check()?;
     let known = Known::of(e);
@@ -347,132 +344,54 @@ fn check(e: &Experiment) -> Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GOOD: &str = r#"
-        format = 1
-        title = "t"
-        workload = "lat_ctx"
-        kernels = ["6.12/plain"]
-        limit_s = 60.0
-        samples = 11
-        hops = 100
-        modes = ["process", "thread"]
-        [[plan]]
-        board = "sam9263"
-        size_kb = [0, 4]
-        tasks = [2, 16]
-        [[quick]]
-        board = "sam9263"
-        size_kb = [0]
-        tasks = [2]
-    "#;
-
-    fn parsed(text: &str) -> Result<Experiment> {
-        parse(text, Path::new("e/experiment.toml"))
+fn check_plan(e: &Experiment, plan: &Plan) -> Result<()> {
+    let empty = plan.axes.iter().find(|(_, values)| values.is_empty());
+    if let Some((name, _)) = empty {
+        bail!("plan for {}: {name} must not be empty", plan.board);
     }
-
-    #[test]
-    fn the_points_are_the_product_of_the_axes_in_the_files_order() {
-        let e = parsed(GOOD).unwrap();
-        let points = e.points(false, None, None);
-        assert_eq!(points.len(), 8);
-        assert_eq!(
-            (
-                points[0].axis("size_kb"),
-                points[0].axis("tasks"),
-                &*points[0].mode
-            ),
-            (0, 2, "process")
-        );
-        assert_eq!(
-            (
-                points[7].axis("size_kb"),
-                points[7].axis("tasks"),
-                &*points[7].mode
-            ),
-            (4, 16, "thread")
-        );
-        assert_eq!(e.points(true, Some("s3c24a0"), Some(&[7])).len(), 2);
-        assert_eq!(
-            e.points(true, Some("s3c24a0"), Some(&[7]))[0].board,
-            "s3c24a0"
+    if plan.seeds.is_empty() || plan.kernels.as_ref().is_some_and(Vec::is_empty) {
+        bail!(
+            "plan for {}: seeds and kernels must not be empty",
+            plan.board
         );
     }
-
-    #[test]
-    fn a_ring_gets_at_least_the_hops_asked_for() {
-        let e = parsed(GOOD).unwrap();
-        let points = e.points(false, None, None);
-        let line = "x -s {size_kb} -n {rounds} -r {samples} {tasks}".to_string();
-        let calls: BTreeMap<String, String> = [
-            ("process".to_string(), line.clone()),
-            ("thread".to_string(), line + " {what}"),
-        ]
-        .into();
-        assert_eq!(
-            e.command(&calls, &points[0]).unwrap(),
-            "x -s 0 -n 50 -r 11 2"
+    let repeated = |n: &usize| plan.seeds[..*n].contains(&plan.seeds[*n]);
+    if let Some(n) = (0..plan.seeds.len()).find(repeated) {
+        bail!(
+            "plan for {}: seeds: {} is there twice",
+            plan.board,
+            plan.seeds[n]
         );
-        let error = e.command(&calls, &points[7]).unwrap_err().to_string();
-        assert!(
-            error.contains("-n 7") && error.contains("{what}"),
-            "{error}"
-        );
-        assert!(e.command(&BTreeMap::new(), &points[0]).is_err());
     }
-
-    #[test]
-    fn an_unknown_key_is_named_with_its_file_and_the_nearest_key() {
-        for (from, to, says) in [
-            ("samples", "sample", "did you mean \"samples\"?"),
-            (
-                "board = \"sam9263\"",
-                "bord = \"sam9263\"",
-                "\"plan.bord\"; did you mean \"board\"?",
-            ),
-        ] {
-            let error = format!("{:#}", parsed(&GOOD.replacen(from, to, 1)).unwrap_err());
-            assert!(error.contains("e/experiment.toml"), "{error}");
-            assert!(error.contains(says), "{error}");
+    for kernel in plan.kernels.iter().flatten() {
+        if !e.kernels.contains(kernel) {
+            bail!(
+                "plan for {}: kernels: \"{kernel}\" is not one of the experiment's{}",
+                plan.board,
+                did_you_mean(kernel, &e.kernels)
+            );
         }
     }
-
-    #[test]
-    fn an_axis_that_no_command_line_has_is_unknown() {
-        let e = parsed(&GOOD.replacen("size_kb", "size_kB", 1)).unwrap();
-        let calls = [("process".to_string(), "x {size_kb} {tasks}".to_string())];
-        let error = e
-            .command(&calls.into(), &e.points(false, None, None)[0])
-            .unwrap_err()
-            .to_string();
-        let says = "\"plan.size_kB\"; did you mean \"size_kb\"?";
-        assert!(error.contains(says), "{error}");
+    if e.instruments().takes(REQUEST_HZ) && !plan.axes.contains_key(REQUEST_HZ) {
+        bail!(
+            "plan for {}: {REQUEST_HZ} is missing: how often [host] asks a second",
+            plan.board
+        );
     }
-
-    #[test]
-    fn a_plan_may_name_fewer_kernels_but_no_others() {
-        let two = GOOD.replace("[\"6.12/plain\"]", "[\"6.12/plain\", \"x\"]");
-        assert_eq!(parsed(&two).unwrap().points(true, None, None).len(), 4);
-        let one = two.clone() + "kernels = [\"x\"]\n";
-        assert_eq!(parsed(&one).unwrap().points(true, None, None).len(), 2);
-        let other = two + "kernels = [\"y\"]\n";
-        assert!(format!("{:#}", parsed(&other).unwrap_err()).contains("\"y\""));
-    }
-
-    #[test]
-    fn absurd_values_are_refused() {
-        for (from, to) in [
-            ("limit_s = 60.0", "limit_s = -1.0"),
-            ("tasks = [2, 16]", "tasks = [1]"),
-            ("samples = 11", "samples = 0"),
-            ("format = 1", "format = 2"),
-            ("size_kb = [0, 4]", "size_kb = [9999]"),
-            ("size_kb = [0, 4]", "size_kb = []"),
-        ] {
-            assert!(parsed(&GOOD.replacen(from, to, 1)).is_err(), "{to}");
+    for (name, range) in RANGES {
+        let values = plan.axes.get(*name).into_iter().flatten();
+        if let Some(value) = values.into_iter().find(|value| !range.contains(value)) {
+            bail!(
+                "plan for {}: {name}: {value} is not from {} to {}",
+                plan.board,
+                range.start(),
+                range.end()
+            );
         }
     }
+    Ok(())
 }
+
+#[cfg(test)]
+#[path = "experiment_tests.rs"]
+mod tests;

@@ -55,6 +55,7 @@ mod target;
 mod terminal;
 mod toml_file;
 mod toolchain;
+mod trial;
 mod versus;
 mod which;
 

@@ -3,9 +3,9 @@
 //! that differ in nothing but the seed make one figure.
 
 use crate::claim::Measured;
-use crate::latencies::{self, Figure, Latencies};
+use crate::latencies::{self, Figure, Latencies, QUANTILES};
 use crate::point::Place;
-use crate::sample::{IpcMetric, Output};
+use crate::sample::{IpcMetric, Kind, Output};
 use crate::statistics::{self, Estimate};
 use crate::store::Run;
 
@@ -173,12 +173,18 @@ fn of_samples(runs: &[Vec<f64>]) -> Option<Figure> {
     })
 }
 
-/// Names of all that is measured, whatever the workload.
-pub fn metrics() -> Vec<&'static str> {
-    let mut names = vec!["switch", "time", "lat_fifo", "bw_pipe", "answered"];
-    names.extend(["min", "avg", "sd", "max"]);
-    names.extend(latencies::QUANTILES.map(|(name, _)| name));
-    names
+/// Names of all that is measured of a workload with that output.
+pub fn metrics(output: Option<Kind>) -> Vec<&'static str> {
+    let mut latencies = vec!["min", "avg", "max"];
+    latencies.extend(QUANTILES.map(|(name, _)| name));
+    match output {
+        Some(Kind::LatCtx) => vec!["switch"],
+        Some(Kind::Hackbench) => vec!["time"],
+        Some(Kind::Ipc) => vec!["lat_fifo", "bw_pipe"],
+        Some(Kind::Cyclictest) => latencies,
+        Some(Kind::Instruments) => [vec!["answered", "sd"], latencies].concat(),
+        None => Vec::new(),
+    }
 }
 
 /// Repeated samples of one metric, with its name and unit; none of histograms.
@@ -270,7 +276,8 @@ mod tests {
         );
         assert_eq!(of("rising", "answered"), None, "nobody asked");
         assert_eq!(figures[0].place.what(), "load, interrupt");
-        assert!(figures.iter().all(|f| metrics().contains(&f.metric)));
+        let known = metrics(Some(Kind::Instruments));
+        assert!(figures.iter().all(|f| known.contains(&f.metric)));
     }
 
     #[test]

@@ -63,9 +63,8 @@ pub fn read_if_there(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| {
-            format!("{} cannot be read: remove it if it is damaged", shown(path))
-        }),
+        Err(error) => Err(error)
+            .with_context(|| format!("{} cannot be read: remove it if it is damaged", shown(path))),
     }
 }
 

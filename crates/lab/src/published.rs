@@ -4,14 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use board::spec;
 use serde::{Deserialize, Serialize};
 
 use crate::paths;
+use crate::suggest::did_you_mean;
 use crate::toml_file;
+
+/// The one format of the files that there is.
+const FORMAT: u32 = 1;
 
 /// One figure of a paper. Some exist as a plot only and have no value.
 #[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Figure {
     pub id: String,
     pub source: String,
@@ -35,6 +41,9 @@ pub struct Figure {
     pub purpose: String,
     #[serde(default)]
     pub note: String,
+    /// What ran beside it.
+    #[serde(default)]
+    pub load: String,
 }
 
 impl Figure {
@@ -60,13 +69,27 @@ impl Figure {
 
 /// A paper.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Source {
     pub title: String,
+    // For readers of the file.
+    #[serde(rename = "file")]
+    _file: String,
+    #[serde(rename = "board")]
+    _board: String,
+    #[serde(rename = "kernel")]
+    _kernel: String,
+    #[serde(rename = "cpu_hz")]
+    _cpu_hz: Option<u64>,
+    #[serde(rename = "clock_resolution_us")]
+    _clock_resolution_us: Option<f64>,
 }
 
 /// `published/published.toml`.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Published {
+    format: u32,
     pub source: BTreeMap<String, Source>,
     #[serde(rename = "m")]
     pub figures: Vec<Figure>,
@@ -91,7 +114,17 @@ impl Papers {
 impl Published {
     /// Reads the figures.
     pub fn load() -> Result<Published> {
-        read("published.toml")
+        let (file, published): (String, Published) = read("published.toml")?;
+        known_format(&file, published.format)?;
+        for figure in &published.figures {
+            if !published.source.contains_key(&figure.source) {
+                let sources: Vec<&String> = published.source.keys().collect();
+                let (id, source) = (&figure.id, &figure.source);
+                let hint = did_you_mean(source, &sources);
+                bail!("{file}: {id}: source: no [source.{source}]{hint}");
+            }
+        }
+        Ok(published)
     }
 
     /// The figure with that id.
@@ -124,6 +157,7 @@ impl From<[f64; 3]> for Range {
 
 /// The envelope of one board.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BoardEnvelope {
     pub name: String,
     pub total_us: Range,
@@ -133,7 +167,9 @@ pub struct BoardEnvelope {
 
 /// `published/envelope.toml`.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Envelope {
+    format: u32,
     pub source: String,
     /// I and D lines assumed to be filled again per switch.
     pub assumed_lines: Range,
@@ -144,7 +180,23 @@ pub struct Envelope {
 impl Envelope {
     /// Reads the envelope.
     pub fn load() -> Result<Envelope> {
-        read("envelope.toml")
+        let (file, envelope): (String, Envelope) = read("envelope.toml")?;
+        known_format(&file, envelope.format)?;
+        for board in &envelope.boards {
+            let (name, names) = (board.name.as_str(), spec::board_names());
+            if !names.contains(&name) {
+                bail!("{file}: no board \"{name}\"{}", did_you_mean(name, &names));
+            }
+            for range in [&board.total_us, &board.direct_us, &board.refill_us] {
+                let Range { typical, low, high } = range;
+                if !(low <= typical && typical <= high) {
+                    bail!(
+                        "{file}: {name}: [typical, low, high] is wanted, not [{typical}, {low}, {high}]"
+                    );
+                }
+            }
+        }
+        Ok(envelope)
     }
 
     /// The envelope of a board.
@@ -153,9 +205,17 @@ impl Envelope {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T> {
+/// The file's name and what is in it.
+fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<(String, T)> {
     let path = paths::root().join("published").join(name);
-    toml_file::read(&path)
+    Ok((paths::shown(&path), toml_file::read(&path)?))
+}
+
+fn known_format(file: &str, format: u32) -> Result<()> {
+    if format != FORMAT {
+        bail!("{file}: format: {format} is not known, this program reads {FORMAT}");
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -166,13 +226,6 @@ mod tests {
     fn the_published_files_are_read_and_every_figure_names_a_known_paper() {
         let published = Published::load().unwrap();
         assert!(published.figures.len() > 50);
-        for figure in &published.figures {
-            assert!(
-                published.source.contains_key(&figure.source),
-                "{}",
-                figure.id
-            );
-        }
         let envelope = Envelope::load().unwrap();
         for board in &envelope.boards {
             let t = &board.total_us;

@@ -22,6 +22,8 @@ use crate::toml_file;
 pub struct Record {
     pub experiment: String,
     pub quick: bool,
+    /// Runs below: a line that was lost is noticed.
+    pub count: usize,
     /// Hash of the simulator's sources.
     pub simulator: String,
     /// Hash of the root file system.
@@ -53,19 +55,23 @@ pub struct Compared {
     pub different: Vec<String>,
     /// Recorded runs without a run of the same inputs here.
     pub not_here: usize,
-    /// What else differs.
+    /// What differs of what the runs are made of, but the simulator.
     pub inputs: Vec<String>,
-    /// Whether the simulator's sources are the recorded ones.
-    pub same_simulator: bool,
+    /// Recorded simulator and this one, if they differ.
+    pub simulators: Option<(String, String)>,
 }
 
 /// The hash of all inputs of a run but the simulator.
-fn inputs(run: &Run) -> String {
+pub fn inputs(run: &Run) -> String {
     let provenance = Provenance {
         simulator: String::new(),
         ..run.provenance.clone()
     };
     provenance.run_hash(&run.point)
+}
+
+fn release(p: &Provenance) -> String {
+    format!("{} {}", p.kernel_version, p.kernel_hash)
 }
 
 impl Record {
@@ -84,48 +90,64 @@ impl Record {
         for run in runs {
             let p = &run.provenance;
             let (board, kernel) = (run.point.board.clone(), run.point.kernel.clone());
-            let release = format!("{} {}", p.kernel_version, p.kernel_hash);
             record.simulator.clone_from(&p.simulator);
             record.root_fs.clone_from(&p.root_fs_hash);
             record.boards.insert(board, p.board_hash.clone());
-            record.kernels.insert(kernel, release);
+            record.kernels.insert(kernel, release(p));
             let entry = Entry {
                 result: result(run)?,
                 point: run.point.label(),
             };
             record.runs.insert(inputs(run), entry);
         }
+        record.count = record.runs.len();
         Ok(record)
     }
 
-    /// What `here`, a campaign of this machine, has of this record.
-    pub fn compare(&self, here: &Record) -> Compared {
-        let mut compared = Compared {
-            same_simulator: self.simulator == here.simulator,
-            ..Compared::default()
-        };
+    /// What there is `here` of this record: runs of this program's simulator, by their inputs but
+    /// that; `result` gives the hash of what one came to.
+    pub fn compare(
+        &self,
+        here: &BTreeMap<String, &Run>,
+        result: impl Fn(&Run) -> Result<String>,
+    ) -> Result<Compared> {
+        let mut compared = Compared::default();
         for (inputs, recorded) in &self.runs {
-            match here.runs.get(inputs) {
+            match here.get(inputs) {
                 None => compared.not_here += 1,
-                Some(run) if run.result == recorded.result => compared.same += 1,
-                Some(_) => compared.different.push(recorded.point.clone()),
+                Some(run) if result(run)? == recorded.result => compared.same += 1,
+                Some(run) => {
+                    let run = &run.hash;
+                    compared
+                        .different
+                        .push(format!("{} (run {run})", recorded.point));
+                }
             }
         }
-        let mut differs = |what: &str, recorded: &str, here: Option<&String>| {
-            if let Some(here) = here.filter(|here| *here != recorded) {
-                let line = format!("{what}: {recorded} recorded, {here} here");
-                compared.inputs.push(line);
+        let mut of_this: Vec<&Run> = here.values().copied().collect();
+        of_this.retain(|run| run.experiment == self.experiment);
+        let mut lines = Vec::new();
+        let mut differs = |what: &str, recorded: &str, here: &str| {
+            let line = format!("{what}: {recorded} recorded, {here} here");
+            if recorded != here && !lines.contains(&line) {
+                lines.push(line);
             }
         };
-        differs("simulator", &self.simulator, Some(&here.simulator));
-        differs("root file system", &self.root_fs, Some(&here.root_fs));
-        for (name, hash) in &self.boards {
-            differs(name, hash, here.boards.get(name));
+        for run in &of_this {
+            let (point, p) = (&run.point, &run.provenance);
+            differs("root file system", &self.root_fs, &p.root_fs_hash);
+            if let Some(recorded) = self.boards.get(&point.board) {
+                differs(&point.board, recorded, &p.board_hash);
+            }
+            if let Some(recorded) = self.kernels.get(&point.kernel) {
+                differs(&point.kernel, recorded, &release(p));
+            }
         }
-        for (name, release) in &self.kernels {
-            differs(name, release, here.kernels.get(name));
-        }
-        compared
+        compared.inputs = lines;
+        let simulator = of_this.first().map(|run| run.provenance.simulator.clone());
+        let other = simulator.filter(|simulator| *simulator != self.simulator);
+        compared.simulators = other.map(|other| (self.simulator.clone(), other));
+        Ok(compared)
     }
 
     /// The file's text.
@@ -138,9 +160,9 @@ impl Record {
             "# SPDX-License-Identifier: MIT OR Apache-2.0\n\
              # Written by `warmswitch records --write {experiment}{form}`: what the runs of \
              `warmswitch run {experiment}{form}` came to.\n\
-             experiment = {experiment:?}\nquick = {quick}\n\
+             experiment = {experiment:?}\nquick = {quick}\ncount = {}\n\
              simulator = {:?}\nroot_fs = {:?}\n",
-            self.simulator, self.root_fs
+            self.count, self.simulator, self.root_fs
         );
         for (heading, map) in [("boards", &self.boards), ("kernels", &self.kernels)] {
             let _ = write!(text, "\n[{heading}]\n");
@@ -171,6 +193,10 @@ impl Record {
         if (record.experiment.as_str(), record.quick) != (experiment, quick) {
             let shown = paths::shown(&path);
             bail!("{shown} is the record of another campaign: `git checkout` it");
+        }
+        if record.count == 0 || record.count != record.runs.len() {
+            let (shown, has, count) = (paths::shown(&path), record.runs.len(), record.count);
+            bail!("{shown} has {has} of {count} runs: `git checkout` it");
         }
         let path = self::path(experiment, quick, "csv");
         let figures = std::fs::read_to_string(&path)

@@ -32,43 +32,52 @@ fn run(seed: u64, simulator: &str, kernel_hash: &str) -> Run {
     }
 }
 
-/// The record of two seeds on that simulator and kernel, with these results.
-fn record(simulator: &str, kernel: &str, results: [&str; 2]) -> Record {
-    let runs = [run(1, simulator, kernel), run(2, simulator, kernel)];
-    let result = |run: &Run| Ok(results[run.point.seed as usize - 1].to_string());
+fn result(run: &Run) -> Result<String> {
+    Ok(format!("{} of {}", run.end_cycle, run.point.seed))
+}
+
+/// The record of two seeds.
+fn recorded() -> Record {
+    let runs = [run(1, "s", "k"), run(2, "s", "k")];
     Record::of("ipc", true, &runs, result).unwrap()
+}
+
+fn compared(runs: &[Run]) -> Compared {
+    let here = runs.iter().map(|run| (inputs(run), run)).collect();
+    recorded().compare(&here, result).unwrap()
 }
 
 #[test]
 fn a_record_is_read_as_it_was_written() {
-    let record = record("s", "k", ["one", "two"]);
+    let record = recorded();
     assert_eq!(toml::from_str::<Record>(&record.text()).unwrap(), record);
 }
 
 #[test]
 fn the_same_runs_are_the_same() {
-    let recorded = record("s", "k", ["one", "two"]);
-    let compared = recorded.compare(&recorded);
+    let compared = compared(&[run(2, "s", "k"), run(1, "s", "k"), run(3, "s", "k")]);
     assert_eq!((compared.same, compared.not_here), (2, 0));
     assert!(compared.different.is_empty() && compared.inputs.is_empty());
+    assert_eq!(compared.simulators, None);
 }
 
 #[test]
 fn another_result_of_the_same_inputs_is_different_whatever_the_simulator() {
-    let recorded = record("s", "k", ["one", "two"]);
     for simulator in ["s", "another"] {
-        let compared = recorded.compare(&record(simulator, "k", ["one", "2"]));
+        let mut other = run(2, simulator, "k");
+        other.end_cycle += 1;
+        let compared = compared(&[run(1, simulator, "k"), other]);
         assert_eq!(compared.same, 1);
-        let point = "sam9263 6.12/plain process, tasks 2, seed 2";
+        let point = "sam9263 6.12/plain process, tasks 2, seed 2 (run 2)";
         assert_eq!(compared.different, [point]);
-        assert_eq!(compared.same_simulator, simulator == "s");
+        let simulators = (simulator != "s").then(|| ("s".to_string(), "another".to_string()));
+        assert_eq!(compared.simulators, simulators);
     }
 }
 
 #[test]
 fn runs_of_another_kernel_are_not_compared_and_the_kernel_is_named() {
-    let recorded = record("s", "k", ["one", "two"]);
-    let compared = recorded.compare(&record("s", "newer", ["1", "2"]));
+    let compared = compared(&[run(1, "s", "newer"), run(2, "s", "newer")]);
     assert_eq!((compared.same, compared.not_here), (0, 2));
     assert!(compared.different.is_empty());
     let line = "6.12/plain: 6.12.1 k recorded, 6.12.1 newer here";

@@ -29,6 +29,8 @@ struct Page {
     title: String,
     /// How many claims hold, fail and are open; empty without any.
     verdict: String,
+    /// Names of experiments of which this is the quick form.
+    quick: String,
     /// Empty without headlines.
     headline_chart: String,
     headlines: Grid,
@@ -129,8 +131,11 @@ fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
         .flat_map(|m| &m.results.headlines)
         .collect();
     let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
+    let quick = materials.iter().filter(|m| m.campaign.quick);
+    let quick = quick.map(|m| m.experiment.name.as_str());
     Ok(Page {
         verdict: verdict(verdicts),
+        quick: quick.collect::<Vec<_>>().join(", "),
         headline_chart: match lines.as_slice() {
             [] => String::new(),
             lines => plot_headlines::bars(lines)?,
@@ -261,6 +266,10 @@ fn versus_part(results: &Results) -> Option<Part> {
     })
 }
 
+/// Of figures in tables.
+const BRACKETS: &str = "In brackets: of one seed the 95 % interval of its samples; of several the range of the seeds, \
+                        and from six on the 95 % interval of their median; of minima and maxima the seeds' range.";
+
 /// Of everything that is no ring: figures, histograms, times.
 fn sample_parts(m: &Material) -> Result<Vec<Part>> {
     if !m.results.comparison.rows.is_empty() {
@@ -283,7 +292,7 @@ fn sample_parts(m: &Material) -> Result<Vec<Part>> {
         let of_board = of_board.filter(|m| m.place.board == *board);
         Ok(Part {
             heading: board.to_string(),
-            text: String::new(),
+            text: BRACKETS.to_string(),
             charts: named.collect(),
             tables: vec![table::figures(of_board)],
             folded: false,

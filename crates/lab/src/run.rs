@@ -21,12 +21,12 @@ use crate::kernel::{self, Kernel};
 use crate::parallel::{lock, parallel};
 use crate::point::Point;
 use crate::progress::Progress;
-use crate::sample::{self, Kind, Output};
+use crate::sample::Kind;
 use crate::session::{self, CMDLINE, Checked, Failure, Session};
 use crate::snapshot::Snapshots;
-use crate::store::{self, Campaign, Failed, Provenance, Run};
+use crate::store::{self, Campaign, Failed, Listed, Provenance, Run};
 use crate::suggest::did_you_mean;
-use crate::{interrupt, toolchain};
+use crate::{interrupt, toolchain, trial};
 
 /// How to run an experiment.
 #[derive(Clone, Debug, Default)]
@@ -170,7 +170,8 @@ impl<'a> Started<'a> {
             experiment: e.name.clone(),
             quick: options.quick,
             planned: plan.len(),
-            runs: names(&runs),
+            whole_plan: options.board.is_none() && options.seeds.is_none(),
+            runs: listed(&plan, &runs),
             failed: Vec::new(),
         };
         store::sweep(plan.iter().map(|p| p.hash.as_str()));
@@ -224,8 +225,13 @@ fn stored(e: &Experiment, planned: &Planned) -> Result<Option<Run>> {
     }))
 }
 
-fn names(runs: &[Option<Run>]) -> Vec<String> {
-    runs.iter().flatten().map(|run| run.hash.clone()).collect()
+fn listed(plan: &[Planned], runs: &[Option<Run>]) -> Vec<Listed> {
+    let exist = plan.iter().zip(runs).filter(|(_, run)| run.is_some());
+    let listed = exist.map(|(planned, _)| Listed {
+        run: planned.hash.clone(),
+        point: planned.point.clone(),
+    });
+    listed.collect()
 }
 
 impl Parts {
@@ -290,7 +296,7 @@ impl Parts {
             kernel_version: record.release.clone(),
             kernel_hash: record.hash.clone(),
             root_fs_hash: self.root_fs.record.hash.clone(),
-            simulator: env!("WARMSWITCH_SIMULATOR").to_string(),
+            simulator: store::SIMULATOR.to_string(),
             command: e.command(&self.workload.call, &point)?,
             cmdline: session::command_line(&[&kernel.command_line, CMDLINE]),
             instruments: e.instruments().identity(&point)?,
@@ -371,7 +377,7 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
                         None => store::save(&run, &console)?,
                     }
                     shared.0[*index] = Some(run);
-                    shared.1.runs = names(shared.0);
+                    shared.1.runs = listed(self.plan, shared.0);
                     shared.1.save()?;
                 }
                 Err(_) if interrupt::asked() => {}
@@ -422,32 +428,22 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
             provenance,
             hash,
         } = &self.plan[index];
-        let instruments = self.e.instruments();
-        let mut bench = instruments.put_on(session, point)?;
-        let measured = session.run_guest_beside(&provenance.command, self.limit_s, &mut bench)?;
-        (self.seen)(index, session);
-        let text = String::from_utf8_lossy(&measured.console);
-        let (output, status) = sample::between_markers(&text)?;
-        if status != 0 {
-            bail!("{} ended with {status}: {}", self.e.workload, output.trim());
-        }
-        let run = Run {
-            format: Run::FORMAT,
+        let seen = |session: &Session<B>| (self.seen)(index, session);
+        let (run, console) = trial::measure(
+            session,
+            self.e.instruments(),
+            self.output,
+            point,
+            provenance,
+            self.limit_s,
+            &seen,
+        )?;
+        let named = Run {
             hash: hash.clone(),
             experiment: self.e.name.clone(),
-            point: point.clone(),
-            cpu_hz: session.cpu_hz(),
-            guest: match self.output {
-                Kind::Instruments => Output::Instruments(instruments.seen(&bench, session)?),
-                printed => sample::parse(printed, output)?,
-            },
-            ring: measured.windows[0].clone(),
-            overhead: measured.windows[1].clone(),
-            whole: measured.whole.clone(),
-            end_cycle: session.now(),
-            provenance: provenance.clone(),
+            ..run
         };
-        Ok((run, measured.console.clone()))
+        Ok((named, console))
     }
 }
 

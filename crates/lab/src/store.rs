@@ -143,18 +143,6 @@ pub fn load(hash: &str) -> Result<Option<Run>> {
     Ok(Some(run))
 }
 
-/// All stored runs of an experiment that this program made, or would take for its own.
-pub fn of_experiment(experiment: &str) -> Result<Vec<Run>> {
-    let mut runs = Vec::new();
-    for name in names() {
-        let run = load(&name)?;
-        runs.extend(run.filter(|run| {
-            run.experiment == experiment && run.provenance.simulator == SIMULATOR
-        }));
-    }
-    Ok(runs)
-}
-
 /// Stores a run and what its console said.
 pub fn save(run: &Run, console: &[u8]) -> Result<()> {
     let dir = runs_dir().join(&run.hash);
@@ -220,11 +208,21 @@ pub struct Campaign {
     pub quick: bool,
     /// Points planned.
     pub planned: usize,
-    /// Names of the runs that exist, in the plan's order.
-    pub runs: Vec<String>,
+    /// Whether the plan is the experiment's own: no other seeds or board were asked for.
+    #[serde(default)]
+    pub whole_plan: bool,
+    /// The runs that exist, in the plan's order.
+    pub runs: Vec<Listed>,
     /// Points that came to no result when they were last tried, in the plan's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<Failed>,
+}
+
+/// A run, and the point that it is of here: another one with the same inputs may have made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    pub run: String,
+    pub point: Point,
 }
 
 /// A point without a result.
@@ -278,8 +276,12 @@ impl Campaign {
         let campaign: Campaign = serde_json::from_str(&text)
             .with_context(|| format!("{} is damaged: remove it", paths::shown(&path)))?;
         let mut runs = Vec::new();
-        for hash in &campaign.runs {
-            runs.extend(load(hash)?);
+        for listed in &campaign.runs {
+            runs.extend(load(&listed.run)?.map(|run| Run {
+                experiment: experiment.to_string(),
+                point: listed.point.clone(),
+                ..run
+            }));
         }
         Ok(Some((campaign, runs)))
     }

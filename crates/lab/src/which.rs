@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::Measured;
 use crate::experiment::Experiment;
+use crate::image::guest;
 use crate::measure;
 use crate::suggest::did_you_mean;
 
@@ -39,16 +40,20 @@ pub struct Known {
 impl Known {
     /// By its plans and instruments.
     pub fn of(e: &Experiment) -> Known {
+        let workloads = guest::all().unwrap_or_default();
+        let output = workloads.get(&e.workload).and_then(|w| w.output);
         let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
         let mut known = Known {
             kernels: e.kernels.clone(),
             modes: e.modes.clone(),
             series: owned(e.instruments().series()),
-            metrics: owned(measure::metrics()),
+            metrics: owned(measure::metrics(output)),
             ..Known::default()
         };
         for plan in e.plan.iter().chain(&e.quick) {
-            known.boards.push(plan.board.clone());
+            if !known.boards.contains(&plan.board) {
+                known.boards.push(plan.board.clone());
+            }
             for (name, values) in &plan.axes {
                 known.axes.entry(name.clone()).or_default().extend(values);
             }
@@ -120,6 +125,7 @@ mod tests {
             ("kernel = \"6.12/plain-latenzy\"", "\"6.12/plain-latency\"?"),
             ("series = \"raising\"", "did you mean \"rising\"?"),
             ("metric = \"awg\"", "did you mean \"avg\"?"),
+            ("metric = \"time\"", "metric \"time\" is not in"),
             ("at = { hertz = 1000 }", "no axis \"hertz\""),
             ("at = { hz = 1001 }", "hz: 1001 is in no plan; there are: "),
         ] {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch records`: stored runs beside the committed records of what they came to elsewhere.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::experiment::{self, Experiment};
 use crate::export;
 use crate::published::Papers;
-use crate::record::{Compared, Record};
+use crate::record::{self, Compared, Record};
 use crate::report::Material;
-use crate::store::{self, Campaign};
+use crate::store::{self, Campaign, Run};
 use crate::suggest::did_you_mean;
 use crate::{Outcome, paths};
 
@@ -18,12 +20,15 @@ use crate::{Outcome, paths};
 pub struct Args {
     /// Names of experiments [default: all]
     experiments: Vec<String>,
-    /// Write the records of these experiments' last full campaigns
+    /// Write the records of these experiments' campaigns, full ones unless --quick is said
     #[arg(long, requires = "experiments")]
     write: bool,
-    /// With --write: of their last quick campaigns
-    #[arg(long, requires = "write")]
+    /// Records of quick campaigns only
+    #[arg(long)]
     quick: bool,
+    /// Recorded runs must be here, unless the kernel, the root file system or the board is another
+    #[arg(long, conflicts_with = "write")]
+    all: bool,
     /// Print JSON
     #[arg(long, conflicts_with = "write")]
     json: bool,
@@ -48,20 +53,16 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     } else {
         &args.experiments
     };
-    compare(wanted, args.json)
+    compare(wanted, args)
 }
 
-/// What the last campaign came to: its record and its figures as CSV; `None` when there was none.
-fn stored(name: &str, quick: bool) -> Result<Option<(Record, String, Campaign)>> {
-    let Some((campaign, runs)) = Campaign::load_form(name, quick)? else {
-        return Ok(None);
-    };
-    let record = Record::of(name, quick, &runs, store::result_hash)?;
+/// Figures as CSV; in the order of points, whatever the order of `runs`.
+fn figures(name: &str, campaign: &Campaign, mut runs: Vec<Run>) -> Result<String> {
+    runs.sort_by(|a, b| a.point.cmp(&b.point));
     let experiment = Experiment::load(name)?;
     let papers = Papers::load()?;
-    let material = Material::of(&experiment, &campaign, &runs, &papers)?;
-    let figures = export::figures(&material);
-    Ok(Some((record, figures, campaign)))
+    let material = Material::of(&experiment, campaign, &runs, &papers)?;
+    Ok(export::figures(&material))
 }
 
 fn command(name: &str, quick: bool) -> String {
@@ -71,14 +72,18 @@ fn command(name: &str, quick: bool) -> String {
 
 fn write(name: &str, quick: bool) -> Result<()> {
     let command = command(name, quick);
-    let Some((record, figures, campaign)) = stored(name, quick)? else {
+    let Some((campaign, runs)) = Campaign::load_form(name, quick)? else {
         bail!("nothing to record: `{command}` comes first");
     };
-    let (have, planned) = (campaign.runs.len(), campaign.planned);
+    let (have, planned) = (runs.len(), campaign.planned);
     if have < planned {
         bail!("{have} of {planned} points are measured: `{command}` goes on with the rest");
     }
-    for path in record.save(&figures)? {
+    if !campaign.whole_plan {
+        bail!("the last campaign was of other seeds or another board: `{command}` comes first");
+    }
+    let record = Record::of(name, quick, &runs, store::result_hash)?;
+    for path in record.save(&figures(name, &campaign, runs)?)? {
         println!("{}", paths::shown(&path));
     }
     Ok(())
@@ -95,15 +100,18 @@ struct Line {
 }
 
 impl Line {
-    fn says_no(&self) -> bool {
-        !self.compared.different.is_empty() || self.figures == Some(false)
+    /// Whether it is not as recorded, or, with `all`, is not here though it could be.
+    fn says_no(&self, all: bool) -> bool {
+        let c = &self.compared;
+        let missing = all && c.not_here > 0 && c.inputs.is_empty();
+        missing || !c.different.is_empty() || self.figures == Some(false)
     }
 
     fn text(&self) -> String {
         let (c, of) = (&self.compared, self.recorded);
         let mut text = format!("{}: {} of {of} runs the same", self.command, c.same);
         if c.not_here > 0 {
-            text += &format!(", {} not compared: no run of the same inputs", c.not_here);
+            text += &format!(", {} not here", c.not_here);
         }
         match self.figures {
             Some(true) => text += ", figures the same",
@@ -114,11 +122,20 @@ impl Line {
             text += &format!("\n  DIFFERENT: {point}");
         }
         if !c.different.is_empty() {
-            text += if c.same_simulator {
-                "\n  the same inputs and simulator came to something else: a bug of ours, please report it"
-            } else {
-                "\n  the simulator is another one; if that is meant to change results, `warmswitch records --write`"
+            text += match c.simulators {
+                None => {
+                    "\n  The same inputs and simulator came to something else. If nobody has changed a file \
+                     of the record or the run, that is a bug of ours: please report it."
+                }
+                Some(_) => "\n  The simulator is another one.",
             };
+        }
+        if self.says_no(false) {
+            let command = self.command.replace("run ", "records --write ");
+            text += &format!("\n  If results were meant to change: `{command}`");
+        }
+        if let Some((recorded, here)) = &c.simulators {
+            text += &format!("\n  simulator: {recorded} recorded, {here} here");
         }
         for input in &c.inputs {
             text += &format!("\n  {input}");
@@ -131,57 +148,63 @@ impl Line {
         json!({
             "command": self.command, "recorded": self.recorded, "same": c.same,
             "different": c.different, "not_here": c.not_here, "figures_same": self.figures,
-            "other_inputs": c.inputs,
+            "other_inputs": c.inputs, "same_simulator": c.simulators.is_none(),
         })
     }
 }
 
-fn compare(names: &[String], json: bool) -> Result<Outcome> {
+/// One record beside what is stored here.
+fn line(name: &str, quick: bool, here: &BTreeMap<String, &Run>) -> Result<Option<Line>> {
+    let Some((record, recorded)) = Record::load(name, quick)? else {
+        return Ok(None);
+    };
+    let compared = record.compare(here, store::result_hash)?;
+    let mut of_campaign = None;
+    if compared.same == record.count
+        && let Some((campaign, runs)) = Campaign::load_form(name, quick)?
+        && campaign.whole_plan
+        && runs.len() == campaign.planned
+    {
+        of_campaign = Some(figures(name, &campaign, runs)? == recorded);
+    }
+    Ok(Some(Line {
+        command: command(name, quick),
+        recorded: record.count,
+        figures: of_campaign,
+        compared,
+    }))
+}
+
+fn compare(names: &[String], args: &Args) -> Result<Outcome> {
+    let mut runs = Vec::new();
+    for name in store::names() {
+        let run = store::load(&name)?;
+        runs.extend(run.filter(|run| run.provenance.simulator == store::SIMULATOR));
+    }
+    let here = runs.iter().map(|run| (record::inputs(run), run)).collect();
     let mut lines = Vec::new();
-    let mut waiting = Vec::new();
     for name in names {
-        for quick in [true, false] {
-            let Some((record, figures)) = Record::load(name, quick)? else {
-                continue;
-            };
-            let command = command(name, quick);
-            let Some((here, figures_here, _)) = stored(name, quick)? else {
-                waiting.push(command);
-                continue;
-            };
-            let compared = record.compare(&here);
-            let whole = here.runs.len() == compared.same && compared.not_here == 0;
-            lines.push(Line {
-                command,
-                recorded: record.runs.len(),
-                figures: whole.then(|| figures == figures_here),
-                compared,
-            });
+        lines.extend(line(name, true, &here)?);
+        if !args.quick {
+            lines.extend(line(name, false, &here)?);
         }
     }
     if lines.is_empty() {
-        match waiting.first() {
-            Some(first) => {
-                bail!("nothing to compare: run one of the recorded campaigns, `{first}`")
-            }
-            None => bail!("no record of {}", names.join(", ")),
-        }
+        bail!("no record of {}", names.join(", "));
     }
-    if json {
+    if args.json {
         let lines: Vec<_> = lines.iter().map(Line::json).collect();
-        let document = json!({"format": 1, "records": lines, "not_run": waiting});
+        let document = json!({"format": 1, "records": lines});
         println!("{}", serde_json::to_string_pretty(&document)?);
     } else {
         for line in &lines {
             println!("{}", line.text());
         }
-        for command in waiting {
-            println!("{command}: recorded, not run here");
-        }
     }
-    Ok(if lines.iter().any(Line::says_no) {
-        Outcome::No
-    } else {
-        Outcome::Done
-    })
+    if !args.all && lines.iter().all(|line| line.compared.same == 0) {
+        let first = &lines[0].command;
+        bail!("nothing is here to compare: run one of the recorded campaigns, `{first}`");
+    }
+    let no = lines.iter().any(|line| line.says_no(args.all));
+    Ok(if no { Outcome::No } else { Outcome::Done })
 }

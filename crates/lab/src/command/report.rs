@@ -29,7 +29,8 @@ pub struct Args {
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
     let (campaign, runs) = Campaign::load_runs(&experiment.name)?;
-    let dir = args.out.clone().unwrap_or_else(default_dir);
+    let dir = args.out.clone();
+    let dir = dir.unwrap_or_else(|| default_dir().join(&experiment.name));
     let papers = Papers::load()?;
     let material = Material::of(&experiment, &campaign, &runs, &papers)?;
     let index = report::write(&[material], &papers, &dir)?;
@@ -41,7 +42,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Where reports go.
+/// Where the report of `compare` goes; those of experiments go below it.
 pub fn default_dir() -> PathBuf {
     paths::out().join("report")
 }

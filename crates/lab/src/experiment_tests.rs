@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of experiments.
+
+use super::*;
+
+const GOOD: &str = r#"
+    format = 1
+    title = "t"
+    workload = "lat_ctx"
+    kernels = ["6.12/plain"]
+    limit_s = 60.0
+    samples = 11
+    hops = 100
+    modes = ["process", "thread"]
+    [[plan]]
+    board = "sam9263"
+    size_kb = [0, 4]
+    tasks = [2, 16]
+    [[quick]]
+    board = "sam9263"
+    size_kb = [0]
+    tasks = [2]
+"#;
+
+fn parsed(text: &str) -> Result<Experiment> {
+    parse(text, Path::new("e/experiment.toml"))
+}
+
+#[test]
+fn the_points_are_the_product_of_the_axes_in_the_files_order() {
+    let e = parsed(GOOD).unwrap();
+    let points = e.points(false, None, None);
+    assert_eq!(points.len(), 8);
+    assert_eq!(
+        (
+            points[0].axis("size_kb"),
+            points[0].axis("tasks"),
+            &*points[0].mode
+        ),
+        (0, 2, "process")
+    );
+    assert_eq!(
+        (
+            points[7].axis("size_kb"),
+            points[7].axis("tasks"),
+            &*points[7].mode
+        ),
+        (4, 16, "thread")
+    );
+    assert_eq!(e.points(true, Some("s3c24a0"), Some(&[7])).len(), 2);
+    assert_eq!(
+        e.points(true, Some("s3c24a0"), Some(&[7]))[0].board,
+        "s3c24a0"
+    );
+}
+
+#[test]
+fn a_ring_gets_at_least_the_hops_asked_for() {
+    let e = parsed(GOOD).unwrap();
+    let points = e.points(false, None, None);
+    let line = "x -s {size_kb} -n {rounds} -r {samples} {tasks}".to_string();
+    let calls: BTreeMap<String, String> = [
+        ("process".to_string(), line.clone()),
+        ("thread".to_string(), line + " {what}"),
+    ]
+    .into();
+    assert_eq!(
+        e.command(&calls, &points[0]).unwrap(),
+        "x -s 0 -n 50 -r 11 2"
+    );
+    let error = e.command(&calls, &points[7]).unwrap_err().to_string();
+    assert!(
+        error.contains("-n 7") && error.contains("{what}"),
+        "{error}"
+    );
+    assert!(e.command(&BTreeMap::new(), &points[0]).is_err());
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_file_and_the_nearest_key() {
+    for (from, to, says) in [
+        ("samples", "sample", "did you mean \"samples\"?"),
+        (
+            "board = \"sam9263\"",
+            "bord = \"sam9263\"",
+            "plan.bord: an axis is a list of numbers; other keys; did you mean \"board\"?",
+        ),
+    ] {
+        let error = format!("{:#}", parsed(&GOOD.replacen(from, to, 1)).unwrap_err());
+        assert!(error.contains("e/experiment.toml"), "{error}");
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn an_axis_that_no_command_line_has_is_unknown() {
+    let e = parsed(&GOOD.replacen("size_kb", "size_kB", 1)).unwrap();
+    let calls = [("process".to_string(), "x {size_kb} {tasks}".to_string())];
+    let error = e
+        .command(&calls.into(), &e.points(false, None, None)[0])
+        .unwrap_err()
+        .to_string();
+    let says = "\"plan.size_kB\"; did you mean \"size_kb\"?";
+    assert!(error.contains(says), "{error}");
+}
+
+#[test]
+fn a_plan_may_name_fewer_kernels_but_no_others() {
+    let two = GOOD.replace("[\"6.12/plain\"]", "[\"6.12/plain\", \"x\"]");
+    assert_eq!(parsed(&two).unwrap().points(true, None, None).len(), 4);
+    let one = two.clone() + "kernels = [\"x\"]\n";
+    assert_eq!(parsed(&one).unwrap().points(true, None, None).len(), 2);
+    let other = two + "kernels = [\"y\"]\n";
+    assert!(format!("{:#}", parsed(&other).unwrap_err()).contains("\"y\""));
+}
+
+#[test]
+fn absurd_values_are_refused() {
+    for (from, to) in [
+        ("limit_s = 60.0", "limit_s = -1.0"),
+        ("tasks = [2, 16]", "tasks = [1]"),
+        ("samples = 11", "samples = 0"),
+        ("format = 1", "format = 2"),
+        ("size_kb = [0, 4]", "size_kb = [9999]"),
+        ("size_kb = [0, 4]", "size_kb = []"),
+    ] {
+        assert!(parsed(&GOOD.replacen(from, to, 1)).is_err(), "{to}");
+    }
+}
