@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns that are killed, that fail, that find no room: nothing is lost and nothing is silent.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-const RUN: [&str; 5] = ["run", "ipc", "--quick", "--jobs", "2"];
+use crate::{RUN_FEW, make_project, results};
 
-/// A project of its own: our data, an `out` that nobody else writes to.
+/// A project of its own.
 fn project(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("warmswitch-{}-{name}", std::process::id()));
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    std::fs::create_dir_all(&dir).unwrap();
-    for data in ["boards", "experiments", "guest", "linux", "published"] {
-        std::os::unix::fs::symlink(ours.join(data).canonicalize().unwrap(), dir.join(data))
-            .unwrap();
-    }
+    make_project(&dir);
     dir
 }
 
@@ -30,40 +24,22 @@ fn output(command: &mut Command) -> Output {
     command.output().expect("the program starts")
 }
 
-/// Every file below `out` with its content.
-fn files(project: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut all = BTreeMap::new();
-    let mut dirs = vec![project.join("out")];
-    while let Some(dir) = dirs.pop() {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                dirs.push(path);
-            } else {
-                let name = path.strip_prefix(project).unwrap().to_path_buf();
-                all.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    all
-}
-
 fn stored(project: &Path) -> usize {
     let is_run = |path: &PathBuf| path.ends_with("run.json");
-    files(project).keys().filter(|path| is_run(path)).count()
+    results(project).keys().filter(|path| is_run(path)).count()
 }
 
 #[test]
 #[ignore = "needs kernels"]
 fn a_campaign_that_was_killed_goes_on_and_ends_with_the_same_bytes() {
     let (whole, killed) = (project("whole"), project("killed"));
-    let uninterrupted = output(&mut warmswitch(&whole, &RUN));
-    let mut child = warmswitch(&killed, &RUN)
+    let uninterrupted = output(&mut warmswitch(&whole, &RUN_FEW));
+    let mut child = warmswitch(&killed, &RUN_FEW)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("the program starts");
-    while stored(&killed) < 3 {
+    while stored(&killed) < 2 {
         assert!(
             child.try_wait().unwrap().is_none(),
             "it ended before it was killed"
@@ -74,12 +50,12 @@ fn a_campaign_that_was_killed_goes_on_and_ends_with_the_same_bytes() {
     child.wait().unwrap();
     let (then, all) = (stored(&killed), stored(&whole));
     assert!(then < all, "{then} of {all} runs: nothing was left to do");
-    let half_written = killed.join("out/experiments/.ipc.quick.json.4194305.ThreadId(2)");
+    let half_written = killed.join("out/experiments/.few.json.4194305.ThreadId(2)");
     std::fs::write(half_written, b"{").unwrap();
-    let resumed = output(&mut warmswitch(&killed, &RUN));
+    let resumed = output(&mut warmswitch(&killed, &RUN_FEW));
     assert_eq!(resumed.status.code(), uninterrupted.status.code());
     assert_eq!(resumed.stdout, uninterrupted.stdout);
-    let (a, b) = (files(&whole), files(&killed));
+    let (a, b) = (results(&whole), results(&killed));
     assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
     for (path, content) in &a {
         assert!(b[path] == *content, "{} differs", path.display());
@@ -93,7 +69,7 @@ fn a_campaign_that_was_killed_goes_on_and_ends_with_the_same_bytes() {
 #[ignore = "needs kernels"]
 fn a_point_without_a_result_is_a_row_with_its_reason_and_its_consoles_log() {
     let dir = project("failed");
-    let short = [&RUN[..], &["--limit", "0.001"]].concat();
+    let short = [&RUN_FEW[..], &["--limit", "0.001"]].concat();
     let failed = output(&mut warmswitch(&dir, &short));
     let text = String::from_utf8_lossy(&failed.stdout);
     assert_eq!(failed.status.code(), Some(1), "{text}");
@@ -106,9 +82,9 @@ fn a_point_without_a_result_is_a_row_with_its_reason_and_its_consoles_log() {
     let log = std::fs::read_to_string(dir.join(log.expect("a log is named"))).unwrap();
     assert!(log.contains("BusyBox"), "{log}");
     // The next one, with time enough, has no such row.
-    let good = output(&mut warmswitch(&dir, &RUN));
+    let good = output(&mut warmswitch(&dir, &RUN_FEW));
     assert!(!String::from_utf8_lossy(&good.stdout).contains("FAILED: s3c24a0 6.12"));
-    let left = files(&dir)
+    let left = results(&dir)
         .into_keys()
         .filter(|path| path.ends_with("failed.txt"));
     assert_eq!(left.count(), 0);
@@ -119,17 +95,22 @@ fn a_point_without_a_result_is_a_row_with_its_reason_and_its_consoles_log() {
 #[ignore = "needs kernels"]
 fn a_disk_without_room_is_said_and_leaves_what_was_there() {
     let dir = project("full");
-    assert!(output(&mut warmswitch(&dir, &RUN)).status.code().is_some());
-    let before = files(&dir);
+    assert!(
+        output(&mut warmswitch(&dir, &RUN_FEW))
+            .status
+            .code()
+            .is_some()
+    );
+    let before = results(&dir);
     // No file may grow beyond 1 KB; the signal that would kill is ignored, as it is when a disk is full.
     let program = env!("CARGO_BIN_EXE_warmswitch");
-    let script = format!("trap '' XFSZ; ulimit -f 2; exec {program} run ipc --quick --seed 2");
+    let script = format!("trap '' XFSZ; ulimit -f 2; exec {program} run few --seed 2");
     let full = output(Command::new("sh").args(["-c", &script]).current_dir(&dir));
     let message = String::from_utf8_lossy(&full.stderr);
     assert_eq!(full.status.code(), Some(2), "{message}");
     assert!(message.contains("cannot write out/"), "{message}");
     assert!(!message.contains("panicked"), "{message}");
-    let after = files(&dir);
+    let after = results(&dir);
     for (path, content) in before
         .iter()
         .filter(|(path, _)| !path.starts_with("out/experiments"))
@@ -140,7 +121,7 @@ fn a_disk_without_room_is_said_and_leaves_what_was_there() {
             path.display()
         );
     }
-    let table = output(&mut warmswitch(&dir, &["table", "ipc"]));
+    let table = output(&mut warmswitch(&dir, &["table", "few"]));
     assert!(
         table.status.code() != Some(2),
         "{}",
@@ -178,7 +159,7 @@ fn experiments_with_instruments_answer_and_write_the_same_bytes_twice() {
     assert!(0.0 < both[0] && both[0] < both[1], "{latency}");
     assert_eq!(run(&two, "packet_reply"), replies);
     assert_eq!(run(&two, "irq_latency"), latency);
-    assert!(files(&one) == files(&two), "two campaigns differ");
+    assert!(results(&one) == results(&two), "two campaigns differ");
     let period = run(&one, "packet_period");
     assert_eq!(metric(&period, "period", "answered"), 100.0);
     let average = metric(&period, "period", "avg");

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boots that are kept: what comes after one is the same as after a boot, whatever became of it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-const RUN: [&str; 5] = ["run", "ipc", "--quick", "--jobs", "2"];
+use crate::{RUN_FEW, make_project, results};
 
 /// A directory with our data and a cache of its own, in which everything but snapshots is ours.
 struct Place {
@@ -19,11 +18,7 @@ impl Place {
         let name = format!("warmswitch-{}-snapshot-{name}", std::process::id());
         let dir = std::env::temp_dir().join(name);
         fs::create_dir_all(dir.join("cache")).unwrap();
-        let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let ours = ours.canonicalize().unwrap();
-        for data in ["boards", "experiments", "guest", "linux", "published"] {
-            symlink(ours.join(data), dir.join(data)).unwrap();
-        }
+        make_project(&dir);
         let set = |name| std::env::var_os(name).map(PathBuf::from);
         let cache = set("WARMSWITCH_CACHE")
             .or_else(|| Some(set("XDG_CACHE_HOME")?.join("warmswitch")))
@@ -52,24 +47,6 @@ impl Place {
     fn warmswitch(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warmswitch"));
         self.output(command.args(arguments))
-    }
-
-    /// Every file below `out` with its content.
-    fn results(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let mut all = BTreeMap::new();
-        let mut dirs = vec![self.dir.join("out")];
-        while let Some(dir) = dirs.pop() {
-            for entry in fs::read_dir(dir).unwrap().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    dirs.push(path);
-                } else {
-                    let name = path.strip_prefix(&self.dir).unwrap().to_path_buf();
-                    all.insert(name, fs::read(&path).unwrap());
-                }
-            }
-        }
-        all
     }
 }
 
@@ -125,16 +102,16 @@ fn a_damaged_snapshot_is_named_replaced_and_changes_nothing() {
 #[ignore = "needs kernels"]
 fn points_from_snapshots_and_from_boots_are_the_same_bytes() {
     let place = Place::new("points");
-    let fresh = place.warmswitch(&[&RUN[..], &["--fresh-boot"]].concat());
+    let fresh = place.warmswitch(&[&RUN_FEW[..], &["--fresh-boot"]].concat());
     assert!(place.snapshots().is_empty());
-    let expected = place.results();
+    let expected = results(&place.dir);
     assert!(expected.keys().any(|path| path.ends_with("run.json")));
     for kept in [false, true] {
         fs::remove_dir_all(place.dir.join("out")).unwrap();
         assert_eq!(place.snapshots().is_empty(), !kept);
-        let output = place.warmswitch(&RUN);
+        let output = place.warmswitch(&RUN_FEW);
         assert_eq!(output.stdout, fresh.stdout);
-        assert!(place.results() == expected);
+        assert!(results(&place.dir) == expected);
     }
 }
 
@@ -142,12 +119,12 @@ fn points_from_snapshots_and_from_boots_are_the_same_bytes() {
 #[ignore = "needs kernels"]
 fn where_no_snapshot_fits_all_goes_on_with_one_note() {
     let place = Place::new("full");
-    let fresh = place.warmswitch(&[&RUN[..], &["--fresh-boot"]].concat());
-    let expected = place.results();
+    let fresh = place.warmswitch(&[&RUN_FEW[..], &["--fresh-boot"]].concat());
+    let expected = results(&place.dir);
     fs::remove_dir_all(place.dir.join("out")).unwrap();
     // No file may grow beyond 1 MB, which is enough for runs.
     let program = env!("CARGO_BIN_EXE_warmswitch");
-    let run = RUN.join(" ");
+    let run = RUN_FEW.join(" ");
     let script = format!("trap '' XFSZ; ulimit -f 2048; exec {program} {run}");
     let full = place.output(Command::new("sh").args(["-c", &script]));
     let said = stderr(&full);
@@ -157,6 +134,6 @@ fn where_no_snapshot_fits_all_goes_on_with_one_note() {
         "{said}"
     );
     assert_eq!((full.status, full.stdout), (fresh.status, fresh.stdout));
-    assert!(place.results() == expected);
+    assert!(results(&place.dir) == expected);
     assert!(place.snapshots().is_empty(), "nothing half-written");
 }
