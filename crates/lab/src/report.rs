@@ -2,7 +2,7 @@
 //! The report: one self-contained HTML file, and its figures as files beside it. A pure function
 //! of experiments, runs and published figures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -133,6 +133,9 @@ fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
     let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
     let quick = materials.iter().filter(|m| m.campaign.quick);
     let quick = quick.map(|m| m.experiment.name.as_str());
+    let runs = || materials.iter().flat_map(|m| m.runs);
+    let mut assumptions = report_assumptions::parts(runs());
+    assumptions.push(commands(runs()));
     Ok(Page {
         verdict: verdict(verdicts),
         quick: quick.collect::<Vec<_>>().join(", "),
@@ -146,8 +149,8 @@ fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
             _ => "Context switches on cores with virtually tagged caches".to_string(),
         },
         sections: materials.iter().map(section).collect::<Result<_>>()?,
-        assumptions: report_assumptions::parts(materials.iter().flat_map(|m| m.runs)),
-        provenance: provenance(materials.iter().flat_map(|m| m.runs)),
+        assumptions,
+        provenance: provenance(runs()),
     })
 }
 
@@ -301,9 +304,28 @@ fn sample_parts(m: &Material) -> Result<Vec<Part>> {
     boards.iter().map(part).collect()
 }
 
+/// What was typed on the boards' consoles.
+fn commands<'a>(runs: impl Iterator<Item = &'a Run>) -> Part {
+    let all: BTreeSet<(&str, &str)> = runs
+        .map(|run| (&*run.experiment, &*run.provenance.command))
+        .collect();
+    let rows = all.iter().map(|(e, c)| vec![e.to_string(), c.to_string()]);
+    Part {
+        heading: format!("{} commands that were typed on the consoles", all.len()),
+        tables: vec![Grid {
+            texts: 2,
+            headings: vec!["experiment".into(), "command".into()],
+            rows: rows.collect(),
+        }],
+        folded: true,
+        ..Part::default()
+    }
+}
+
 /// Every distinct input of the runs.
 fn provenance<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, String)> {
     let mut lines = BTreeSet::new();
+    let mut seeds = BTreeMap::new();
     let mut count = 0;
     for run in runs {
         count += 1;
@@ -321,10 +343,12 @@ fn provenance<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, String)> 
         lines.insert(("simulator sources".into(), short(&p.simulator).to_string()));
         lines.insert(("warmswitch".into(), p.warmswitch.clone()));
         lines.insert(("kernel command line".into(), p.cmdline.clone()));
-        lines.insert((
-            format!("seed of {}", run.experiment),
-            run.point.seed.to_string(),
-        ));
+        let seeds: &mut BTreeSet<u64> = seeds.entry(&run.experiment).or_default();
+        seeds.insert(run.point.seed);
+    }
+    for (experiment, seeds) in seeds {
+        let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+        lines.insert((format!("seeds of {experiment}"), seeds.join(", ")));
     }
     lines.insert(("runs".into(), count.to_string()));
     lines.into_iter().collect()
