@@ -53,7 +53,13 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
         Ok(entries) => entries
             .flatten()
             .for_each(|entry| collect(&entry.path(), files)),
-        Err(_) if path.is_file() => files.push(path.to_path_buf()),
+        Err(_) if path.is_file() && !is_test(path) => files.push(path.to_path_buf()),
         Err(_) => {}
     }
+}
+
+/// Whether a file has tests alone: `tests.rs`, `NAME_tests.rs`.
+fn is_test(path: &Path) -> bool {
+    path.file_stem()
+        .is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
 }

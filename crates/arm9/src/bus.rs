@@ -17,6 +17,7 @@ pub enum Width {
 
 impl Width {
     /// Ones where a value of this width has its bits.
+    #[inline]
     pub const fn mask(self) -> u32 {
         match self {
             Width::Byte => 0xff,
@@ -26,6 +27,7 @@ impl Width {
     }
 
     /// Number of bytes transferred.
+    #[inline]
     pub const fn bytes(self) -> u32 {
         match self {
             Width::Byte => 1,

@@ -58,6 +58,7 @@ impl Interlock {
     }
 
     /// What is left of it one instruction later.
+    #[inline]
     fn later(self) -> Interlock {
         Interlock(self.0 >> 16 & 0xffff << 32)
     }

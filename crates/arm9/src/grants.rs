@@ -76,6 +76,7 @@ impl Grants {
     }
 
     /// Gives a grant for the line that holds `mva`.
+    #[inline]
     pub fn give(&mut self, mva: Mva, line: usize, read: bool, write: bool) {
         let key = self.key(mva, 0);
         self.entries[Self::slot(mva)] = Grant {

@@ -181,6 +181,7 @@ impl Mmu {
     }
 
     /// Whether accesses are made with privilege.
+    #[inline]
     pub fn privileged(&self) -> bool {
         self.privileged
     }
@@ -348,6 +349,7 @@ impl Mmu {
         resolved
     }
 
+    #[inline]
     fn resolve(&self, entry: &Entry, mva: Mva, privileged: bool) -> Result<Resolved, Fault> {
         let c = &self.control;
         let mut value = match c.dacr >> (u32::from(entry.domain) * 2) & 3 {

@@ -56,6 +56,7 @@ impl Entry {
     }
 
     /// Bytes covered.
+    #[inline]
     pub fn size(&self) -> u32 {
         (!self.mask).wrapping_add(1)
     }
@@ -110,6 +111,7 @@ impl Tlb {
     }
 
     /// The entry that covers `mva`, and its number.
+    #[inline]
     pub fn find(&self, mva: Mva) -> Option<(usize, Entry)> {
         let [page, section] = Self::sets(mva);
         for n in [page * 2, page * 2 + 1] {

@@ -110,6 +110,7 @@ impl Biu {
     }
 
     /// Whether nothing waits to be written.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0 && self.victim.is_none()
     }
@@ -125,6 +126,7 @@ impl Biu {
     }
 
     /// When the next pending write begins; the victim buffer goes first.
+    #[inline]
     fn next_start(&self) -> Option<u64> {
         let ready = match &self.victim {
             Some(victim) => victim.ready,

@@ -128,7 +128,7 @@ impl<B: BoardBus> Machine<B> {
             // Slices end at fixed cycles whatever the caller's limits, so a run cut in two sees
             // the same ones.
             let slice_end = (self.cpu.cycles() / self.slice + 1) * self.slice;
-            let stop = match self.cpu.run(slice_end.min(cycle)) {
+            let stop = match B::run_core(&mut self.cpu, slice_end.min(cycle)) {
                 Exit::Limit if self.cpu.cycles() >= cycle => Stop::Limit,
                 Exit::Limit => continue,
                 Exit::Attention => match self.cpu.bus.take_stop() {

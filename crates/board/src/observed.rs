@@ -5,7 +5,7 @@
 
 use crate::bus::SystemBus;
 use crate::stop::Stop;
-use arm9::{BurstTime, Bus, BusError, Context, Event, Pa, Reaction, Signals, Width};
+use arm9::{BurstTime, Bus, BusError, Context, Cpu, Event, Exit, Pa, Reaction, Signals, Width};
 
 /// A bus with a board's devices on it, as [`crate::Machine`] needs it.
 pub trait BoardBus: Bus {
@@ -17,6 +17,12 @@ pub trait BoardBus: Bus {
 
     /// Why the run has to end, if it has to; endings that are not final are cleared by asking.
     fn take_stop(&mut self) -> Option<Stop>;
+
+    /// [`Cpu::run`], compiled in this crate: where a crate that is built for quick compiling uses
+    /// the board, the core is not compiled that way with it.
+    fn run_core(cpu: &mut Cpu<Self>, limit: u64) -> Exit
+    where
+        Self: Sized;
 }
 
 impl BoardBus for SystemBus {
@@ -31,12 +37,22 @@ impl BoardBus for SystemBus {
     fn take_stop(&mut self) -> Option<Stop> {
         SystemBus::take_stop(self)
     }
+
+    #[inline(never)]
+    fn run_core(cpu: &mut Cpu<SystemBus>, limit: u64) -> Exit {
+        cpu.run(limit)
+    }
 }
 
 /// Looks on while a board runs. It changes no result and no cycle.
 pub trait Observer: Clone {
     /// Something happened inside the core. `system` is as it was before.
     fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction;
+
+    /// [`BoardBus::run_core`] with this observer.
+    fn run_core(cpu: &mut Cpu<Observed<Self>>, limit: u64) -> Exit {
+        cpu.run(limit)
+    }
 }
 
 /// A board's bus and its observer.
@@ -73,6 +89,10 @@ impl<O: Observer> BoardBus for Observed<O> {
             return Some(Stop::Observer);
         }
         self.system.take_stop()
+    }
+
+    fn run_core(cpu: &mut Cpu<Observed<O>>, limit: u64) -> Exit {
+        O::run_core(cpu, limit)
     }
 }
 

@@ -97,7 +97,7 @@ pub struct Findings {
 
 /// Boots and runs what `plan` says.
 pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings> {
-    let mut machine = Machine::observed(board.clone(), boot, Checker::new)?;
+    let mut machine = Machine::checked(board.clone(), boot)?;
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
     let mut seen = 0;

@@ -159,7 +159,7 @@ impl Session {
 impl Checked {
     /// The same under the coherence checker, which changes nothing.
     pub fn boot_checked(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Checked> {
-        Session::at_prompt(Machine::observed(seeded(board, seed), boot, Checker::new)?)
+        Session::at_prompt(Machine::checked(seeded(board, seed), boot)?)
     }
 
     /// One report a cause, in the order they were met, each with how often it was met.

@@ -20,6 +20,7 @@ rows! {
 /// Moves the base goes by when the list is empty, as ARM9E does.
 const EMPTY_LIST_BYTES: u32 = 64;
 
+#[inline]
 fn list(insn: u32) -> u32 {
     insn & 0xffff
 }

@@ -67,6 +67,7 @@ const fn is_logical(opcode: u32) -> bool {
 }
 
 /// TST, TEQ, CMP, CMN: only the flags are of interest.
+#[inline]
 const fn is_test(opcode: u32) -> bool {
     matches!(opcode, 8..=11)
 }

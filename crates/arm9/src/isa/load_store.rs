@@ -54,6 +54,7 @@ mod offset {
     pub const SCALED: u32 = 2;
 }
 
+#[inline]
 fn offset_kind(insn: u32) -> u32 {
     match insn & 0x0200_0ff0 {
         word if word & 0x0200_0000 == 0 => offset::CONSTANT,
@@ -206,6 +207,7 @@ fn finish<B: Bus, const INDEX: u32>(
     }
 }
 
+#[inline]
 const fn width(what: u32) -> Width {
     if what == what::STORE_BYTE || what == what::LOAD_BYTE {
         Width::Byte

@@ -21,9 +21,12 @@ pub use history::{LineEvent, Movement};
 pub use report::{Access, Cause, Mapped, Newest, Report, Trace, Wrong};
 pub use shadow::{Path, Writer};
 
+use crate::boot::Boot;
 use crate::bus::SystemBus;
-use crate::observed::Observer;
-use arm9::{Context, Event, Mva, Pa, Reaction, Side, Width};
+use crate::machine::{Machine, SetupError};
+use crate::observed::{Observed, Observer};
+use crate::spec::BoardSpec;
+use arm9::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
 use calls::Calls;
 use dirty::DirtyLines;
 use history::History;
@@ -438,7 +441,22 @@ fn pair(access: Access, pc: u32, writer: u32) -> Pair {
     }
 }
 
+impl Machine<Observed<Checker>> {
+    /// A board on which the checker looks on from power-on.
+    ///
+    /// # Errors
+    /// As [`Machine::new`].
+    pub fn checked(spec: BoardSpec, boot: &Boot) -> Result<Machine<Observed<Checker>>, SetupError> {
+        Machine::observed(spec, boot, Checker::new)
+    }
+}
+
 impl Observer for Checker {
+    #[inline(never)]
+    fn run_core(cpu: &mut Cpu<Observed<Checker>>, limit: u64) -> Exit {
+        cpu.run(limit)
+    }
+
     #[inline]
     fn observe(&mut self, _: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
         match event {

@@ -140,7 +140,7 @@ impl Rig {
 impl Rig<Observed<Checker>> {
     /// The same with the coherence checker on.
     pub fn checked(name: &str, variant: u32) -> Rig<Observed<Checker>> {
-        let machine = Machine::observed(board(), &bare(), Checker::new);
+        let machine = Machine::checked(board(), &bare());
         Rig::with(machine.unwrap_or_else(|e| panic!("{e}")), name, variant)
     }
 }

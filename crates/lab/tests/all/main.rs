@@ -18,6 +18,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Files with their contents, by their names.
+type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// Six points of two kernels.
 const FEW: &str = r#"
@@ -34,6 +39,27 @@ mb = [1]
 "#;
 /// Runs them.
 const RUN_FEW: [&str; 4] = ["run", "few", "--jobs", "2"];
+
+/// What the few points come to when each is booted afresh and nothing happens: what is said, every
+/// file.
+fn undisturbed() -> &'static (Output, Files) {
+    static UNDISTURBED: OnceLock<(Output, Files)> = OnceLock::new();
+    UNDISTURBED.get_or_init(|| {
+        let name = format!("warmswitch-{}-undisturbed", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        make_project(&dir);
+        let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+            .args(RUN_FEW)
+            .arg("--fresh-boot")
+            .current_dir(&dir)
+            .output()
+            .expect("the program starts");
+        let files = results(&dir);
+        fs::remove_dir_all(dir).unwrap();
+        assert!(files.keys().any(|path| path.ends_with("run.json")));
+        (output, files)
+    })
+}
 
 /// Makes `dir` a project of its own: our data, the experiment `few`, an `out` that nobody else writes
 /// to.
@@ -52,7 +78,7 @@ fn make_project(dir: &Path) {
 }
 
 /// Every file below the project's `out` with its content.
-fn results(project: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn results(project: &Path) -> Files {
     let mut all = BTreeMap::new();
     let mut dirs = vec![project.join("out")];
     while let Some(dir) = dirs.pop() {

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::{RUN_FEW, make_project, results};
+use crate::{RUN_FEW, make_project, results, undisturbed};
 
 /// A directory with our data and a cache of its own, in which everything but snapshots is ours.
 struct Place {
@@ -102,16 +102,13 @@ fn a_damaged_snapshot_is_named_replaced_and_changes_nothing() {
 #[ignore = "needs kernels"]
 fn points_from_snapshots_and_from_boots_are_the_same_bytes() {
     let place = Place::new("points");
-    let fresh = place.warmswitch(&[&RUN_FEW[..], &["--fresh-boot"]].concat());
-    assert!(place.snapshots().is_empty());
-    let expected = results(&place.dir);
-    assert!(expected.keys().any(|path| path.ends_with("run.json")));
+    let (fresh, expected) = undisturbed();
     for kept in [false, true] {
-        fs::remove_dir_all(place.dir.join("out")).unwrap();
         assert_eq!(place.snapshots().is_empty(), !kept);
         let output = place.warmswitch(&RUN_FEW);
         assert_eq!(output.stdout, fresh.stdout);
-        assert!(results(&place.dir) == expected);
+        assert!(results(&place.dir) == *expected);
+        fs::remove_dir_all(place.dir.join("out")).unwrap();
     }
 }
 
@@ -119,9 +116,7 @@ fn points_from_snapshots_and_from_boots_are_the_same_bytes() {
 #[ignore = "needs kernels"]
 fn where_no_snapshot_fits_all_goes_on_with_one_note() {
     let place = Place::new("full");
-    let fresh = place.warmswitch(&[&RUN_FEW[..], &["--fresh-boot"]].concat());
-    let expected = results(&place.dir);
-    fs::remove_dir_all(place.dir.join("out")).unwrap();
+    let (fresh, expected) = undisturbed();
     // No file may grow beyond 1 MB, which is enough for runs.
     let program = env!("CARGO_BIN_EXE_warmswitch");
     let run = RUN_FEW.join(" ");
@@ -133,7 +128,7 @@ fn where_no_snapshot_fits_all_goes_on_with_one_note() {
         1,
         "{said}"
     );
-    assert_eq!((full.status, full.stdout), (fresh.status, fresh.stdout));
-    assert!(results(&place.dir) == expected);
+    assert_eq!((full.status, &full.stdout), (fresh.status, &fresh.stdout));
+    assert!(results(&place.dir) == *expected);
     assert!(place.snapshots().is_empty(), "nothing half-written");
 }
