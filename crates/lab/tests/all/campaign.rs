@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::{Files, RUN_FEW, make_project, results, undisturbed};
+use crate::snapshot::undisturbed;
+use crate::{Files, RUN_FEW, make_project, results};
 
 /// A project of its own.
 fn project(name: &str) -> PathBuf {

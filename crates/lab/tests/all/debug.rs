@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch debug` driven by gdb in batch mode. Needs the built kernel and gdb-multiarch.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
+
+use crate::plain_kernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
 /// What gdb prints for these commands on a board that has not executed anything.
 fn gdb(commands: &[&str]) -> String {
-    let output = Command::new(PROGRAM)
-        .args(["kernel", "build", "6.12/plain", "--json"])
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("the program starts");
-    let built: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let connect = format!("target remote | {PROGRAM} debug --stdio");
     let mut gdb = Command::new("gdb-multiarch");
     gdb.args([
@@ -31,7 +26,7 @@ fn gdb(commands: &[&str]) -> String {
     }
     let output = gdb
         .args(["-ex", "kill"])
-        .arg(Path::new(built["vmlinux"].as_str().expect("a path")))
+        .arg(plain_kernel("vmlinux"))
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|e| panic!("gdb-multiarch: {e}; this test needs it installed"));

@@ -2,24 +2,38 @@
 //! Instruments on a board that runs Linux.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Runs `warmswitch scope` with these options; what it prints as JSON, and the VCD it writes.
-fn scope(options: &[&str], guest: &str) -> (serde_json::Value, String) {
-    let name = format!("warmswitch-scope-{}.vcd", std::process::id());
+use serde_json::Value;
+
+/// Runs `warmswitch VERB` with these options; what it prints as JSON, and the file that `option` asks
+/// for.
+fn recorded(verb: &str, option: &str, options: &[&str], guest: &[&str]) -> (Value, Vec<u8>) {
+    // Tests of this file run beside each other.
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let n = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("warmswitch-{verb}-{}-{n}", std::process::id());
     let path = std::env::temp_dir().join(name);
     let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
-        .args(["scope", "--json", "--vcd"])
+        .args([verb, "--json", option])
         .arg(&path)
         .args(options)
         .arg("--")
-        .args(guest.split(' '))
+        .args(guest)
         .output()
         .expect("the program starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let vcd = std::fs::read_to_string(&path).expect("the file is there");
+    let file = std::fs::read(&path).expect("the file is there");
     std::fs::remove_file(&path).expect("it can go");
-    (serde_json::from_slice(&output.stdout).expect("JSON"), vcd)
+    (serde_json::from_slice(&output.stdout).expect("JSON"), file)
+}
+
+/// Runs `warmswitch scope`; the VCD it writes is text.
+fn scope(options: &[&str], guest: &str) -> (Value, String) {
+    let guest: Vec<&str> = guest.split(' ').collect();
+    let (result, vcd) = recorded("scope", "--vcd", options, &guest);
+    (result, String::from_utf8(vcd).expect("text"))
 }
 
 #[test]
@@ -50,22 +64,9 @@ fn a_scope_sees_generator_and_guest_and_two_runs_write_the_same_bytes() {
 
 const SOME_PINGS: &str = "sh -c 'ping -c 3 -i 0.1 10.0.0.1 && sleep 0.5'";
 
-/// Runs `warmswitch net`; what it prints as JSON, and the pcapng it writes.
-fn net(options: &[&str], guest: &str) -> (serde_json::Value, Vec<u8>) {
-    let name = format!("warmswitch-net-{}.pcapng", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
-        .args(["net", "--json", "--pcapng"])
-        .arg(&path)
-        .args(options)
-        .args(["--", guest])
-        .output()
-        .expect("the program starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let file = std::fs::read(&path).expect("the file is there");
-    std::fs::remove_file(&path).expect("it can go");
-    (serde_json::from_slice(&output.stdout).expect("JSON"), file)
+/// Runs `warmswitch net`, which writes pcapng.
+fn net(options: &[&str], guest: &str) -> (Value, Vec<u8>) {
+    recorded("net", "--pcapng", options, &[guest])
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn the_board_pings_its_host_and_is_pinged_at_both_rates() {
 #[ignore = "needs the kernel"]
 fn ten_seconds_of_flood_are_answered_or_counted() {
     let (result, _) = net(&["--flood", "--ping-seconds", "10"], "sleep 10.5");
-    let number = |v: &serde_json::Value| v.as_u64().expect("a number");
+    let number = |v: &Value| v.as_u64().expect("a number");
     let requests = number(&result["host_requests"]);
     let dropped = number(&result["to_board"]["no_room"]);
     assert!(requests > 10_000, "{result}");

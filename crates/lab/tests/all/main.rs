@@ -18,8 +18,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::process::{Command, Stdio};
 
 /// Files with their contents, by their names.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -40,25 +39,15 @@ mb = [1]
 /// Runs them.
 const RUN_FEW: [&str; 4] = ["run", "few", "--jobs", "2"];
 
-/// What the few points come to when each is booted afresh and nothing happens: what is said, every
-/// file.
-fn undisturbed() -> &'static (Output, Files) {
-    static UNDISTURBED: OnceLock<(Output, Files)> = OnceLock::new();
-    UNDISTURBED.get_or_init(|| {
-        let name = format!("warmswitch-{}-undisturbed", std::process::id());
-        let dir = std::env::temp_dir().join(name);
-        make_project(&dir);
-        let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
-            .args(RUN_FEW)
-            .arg("--fresh-boot")
-            .current_dir(&dir)
-            .output()
-            .expect("the program starts");
-        let files = results(&dir);
-        fs::remove_dir_all(dir).unwrap();
-        assert!(files.keys().any(|path| path.ends_with("run.json")));
-        (output, files)
-    })
+/// A file of the plain kernel, which is built when it is missing.
+fn plain_kernel(file: &str) -> PathBuf {
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["kernel", "build", "6.12/plain", "--json"])
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("the program starts");
+    let built: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    PathBuf::from(built[file].as_str().expect("a path"))
 }
 
 /// Makes `dir` a project of its own: our data, the experiment `few`, an `out` that nobody else writes

@@ -4,10 +4,12 @@
 //! kernel.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use object::{Object as _, ObjectSymbol as _};
+
+use crate::plain_kernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
@@ -20,30 +22,9 @@ const MAINTENANCE: [u32; 3] = [0xee17_ff7e, 0x1aff_fffd, 0xee07_cf15];
 /// mov r0, r0
 const NOP: u32 = 0xe1a0_0000;
 
-struct Kernel {
-    image: PathBuf,
-    vmlinux: PathBuf,
-    dtb: PathBuf,
-}
-
-fn kernel() -> Kernel {
-    let output = Command::new(PROGRAM)
-        .args(["kernel", "build", "6.12/plain", "--json"])
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("the program starts");
-    let built: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let path = |key: &str| PathBuf::from(built[key].as_str().expect("a path"));
-    Kernel {
-        image: path("image"),
-        vmlinux: path("vmlinux"),
-        dtb: path("dtb"),
-    }
-}
-
 /// The Image with the switch's cache maintenance replaced by instructions that do nothing.
-fn without_maintenance(kernel: &Kernel) -> Vec<u8> {
-    let vmlinux = std::fs::read(&kernel.vmlinux).expect("vmlinux");
+fn without_maintenance(image: &Path) -> Vec<u8> {
+    let vmlinux = std::fs::read(plain_kernel("vmlinux")).expect("vmlinux");
     let elf = object::File::parse(&*vmlinux).expect("an ELF file");
     let symbol = |name| {
         elf.symbol_by_name(name)
@@ -51,7 +32,7 @@ fn without_maintenance(kernel: &Kernel) -> Vec<u8> {
             .address()
     };
     let start = (symbol("cpu_arm926_switch_mm") - symbol("_text")) as usize;
-    let mut image = std::fs::read(&kernel.image).expect("Image");
+    let mut image = std::fs::read(image).expect("Image");
     let mut replaced = 0;
     for word in image[start..start + 48].chunks_exact_mut(4) {
         let insn = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
@@ -110,13 +91,13 @@ fn survives(console: &str) -> bool {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_kernel_whose_switch_skips_the_clean_does_not_survive() {
-    let kernel = kernel();
-    let whole = console(&kernel.image, &kernel.dtb);
+    let (image, dtb) = (plain_kernel("image"), plain_kernel("dtb"));
+    let whole = console(&image, &dtb);
     assert!(survives(&whole), "the unpatched kernel:\n{whole}");
 
     let patched = Path::new(env!("CARGO_TARGET_TMPDIR")).join("Image-without-maintenance");
-    std::fs::write(&patched, without_maintenance(&kernel)).expect("the patched Image is written");
-    let broken = console(&patched, &kernel.dtb);
+    std::fs::write(&patched, without_maintenance(&image)).expect("the patched Image is written");
+    let broken = console(&patched, &dtb);
     assert!(
         !survives(&broken),
         "nothing went wrong without cache maintenance:\n{broken}"

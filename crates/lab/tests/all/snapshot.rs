@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
-use crate::{RUN_FEW, make_project, results, undisturbed};
+use crate::{Files, RUN_FEW, make_project, results};
 
 /// A directory with our data and a cache of its own, in which everything but snapshots is ours.
 struct Place {
@@ -54,6 +55,20 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.dir);
     }
+}
+
+/// What the few points come to when each is booted afresh and nothing happens: what is said, every
+/// file.
+pub fn undisturbed() -> &'static (Output, Files) {
+    static UNDISTURBED: OnceLock<(Output, Files)> = OnceLock::new();
+    UNDISTURBED.get_or_init(|| {
+        let place = Place::new("undisturbed");
+        let output = place.warmswitch(&[&RUN_FEW[..], &["--fresh-boot"]].concat());
+        assert!(place.snapshots().is_empty());
+        let files = results(&place.dir);
+        assert!(files.keys().any(|path| path.ends_with("run.json")));
+        (output, files)
+    })
 }
 
 fn stderr(output: &Output) -> String {
