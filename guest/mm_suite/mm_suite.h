@@ -78,6 +78,8 @@ long read_number(const char *path);
 long named_number(const char *path, const char *name);
 /* 32 MB of zram to swap to. */
 enum result swap_on(void);
+/* /dev/zram0, empty, of ZRAM_MB. */
+enum result zram_fresh(void);
 /* Does FCSE limit the number and size of processes? */
 bool limited(void);
 

@@ -32,13 +32,14 @@
 #include "race.h"
 
 #define RW		(PROT_READ | PROT_WRITE)
-#define HEIRS		32
+#define HEIRS		80
 #define SWEEP		32	/* pages: eight times the cache */
 #define SWEEP_SETS	(SWEEP * PAGE / LINE)
+/* What the second process is told to do. */
+enum { STOP, TAKE, ECHO };
+
 #define FIRST_NS	500000
 #define LONGEST_NS	20000000
-
-enum seen { EARLY, MET, LATE };
 
 static struct {
 	struct race_range *range;
@@ -49,6 +50,11 @@ static struct {
 } race;
 
 static sigjmp_buf fault;
+
+bool race_inside(void)
+{
+	return race.inside;
+}
 
 static void on_fault(int number)
 {
@@ -81,14 +87,14 @@ uint32_t frame_of(int pagemap, const volatile void *at)
 }
 
 /* The first word of page i says whether it is still the one of the round. */
-static bool there(const struct race_range *range, unsigned int i)
+bool race_there(const struct race_range *range, unsigned int i)
 {
 	if (sigsetjmp(fault, 1))
 		return false;
 	return *(range->at + i * PAGE_WORDS) == word_of(range->seed, i);
 }
 
-static bool dirty(const struct race_range *range)
+bool race_dirty(const struct race_range *range)
 {
 	unsigned int i, line;
 
@@ -110,12 +116,12 @@ static enum seen dirty_the_last(const struct race_range *range)
 {
 	unsigned int i;
 
-	if (there(range, 0))
+	if (race_there(range, 0))
 		return EARLY;
 	for (i = range->count - LAST; i < range->count; i++)
-		if (!race.inside || !there(range, i))
+		if (!race.inside || !race_there(range, i))
 			return LATE;
-	return dirty(range) && race.inside ? MET : LATE;
+	return race_dirty(range) && race.inside ? MET : LATE;
 }
 
 static void *writer(void *arg)
@@ -131,7 +137,7 @@ static void *writer(void *arg)
 			return arg;
 		delay.tv_nsec = race.delay;
 		nanosleep(&delay, NULL);
-		race.seen = dirty_the_last(race.range);
+		race.seen = race.range->meet(race.range);
 		sem_post(&race.end);
 	}
 }
@@ -175,27 +181,33 @@ static void learn(struct race_range *range)
 		range->delay -= step - (long)word_of(range->seed, 0) % 500;
 }
 
-/* The second process: takes pages and looks what becomes of its words. */
-static unsigned int take_pages(volatile uint32_t *at, uint32_t seed,
-			       uint32_t *overwritten)
+void race_sweep(void)
 {
 	static volatile uint32_t *sweep;
-	unsigned int page, i;
+	unsigned int i;
 
 	if (!sweep) {
 		sweep = pages(SWEEP);
 		fill((void *)sweep, SWEEP * PAGE, 1);
 	}
+	for (i = 0; i < SWEEP_SETS; i++)
+		(void)sweep[i * (LINE / 4)];
+}
+
+/* The second process: takes pages and looks what becomes of its words. */
+static void take_pages(volatile uint32_t *at, uint32_t seed,
+		       uint32_t *overwritten)
+{
+	unsigned int page, i;
+
 	for (page = 0; page < HEIRS; page++)
 		for (i = 0; i < PAGE_WORDS; i++)
 			at[page * PAGE_WORDS + i] = seed + i;
-	for (i = 0; i < SWEEP_SETS; i++)
-		(void)sweep[i * (LINE / 4)];
+	race_sweep();
 	*overwritten = 0;
 	for (page = 0; page < HEIRS; page++)
 		for (i = 0; i < PAGE_WORDS; i++)
 			*overwritten += at[page * PAGE_WORDS + i] != seed + i;
-	return HEIRS;
 }
 
 static enum result heir(struct other *other, void *arg)
@@ -213,8 +225,12 @@ static enum result heir(struct other *other, void *arg)
 
 		madvise((void *)at, HEIRS * PAGE, MADV_DONTNEED);
 		TRY(child_wait(other, &go));
-		if (!go)
+		if (go == STOP)
 			return PASS;
+		if (go == ECHO) {
+			TRY(child_go(other, go));
+			continue;
+		}
 		take_pages(at, seed += PAGE_WORDS, &overwritten);
 		for (i = 0; i < LAST; i++) {
 			TRY(child_wait(other, &wanted));
@@ -227,13 +243,19 @@ static enum result heir(struct other *other, void *arg)
 	}
 }
 
+enum result race_switch(struct other *other)
+{
+	TRY(other_go(other, ECHO));
+	return other_wait(other, NULL);
+}
+
 /* Counts a round that B was in time for, if the second process got a page. */
-static enum result inherit(struct other *other, struct race_range *range)
+static enum result inherit(struct race_range *range, struct other *other)
 {
 	uint32_t got, overwritten;
 	unsigned int i;
 
-	TRY(other_go(other, 1));
+	TRY(other_go(other, TAKE));
 	for (i = 0; i < LAST; i++)
 		TRY(other_go(other, range->frames[i]));
 	TRY(other_wait(other, &got));
@@ -253,6 +275,10 @@ static enum result race_rounds(struct race_range *range, unsigned int rounds,
 {
 	unsigned int most = 40 * rounds + 200;
 
+	if (!range->meet)
+		range->meet = dirty_the_last;
+	if (!range->judge)
+		range->judge = inherit;
 	range->delay = FIRST_NS;
 	while (range->met < rounds && range->tries < most) {
 		range->tries++;
@@ -260,7 +286,7 @@ static enum result race_rounds(struct race_range *range, unsigned int rounds,
 		EXPECT(try_once(range), "%s: %s", range->what, strerror(errno));
 		learn(range);
 		if (race.seen == MET)
-			TRY(inherit(other, range));
+			TRY(range->judge(range, other));
 	}
 	say(PASS, __FILE__, __LINE__, "%s: %u tries, %u met, %u overwritten; "
 	    "%u times the page went elsewhere", range->what, range->tries,
@@ -283,6 +309,7 @@ enum result race_for_pages(struct race_range *ranges, unsigned int count,
 	TRY(other_start(&other, heir, NULL));
 	ordinary_user();
 	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
 	sem_init(&race.begin, 0, 0);
 	sem_init(&race.end, 0, 0);
 	pthread_attr_init(&attr);
@@ -297,7 +324,7 @@ enum result race_for_pages(struct race_range *ranges, unsigned int count,
 	race.over = true;
 	sem_post(&race.begin);
 	pthread_join(thread, NULL);
-	TRY(other_go(&other, 0));
+	TRY(other_go(&other, STOP));
 	TRY(other_end(&other));
 	for (i = 0; i < count; i++) {
 		if (ranges[i].met < rounds || ranges[i].overwritten ||

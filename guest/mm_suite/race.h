@@ -10,6 +10,9 @@
 #define LAST		4
 #define INTRUDER	0xbadbadbau
 
+/* What B found, for the time of its next try. */
+enum seen { EARLY, MET, LATE };
+
 struct race_range {
 	const char *what;
 	volatile uint32_t *at;
@@ -18,12 +21,26 @@ struct race_range {
 	void (*prepare)(struct race_range *range);
 	/* Takes them away from the first to the last; false with errno. */
 	bool (*take_away)(struct race_range *range);
+	/* What B does in the middle; without, it dirties the last pages. */
+	enum seen (*meet)(const struct race_range *range);
+	/* What came of it; without, somebody else gets the pages. */
+	enum result (*judge)(struct race_range *range, struct other *other);
 	int fd, pagemap;
 	uint32_t seed, frames[LAST];
 	long delay;
 	unsigned int tries, met, overwritten, elsewhere, stray;
 };
 
+/* Is thread A still in take_away? */
+bool race_inside(void);
+/* Is page i of the range still there, with its first word of this round? */
+bool race_there(const struct race_range *range, unsigned int i);
+/* Makes lines of the last pages dirty; false when they are not there. */
+bool race_dirty(const struct race_range *range);
+/* Another process runs, and nothing else happens. */
+enum result race_switch(struct other *other);
+/* By reading: nothing of before is in the D-cache any more. */
+void race_sweep(void);
 enum result race_for_pages(struct race_range *ranges, unsigned int count,
 			   unsigned int rounds);
 /* For good; nothing that only root may do comes after. */

@@ -27,7 +27,7 @@
 #define KSM_WAIT_MS	5000
 
 /* A fresh, empty zram of a known size. */
-static enum result zram_fresh(void)
+enum result zram_fresh(void)
 {
 	SKIP_UNLESS(!access(ZRAM_SYS "disksize", W_OK), ZRAM ": %s",
 		    strerror(errno));
