@@ -43,7 +43,7 @@ static const struct test *const tables[] = {
 	process_tests, map_tests, share_tests, code_tests, signal_tests,
 	trace_tests, remote_tests, io_tests, recycled_tests, swap_tests,
 	slot_tests, limit_tests, large_tests, grow_tests, pressure_tests,
-	race_tests, old_code_tests, bound_tests,
+	race_tests, old_code_tests, bound_tests, move_tests, reread_tests,
 };
 
 static const struct test *test_at(unsigned int index)
