@@ -26,7 +26,7 @@
 #define BYTES		(COUNT * PAGE)
 #define LONGEST_NS	5000000
 /* A page that B waits for: what comes after it leaves B's lines there. */
-#define LATER		(COUNT - COUNT / 4)
+#define LATER		(COUNT - 2 * LAST)
 #define OWN		0x600d0000u
 #define BLOCKS		"/dev/zram0"
 #define ON_DISK		77
@@ -57,7 +57,7 @@ static void own_words(struct race_range *range, volatile uint32_t *at,
 /*
  * mremap. Whoever faults now waits for its end, so that B cannot ask what is
  * gone: it writes, and says when. What the kernel does before it moves anything
- * takes less than a third of the call.
+ * takes less than half of the call.
  */
 static volatile uint32_t *moved;
 static int64_t move_began, move_ended, written_at;
@@ -75,6 +75,8 @@ static void at_table_end(struct race_range *range)
 		from = end - BYTES + LAST * PAGE;
 		moved = mmap(NULL, BYTES, PROT_NONE, ANON, -1, 0);
 	}
+	/* Empty, so that the move is the longest part of the call. */
+	mmap((void *)moved, BYTES, PROT_NONE, ANON | MAP_FIXED, -1, 0);
 	range->at = mmap(from, BYTES, RW, ANON | MAP_FIXED, -1, 0);
 }
 
@@ -106,13 +108,18 @@ static bool move_and_keep(struct race_range *range)
 
 static enum seen write_and_say_when(const struct race_range *range)
 {
+	unsigned int i;
+
 	written_at = now();
+	for (i = COUNT - LAST; i < COUNT; i++)
+		if (!race_there(range, i))
+			return LATE;
 	return race_dirty(range) && race_inside() ? MET : LATE;
 }
 
 static enum result moved_words(struct race_range *range, struct other *other)
 {
-	if (written_at - move_began < (move_ended - move_began) / 3) {
+	if (written_at - move_began < (move_ended - move_began) / 2) {
 		if (range->delay < LONGEST_NS)
 			range->delay += range->delay / 16 + 1000;
 		return PASS;
