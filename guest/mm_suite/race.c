@@ -150,9 +150,9 @@ static bool try_once(struct race_range *range)
 	range->prepare(range);
 	for (i = 0; i < range->count; i++)
 		*(range->at + i * PAGE_WORDS) = word_of(range->seed, i);
-	/* B shall not find the first page in the TLB when it is gone. */
-	mprotect((void *)range->at, PAGE, PROT_NONE);
-	mprotect((void *)range->at, PAGE, RW);
+	/* B shall not find pages in the TLB when they are gone. */
+	mprotect((void *)range->at, range->count * PAGE, PROT_NONE);
+	mprotect((void *)range->at, range->count * PAGE, RW);
 	for (i = 0; i < LAST; i++)
 		range->frames[i] = frame_of(range->pagemap, range->at +
 				(range->count - LAST + i) * PAGE_WORDS);
