@@ -31,7 +31,7 @@ enum Verb {
 /// Check each patch of a version's series, and build and boot each prefix
 #[derive(clap::Args)]
 struct CheckArgs {
-    /// `6.12`
+    /// `6.12`, or one of its variants, `6.12/fcse-guaranteed`
     version: String,
     /// Parallel jobs [default: one per processor]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]

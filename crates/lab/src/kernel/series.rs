@@ -40,9 +40,12 @@ pub struct Prefix {
 }
 
 /// The names of `version` (`6.12`) that have patches; of variants with the same ones the last by name
-/// of those that override nothing.
+/// of those that override nothing. Or the one variant named (`6.12/fcse-guaranteed`).
 pub fn variants(version: &str) -> Result<Vec<String>> {
     let linux = paths::root().join("linux");
+    if version.contains('/') {
+        return Ok(vec![spec::choose(&linux, version)?.name]);
+    }
     let mut all = Vec::new();
     for (name, _) in spec::list(&linux)? {
         if name.starts_with(&format!("{version}/")) {
