@@ -24,8 +24,9 @@ use crate::cache::{self, Inputs, Lock};
 use crate::paths::{self, shown};
 use crate::toolchain::{self, command, logged, output};
 
-/// Of checkpatch: new files below arch/arm belong to the entry of MAINTAINERS that has all of it.
-const NOT_ASKED: &str = "FILE_PATH_CHANGES";
+/// Of checkpatch: new files below arch/arm belong to the entry of MAINTAINERS that has all of it;
+/// and `ARCH_HAS_FLUSH_ON_KUNMAP` is what `highmem.h` asks an architecture to define.
+const NOT_ASKED: &str = "FILE_PATH_CHANGES,DEFINE_ARCH_HAS";
 /// What sparse looks at.
 const SPARSE: &[&str] = &["arch/arm/mm/", "arch/arm/kernel/"];
 /// The variant without patches.
