@@ -216,7 +216,7 @@ static enum result in_child(struct lows *lows, uint32_t *high, uint32_t seed)
 static enum result take_slot(struct lows *lows, const struct way *way,
 			     uint32_t seed)
 {
-	unsigned int own = own_slot(), slot = own ? own : 7, now;
+	unsigned int own = own_slot(), slot = own ? own : 7 + seed % 8 * 3, now;
 	uint32_t *high;
 
 	fill_lows(lows, seed);

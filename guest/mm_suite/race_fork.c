@@ -24,11 +24,12 @@
 #include "race.h"
 
 #define RW		(PROT_READ | PROT_WRITE)
-#define COUNT		1024
+#define COUNT		512
 #define LINES		(LAST * PAGE / LINE)
 #define LINE_WORDS	(LINE / 4)
 #define STACK		(4 * PAGE)
 #define FIRST_NS	500000
+#define ASLEEP		2
 #define THREAD		(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \
 			 CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID)
 
@@ -37,7 +38,7 @@ struct leaver {
 	volatile uint32_t *last;	/* pages that it writes to */
 	int64_t began, wrote, ended;
 	volatile bool inside, written;
-	volatile int there;
+	volatile int there;		/* the kernel clears it */
 	long delay;
 	enum seen seen;
 	char stack[STACK] __attribute__((aligned(8)));
@@ -67,6 +68,7 @@ static int write_and_leave(void *arg)
 	long before;
 
 	prctl(PR_SET_TIMERSLACK, 1);
+	leaver->there = ASLEEP;
 	nanosleep(&delay, NULL);
 	before = faults();
 	for (i = 0; leaver->inside && i < LINES; i++) {
@@ -132,6 +134,8 @@ static enum result fork_once(struct leaver *leaver, uint32_t seed)
 	EXPECT(clone(write_and_leave, leaver->stack + STACK, THREAD, leaver,
 		     NULL, NULL, &leaver->there) > 0, "clone: %s",
 	       strerror(errno));
+	while (leaver->there != ASLEEP)
+		sched_yield();
 	EXPECT(!setpriority(PRIO_PROCESS, 0, 19), "nice: %s", strerror(errno));
 	leaver->began = now();
 	leaver->inside = true;
