@@ -29,6 +29,8 @@
 #define LINE_WORDS	(LINE / 4)
 #define STACK		(4 * PAGE)
 #define FIRST_NS	400000
+#define LAST_NS		6000000
+#define STEP_NS		97000
 #define ASLEEP		2
 #define THREAD		(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \
 			 CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID)
@@ -155,15 +157,14 @@ static enum result fork_once(struct leaver *leaver, uint32_t seed)
 	return leaver->seen == MET ? all_written(leaver->last, seed) : PASS;
 }
 
-/* As in race.c. */
-static void learn(struct leaver *leaver, uint32_t seed)
+/* Through all times, with a stay where rounds are met. */
+static void learn(struct leaver *leaver)
 {
-	long step = leaver->delay / 16 + 1000;
-
-	if (leaver->seen == EARLY)
-		leaver->delay += step;
-	else if (leaver->seen == LATE && leaver->delay > 4000)
-		leaver->delay -= step - (long)word_of(seed, 0) % 500;
+	if (leaver->seen == MET)
+		return;
+	leaver->delay += STEP_NS;
+	if (leaver->delay > LAST_NS)
+		leaver->delay = FIRST_NS;
 }
 
 static enum result fork_races_leaver(unsigned int rounds)
@@ -188,7 +189,7 @@ static enum result fork_races_leaver(unsigned int rounds)
 		       strerror(errno));
 		met += leaver->seen == MET;
 		failed += status != 0;
-		learn(leaver, tries);
+		learn(leaver);
 	}
 	say(PASS, __FILE__, __LINE__, "%u tries, %u met, %u failed, at %ld us",
 	    tries, met, failed, leaver->delay / 1000);
