@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,6 @@
 #define SLOT		(32u * MB)
 #define SLOTS		95
 #define FLUSHES		"/sys/kernel/debug/fcse/flushed_pid_shared"
-#define PROCESSES	"/sys/kernel/debug/fcse/processes"
 #define CROWD		400
 #define STEP		37	/* has no factor in common with CROWD */
 #define COUNT		2
@@ -421,53 +419,6 @@ static enum result fork_races_move(unsigned int rounds)
 	return PASS;
 }
 
-/* The slot that a small process is in, or 0. */
-static unsigned int own_slot(void)
-{
-	FILE *file = fopen(PROCESSES, "re");
-	unsigned int slot = 0, found = 0;
-	int pid;
-
-	if (!file)
-		return 0;
-	fscanf(file, "%*[^\n]");
-	while (!found && fscanf(file, "%d %u %*[^\n]", &pid, &slot) == 2)
-		found = pid == getpid() ? slot : 0;
-	fclose(file);
-	return found;
-}
-
-/* Where a process was before it became large it has nothing any more. */
-static enum result left_slot(unsigned int rounds)
-{
-	uint32_t *low = pages(1);
-	unsigned int round;
-
-	SKIP_UNLESS(!limited(), "FCSE limits the size of processes");
-	for (round = 0; round < rounds; round++) {
-		int status = 0;
-		pid_t pid;
-
-		fflush(stdout);
-		pid = fork();
-		EXPECT(pid >= 0, "fork: %s", strerror(errno));
-		if (!pid) {
-			unsigned int own = own_slot(), slot = own ? own : 1;
-			volatile uint32_t *left = in_slot(low, slot);
-
-			fill(low, PAGE, round);
-			EXPECT(map_at(in_slot(low, slot == 90 ? 89 : 90),
-				      PAGE) != MAP_FAILED, "mmap");
-			(void)*left;
-			_exit(FAIL);
-		}
-		EXPECT(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
-		       WTERMSIG(status) == SIGSEGV,
-		       "the old slot could be read: %#x", (unsigned int)status);
-	}
-	return PASS;
-}
-
 const struct test large_tests[] = {
 	{ "four_hundred", "400 processes, called in an odd order",
 	  four_hundred, NULL },
@@ -478,7 +429,5 @@ const struct test large_tests[] = {
 	{ "large_threads", "threads of large processes", large_threads, NULL },
 	{ "fork_races_move", "fork while another thread makes it large",
 	  fork_races_move, NULL },
-	{ "left_slot", "what became large is gone from where it was",
-	  left_slot, NULL },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -44,6 +44,7 @@ static const struct test *const tables[] = {
 	trace_tests, remote_tests, io_tests, recycled_tests, swap_tests,
 	slot_tests, limit_tests, large_tests, grow_tests, pressure_tests,
 	race_tests, old_code_tests, bound_tests, move_tests, reread_tests,
+	own_slot_tests, border_tests, file_race_tests, leaver_tests,
 };
 
 static const struct test *test_at(unsigned int index)

@@ -36,7 +36,8 @@ extern const struct test remote_tests[], io_tests[], recycled_tests[];
 extern const struct test swap_tests[], slot_tests[], limit_tests[];
 extern const struct test large_tests[], grow_tests[], pressure_tests[];
 extern const struct test race_tests[], old_code_tests[], bound_tests[];
-extern const struct test move_tests[], reread_tests[];
+extern const struct test move_tests[], reread_tests[], own_slot_tests[];
+extern const struct test border_tests[], file_race_tests[], leaver_tests[];
 
 /* Prints why, as a comment in the TAP; gives its first argument. */
 enum result say(enum result result, const char *file, int line,
@@ -83,6 +84,11 @@ enum result swap_on(void);
 enum result zram_fresh(void);
 /* Does FCSE limit the number and size of processes? */
 bool limited(void);
+/*
+ * The slot of 32 MB by which a process sees its memory below 32 MB once more, or
+ * 0. No thread may cause faults meanwhile.
+ */
+unsigned int own_slot(void);
 
 /*
  * Changes rights, for which the kernel empties the whole cache: what is taken

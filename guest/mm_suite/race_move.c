@@ -144,6 +144,93 @@ static enum result mremap_races_writer(unsigned int rounds)
 }
 
 /*
+ * UFFDIO_MOVE goes page by page, and flushes each when its turn comes. B dirties
+ * pages from the last one down to the one whose turn it is.
+ */
+#ifndef UFFDIO_MOVE
+#define UFFDIO_MOVE	_IOWR(UFFDIO, 0x05, struct uffdio_move)
+struct uffdio_move {
+	__u64 dst, src, len, mode;
+	__s64 move;
+};
+#endif
+
+static int uffd;
+static unsigned int lowest;
+
+static void to_move(struct race_range *range)
+{
+	if (!range->at)
+		range->at = pages(COUNT);
+	madvise((void *)moved, BYTES, MADV_DONTNEED);
+}
+
+static bool move_by_uffd(struct race_range *range)
+{
+	struct uffdio_move arg;
+	size_t done = 0;
+
+	while (done < BYTES) {
+		arg = (struct uffdio_move){ (uintptr_t)moved + done,
+			(uintptr_t)range->at + done, BYTES - done, 0, 0 };
+		if (ioctl(uffd, UFFDIO_MOVE, &arg) &&
+		    (errno != EAGAIN || arg.move < 0))
+			return false;
+		done += (size_t)arg.move;
+	}
+	return true;
+}
+
+static enum seen write_backwards(const struct race_range *range)
+{
+	unsigned int i, line;
+
+	for (i = COUNT; i && race_there(range, i - 1); i--)
+		for (line = 0; line < PAGE / LINE; line += 4) {
+			volatile uint32_t *word = range->at + line *
+				(LINE / 4) + (i - 1) * PAGE_WORDS;
+
+			word[2] = word[1] + 1;
+			word[5] = INTRUDER;
+		}
+	lowest = i;
+	if (!i)
+		return EARLY;
+	return i < COUNT && race_inside() ? MET : LATE;
+}
+
+static enum result page_moved(struct race_range *range, struct other *other)
+{
+	TRY(race_switch(other));
+	/* B may have been at the page before, and seen it go. */
+	own_words(range, moved + (lowest - 1) * PAGE_WORDS, 2);
+	return PASS;
+}
+
+static enum result uffd_moves(unsigned int rounds)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct race_range range = {
+		.what = "UFFDIO_MOVE", .count = COUNT, .prepare = to_move,
+		.take_away = move_by_uffd, .meet = write_backwards,
+		.judge = page_moved,
+	};
+
+	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	SKIP_UNLESS(uffd >= 0, "userfaultfd: %s", strerror(errno));
+	EXPECT(!ioctl(uffd, UFFDIO_API, &api), "UFFDIO_API: %s",
+	       strerror(errno));
+	moved = pages(COUNT);
+	area.range.start = (uintptr_t)moved;
+	area.range.len = BYTES;
+	EXPECT(!ioctl(uffd, UFFDIO_REGISTER, &area), "register: %s",
+	       strerror(errno));
+	SKIP_UNLESS(area.ioctls >> 5 & 1, "no UFFDIO_MOVE");
+	return race_for_pages(&range, 1, rounds);
+}
+
+/*
  * O_DIRECT. The kernel has got the pages and flushed them, and B reads them
  * before the data comes; what it took into the cache is old then.
  */
@@ -213,6 +300,8 @@ static enum result direct_races_reader(unsigned int rounds)
 const struct test move_tests[] = {
 	{ "mremap_races_writer", "pages moved under a thread's writes",
 	  mremap_races_writer, NULL },
+	{ "uffd_moves", "pages moved by UFFDIO_MOVE under a thread's writes",
+	  uffd_moves, NULL },
 	{ "direct_races_reader", "O_DIRECT into pages that a thread looks at",
 	  direct_races_reader, NULL },
 	{ NULL, NULL, NULL, NULL },

@@ -120,7 +120,7 @@ static enum result attack_slot(unsigned int slot, uint32_t *own,
 }
 
 /* The slot by which a process sees its own memory, or 0. */
-static unsigned int own_slot(uint32_t *own)
+static unsigned int alias_of(uint32_t *own)
 {
 	unsigned int slot;
 	uint32_t got;
@@ -140,7 +140,7 @@ static enum result dies(enum attack how, unsigned int slot, uint32_t *own)
 
 	EXPECT(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
-		bool mine = slot == own_slot(own);
+		bool mine = slot == alias_of(own);
 
 		signal(SIGSEGV, SIG_DFL);
 		if (mine)
