@@ -330,12 +330,15 @@ enum result race_for_pages(struct race_range *ranges, unsigned int count,
 	TRY(other_go(&other, STOP));
 	TRY(other_end(&other));
 	for (i = 0; i < count; i++) {
-		if (ranges[i].met < rounds || ranges[i].overwritten ||
-		    ranges[i].stray)
+		if (ranges[i].overwritten || ranges[i].stray)
 			result = say(FAIL, __FILE__, __LINE__,
-				     "%s: %u met, should be %u; %u overwritten, should be none",
-				     ranges[i].what, ranges[i].met, rounds,
+				     "%s: %u overwritten, should be none",
+				     ranges[i].what,
 				     ranges[i].overwritten + ranges[i].stray);
+		else if (ranges[i].met < rounds && result == PASS)
+			result = say(SKIP, __FILE__, __LINE__,
+				     "%s: %u met, should be %u",
+				     ranges[i].what, ranges[i].met, rounds);
 	}
 	return result;
 }

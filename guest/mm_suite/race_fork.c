@@ -171,7 +171,7 @@ static enum result fork_races_leaver(unsigned int rounds)
 {
 	struct leaver *leaver = mmap(NULL, sizeof(*leaver), RW,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	unsigned int tries, met = 0, failed = 0, most = 40 * rounds + 200;
+	unsigned int tries, met = 0, failed = 0, most = 20 * rounds + 40;
 
 	EXPECT(leaver != MAP_FAILED, "mmap: %s", strerror(errno));
 	race_sweep();
@@ -193,8 +193,8 @@ static enum result fork_races_leaver(unsigned int rounds)
 	}
 	say(PASS, __FILE__, __LINE__, "%u tries, %u met, %u failed, at %ld us",
 	    tries, met, failed, leaver->delay / 1000);
-	EXPECT(met == rounds && !failed, "%u met, should be %u; %u failed",
-	       met, rounds, failed);
+	EXPECT(!failed, "%u failed", failed);
+	SKIP_UNLESS(met == rounds, "%u met, should be %u", met, rounds);
 	return PASS;
 }
 
