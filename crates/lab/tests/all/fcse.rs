@@ -36,10 +36,21 @@ const BEYOND_THE_LIMITS: &[&str] = &[
     "exec_small",
     "large_threads",
     "fork_races_move",
-    "left_slot",
     "grow_and_shrink",
     "crowd_under_pressure",
+    "left_slot",
+    "moved_with_threads",
+    "grown_into_slot",
+    "code_across_32mb",
+    "flush_range_across",
 ];
+
+/// Races that a test may fail to meet: these two anywhere, the others on QEMU, where time is another one.
+fn may_be_missed(test: &str, options: &[&str]) -> bool {
+    let rare = ["direct_races_reader", "fork_races_leaver"].contains(&test);
+    let race = test.contains("_races_") || ["truncated_by_other", "uffd_moves"].contains(&test);
+    rare || (race && options == ON_QEMU)
+}
 
 /// Asserts that all tests of `mm_suite` passed which count, that some ran, and that exactly those
 /// named were skipped.
@@ -51,6 +62,7 @@ fn passed(output: &Output, options: &[&str], beyond: &[&str]) {
         .lines()
         .filter(|line| line.contains("# SKIP"))
         .filter_map(|line| line.split_whitespace().nth(3))
+        .filter(|test| !may_be_missed(test, options) || beyond.contains(test))
         .collect();
     assert_eq!(skipped, beyond, "{options:?}:\n{text}");
 }
