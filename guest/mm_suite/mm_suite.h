@@ -36,7 +36,7 @@ extern const struct test remote_tests[], io_tests[], recycled_tests[];
 extern const struct test swap_tests[], slot_tests[], limit_tests[];
 extern const struct test large_tests[], grow_tests[], pressure_tests[];
 extern const struct test race_tests[], old_code_tests[], bound_tests[];
-extern const struct test move_tests[], reread_tests[];
+extern const struct test move_tests[], reread_tests[], hole_tests[];
 
 /* Prints why, as a comment in the TAP; gives its first argument. */
 enum result say(enum result result, const char *file, int line,
@@ -117,5 +117,7 @@ int call(const void *code);
 
 /* For the test of execve: what the new program does. */
 int exec_check(int argc, char **argv);
+/* For that of the limit: the next program of a chain. */
+int exec_chain(const char *text);
 
 #endif
