@@ -43,6 +43,7 @@ const BEYOND_THE_LIMITS: &[&str] = &[
     "grown_into_slot",
     "code_across_32mb",
     "flush_range_across",
+    "grows_to_slot",
 ];
 
 /// Races that a test may fail to meet: these two anywhere, the others on QEMU, where time is another one.

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * Ways around FCSE's rules that an adversary found, each as an ordinary user
+ * might go it: a stack that is moved above the slot of its process, a page that
+ * its writer has twice and its reader once, threads whose leader is gone.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mm_suite.h"
+#include "race.h"
+
+#define RW		(PROT_READ | PROT_WRITE)
+#define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
+#define MB		(1u << 20)
+#define SLOT		(32u * MB)
+#define SLOTS		95
+#define ANY_SLOT	5	/* where there is no own one */
+/* No other memory shares its first-level entries. */
+#define LOW		(24u * MB)
+#define LOW_BYTES	(2u * MB)
+#define COUNT		4
+#define BYTES		(COUNT * PAGE)
+#define VIEW_ROUNDS	10	/* in each round of the suite */
+#define MANY		200
+#define CHAIN		20
+#define LEADER_US	20000
+#define LINK		0xc0ffeeu
+#define PIDS_LIMIT	"/sys/kernel/debug/fcse/pids_limit"
+
+struct growth {
+	const char *what;
+	/* Something that can grow into the slot of `low`; the slot's end. */
+	char *(*put)(const uint32_t *low);
+	bool writes;		/* or reads */
+};
+
+static sigjmp_buf fault;
+
+static void on_fault(int number)
+{
+	(void)number;
+	siglongjmp(fault, 1);
+}
+
+static bool readable(const volatile uint32_t *at, uint32_t *word)
+{
+	if (sigsetjmp(fault, 1))
+		return false;
+	*word = *at;
+	return true;
+}
+
+/* The one where `at`, whose words nobody else has, can be read, or any. */
+static unsigned int find_slot(const uint32_t *at)
+{
+	unsigned int slot;
+	uint32_t word;
+
+	for (slot = 1; slot < SLOTS; slot++)
+		if (readable(at + slot * (SLOT / 4), &word) && word == *at)
+			return slot;
+	return ANY_SLOT;
+}
+
+static char *moved_above(const uint32_t *low)
+{
+	char *at = mmap(NULL, PAGE, RW, ANON | MAP_GROWSDOWN, -1, 0);
+	char *end = (char *)((find_slot(low) + 1) * SLOT);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	*at = 1;
+	at = mremap(at, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, end);
+	return at == end ? end : NULL;
+}
+
+static char *map_there(char *at, int flags)
+{
+	return mmap(at, PAGE, RW, ANON | MAP_FIXED_NOREPLACE | flags, -1, 0);
+}
+
+/*
+ * What was between it and the slot goes. As a process may get another slot when
+ * this is made, it is made above every second one, as far as there is room, and
+ * then the process has to leave its slot for one of these.
+ */
+static char *freed_above(const uint32_t *low)
+{
+	unsigned int slot = find_slot(low), other;
+	char *end;
+
+	for (other = 1 + slot % 2; other < SLOTS; other += 2) {
+		map_there((char *)(other * SLOT) + PAGE, MAP_GROWSDOWN);
+		map_there((char *)(other * SLOT), 0);
+	}
+	map_there((char *)(find_slot(low) * SLOT), 0);
+	end = (char *)((find_slot(low) + 1) * SLOT);
+	return munmap(end, PAGE) ? NULL : end;
+}
+
+/*
+ * The kernel does it for the process, at an address: the processor would find
+ * low memory there. `words` is what was written, or is read.
+ */
+static ssize_t use_memory(const struct growth *growth, void *words, char *at)
+{
+	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	ssize_t n;
+
+	if (mem < 0)
+		_exit(say(FAIL, __FILE__, __LINE__, "/proc/self/mem: %s",
+			  strerror(errno)));
+	n = growth->writes ? pwrite(mem, words, BYTES, (uintptr_t)at) :
+			     pread(mem, words, BYTES, (uintptr_t)at);
+	if (n < 0 && errno != EIO && errno != EFAULT)
+		_exit(say(FAIL, __FILE__, __LINE__, "%s: %s", growth->what,
+			  strerror(errno)));
+	close(mem);
+	return n;
+}
+
+/* It grew, and is right, or has not, and only low memory can be there. */
+static enum result judge_growth(const struct growth *growth, char *at,
+				uint32_t *low, uint32_t seed)
+{
+	static uint32_t words[BYTES / 4];
+	uint32_t word;
+	ssize_t n;
+
+	fill(words, BYTES, seed + 1);
+	n = use_memory(growth, words, at);
+	if (n < (ssize_t)BYTES) {
+		EXPECT(!readable((uint32_t *)at, &word) || word == *low,
+		       "%s: refused, but there is %08x", growth->what,
+		       (unsigned int)word);
+	} else if (growth->writes) {
+		TRY(holds(at, BYTES, seed + 1, growth->what));
+	} else {
+		TRY(all_zero(words, BYTES, growth->what));
+		TRY(all_zero(at, BYTES, growth->what));
+	}
+	return PASS;
+}
+
+/* In a process of its own, whose end is part of the test. */
+static enum result grow_above(const struct growth *growth, uint32_t seed)
+{
+	struct rlimit stack = { 2 * SLOT, 2 * SLOT };
+	uint32_t *low = mmap((void *)LOW, LOW_BYTES, RW, ANON, -1, 0);
+	char *start, *end;
+	int status = 0;
+	pid_t pid;
+
+	EXPECT(low != MAP_FAILED && !setrlimit(RLIMIT_STACK, &stack),
+	       "low memory: %s", strerror(errno));
+	ordinary_user();
+	prctl(PR_SET_DUMPABLE, 1);
+	fill(low, BYTES, seed);
+	end = growth->put(low);
+	EXPECT(end, "%s: %s", growth->what, strerror(errno));
+	start = end - SLOT + (uintptr_t)low % SLOT;
+	TRY(judge_growth(growth, start, low, seed));
+	TRY(holds(low, BYTES, seed, "low memory"));
+	pid = fork();
+	EXPECT(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		_exit(holds(low, BYTES, seed, "low memory, child"));
+	EXPECT(waitpid(pid, &status, 0) == pid && !status,
+	       "the child ended with %#x", (unsigned int)status);
+	TRY(holds(low, BYTES, seed, "low memory after fork"));
+	EXPECT(!munmap(start, (size_t)(end - start)), "munmap: %s",
+	       strerror(errno));
+	TRY(empty_cache());
+	return holds(low, BYTES, seed, "low memory after munmap");
+}
+
+/* Complaints since `log` was read last. */
+static enum result no_complaint(int log)
+{
+	char line[1024];
+	ssize_t n;
+
+	while ((n = read(log, line, sizeof(line) - 1)) > 0 || errno == EPIPE) {
+		line[n > 0 ? n : 0] = 0;
+		EXPECT(!strstr(line, "BUG:") && !strstr(line, "Bad page"),
+		       "the kernel says: %s", line);
+	}
+	return PASS;
+}
+
+static enum result grow_once(const struct growth *growth, uint32_t seed)
+{
+	struct sigaction action = { .sa_handler = on_fault };
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	EXPECT(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		enum result result;
+
+		sigaction(SIGSEGV, &action, NULL);
+		sigaction(SIGBUS, &action, NULL);
+		result = grow_above(growth, seed);
+		fflush(stdout);
+		_exit(result);
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid && !status,
+	       "%s: ended with %#x", growth->what, (unsigned int)status);
+	return PASS;
+}
+
+static enum result grows_to_slot(unsigned int rounds)
+{
+	static const struct growth growths[] = {
+		{ "moved there, written", moved_above, true },
+		{ "moved there, read", moved_above, false },
+		{ "freed there, written", freed_above, true },
+		{ "freed there, read", freed_above, false },
+	};
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	enum result result = PASS;
+	unsigned int round, i;
+
+	SKIP_UNLESS(!limited(), "FCSE limits the size of processes");
+	EXPECT(log >= 0 && lseek(log, 0, SEEK_END) >= 0, "/dev/kmsg: %s",
+	       strerror(errno));
+	/* One that fails does not hide what the others do. */
+	for (round = 0; round < rounds && !result; round++)
+		for (i = 0; i < sizeof(growths) / sizeof(growths[0]); i++)
+			if (grow_once(&growths[i], round * 8 + i) ||
+			    no_complaint(log))
+				result = FAIL;
+	return result;
+}
+
+/* Each of its views is good for what the other wrote. */
+static enum result write_twice(struct other *other, void *arg)
+{
+	int fd = *(int *)arg;
+	volatile uint32_t *one = mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0);
+	volatile uint32_t *two = mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0);
+	uint32_t word;
+
+	EXPECT(one != MAP_FAILED && two != MAP_FAILED, "mmap: %s",
+	       strerror(errno));
+	ordinary_user();
+	*one = 0;
+	*two = 0;
+	*one = 0;
+	for (;;) {
+		TRY(child_go(other, 0));
+		TRY(child_wait(other, &word));
+		if (!word)
+			return PASS;
+		*(word % 2 ? one : two) = word;
+	}
+}
+
+static enum result two_views(unsigned int rounds)
+{
+	int fd = memory_file(PAGE, 1);
+	volatile uint32_t *view = mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0);
+	uint32_t round, before, after, stale = 0;
+	struct other other;
+
+	EXPECT(view != MAP_FAILED, "mmap: %s", strerror(errno));
+	TRY(other_start(&other, write_twice, &fd));
+	ordinary_user();
+	TRY(other_wait(&other, NULL));
+	for (round = 1; round <= rounds * VIEW_ROUNDS; round++) {
+		before = *view;
+		TRY(other_go(&other, round));
+		TRY(other_wait(&other, NULL));
+		after = *view;
+		if (after != round && !stale++)
+			say(FAIL, __FILE__, __LINE__,
+			    "read %u, before it %u; the other one wrote %u",
+			    (unsigned int)after, (unsigned int)before,
+			    (unsigned int)round);
+	}
+	TRY(other_go(&other, 0));
+	TRY(other_end(&other));
+	EXPECT(!stale, "%u of %u rounds stale", (unsigned int)stale,
+	       rounds * VIEW_ROUNDS);
+	return PASS;
+}
+
+/* Of all processes of the board those that have memory. */
+static unsigned int processes(void)
+{
+	DIR *proc = opendir("/proc");
+	unsigned int count = 0;
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc))) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%.16s/status",
+			 entry->d_name);
+		count += named_number(path, "VmSize") > 0;
+	}
+	if (proc)
+		closedir(proc);
+	return count;
+}
+
+/* What goes on from program to program. */
+static struct chain {
+	int gate, back, program, count;
+} chain;
+
+static void report(uint32_t word)
+{
+	if (write(chain.back, &word, 4) != 4)
+		_exit(FAIL);
+}
+
+static int wait_at_gate(void *arg)
+{
+	char byte;
+
+	(void)arg;
+	_exit(read(chain.gate, &byte, 1) != 0);
+}
+
+/* Of CHAIN links; gives an errno. */
+static int next_link(void)
+{
+	char text[64], *argv[] = { "mm_suite", "--exec-chain", text, NULL };
+	char *envp[] = { NULL };
+
+	snprintf(text, sizeof(text), "%d %d %d %d", chain.gate, chain.back,
+		 chain.program, chain.count + 1);
+	fexecve(chain.program, argv, envp);
+	return errno;
+}
+
+/* Its address space goes on in a process that it makes, and it takes another. */
+static void *without_leader(void *arg)
+{
+	static char stack[4 * PAGE] __attribute__((aligned(8)));
+
+	(void)arg;
+	usleep(LEADER_US);
+	if (clone(wait_at_gate, stack + sizeof(stack), CLONE_VM | SIGCHLD,
+		  NULL) < 0)
+		report((uint32_t)errno);
+	else
+		report((uint32_t)next_link());
+	_exit(PASS);
+}
+
+/* mm_suite --exec-chain "GATE BACK PROGRAM COUNT" */
+int exec_chain(const char *text)
+{
+	pthread_t thread;
+
+	if (sscanf(text, "%d %d %d %d", &chain.gate, &chain.back,
+		   &chain.program, &chain.count) != 4)
+		return FAIL;
+	report(LINK);
+	if (chain.count > CHAIN) {
+		report(0);
+		return PASS;
+	}
+	if (pthread_create(&thread, NULL, without_leader, NULL))
+		return FAIL;
+	/* This thread alone. */
+	syscall(SYS_exit, 0);
+	return FAIL;
+}
+
+/* An ordinary user's crowd, as large as may be, and then the first link. */
+static enum result crowd(struct other *other, void *arg)
+{
+	unsigned int count;
+	pid_t pid = 1;
+
+	(void)arg;
+	ordinary_user();
+	chain.gate = other->to_child[0];
+	chain.back = other->to_parent[1];
+	for (count = 0; count < MANY && pid > 0; count++) {
+		pid = fork();
+		if (!pid)
+			wait_at_gate(NULL);
+	}
+	TRY(child_go(other, pid < 0 ? (uint32_t)errno : 0));
+	report((uint32_t)next_link());
+	return PASS;
+}
+
+/* Until it cannot go on; how many there are then. */
+static enum result follow_chain(struct other *other, unsigned int *there)
+{
+	unsigned int links = 0;
+	uint32_t word;
+	int status;
+
+	TRY(other_wait(other, &word));
+	EXPECT(word == ENOMEM || word == EAGAIN, "a user's fork: %s",
+	       strerror((int)word));
+	do {
+		TRY(other_wait(other, &word));
+		links += word == LINK;
+	} while (word == LINK);
+	EXPECT(waitpid(other->pid, &status, 0) == other->pid && !status,
+	       "the chain ended with %#x", (unsigned int)status);
+	*there = processes();
+	say(PASS, __FILE__, __LINE__, "%u links, then %u processes", links,
+	    *there);
+	EXPECT(word, "the chain of programs did not end");
+	return PASS;
+}
+
+static enum result shared_at_limit(unsigned int rounds)
+{
+	unsigned int round, there = 0, limit;
+	struct other other;
+	enum result result;
+
+	SKIP_UNLESS(limited(), "no limit");
+	limit = (unsigned int)read_number(PIDS_LIMIT);
+	/* What the chain leaves behind is this process's, and waited for. */
+	EXPECT(!prctl(PR_SET_CHILD_SUBREAPER, 1), "prctl: %s", strerror(errno));
+	/* A second of the board's time each. */
+	for (round = 0; round < rounds; round += 2) {
+		chain.program = open("/proc/self/exe", O_RDONLY);
+		EXPECT(chain.program >= 0, "open: %s", strerror(errno));
+		TRY(other_start(&other, crowd, NULL));
+		result = follow_chain(&other, &there);
+		close(other.to_child[1]);
+		close(other.to_parent[0]);
+		close(chain.program);
+		while (wait(NULL) > 0)
+			;
+		/* As many may share one as users leave to root. */
+		EXPECT(there <= limit,
+		       "%u processes where %u PIDs are", there, limit);
+		TRY(result);
+	}
+	return PASS;
+}
+
+const struct test hole_tests[] = {
+	{ "grows_to_slot", "a stack above the slot that the process itself is in",
+	  grows_to_slot, NULL },
+	{ "two_views", "a page that its writer has twice, its reader once",
+	  two_views, NULL },
+	{ "shared_at_limit", "threads without a leader, and the limit of PIDs",
+	  shared_at_limit, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
