@@ -40,8 +40,9 @@ pub struct Prefix {
     pub dtb: PathBuf,
 }
 
-/// The names of `version` (`6.12`) that have patches; of variants with the same ones the last by name
-/// of those that override nothing. Or the one variant named (`6.12/fcse-guaranteed`).
+/// The names of `version` (`6.12`) that have patches and are not built on demand only; of variants with
+/// the same ones the last by name of those that override nothing. Or the one variant named
+/// (`6.12/fcse-guaranteed`).
 pub fn variants(version: &str) -> Result<Vec<String>> {
     let linux = paths::root().join("linux");
     if version.contains('/') {
@@ -59,7 +60,12 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
     };
     all.sort_by_key(|chosen| (overrides(chosen), Reverse(chosen.name.clone())));
     let mut seen = BTreeSet::new();
-    all.retain(|chosen| !chosen.patches.is_empty() && seen.insert(chosen.patches.clone()));
+    let on_demand = |chosen: &Chosen| {
+        let built = chosen.built.rsplit('/').next().unwrap_or_default();
+        chosen.spec.variant[built].on_demand
+    };
+    all.retain(|chosen| !chosen.patches.is_empty() && !on_demand(chosen));
+    all.retain(|chosen| seen.insert(chosen.patches.clone()));
     let names: Vec<String> = all.into_iter().map(|chosen| chosen.name).collect();
     if names.is_empty() {
         bail!("no variant of {version} has patches");
@@ -348,6 +354,8 @@ mod tests {
     #[test]
     fn only_versions_with_patches_have_a_series() {
         assert_eq!(variants("6.12").unwrap(), ["6.12/fcse-guaranteed"]);
+        assert_eq!(variants("6.12/fcse-v1").unwrap(), ["6.12/fcse-v1"]);
+        assert!(variants("6.12/fcse-v0").is_err());
         assert!(variants("5.0").is_err());
     }
 }

@@ -87,6 +87,9 @@ pub struct Variant {
     /// Its list of mutants, when it is not `mutants.toml`.
     #[serde(default)]
     pub mutants: Option<String>,
+    /// Nothing builds it unless it is named.
+    #[serde(default)]
+    pub on_demand: bool,
 }
 
 impl Variant {
