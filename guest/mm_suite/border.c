@@ -85,23 +85,26 @@ static enum result code_across_32mb(unsigned int rounds)
 	return PASS;
 }
 
+struct copy {
+	char *at;
+	uint32_t seed;
+};
+
+static enum result use_copy(void *arg)
+{
+	const struct copy *copy = arg;
+
+	TRY(holds(copy->at, BYTES, copy->seed, "child"));
+	fill(copy->at, BYTES, ~copy->seed);
+	sched_yield();
+	return holds(copy->at, BYTES, ~copy->seed, "child's own");
+}
+
 static enum result child_has(char *at, uint32_t seed)
 {
-	int status = 0;
-	pid_t pid;
+	struct copy copy = { at, seed };
 
-	fflush(stdout);
-	pid = fork();
-	EXPECT(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		enum result result = holds(at, BYTES, seed, "child");
-
-		fill(at, BYTES, ~seed);
-		sched_yield();
-		_exit(result || holds(at, BYTES, ~seed, "child's own"));
-	}
-	EXPECT(waitpid(pid, &status, 0) == pid && !status,
-	       "the child ended with %#x", (unsigned int)status);
+	TRY(in_child(use_copy, &copy));
 	return holds(at, BYTES, seed, "behind the fork");
 }
 

@@ -115,26 +115,17 @@ static enum result resize(struct process *p, struct region *region)
 }
 
 /* A child that has all of it, too. */
-static enum result fork_off(struct process *p)
+static enum result use_copy(void *arg)
 {
+	struct process *p = arg;
 	unsigned int i;
-	int status = 0;
-	pid_t pid;
 
-	fflush(stdout);
-	pid = fork();
-	EXPECT(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		for (i = 0; i < REGIONS; i++) {
-			if (p->region[i].at && check(&p->region[i], "a child"))
-				_exit(FAIL);
-			if (p->region[i].at)
-				touch(p, &p->region[i]);
-		}
-		_exit(PASS);
+	for (i = 0; i < REGIONS; i++) {
+		if (!p->region[i].at)
+			continue;
+		TRY(check(&p->region[i], "a child"));
+		touch(p, &p->region[i]);
 	}
-	EXPECT(waitpid(pid, &status, 0) == pid && !status,
-	       "a child ended with %#x", (unsigned int)status);
 	return PASS;
 }
 
@@ -143,7 +134,7 @@ static enum result change(struct process *p)
 	struct region *region = &p->region[any(p, REGIONS)];
 
 	if (any(p, 24) == 0)
-		return fork_off(p);
+		return in_child(use_copy, p);
 	if (!region->at) {
 		TRY(map(p, region));
 		touch(p, region);

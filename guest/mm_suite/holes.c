@@ -47,6 +47,8 @@ struct growth {
 	/* Something that can grow into the slot of `low`; the slot's end. */
 	char *(*put)(const uint32_t *low);
 	bool writes;		/* or reads */
+	uint32_t seed;
+	uint32_t *low;
 };
 
 static sigjmp_buf fault;
@@ -135,21 +137,20 @@ static ssize_t use_memory(const struct growth *growth, void *words, char *at)
 }
 
 /* It grew, and is right, or has not, and only low memory can be there. */
-static enum result judge_growth(const struct growth *growth, char *at,
-				uint32_t *low, uint32_t seed)
+static enum result judge_growth(const struct growth *growth, char *at)
 {
 	static uint32_t words[BYTES / 4];
 	uint32_t word;
 	ssize_t n;
 
-	fill(words, BYTES, seed + 1);
+	fill(words, BYTES, growth->seed + 1);
 	n = use_memory(growth, words, at);
 	if (n < (ssize_t)BYTES) {
-		EXPECT(!readable((uint32_t *)at, &word) || word == *low,
+		EXPECT(!readable((uint32_t *)at, &word) || word == *growth->low,
 		       "%s: refused, but there is %08x", growth->what,
 		       (unsigned int)word);
 	} else if (growth->writes) {
-		TRY(holds(at, BYTES, seed + 1, growth->what));
+		TRY(holds(at, BYTES, growth->seed + 1, growth->what));
 	} else {
 		TRY(all_zero(words, BYTES, growth->what));
 		TRY(all_zero(at, BYTES, growth->what));
@@ -157,36 +158,39 @@ static enum result judge_growth(const struct growth *growth, char *at,
 	return PASS;
 }
 
-/* In a process of its own, whose end is part of the test. */
-static enum result grow_above(const struct growth *growth, uint32_t seed)
+static enum result low_memory_holds(void *arg)
 {
-	struct rlimit stack = { 2 * SLOT, 2 * SLOT };
-	uint32_t *low = mmap((void *)LOW, LOW_BYTES, RW, ANON, -1, 0);
-	char *start, *end;
-	int status = 0;
-	pid_t pid;
+	const struct growth *growth = arg;
 
-	EXPECT(low != MAP_FAILED && !setrlimit(RLIMIT_STACK, &stack),
+	return holds(growth->low, BYTES, growth->seed, "low memory");
+}
+
+static enum result grow_above(void *arg)
+{
+	struct sigaction action = { .sa_handler = on_fault };
+	struct rlimit stack = { 2 * SLOT, 2 * SLOT };
+	struct growth *growth = arg;
+	char *start, *end;
+
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
+	growth->low = mmap((void *)LOW, LOW_BYTES, RW, ANON, -1, 0);
+	EXPECT(growth->low != MAP_FAILED && !setrlimit(RLIMIT_STACK, &stack),
 	       "low memory: %s", strerror(errno));
 	ordinary_user();
 	prctl(PR_SET_DUMPABLE, 1);
-	fill(low, BYTES, seed);
-	end = growth->put(low);
+	fill(growth->low, BYTES, growth->seed);
+	end = growth->put(growth->low);
 	EXPECT(end, "%s: %s", growth->what, strerror(errno));
-	start = end - SLOT + (uintptr_t)low % SLOT;
-	TRY(judge_growth(growth, start, low, seed));
-	TRY(holds(low, BYTES, seed, "low memory"));
-	pid = fork();
-	EXPECT(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid)
-		_exit(holds(low, BYTES, seed, "low memory, child"));
-	EXPECT(waitpid(pid, &status, 0) == pid && !status,
-	       "the child ended with %#x", (unsigned int)status);
-	TRY(holds(low, BYTES, seed, "low memory after fork"));
+	start = end - SLOT + (uintptr_t)growth->low % SLOT;
+	TRY(judge_growth(growth, start));
+	TRY(low_memory_holds(growth));
+	TRY(in_child(low_memory_holds, growth));
+	TRY(low_memory_holds(growth));
 	EXPECT(!munmap(start, (size_t)(end - start)), "munmap: %s",
 	       strerror(errno));
 	TRY(empty_cache());
-	return holds(low, BYTES, seed, "low memory after munmap");
+	return low_memory_holds(growth);
 }
 
 /* Complaints since `log` was read last. */
@@ -203,36 +207,15 @@ static enum result no_complaint(int log)
 	return PASS;
 }
 
-static enum result grow_once(const struct growth *growth, uint32_t seed)
-{
-	struct sigaction action = { .sa_handler = on_fault };
-	int status = 0;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	EXPECT(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		enum result result;
-
-		sigaction(SIGSEGV, &action, NULL);
-		sigaction(SIGBUS, &action, NULL);
-		result = grow_above(growth, seed);
-		fflush(stdout);
-		_exit(result);
-	}
-	EXPECT(waitpid(pid, &status, 0) == pid && !status,
-	       "%s: ended with %#x", growth->what, (unsigned int)status);
-	return PASS;
-}
-
 static enum result grows_to_slot(unsigned int rounds)
 {
-	static const struct growth growths[] = {
-		{ "moved there, written", moved_above, true },
-		{ "moved there, read", moved_above, false },
-		{ "freed there, written", freed_above, true },
-		{ "freed there, read", freed_above, false },
+	static struct growth growths[] = {
+		{ .what = "moved there, written", .put = moved_above,
+		  .writes = true },
+		{ .what = "moved there, read", .put = moved_above },
+		{ .what = "freed there, written", .put = freed_above,
+		  .writes = true },
+		{ .what = "freed there, read", .put = freed_above },
 	};
 	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	enum result result = PASS;
@@ -243,10 +226,12 @@ static enum result grows_to_slot(unsigned int rounds)
 	       strerror(errno));
 	/* One that fails does not hide what the others do. */
 	for (round = 0; round < rounds && !result; round++)
-		for (i = 0; i < sizeof(growths) / sizeof(growths[0]); i++)
-			if (grow_once(&growths[i], round * 8 + i) ||
+		for (i = 0; i < sizeof(growths) / sizeof(growths[0]); i++) {
+			growths[i].seed = round * 8 + i;
+			if (in_child(grow_above, &growths[i]) ||
 			    no_complaint(log))
 				result = FAIL;
+		}
 	return result;
 }
 

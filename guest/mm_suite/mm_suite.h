@@ -97,6 +97,9 @@ unsigned int own_slot(void);
  */
 enum result empty_cache(void);
 
+/* In a process of its own, which begins with a copy; gives its result. */
+enum result in_child(enum result (*body)(void *arg), void *arg);
+
 /* A second process that runs in turns with the first. */
 struct other {
 	pid_t pid;

@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -15,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "mm_suite.h"
 
@@ -26,7 +24,6 @@
 #define COUNT		4
 #define BYTES		(COUNT * PAGE)
 #define TABLE		(2u << 20)
-#define HIGH		(16u << 20)
 #define THREADS		3
 
 static sigjmp_buf fault;
@@ -152,6 +149,7 @@ static const struct way {
 /* Memory at low addresses, in several page tables. */
 struct lows {
 	uint32_t *at[THREADS];
+	uint32_t *high;
 	uint32_t seed;
 	volatile bool over;
 };
@@ -184,31 +182,21 @@ static void make_lows(struct lows *lows)
 	}
 }
 
-static enum result in_child(struct lows *lows, uint32_t *high, uint32_t seed)
+/* Its own words, in the slot that was left as well. */
+static enum result use_copy(void *arg)
 {
-	int status = 0;
-	pid_t pid;
+	struct lows *lows = arg;
+	uint32_t seed = lows->seed + 3;
 
-	fflush(stdout);
-	pid = fork();
-	EXPECT(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		enum result result = lows_hold(lows) ||
-			holds(high, BYTES, seed, "high memory, child");
-
-		fill_lows(lows, ~seed);
-		fill(high, BYTES, seed + 5);
-		sched_yield();
-		if (!result)
-			result = lows_hold(lows) ||
-				holds(high, BYTES, seed + 5, "child's own");
-		fflush(stdout);
-		if (!result && seed % 2)
-			execl("/bin/true", "true", NULL);
-		_exit(result);
-	}
-	EXPECT(waitpid(pid, &status, 0) == pid && !status,
-	       "the child ended with %#x", (unsigned int)status);
+	TRY(lows_hold(lows));
+	TRY(holds(lows->high, BYTES, seed, "high memory, child"));
+	fill_lows(lows, ~seed);
+	fill(lows->high, BYTES, seed + 5);
+	sched_yield();
+	TRY(lows_hold(lows));
+	TRY(holds(lows->high, BYTES, seed + 5, "child's own"));
+	if (seed % 2)
+		execl("/bin/true", "true", NULL);
 	return PASS;
 }
 
@@ -220,7 +208,7 @@ static enum result take_slot(struct lows *lows, const struct way *way,
 	uint32_t *high;
 
 	fill_lows(lows, seed);
-	high = way->map(at_slot(slot, lows->at[0]));
+	lows->high = high = way->map(at_slot(slot, lows->at[0]));
 	if (high == MAP_FAILED && slot == 1)
 		return SKIP;	/* the stack is in front of it */
 	EXPECT(high != MAP_FAILED, "%s: %s", way->what, strerror(errno));
@@ -234,40 +222,34 @@ static enum result take_slot(struct lows *lows, const struct way *way,
 	       own);
 	sched_yield();
 	TRY(lows_hold(lows));
-	TRY(in_child(lows, high, seed + 3));
+	TRY(in_child(use_copy, lows));
 	TRY(lows_hold(lows));
 	return holds(high, BYTES, seed + 3, way->what);
 }
 
+/* One way, and the next ones by the same process. */
+static enum result take_slots(void *arg)
+{
+	unsigned int i, round = *(unsigned int *)arg;
+	struct lows lows = { .over = false };
+
+	make_lows(&lows);
+	for (i = 0; i < 3; i++)
+		TRY(take_slot(&lows, &ways[(round + i) % WAYS], round * 8 + i));
+	return PASS;
+}
+
 static enum result left_slot(unsigned int rounds)
 {
-	unsigned int round, i, taken = 0;
+	unsigned int round, taken = 0;
 
 	SKIP_UNLESS(!limited(), "FCSE limits the size of processes");
 	for (round = 0; round < rounds * WAYS; round++) {
-		struct lows lows = { .over = false };
-		int status = 0;
-		pid_t pid;
+		enum result result = in_child(take_slots, &round);
 
-		fflush(stdout);
-		pid = fork();
-		EXPECT(pid >= 0, "fork: %s", strerror(errno));
-		if (!pid) {
-			enum result result = PASS;
-
-			make_lows(&lows);
-			/* And the next one, by the same process. */
-			for (i = 0; i < 3 && !result; i++)
-				result = take_slot(&lows, &ways[(round + i) %
-						   WAYS], round * 8 + i);
-			fflush(stdout);
-			_exit(result);
-		}
-		EXPECT(waitpid(pid, &status, 0) == pid &&
-		       (!status || WEXITSTATUS(status) == SKIP),
-		       "%s: ended with %#x", ways[round % WAYS].what,
-		       (unsigned int)status);
-		taken += !status;
+		EXPECT(result == PASS || result == SKIP, "%s",
+		       ways[round % WAYS].what);
+		taken += !result;
 	}
 	EXPECT(taken, "no slot was taken");
 	return PASS;
@@ -338,107 +320,10 @@ static enum result moved_with_threads(unsigned int rounds)
 	return move_under_threads(rounds);
 }
 
-/*
- * Growing mappings are asked about when they are made. These come to be able to
- * grow into the own slot later: moved there, or when something that was between
- * is gone. /proc/self/mem grows a mapping at an address, not at a fault's.
- */
-static char *moved_there(unsigned int slot)
-{
-	char *low = mmap(NULL, PAGE, RW, ANON | MAP_GROWSDOWN, -1, 0);
-	char *end = (char *)((slot + 1) * SLOT);
-
-	return mremap(low, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-		      end + COUNT * PAGE) == MAP_FAILED ? NULL : end;
-}
-
-/* In every second slot one, behind something else; then the own one goes on. */
-static char *freed_there(unsigned int slot)
-{
-	unsigned int other;
-
-	for (other = 1 + slot % 2; other < SLOTS - 1; other += 2) {
-		char *start = (char *)(other * SLOT);
-
-		map_fixed(start + COUNT * PAGE, PAGE, MAP_GROWSDOWN);
-		map_fixed(start + PAGE, PAGE, 0);
-	}
-	slot = own_slot();
-	map_fixed((char *)(slot * SLOT) + HIGH, PAGE, 0);
-	slot = own_slot();
-	if (!slot)
-		return NULL;
-	munmap((char *)((slot + 1) * SLOT) + PAGE, PAGE);
-	return (char *)((slot + 1) * SLOT);
-}
-
-/* Its last page, and that at the same place of the low memory, are two. */
-static enum result grow_into(char *(*prepare)(unsigned int slot), uint32_t seed)
-{
-	unsigned int slot = own_slot();
-	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	uint32_t *low = pages(COUNT), words[COUNT];
-	char *end = slot ? prepare(slot) : NULL;
-	off_t at = (uintptr_t)end - PAGE;
-	ssize_t n;
-
-	if (!end)
-		return SKIP;
-	fill(low, BYTES, seed);
-	fill(words, sizeof(words), seed + 1);
-	n = pwrite(mem, words, sizeof(words), at);
-	if (n < 0) {
-		TRY(holds(low, BYTES, seed, "low memory"));
-		return PASS;
-	}
-	EXPECT(n == sizeof(words), "written: %zd", n);
-	n = pread(mem, words, sizeof(words), at);
-	EXPECT(n == sizeof(words), "read: %zd", n);
-	TRY(holds(words, sizeof(words), seed + 1, "/proc/self/mem"));
-	TRY(holds((void *)(end - PAGE), sizeof(words), seed + 1,
-		  "the address that was written"));
-	TRY(all_zero(end - PAGE + sizeof(words), PAGE - sizeof(words),
-		     "what grew"));
-	TRY(holds(low, BYTES, seed, "low memory"));
-	EXPECT(own_slot() != slot, "something is mapped in the own slot");
-	return PASS;
-}
-
-static enum result grown_into_slot(unsigned int rounds)
-{
-	unsigned int round, skipped = 0;
-
-	SKIP_UNLESS(!limited(), "FCSE limits the size of processes");
-	for (round = 0; round < rounds * 2; round++) {
-		int status = 0;
-		pid_t pid;
-
-		fflush(stdout);
-		pid = fork();
-		EXPECT(pid >= 0, "fork: %s", strerror(errno));
-		if (!pid) {
-			enum result result = grow_into(round % 2 ? freed_there :
-						       moved_there, round);
-
-			fflush(stdout);
-			_exit(result);
-		}
-		EXPECT(waitpid(pid, &status, 0) == pid &&
-		       (!status || WEXITSTATUS(status) == SKIP),
-		       "%s: ended with %#x", round % 2 ? "freed" : "moved",
-		       (unsigned int)status);
-		skipped += !!status;
-	}
-	SKIP_UNLESS(skipped < round, "no own slot");
-	return PASS;
-}
-
 const struct test own_slot_tests[] = {
 	{ "left_slot", "mappings in the slot that the process itself is in",
 	  left_slot, NULL },
 	{ "moved_with_threads", "the same under threads that use low memory",
 	  moved_with_threads, NULL },
-	{ "grown_into_slot", "mappings that grow into it later",
-	  grown_into_slot, NULL },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -297,6 +297,43 @@ static enum result race_rounds(struct race_range *range, unsigned int rounds,
 	return PASS;
 }
 
+static struct other taker;
+
+static enum result take_when_told(struct other *other, void *arg)
+{
+	struct race_range *range = arg;
+	uint32_t go;
+
+	ordinary_user();
+	EXPECT(!setpriority(PRIO_PROCESS, 0, 19), "nice: %s", strerror(errno));
+	for (;;) {
+		TRY(child_wait(other, &go));
+		if (go == STOP)
+			return PASS;
+		TRY(child_go(other, !range->take_away(range)));
+	}
+}
+
+enum result race_other_start(struct race_range *theirs)
+{
+	return other_start(&taker, take_when_told, theirs);
+}
+
+bool race_by_other(struct race_range *range)
+{
+	uint32_t failed = 1;
+
+	(void)range;
+	return !other_go(&taker, TAKE) && !other_wait(&taker, &failed) &&
+		!failed;
+}
+
+enum result race_other_end(void)
+{
+	TRY(other_go(&taker, STOP));
+	return other_end(&taker);
+}
+
 enum result race_for_pages(struct race_range *ranges, unsigned int count,
 			   unsigned int rounds)
 {

@@ -43,6 +43,10 @@ enum result race_switch(struct other *other);
 void race_sweep(void);
 enum result race_for_pages(struct race_range *ranges, unsigned int count,
 			   unsigned int rounds);
+/* Another process, which takes it away when race_by_other() tells it. */
+enum result race_other_start(struct race_range *theirs);
+bool race_by_other(struct race_range *range);
+enum result race_other_end(void);
 /* For good; nothing that only root may do comes after. */
 void ordinary_user(void);
 int open_pagemap(void);

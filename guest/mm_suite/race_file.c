@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "mm_suite.h"
@@ -24,52 +22,17 @@
 #define COUNT		16
 #define OUTS		8
 
-/* Another process makes a hole of a file of this one. */
-static struct other puncher;
-static int file;
-
-static bool punch(void)
+static bool punch(struct race_range *range)
 {
-	return !fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-			  FEW * PAGE);
-}
-
-static enum result punch_when_told(struct other *other, void *arg)
-{
-	uint32_t go;
-
-	(void)arg;
-	ordinary_user();
-	EXPECT(!setpriority(PRIO_PROCESS, 0, 19), "nice: %s", strerror(errno));
-	for (;;) {
-		TRY(child_wait(other, &go));
-		if (!go)
-			return PASS;
-		TRY(child_go(other, !punch()));
-	}
-}
-
-static bool have_punched(struct race_range *range)
-{
-	uint32_t failed = 1;
-
-	(void)range;
-	return !other_go(&puncher, 1) && !other_wait(&puncher, &failed) &&
-		!failed;
-}
-
-static bool punch_oneself(struct race_range *range)
-{
-	(void)range;
-	return punch();
+	return !fallocate(range->fd, FALLOC_FL_PUNCH_HOLE |
+			  FALLOC_FL_KEEP_SIZE, 0, FEW * PAGE);
 }
 
 static void map_file(struct race_range *range)
 {
-	if (range->at)
-		return;
-	range->fd = file;
-	range->at = mmap(NULL, FEW * PAGE, RW, MAP_SHARED, file, 0);
+	if (!range->at)
+		range->at = mmap(NULL, FEW * PAGE, RW, MAP_SHARED, range->fd,
+				 0);
 }
 
 /*
@@ -90,20 +53,20 @@ static enum seen look_at_pagemap(const struct race_range *range)
 
 static enum result hole_punched_races_writer(unsigned int rounds)
 {
+	int file = memory_file(FEW * PAGE, 1);
 	struct race_range ranges[] = {
-		{ .what = "a hole punched", .count = FEW, .prepare = map_file,
-		  .take_away = punch_oneself, .meet = look_at_pagemap },
-		{ .what = "a hole punched by another process", .count = FEW,
-		  .prepare = map_file, .take_away = have_punched,
+		{ .what = "a hole punched", .count = FEW, .fd = file,
+		  .prepare = map_file, .take_away = punch,
 		  .meet = look_at_pagemap },
+		{ .what = "a hole punched by another process", .count = FEW,
+		  .fd = file, .prepare = map_file,
+		  .take_away = race_by_other, .meet = look_at_pagemap },
 	};
 	enum result result;
 
-	file = memory_file(FEW * PAGE, 1);
-	TRY(other_start(&puncher, punch_when_told, NULL));
+	TRY(race_other_start(&ranges[0]));
 	result = race_for_pages(ranges, 2, rounds);
-	TRY(other_go(&puncher, 0));
-	TRY(other_end(&puncher));
+	TRY(race_other_end());
 	return result;
 }
 

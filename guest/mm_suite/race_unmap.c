@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include "mm_suite.h"
 #include "race.h"
@@ -90,35 +89,8 @@ static enum result truncate_races_writer(unsigned int rounds)
 }
 
 /* Another process does it, with a file of this one. */
-static struct other cutter;
-static int cutter_file;
-
-static enum result cut_when_told(struct other *other, void *arg)
+static void map_private(struct race_range *range)
 {
-	uint32_t go;
-
-	(void)arg;
-	ordinary_user();
-	EXPECT(!setpriority(PRIO_PROCESS, 0, 19), "nice: %s", strerror(errno));
-	for (;;) {
-		TRY(child_wait(other, &go));
-		if (!go)
-			return PASS;
-		TRY(child_go(other, (uint32_t)ftruncate(cutter_file, 0)));
-	}
-}
-
-static bool have_cut(struct race_range *range)
-{
-	uint32_t failed = 1;
-
-	return !range->fd || (!other_go(&cutter, 1) &&
-			      !other_wait(&cutter, &failed) && !failed);
-}
-
-static void cutters_private(struct race_range *range)
-{
-	range->fd = cutter_file;
 	if (!range->at)
 		range->at = mmap(NULL, range->count * PAGE, RW, MAP_PRIVATE,
 				 range->fd, 0);
@@ -129,16 +101,16 @@ static enum result truncated_by_other(unsigned int rounds)
 {
 	struct race_range range = {
 		.what = "ftruncate by another process", .count = FEW,
-		.prepare = cutters_private, .take_away = have_cut,
+		.prepare = map_private, .take_away = race_by_other,
+		.fd = memfd_create("race", MFD_CLOEXEC),
 	};
+	struct race_range theirs = { .take_away = cut, .fd = range.fd };
 	enum result result;
 
-	cutter_file = memfd_create("race", MFD_CLOEXEC);
-	EXPECT(cutter_file > 0, "memfd_create: %s", strerror(errno));
-	TRY(other_start(&cutter, cut_when_told, NULL));
+	EXPECT(range.fd > 0, "memfd_create: %s", strerror(errno));
+	TRY(race_other_start(&theirs));
 	result = race_for_pages(&range, 1, rounds);
-	TRY(other_go(&cutter, 0));
-	TRY(other_end(&cutter));
+	TRY(race_other_end());
 	return result;
 }
 

@@ -154,6 +154,33 @@ long read_number(const char *path)
 	return strtol(text, NULL, 10);
 }
 
+/* The end of a process as that of its body. */
+static enum result result_of(pid_t pid)
+{
+	int status = 0;
+
+	EXPECT(waitpid(pid, &status, 0) == pid, "waitpid: %s", strerror(errno));
+	EXPECT(WIFEXITED(status), "the other process ended by signal %d",
+	       WTERMSIG(status));
+	return WEXITSTATUS(status);
+}
+
+enum result in_child(enum result (*body)(void *arg), void *arg)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	EXPECT(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		enum result result = body(arg);
+
+		fflush(stdout);
+		_exit(result);
+	}
+	return result_of(pid);
+}
+
 enum result other_start(struct other *other,
 			enum result (*body)(struct other *other, void *arg),
 			void *arg)
@@ -215,15 +242,9 @@ enum result child_wait(struct other *other, uint32_t *word)
 
 enum result other_end(struct other *other)
 {
-	int status = 0;
-
 	close(other->to_child[1]);
 	close(other->to_parent[0]);
-	EXPECT(waitpid(other->pid, &status, 0) == other->pid, "waitpid: %s",
-	       strerror(errno));
-	EXPECT(WIFEXITED(status), "the other process ended by signal %d",
-	       WTERMSIG(status));
-	return WEXITSTATUS(status);
+	return result_of(other->pid);
 }
 
 enum result empty_cache(void)

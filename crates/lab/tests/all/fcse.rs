@@ -40,7 +40,6 @@ const BEYOND_THE_LIMITS: &[&str] = &[
     "crowd_under_pressure",
     "left_slot",
     "moved_with_threads",
-    "grown_into_slot",
     "code_across_32mb",
     "flush_range_across",
     "grows_to_slot",
