@@ -45,7 +45,7 @@ static const struct test *const tables[] = {
 	slot_tests, limit_tests, large_tests, grow_tests, pressure_tests,
 	race_tests, old_code_tests, bound_tests, move_tests, reread_tests,
 	own_slot_tests, border_tests, file_race_tests, leaver_tests,
-	hole_tests, exec_tests,
+	hole_tests,
 };
 
 static const struct test *test_at(unsigned int index)
@@ -183,8 +183,6 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "--exec-check"))
 		return exec_check(argc, argv);
-	if (argc == 2 && !strcmp(argv[1], "--exec-fresh"))
-		return exec_fresh();
 	if (argc == 3 && !strcmp(argv[1], "--exec-chain"))
 		return exec_chain(argv[2]);
 	code = parse(argc, argv, &opt);

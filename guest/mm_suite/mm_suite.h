@@ -38,7 +38,7 @@ extern const struct test large_tests[], grow_tests[], pressure_tests[];
 extern const struct test race_tests[], old_code_tests[], bound_tests[];
 extern const struct test move_tests[], reread_tests[], own_slot_tests[];
 extern const struct test border_tests[], file_race_tests[], leaver_tests[];
-extern const struct test hole_tests[], exec_tests[];
+extern const struct test hole_tests[];
 
 /* Prints why, as a comment in the TAP; gives its first argument. */
 enum result say(enum result result, const char *file, int line,
@@ -124,8 +124,6 @@ int call(const void *code);
 
 /* For the test of execve: what the new program does. */
 int exec_check(int argc, char **argv);
-/* What it finds where the last program had data. */
-int exec_fresh(void);
 /* For that of the limit: the next program of a chain. */
 int exec_chain(const char *text);
 
