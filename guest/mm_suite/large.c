@@ -130,9 +130,21 @@ static enum result owner(struct other *other, void *arg)
 	}
 }
 
+static enum result call_owners(struct other *owners)
+{
+	unsigned int i;
+
+	for (i = 0; i < OWNERS; i++)
+		TRY(other_go(&owners[i], 1));
+	for (i = 0; i < OWNERS; i++)
+		TRY(other_wait(&owners[i], NULL));
+	return PASS;
+}
+
 /*
  * Maps every slot at the addresses that others have their words at, as far as
- * the caches can tell. Slot by slot, as the kernel may charge for each.
+ * the caches can tell. Slot by slot, as the kernel may charge for each. The
+ * others have just run when a slot is mapped; some run while one is, too.
  */
 static enum result slots_of_others(unsigned int rounds)
 {
@@ -143,26 +155,27 @@ static enum result slots_of_others(unsigned int rounds)
 	SKIP_UNLESS(!limited(), "FCSE limits the size of processes");
 	for (i = 0; i < OWNERS; i++)
 		TRY(other_start(&owners[i], owner, low));
+	for (i = 0; i < OWNERS; i++)
+		TRY(other_wait(&owners[i], NULL));
 	for (round = 0; round < rounds; round++)
 		for (slot = 1; slot < SLOTS; slot++) {
-			uint32_t *high = map_at(in_slot(low, slot), BYTES);
+			uint32_t *high;
 
+			TRY(call_owners(owners));
+			high = map_at(in_slot(low, slot), BYTES);
 			if (high == MAP_FAILED)
 				continue;
 			fill(low, BYTES, round);
-			for (i = 0; i < OWNERS && slot % 8 == 1; i++)
-				TRY(other_wait(&owners[i], NULL));
 			TRY(all_zero(high, BYTES, "fresh high pages"));
 			fill(high, BYTES, slot);
-			for (i = 0; i < OWNERS && slot % 8 == 1; i++)
-				TRY(other_go(&owners[i], 1));
+			if (slot % 8 == 1)
+				TRY(call_owners(owners));
 			sched_yield();
 			TRY(holds(high, BYTES, slot, "high pages"));
 			TRY(holds(low, BYTES, round, "low pages"));
 			munmap(high, BYTES);
 		}
 	for (i = 0; i < OWNERS; i++) {
-		TRY(other_wait(&owners[i], NULL));
 		TRY(other_go(&owners[i], 0));
 		TRY(other_end(&owners[i]));
 	}

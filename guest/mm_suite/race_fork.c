@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * A thread writes while its process is being forked, and is gone when that
- * ends. Child and parent share the page then: what the thread left dirty has to
- * be in memory before the child looks, not come later.
+ * A thread writes while its process is being forked, and ends. Child and parent
+ * share the page then: what the thread left dirty has to be in memory before the
+ * child looks, not come later. Or it writes while memory is given back, and what
+ * it left dirty must not be written over what the pages are next.
  *
  * Each round has a process of its own, which had no other thread before. It is
  * met when the thread wrote behind the first quarter of the call, without a fault,
- * and was gone when the call returned.
+ * and had come to its end when the call returned: fork keeps it from leaving the
+ * address space until then, madvise and munmap do not.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,6 +34,7 @@
 #define LAST_NS		6000000
 #define STEP_NS		97000
 #define ASLEEP		2
+#define HEIRS		80	/* enough to get the last pages again */
 #define THREAD		(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \
 			 CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID)
 
@@ -68,11 +71,13 @@ static int write_and_leave(void *arg)
 	static const struct sched_param first = { .sched_priority = 1 };
 	struct timespec delay = { 0, leaver->delay };
 	unsigned int i;
-	long before;
+	volatile long before;
 
 	/* So that it comes in when it wakes up. */
 	sched_setscheduler(0, SCHED_FIFO, &first);
 	prctl(PR_SET_TIMERSLACK, 1);
+	/* Code that is called for the first time is a fault, which waits for fork. */
+	before = faults() + now() + syscall(SYS_gettid);
 	leaver->there = ASLEEP;
 	nanosleep(&delay, NULL);
 	before = faults();
@@ -121,12 +126,11 @@ static enum seen seen_by(const struct leaver *leaver)
 		leaver->ended - leaver->began ? EARLY : MET;
 }
 
-static enum result fork_once(struct leaver *leaver, uint32_t seed)
+/* A range, and the thread that will write to its end. */
+static enum result begin(struct leaver *leaver, volatile uint32_t *at,
+			 uint32_t seed)
 {
-	volatile uint32_t *at = pages(COUNT);
 	unsigned int i;
-	int status = 0;
-	pid_t pid;
 
 	leaver->last = at + (COUNT - LAST) * PAGE_WORDS;
 	for (i = 0; i < COUNT - LAST; i++)
@@ -143,18 +147,66 @@ static enum result fork_once(struct leaver *leaver, uint32_t seed)
 		sched_yield();
 	leaver->began = now();
 	leaver->inside = true;
-	pid = (int)syscall(SYS_fork);
-	if (!pid)
-		_exit(see_twice(leaver->last));
+	return PASS;
+}
+
+static void end(struct leaver *leaver)
+{
 	leaver->inside = false;
 	leaver->ended = now();
 	leaver->seen = seen_by(leaver);
+}
+
+static enum result fork_once(struct leaver *leaver, uint32_t seed)
+{
+	int status = 0;
+	pid_t pid;
+
+	TRY(begin(leaver, pages(COUNT), seed));
+	pid = (int)syscall(SYS_fork);
+	if (!pid)
+		_exit(see_twice(leaver->last));
+	end(leaver);
 	EXPECT(pid > 0, "fork: %s", strerror(errno));
 	EXPECT(waitpid(pid, &status, 0) == pid && !status,
 	       "the child ended with %#x", (unsigned int)status);
 	while (leaver->there)
 		sched_yield();
 	return leaver->seen == MET ? all_written(leaver->last, seed) : PASS;
+}
+
+/* Another process gets the pages: for its own, Linux does not take care either. */
+static enum result heir(struct other *other, void *arg)
+{
+	volatile uint32_t *at = pages(HEIRS);
+	unsigned int i;
+
+	(void)arg;
+	TRY(child_wait(other, NULL));
+	for (i = 0; i < HEIRS; i++)
+		at[i * PAGE_WORDS] = 0;
+	race_sweep();
+	return all_zero((void *)at, HEIRS * PAGE, "fresh pages");
+}
+
+/* By madvise and munmap in turns. */
+static enum result unmap_once(struct leaver *leaver, uint32_t seed)
+{
+	volatile uint32_t *at = pages(COUNT);
+	struct other other;
+	int error;
+
+	TRY(other_start(&other, heir, NULL));
+	TRY(begin(leaver, at, seed));
+	error = seed % 2 ? munmap((void *)at, COUNT * PAGE) :
+		madvise((void *)at, COUNT * PAGE, MADV_DONTNEED);
+	end(leaver);
+	EXPECT(!error, "%s", strerror(errno));
+	TRY(other_go(&other, 0));
+	TRY(other_end(&other));
+	while (leaver->there)
+		sched_yield();
+	return PASS;
 }
 
 /* Through all times, with a stay where rounds are met. */
@@ -167,7 +219,9 @@ static void learn(struct leaver *leaver)
 		leaver->delay = FIRST_NS;
 }
 
-static enum result fork_races_leaver(unsigned int rounds)
+static enum result with_leaver(unsigned int rounds,
+			       enum result (*once)(struct leaver *leaver,
+						   uint32_t seed))
 {
 	struct leaver *leaver = mmap(NULL, sizeof(*leaver), RW,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -184,7 +238,7 @@ static enum result fork_races_leaver(unsigned int rounds)
 		pid = fork();
 		EXPECT(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid)
-			_exit(fork_once(leaver, tries));
+			_exit(once(leaver, tries));
 		EXPECT(waitpid(pid, &status, 0) == pid, "waitpid: %s",
 		       strerror(errno));
 		met += leaver->seen == MET;
@@ -198,8 +252,21 @@ static enum result fork_races_leaver(unsigned int rounds)
 	return PASS;
 }
 
+static enum result fork_races_leaver(unsigned int rounds)
+{
+	return with_leaver(rounds, fork_once);
+}
+
+static enum result unmap_races_leaver(unsigned int rounds)
+{
+	return with_leaver(rounds, unmap_once);
+}
+
 const struct test leaver_tests[] = {
 	{ "fork_races_leaver", "fork under the writes of a thread that ends",
 	  fork_races_leaver, NULL },
+	{ "unmap_races_leaver",
+	  "memory given back under the writes of a thread that ends",
+	  unmap_races_leaver, NULL },
 	{ NULL, NULL, NULL, NULL },
 };
