@@ -22,7 +22,6 @@
 #define MB	(1u << 20)
 #define RW	(PROT_READ | PROT_WRITE)
 #define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
-#define MANY	128
 
 bool limited(void)
 {
@@ -32,14 +31,7 @@ bool limited(void)
 	return read_number(FCSE "pids_limit") > 0 && (uintptr_t)&here < LIMIT;
 }
 
-/* Processes that wait until their pipe is closed. */
-struct crowd {
-	pid_t pids[MANY];
-	unsigned int count;
-	int gate[2];
-};
-
-static void wait_at(struct crowd *crowd)
+static void wait_at(struct waiters *crowd)
 {
 	char byte;
 
@@ -49,10 +41,9 @@ static void wait_at(struct crowd *crowd)
 	_exit(PASS);
 }
 
-/* Until fork is refused; its errno. */
-static int fill_up(struct crowd *crowd)
+int fill_up(struct waiters *crowd)
 {
-	while (crowd->count < MANY) {
+	while (crowd->count < WAITERS) {
 		pid_t pid = fork();
 
 		if (pid < 0)
@@ -64,7 +55,7 @@ static int fill_up(struct crowd *crowd)
 	return 0;
 }
 
-static enum result end_last(struct crowd *crowd)
+static enum result end_last(struct waiters *crowd)
 {
 	pid_t pid = crowd->pids[--crowd->count];
 	int status = 0;
@@ -74,7 +65,7 @@ static enum result end_last(struct crowd *crowd)
 	return PASS;
 }
 
-static enum result disperse(struct crowd *crowd)
+enum result disperse(struct waiters *crowd)
 {
 	unsigned int i;
 
@@ -90,7 +81,7 @@ static enum result disperse(struct crowd *crowd)
 }
 
 /* A process of the crowd that becomes another program where one is too many. */
-static enum result exec_at_limit(struct crowd *crowd)
+static enum result exec_at_limit(struct waiters *crowd)
 {
 	int status = 0;
 	pid_t pid;
@@ -133,7 +124,7 @@ static enum result too_many(unsigned int rounds)
 	SKIP_UNLESS(limited(), "no limit");
 	for (round = 0; round < rounds; round++) {
 		long limit = read_number(FCSE "pids_limit");
-		struct crowd crowd = { .count = 0 };
+		struct waiters crowd = { .count = 0 };
 		long before = read_number(FCSE "pids");
 		int error;
 
@@ -163,7 +154,7 @@ static enum result held_by_files(unsigned int rounds)
 
 	SKIP_UNLESS(limited(), "no limit");
 	for (round = 0; round < rounds; round++) {
-		struct crowd crowd = { .count = 0 };
+		struct waiters crowd = { .count = 0 };
 		unsigned int count;
 		char path[32];
 
@@ -181,7 +172,7 @@ static enum result held_by_files(unsigned int rounds)
 		EXPECT(fill_up(&crowd) == ENOMEM && crowd.count == count,
 		       "%u again, not %u", crowd.count, count);
 		TRY(disperse(&crowd));
-		for (i = 3; i < 2 * MANY; i++)
+		for (i = 3; i < 2 * WAITERS; i++)
 			close(i);
 	}
 	return PASS;

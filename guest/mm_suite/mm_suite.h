@@ -99,6 +99,22 @@ enum result empty_cache(void);
 
 /* In a process of its own, which begins with a copy; gives its result. */
 enum result in_child(enum result (*body)(void *arg), void *arg);
+/* The same by clone() with these flags, of a process with one thread. */
+enum result in_clone(unsigned long flags, enum result (*body)(void *arg),
+		     void *arg);
+
+/* Processes that wait until their pipe is closed. */
+#define WAITERS		128
+struct waiters {
+	pid_t pids[WAITERS];
+	unsigned int count;
+	int gate[2];
+};
+
+/* Until fork is refused; its errno. */
+int fill_up(struct waiters *waiters);
+/* Closes the pipe. */
+enum result disperse(struct waiters *waiters);
 
 /* A second process that runs in turns with the first. */
 struct other {

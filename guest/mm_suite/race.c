@@ -45,8 +45,6 @@ static struct {
 	struct race_range *range;
 	sem_t begin, end;
 	volatile bool inside, over;
-	long delay;		/* ns from B's sleep to its writes */
-	enum seen seen;
 } race;
 
 static sigjmp_buf fault;
@@ -129,23 +127,22 @@ static void *writer(void *arg)
 	/* As exact as an ordinary user may ask for. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
-		struct timespec delay = { 0, race.delay };
+		struct timespec delay = { 0, 0 };
 
 		while (sem_wait(&race.begin))
 			;
 		if (race.over)
 			return arg;
-		delay.tv_nsec = race.delay;
+		delay.tv_nsec = race.range->delay;
 		nanosleep(&delay, NULL);
-		race.seen = race.range->meet(race.range);
+		race.range->seen = race.range->meet(race.range);
 		sem_post(&race.end);
 	}
 }
 
-static bool try_once(struct race_range *range)
+void race_prepare(struct race_range *range)
 {
 	unsigned int i;
-	bool ok;
 
 	range->prepare(range);
 	for (i = 0; i < range->count; i++)
@@ -156,15 +153,30 @@ static bool try_once(struct race_range *range)
 	for (i = 0; i < LAST; i++)
 		range->frames[i] = frame_of(range->pagemap, range->at +
 				(range->count - LAST + i) * PAGE_WORDS);
-	race.range = range;
-	race.delay = range->delay;
+}
+
+bool race_take_away(struct race_range *range)
+{
+	bool ok;
+
 	race.inside = true;
-	sem_post(&race.begin);
 	ok = range->take_away(range);
 	race.inside = false;
+	return ok;
+}
+
+static enum result two_threads(struct race_range *range, struct other *other)
+{
+	bool ok;
+
+	race_prepare(range);
+	race.range = range;
+	sem_post(&race.begin);
+	ok = race_take_away(range);
 	while (sem_wait(&race.end))
 		;
-	return ok;
+	EXPECT(ok, "%s: %s", range->what, strerror(errno));
+	return range->seen == MET ? range->judge(range, other) : PASS;
 }
 
 /*
@@ -175,9 +187,9 @@ static void learn(struct race_range *range)
 {
 	long step = range->delay / 16 + 1000;
 
-	if (race.seen == EARLY && range->delay < LONGEST_NS)
+	if (range->seen == EARLY && range->delay < LONGEST_NS)
 		range->delay += step;
-	else if (race.seen == LATE && range->delay > 4000)
+	else if (range->seen == LATE && range->delay > 4000)
 		range->delay -= step - (long)word_of(range->seed, 0) % 500;
 }
 
@@ -282,14 +294,14 @@ static enum result race_rounds(struct race_range *range, unsigned int rounds,
 		range->meet = dirty_the_last;
 	if (!range->judge)
 		range->judge = inherit;
+	if (!range->round)
+		range->round = two_threads;
 	range->delay = FIRST_NS;
 	while (range->met < rounds && range->tries < most) {
 		range->tries++;
 		range->seed++;
-		EXPECT(try_once(range), "%s: %s", range->what, strerror(errno));
+		TRY(range->round(range, other));
 		learn(range);
-		if (race.seen == MET)
-			TRY(range->judge(range, other));
 	}
 	say(PASS, __FILE__, __LINE__, "%s: %u tries, %u met, %u overwritten; "
 	    "%u times the page went elsewhere", range->what, range->tries,
@@ -334,36 +346,51 @@ enum result race_other_end(void)
 	return other_end(&taker);
 }
 
+static enum result start_writer(pthread_t *thread)
+{
+	pthread_attr_t attr;
+
+	ordinary_user();
+	sem_init(&race.begin, 0, 0);
+	sem_init(&race.end, 0, 0);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 16 * PAGE);
+	EXPECT(!pthread_create(thread, &attr, writer, NULL), "thread");
+	/* A thread's own, on Linux: B comes in when it wakes up. */
+	EXPECT(!setpriority(PRIO_PROCESS, 0, 19), "nice: %s", strerror(errno));
+	return PASS;
+}
+
+static void end_writer(pthread_t thread)
+{
+	race.over = true;
+	sem_post(&race.begin);
+	pthread_join(thread, NULL);
+}
+
 enum result race_for_pages(struct race_range *ranges, unsigned int count,
 			   unsigned int rounds)
 {
 	struct sigaction action = { .sa_handler = on_fault };
 	enum result result = PASS;
 	struct other other;
+	bool threads = !ranges->round;
 	pthread_t thread;
-	pthread_attr_t attr;
 	unsigned int i;
 	int pagemap = open_pagemap();
 
 	SKIP_UNLESS(frame_of(pagemap, &other), "no numbers of frames");
 	TRY(other_start(&other, heir, NULL));
-	ordinary_user();
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
-	sem_init(&race.begin, 0, 0);
-	sem_init(&race.end, 0, 0);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 16 * PAGE);
-	EXPECT(!pthread_create(&thread, &attr, writer, NULL), "thread");
-	/* A thread's own, on Linux: B comes in when it wakes up. */
-	EXPECT(!setpriority(PRIO_PROCESS, 0, 19), "nice: %s", strerror(errno));
+	if (threads)
+		TRY(start_writer(&thread));
 	for (i = 0; i < count; i++) {
 		ranges[i].pagemap = pagemap;
 		TRY(race_rounds(&ranges[i], rounds, &other));
 	}
-	race.over = true;
-	sem_post(&race.begin);
-	pthread_join(thread, NULL);
+	if (threads)
+		end_writer(thread);
 	TRY(other_go(&other, STOP));
 	TRY(other_end(&other));
 	for (i = 0; i < count; i++) {

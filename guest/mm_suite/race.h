@@ -25,12 +25,19 @@ struct race_range {
 	enum seen (*meet)(const struct race_range *range);
 	/* What came of it; without, somebody else gets the pages. */
 	enum result (*judge)(struct race_range *range, struct other *other);
+	/* A round, with `seen`; without, by two threads, an ordinary user's. */
+	enum result (*round)(struct race_range *range, struct other *other);
 	int fd, pagemap;
 	uint32_t seed, frames[LAST];
-	long delay;
+	long delay;		/* ns from B's sleep to its writes */
+	enum seen seen;
 	unsigned int tries, met, overwritten, elsewhere, stray;
 };
 
+/* For a round: fresh pages with the round's words, and their frames. */
+void race_prepare(struct race_range *range);
+/* What thread A does. */
+bool race_take_away(struct race_range *range);
 /* Is thread A still in take_away? */
 bool race_inside(void);
 /* Is page i of the range still there, with its first word of this round? */
@@ -41,6 +48,7 @@ bool race_dirty(const struct race_range *range);
 enum result race_switch(struct other *other);
 /* By reading: nothing of before is in the D-cache any more. */
 void race_sweep(void);
+/* Either all ranges have a round of their own or none has. */
 enum result race_for_pages(struct race_range *ranges, unsigned int count,
 			   unsigned int rounds);
 /* Another process, which takes it away when race_by_other() tells it. */

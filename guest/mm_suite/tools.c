@@ -165,12 +165,9 @@ static enum result result_of(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-enum result in_child(enum result (*body)(void *arg), void *arg)
+/* On both sides of the fork that gave `pid`. */
+static enum result forked(pid_t pid, enum result (*body)(void *arg), void *arg)
 {
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
 	EXPECT(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
 		enum result result = body(arg);
@@ -179,6 +176,19 @@ enum result in_child(enum result (*body)(void *arg), void *arg)
 		_exit(result);
 	}
 	return result_of(pid);
+}
+
+enum result in_child(enum result (*body)(void *arg), void *arg)
+{
+	fflush(stdout);
+	return forked(fork(), body, arg);
+}
+
+enum result in_clone(unsigned long flags, enum result (*body)(void *arg),
+		     void *arg)
+{
+	fflush(stdout);
+	return forked((pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0), body, arg);
 }
 
 enum result other_start(struct other *other,

@@ -48,7 +48,8 @@ const BEYOND_THE_LIMITS: &[&str] = &[
 /// Races that a test may fail to meet: these two anywhere, the others on QEMU, where time is another one.
 fn may_be_missed(test: &str, options: &[&str]) -> bool {
     let rare = ["direct_races_reader", "fork_races_leaver"].contains(&test);
-    let race = test.contains("_races_") || ["truncated_by_other", "uffd_moves"].contains(&test);
+    let race = test.contains("_races_")
+        || ["truncated_by_other", "uffd_moves", "vforked_leaver"].contains(&test);
     rare || (race && options == ON_QEMU)
 }
 
