@@ -39,6 +39,7 @@ extern const struct test race_tests[], old_code_tests[], bound_tests[];
 extern const struct test move_tests[], reread_tests[], own_slot_tests[];
 extern const struct test border_tests[], file_race_tests[], leaver_tests[];
 extern const struct test hole_tests[], ring_tests[];
+extern const struct test receive_tests[], chain_tests[];
 
 /* Prints why, as a comment in the TAP; gives its first argument. */
 enum result say(enum result result, const char *file, int line,
@@ -96,6 +97,12 @@ unsigned int own_slot(void);
  * in next is the oldest in its set. Nothing that a test relies on to be right.
  */
 enum result empty_cache(void);
+
+/*
+ * The next pages are some that the kernel has just looked at: what it writes to
+ * them, zeros at first, stays in its lines.
+ */
+enum result leave_lines(void);
 
 /* In a process of its own, which begins with a copy; gives its result. */
 enum result in_child(enum result (*body)(void *arg), void *arg);

@@ -269,6 +269,21 @@ enum result empty_cache(void)
 	return PASS;
 }
 
+enum result leave_lines(void)
+{
+	static char passed[2 * PAGE];
+	int ends[2];
+
+	fill(passed, sizeof(passed), 1);
+	EXPECT(!pipe(ends), "pipe: %s", strerror(errno));
+	EXPECT(write(ends[1], passed, sizeof(passed)) == sizeof(passed) &&
+	       read(ends[0], passed, sizeof(passed)) == sizeof(passed),
+	       "by the pipe: %s", strerror(errno));
+	close(ends[0]);
+	close(ends[1]);
+	return PASS;
+}
+
 /* movw does not exist on ARMv5: two instructions for 16 bits. */
 void put_give(uint32_t *at, unsigned int value)
 {

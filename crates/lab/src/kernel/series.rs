@@ -8,7 +8,6 @@
 //! what has passed: a run that was stopped goes on where it was, and a patch that was changed takes
 //! back only what is behind it.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
@@ -18,7 +17,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::same;
 use super::source::{self, Source};
-use super::spec::{self, Chosen};
+use super::spec::{self, Chosen, Variant};
 use super::{Build, Request};
 use crate::cache::{self, Inputs, Lock};
 use crate::paths::{self, shown};
@@ -40,9 +39,9 @@ pub struct Prefix {
     pub dtb: PathBuf,
 }
 
-/// The names of `version` (`6.12`) that have patches and are not built on demand only; of variants with
-/// the same ones the last by name of those that override nothing. Or the one variant named
-/// (`6.12/fcse-guaranteed`).
+/// The names of `version` (`6.12`) that have patches, are built themselves and not on demand only; of
+/// variants with the same patches one, which overrides nothing if there is such a one. Or the one variant
+/// named (`6.12/fcse-guaranteed`).
 pub fn variants(version: &str) -> Result<Vec<String>> {
     let linux = paths::root().join("linux");
     if version.contains('/') {
@@ -54,17 +53,16 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
             all.push(spec::choose(&linux, &name)?);
         }
     }
-    let overrides = |chosen: &Chosen| {
-        let variant = chosen.name.rsplit('/').next().unwrap_or_default();
-        !chosen.spec.variant[variant].overrides.is_empty()
-    };
-    all.sort_by_key(|chosen| (overrides(chosen), Reverse(chosen.name.clone())));
+    fn variant(chosen: &Chosen) -> &Variant {
+        let name = chosen.name.rsplit('/').next().unwrap_or_default();
+        &chosen.spec.variant[name]
+    }
+    all.retain(|chosen| {
+        let variant = variant(chosen);
+        !chosen.patches.is_empty() && variant.same_as.is_none() && !variant.on_demand
+    });
+    all.sort_by_key(|chosen| !variant(chosen).overrides.is_empty());
     let mut seen = BTreeSet::new();
-    let on_demand = |chosen: &Chosen| {
-        let built = chosen.built.rsplit('/').next().unwrap_or_default();
-        chosen.spec.variant[built].on_demand
-    };
-    all.retain(|chosen| !chosen.patches.is_empty() && !on_demand(chosen));
     all.retain(|chosen| seen.insert(chosen.patches.clone()));
     let names: Vec<String> = all.into_iter().map(|chosen| chosen.name).collect();
     if names.is_empty() {
