@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "mm_suite.h"
 
@@ -28,13 +28,53 @@
 #define AT_ONCE		1024	/* entries of pagemap: 4 MB */
 #define SLOT_PAGES	((32u << 20) / PAGE)
 
-/* Where nothing is mapped; the stack may be close to 32 MB. */
-static char *across(int rights)
+struct bordering {
+	enum result (*body)(unsigned int rounds);
+	unsigned int rounds;
+};
+
+/* Nobody returns to what was there: the process ends here. */
+static void *border_thread(void *arg)
+{
+	const struct bordering *bordering = arg;
+	enum result result;
+
+	munmap(START, BYTES);
+	result = bordering->body(bordering->rounds);
+	fflush(stdout);
+	_exit(result);
+}
+
+static enum result border_child(void *arg)
+{
+	pthread_t thread;
+
+	EXPECT(!pthread_create(&thread, NULL, border_thread, arg),
+	       "pthread_create");
+	pthread_join(thread, NULL);
+	return FAIL;
+}
+
+/*
+ * With nothing mapped at 32 MB, where the top of the stack or the page that signal
+ * handlers return to may be: in a process of its own, on another stack.
+ */
+static enum result at_border(enum result (*body)(unsigned int rounds),
+			     unsigned int rounds)
+{
+	struct bordering bordering = { body, rounds };
+
+	SKIP_UNLESS(!limited(), "FCSE limits the size of processes");
+	return in_child(border_child, &bordering);
+}
+
+static enum result map_across(int rights)
 {
 	char *at = mmap(START, BYTES, rights, MAP_PRIVATE | MAP_ANONYMOUS |
 			MAP_FIXED_NOREPLACE, -1, 0);
 
-	return at == START ? at : NULL;
+	EXPECT(at == START, "mmap: %s", strerror(errno));
+	return PASS;
 }
 
 static enum result calls_give(uint32_t *at, unsigned int base)
@@ -63,14 +103,12 @@ static enum result one_across(unsigned int value, unsigned int before)
 	return PASS;
 }
 
-static enum result code_across_32mb(unsigned int rounds)
+static enum result run_code_across(unsigned int rounds)
 {
+	uint32_t *at = (uint32_t *)START;
 	unsigned int round, i;
-	uint32_t *at;
 
-	SKIP_UNLESS(!limited(), "FCSE limits the size of processes");
-	at = (uint32_t *)across(RWX);
-	SKIP_UNLESS(at, "something is mapped at 32 MB");
+	TRY(map_across(RWX));
 	for (round = 0; round < rounds * 4; round++) {
 		/* A range of lines, all of it, and what is more than lines. */
 		for (i = 0; i < FUNCTIONS; i++)
@@ -83,6 +121,11 @@ static enum result code_across_32mb(unsigned int rounds)
 			TRY(one_across(round * 7 + i, i));
 	}
 	return PASS;
+}
+
+static enum result code_across_32mb(unsigned int rounds)
+{
+	return at_border(run_code_across, rounds);
 }
 
 struct copy {
@@ -147,15 +190,13 @@ static enum result in_file(int fd, uint32_t seed)
 	return holds(got, BYTES, seed + 2, "behind munmap");
 }
 
-static enum result flush_range_across(unsigned int rounds)
+static enum result use_range_across(unsigned int rounds)
 {
 	int fd = memory_file(BYTES, 0);
 	unsigned int round;
-	char *at;
+	char *at = START;
 
-	SKIP_UNLESS(!limited(), "FCSE limits the size of processes");
-	at = across(RW);
-	SKIP_UNLESS(at, "something is mapped at 32 MB");
+	TRY(map_across(RW));
 	for (round = 0; round < rounds * 4; round++) {
 		fill(at, BYTES, round);
 		EXPECT(!mprotect(at, BYTES, PROT_READ) &&
@@ -169,13 +210,18 @@ static enum result flush_range_across(unsigned int rounds)
 		TRY(all_zero(at, BYTES, "fresh"));
 		fill(at, BYTES, round);
 		munmap(at, BYTES);
-		EXPECT(across(RW), "mmap: %s", strerror(errno));
+		TRY(map_across(RW));
 		TRY(all_zero(at, BYTES, "mapped again"));
 		TRY(in_file(fd, round));
-		EXPECT(across(RW), "mmap: %s", strerror(errno));
+		TRY(map_across(RW));
 		TRY(all_zero(at, BYTES, "in place of the file"));
 	}
 	return PASS;
+}
+
+static enum result flush_range_across(unsigned int rounds)
+{
+	return at_border(use_range_across, rounds);
 }
 
 /* Pages that have an entry, from page `from` to `to`. */
