@@ -45,7 +45,7 @@ static const struct test *const tables[] = {
 	slot_tests, limit_tests, large_tests, grow_tests, pressure_tests,
 	race_tests, old_code_tests, bound_tests, move_tests, reread_tests,
 	own_slot_tests, border_tests, file_race_tests, leaver_tests,
-	hole_tests, chain_tests, ring_tests, receive_tests,
+	hole_tests, chain_tests, ring_tests, receive_tests, held_tests,
 };
 
 static const struct test *test_at(unsigned int index)
