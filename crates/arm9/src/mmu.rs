@@ -144,12 +144,6 @@ pub struct Mmu {
     epoch: u64,
 }
 
-/// What the walker needs from the bus: one word, with the time it takes accounted for.
-pub trait DescriptorRead {
-    /// Reads the descriptor at a physical address; `None` is an external abort.
-    fn descriptor(&mut self, pa: u32) -> Option<u32>;
-}
-
 impl Mmu {
     /// Off, with an empty TLB, privileged.
     pub fn new(victims: Victims) -> Mmu {
@@ -319,7 +313,7 @@ impl Mmu {
         self.last = Some((n, entry.size()));
         let resolved = self.resolve(&entry, mva, privileged)?;
         let keep = privileged == self.privileged && !self.watching;
-        if keep && entry.uniform() && entry.size() >= 4096 {
+        if keep && entry.size() >= 4096 {
             let slot = Self::slot(mva, self.context);
             self.fast[slot] = resolved;
             self.derived[n][slot / 64] |= 1 << (slot % 64);
@@ -353,7 +347,7 @@ impl Mmu {
     fn resolve(&self, entry: &Entry, mva: Mva, privileged: bool) -> Result<Resolved, Fault> {
         let c = &self.control;
         let mut value = match c.dacr >> (u32::from(entry.domain) * 2) & 3 {
-            0b01 => permissions(entry.ap_at(mva), c.s, c.r, privileged),
+            0b01 => permissions(entry.ap, c.s, c.r, privileged),
             0b11 => READ | WRITE,
             _ => {
                 let status = if entry.section { 0b1001 } else { 0b1011 };
@@ -401,100 +395,10 @@ fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
     }
 }
 
-/// Walks the tables (`DDI0198D 3.2`): one descriptor read for a section, two for a page.
-pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entry, Fault> {
-    let first_at = (ttb & 0xffff_c000) | (mva.0 >> 20) << 2;
-    let first = memory.descriptor(first_at).ok_or(Fault {
-        status: 0b1100,
-        domain: 0,
-    })?;
-    let domain = (first >> 5 & 15) as u8;
-    let second_at = match first & 3 {
-        0 => {
-            return Err(Fault {
-                status: 0b0101,
-                domain: 0,
-            });
-        }
-        2 => {
-            let ap = [(first >> 10 & 3) as u8; 4];
-            let cb = (first >> 2 & 3) as u8;
-            return Ok(Entry::new(mva, 1 << 20, first, ap, domain, cb));
-        }
-        1 => (first & 0xffff_fc00) | (mva.0 >> 12 & 0xff) << 2,
-        _ => (first & 0xffff_f000) | (mva.0 >> 10 & 0x3ff) << 2,
-    };
-    let second = memory.descriptor(second_at).ok_or(Fault {
-        status: 0b1110,
-        domain,
-    })?;
-    let quarters = [4, 6, 8, 10].map(|bit| (second >> bit & 3) as u8);
-    let cb = (second >> 2 & 3) as u8;
-    match second & 3 {
-        1 => Ok(Entry::new(mva, 1 << 16, second, quarters, domain, cb)),
-        2 => Ok(Entry::new(mva, 1 << 12, second, quarters, domain, cb)),
-        // A tiny page in a coarse table is UNPREDICTABLE; it faults here.
-        3 if first & 3 == 3 => Ok(Entry::new(
-            mva,
-            1 << 10,
-            second,
-            [quarters[0]; 4],
-            domain,
-            cb,
-        )),
-        _ => Err(Fault {
-            status: 0b0111,
-            domain,
-        }),
-    }
-}
-
-/// What the translation tables say of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// Physical address.
-    pub pa: u32,
-    /// Access permission bits.
-    pub ap: u8,
-    /// Domain.
-    pub domain: u8,
-    /// C in bit 1, B in bit 0.
-    pub cb: u8,
-}
-
-impl Mapping {
-    /// Whether the access is allowed under the given domain access control and control register.
-    pub fn allows(&self, kind: Kind, privileged: bool, dacr: u32, sctlr: u32) -> bool {
-        let allowed = match dacr >> (u32::from(self.domain) * 2) & 3 {
-            0b01 => {
-                let [s, r] = [8, 9].map(|bit| sctlr >> bit & 1 != 0);
-                permissions(self.ap, s, r, privileged)
-            }
-            0b11 => READ | WRITE,
-            _ => 0,
-        };
-        let wanted = if kind == Kind::Write { WRITE } else { READ };
-        allowed & wanted != 0
-    }
-}
-
-/// Reads the tables at `ttb` through `read`, which gives the word at a physical address, without
-/// time, TLB or side effects. `None` where nothing is mapped.
-pub fn mapping(ttb: u32, mva: Mva, read: impl FnMut(u32) -> Option<u32>) -> Option<Mapping> {
-    struct Reader<F>(F);
-    impl<F: FnMut(u32) -> Option<u32>> DescriptorRead for Reader<F> {
-        fn descriptor(&mut self, pa: u32) -> Option<u32> {
-            self.0(pa)
-        }
-    }
-    let entry = walk(ttb, mva, &mut Reader(read)).ok()?;
-    let (pa, ap) = (entry.translate(mva), entry.ap_at(mva));
-    Some(Mapping {
-        pa,
-        ap,
-        domain: entry.domain,
-        cb: entry.cb,
-    })
-}
-
 mod state;
+mod walk;
+
+pub use walk::{DescriptorRead, Mapping, mapping, walk};
+
+#[cfg(test)]
+mod tests;

@@ -27,8 +27,8 @@ pub struct Entry {
     mask: u32,
     /// Physical address of the first byte covered.
     pub pa: u32,
-    /// Access permissions of the four quarters (all the same for sections and tiny pages).
-    pub ap: [u8; 4],
+    /// Access permissions.
+    pub ap: u8,
     /// Domain number, 0 to 15.
     pub domain: u8,
     /// C and B bits: C in bit 1, B in bit 0.
@@ -41,7 +41,7 @@ crate::state!(Entry: tag, mask, pa, ap, domain, cb, section);
 
 impl Entry {
     /// A valid entry for the `size` bytes (a power of two) around `mva`.
-    pub fn new(mva: Mva, size: u32, pa: u32, ap: [u8; 4], domain: u8, cb: u8) -> Entry {
+    pub fn new(mva: Mva, size: u32, pa: u32, ap: u8, domain: u8, cb: u8) -> Entry {
         let mask = !(size - 1);
         let section = size == 1 << 20;
         Entry {
@@ -59,17 +59,6 @@ impl Entry {
     #[inline]
     pub fn size(&self) -> u32 {
         (!self.mask).wrapping_add(1)
-    }
-
-    /// Whether the four quarters have the same permissions.
-    pub fn uniform(&self) -> bool {
-        self.ap.iter().all(|ap| *ap == self.ap[0])
-    }
-
-    /// Access permission bits that apply at `mva`.
-    pub fn ap_at(&self, mva: Mva) -> u8 {
-        let quarter = (mva.0 & !self.mask) / (self.size() / 4);
-        self.ap[quarter as usize & 3]
     }
 
     /// Physical address of `mva`, which the entry must cover.
@@ -185,7 +174,7 @@ mod tests {
     use super::*;
 
     fn small(mva: u32, pa: u32) -> Entry {
-        Entry::new(Mva(mva), 4096, pa, [3; 4], 0, 3)
+        Entry::new(Mva(mva), 4096, pa, 3, 0, 3)
     }
 
     #[test]
@@ -225,14 +214,5 @@ mod tests {
         tlb.invalidate(Mva(0x5fff), |n| gone.push(n));
         assert_eq!(gone, [MAIN + 2]);
         assert!(tlb.find(Mva(0x5123)).is_none());
-    }
-
-    #[test]
-    fn quarters_of_a_page_have_their_own_permissions() {
-        let e = Entry::new(Mva(0x1_0000), 65536, 0, [0, 1, 2, 3], 0, 0);
-        assert_eq!(e.ap_at(Mva(0x1_0000)), 0);
-        assert_eq!(e.ap_at(Mva(0x1_4000)), 1);
-        assert_eq!(e.ap_at(Mva(0x1_ffff)), 3);
-        assert!(!e.uniform());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the instruction tests share: a core on the test bus, executing single words.
+//! What tests share: a core on the test bus, executing single words, and one with its MMU on.
 
 use crate::config::{CacheGeometry, Config, Victims};
 use crate::cost::CostTable;
@@ -79,4 +79,37 @@ pub(crate) fn after(insn: u32, registers: &[u32]) -> Cpu<TestBus> {
     cpu.r[..registers.len()].copy_from_slice(registers);
     arm(&mut cpu, insn);
     cpu
+}
+
+/// Table of the second megabyte of [`mapped`]'s addresses, for large and small pages.
+pub(crate) const COARSE: u32 = 0x8000;
+/// Table of the third megabyte, for pages of every size.
+pub(crate) const FINE: u32 = 0xc000;
+
+/// A core with 1 MB of RAM, MMU and caches on. The first megabyte of its addresses is the RAM,
+/// written back; the fourth and the fifth are, too, not cached, the fifth buffered; the second and
+/// the third have no page yet.
+pub(crate) fn mapped() -> Cpu<TestBus> {
+    let mut cpu = machine();
+    cpu.bus = TestBus::new(1 << 20);
+    let sections = [0xc0e, COARSE | 1, FINE | 3, 0xc02, 0xc06];
+    cpu.bus.put(0x4000, &sections);
+    let written = [(2, 0x4000), (3, 1), (1, 0x1005)]; // TTB; DACR; SCTLR: M, C, I
+    for (register, value) in written {
+        cpu.cp15_write(0, register, 0, 0, value);
+    }
+    cpu
+}
+
+/// Puts instructions at `at` and has the core come to them.
+pub(crate) fn go(cpu: &mut Cpu<TestBus>, at: u32, code: &[u32]) {
+    cpu.bus.put(at, code);
+    cpu.set_pc(at);
+}
+
+/// Executes so many instructions.
+pub(crate) fn steps(cpu: &mut Cpu<TestBus>, count: usize) {
+    for _ in 0..count {
+        assert_eq!(cpu.step(), None);
+    }
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::addr::Mva;
+use crate::bus::Width;
+use crate::cpu::Cpu;
+use crate::isa::testing::{COARSE, mapped};
+use crate::testbus::TestBus;
+
+/// Walks that reading these addresses takes, one after the other.
+fn walks<const N: usize>(cpu: &mut Cpu<TestBus>, reads: [u32; N]) -> [u64; N] {
+    reads.map(|va| {
+        let before = cpu.counters.tlb_walks;
+        assert_eq!(
+            cpu.load(va, Width::Word),
+            Ok(cpu.bus.word(0x2_0000 | va & 0xffff))
+        );
+        cpu.counters.tlb_walks - before
+    })
+}
+
+fn invalidate(cpu: &mut Cpu<TestBus>, mva: u32) {
+    cpu.cp15_write(0, 8, 7, 1, mva);
+}
+
+#[test]
+fn a_quarter_with_permissions_of_its_own_is_an_entry_of_its_own() {
+    let mut cpu = mapped();
+    // 4 KB at 128 KB, AP 3, 3, 3 and 2 from its start, and 4 KB with 3 everywhere.
+    cpu.bus.put(COARSE, &[0x2_0bf2, 0x2_1ff2]);
+    let quarters = [0x10_0000, 0x10_0400, 0x10_0800, 0x10_0bfc];
+    assert_eq!(walks(&mut cpu, quarters), [1, 1, 1, 0]);
+    let whole = [0x10_1000, 0x10_1400, 0x10_1800, 0x10_1ffc];
+    assert_eq!(walks(&mut cpu, whole), [1, 0, 0, 0]);
+}
+
+#[test]
+fn the_quarters_of_a_page_are_invalidated_one_by_one() {
+    let mut cpu = mapped();
+    cpu.bus.put(COARSE, &[0x2_0bf2]);
+    assert_eq!(walks(&mut cpu, [0x10_0000, 0x10_0400]), [1, 1]);
+    invalidate(&mut cpu, 0x10_0000);
+    // The page goes away; what the forgotten quarter has stays.
+    cpu.bus.put(COARSE, &[0]);
+    assert_eq!(walks(&mut cpu, [0x10_0400]), [0]);
+    assert!(cpu.load(0x10_0000, Width::Word).is_err());
+    assert_eq!((cpu.cp15.dfsr, cpu.cp15.far), (0b0111, 0x10_0000));
+}
+
+#[test]
+fn a_large_page_has_quarters_of_16_kb() {
+    let mut cpu = mapped();
+    cpu.bus.put(COARSE, &[0x2_0bf1; 16]);
+    let reads = [0x10_0000, 0x10_0ffc, 0x10_c000, 0x10_cffc];
+    assert_eq!(walks(&mut cpu, reads), [1, 0, 1, 0]);
+    let (_, quarter) = cpu.mmu.tlb.find(Mva(0x10_c000)).unwrap();
+    assert_eq!(
+        (quarter.size(), quarter.pa, quarter.ap),
+        (0x4000, 0x2_c000, 2)
+    );
+}
