@@ -149,12 +149,15 @@ impl Tlb {
         self.entries[..MAIN].fill(Entry::default());
     }
 
-    /// Invalidates the entries that cover `mva`, lockdown entries included; calls `gone` with the
-    /// number of each.
+    /// Invalidates the entries that cover `mva`, wherever they are: lockdown entries (`DDI0198D
+    /// 2.3.11`), and the copies of a large page, one in each set that a walk put it in. Calls
+    /// `gone` with the number of each.
     pub fn invalidate(&mut self, mva: Mva, mut gone: impl FnMut(usize)) {
-        while let Some((n, _)) = self.find(mva) {
-            self.entries[n] = Entry::default();
-            gone(n);
+        for (n, entry) in self.entries.iter_mut().enumerate() {
+            if entry.matches(mva) {
+                *entry = Entry::default();
+                gone(n);
+            }
         }
     }
 
@@ -214,5 +217,22 @@ mod tests {
         tlb.invalidate(Mva(0x5fff), |n| gone.push(n));
         assert_eq!(gone, [MAIN + 2]);
         assert!(tlb.find(Mva(0x5123)).is_none());
+    }
+
+    #[test]
+    fn invalidate_by_mva_removes_every_copy_of_a_large_page() {
+        let mut tlb = Tlb::new(Victims::Random);
+        let large = |mva| Entry::new(Mva(mva), 1 << 16, 0x8_0000, 3, 0, 3);
+        for mva in [0x1_0000, 0x1_5000] {
+            tlb.insert(Mva(mva), large(mva));
+        }
+        let mut gone = Vec::new();
+        tlb.invalidate(Mva(0x1_f000), |n| gone.push(n));
+        assert_eq!(gone, [32, 42]);
+        assert!(
+            [0x1_0000, 0x1_5000]
+                .iter()
+                .all(|mva| tlb.find(Mva(*mva)).is_none())
+        );
     }
 }
