@@ -71,12 +71,12 @@ pub(crate) struct FetchState {
     line_pc: u32,
     /// Slot of the current line's operations.
     pub(crate) slot: usize,
-    /// Page (VA[31:12]) and translation epoch in which `cacheable` fetches were last allowed.
+    /// 4 KB (VA[31:12]) and translation epoch in which cached fetches were last allowed.
     pub(crate) page: u32,
     pub(crate) epoch: u64,
     /// The state the loop executes; a change of it leaves the loop.
     thumb: bool,
-    /// The translation of that page.
+    /// The translation of the last fetch that asked for one.
     pub(crate) resolved: Resolved,
 }
 
@@ -436,7 +436,8 @@ impl<B: Bus> Cpu<B> {
         match self.fetch_line(pc, thumb) {
             Ok(line) => {
                 self.fetch.slot = self.icache.enter(line, thumb);
-                self.fetch.line_pc = if self.is_page_known(pc) { pc } else { NO_LINE };
+                let cached = line != self.icache.prefetch_line();
+                self.fetch.line_pc = if cached { pc } else { NO_LINE };
                 true
             }
             Err(fault) => {
@@ -495,3 +496,5 @@ impl<B: Bus> Cpu<B> {
 }
 
 mod state;
+#[cfg(test)]
+mod tests;

@@ -8,20 +8,22 @@ use crate::cpu::Cpu;
 use crate::mmu::{self, Fault, Kind, Resolved};
 
 impl<B: Bus> Cpu<B> {
-    /// The I-cache line with the instruction at `pc`, or the prefetch buffer, in which case the
-    /// page stays unknown: every uncached fetch is to come here.
+    /// The I-cache line with the instruction at `pc`, or the prefetch buffer: every uncached fetch is
+    /// to come here. The page stays unknown then, and when it is smaller than 4 KB.
     #[inline]
     pub(crate) fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<usize, Fault> {
         let mva = self.fetch_relocation.apply(Va(pc));
         if !self.is_page_known(pc) {
             let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
             self.fetch.resolved = page;
+            self.fetch.epoch = u64::MAX;
             if !page.has(mmu::ICACHE) {
-                self.fetch.epoch = u64::MAX;
                 return self.prefetch(mva, page, thumb);
             }
-            self.fetch.page = pc >> 12;
-            self.fetch.epoch = self.mmu.epoch();
+            if page.holds_for_4_kb() {
+                self.fetch.page = pc >> 12;
+                self.fetch.epoch = self.mmu.epoch();
+            }
         }
         match self.icache.find(mva) {
             Some(line) => Ok(line),
@@ -29,7 +31,7 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Fills the I-cache line that holds `mva`, for the instruction at `pc` in the known page.
+    /// Fills the I-cache line that holds `mva`, for the instruction at `pc`.
     fn fill_icache(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
         let before = self.cycles;
         let page = self.fetch.resolved;

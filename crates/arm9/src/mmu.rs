@@ -65,10 +65,13 @@ pub const ICACHE: u32 = 1 << 4;
 const SECTION: u32 = 1 << 5;
 const DOMAIN_SHIFT: u32 = 6;
 
+/// Matches no page: bits 31:23 are never set in a context.
+const NO_KEY: u32 = u32::MAX;
+
 /// A translation whose permissions are resolved for one context.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Resolved {
-    /// MVA[31:12] in bits 19:0 and the context in bits 31:20.
+    /// MVA[31:12] in bits 19:0 and the context in bits 31:20, or [`NO_KEY`].
     key: u32,
     /// Physical address of the page's start in bits 31:10 (tiny pages: of where it would start),
     /// flags below.
@@ -86,6 +89,11 @@ impl Resolved {
     #[inline(always)]
     pub fn has(self, flags: u32) -> bool {
         self.value & flags == flags
+    }
+
+    /// Whether all of the 4 KB around have this translation.
+    pub fn holds_for_4_kb(self) -> bool {
+        self.key != NO_KEY
     }
 
     /// The fault an external abort at this page raises.
@@ -116,6 +124,10 @@ pub struct Control {
 }
 
 const FAST: usize = 256;
+const NOTHING: Resolved = Resolved {
+    key: NO_KEY,
+    value: 0,
+};
 /// Number of domain register values that keep their resolved entries at the same time. Linux
 /// alternates between two when CONFIG_CPU_SW_DOMAIN_PAN is on.
 const CONTEXTS: usize = 3;
@@ -148,10 +160,7 @@ impl Mmu {
     /// Off, with an empty TLB, privileged.
     pub fn new(victims: Victims) -> Mmu {
         let mut mmu = Mmu {
-            fast: [Resolved {
-                key: u32::MAX,
-                value: 0,
-            }; FAST],
+            fast: [NOTHING; FAST],
             derived: Box::new([[0; FAST / 64]; tlb::ENTRIES]),
             tlb: Tlb::new(victims),
             grants: Grants::new(),
@@ -233,11 +242,7 @@ impl Mmu {
     }
 
     fn forget_all(&mut self) {
-        // Key bits 31:23 are never set in a real context, so this matches nothing.
-        self.fast.fill(Resolved {
-            key: u32::MAX,
-            value: 0,
-        });
+        self.fast.fill(NOTHING);
         self.derived.fill([0; FAST / 64]);
         self.grants.take_all();
         self.epoch += 1;
@@ -254,7 +259,7 @@ impl Mmu {
             let mut left = core::mem::take(bits);
             while left != 0 {
                 let bit = left.trailing_zeros() as usize;
-                self.fast[(word * 64 + bit) % FAST].key = u32::MAX;
+                self.fast[(word * 64 + bit) % FAST] = NOTHING;
                 left &= left - 1;
             }
         }
@@ -313,7 +318,7 @@ impl Mmu {
         self.last = Some((n, entry.size()));
         let resolved = self.resolve(&entry, mva, privileged)?;
         let keep = privileged == self.privileged && !self.watching;
-        if keep && entry.size() >= 4096 {
+        if keep && resolved.holds_for_4_kb() {
             let slot = Self::slot(mva, self.context);
             self.fast[slot] = resolved;
             self.derived[n][slot / 64] |= 1 << (slot % 64);
@@ -374,10 +379,12 @@ impl Mmu {
         }
         value |= u32::from(entry.domain) << DOMAIN_SHIFT;
         value |= entry.translate(mva).wrapping_sub(mva.0 & 0xfff) & !0x3ff;
-        Ok(Resolved {
-            key: mva.0 >> 12 | self.context,
-            value,
-        })
+        let key = if entry.size() < 4096 {
+            NO_KEY
+        } else {
+            mva.0 >> 12 | self.context
+        };
+        Ok(Resolved { key, value })
     }
 }
 
