@@ -379,7 +379,7 @@ impl Mmu {
         }
         value |= u32::from(entry.domain) << DOMAIN_SHIFT;
         value |= entry.translate(mva).wrapping_sub(mva.0 & 0xfff) & !0x3ff;
-        let key = if entry.size() < 4096 {
+        let key = if entry.size() < 4096 || self.tlb.divides(mva) {
             NO_KEY
         } else {
             mva.0 >> 12 | self.context

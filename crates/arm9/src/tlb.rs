@@ -80,9 +80,11 @@ pub struct Tlb {
     victim: u32,
     /// CP15 c10: P in bit 0, victim in bits 28:26.
     lockdown: u32,
+    /// Whether an entry of less than 4 KB was ever loaded.
+    divided: bool,
 }
 
-crate::state!(Tlb: entries, victim, lockdown; victims);
+crate::state!(Tlb: entries, victim, lockdown, divided; victims);
 
 impl Tlb {
     /// An empty TLB.
@@ -92,6 +94,7 @@ impl Tlb {
             entries: [Entry::default(); ENTRIES],
             victim: 0,
             lockdown: 0,
+            divided: false,
         }
     }
 
@@ -99,23 +102,37 @@ impl Tlb {
         [(mva.0 >> 12) as usize % SETS, (mva.0 >> 20) as usize % SETS]
     }
 
-    /// The entry that covers `mva`, and its number.
+    /// The entry that covers `mva`, and its number: the smallest if there are more. That is the one
+    /// that was there first, because a walk loads none where there is one.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<(usize, Entry)> {
         let [page, section] = Self::sets(mva);
-        for n in [page * 2, page * 2 + 1] {
-            if self.entries[n].matches(mva) && !self.entries[n].section {
-                return Some((n, self.entries[n]));
-            }
-        }
-        for n in [section * 2, section * 2 + 1] {
-            if self.entries[n].matches(mva) && self.entries[n].section {
-                return Some((n, self.entries[n]));
-            }
-        }
-        (MAIN..ENTRIES)
-            .find(|n| self.entries[*n].matches(mva))
+        let (page, section) = (page * 2, section * 2);
+        let main = [
+            (page, false),
+            (page + 1, false),
+            (section, true),
+            (section + 1, true),
+        ]
+        .into_iter()
+        .filter(|(n, section)| self.entries[*n].section == *section)
+        .map(|(n, _)| n);
+        main.chain(MAIN..ENTRIES)
+            .filter(|n| self.entries[*n].matches(mva))
+            .min_by_key(|n| self.entries[*n].size())
             .map(|n| (n, self.entries[n]))
+    }
+
+    /// Whether some of the 4 KB around `mva` have an entry of less.
+    pub fn divides(&self, mva: Mva) -> bool {
+        let page = Self::sets(mva)[0];
+        let within = |entry: &Entry| {
+            entry.tag & 1 != 0 && entry.size() < 4096 && (entry.tag ^ mva.0) >> 12 == 0
+        };
+        self.divided
+            && (self.entries[page * 2..page * 2 + 2].iter())
+                .chain(&self.entries[MAIN..])
+                .any(within)
     }
 
     /// Loads an entry for `mva` and returns its number, which may have held another one.
@@ -135,6 +152,7 @@ impl Tlb {
             set * 2 + way as usize
         };
         self.entries[n] = entry;
+        self.divided |= entry.size() < 4096;
         n
     }
 

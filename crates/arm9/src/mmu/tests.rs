@@ -58,3 +58,40 @@ fn a_large_page_has_quarters_of_16_kb() {
         (0x4000, 0x2_c000, 2)
     );
 }
+
+/// What a word reads as by the shortcuts, and without any.
+fn read_both_ways(cpu: &mut Cpu<TestBus>, va: u32) -> [u32; 2] {
+    let fast = cpu.load(va, Width::Word);
+    cpu.mmu.drop_translations();
+    [fast, cpu.load(va, Width::Word)].map(|read| read.unwrap())
+}
+
+#[test]
+fn of_overlapping_entries_shortcuts_and_tlb_use_the_one_that_was_first() {
+    let mut cpu = mapped();
+    // Not cached, so that it is the translation that counts.
+    cpu.bus.put(COARSE, &[0x2_0ff2]);
+    cpu.bus.put(0x2_0000, &[1]);
+    cpu.bus.put(0x8_0000, &[2]);
+    cpu.cp15_write(0, 10, 0, 0, 1);
+    assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
+    cpu.cp15_write(0, 10, 0, 0, 0);
+    // A section instead, told to nobody: it is loaded for another of its addresses.
+    cpu.bus.put(0x4004, &[0x8_0c02]);
+    assert!(cpu.load(0x18_0000, Width::Word).is_ok());
+    assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
+}
+
+#[test]
+fn a_quarter_that_was_first_stays_a_quarter_of_a_page_loaded_later() {
+    let mut cpu = mapped();
+    cpu.bus.put(COARSE, &[0x2_0bb2]);
+    cpu.bus.put(0x2_0000, &[1]);
+    cpu.bus.put(0x3_0000, &[2]);
+    for late in [0x10_0400, 0x10_0000] {
+        assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
+        cpu.bus.put(COARSE, &[0x3_0ff2]);
+        assert!(cpu.load(late, Width::Word).is_ok());
+    }
+    assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
+}
