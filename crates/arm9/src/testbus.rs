@@ -3,6 +3,7 @@
 
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Signals, Width};
+use crate::observe::{Context, Event, Reaction};
 
 /// One bus transaction, with its start address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,5 +127,49 @@ impl Bus for TestBus {
             .get_mut(pa.0 as usize)
             .map(|byte| *byte = value)
             .is_some()
+    }
+}
+
+/// The same with somebody looking on who wants to be told of everything again, always.
+#[derive(Clone)]
+pub(crate) struct ObservedBus(pub TestBus);
+
+impl Bus for ObservedBus {
+    const OBSERVED: bool = true;
+
+    fn observe(&mut self, _: &Context, _: Event<'_>) -> Reaction {
+        Reaction::DropTranslations
+    }
+
+    fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
+        self.0.read(now, pa, width)
+    }
+
+    fn write(&mut self, now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
+        self.0.write(now, pa, width, value)
+    }
+
+    fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
+        self.0.read_line(now, pa, line)
+    }
+
+    fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
+        self.0.write_words(now, pa, words)
+    }
+
+    fn advance(&mut self, now: u64) -> Signals {
+        self.0.advance(now)
+    }
+
+    fn next_event(&self) -> u64 {
+        self.0.next_event()
+    }
+
+    fn peek(&self, pa: Pa) -> Option<u8> {
+        self.0.peek(pa)
+    }
+
+    fn poke(&mut self, pa: Pa, value: u8) -> bool {
+        self.0.poke(pa, value)
     }
 }

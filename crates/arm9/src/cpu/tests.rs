@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::isa::testing::{COARSE, FINE, go, mapped, steps};
+use super::*;
+use crate::isa::testing::{COARSE, FINE, mapped, mapped_on, steps};
+use crate::testbus::{ObservedBus, TestBus};
 
 #[test]
 fn code_goes_on_in_the_next_tiny_page_where_that_is() {
@@ -27,18 +29,36 @@ fn code_does_not_go_on_into_a_quarter_that_it_may_not_read() {
     assert_eq!((cpu.pc, cpu.cp15.ifsr), (0xc, 0b1111));
 }
 
-#[test]
-fn a_line_of_a_tiny_page_is_translated_once() {
-    let mut cpu = mapped();
-    cpu.bus.put(FINE, &[0x2_003f]);
-    // Two words with the same set of the TLB as the code take its entry away.
-    for page in [0x20_u32, 0x40] {
-        cpu.bus.put(COARSE + 4 * page, &[0x3_0ffe]);
+/// A core that has executed code in a page. It has come to a new line when a load takes the page's
+/// entry of the TLB away.
+fn after_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
+    let mut ram = TestBus::new(1 << 20);
+    ram.put(FINE, &[descriptor; 4]);
+    for page in [0x20, 0x40] {
+        ram.put(COARSE + 4 * page, &[0x3_0ffe]);
     }
-    let code = [0xe591_0000, 0xe592_0000, 0xe1a0_0000, 0xe1a0_0000]; // ldr r0, [r1]; ldr r0, [r2]
-    go(&mut cpu, 0x2_0000, &code);
-    cpu.set_pc(0x20_0000);
+    ram.put(0x2_001c, &[0xe591_0000, 0xe592_0000, 0xe1a0_0000]); // ldr r0, [r1]; ldr r0, [r2]
+    let mut cpu = mapped_on(ram, bus);
+    cpu.set_pc(0x20_001c);
     (cpu.r[1], cpu.r[2]) = (0x12_0000, 0x14_0000);
     steps(&mut cpu, 4);
-    assert_eq!(cpu.counters.tlb_walks, 3);
+    cpu
+}
+
+#[test]
+fn a_line_is_translated_once_whatever_the_size_of_its_page() {
+    for descriptor in [0x2_0ffe, 0x2_003f] {
+        let cpu = after_loads_that_evict(descriptor, |bus| bus);
+        assert_eq!(cpu.counters.tlb_walks, 3);
+    }
+}
+
+#[test]
+fn an_observer_who_wants_to_be_told_again_changes_no_cycle() {
+    for descriptor in [0x2_0ffe, 0x2_003f] {
+        let plain = after_loads_that_evict(descriptor, |bus| bus);
+        let observed = after_loads_that_evict(descriptor, ObservedBus);
+        assert_eq!(plain.counters, observed.counters);
+        assert_eq!(plain.cycles, observed.cycles);
+    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tests share: a core on the test bus, executing single words, and one with its MMU on.
 
+use crate::bus::Bus;
 use crate::config::{CacheGeometry, Config, Victims};
 use crate::cost::CostTable;
 use crate::cpu::Cpu;
@@ -12,6 +13,10 @@ pub(crate) const HERE: u32 = 0x1000;
 
 /// A core at power-on with 64 KB of RAM.
 pub(crate) fn machine() -> Cpu<TestBus> {
+    on(TestBus::new(0x1_0000))
+}
+
+fn on<B: Bus>(bus: B) -> Cpu<B> {
     let cost = CostTable {
         bus_sync: 0,
         tail_exposed_256: 256,
@@ -33,7 +38,7 @@ pub(crate) fn machine() -> Cpu<TestBus> {
             victim_seed: 0,
             victims: Victims::Random,
         },
-        TestBus::new(0x1_0000),
+        bus,
     )
 }
 
@@ -90,10 +95,14 @@ pub(crate) const FINE: u32 = 0xc000;
 /// written back; the fourth and the fifth are, too, not cached, the fifth buffered; the second and
 /// the third have no page yet.
 pub(crate) fn mapped() -> Cpu<TestBus> {
-    let mut cpu = machine();
-    cpu.bus = TestBus::new(1 << 20);
+    mapped_on(TestBus::new(1 << 20), |bus| bus)
+}
+
+/// The same on a bus that is made from the RAM.
+pub(crate) fn mapped_on<B: Bus>(mut ram: TestBus, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
     let sections = [0xc0e, COARSE | 1, FINE | 3, 0xc02, 0xc06];
-    cpu.bus.put(0x4000, &sections);
+    ram.put(0x4000, &sections);
+    let mut cpu = on(bus(ram));
     let written = [(2, 0x4000), (3, 1), (1, 0x1005)]; // TTB; DACR; SCTLR: M, C, I
     for (register, value) in written {
         cpu.cp15_write(0, register, 0, 0, value);
@@ -108,7 +117,7 @@ pub(crate) fn go(cpu: &mut Cpu<TestBus>, at: u32, code: &[u32]) {
 }
 
 /// Executes so many instructions.
-pub(crate) fn steps(cpu: &mut Cpu<TestBus>, count: usize) {
+pub(crate) fn steps<B: Bus>(cpu: &mut Cpu<B>, count: usize) {
     for _ in 0..count {
         assert_eq!(cpu.step(), None);
     }
