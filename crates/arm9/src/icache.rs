@@ -248,8 +248,8 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// A slot with other words than before: a shared one, if there is one that was never used or
-    /// that no line uses, or the line's own.
+    /// A slot with other words than before: a shared one, if there is one that no line uses (before
+    /// others one that holds zeros: mostly it was never used), or the line's own.
     #[inline(never)]
     fn fill_slot(
         &mut self,
@@ -258,14 +258,14 @@ impl<B: Bus> ICache<B> {
         words: &[u32; 8],
         thumb: bool,
     ) -> usize {
-        let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);
+        let unused = |slot: &usize| !self.is_used(*slot, thumb);
+        let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb) && unused(slot);
         let fresh = shared.into_iter().find(fresh);
         let slot = fresh.or_else(|| {
             shared.rotate_left(self.turn);
-            self.turn ^= 1;
-            let unused = |slot: &usize| !self.is_used(*slot, thumb);
             shared.into_iter().find(unused)
         });
+        self.turn ^= usize::from(fresh.is_none());
         let undecoded = Ops::undecoded(self.undecoded, words);
         if thumb {
             let slot = slot.unwrap_or(SHARED_THUMB + line);
@@ -391,5 +391,16 @@ mod tests {
         c.fill(0, Mva(0x2000), 0x9000, &[2; 8], false);
         c.fill(3, Mva(0x1000), 0x8000, &[1; 8], false);
         assert_eq!(c.enter(3, false), first);
+    }
+
+    #[test]
+    fn a_line_of_zeros_stays_one() {
+        for (thumb, apart) in [(false, 512 << 10), (true, 64 << 10)] {
+            let mut c = cache();
+            c.fill(0, Mva(0x1000), 0x8000, &[0; 8], thumb);
+            c.fill(1, Mva(0x5000), 0x8000 + apart, &[7; 8], thumb);
+            let slots = [0, 1].map(|line| c.enter(line, thumb));
+            assert_eq!(slots.map(|slot| c.word(slot, 0, thumb)), [0, 7]);
+        }
     }
 }
