@@ -62,3 +62,53 @@ fn an_observer_who_wants_to_be_told_again_changes_no_cycle() {
         assert_eq!(plain.cycles, observed.cycles);
     }
 }
+
+/// Cycles that the code waits for operands. r1 is the address of memory, r14 that of the code's
+/// seventh word, and the condition is EQ.
+fn stalls(code: &[u32]) -> u64 {
+    let mut cpu = mapped();
+    cpu.bus.put(0x2_0000, code);
+    cpu.set_pc(0x2_0000);
+    cpu.set_cpsr(0x4000_0013);
+    cpu.r[1] = 0x3_0000;
+    cpu.r[14] = 0x2_0018;
+    steps(&mut cpu, code.len());
+    cpu.counters.interlock_cycles
+}
+
+const LDRB_R0: u32 = 0xe5d1_0000; // ldrb r0, [r1]
+const LDR_R0: u32 = 0xe591_0000; // ldr r0, [r1]
+const USES_R0: u32 = 0xe280_2001; // add r2, r0, #1
+
+#[test]
+fn the_second_stall_of_a_byte_is_felt_behind_whatever_takes_one_cycle() {
+    let between = [
+        0xe3a0_3000, // mov r3, #0
+        0x13a0_3000, // movne r3, #0
+        0x1a00_0000, // bne: not taken
+        0x1b00_0000, // blne
+        0x10c4_3495, // smullne
+        0x1f00_0000, // svcne
+        0xe591_3004, // ldr r3, [r1, #4]
+    ];
+    for word in between {
+        assert_eq!(stalls(&[LDRB_R0, word, USES_R0]), 1, "{word:#010x}");
+        assert_eq!(stalls(&[LDR_R0, word, USES_R0]), 0, "{word:#010x}");
+    }
+    assert_eq!(stalls(&[LDRB_R0, USES_R0]), 2);
+}
+
+#[test]
+fn the_second_stall_of_a_byte_is_over_behind_what_takes_longer() {
+    let between = [
+        0xea00_0004, // b to the seventh word
+        0x0a00_0004, // beq
+        0xe12f_ff1e, // bx lr
+        0xe1a0_f00e, // mov pc, lr
+        0xe1a0_3413, // lsl r3, r3, r4
+    ];
+    for word in between {
+        let code = [LDRB_R0, word, USES_R0, 0, 0, 0, USES_R0];
+        assert_eq!(stalls(&code), 0, "{word:#010x}");
+    }
+}

@@ -151,7 +151,7 @@ fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>
     if WRITE_BACK {
         cpu.r[rn(op.insn())] = end;
     }
-    cpu.interlock = pending_load(31 - list.leading_zeros() as usize, false);
+    cpu.pend(pending_load(31 - list.leading_zeros() as usize, false));
 }
 
 /// The same with whatever the access needs; nothing has been done yet.
@@ -176,7 +176,7 @@ fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK
     if WRITE_BACK {
         cpu.r[rn(op.insn())] = end;
     }
-    cpu.interlock = pending_load(31 - list.leading_zeros() as usize, false);
+    cpu.pend(pending_load(31 - list.leading_zeros() as usize, false));
 }
 
 /// r15 is in the list: a branch that may change state, or with ^ the return from an exception.
@@ -224,7 +224,10 @@ fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if bit(insn, 21) {
         cpu.r[rn(insn)] = end;
     }
-    cpu.interlock = pending_load(31 - list(insn).leading_zeros() as usize, false);
+    cpu.pend(pending_load(
+        31 - list(insn).leading_zeros() as usize,
+        false,
+    ));
 }
 
 fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {

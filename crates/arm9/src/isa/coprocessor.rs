@@ -74,7 +74,7 @@ fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
         }
         (Some(value), register) => {
             cpu.r[register] = value;
-            cpu.interlock = Interlock::after(1 << register);
+            cpu.pend(Interlock::after(1 << register));
         }
     }
 }

@@ -203,7 +203,7 @@ fn finish<B: Bus, const INDEX: u32>(
     }
     if let Some(value) = loaded {
         cpu.r[rd(insn)] = value;
-        cpu.interlock = pending_load(rd(insn), extended);
+        cpu.pend(pending_load(rd(insn), extended));
     }
 }
 
@@ -284,6 +284,7 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     if let Some(target) = target {
         cpu.branch_loaded(target);
+        cpu.interlock = Interlock::NONE;
         cpu.cycles += timing::LOAD_TO_PC;
     }
 }

@@ -85,7 +85,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B
     }
     if WHAT != what::STORE_HALF {
         cpu.r[rd(insn)] = value;
-        cpu.interlock = pending_load(rd(insn), true);
+        cpu.pend(pending_load(rd(insn), true));
     }
 }
 
@@ -120,7 +120,7 @@ fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     if LOAD {
         [cpu.r[first], cpu.r[second]] = words;
-        cpu.interlock = pending_load(second, false);
+        cpu.pend(pending_load(second, false));
     }
 }
 
@@ -139,7 +139,7 @@ fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let width = if BYTE { Width::Byte } else { Width::Word };
     if let Ok(old) = cpu.swap(va, width, value) {
         cpu.r[rd(insn)] = old;
-        cpu.interlock = pending_load(rd(insn), BYTE);
+        cpu.pend(pending_load(rd(insn), BYTE));
     }
 }
 

@@ -148,6 +148,12 @@ impl<B: Bus> Op<B> {
         self.bits >> 48 & 0xff
     }
 
+    /// Whether it is a branch of A32 that looks at its condition itself (`branch.rs`). The words of
+    /// Thumb's operations say "always", or are distances of few bits.
+    pub(crate) fn is_conditional_branch(self) -> bool {
+        self.insn() & 0x0f00_0000 == 0x0a00_0000 && self.insn() >> 28 < ALWAYS
+    }
+
     /// Condition, 0 to 14.
     #[inline(always)]
     pub fn cond(self) -> u32 {

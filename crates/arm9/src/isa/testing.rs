@@ -110,12 +110,6 @@ pub(crate) fn mapped_on<B: Bus>(mut ram: TestBus, bus: impl FnOnce(TestBus) -> B
     cpu
 }
 
-/// Puts instructions at `at` and has the core come to them.
-pub(crate) fn go(cpu: &mut Cpu<TestBus>, at: u32, code: &[u32]) {
-    cpu.bus.put(at, code);
-    cpu.set_pc(at);
-}
-
 /// Executes so many instructions.
 pub(crate) fn steps<B: Bus>(cpu: &mut Cpu<B>, count: usize) {
     for _ in 0..count {

@@ -178,7 +178,7 @@ fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let va = literal_base(cpu).wrapping_add(op.insn() & 0xfff);
     if let Ok(value) = cpu.load(va, Width::Word) {
         cpu.r[rd(op.insn())] = value;
-        cpu.interlock = pending_load(rd(op.insn()), false);
+        cpu.pend(pending_load(rd(op.insn()), false));
     }
 }
 

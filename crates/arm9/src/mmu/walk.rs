@@ -57,7 +57,7 @@ pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entr
 /// same, else for the quarter that holds `mva` (`DDI0198D 2.3.11`).
 fn page(mva: Mva, size: u32, descriptor: u32, domain: u8) -> Entry {
     let quarters = [4, 6, 8, 10].map(|bit| (descriptor >> bit & 3) as u8);
-    let ap = quarters[(mva.0 / (size / 4) & 3) as usize];
+    let ap = quarters[(mva.0 / (size / 4)) as usize & 3];
     let covered = if quarters == [ap; 4] { size } else { size / 4 };
     let pa = descriptor & !(size - 1) | mva.0 & (size - 1);
     Entry::new(mva, covered, pa, ap, domain, (descriptor >> 2 & 3) as u8)
