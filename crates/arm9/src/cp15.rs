@@ -204,6 +204,7 @@ impl<B: Bus> Cpu<B> {
         if value & SCTLR_BIG_ENDIAN != 0 {
             let _ = self.unmodelled_cp15(0, 1, 0, 0);
         }
+        let mmu_changed = (self.cp15.sctlr ^ value) & 1 != 0;
         self.cp15.sctlr = SCTLR_RESET | value & SCTLR_WRITABLE;
         let round_robin = value >> 14 & 1 != 0;
         self.dcache.victim.set_round_robin(round_robin);
@@ -211,7 +212,9 @@ impl<B: Bus> Cpu<B> {
         self.icache.prefetch = None;
         self.control_changed();
         self.data_relocation = Relocation::new(self.cp15.pid, value & 1 != 0);
-        self.fetch_relocation = self.data_relocation;
+        if mmu_changed {
+            self.refill_pipeline();
+        }
     }
 
     fn control_changed(&mut self) {
@@ -223,7 +226,6 @@ impl<B: Bus> Cpu<B> {
         self.cp15.pid = value & 0xfe00_0000;
         self.counters.pid_writes += 1;
         self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);
-        self.old_pid_fetches = 2;
         self.horizon = 0;
     }
 

@@ -88,9 +88,9 @@ pub struct Cpu<B: Bus> {
     pub(crate) interlock: Interlock,
     pub(crate) fetch: FetchState,
     pub(crate) data_relocation: Relocation,
+    /// Of the next instruction and of the one behind it: they are fetched already.
     pub(crate) fetch_relocation: Relocation,
-    /// Instructions still to be fetched under the old PID after a write to it.
-    pub(crate) old_pid_fetches: u32,
+    pub(crate) following_relocation: Relocation,
     pub(crate) waiting: bool,
     /// As last sampled.
     signals: Signals,
@@ -177,7 +177,7 @@ impl<B: Bus> Cpu<B> {
             },
             data_relocation: Relocation::default(),
             fetch_relocation: Relocation::default(),
-            old_pid_fetches: 0,
+            following_relocation: Relocation::default(),
             waiting: false,
             signals: Signals::default(),
             exit: None,
@@ -230,11 +230,12 @@ impl<B: Bus> Cpu<B> {
             self.take_exception(Exception::Irq);
         }
         self.horizon = limit.min(self.bus.next_event());
-        let old_pid = self.old_pid_fetches > 0;
+        // An instruction at a time: the third behind a PID write is fetched while it executes.
+        let (from, third) = (self.pc, self.data_relocation);
+        let old_pid = self.fetched_under_old_pid();
         if old_pid {
             self.horizon = 0;
         }
-        let from = self.pc;
         self.fetch.thumb = self.control & psr::T != 0;
         if self.fetch.thumb {
             self.execute::<true>();
@@ -242,7 +243,7 @@ impl<B: Bus> Cpu<B> {
             self.execute::<false>();
         }
         if old_pid {
-            self.count_old_pid_fetch(from);
+            self.advance_fetches(from, third);
         }
         self.exit.take()
     }
@@ -256,20 +257,6 @@ impl<B: Bus> Cpu<B> {
         self.counters.idle_cycles += until - self.cycles;
         self.cycles = until;
         None
-    }
-
-    /// The front of the pipeline: two instructions behind the PID write come from
-    /// the old address space unless a branch empties it (`DDI0198D 2.3.13`).
-    fn count_old_pid_fetch(&mut self, from: u32) {
-        let size = if self.control & psr::T != 0 { 2 } else { 4 };
-        self.old_pid_fetches -= 1;
-        if self.pc != from.wrapping_add(size) {
-            self.old_pid_fetches = 0;
-        }
-        if self.old_pid_fetches == 0 {
-            self.fetch_relocation = self.data_relocation;
-            self.refetch();
-        }
     }
 
     /// Makes the next instruction look its line and its translation up again.
@@ -416,6 +403,7 @@ impl<B: Bus> Cpu<B> {
     /// Continues at another address.
     pub fn set_pc(&mut self, pc: u32) {
         self.pc = pc & !1;
+        self.refill_pipeline();
         self.refetch();
     }
 

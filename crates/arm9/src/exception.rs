@@ -70,6 +70,7 @@ impl<B: Bus> Cpu<B> {
             _ => timing::EXCEPTION,
         };
         self.interlock = Interlock::NONE;
+        self.refill_pipeline();
         self.counters.exceptions += u64::from(exception != Exception::Reset);
         self.counters.irqs += u64::from(exception == Exception::Irq);
         self.context_changed();

@@ -5,9 +5,38 @@
 use crate::addr::{Mva, Va};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::fcse::Relocation;
 use crate::mmu::{self, Fault, Kind, Resolved};
+use crate::psr;
 
 impl<B: Bus> Cpu<B> {
+    /// Whether an instruction is in the pipeline that was fetched before a PID write: the two behind
+    /// the write are, unless a branch or an exception empties it (`DDI0198D 2.3.13`).
+    pub(crate) fn fetched_under_old_pid(&self) -> bool {
+        [self.fetch_relocation, self.following_relocation] != [self.data_relocation; 2]
+    }
+
+    /// The instruction at `from` has executed, and the `third` from it was fetched meanwhile.
+    pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation) {
+        let size = if self.control & psr::T != 0 { 2 } else { 4 };
+        if self.pc != from.wrapping_add(size) {
+            self.refill_pipeline();
+        } else if self.fetch_relocation != self.following_relocation {
+            self.fetch_relocation = self.following_relocation;
+            self.refetch();
+        }
+        self.following_relocation = third;
+    }
+
+    /// What comes next is fetched under the PID as it is.
+    pub(crate) fn refill_pipeline(&mut self) {
+        if self.fetched_under_old_pid() {
+            self.fetch_relocation = self.data_relocation;
+            self.following_relocation = self.data_relocation;
+            self.refetch();
+        }
+    }
+
     /// The I-cache line with the instruction at `pc`, or the prefetch buffer: every uncached fetch is
     /// to come here. The page stays unknown then, and when it is smaller than 4 KB.
     #[inline]

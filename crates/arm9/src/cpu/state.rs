@@ -27,8 +27,8 @@ crate::state!(FetchState: line_pc, page, epoch, thumb, resolved; slot);
 crate::state!(
     Cpu<B: Bus>:
     r, pc, flags, control, banked, other_r8_12, spsr,
-    cycles, interlock, fetch, data_relocation, fetch_relocation, old_pid_fetches, waiting, signals,
-    abort_chain, cp15, mmu, icache, dcache, biu, counters, bus;
+    cycles, interlock, fetch, data_relocation, fetch_relocation, following_relocation,
+    waiting, signals, abort_chain, cp15, mmu, icache, dcache, biu, counters, bus;
     horizon, exit, config, decode, watch
     => find_slot
 );

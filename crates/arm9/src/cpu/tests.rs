@@ -112,3 +112,49 @@ fn the_second_stall_of_a_byte_is_over_behind_what_takes_longer() {
         assert_eq!(stalls(&code), 0, "{word:#010x}");
     }
 }
+
+/// A core at address 0x100 of PID 0. Its first page is another one under each of the PIDs 1 and 2,
+/// which r1 and r2 hold; every word of it moves its own number to r3, and those of 0x108 to 0x110
+/// to r3 to r5: 0x10 under PID 0, 0x11 and 0x12.
+fn with_three_pids(code: &[u32]) -> Cpu<TestBus> {
+    let mut cpu = mapped();
+    for pid in 0..3 {
+        let page = 0x2_0000 * pid;
+        if pid > 0 {
+            let table = 0x9000 + 0x400 * pid;
+            cpu.bus.put(0x4000 + 0x80 * pid, &[table | 1]);
+            cpu.bus.put(table, &[page | 0xffe]);
+        }
+        cpu.bus.put(page + 0x18, &[0xe3a0_3010 | pid]); // mov r3, #0x10 + pid
+        let words = [0xe3a0_3010, 0xe3a0_4010, 0xe3a0_5010].map(|word| word | pid);
+        cpu.bus.put(page + 0x108, &words);
+    }
+    cpu.bus.put(0x100, code);
+    cpu.set_pc(0x100);
+    cpu.set_cpsr(0x13);
+    (cpu.r[1], cpu.r[2]) = (1 << 25, 2 << 25);
+    cpu
+}
+
+const WRITE_PID_1: u32 = 0xee0d_1f10; // mcr p15, 0, r1, c13, c0, 0
+const WRITE_PID_2: u32 = 0xee0d_2f10;
+
+#[test]
+fn an_interrupt_behind_a_pid_write_fetches_its_vector_under_the_new_pid() {
+    let mut cpu = with_three_pids(&[WRITE_PID_1]);
+    steps(&mut cpu, 1);
+    cpu.bus.signals.irq = true;
+    steps(&mut cpu, 1);
+    assert_eq!((cpu.r[14], cpu.r[3], cpu.pc), (0x108, 0x11, 0x1c));
+}
+
+#[test]
+fn each_fetch_is_under_the_pid_of_three_instructions_before() {
+    let mut cpu = with_three_pids(&[WRITE_PID_1, WRITE_PID_2]);
+    steps(&mut cpu, 5);
+    assert_eq!(cpu.r[3..6], [0x10, 0x11, 0x12]);
+    // mov r0, r0 between.
+    let mut cpu = with_three_pids(&[0xe1a0_0000, WRITE_PID_2]);
+    steps(&mut cpu, 5);
+    assert_eq!(cpu.r[3..6], [0x10, 0x10, 0x12]);
+}
