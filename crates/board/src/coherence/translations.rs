@@ -47,42 +47,36 @@ pub(super) enum Verdict {
 #[derive(Clone)]
 pub(super) struct Translations {
     entries: Vec<Entry>,
-    walk: Entry,
+    /// The two descriptors read last. Walks that failed have left theirs there.
+    walk: [Descriptor; 2],
 }
 
 impl Translations {
     pub fn new() -> Translations {
         Translations {
             entries: vec![Entry::default(); TLB_ENTRIES],
-            walk: Entry::default(),
+            walk: [Descriptor::default(); 2],
         }
     }
 
     /// A walk read a descriptor; [`Translations::filled`] follows if it came to something.
     pub fn walked(&mut self, pa: u32, value: u32) {
-        if self.walk.levels == 2 {
-            self.walk = Entry::default();
-        }
-        self.walk.descriptors[self.walk.levels] = (pa, value);
-        self.walk.levels += 1;
+        self.walk = [self.walk[1], (pa, value)];
     }
 
     /// The walk loaded an entry.
     pub fn filled(&mut self, entry: usize, context: &Context, bytes: u32) {
-        let levels = if bytes == 1 << 20 { 1 } else { 2 };
-        // A walk that failed at the first level may have left its descriptor in front.
-        let skip = self.walk.levels.saturating_sub(levels);
-        let mut made = Entry {
+        let (levels, descriptors) = match bytes {
+            0x10_0000 => (1, [self.walk[1], Descriptor::default()]),
+            _ => (2, self.walk),
+        };
+        self.entries[entry % TLB_ENTRIES] = Entry {
+            descriptors,
             levels,
             ttb: context.ttb,
             cycle: context.cycle,
-            ..Entry::default()
+            changed: false,
         };
-        for level in 0..levels {
-            made.descriptors[level] = self.walk.descriptors[(skip + level) & 1];
-        }
-        self.entries[entry % TLB_ENTRIES] = made;
-        self.walk = Entry::default();
     }
 
     /// A word that a walk has read was written. True when an entry was made from it.
@@ -159,5 +153,32 @@ impl Translations {
             (value != old.1).then_some(Verdict::Stale((pa, old.1), value))
         });
         differs.unwrap_or(Verdict::Same)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_of_the_last_descriptors_whatever_walks_failed_before() {
+        let (first, second) = (0x4000, 0x8000);
+        for failed in [
+            &[][..],
+            &[0x5000],
+            &[0x5000, 0x9000],
+            &[0x5000, 0x5000, 0x5000],
+        ] {
+            let mut translations = Translations::new();
+            for at in failed.iter().chain(&[first, second]) {
+                translations.walked(*at, 1);
+            }
+            translations.filled(3, &Context::default(), 4096);
+            assert!(translations.written(first) && translations.written(second));
+            assert!(!translations.written(0x5000) && !translations.written(0x9000));
+            translations.walked(first, 2);
+            translations.filled(3, &Context::default(), 1 << 20);
+            assert!(translations.written(first) && !translations.written(second));
+        }
     }
 }
