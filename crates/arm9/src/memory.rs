@@ -374,6 +374,10 @@ impl<B: Bus> Cpu<B> {
         let mut data = [0; 8];
         let filled = self.biu.read_line(&mut self.bus, now, pa, &mut data);
         let Ok((start, time)) = filled else {
+            // The victim is out of its line all the same.
+            if let Some(d) = dirty.filter(|_| alias.is_none()) {
+                self.cycles = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
+            }
             self.bus_used();
             return Err(self.data_abort(page.external_abort(), mva));
         };
@@ -456,3 +460,6 @@ impl<B: Bus> Cpu<B> {
         self.bus_used();
     }
 }
+
+#[cfg(test)]
+mod tests;
