@@ -98,7 +98,13 @@ impl<B: Bus> Cpu<B> {
         if self.granted_store(va, width, value) {
             return Ok(());
         }
-        self.store_slow(self.data_mva(va), width, value, self.mmu.privileged())
+        self.store_slow(
+            self.data_mva(va),
+            width,
+            value,
+            self.mmu.privileged(),
+            false,
+        )
     }
 
     /// Lets the next access to the line of `mva` go without asking.
@@ -116,7 +122,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     pub(crate) fn store_user(&mut self, va: u32, width: Width, value: u32) -> Access<()> {
-        self.store_slow(self.data_mva(va), width, value, false)
+        self.store_slow(self.data_mva(va), width, value, false, false)
     }
 
     /// The line with `count` words from `va`, if they are in one and may be read at once, and the
@@ -205,7 +211,7 @@ impl<B: Bus> Cpu<B> {
         }
         for (n, word) in (0..).zip(words) {
             let at = Mva(mva.0 + 4 * n);
-            self.store_slow(at, Width::Word, *word, self.mmu.privileged())?;
+            self.store_slow(at, Width::Word, *word, self.mmu.privileged(), false)?;
         }
         Ok(())
     }
@@ -218,7 +224,7 @@ impl<B: Bus> Cpu<B> {
             self.access(mva, Kind::Write, privileged)?;
         }
         let old = self.load_slow(mva, width, privileged)?;
-        self.store_slow(mva, width, value, privileged)?;
+        self.store_slow(mva, width, value, privileged, true)?;
         self.drain_write_buffer();
         Ok(old)
     }
@@ -415,8 +421,16 @@ impl<B: Bus> Cpu<B> {
         u64::from(time.first + tail)
     }
 
+    /// `locked`: of SWP, which is buffered in cached pages only.
     #[inline(never)]
-    fn store_slow(&mut self, mva: Mva, width: Width, value: u32, privileged: bool) -> Access<()> {
+    fn store_slow(
+        &mut self,
+        mva: Mva,
+        width: Width,
+        value: u32,
+        privileged: bool,
+        locked: bool,
+    ) -> Access<()> {
         if self.misaligned(mva, width) {
             return Err(self.data_abort(Fault::ALIGNMENT, mva));
         }
@@ -441,15 +455,18 @@ impl<B: Bus> Cpu<B> {
         self.counters.buffered_stores += 1;
         let value = value & width.mask();
         self.tell_store(page, mva, width, value, false);
-        self.cycles = self
-            .biu
-            .store(&mut self.bus, before, page.pa(mva), width, value);
-        if !page.has(mmu::CACHE) && !page.has(mmu::BUFFER) {
-            self.cycles = self.biu.drain(&mut self.bus, self.cycles);
-        }
-        self.counters.write_wait_cycles += self.cycles - before;
+        let buffered = page.has(mmu::CACHE) || page.has(mmu::BUFFER) && !locked;
+        let pa = page.pa(mva);
+        let (done, answer) = if buffered {
+            let accepted = self.biu.store(&mut self.bus, before, pa, width, value);
+            (accepted, Ok(()))
+        } else {
+            (self.biu).store_unbuffered(&mut self.bus, before, pa, width, value)
+        };
+        self.cycles = done;
+        self.counters.write_wait_cycles += done - before;
         self.bus_used();
-        Ok(())
+        answer.map_err(|_| self.data_abort(page.external_abort(), mva))
     }
 
     /// CP15 c7,c10,4: waits until nothing is left to be written.

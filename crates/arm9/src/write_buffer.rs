@@ -213,6 +213,22 @@ impl Biu {
         now
     }
 
+    /// Makes a store that the core waits for, behind those that were queued. Returns when it is done,
+    /// and what the bus answered.
+    pub fn store_unbuffered<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: u64,
+        pa: u32,
+        width: Width,
+        value: u32,
+    ) -> (u64, Result<(), BusError>) {
+        let start = self.drain(bus, now);
+        let answer = bus.write(start, Pa(pa), width, value);
+        self.free_at = start + u64::from(answer.unwrap_or(1));
+        (self.free_at, answer.map(|_| ()))
+    }
+
     /// Queues a run of words. Returns when the core can go on.
     pub fn store_words<B: Bus>(
         &mut self,
