@@ -125,97 +125,6 @@ impl<B: Bus> Cpu<B> {
         self.store_slow(self.data_mva(va), width, value, false, false)
     }
 
-    /// The line with `count` words from `va`, if they are in one and may be read at once, and the
-    /// first one's place in it.
-    #[inline(always)]
-    pub(crate) fn granted_line(&self, va: u32, count: u32) -> Option<([u32; 8], usize)> {
-        let first = va >> 2 & 7;
-        if B::OBSERVED || first + count > 8 {
-            return None;
-        }
-        let line = self.mmu.grants.read(self.data_mva(va), 3)?;
-        Some((*self.dcache.line(line), first as usize))
-    }
-
-    /// The same for writing.
-    #[inline(always)]
-    pub(crate) fn granted_line_for_write(&self, va: u32, count: u32) -> Option<(usize, usize)> {
-        let first = va >> 2 & 7;
-        if B::OBSERVED || first + count > 8 {
-            return None;
-        }
-        let line = self.mmu.grants.write(self.data_mva(va), 3)?;
-        Some((line, first as usize))
-    }
-
-    /// Loads ascending words from `va` with its low two bits ignored (or faulting, SCTLR.A).
-    pub(crate) fn load_multiple(&mut self, va: u32, out: &mut [u32]) -> Access<()> {
-        if va & 3 != 0 && self.cp15.alignment_checked() {
-            return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
-        }
-        let va = va & !3;
-        if let Some((line, first)) = self.granted_line(va, out.len() as u32) {
-            out.copy_from_slice(&line[first..first + out.len()]);
-            return Ok(());
-        }
-        for (word, at) in out.iter_mut().zip((va..).step_by(4)) {
-            *word = self.load(at, Width::Word)?;
-        }
-        Ok(())
-    }
-
-    /// Stores ascending words from `va` with its low two bits ignored (or faulting, SCTLR.A).
-    pub(crate) fn store_multiple(&mut self, va: u32, words: &[u32]) -> Access<()> {
-        if va & 3 != 0 && self.cp15.alignment_checked() {
-            return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
-        }
-        let mut va = va & !3;
-        let mut words = words;
-        while !words.is_empty() {
-            let first = va >> 2 & 7;
-            let (head, tail) = words.split_at(words.len().min(8 - first as usize));
-            match self.granted_line_for_write(va, head.len() as u32) {
-                Some((line, first)) => {
-                    let count = head.len() as u32;
-                    self.dcache
-                        .words_to_write(line, first, count)
-                        .copy_from_slice(head);
-                }
-                None => self.store_run(self.data_mva(va), head)?,
-            }
-            words = tail;
-            va = va.wrapping_add(4 * head.len() as u32);
-        }
-        Ok(())
-    }
-
-    /// Words of one line that did not hit in a write-back page.
-    fn store_run(&mut self, mva: Mva, words: &[u32]) -> Access<()> {
-        let page = self.access(mva, Kind::Write, self.mmu.privileged())?;
-        self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
-        let missed = !page.has(mmu::CACHE) || self.dcache.find(mva).is_none();
-        if missed && page.has(mmu::CACHE) {
-            let before = self.cycles;
-            self.counters.buffered_stores += words.len() as u64;
-            if B::OBSERVED {
-                for (n, word) in (0..).zip(words) {
-                    self.tell_store(page, Mva(mva.0 + 4 * n), Width::Word, *word, false);
-                }
-            }
-            self.cycles = self
-                .biu
-                .store_words(&mut self.bus, before, page.pa(mva), words);
-            self.counters.write_wait_cycles += self.cycles - before;
-            self.bus_used();
-            return Ok(());
-        }
-        for (n, word) in (0..).zip(words) {
-            let at = Mva(mva.0 + 4 * n);
-            self.store_slow(at, Width::Word, *word, self.mmu.privileged(), false)?;
-        }
-        Ok(())
-    }
-
     /// SWP checks for a write first, and is not buffered.
     pub(crate) fn swap(&mut self, va: u32, width: Width, value: u32) -> Access<u32> {
         let mva = self.data_mva(va);
@@ -477,6 +386,8 @@ impl<B: Bus> Cpu<B> {
         self.bus_used();
     }
 }
+
+mod transfer;
 
 #[cfg(test)]
 mod tests;

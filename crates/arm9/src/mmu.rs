@@ -45,6 +45,11 @@ impl Fault {
         }
     }
 
+    /// Whether a value of the fault status register is of [`Fault::external`].
+    pub fn is_external(fsr: u32) -> bool {
+        fsr & 0b1101 == 0b1000
+    }
+
     /// Value of the fault status register.
     pub fn fsr(self) -> u32 {
         u32::from(self.domain) << 4 | u32::from(self.status)

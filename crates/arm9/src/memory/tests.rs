@@ -2,7 +2,7 @@
 
 use crate::addr::Mva;
 use crate::bus::Width;
-use crate::isa::testing::{COARSE, arm, mapped};
+use crate::isa::testing::{COARSE, HERE, arm, mapped};
 
 /// Nothing answers there.
 const NOWHERE: u32 = 0x1000_0000;
@@ -44,4 +44,39 @@ fn the_bus_aborts_reads_and_stores_that_the_core_waits_for() {
     assert_eq!(ldr, [external; 2]);
     // Write-through: a miss goes to the buffer.
     assert_eq!(abort(0xe581_0000, 0xffa), None);
+}
+
+#[test]
+fn an_external_abort_of_a_transfer_names_its_last_word_or_the_last_of_the_kilobyte() {
+    let far = |insn, first: u32| {
+        let mut cpu = mapped();
+        // The page behind is RAM.
+        cpu.bus.put(COARSE, &[NOWHERE | 0xff2, 0x2_0ff2]);
+        cpu.r[1] = first;
+        arm(&mut cpu, insn);
+        assert_eq!(cpu.cp15.dfsr, 0b1010);
+        cpu.cp15.far
+    };
+    let (ldm, stm) = (0xe891_00f0, 0xe881_00f0); // {r4 - r7}
+    for insn in [ldm, stm] {
+        assert_eq!(far(insn, 0x10_0000), 0x10_000c);
+        assert_eq!(far(insn, 0x10_0018), 0x10_0024);
+        assert_eq!(far(insn, 0x10_03f8), 0x10_03fc);
+        assert_eq!(far(insn, 0x10_0ff8), 0x10_0ffc);
+    }
+    assert_eq!(far(0xe1c1_40d0, 0x10_0000), 0x10_0004); // ldrd r4, [r1]
+}
+
+#[test]
+fn a_transfer_goes_on_at_address_zero_behind_the_last() {
+    let mut cpu = mapped();
+    cpu.bus.put(0x4000 + 4 * 0xfff, &[0x9801]);
+    cpu.bus.put(0x9800 + 4 * 0xff, &[0x2_0ffe]);
+    cpu.bus.put(0x2_0ffc, &[1]);
+    cpu.bus.put(0, &[2]);
+    cpu.r[1] = 0xffff_fffc;
+    arm(&mut cpu, 0xe891_0030); // ldmia r1, {r4, r5}
+    assert_eq!(cpu.r[4..6], [1, 2]);
+    arm(&mut cpu, 0xe881_0030); // stmia
+    assert_eq!(cpu.pc, HERE + 4);
 }
