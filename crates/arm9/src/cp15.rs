@@ -3,7 +3,7 @@
 //!
 //! Operands of operations by address are MVAs and are not relocated by the FCSE. Reads of
 //! write-only and writes of read-only registers, and registers the manual does not list, end the
-//! run: nothing is guessed.
+//! run, and so do bits of debug registers that would change what the core does: nothing is guessed.
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
@@ -18,6 +18,9 @@ use crate::observe::{Event, Side};
 const SCTLR_WRITABLE: u32 = 0x0000_f307;
 const SCTLR_RESET: u32 = 0x0005_0078;
 const SCTLR_BIG_ENDIAN: u32 = 1 << 7;
+/// The bit of the cache debug control register that is modelled; the others keep lines from being
+/// filled (`DDI0198D 2.3.15`).
+const FORCE_WRITE_THROUGH: u32 = 1 << 2;
 
 /// Registers of the coprocessor.
 #[derive(Clone, Debug)]
@@ -38,14 +41,12 @@ pub struct Cp15 {
     pub pid: u32,
     context_id: u32,
     cache_debug: u32,
-    debug_override: u32,
     ctr: u32,
     midr: u32,
 }
 
 crate::state!(
-    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, debug_override; ctr,
-    midr
+    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug; ctr, midr
 );
 
 /// Cache type register for the given caches (`DDI0198D 2.3.2`): write-back, clean operations of
@@ -69,7 +70,6 @@ impl Cp15 {
             pid: 0,
             context_id: 0,
             cache_debug: 0,
-            debug_override: 0,
             ctr: cache_type(config.icache, config.dcache),
             midr: config.midr,
         }
@@ -89,7 +89,7 @@ impl Cp15 {
             icache_on: bit(12),
             s: bit(8),
             r: bit(9),
-            force_write_through: self.cache_debug & 4 != 0,
+            force_write_through: self.cache_debug & FORCE_WRITE_THROUGH != 0,
             ttb: self.ttb,
             dacr: self.dacr,
         }
@@ -128,7 +128,7 @@ impl<B: Bus> Cpu<B> {
             (0, 10, 0, 0) => self.mmu.tlb.lockdown_register(),
             (0, 13, 0, 0) => self.cp15.pid,
             (0, 13, 0, 1) => self.cp15.context_id,
-            (0, 15, 0, 0) => self.cp15.debug_override,
+            (0, 15, 0, 0) => 0, // debug override: nothing is
             (7, 15, 0, 0) => self.cp15.cache_debug,
             _ => return self.unmodelled_cp15(opc1, crn, crm, opc2),
         };
@@ -183,9 +183,9 @@ impl<B: Bus> Cpu<B> {
             (0, 10, 0, 0) => self.mmu.tlb.set_lockdown_register(value),
             (0, 13, 0, 0) => self.write_pid(value),
             (0, 13, 0, 1) => self.cp15.context_id = value,
-            (0, 15, 0, 0) => self.cp15.debug_override = value,
-            (7, 15, 0, 0) => {
-                self.cp15.cache_debug = value & 7;
+            (0, 15, 0, 0) if value == 0 => {}
+            (7, 15, 0, 0) if value & !FORCE_WRITE_THROUGH == 0 => {
+                self.cp15.cache_debug = value;
                 self.control_changed();
             }
             _ => return self.unmodelled_cp15(opc1, crn, crm, opc2).map(|_| ()),
@@ -256,7 +256,13 @@ impl<B: Bus> Cpu<B> {
                 self.invalidate_icache_line(line);
                 self.refetch();
             }
-            (13, 1) => {} // prefetch an I-cache line: a hint with no effect on data; not modelled
+            (13, 1) => {
+                if let Err(fault) = self.prefetch_icache_line(Mva(value)) {
+                    // Nothing aborts (`DDI0198D 3.3.1`).
+                    self.cp15.ifsr = fault.fsr();
+                }
+                return Some(());
+            }
             (6, 0) => self.invalidate_dcache(),
             (6, 1) => {
                 if let Some(line) = line(self) {
@@ -369,5 +375,74 @@ impl<B: Bus> Cpu<B> {
     /// CP15 registers, for display.
     pub fn cp15(&self) -> &Cp15 {
         &self.cp15
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cpu::Exit;
+    use crate::isa::testing::{COARSE, mapped, steps};
+
+    #[test]
+    fn debug_bits_that_are_not_modelled_end_the_run() {
+        let written = |opc1, value| {
+            let mut cpu = mapped();
+            cpu.cp15_write(opc1, 15, 0, 0, value);
+            cpu.exit
+        };
+        for (opc1, value) in [(0, 0), (7, 0), (7, 4)] {
+            assert_eq!(written(opc1, value), None);
+        }
+        for (opc1, value) in [(0, 1 << 16), (7, 1), (7, 6), (7, 8)] {
+            let operation = opc1 << 24 | 15 << 16;
+            let exit = Some(Exit::UnmodelledCp15 { operation });
+            assert_eq!(written(opc1, value), exit, "{opc1} {value:#x}");
+        }
+    }
+
+    #[test]
+    fn a_prefetched_line_is_in_the_i_cache_as_it_was_then() {
+        let mut cpu = mapped();
+        cpu.bus.put(0x2_0000, &[0xe3a0_0001]); // mov r0, #1
+        cpu.bus.put(0x2_1000, &[0xee07_1f3d]); // mcr p15, 0, r1, c7, c13, 1
+        cpu.r[1] = 0x2_0004;
+        cpu.set_pc(0x2_1000);
+        steps(&mut cpu, 1);
+        let (fills, cycles) = (cpu.counters.icache_fills, cpu.cycles);
+        assert_eq!(fills, 2);
+        cpu.bus.put(0x2_0000, &[0xe3a0_0002]);
+        cpu.set_pc(0x2_0000);
+        steps(&mut cpu, 1);
+        assert_eq!((cpu.r[0], cpu.counters.icache_fills), (1, 2));
+        assert_eq!(cpu.cycles, cycles + 1);
+    }
+
+    #[test]
+    fn a_prefetch_may_evict_the_line_that_asks_for_it() {
+        let mut cpu = mapped();
+        cpu.bus
+            .put(0x2_1000, &[0xee07_1f3d, 0xe281_1b01, 0xeaff_fffc]);
+        cpu.r[1] = 0x3_0000;
+        cpu.set_pc(0x2_1000);
+        // mcr p15, 0, r1, c7, c13, 1; add r1, r1, #0x400; b to the mcr
+        steps(&mut cpu, 3 * 40);
+        assert_eq!(cpu.r[1], 0x3_0000 + 40 * 0x400);
+        assert!(
+            cpu.counters.icache_fills > 41,
+            "{}",
+            cpu.counters.icache_fills
+        );
+    }
+
+    #[test]
+    fn a_prefetch_from_nowhere_or_past_the_cache_fills_nothing_and_aborts_nothing() {
+        let mut cpu = mapped();
+        cpu.bus.put(COARSE, &[0x1000_0ffe, 0x2_0ff2]);
+        for (mva, status) in [(0x10_0000, 0b1010), (0x10_1000, 0), (0x10_2000, 0b0111)] {
+            cpu.cp15.ifsr = 0;
+            cpu.cp15_write(0, 7, 13, 1, mva);
+            assert_eq!((cpu.cp15.ifsr, cpu.pc), (status, 0));
+        }
+        assert_eq!(cpu.counters.icache_fills, 0);
     }
 }

@@ -56,14 +56,31 @@ impl<B: Bus> Cpu<B> {
         }
         match self.icache.find(mva) {
             Some(line) => Ok(line),
-            None => self.fill_icache(pc, mva, thumb),
+            None => self.fill_icache(pc, mva, self.fetch.resolved, thumb),
         }
     }
 
+    /// CP15 c7,c13,1: fills the line that holds `mva` if it is cacheable and missing. The line of the
+    /// current instruction may make room for it.
+    pub(crate) fn prefetch_icache_line(&mut self, mva: Mva) -> Result<(), Fault> {
+        self.refetch();
+        let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
+        if page.has(mmu::ICACHE) && self.icache.find(mva).is_none() {
+            let thumb = self.control & psr::T != 0;
+            self.fill_icache(self.pc, mva, page, thumb)?;
+        }
+        Ok(())
+    }
+
     /// Fills the I-cache line that holds `mva`, for the instruction at `pc`.
-    fn fill_icache(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
+    fn fill_icache(
+        &mut self,
+        pc: u32,
+        mva: Mva,
+        page: Resolved,
+        thumb: bool,
+    ) -> Result<usize, Fault> {
         let before = self.cycles;
-        let page = self.fetch.resolved;
         let pa = page.pa(mva);
         let mut data = [0; 8];
         let filled = self.biu.read_line(&mut self.bus, before, pa, &mut data);
