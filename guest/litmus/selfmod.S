@@ -71,6 +71,39 @@ rewritten_code_past_the_dcache.write:
 	done
 
 	/*
+	 * A function's line is invalidated, and the store that rewrites it is still in the write buffer
+	 * when it is fetched: three others keep the bus busy (tlb.S has the same of a descriptor).
+	 * 0: not drained. 1: drained.
+	 */
+	litmus	code_in_the_write_buffer
+	poke	DATA + 0x100, 0xe3a00001
+	poke	DATA + 0x104, 0xe12fff1e
+	ldr	r4, =FUNCTION + 0x100
+	blx	r4
+	put	r0
+	ldr	r1, =BUFFERED + DATA + 0x100
+	ldr	r3, =BUFFERED + DATA + 0x200
+	ldr	r5, =0xe3a00000
+	mov	r6, #2
+	b	1f
+	.balign	32
+1:	drain
+	cmp	r10, #0
+	add	r5, r5, #1
+	str	r5, [r3]
+	str	r5, [r3, #0x40]
+	str	r5, [r3, #0x80]
+code_in_the_write_buffer.write:
+	str	r5, [r1]
+	mcrne	p15, 0, r12, c7, c10, 4
+	mcr	p15, 0, r4, c7, c5, 1
+	blx	r4
+	subs	r6, r6, #1
+	bne	1b
+	put	r0
+	done
+
+	/*
 	 * One function at two addresses: lines of the I-cache are found by MVA too.
 	 * 0: the call goes to the address that was called before. 1: to the other one.
 	 */

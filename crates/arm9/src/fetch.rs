@@ -83,7 +83,7 @@ impl<B: Bus> Cpu<B> {
         let before = self.cycles;
         let pa = page.pa(mva);
         let mut data = [0; 8];
-        let filled = self.biu.read_line(&mut self.bus, before, pa, &mut data);
+        let filled = self.biu.fetch_line(&mut self.bus, before, pa, &mut data);
         self.bus_used();
         let (start, time) = filled.map_err(|_| page.external_abort())?;
         let line = self.icache.allocate(mva);
@@ -109,7 +109,7 @@ impl<B: Bus> Cpu<B> {
         let mut data = [0; 8];
         let read = self
             .biu
-            .read_line(&mut self.bus, before, page.pa(mva), &mut data);
+            .fetch_line(&mut self.bus, before, page.pa(mva), &mut data);
         self.bus_used();
         let (start, time) = read.map_err(|_| page.external_abort())?;
         self.icache.fill(line, mva, page.pa(mva), &data, thumb);

@@ -3,8 +3,8 @@
 //! the bus they share with reads (`DDI0198D 4.4, 6.2`).
 //!
 //! Entries hold their data and reach memory when their turn on the bus comes; until then memory is
-//! old. A read of the core that matches a pending write waits for it. A table walk does not look
-//! at the buffer: software drains it (`DDI0198D 2.3.8`, and Linux does).
+//! old. A data read that matches a pending write waits for it. Table walks and instruction fetches
+//! do not look at the buffer: software drains it (`DDI0198D 2.3.8, 9.2.2`, and Linux does).
 //!
 //! Time is settled lazily: each call first lets out the writes that had begun by then.
 
@@ -213,8 +213,7 @@ impl Biu {
         now
     }
 
-    /// Makes a store that the core waits for, behind those that were queued. Returns when it is done,
-    /// and what the bus answered.
+    /// Makes a store that the core waits for. Returns when it is done, and the bus's answer.
     pub fn store_unbuffered<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -367,7 +366,30 @@ impl Biu {
         pa: u32,
         line: &mut [u32; 8],
     ) -> Result<(u64, BurstTime), BusError> {
-        let start = self.grant(bus, now, pa & !31, 32) + u64::from(self.sync);
+        let granted = self.grant(bus, now, pa & !31, 32);
+        self.line_from(bus, granted, pa, line)
+    }
+
+    /// The same for instructions: goes ahead of pending writes and does not see them.
+    pub fn fetch_line<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: u64,
+        pa: u32,
+        line: &mut [u32; 8],
+    ) -> Result<(u64, BurstTime), BusError> {
+        self.retire(bus, now);
+        self.line_from(bus, now.max(self.free_at), pa, line)
+    }
+
+    fn line_from<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        granted: u64,
+        pa: u32,
+        line: &mut [u32; 8],
+    ) -> Result<(u64, BurstTime), BusError> {
+        let start = granted + u64::from(self.sync);
         let time = bus.read_line(start, Pa(pa & !3), line)?;
         self.free_at = start + u64::from(time.last);
         Ok((start, time))
@@ -421,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_of_the_same_bytes_waits_and_a_walk_does_not_look() {
+    fn a_read_of_the_same_bytes_waits_and_walks_and_fetches_do_not_look() {
         let (mut biu, mut bus) = parts();
         // The first store occupies the bus from 0 to 4; the second waits behind it.
         biu.store(&mut bus, 0, 0x200, Width::Word, 1);
@@ -429,6 +451,11 @@ mod tests {
         biu.store(&mut bus, 1, 0x300, Width::Byte, 9);
         let (walked, _) = biu.clone().walk_read(&mut bus.clone(), 2, 0x300).unwrap();
         assert_eq!(walked, 0);
+        let mut line = [1; 8];
+        let fetched = biu
+            .clone()
+            .fetch_line(&mut bus.clone(), 2, 0x300, &mut line);
+        assert_eq!((fetched.unwrap().0, line[0]), (4, 0));
         let (read, done) = biu.read(&mut bus, 2, 0x300, Width::Byte).unwrap();
         assert_eq!((read, done), (9, 12));
     }

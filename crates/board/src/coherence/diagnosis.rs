@@ -129,12 +129,18 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
 
 /// An access got something else than the newest value.
 pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Report {
-    let mut place = follow(&found, history, dirty).place;
-    if found.access == Access::Walk && place == Newest::Memory {
-        // The walk read memory: it is on its way there.
+    let Followed { mut place, cleaned } = follow(&found, history, dirty);
+    let fill = found.fill(history);
+    let left = cleaned.unwrap_or(found.writer.cycle);
+    let read_since = match found.access {
+        Access::Walk => true,
+        Access::Fetch => fill.is_some_and(|fill| fill.cycle >= left && fill.pa == found.pa.0 & !31),
+        _ => false,
+    };
+    if read_since && place == Newest::Memory {
+        // Memory was read behind the write: it is on its way there.
         place = Newest::Buffer;
     }
-    let fill = found.fill(history);
     let other = fill.filter(|e| e.pa != found.pa.0 & !31);
     let filled_from = other.map(|e| Pa(e.pa));
     let wrong = match (place, found.access) {

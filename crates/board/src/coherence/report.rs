@@ -236,6 +236,9 @@ impl Report {
                 "clean the D-cache line at MVA {mva} (c7,c10,1), and invalidate the line at MVA \
                  {here} (c7,c6,1), before the read"
             ),
+            (Newest::Buffer, Access::Fetch) => format!(
+                "drain the write buffer (c7,c10,4) before the I-cache line at MVA {here} is filled"
+            ),
             (Newest::Buffer, _) => {
                 "drain the write buffer (c7,c10,4) after the descriptor was written".to_owned()
             }

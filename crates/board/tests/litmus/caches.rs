@@ -69,6 +69,12 @@ fn code_stored_past_the_d_cache_still_needs_i_invalidated() {
 }
 
 #[test]
+fn a_fetch_does_not_see_code_in_the_write_buffer() {
+    assert_eq!(run("code_in_the_write_buffer", 0), [1, 1]);
+    assert_eq!(run("code_in_the_write_buffer", 1), [1, 2]);
+}
+
+#[test]
 fn the_i_cache_is_tagged_by_address_not_by_memory() {
     assert_eq!(run("code_at_two_addresses", 0), [1, 1]);
     assert_eq!(run("code_at_two_addresses", 1), [1, 2]);

@@ -76,6 +76,7 @@ fn correct_maintenance_is_not_reported() {
         ("rewritten_code", 3),
         ("rewritten_code", 4),
         ("rewritten_code_past_the_dcache", 1),
+        ("code_in_the_write_buffer", 1),
         ("remapped_code", 1),
         ("code_at_two_addresses", 1),
         ("changed_page_descriptor", 1),
@@ -247,6 +248,11 @@ fn a_stale_instruction_needs_what_was_left_out() {
         found[1],
         "invalidate the I-cache line at MVA 0x70200040 (c7,c5,1)"
     );
+    let what = "stale-instruction: 0x70200100 at 0x70200100, got 0xe3a00001, not 0xe3a00002 by \
+        code_in_the_write_buffer.write at 0x50200100, in the write buffer";
+    let needed = "drain the write buffer (c7,c10,4) before the I-cache line at MVA 0x70200100 is \
+        filled";
+    assert_eq!(reports("code_in_the_write_buffer", 0), [what, needed]);
     assert_eq!(reports("code_at_two_addresses", 0).len(), 2);
 }
 
