@@ -36,6 +36,25 @@ device_to_memory.read:
 	put	r1
 	done
 
+	/*
+	 * The device writes the descriptor of a page that has been read before.
+	 * 0: nothing. 1: the TLB is invalidated after.
+	 */
+	litmus	descriptor_from_a_device
+	poke	COARSE_TABLE + (15 << 2), DATA | SMALL_PAGE
+	poke	DATA, 1
+	poke	DATA + 0x1000, 2
+	ldr	r0, =PAGES + (15 << 12)
+	ldr	r1, [r0]
+	put	r1
+	device
+	cmp	r10, #1
+	mcreq	p15, 0, r12, c8, c7, 0
+descriptor_from_a_device.read:
+	ldr	r1, [r0]
+	put	r1
+	done
+
 	/* To the device. 0: nothing. 1: line cleaned and drained. 2: whole cache cleaned. */
 	litmus	memory_to_device
 	poke	DATA, 1

@@ -154,7 +154,8 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    fn react(&mut self, reaction: Reaction) {
+    /// Does what an observer asks for who was told of something by others than the core.
+    pub fn react(&mut self, reaction: Reaction) {
         match reaction {
             Reaction::Continue => {}
             Reaction::DropTranslations => self.mmu.drop_translations(),

@@ -30,6 +30,7 @@ use arm9::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
 use calls::Calls;
 use dirty::DirtyLines;
 use history::History;
+use report::{Pair, pair};
 use shadow::Shadow;
 use std::collections::BTreeMap;
 use translations::{Translations, Use, Verdict};
@@ -42,9 +43,6 @@ const DIAGNOSED: u32 = 64;
 
 /// Calls that a report shows at most, of each kind.
 const CALLS: usize = 16;
-
-/// Kind of access, instruction (0 for victims: whose access evicts them says nothing), writer.
-type Pair = (u8, u32, u32);
 
 /// Looks on while a board runs, and reports what is incoherent.
 #[derive(Clone)]
@@ -107,18 +105,27 @@ impl Checker {
         self.reports.iter().zip(counts)
     }
 
-    /// A bus master other than the core wrote to RAM.
-    pub fn dma_write(&mut self, cycle: u64, pa: Pa, value: u8) {
+    /// A bus master other than the core wrote to RAM. What comes back is for [`Cpu::react`].
+    #[must_use]
+    pub fn dma_write(&mut self, cycle: u64, pa: Pa, value: u8) -> Reaction {
         let writer = Writer {
             cycle,
             path: Path::Dma,
             ..Writer::default()
         };
-        let value = u32::from(value);
-        if let Some(before) = self.shadow.store(pa.0, Width::Byte, value, writer) {
-            self.translations.written(pa.0);
+        self.written(pa, Width::Byte, u32::from(value), writer)
+    }
+
+    /// Takes note of a write. One to a descriptor concerns the TLB entries made from it.
+    #[inline]
+    fn written(&mut self, pa: Pa, width: Width, value: u32, writer: Writer) -> Reaction {
+        if let Some(before) = self.shadow.store(pa.0, width, value, writer) {
             self.before.insert(pa.0 & !3, before);
+            if self.translations.written(pa.0) {
+                return Reaction::DropTranslations;
+            }
         }
+        Reaction::Continue
     }
 
     /// Counts a difference like many before. False when it has to be diagnosed.
@@ -290,13 +297,7 @@ impl Checker {
             path,
             node: self.calls.now(context),
         };
-        if let Some(before) = self.shadow.store(pa.0, width, value, writer) {
-            self.before.insert(pa.0 & !3, before);
-            if self.translations.written(pa.0) {
-                return Reaction::DropTranslations;
-            }
-        }
-        Reaction::Continue
+        self.written(pa, width, value, writer)
     }
 
     /// Old data written back over newer data destroys it, whoever reads it or not.
@@ -426,18 +427,6 @@ impl Checker {
             }
         }
         Reaction::Continue
-    }
-}
-
-fn pair(access: Access, pc: u32, writer: u32) -> Pair {
-    match access {
-        Access::Load { cached: false } => (0, pc, writer),
-        Access::Load { cached: true } => (1, pc, writer),
-        Access::Fetch => (2, pc, writer),
-        Access::Walk => (3, pc, writer),
-        Access::Translation(_) => (4, pc, writer),
-        Access::WriteBack { victim: false } => (5, pc, writer),
-        Access::WriteBack { victim: true } => (6, 0, writer),
     }
 }
 

@@ -272,3 +272,18 @@ fn remap(line: Mva) -> String {
          that address changed"
     )
 }
+
+/// Kind of access, instruction (0 for victims: whose access evicts them says nothing), writer.
+pub(super) type Pair = (u8, u32, u32);
+
+pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {
+    match access {
+        Access::Load { cached: false } => (0, pc, writer),
+        Access::Load { cached: true } => (1, pc, writer),
+        Access::Fetch => (2, pc, writer),
+        Access::Walk => (3, pc, writer),
+        Access::Translation(_) => (4, pc, writer),
+        Access::WriteBack { victim: false } => (5, pc, writer),
+        Access::WriteBack { victim: true } => (6, 0, writer),
+    }
+}

@@ -474,3 +474,21 @@ fn a_run_stops_at_a_report_when_asked_to() {
     assert_eq!(name_of(pc), "store_reaches_the_other_address.read");
     assert_eq!((machine.cpu().pc(), count), (pc + 4, 1));
 }
+
+#[test]
+fn a_translation_older_than_what_a_device_wrote_is_reported_when_it_is_used() {
+    let descriptor = |variant| {
+        let mut rig = Rig::checked("descriptor_from_a_device", variant);
+        rig.run_to_device();
+        rig.poke(0x803c, DATA + 0x1ff2);
+        rig.go_on();
+        (rig.run_to_end(), reports_of(&mut rig))
+    };
+    let what = "stale-translation: descriptor_from_a_device.read at 0x9000f000, got 0x200ff2, not \
+        0x201ff2 by a device, in memory";
+    let needed = "invalidate the TLB entry for MVA 0x9000f000 (c8,c7,1 and its like) after its \
+        descriptor was written or the table base changed";
+    let reports = [what, needed].map(str::to_owned).to_vec();
+    assert_eq!(descriptor(0), (vec![1, 1], reports));
+    assert_eq!(descriptor(1), (vec![1, 2], Vec::new()));
+}

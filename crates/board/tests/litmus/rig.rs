@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use arm9::Pa;
+use arm9::{Pa, Reaction};
 use board::boot::Boot;
 use board::bus::SystemBus;
 use board::coherence::Checker;
@@ -112,14 +112,16 @@ pub fn name_of(pc: u32) -> String {
 /// A bus that may have to be told of what devices write.
 pub trait Poked: BoardBus {
     /// A device wrote a byte.
-    fn poked(&mut self, _: u64, _: Pa, _: u8) {}
+    fn poked(&mut self, _: u64, _: Pa, _: u8) -> Reaction {
+        Reaction::Continue
+    }
 }
 
 impl Poked for SystemBus {}
 
 impl Poked for Observed<Checker> {
-    fn poked(&mut self, cycle: u64, pa: Pa, value: u8) {
-        self.observer.dma_write(cycle, pa, value);
+    fn poked(&mut self, cycle: u64, pa: Pa, value: u8) -> Reaction {
+        self.observer.dma_write(cycle, pa, value)
     }
 }
 
@@ -166,10 +168,11 @@ impl<B: Poked> Rig<B> {
     /// Writes a word of memory behind every cache, as a device does.
     pub fn poke(&mut self, pa: u32, value: u32) {
         let now = self.machine.now();
-        let bus = &mut self.machine.cpu_mut().bus;
+        let cpu = self.machine.cpu_mut();
         for (at, byte) in (pa..).zip(value.to_le_bytes()) {
-            assert!(bus.poke(Pa(at), byte), "{pa:#x} is memory");
-            bus.poked(now, Pa(at), byte);
+            assert!(cpu.bus.poke(Pa(at), byte), "{pa:#x} is memory");
+            let reaction = cpu.bus.poked(now, Pa(at), byte);
+            cpu.react(reaction);
         }
     }
 
