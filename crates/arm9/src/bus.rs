@@ -70,6 +70,11 @@ pub trait Bus {
     /// telling is compiled in.
     const OBSERVED: bool = false;
 
+    /// Whether the core uses what is there for the host's speed alone: grants, translations and lines
+    /// at hand, kept operations, several instructions between two looks at the horizon. Without any
+    /// of it the core is the definition that tests compare it with.
+    const SHORTCUTS: bool = true;
+
     /// Something happened inside the core. Never called unless [`Bus::OBSERVED`].
     fn observe(&mut self, _context: &Context, _event: Event<'_>) -> Reaction {
         Reaction::Continue

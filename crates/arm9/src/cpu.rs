@@ -237,7 +237,9 @@ impl<B: Bus> Cpu<B> {
             self.horizon = 0;
         }
         self.fetch.thumb = self.control & psr::T != 0;
-        if self.fetch.thumb {
+        if !B::SHORTCUTS {
+            self.execute_plainly();
+        } else if self.fetch.thumb {
             self.execute::<true>();
         } else {
             self.execute::<false>();
@@ -359,7 +361,7 @@ impl<B: Bus> Cpu<B> {
     /// Whether [`FetchState::resolved`] is the translation of `pc`, allowed and cacheable.
     #[inline(always)]
     pub(crate) fn is_page_known(&self, pc: u32) -> bool {
-        pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
+        B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
     }
 
     #[inline(never)]
@@ -428,6 +430,7 @@ impl<B: Bus> Cpu<B> {
 }
 
 mod interlock;
+mod plain;
 mod state;
 #[cfg(test)]
 mod tests;

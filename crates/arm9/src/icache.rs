@@ -101,6 +101,8 @@ pub struct ICache<B: Bus> {
     /// The same for Thumb: those of the lower and of the upper half-words.
     thumb_ops: Vec<[Ops<B>; 2]>,
     thumb_words: Vec<[u32; 8]>,
+    /// By line, without shortcuts: its words, and none of the above.
+    words: Vec<[u32; 8]>,
     /// A hint that matches is true: whoever takes a line out of the cache clears the hint.
     hints: Box<[Hint; HINTS]>,
     undecoded: Op<B>,
@@ -122,7 +124,10 @@ impl<B: Bus> ICache<B> {
     ) -> ICache<B> {
         let lines = geometry.lines() as usize;
         let nothing = Ops::undecoded(undecoded, &[0; 8]);
-        let (slots, thumb_slots) = (SHARED + lines + 1, SHARED_THUMB + lines + 1);
+        let (slots, thumb_slots, plain) = match B::SHORTCUTS {
+            true => (SHARED + lines + 1, SHARED_THUMB + lines + 1, 0),
+            false => (0, 0, lines + 1),
+        };
         ICache {
             ways: geometry.ways,
             way_shift: geometry.ways.trailing_zeros(),
@@ -132,6 +137,7 @@ impl<B: Bus> ICache<B> {
             ops: vec![nothing; slots],
             thumb_ops: vec![[nothing; 2]; thumb_slots],
             thumb_words: vec![[0; 8]; thumb_slots],
+            words: vec![[0; 8]; plain],
             hints: Box::new([Hint::default(); HINTS]),
             undecoded,
             turn: 0,
@@ -169,6 +175,9 @@ impl<B: Bus> ICache<B> {
     /// Readies the operations of a line for the given state and returns their slot.
     #[inline]
     pub fn enter(&mut self, line: usize, thumb: bool) -> usize {
+        if !B::SHORTCUTS {
+            return line;
+        }
         if self.filled[line].thumb != thumb {
             self.change_state(line, thumb);
         }
@@ -229,6 +238,10 @@ impl<B: Bus> ICache<B> {
     /// The slot for a line's words.
     #[inline]
     fn slot_for(&mut self, line: usize, pa: u32, words: &[u32; 8], thumb: bool) -> usize {
+        if !B::SHORTCUTS {
+            self.words[line] = *words;
+            return line;
+        }
         let shared = shared_slots(pa, if thumb { SHARED_THUMB } else { SHARED });
         if self.holds(shared[0], words, thumb) {
             shared[0]
@@ -322,7 +335,9 @@ impl<B: Bus> ICache<B> {
     /// The word at `pc`, in the line that [`ICache::enter`] gave `slot` for.
     pub fn word(&self, slot: usize, pc: u32, thumb: bool) -> u32 {
         let n = pc as usize / 4 % 8;
-        if thumb {
+        if !B::SHORTCUTS {
+            self.words[slot][n]
+        } else if thumb {
             self.thumb_words[slot][n]
         } else {
             self.ops[slot].0[n].insn()

@@ -36,6 +36,9 @@ impl<B: Bus> DescriptorRead for Walker<'_, B> {
 }
 
 impl<B: Bus> Cpu<B> {
+    /// Whether loads and stores may go by [`crate::grants`]. An observer sees them all.
+    pub(crate) const GRANTS: bool = B::SHORTCUTS && !B::OBSERVED;
+
     #[inline(always)]
     fn data_mva(&self, va: u32) -> Mva {
         self.data_relocation.apply(Va(va))
@@ -45,7 +48,7 @@ impl<B: Bus> Cpu<B> {
     /// have to be clear.
     #[inline(always)]
     fn granted_word(&self, mva: Mva, misaligned: u32) -> Option<u32> {
-        if B::OBSERVED {
+        if !Self::GRANTS {
             return None;
         }
         let line = self.mmu.grants.read(mva, misaligned)?;
@@ -68,7 +71,7 @@ impl<B: Bus> Cpu<B> {
     /// A store that needs nothing but the cache; false when nothing has been done.
     #[inline(always)]
     pub(crate) fn granted_store(&mut self, va: u32, width: Width, value: u32) -> bool {
-        if B::OBSERVED {
+        if !Self::GRANTS {
             return false;
         }
         let mva = self.data_mva(va);
@@ -109,7 +112,7 @@ impl<B: Bus> Cpu<B> {
 
     /// Lets the next access to the line of `mva` go without asking.
     fn grant(&mut self, mva: Mva, line: usize) {
-        if !B::OBSERVED
+        if Self::GRANTS
             && let Some(page) = self.mmu.lookup(mva)
         {
             let (read, write) = (page.has(CACHED_READ), page.has(WRITE_BACK));
@@ -164,7 +167,7 @@ impl<B: Bus> Cpu<B> {
         } else {
             mmu::READ
         };
-        if privileged == self.mmu.privileged() {
+        if B::SHORTCUTS && privileged == self.mmu.privileged() {
             if let Some(page) = self.mmu.lookup(mva).filter(|page| page.has(need)) {
                 return Ok(page);
             }

@@ -10,7 +10,9 @@ use crate::state::{Damaged, Saved, State};
 impl<B: Bus> ICache<B> {
     fn words(&self, line: usize) -> [u32; 8] {
         let Filled { slot, thumb, .. } = self.filled[line];
-        if thumb {
+        if !B::SHORTCUTS {
+            self.words[line]
+        } else if thumb {
             self.thumb_words[slot as usize]
         } else {
             self.ops[slot as usize].words()

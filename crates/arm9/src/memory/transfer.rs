@@ -12,7 +12,7 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn granted_line(&self, va: u32, count: u32) -> Option<([u32; 8], usize)> {
         let first = va >> 2 & 7;
-        if B::OBSERVED || first + count > 8 {
+        if !Self::GRANTS || first + count > 8 {
             return None;
         }
         let line = self.mmu.grants.read(self.data_mva(va), 3)?;
@@ -23,7 +23,7 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn granted_line_for_write(&self, va: u32, count: u32) -> Option<(usize, usize)> {
         let first = va >> 2 & 7;
-        if B::OBSERVED || first + count > 8 {
+        if !Self::GRANTS || first + count > 8 {
             return None;
         }
         let line = self.mmu.grants.write(self.data_mva(va), 3)?;

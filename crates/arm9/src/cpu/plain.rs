@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An instruction without shortcuts ([`Bus::SHORTCUTS`]): the definition of what the loop does.
+
+use super::{Cpu, LINE};
+use crate::addr::Va;
+use crate::bus::Bus;
+
+impl<B: Bus> Cpu<B> {
+    /// One instruction, found and decoded anew. Of the current line, too, only its place is known.
+    pub(super) fn execute_plainly(&mut self) {
+        let (pc, thumb) = (self.pc, self.fetch.thumb);
+        let size = if thumb { 2 } else { 4 };
+        if (pc ^ self.fetch.line_pc) & LINE == 0 {
+            let line = self.icache.find(self.fetch_relocation.apply(Va(pc)));
+            assert_eq!(line, Some(self.fetch.slot), "the current line went away");
+        } else if !self.enter_line_anew(pc, thumb) {
+            return;
+        }
+        let word = self.icache.word(self.fetch.slot, pc, thumb);
+        let op = if thumb {
+            self.decode.thumb((word >> (8 * (pc & 2))) as u16)
+        } else {
+            self.decode.arm(word)
+        };
+        self.pc = pc.wrapping_add(size);
+        self.r[15] = self.pc.wrapping_add(size);
+        self.counters.instructions += 1;
+        if B::OBSERVED {
+            self.tell_fetch(pc);
+        }
+        self.wait_and_execute(op);
+    }
+}
