@@ -292,12 +292,14 @@ impl<B: Bus> Cpu<B> {
     fn execute<const THUMB: bool>(&mut self) {
         let size = if THUMB { 2 } else { 4 };
         let mut count = 0;
+        let mut fault = None;
         let mut expected = NO_LINE;
         let mut ahead = self.icache.op::<THUMB>(0, 0);
         loop {
             let pc = self.pc;
             if (pc ^ self.fetch.line_pc) & LINE != 0 {
-                if !self.enter_line::<THUMB>(pc) {
+                if let Err(aborted) = self.enter_line::<THUMB>(pc) {
+                    fault = Some(aborted);
                     break;
                 }
                 expected = NO_LINE;
@@ -327,6 +329,9 @@ impl<B: Bus> Cpu<B> {
             }
         }
         self.counters.instructions += count;
+        if let Some(fault) = fault {
+            self.prefetch_abort(fault);
+        }
     }
 
     /// Stands in for every operation not executed since its line was filled.
@@ -343,16 +348,15 @@ impl<B: Bus> Cpu<B> {
         self.wait_and_execute(op);
     }
 
-    /// Makes the line that holds `pc` the current one. False when the fetch faulted, in which
-    /// case the exception has been entered.
+    /// Makes the line that holds `pc` the current one.
     #[inline(always)]
-    fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> bool {
+    fn enter_line<const THUMB: bool>(&mut self, pc: u32) -> Result<(), Fault> {
         if self.is_page_known(pc) {
             let mva = self.fetch_relocation.apply(Va(pc));
             if let Some(slot) = self.icache.hint(mva, THUMB) {
                 self.fetch.line_pc = pc;
                 self.fetch.slot = slot;
-                return true;
+                return Ok(());
             }
         }
         self.enter_line_anew(pc, THUMB)
@@ -365,19 +369,12 @@ impl<B: Bus> Cpu<B> {
     }
 
     #[inline(never)]
-    fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> bool {
-        match self.fetch_line(pc, thumb) {
-            Ok(line) => {
-                self.fetch.slot = self.icache.enter(line, thumb);
-                let cached = line != self.icache.prefetch_line();
-                self.fetch.line_pc = if cached { pc } else { NO_LINE };
-                true
-            }
-            Err(fault) => {
-                self.prefetch_abort(fault);
-                false
-            }
-        }
+    fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
+        let line = self.fetch_line(pc, thumb)?;
+        self.fetch.slot = self.icache.enter(line, thumb);
+        let cached = line != self.icache.prefetch_line();
+        self.fetch.line_pc = if cached { pc } else { NO_LINE };
+        Ok(())
     }
 
     fn prefetch_abort(&mut self, fault: Fault) {

@@ -176,6 +176,7 @@ impl<B: Bus> ICache<B> {
     #[inline]
     pub fn enter(&mut self, line: usize, thumb: bool) -> usize {
         if !B::SHORTCUTS {
+            self.filled[line].thumb = thumb;
             return line;
         }
         if self.filled[line].thumb != thumb {

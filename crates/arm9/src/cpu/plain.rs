@@ -13,8 +13,8 @@ impl<B: Bus> Cpu<B> {
         if (pc ^ self.fetch.line_pc) & LINE == 0 {
             let line = self.icache.find(self.fetch_relocation.apply(Va(pc)));
             assert_eq!(line, Some(self.fetch.slot), "the current line went away");
-        } else if !self.enter_line_anew(pc, thumb) {
-            return;
+        } else if let Err(fault) = self.enter_line_anew(pc, thumb) {
+            return self.prefetch_abort(fault);
         }
         let word = self.icache.word(self.fetch.slot, pc, thumb);
         let op = if thumb {

@@ -158,3 +158,16 @@ fn each_fetch_is_under_the_pid_of_three_instructions_before() {
     steps(&mut cpu, 5);
     assert_eq!(cpu.r[3..6], [0x10, 0x10, 0x12]);
 }
+
+#[test]
+fn aborts_in_a_row_end_the_run_after_as_many_however_it_is_cut() {
+    let mut whole = mapped();
+    whole.cp15_write(0, 1, 0, 0, 0x3005); // high vectors, where nothing is
+    whole.bus.put(0x100, &[0xe1a0_0000, 0xe1a0_f001]); // mov r0, r0; mov pc, r1
+    whole.set_pc(0x100);
+    whole.r[1] = 0x3000_0000;
+    let mut cut = whole.clone();
+    assert_eq!(whole.run(10_000), Exit::ExceptionLoop);
+    while cut.step() != Some(Exit::ExceptionLoop) {}
+    assert_eq!(cut.counters, whole.counters);
+}
