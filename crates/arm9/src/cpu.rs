@@ -378,6 +378,8 @@ impl<B: Bus> Cpu<B> {
     }
 
     fn prefetch_abort(&mut self, fault: Fault) {
+        // Its line was left, whether or not the vector is in it, too.
+        self.fetch.line_pc = NO_LINE;
         self.cp15.ifsr = fault.fsr();
         let (at, chain) = self.abort_chain;
         let now = self.counters.instructions;

@@ -171,3 +171,15 @@ fn aborts_in_a_row_end_the_run_after_as_many_however_it_is_cut() {
     while cut.step() != Some(Exit::ExceptionLoop) {}
     assert_eq!(cut.counters, whole.counters);
 }
+
+#[test]
+fn a_vector_behind_a_fetch_that_aborted_is_translated_though_its_line_was_the_last_one() {
+    let mut cpu = mapped();
+    cpu.bus.put(COARSE, &[0x30_0ffe]); // no memory
+    cpu.bus.put(0x8, &[0xe1a0_f001, 0xe1a0_0000]); // mov pc, r1; mov r0, r0
+    cpu.set_pc(0x8);
+    cpu.r[1] = 0x10_0000;
+    steps(&mut cpu, 3);
+    assert_eq!((cpu.pc, cpu.cp15.ifsr), (0x10, 0b1010));
+    assert_eq!(cpu.fetch.resolved.pa(crate::addr::Mva(0xc)), 0xc);
+}
