@@ -29,6 +29,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// What comes next is fetched under the PID as it is.
+    #[cold]
     pub(crate) fn refill_pipeline(&mut self) {
         if self.fetched_under_old_pid() {
             self.fetch_relocation = self.data_relocation;

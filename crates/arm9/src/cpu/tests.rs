@@ -183,3 +183,15 @@ fn a_vector_behind_a_fetch_that_aborted_is_translated_though_its_line_was_the_la
     assert_eq!((cpu.pc, cpu.cp15.ifsr), (0x10, 0b1010));
     assert_eq!(cpu.fetch.resolved.pa(crate::addr::Mva(0xc)), 0xc);
 }
+
+#[test]
+fn a_jump_to_the_next_instruction_fetches_it_under_the_new_pid() {
+    // b .+4; mov pc, r6
+    for jump in [0xeaff_ffff, 0xe1a0_f006] {
+        let mut cpu = with_three_pids(&[0xe1a0_0000, WRITE_PID_1]);
+        cpu.bus.put(0x108, &[jump]);
+        cpu.r[6] = 0x10c;
+        steps(&mut cpu, 4);
+        assert_eq!((cpu.pc, cpu.r[4]), (0x110, 0x11), "{jump:#010x}");
+    }
+}

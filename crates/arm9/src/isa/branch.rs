@@ -23,7 +23,16 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn branch(&mut self, target: u32) {
         let align = if self.control & T != 0 { 1 } else { 3 };
-        self.pc = target & !align;
+        self.jump(target & !align);
+    }
+
+    /// Every jump comes here. One to the next instruction empties the pipeline, too.
+    #[inline(always)]
+    pub(crate) fn jump(&mut self, target: u32) {
+        if target == self.pc {
+            self.refill_pipeline();
+        }
+        self.pc = target;
     }
 
     /// Continues at `target`, bit 0 of which chooses the state (BX).
@@ -31,7 +40,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn branch_exchange(&mut self, target: u32) {
         let thumb = (target & 1) * T;
         let changed = (self.control ^ thumb) & T != 0;
-        self.pc = target & if thumb != 0 { !1 } else { !3 };
+        self.jump(target & if thumb != 0 { !1 } else { !3 });
         if changed {
             self.control ^= T;
             self.context_changed();
@@ -84,7 +93,7 @@ fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
         cpu.r[14] = cpu.pc;
     }
     // `pc` is behind the instruction, the manual counts from one further on.
-    cpu.pc = cpu.pc.wrapping_add(distance(op.insn())).wrapping_add(4);
+    cpu.jump(cpu.pc.wrapping_add(distance(op.insn())).wrapping_add(4));
 }
 
 fn blx<B: Bus>(insn: u32) -> Op<B> {

@@ -296,7 +296,7 @@ fn distance(half: u32) -> u32 {
 
 /// `insn` is the distance in bytes.
 fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    cpu.pc = cpu.r[15].wrapping_add(op.insn());
+    cpu.jump(cpu.r[15].wrapping_add(op.insn()));
 }
 
 fn call_prefix<B: Bus>(half: u32) -> Op<B> {
