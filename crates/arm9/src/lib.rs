@@ -17,6 +17,8 @@ mod debug;
 mod exception;
 mod fcse;
 mod fetch;
+#[cfg(test)]
+mod fuzz;
 mod grants;
 mod icache;
 pub mod isa;

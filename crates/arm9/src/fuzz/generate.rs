@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Draws programs: few physical pages, mapped many times with pages of every kind, so that addresses,
+//! TLB sets, cache sets and shared decode slots meet again and again.
+
+use super::code;
+use super::program::{Event, Op, Program, Setup};
+use super::random::Random;
+
+/// Blocks of memory that code and data are in: 64 KB, 512 KB and 1 MB apart.
+const BLOCKS: [u32; 5] = [0x4_0000, 0x5_0000, 0xc_0000, 0xd_0000, 0x14_0000];
+/// Two first-level tables.
+const TABLES: [u32; 2] = [0x1_0000, 0x1_4000];
+const COARSE: u32 = 0x2_0000;
+const FINE: u32 = 0x2_8000;
+/// Second-level tables of each kind.
+const SECOND: u32 = 5;
+/// The section that has the tables.
+const WINDOW: u32 = 0x4000_0000;
+
+/// A 4 KB page of memory; sometimes one that is not there, or the device's.
+fn frame(r: &mut Random) -> u32 {
+    match r.below(40) {
+        0 => 0x30_0000,
+        1 => super::bus::DEVICE,
+        _ => r.pick(&BLOCKS) + (r.below(4) << 12),
+    }
+}
+
+fn permissions(r: &mut Random) -> u32 {
+    match r.below(4) {
+        0 | 1 => 0xff0,
+        2 => r.below(4) * 0x550,
+        _ => r.below(256) << 4,
+    }
+}
+
+fn cacheable(r: &mut Random) -> u32 {
+    if r.percent(55) { 0xc } else { r.below(4) << 2 }
+}
+
+/// Of a small or large page.
+fn page(r: &mut Random, large: bool) -> u32 {
+    let flags = permissions(r) | cacheable(r);
+    match r.below(30) {
+        0 => 0,
+        _ if large => r.pick(&BLOCKS) | flags | 1,
+        _ => frame(r) | flags | 2,
+    }
+}
+
+fn tiny(r: &mut Random) -> u32 {
+    let ap = if r.percent(70) { 3 } else { r.below(4) };
+    frame(r) & !0xc00 | r.below(4) << 10 | ap << 4 | cacheable(r) | 3
+}
+
+fn first(r: &mut Random, megabyte: u32) -> u32 {
+    let domain = r.below(4) << 5;
+    let section = (r.below(2) << 20) | r.pick(&[0xc00, 0xc00, 0xc00, 0x800, 0x400, 0]);
+    let section = section | cacheable(r) | 2;
+    let n = r.below(SECOND);
+    let tables = [COARSE + n * 0x400 | 1, FINE + n * 0x1000 | 3];
+    let kind = match megabyte {
+        0 | 3 => tables[0],
+        1 | 2 => section,
+        4 => tables[1],
+        _ => r.pick(&[section, tables[0], tables[1], 0]),
+    };
+    kind | domain
+}
+
+fn tables(r: &mut Random) -> Vec<(u32, u32)> {
+    let mut words = Vec::new();
+    for table in TABLES {
+        for pid in 0..3 {
+            let at = table + pid * 32 * 4;
+            words.extend((0..6).map(|n| (at + 4 * n, first(r, n))));
+        }
+        let above = [0xc02 | r.below(2) << 2, first(r, 3)];
+        words.extend([(table + 0x1000, above[0]), (table + 0x1004, above[1])]);
+        words.push((table + 0x3ffc, first(r, 3)));
+    }
+    for n in 0..SECOND {
+        let at = COARSE + n * 0x400;
+        words.push((at, r.pick(&BLOCKS) | 0xff2 | cacheable(r)));
+        words.push((at + 4 * 0xf0, r.pick(&BLOCKS) | 0xff2 | cacheable(r)));
+        words.extend((1..16).map(|n| (at + 4 * n, page(r, false))));
+        let large = page(r, true);
+        words.extend((16..32).map(|n| (at + 4 * n, large)));
+        words.extend((32..48).map(|n| (at + 4 * n, page(r, false))));
+        let at = FINE + n * 0x1000;
+        words.extend((0..64).map(|n| (at + 4 * n, tiny(r))));
+        for n in 16..32 {
+            let small = page(r, false);
+            words.extend((0..4).map(|quarter| (at + 16 * n + 4 * quarter, small)));
+        }
+        let large = page(r, true);
+        words.extend((128..192).map(|n| (at + 4 * n, large)));
+    }
+    words
+}
+
+fn lines(r: &mut Random) -> Vec<(u32, [u32; 8])> {
+    let pool: Vec<_> = (0..96).map(|_| code::line(r)).collect();
+    let mut lines = vec![(0, code::vectors(r))];
+    for block in BLOCKS {
+        lines.push((block, code::vectors(r)));
+        let mut fill = |from: u32, to: u32| {
+            for at in (block + from..block + to).step_by(32) {
+                lines.push((at, r.pick(&pool)));
+            }
+        };
+        fill(32, 0x4000);
+        (1..4).for_each(|quarter| fill(quarter * 0x4000, quarter * 0x4000 + 0x400));
+    }
+    lines
+}
+
+/// A virtual or modified virtual address that may be mapped.
+fn address(r: &mut Random) -> u32 {
+    let within = r.below(4) << 10 | r.pick(&[0, 0, 0x20, 0x3e0, 0x3e0, 0x100]) | r.below(8) << 2;
+    let page = match r.below(10) {
+        0..6 => r.below(4),
+        6..8 => 16 + r.below(16),
+        _ => r.below(48),
+    };
+    let pid = if r.percent(15) { r.below(3) << 25 } else { 0 };
+    match r.below(14) {
+        n @ (0 | 1) => (n + 1) << 20 | r.pick(&BLOCKS) & 0xf_ffff | (page & 3) << 12 | within | pid,
+        2 => WINDOW | 1 << 20 | page << 12 | within,
+        n => [0, 0, 0, 3, 3, 4, 4, 4, 4, 5, 5][n as usize - 3] << 20 | page << 12 | within | pid,
+    }
+}
+
+/// The same of code, with the Thumb bit.
+pub fn code_address(r: &mut Random) -> u32 {
+    address(r) | u32::from(r.percent(30))
+}
+
+fn registers(r: &mut Random, pool: &[(u32, [u32; 8])]) -> Op {
+    let mut values = [0; 15].map(|_: u32| address(r));
+    for value in &mut values[..4] {
+        *value = match r.below(4) {
+            0 => r.word(),
+            1 => r.below(3) << 25,
+            2 => r.pick(pool).1[r.below(8) as usize],
+            _ => page(r, false),
+        };
+    }
+    values[8..12].fill_with(|| code_address(r));
+    if r.percent(30) {
+        values[12] = WINDOW | r.pick(&[COARSE, FINE, TABLES[0]]) + 4 * r.below(32);
+    }
+    Op::Registers(values)
+}
+
+fn something(r: &mut Random, program: &Program) -> Vec<Op> {
+    let after = r.below(200);
+    match r.below(10) {
+        0..4 => {
+            let level: fn(bool) -> Event = if r.percent(60) {
+                Event::Irq
+            } else {
+                Event::Fiq
+            };
+            let length = 1 + if r.percent(80) {
+                r.below(40)
+            } else {
+                r.below(300)
+            };
+            let down = Op::Later(after + length, level(false));
+            vec![Op::Later(after, level(true)), down]
+        }
+        4..6 => {
+            let at = r.pick(&program.lines).0;
+            let words = if r.percent(20) {
+                [0; 8]
+            } else {
+                r.pick(&program.lines).1
+            };
+            vec![Op::Later(after, Event::Write(at, words.to_vec()))]
+        }
+        6 => {
+            let (at, _) = r.pick(&program.tables);
+            let words = [page(r, false), page(r, true), tiny(r), 0];
+            let word = r.pick(&words);
+            vec![Op::Later(after, Event::Write(at, vec![word]))]
+        }
+        7 => {
+            let sctlr = 0x1005 | r.below(16) << 12 & 0x6000 | r.below(4) << 8 | r.below(2) << 1;
+            vec![Op::Control(1, sctlr), jump(r)]
+        }
+        8 => vec![Op::Control(3, r.pick(&[0x55, 0xff, 0x5d, 0x77])), jump(r)],
+        _ => vec![jump(r)],
+    }
+}
+
+fn jump(r: &mut Random) -> Op {
+    let mode = r.pick(&[0x10, 0x13, 0x13, 0x1f, 0x1f, 0x12, 0x11]);
+    let at = code_address(r);
+    let thumb = (at & 1) << 5;
+    Op::Jump {
+        pc: at & if thumb != 0 { !1 } else { !3 },
+        cpsr: mode | thumb | r.below(4) << 6 | r.below(16) << 28,
+    }
+}
+
+/// The program of a seed.
+pub fn program(seed: u64) -> Program {
+    let r = &mut Random::new(seed);
+    let setup = Setup {
+        icache: r.pick(&[4096, 4096, 8192, 16384]),
+        dcache: r.pick(&[4096, 4096, 8192, 16384]),
+        late: r.percent(40),
+        seed: r.word(),
+        single: 1 + r.below(9),
+        first: 1 + r.below(12),
+        last: 13 + r.below(20),
+        by_step: r.percent(40),
+    };
+    let mut program = Program {
+        setup,
+        tables: tables(r),
+        lines: lines(r),
+        ops: Vec::new(),
+    };
+    let domains = r.pick(&[0x55, 0xff, 0x5d]);
+    let mut ops = vec![Op::Control(2, TABLES[0]), Op::Control(3, domains)];
+    ops.extend([Op::Control(1, 0x1005 | r.below(4) << 13), jump(r)]);
+    for _ in 0..120 {
+        if r.percent(60) {
+            ops.push(registers(r, &program.lines));
+        }
+        if r.percent(60) {
+            ops.extend(something(r, &program));
+        }
+        ops.push(Op::Run(if r.percent(20) {
+            r.below(2000)
+        } else {
+            1 + r.below(400)
+        }));
+    }
+    program.ops = ops;
+    program
+}

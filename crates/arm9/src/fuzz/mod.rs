@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Definition against shortcut: random programs on the core with its shortcuts and on the same core
+//! without any, compared step by step, and the latter with a reference of translation written from
+//! the manual.
+//!
+//! `FUZZ_SEEDS=A..B` draws other programs, `FUZZ_HOURS=H` goes on for so long, `FUZZ_REPLAY=FILE` runs
+//! a program as a failure prints it (`cargo xtask fuzz --core`).
+
+mod bus;
+mod code;
+mod generate;
+mod program;
+mod random;
+mod reduce;
+mod reference;
+mod run;
+mod steps;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use program::Program;
+use run::{Failure, run};
+use steps::Tally;
+
+/// Programs of an ordinary test run.
+const SEEDS: u64 = 400;
+
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Seeds to run, and for how long.
+fn plan() -> (u64, u64, Option<Duration>) {
+    let number = |text: &str| {
+        text.parse::<u64>()
+            .unwrap_or_else(|_| panic!("{text}: no number"))
+    };
+    let seeds = set("FUZZ_SEEDS");
+    let (from, to) = match seeds
+        .as_deref()
+        .map(|text| text.split_once("..").unwrap_or((text, "")))
+    {
+        Some((from, "")) => (number(from), u64::MAX),
+        Some((from, to)) => (number(from), number(to)),
+        None => (0, SEEDS),
+    };
+    let hours = set("FUZZ_HOURS").map(|text| {
+        let hours = text
+            .parse::<f64>()
+            .unwrap_or_else(|_| panic!("{text}: no number"));
+        Duration::from_secs_f64(3600.0 * hours)
+    });
+    let to = if hours.is_some() && seeds.is_none() {
+        u64::MAX
+    } else {
+        to
+    };
+    (from, to, hours)
+}
+
+/// The first failure of all seeds, and what the programs came to.
+fn search(from: u64, to: u64, time: Option<Duration>) -> (Option<(u64, Failure)>, Tally) {
+    let (start, next, stop) = (Instant::now(), AtomicU64::new(from), AtomicBool::new(false));
+    let result = Mutex::new((None::<(u64, Failure)>, Tally::new()));
+    let work = || {
+        let mut tally = Tally::new();
+        while !stop.load(Ordering::Relaxed) && time.is_none_or(|time| start.elapsed() < time) {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= to {
+                break;
+            }
+            *tally.entry("program").or_default() += 1;
+            if let Err(failure) = run(&generate::program(seed), &mut tally) {
+                stop.store(true, Ordering::Relaxed);
+                let mut result = result.lock().unwrap();
+                if result.0.as_ref().is_none_or(|(first, _)| seed < *first) {
+                    result.0 = Some((seed, failure));
+                }
+            }
+        }
+        let mut result = result.lock().unwrap();
+        for (name, count) in tally {
+            *result.1.entry(name).or_default() += count;
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    result.into_inner().unwrap()
+}
+
+fn report(tally: &Tally, time: Duration) {
+    let instructions: u64 = ["A32 instruction", "Thumb instruction"]
+        .iter()
+        .filter_map(|name| tally.get(name))
+        .sum();
+    let speed = instructions as f64 / time.as_secs_f64();
+    println!("{instructions} instructions compared, {speed:.0} a second");
+    for (name, count) in tally {
+        println!("{count:>12}  {name}");
+    }
+}
+
+fn replay(path: &str) {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let program = Program::parse(&text).unwrap_or_else(|| panic!("{path} is no program"));
+    if let Err(failure) = run(&program, &mut Tally::new()) {
+        panic!("{:?}:\n{}", failure.sort, failure.text);
+    }
+}
+
+#[test]
+fn random_programs_run_alike_with_shortcuts_and_without_and_as_the_manual_says() {
+    if let Some(path) = set("FUZZ_REPLAY") {
+        return replay(&path);
+    }
+    let (from, to, hours) = plan();
+    let start = Instant::now();
+    let (failed, tally) = search(from, to, hours);
+    report(&tally, start.elapsed());
+    let Some((seed, failure)) = failed else {
+        return;
+    };
+    println!(
+        "\nseed {seed}: {:?}\n{}\n\nreduced:",
+        failure.sort, failure.text
+    );
+    let (program, failure) = reduce::reduce(generate::program(seed), failure);
+    println!("{program}");
+    panic!("seed {seed}: {:?}:\n{}", failure.sort, failure.text);
+}
+
+#[test]
+fn a_program_is_read_as_it_was_written() {
+    let program = generate::program(1);
+    assert_eq!(Program::parse(&program.to_string()), Some(program));
+}

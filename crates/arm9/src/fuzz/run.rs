@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs a program on the core with its shortcuts and on the one without, and compares.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::bus::{FuzzBus, RAM};
+use super::program::{Event, Op, Program};
+use super::steps::{Before, Follower, Plain, Tally};
+use crate::bus::Bus;
+use crate::config::{CacheGeometry, Config, Victims};
+use crate::cost::CostTable;
+use crate::counters::Counters;
+use crate::cpu::{Cpu, Exit, Interlock};
+use crate::state::State;
+
+type Fast = Cpu<FuzzBus<false>>;
+
+/// What went wrong, of which sort, in which operation of the program.
+#[derive(Debug)]
+pub struct Failure {
+    pub op: usize,
+    pub sort: Sort,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// The two cores differ.
+    Shortcut,
+    /// The one without shortcuts differs from the manual.
+    Reference,
+    /// An assertion failed.
+    Panic,
+}
+
+/// What is compared behind each step.
+#[derive(Debug, PartialEq)]
+struct View {
+    pc: u32,
+    r: [u32; 15],
+    cpsr: u32,
+    banked: [[u32; 2]; 6],
+    other_r8_12: [u32; 5],
+    spsr: [u32; 6],
+    cycles: u64,
+    interlock: Interlock,
+    waiting: bool,
+    cp15: [u32; 7],
+    counters: Counters,
+}
+
+fn view<B: Bus>(cpu: &Cpu<B>) -> View {
+    let c = &cpu.cp15;
+    View {
+        pc: cpu.pc,
+        r: core::array::from_fn(|n| cpu.r[n]),
+        cpsr: cpu.cpsr(),
+        banked: cpu.banked,
+        other_r8_12: cpu.other_r8_12,
+        spsr: cpu.spsr,
+        cycles: cpu.cycles,
+        interlock: cpu.interlock,
+        waiting: cpu.waiting,
+        cp15: [c.sctlr, c.ttb, c.dacr, c.dfsr, c.ifsr, c.far, c.pid],
+        counters: cpu.counters,
+    }
+}
+
+/// Names of the fields that differ, and how.
+fn difference(fast: &View, plain: &View) -> String {
+    let lines = [fast, plain].map(|view| format!("{view:#x?}"));
+    let [fast, plain] = lines.each_ref().map(|text| text.lines());
+    let mut section = "";
+    let mut text = String::new();
+    for (fast, plain) in fast.zip(plain) {
+        if fast.starts_with("    ") && !fast.starts_with("     ") {
+            section = fast.trim();
+        }
+        if fast != plain {
+            text += &format!(
+                "  {section} {} with shortcuts, {} without\n",
+                fast.trim(),
+                plain.trim()
+            );
+        }
+    }
+    text
+}
+
+fn new<const PLAIN: bool>(program: &Program, ram: &[u32]) -> Cpu<FuzzBus<PLAIN>> {
+    let s = &program.setup;
+    let cache = |size| CacheGeometry { size, ways: 4 };
+    let config = Config {
+        midr: 0x4106_9265,
+        icache: cache(s.icache),
+        dcache: cache(s.dcache),
+        cost: CostTable {
+            bus_sync: s.seed & 1,
+            tail_exposed_256: 128,
+            walk_overhead: 1,
+            lines_tested_per_op: 8,
+            cp15_busy: 1,
+        },
+        victim_seed: s.seed,
+        victims: if s.late {
+            Victims::Late
+        } else {
+            Victims::Random
+        },
+    };
+    Cpu::new(config, FuzzBus::new(s, ram))
+}
+
+/// TLB, caches, and what waits to be written.
+fn inside<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>) -> [Vec<u8>; 5] {
+    cpu.biu.retire(&mut cpu.bus, cpu.cycles);
+    let parts: [&dyn State; 5] = [
+        &cpu.mmu.tlb,
+        &cpu.icache,
+        &cpu.dcache,
+        &cpu.biu,
+        &cpu.bus.log,
+    ];
+    parts.map(|part| {
+        let mut bytes = Vec::new();
+        part.save(&mut bytes);
+        bytes
+    })
+}
+
+struct Pair {
+    fast: Fast,
+    plain: Plain,
+    follower: Follower,
+}
+
+type Outcome = Result<(), (Sort, String)>;
+
+impl Pair {
+    fn new(program: &Program) -> Pair {
+        let mut ram = vec![0; RAM as usize / 4];
+        for (pa, words) in &program.lines {
+            let at = *pa as usize / 4;
+            ram[at..at + 8].copy_from_slice(words);
+        }
+        for (pa, word) in &program.tables {
+            ram[*pa as usize / 4] = *word;
+        }
+        Pair {
+            fast: new(program, &ram),
+            plain: new(program, &ram),
+            follower: Follower::new(program.setup.late),
+        }
+    }
+
+    fn does(&mut self, op: &Op, by_step: bool) -> Outcome {
+        match op {
+            Op::Registers(values) => {
+                self.fast.r[..15].copy_from_slice(values);
+                self.plain.r[..15].copy_from_slice(values);
+            }
+            Op::Jump { pc, cpsr } => {
+                self.fast.set_cpsr(*cpsr);
+                self.fast.set_pc(*pc);
+                self.plain.set_cpsr(*cpsr);
+                self.plain.set_pc(*pc);
+                self.follower.refill();
+            }
+            Op::Control(register, value) => {
+                self.fast.cp15_write(0, *register, 0, 0, *value);
+                self.plain.cp15_write(0, *register, 0, 0, *value);
+                self.follower.reference.written([*register, 0, 0], *value);
+                self.follower.refill();
+            }
+            Op::Later(after, event) => self.later(*after, event),
+            Op::Run(cycles) => {
+                let limit = self.plain.cycles + u64::from(*cycles);
+                let exit = if by_step {
+                    self.steps(limit)?
+                } else {
+                    self.run(limit)?
+                };
+                if exit == Exit::Asleep {
+                    self.later(1, &Event::Irq(true));
+                    self.later(20, &Event::Irq(false));
+                }
+                return self.compare_inside();
+            }
+        }
+        Ok(())
+    }
+
+    fn later(&mut self, after: u32, event: &Event) {
+        match event {
+            Event::Write(..) => self.follower.count("DMA"),
+            Event::Irq(_) | Event::Fiq(_) => {}
+        }
+        let at = self.plain.cycles + u64::from(after);
+        self.fast.bus.at(at, event.clone());
+        self.plain.bus.at(at, event.clone());
+    }
+
+    fn step_plain(&mut self) -> Result<Option<Exit>, (Sort, String)> {
+        self.plain.bus.seen.clear();
+        let before = Before::new(&self.plain);
+        let exit = self.plain.step();
+        let checked = self.follower.step(&before, &self.plain);
+        let at = |text| {
+            format!(
+                "{text}, at {:#x}, cycle {}",
+                self.plain.pc, self.plain.cycles
+            )
+        };
+        checked.map_err(|text| (Sort::Reference, at(text)))?;
+        Ok(exit)
+    }
+
+    /// An instruction at a time.
+    fn steps(&mut self, limit: u64) -> Result<Exit, (Sort, String)> {
+        while self.plain.cycles < limit {
+            let fast = self.fast.step();
+            let plain = self.step_plain()?;
+            self.compare(fast, plain)?;
+            if let Some(exit) = plain {
+                return Ok(exit);
+            }
+        }
+        Ok(Exit::Limit)
+    }
+
+    fn run(&mut self, limit: u64) -> Result<Exit, (Sort, String)> {
+        let fast = self.fast.run(limit);
+        let mut plain = None;
+        while plain.is_none() && self.plain.cycles < limit {
+            plain = self.step_plain()?;
+        }
+        let plain = plain.unwrap_or(Exit::Limit);
+        self.compare(Some(fast), Some(plain))?;
+        Ok(plain)
+    }
+
+    fn compare(&self, fast: Option<Exit>, plain: Option<Exit>) -> Outcome {
+        let views = (view(&self.fast), view(&self.plain));
+        if views.0 == views.1 && fast == plain {
+            return Ok(());
+        }
+        let mut text = difference(&views.0, &views.1);
+        text += &format!("  exit {fast:?} with shortcuts, {plain:?} without");
+        Err((Sort::Shortcut, text))
+    }
+
+    fn compare_inside(&mut self) -> Outcome {
+        let parts = (inside(&mut self.fast), inside(&mut self.plain));
+        let names = ["TLB", "I-cache", "D-cache", "write buffer", "transactions"];
+        for (name, (fast, plain)) in names.iter().zip(parts.0.iter().zip(&parts.1)) {
+            if fast != plain {
+                let at = fast.iter().zip(plain).position(|(a, b)| a != b);
+                return Err((Sort::Shortcut, format!("  {name} at byte {at:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_memory(&mut self) -> Outcome {
+        self.fast.drain_write_buffer();
+        self.plain.drain_write_buffer();
+        self.compare(None, None)?;
+        self.compare_inside()?;
+        let mut words = self.fast.bus.ram.iter().zip(&self.plain.bus.ram);
+        match words.position(|(fast, plain)| fast != plain) {
+            None => Ok(()),
+            Some(at) => Err((Sort::Shortcut, format!("  RAM at {:#x}", 4 * at))),
+        }
+    }
+}
+
+/// Runs a program. What it came to is added to `tally`.
+pub fn run(program: &Program, tally: &mut Tally) -> Result<(), Failure> {
+    let mut op = 0;
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut pair = Pair::new(program);
+        for (n, what) in program.ops.iter().enumerate() {
+            op = n;
+            pair.does(what, program.setup.by_step)?;
+        }
+        pair.compare_memory()?;
+        let cpu = &pair.plain;
+        let ends = [
+            ("cycles", cpu.cycles),
+            ("walk", cpu.counters.tlb_walks),
+            ("I-cache fill", cpu.counters.icache_fills),
+            ("D-cache fill", cpu.counters.dcache_fills),
+            ("D-cache victim", cpu.counters.dcache_victims),
+            ("uncached fetch", cpu.counters.uncached_fetches),
+        ];
+        for (name, count) in ends.into_iter().chain(pair.follower.tally) {
+            *tally.entry(name).or_default() += count;
+        }
+        Ok(())
+    }));
+    match result {
+        Ok(result) => result.map_err(|(sort, text)| Failure { op, sort, text }),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| Some((*panic.downcast_ref::<&str>()?).into()));
+            let (sort, text) = (Sort::Panic, text.unwrap_or_default());
+            Err(Failure { op, sort, text })
+        }
+    }
+}
