@@ -3,6 +3,7 @@
 
 mod bisect;
 mod ci;
+mod fuzz;
 #[cfg(test)]
 mod tidy;
 
@@ -11,13 +12,14 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | bisect-demo [DIR] | compare [--quick] ... | bench ...";
+const USAGE: &str = "usage: cargo xtask ci | fuzz --core ... | bisect-demo [DIR] | compare [--quick] ... | bench ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((task, rest)) => match task.as_str() {
             "ci" if rest.is_empty() => ci::run(),
+            "fuzz" => fuzz::run(rest),
             "bisect-demo" => bisect::run(rest),
             "compare" | "bench" => warmswitch(task, rest),
             _ => Err(anyhow::anyhow!("no task \"{task}\"; {USAGE}")),

@@ -165,7 +165,9 @@ fn mcr(crn: u32, crm: u32, opc2: u32, register: u32) -> u32 {
 fn pid(r: &mut Random) -> Vec<u32> {
     let set = |pid: u32| 0xe3a0_2400 | 2 * pid; // mov r2, #pid << 25
     let write = mcr(13, 0, 0, 2);
-    match r.below(4) {
+    match r.below(5) {
+        // With interrupts allowed behind it.
+        4 => vec![set(r.below(3)), write, 0xe321_f01f],
         0 => vec![set(r.below(3)), write],
         1 => vec![set(r.below(3)), write, branch(r)],
         2 => vec![set(r.below(3)), write, set(r.below(3)), write],

@@ -25,7 +25,7 @@ use run::{Failure, run};
 use steps::Tally;
 
 /// Programs of an ordinary test run.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 1000;
 
 fn set(name: &str) -> Option<String> {
     std::env::var(name).ok()

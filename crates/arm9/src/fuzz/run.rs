@@ -192,7 +192,10 @@ impl Pair {
 
     fn later(&mut self, after: u32, event: &Event) {
         match event {
-            Event::Write(..) => self.follower.count("DMA"),
+            Event::Write(pa, _) => {
+                self.follower.count("DMA");
+                (self.follower).count_write(*pa, "DMA into a line that was executed");
+            }
             Event::Irq(_) | Event::Fiq(_) => {}
         }
         let at = self.plain.cycles + u64::from(after);

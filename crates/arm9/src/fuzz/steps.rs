@@ -6,7 +6,7 @@
 //! third behind it, and at once where a branch or an exception empties the pipeline (`DDI0198D
 //! 2.3.13`). A line's translation holds while its instructions execute (docs/LIMITS.md).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::bus::{FuzzBus, Seen};
 use super::reference::{Checked, Reference};
@@ -55,6 +55,8 @@ pub struct Follower {
     relocations: VecDeque<u32>,
     /// Line and physical address that instructions come from.
     line: (u32, u32),
+    /// Physical addresses of all lines so far.
+    lines: BTreeSet<u32>,
     pub tally: Tally,
 }
 
@@ -64,12 +66,20 @@ impl Follower {
             reference: Reference::new(late),
             relocations: VecDeque::from([0]),
             line: (1, 0),
+            lines: BTreeSet::new(),
             tally: Tally::new(),
         }
     }
 
     pub fn count(&mut self, what: &'static str) {
         *self.tally.entry(what).or_default() += 1;
+    }
+
+    /// Somebody writes.
+    pub fn count_write(&mut self, pa: u32, what: &'static str) {
+        if self.lines.contains(&(pa & !31)) {
+            self.count(what);
+        }
     }
 
     /// The pipeline is filled anew.
@@ -148,6 +158,7 @@ impl Follower {
                     }
                     self.reference.used(mva, pa, kind, privileged)?;
                     self.line = (mva.0 & !31, pa & !31);
+                    self.lines.insert(pa & !31);
                     last = Some(pa);
                     *self.tally.entry(self.reference.page(mva.0)).or_default() += 1;
                 }
@@ -157,6 +168,7 @@ impl Follower {
             return Ok(());
         }
         let status = cpu.cp15.ifsr;
+        self.count(fault(status));
         if status & 0xd == 8 {
             let pa = if self.reference.mmu() {
                 last
@@ -218,6 +230,9 @@ impl Follower {
                         return Err(format!("{kind:?} of {mva:?} with the wrong privilege"));
                     }
                     self.reference.used(mva, pa, kind, privileged)?;
+                    if kind == Kind::Write {
+                        self.count_write(pa, "store into a line that was executed");
+                    }
                 }
             }
         }
@@ -230,6 +245,9 @@ impl Follower {
         } else {
             "A32 instruction"
         });
+        if i.word == 0 {
+            self.count("instruction of zeros");
+        }
         let vectors = self.reference.vectors();
         let accesses = if i.thumb {
             i.word >> 12 & 15 >= 4
@@ -272,6 +290,7 @@ impl Follower {
 
     fn data_abort(&mut self, cpu: &Plain) -> Checked {
         let (status, far) = (cpu.cp15.dfsr, cpu.cp15.far);
+        self.count(fault(status));
         if status & 0xf == 1 {
             let odd = self.reference.checks_alignment() && far & 3 != 0;
             return odd
@@ -301,6 +320,17 @@ fn interrupt(cpsr: u32, cpu: &Plain) -> Option<(u32, u32)> {
         Some((0x18, 0x12))
     } else {
         None
+    }
+}
+
+/// Name of a fault status.
+fn fault(status: u32) -> &'static str {
+    match status & 0xf {
+        0x1 => "fault: alignment",
+        0x5 | 0x7 => "fault: translation",
+        0x9 | 0xb => "fault: domain",
+        0xd | 0xf => "fault: permission",
+        _ => "fault: external",
     }
 }
 
