@@ -102,8 +102,9 @@ impl Tlb {
         [(mva.0 >> 12) as usize % SETS, (mva.0 >> 20) as usize % SETS]
     }
 
-    /// The entry that covers `mva`, and its number: the smallest if there are more. That is the one
-    /// that was there first, because a walk loads none where there is one.
+    /// The entry that covers `mva`, and its number. If there are more, the one that was there first:
+    /// a walk loads none where there is one, so that it is the smallest, but for a lockdown entry
+    /// loaded for another address of a large page, which that address's set did not have.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<(usize, Entry)> {
         let [page, section] = Self::sets(mva);
@@ -119,7 +120,10 @@ impl Tlb {
         .map(|(n, _)| n);
         main.chain(MAIN..ENTRIES)
             .filter(|n| self.entries[*n].matches(mva))
-            .min_by_key(|n| self.entries[*n].size())
+            .min_by_key(|n| {
+                let size = self.entries[*n].size();
+                (size >= 4096, size == 1 << 20, *n >= MAIN, size)
+            })
             .map(|n| (n, self.entries[n]))
     }
 
@@ -235,6 +239,21 @@ mod tests {
         tlb.invalidate(Mva(0x5fff), |n| gone.push(n));
         assert_eq!(gone, [MAIN + 2]);
         assert!(tlb.find(Mva(0x5123)).is_none());
+    }
+
+    #[test]
+    fn a_large_page_stays_before_a_quarter_locked_later() {
+        let mut tlb = Tlb::new(Victims::Random);
+        let entry = |mva, size, pa| Entry::new(Mva(mva), size, pa, 3, 0, 3);
+        tlb.insert(Mva(0x1_3000), entry(0x1_3000, 1 << 16, 0x8_0000));
+        tlb.set_lockdown_register(1);
+        tlb.insert(Mva(0x1_2000), entry(0x1_2000, 1 << 14, 0x4_0000));
+        let pa = |mva| {
+            tlb.find(Mva(mva))
+                .map(|(_, entry)| entry.translate(Mva(mva)))
+        };
+        assert_eq!(pa(0x1_3818), Some(0x8_3818));
+        assert_eq!(pa(0x1_2818), Some(0x4_2818));
     }
 
     #[test]
