@@ -85,10 +85,10 @@ fn transfer(r: &mut Random) -> u32 {
     let load = r.below(2) << 20;
     let offset = match r.below(10) {
         0 => r.below(64),
-        1 => 0x400 | r.below(16) * 4,
+        1 => 0x400 | (r.below(16) * 4),
         _ => r.below(16) * 4,
     };
-    let half = offset & 0xe | (offset & 0xf0) << 4;
+    let half = (offset & 0xe) | (offset & 0xf0) << 4;
     match r.below(16) {
         0..5 => 0xe580_0000 | load | base | d | offset,
         5 | 6 => 0xe5c0_0000 | load | base | d | offset, // byte
@@ -163,7 +163,7 @@ fn mcr(crn: u32, crm: u32, opc2: u32, register: u32) -> u32 {
 }
 
 fn pid(r: &mut Random) -> Vec<u32> {
-    let set = |pid: u32| 0xe3a0_2400 | 2 * pid; // mov r2, #pid << 25
+    let set = |pid: u32| 0xe3a0_2400 | (2 * pid); // mov r2, #pid << 25
     let write = mcr(13, 0, 0, 2);
     match r.below(5) {
         // With interrupts allowed behind it.

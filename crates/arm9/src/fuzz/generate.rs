@@ -67,7 +67,7 @@ fn first(r: &mut Random, megabyte: u32) -> u32 {
     let section = (r.below(2) << 20) | r.pick(&[0xc00, 0xc00, 0xc00, 0x800, 0x400, 0]);
     let section = section | cacheable(r, 0) | 2;
     let n = r.below(SECOND);
-    let tables = [COARSE + n * 0x400 | 1, FINE + n * 0x1000 | 3];
+    let tables = [(COARSE + n * 0x400) | 1, (FINE + n * 0x1000) | 3];
     let kind = match megabyte {
         0 | 3 => tables[0],
         1 | 2 => section,
@@ -157,7 +157,7 @@ fn registers(r: &mut Random, pool: &[(u32, [u32; 8])]) -> Op {
     }
     values[8..12].fill_with(|| code_address(r));
     if r.percent(30) {
-        values[12] = WINDOW | r.pick(&[COARSE, FINE, TABLES[0]]) + 4 * r.below(32);
+        values[12] = WINDOW | (r.pick(&[COARSE, FINE, TABLES[0]]) + 4 * r.below(32));
     }
     Op::Registers(values)
 }

@@ -185,7 +185,7 @@ impl Reference {
         if permissions.iter().all(|other| *other == ap) {
             self.load(mva, bytes, descriptor, (ap, domain), whole);
         } else {
-            let pa = descriptor & !(bytes - 1) | quarter * (bytes / 4);
+            let pa = descriptor & !(bytes - 1) | (quarter * (bytes / 4));
             self.load(mva, bytes / 4, pa, (ap, domain), part);
         }
     }
@@ -201,7 +201,7 @@ impl Reference {
         let section = bytes == 1 << 20;
         let place = if self.lockdown & 1 != 0 {
             let victim = self.lockdown >> 26 & 7;
-            self.lockdown = 1 | (victim + 1) % 8 << 26;
+            self.lockdown = 1 | ((victim + 1) % 8) << 26;
             Place::Locked(victim)
         } else {
             let set = if section { mva >> 20 } else { mva >> 12 } % 32;
