@@ -7,19 +7,38 @@ use crate::isa::encodings;
 /// Eight words of something.
 pub fn line(r: &mut Random) -> [u32; 8] {
     match r.below(100) {
-        0..50 => arm_line(r),
-        50..75 => thumb_line(r),
-        75..90 => [0; 8],
+        0..62 => arm_line(r),
+        62..90 => thumb_line(r),
+        90..94 => [0; 8],
         _ => [(); 8].map(|()| super::generate::code_address(r)),
     }
 }
 
-/// Exception vectors that go on, mostly.
+/// What is in memory where a program has nothing: a jump to one of r8 to r11.
+pub fn elsewhere(pa: u32) -> u32 {
+    0xe12f_ff18 | pa >> 2 & 3
+}
+
+/// Behind the vectors: r8 to r11 change places, and the first of them is where it goes on. An abort
+/// at an address that has no page would come again and again at one of them.
+pub const HANDLER: [u32; 8] = [
+    0xe1a0_3008, // mov r3, r8
+    0xe1a0_8009, // mov r8, r9
+    0xe1a0_900a, // mov r9, r10
+    0xe1a0_a00b, // mov r10, r11
+    0xe1a0_b003, // mov r11, r3
+    0xe1b0_f008, // movs pc, r8
+    0,
+    0,
+];
+
+/// Exception vectors that go on, mostly; [`HANDLER`] is behind them.
 pub fn vectors(r: &mut Random) -> [u32; 8] {
     let (next, back, away) = (0xe1b0_f00e, 0xe25e_f004, 0xe1b0_f008 | r.below(4));
-    let mut words = [away, next, next, away, back, 0, back, back];
-    if r.percent(40) {
-        words[3] = next;
+    let handler = |vector: u32| 0xea00_0006 - vector;
+    let mut words = [handler(0), next, next, handler(3), back, 0, back, back];
+    if r.percent(30) {
+        words[3] = r.pick(&[away, away, next]);
     }
     if r.percent(30) {
         words[6] = arm(r);
@@ -165,9 +184,11 @@ fn mcr(crn: u32, crm: u32, opc2: u32, register: u32) -> u32 {
 fn pid(r: &mut Random) -> Vec<u32> {
     let set = |pid: u32| 0xe3a0_2400 | (2 * pid); // mov r2, #pid << 25
     let write = mcr(13, 0, 0, 2);
-    match r.below(5) {
+    let (masked, allowed) = (0xe321_f0df, 0xe321_f01f);
+    match r.below(6) {
         // With interrupts allowed behind it.
-        4 => vec![set(r.below(3)), write, 0xe321_f01f],
+        4 => vec![set(r.below(3)), write, allowed],
+        5 => vec![masked, set(r.below(3)), write, allowed],
         0 => vec![set(r.below(3)), write],
         1 => vec![set(r.below(3)), write, branch(r)],
         2 => vec![set(r.below(3)), write, set(r.below(3)), write],
@@ -179,8 +200,8 @@ fn pid(r: &mut Random) -> Vec<u32> {
 fn coprocessor(r: &mut Random) -> Vec<u32> {
     const MOV_R2: u32 = 0xe3a0_2000;
     let address = 4 + r.below(9);
-    match r.below(20) {
-        0..4 => pid(r),
+    match r.below(21) {
+        0..4 | 20 => pid(r),
         4 => vec![MOV_R2 | r.pick(&[0x801, 0x905]), mcr(2, 0, 0, 2)],
         5 => vec![
             MOV_R2 | r.pick(&[0x801, 0x905]),

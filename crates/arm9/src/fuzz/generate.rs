@@ -12,8 +12,13 @@ const BLOCKS: [u32; 5] = [0x4_0000, 0x5_0000, 0xc_0000, 0xd_0000, 0x14_0000];
 const TABLES: [u32; 2] = [0x1_0000, 0x1_4000];
 const COARSE: u32 = 0x2_0000;
 const FINE: u32 = 0x2_8000;
+/// All tables are in between.
+pub const TABLES_START: u32 = 0x1_0000;
+pub const TABLES_END: u32 = 0x3_0000;
 /// Second-level tables of each kind.
 const SECOND: u32 = 5;
+/// First-level descriptors, of both tables, for PIDs that no program chooses.
+const OTHER_PIDS: usize = 2 * 124 * 6;
 /// The section that has the tables.
 const WINDOW: u32 = 0x4000_0000;
 
@@ -105,21 +110,35 @@ fn tables(r: &mut Random) -> Vec<(u32, u32)> {
         let large = page(r, true);
         words.extend((128..192).map(|n| (at + 4 * n, large)));
     }
+    // The other PIDs have pages of these.
+    for table in TABLES {
+        let of = |at: u32| {
+            words
+                .iter()
+                .find(|word| word.0 == at)
+                .map_or(0, |word| word.1)
+        };
+        let above = (3..128).filter(|pid| *pid != WINDOW >> 25);
+        let entries = above.flat_map(|pid| (0..6).map(move |n| (pid, n)));
+        let more: Vec<_> = entries
+            .map(|(pid, n)| {
+                let like = table + (pid % 3 * 32 + n) * 4;
+                (table + (pid * 32 + n) * 4, of(like))
+            })
+            .collect();
+        words.extend(more);
+    }
     words
 }
 
 fn lines(r: &mut Random) -> Vec<(u32, [u32; 8])> {
     let pool: Vec<_> = (0..96).map(|_| code::line(r)).collect();
-    let mut lines = vec![(0, code::vectors(r))];
+    let mut lines = vec![(0, code::vectors(r)), (32, code::HANDLER)];
     for block in BLOCKS {
-        lines.push((block, code::vectors(r)));
-        let mut fill = |from: u32, to: u32| {
-            for at in (block + from..block + to).step_by(32) {
-                lines.push((at, r.pick(&pool)));
-            }
-        };
-        fill(32, 0x4000);
-        (1..4).for_each(|quarter| fill(quarter * 0x4000, quarter * 0x4000 + 0x400));
+        lines.extend([(block, code::vectors(r)), (block + 32, code::HANDLER)]);
+        for at in (block + 64..block + 0x1_0000).step_by(32) {
+            lines.push((at, r.pick(&pool)));
+        }
     }
     lines
 }
@@ -171,11 +190,8 @@ fn something(r: &mut Random, program: &Program) -> Vec<Op> {
             } else {
                 Event::Fiq
             };
-            let length = 1 + if r.percent(80) {
-                r.below(40)
-            } else {
-                r.below(300)
-            };
+            let longest = r.pick(&[40, 40, 40, 300, 2000]);
+            let length = 1 + r.below(longest);
             let down = Op::Later(after + length, level(false));
             vec![Op::Later(after, level(true)), down]
         }
@@ -189,7 +205,8 @@ fn something(r: &mut Random, program: &Program) -> Vec<Op> {
             vec![Op::Later(after, Event::Write(at, words.to_vec()))]
         }
         6 => {
-            let (at, _) = r.pick(&program.tables);
+            let few = program.tables.len() - OTHER_PIDS;
+            let (at, _) = r.pick(&program.tables[..few]);
             let words = [page(r, false), page(r, true), tiny(r), 0];
             let word = r.pick(&words);
             vec![Op::Later(after, Event::Write(at, vec![word]))]
@@ -210,6 +227,25 @@ fn jump(r: &mut Random) -> Op {
     Op::Jump {
         pc: at & if thumb != 0 { !1 } else { !3 },
         cpsr: mode | thumb | r.below(4) << 6 | r.below(16) << 28,
+    }
+}
+
+/// Out of where every address aborts: tables, domains and a PID that have pages, and the MMU on.
+fn way_back(r: &mut Random) -> [Op; 4] {
+    let rights = r.pick(&[0, 0, 0x100, 0x200]);
+    [
+        Op::Control(1, 0x1005 | r.below(4) << 13 | rights | r.below(2) << 1),
+        Op::Control(2, r.pick(&TABLES)),
+        Op::Control(3, r.pick(&[0x55, 0x55, 0xff, 0x5d])),
+        Op::Control(13, r.below(3) << 25),
+    ]
+}
+
+/// To a mode whose registers are to be set.
+fn stay(mode: u32) -> Op {
+    Op::Jump {
+        pc: 0,
+        cpsr: mode | 0xc0,
     }
 }
 
@@ -234,19 +270,26 @@ pub fn program(seed: u64) -> Program {
     };
     let domains = r.pick(&[0x55, 0xff, 0x5d]);
     let mut ops = vec![Op::Control(2, TABLES[0]), Op::Control(3, domains)];
-    ops.extend([Op::Control(1, 0x1005 | r.below(4) << 13), jump(r)]);
-    for _ in 0..120 {
+    ops.push(Op::Control(1, 0x1005 | r.below(4) << 13));
+    for mode in [0x11, 0x12, 0x17, 0x1b, 0x13] {
+        ops.extend([stay(mode), registers(r, &program.lines)]);
+    }
+    ops.push(jump(r));
+    for _ in 0..150 {
         if r.percent(60) {
+            if r.percent(60) {
+                ops.extend(way_back(r));
+            }
+            ops.push(jump(r));
+        }
+        if r.percent(80) {
             ops.push(registers(r, &program.lines));
         }
         if r.percent(60) {
             ops.extend(something(r, &program));
         }
-        ops.push(Op::Run(if r.percent(20) {
-            r.below(2000)
-        } else {
-            1 + r.below(400)
-        }));
+        let longest = r.pick(&[100, 300, 300, 300, 1200]);
+        ops.push(Op::Run(1 + r.below(longest)));
     }
     program.ops = ops;
     program

@@ -5,6 +5,20 @@
 //!
 //! `FUZZ_SEEDS=A..B` draws other programs, `FUZZ_HOURS=H` goes on for so long, `FUZZ_REPLAY=FILE` runs
 //! a program as a failure prints it (`cargo xtask fuzz --core`).
+//!
+//! What it finds: mends of the core were taken out again one by one, and the seeds run from 0 on.
+//!
+//! | taken out | first found by | as |
+//! |---|---|---|
+//! | the known page of fetches is 4 KB of one translation | seed 0 | shortcut |
+//! | a slot of zeros that a line uses is not free | seed 3 | shortcut |
+//! | TLB invalidation by MVA removes every copy of a large page | seed 29 | reference |
+//! | an exception empties the pipeline behind a PID write | seed 2 | reference |
+//! | the third fetch behind the first of two PID writes is of the first | seed 0 | reference |
+//! | a page with unequal permissions enters the TLB by the quarter | seed 0 | reference |
+//!
+//! Of 950,000 instructions of 200 programs a third jump (most to another page), 8 % access memory,
+//! 9 % are interrupts or aborts, 2 % write to CP15, and 9 % are of zeros, which do nothing.
 
 mod bus;
 mod code;

@@ -41,7 +41,7 @@ pub enum Op {
         pc: u32,
         cpsr: u32,
     },
-    /// CP15 register: 1, 2 or 3.
+    /// CP15 register: 1, 2, 3 or 13. The pipeline is filled anew.
     Control(u32, u32),
     /// So many cycles from now.
     Later(u32, Event),

@@ -4,6 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::bus::{FuzzBus, RAM};
+use super::code;
+use super::generate;
 use super::program::{Event, Op, Program};
 use super::steps::{Before, Follower, Plain, Tally};
 use crate::bus::Bus;
@@ -138,7 +140,11 @@ type Outcome = Result<(), (Sort, String)>;
 
 impl Pair {
     fn new(program: &Program) -> Pair {
-        let mut ram = vec![0; RAM as usize / 4];
+        let word = |pa| match pa {
+            generate::TABLES_START..generate::TABLES_END => 0,
+            _ => code::elsewhere(pa),
+        };
+        let mut ram: Vec<_> = (0..RAM).step_by(4).map(word).collect();
         for (pa, words) in &program.lines {
             let at = *pa as usize / 4;
             ram[at..at + 8].copy_from_slice(words);
@@ -169,6 +175,8 @@ impl Pair {
             Op::Control(register, value) => {
                 self.fast.cp15_write(0, *register, 0, 0, *value);
                 self.plain.cp15_write(0, *register, 0, 0, *value);
+                self.fast.set_pc(self.fast.pc);
+                self.plain.set_pc(self.plain.pc);
                 self.follower.reference.written([*register, 0, 0], *value);
                 self.follower.refill();
             }

@@ -230,6 +230,10 @@ impl Follower {
                         return Err(format!("{kind:?} of {mva:?} with the wrong privilege"));
                     }
                     self.reference.used(mva, pa, kind, privileged)?;
+                    self.count(match kind {
+                        Kind::Write => "store translated",
+                        _ => "load translated",
+                    });
                     if kind == Kind::Write {
                         self.count_write(pa, "store into a line that was executed");
                     }
@@ -262,7 +266,16 @@ impl Follower {
         }
         let size = if i.thumb { 2 } else { 4 };
         let mut refilled = raised || cpu.pc != i.pc.wrapping_add(size);
-        if passes(&i) {
+        if refilled && !raised {
+            self.count(match cpu.pc ^ i.pc {
+                0..0x400 => "jump within a quarter",
+                0x400..0x1000 => "jump to another quarter of a page",
+                _ => "jump to another page",
+            });
+        }
+        if !passes(&i) {
+            self.count("condition that fails");
+        } else {
             refilled |= jumps(&i);
             if let Some((register, value)) = coprocessor_write(&i) {
                 refilled |= self.reference.written(register, value);
