@@ -3,11 +3,12 @@
 
 use super::{CONDITIONS, Cpu};
 use crate::bus::Bus;
-use crate::isa::Op;
+use crate::isa::{Op, operand};
 
 /// Registers whose use by the next instruction stalls one cycle, in bits 47:32, where an [`Op`] has
 /// those it uses; above them those that stall one cycle more, or one cycle if used one instruction
-/// later.
+/// later. Below, of the first: in bits 15:0 those that an accumulator need not wait for, in 31:16
+/// those that a store need not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interlock(pub(super) u64);
 
@@ -20,6 +21,18 @@ impl Interlock {
         Interlock(u64::from(registers) << 32)
     }
 
+    /// Products: an accumulator has them already (`DDI0214B 9.9.1`).
+    #[inline(always)]
+    pub(crate) fn after_product(registers: u32) -> Interlock {
+        Interlock(u64::from(registers) << 32 | u64::from(registers))
+    }
+
+    /// Saturated sums, which are there for whatever needs them in Memory (`DDI0214B 9.10.1`).
+    #[inline(always)]
+    pub(crate) fn after_saturation(register: usize) -> Interlock {
+        Interlock(0x1_0001_0001 << register)
+    }
+
     /// What is left of it one instruction later.
     #[inline]
     fn later(self) -> Interlock {
@@ -27,11 +40,30 @@ impl Interlock {
     }
 }
 
+impl Interlock {
+    /// Cycles that an operation which uses one of the registers waits.
+    #[inline]
+    fn stall<B: Bus>(self, op: Op<B>) -> u64 {
+        let wait = |registers: u64| {
+            let stall = u64::from(registers & self.0 >> 32 & 0xffff != 0);
+            stall + u64::from(registers & self.0 >> 48 != 0)
+        };
+        let Some(operands) = operand::with_late_ones(op.insn()) else {
+            return 1 + u64::from(op.uses_any_of(self.later().0));
+        };
+        let accumulated = u64::from(operands.accumulated) & !self.0;
+        let stored = u64::from(operands.stored) & !(self.0 >> 16);
+        wait(u64::from(operands.early)).max(wait(accumulated | stored))
+    }
+}
+
 impl<B: Bus> Cpu<B> {
     /// These results are not there yet.
     #[inline(always)]
     pub(crate) fn pend(&mut self, results: Interlock) {
-        self.interlock.0 |= results.0;
+        // Of these registers nothing else is true any more.
+        let left = self.interlock.0 & !(results.0 >> 32 | results.0 >> 16);
+        self.interlock.0 = left | results.0;
     }
 
     /// An operation that may have to wait for operands, or has a condition.
@@ -57,10 +89,12 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     fn wait_for_operands(&mut self, op: Op<B>) {
         let pending = self.interlock;
-        let stall = u64::from(op.uses_any_of(pending.0));
-        let more = u64::from(op.uses_any_of(pending.later().0)) & stall;
-        self.cycles += stall + more;
-        self.counters.interlock_cycles += stall + more;
+        let mut stall = 0;
+        if op.uses_any_of(pending.0) {
+            stall = pending.stall(op);
+            self.cycles += stall;
+            self.counters.interlock_cycles += stall;
+        }
         self.interlock = if stall == 0 && (op.cycles() == 1 || self.fails(op)) {
             pending.later()
         } else {

@@ -52,6 +52,7 @@ mod disassemble;
 mod load_store;
 mod load_store_extra;
 mod multiply;
+pub(crate) mod operand;
 mod saturating;
 mod shifter;
 mod status;

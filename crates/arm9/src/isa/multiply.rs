@@ -63,7 +63,7 @@ fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool>(cpu: &mut Cpu<B>, 
     if S {
         cpu.flags = cpu.flags & (C | V | Q) | sign_and_zero(result);
     } else {
-        cpu.pend(Interlock::after(1 << rn(insn)));
+        cpu.pend(Interlock::after_product(1 << rn(insn)));
     }
     cpu.r[rn(insn)] = result;
 }
@@ -106,7 +106,7 @@ fn execute_long<B: Bus, const KIND: u32, const S: bool>(cpu: &mut Cpu<B>, op: Op
         let flags = sign_and_zero((result >> 32) as u32 | u32::from(result as u32 != 0));
         cpu.flags = cpu.flags & (C | V | Q) | flags;
     } else {
-        cpu.pend(Interlock::after(1 << rn(insn) | 1 << rd(insn)));
+        cpu.pend(Interlock::after_product(1 << rn(insn) | 1 << rd(insn)));
     }
     set_pair(cpu, insn, result);
 }
@@ -161,7 +161,7 @@ fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
         set_q_on_overflow(cpu, result);
     }
     cpu.r[rn(insn)] = result as u32;
-    cpu.pend(Interlock::after(1 << rn(insn)));
+    cpu.pend(Interlock::after_product(1 << rn(insn)));
 }
 
 fn half_long<B: Bus>(insn: u32) -> Op<B> {
@@ -174,7 +174,7 @@ fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let product = half_of(cpu.r[rm(insn)], insn, 5) * half_of(cpu.r[rs(insn)], insn, 6);
     let sum = pair(cpu, insn).wrapping_add(product as u64);
     set_pair(cpu, insn, sum);
-    cpu.pend(Interlock::after(1 << rn(insn) | 1 << rd(insn)));
+    cpu.pend(Interlock::after_product(1 << rn(insn) | 1 << rd(insn)));
 }
 
 #[cfg(test)]

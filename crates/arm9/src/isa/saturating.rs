@@ -35,7 +35,7 @@ fn execute_saturating<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     let result = saturate(cpu, if bit(op.insn(), 21) { m - n } else { m + n });
     cpu.r[rd(op.insn())] = result as u32;
-    cpu.pend(Interlock::after(1 << rd(op.insn())));
+    cpu.pend(Interlock::after_saturation(rd(op.insn())));
 }
 
 /// Clamps to 32 bits, setting Q when there was something to clamp.

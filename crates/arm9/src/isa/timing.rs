@@ -3,8 +3,8 @@
 //!
 //! Each constant names its source: D manufacturer's document, G GCC's arm926ejs pipeline
 //! description (written from it), R recollection of the TRM's tables, corroborated by neither.
-//! Memory time is not here: accesses add it themselves. Not modelled: the result of a multiply is
-//! forwarded to the accumulator of a following MLA without a stall; here it stalls a cycle.
+//! Memory time is not here: accesses add it themselves. `docs/TIMING.md` has it all beside the
+//! manuals, and `cycles/` the tests.
 
 /// Everything that has no entry of its own. D.
 pub const SIMPLE: u8 = 1;

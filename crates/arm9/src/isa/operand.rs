@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! When an instruction needs its operands: nearly all at the start of Execute (read ports A and B),
+//! accumulators and what is stored later (port C; `DDI0165B p. 8-22`, `DDI0214B 9.9.1, 9.10.1`).
+
+use super::{bit, rd, rm, rn, rs};
+
+/// Registers that an A32 instruction reads, as bits, by when it needs them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Operands {
+    /// To execute.
+    pub early: u32,
+    /// To accumulate a product.
+    pub accumulated: u32,
+    /// To be stored; of several words the first.
+    pub stored: u32,
+}
+
+/// The operands of an instruction that needs some of them late.
+///
+/// The words of Thumb's own operations are no such instructions, but BL's second half, whose r14 is
+/// ready.
+pub(crate) fn with_late_ones(insn: u32) -> Option<Operands> {
+    let accumulating = |accumulated| Operands {
+        early: 1 << rm(insn) | 1 << rs(insn),
+        accumulated,
+        stored: 0,
+    };
+    let storing = |by_register: bool, stored| Operands {
+        early: 1 << rn(insn) | u32::from(by_register) << rm(insn),
+        accumulated: 0,
+        stored,
+    };
+    let [one, both] = [1 << rd(insn), 1 << rd(insn) | 1 << rn(insn)];
+    // Bits 27:25 and 20, then 7:4.
+    match (insn >> 24 & 0xe | insn >> 20 & 1, insn >> 4 & 15) {
+        (4, _) => Some(storing(false, one)),
+        (6, _) => Some(storing(true, one)),
+        (8, _) => Some(storing(
+            false,
+            insn & 0xffff & (insn & 0xffff).wrapping_neg(),
+        )),
+        (0, 0b1011 | 0b1111) => Some(storing(!bit(insn, 22), one)),
+        (0 | 1, 0b1001) => match insn >> 21 & 15 {
+            0b0001 => Some(accumulating(one)),           // MLA
+            0b0101 | 0b0111 => Some(accumulating(both)), // UMLAL, SMLAL
+            _ => None,
+        },
+        (0, x) if x & 0b1001 == 0b1000 => match insn >> 21 & 15 {
+            0b1000 => Some(accumulating(one)),               // SMLAxy
+            0b1001 if x & 2 == 0 => Some(accumulating(one)), // SMLAWy
+            0b1010 => Some(accumulating(both)),              // SMLALxy
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_operands_are_accumulators_and_what_is_stored() {
+        let late = |insn| {
+            let operands = with_late_ones(insn)?;
+            Some((operands.early, operands.accumulated, operands.stored))
+        };
+        assert_eq!(late(0xe024_8695), Some((0x60, 0x100, 0))); // mla r4, r5, r6, r8
+        assert_eq!(late(0xe034_8695), Some((0x60, 0x100, 0))); // mlas
+        assert_eq!(late(0xe0e4_8695), Some((0x60, 0x110, 0))); // smlal r8, r4, r5, r6
+        assert_eq!(late(0xe104_8685), Some((0x60, 0x100, 0))); // smlabb r4, r5, r6, r8
+        assert_eq!(late(0xe124_86c5), Some((0x60, 0x100, 0))); // smlawt r4, r5, r6, r8
+        assert_eq!(late(0xe144_8685), Some((0x60, 0x110, 0))); // smlalbb r8, r4, r5, r6
+        assert_eq!(late(0xe581_8000), Some((2, 0, 0x100))); // str r8, [r1]
+        assert_eq!(late(0xe7c1_8102), Some((6, 0, 0x100))); // strb r8, [r1, r2, lsl #2]
+        assert_eq!(late(0xe181_80b2), Some((6, 0, 0x100))); // strh r8, [r1, r2]
+        assert_eq!(late(0xe1c1_81f0), Some((2, 0, 0x100))); // strd r8, [r1, #16]
+        assert_eq!(late(0xe881_0300), Some((2, 0, 0x100))); // stmia r1, {r8, r9}
+        let none = [
+            0xe004_0695, // mul r4, r5, r6
+            0xe084_8695, // umull r8, r4, r5, r6
+            0xe164_0685, // smulbb r4, r5, r6
+            0xe124_06a5, // smulwb r4, r5, r6
+            0xe591_8000, // ldr r8, [r1]
+            0xe1d1_80b0, // ldrh r8, [r1]
+            0xe1c1_80d0, // ldrd r8, [r1]
+            0xe891_0300, // ldmia r1, {r8, r9}
+            0xe101_8095, // swp r8, r5, [r1]
+            0xe080_0001, // add r0, r0, r1
+            0xe1a0_0411, // mov r0, r1, lsl r4
+        ];
+        assert_eq!(none.map(late), [None; 11]);
+    }
+}
