@@ -135,6 +135,14 @@ impl<B: Bus> Cpu<B> {
     }
 }
 
+/// The last word is late, unless it is the only one: the second cycle is there for it then.
+#[inline(always)]
+fn pend_last<B: Bus>(cpu: &mut Cpu<B>, list: u32) {
+    if !list.is_power_of_two() {
+        cpu.pend(pending_load(31 - list.leading_zeros() as usize, false));
+    }
+}
+
 fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>(
     cpu: &mut Cpu<B>,
     op: Op<B>,
@@ -151,7 +159,7 @@ fn execute_load<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK: bool>
     if WRITE_BACK {
         cpu.r[rn(op.insn())] = end;
     }
-    cpu.pend(pending_load(31 - list.leading_zeros() as usize, false));
+    pend_last(cpu, list);
 }
 
 /// The same with whatever the access needs; nothing has been done yet.
@@ -176,7 +184,7 @@ fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK
     if WRITE_BACK {
         cpu.r[rn(op.insn())] = end;
     }
-    cpu.pend(pending_load(31 - list.leading_zeros() as usize, false));
+    pend_last(cpu, list);
 }
 
 /// r15 is in the list: a branch that may change state, or with ^ the return from an exception.
@@ -224,10 +232,7 @@ fn execute_load_user<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if bit(insn, 21) {
         cpu.r[rn(insn)] = end;
     }
-    cpu.pend(pending_load(
-        31 - list(insn).leading_zeros() as usize,
-        false,
-    ));
+    pend_last(cpu, list(insn));
 }
 
 fn execute_store<B: Bus, const PRE: bool, const UP: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
