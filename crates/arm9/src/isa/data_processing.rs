@@ -123,6 +123,9 @@ fn execute<B: Bus, const OP: u32, const S: bool, const KIND: u32>(cpu: &mut Cpu<
     }
 }
 
+/// The table counts it among the logical operations when it writes the pc.
+const RSC: u32 = 7;
+
 /// Rd is r15: a branch, or with S the return from an exception.
 fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let (operand, carry) = operand_of_any_kind(cpu, op.insn());
@@ -137,12 +140,12 @@ fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
         operand_kind(op.insn()),
         kind::CONSTANT | kind::ROTATED | kind::REGISTER
     );
-    let arithmetic = !is_logical(OP) && unshifted;
-    cpu.cycles += if arithmetic {
+    let all = if !is_logical(OP) && OP != RSC && unshifted {
         timing::ARITHMETIC_TO_PC
     } else {
         timing::LOGICAL_TO_PC
     };
+    cpu.cycles += all - op.cycles();
 }
 
 /// The ALU: result, and the flags it would leave (Q included).

@@ -10,10 +10,10 @@
 pub const SIMPLE: u8 = 1;
 /// Data processing with a shift by register. D, G.
 pub const SHIFT_BY_REGISTER: u8 = 2;
-/// Added when data processing writes the pc: arithmetic, unshifted (3 in all). D.
-pub const ARITHMETIC_TO_PC: u64 = 2;
-/// Added when data processing writes the pc: logical, MOV, or shifted by a constant (4 in all). D.
-pub const LOGICAL_TO_PC: u64 = 3;
+/// Data processing that writes the pc: ADD, SUB, RSB, ADC, SBC, unshifted. D.
+pub const ARITHMETIC_TO_PC: u64 = 3;
+/// Data processing that writes the pc: anything else, and whatever is shifted. D.
+pub const LOGICAL_TO_PC: u64 = 4;
 /// MUL, MLA. G, R.
 pub const MULTIPLY: u8 = 2;
 /// MULS, MLAS; the result is ready. R, and D for the ARM7EJ-S multiplier.
