@@ -33,10 +33,10 @@ impl Interlock {
         Interlock(0x1_0001_0001 << register)
     }
 
-    /// What is left of it one instruction later.
+    /// What is left of it one instruction later: nothing that a store or an accumulator waits for.
     #[inline]
     fn later(self) -> Interlock {
-        Interlock(self.0 >> 16 & 0xffff << 32)
+        Interlock((self.0 >> 48) * 0x1_0001_0001)
     }
 }
 
@@ -44,16 +44,16 @@ impl Interlock {
     /// Cycles that an operation which uses one of the registers waits.
     #[inline]
     fn stall<B: Bus>(self, op: Op<B>) -> u64 {
-        let wait = |registers: u64| {
-            let stall = u64::from(registers & self.0 >> 32 & 0xffff != 0);
-            stall + u64::from(registers & self.0 >> 48 != 0)
-        };
         let Some(operands) = operand::with_late_ones(op.insn()) else {
             return 1 + u64::from(op.uses_any_of(self.later().0));
         };
-        let accumulated = u64::from(operands.accumulated) & !self.0;
-        let stored = u64::from(operands.stored) & !(self.0 >> 16);
-        wait(u64::from(operands.early)).max(wait(accumulated | stored))
+        let first = self.0 >> 32;
+        let early = u64::from(operands.early);
+        // A load's result is there in the Write stage, whatever its width (`DDI0165B p. 8-22`).
+        let late = u64::from(operands.accumulated) & !self.0
+            | u64::from(operands.stored) & !(self.0 >> 16);
+        let stall = u64::from((early | late) & first & 0xffff != 0);
+        stall + u64::from(early & self.0 >> 48 != 0)
     }
 }
 
