@@ -12,6 +12,8 @@ mod cost;
 mod counters;
 mod cp15;
 mod cpu;
+#[cfg(test)]
+mod cycles;
 mod dcache;
 mod debug;
 mod exception;
