@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Developer tasks: `cargo xtask NAME`. The Makefile's names lead here.
 
+mod against;
 mod bisect;
 mod ci;
 mod fuzz;
@@ -12,7 +13,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | fuzz --core ... | bisect-demo [DIR] | compare [--quick] ... | bench ...";
+const USAGE: &str = "usage: cargo xtask ci | fuzz --core ... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
             "ci" if rest.is_empty() => ci::run(),
             "fuzz" => fuzz::run(rest),
             "bisect-demo" => bisect::run(rest),
+            "bench" if rest.iter().any(|word| word == "--against") => against::run(rest),
             "compare" | "bench" => warmswitch(task, rest),
             _ => Err(anyhow::anyhow!("no task \"{task}\"; {USAGE}")),
         },

@@ -9,6 +9,7 @@
 //! that our simulator counted for the work: QEMU does the same work, with its own number of timer
 //! interrupts.
 
+pub mod against;
 pub mod qemu;
 
 use std::collections::BTreeMap;

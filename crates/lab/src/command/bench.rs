@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch bench`: the simulator's speed on fixed guests, next to QEMU's.
+//! `warmswitch bench`: the simulator's speed on fixed guests, next to QEMU's or to that of another
+//! build.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use board::spec;
 use comfy_table::CellAlignment;
 use serde_json::{Value, json};
 
+use crate::bench::against::{self, Comparison};
 use crate::bench::qemu::{self, Times};
 use crate::bench::{self, AIM, Guest, Ours, WORKS};
 use crate::qemu::version;
+use crate::statistics::Summary;
 use crate::{Outcome, table};
 
 /// Measure the simulator's speed on fixed guests, next to QEMU where installed
@@ -25,6 +28,12 @@ pub struct Args {
     /// Leave QEMU out
     #[arg(long)]
     no_qemu: bool,
+    /// Another build of this program: runs both by turns, and prints the ratio of their speeds
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["repeat", "cache_plugin", "no_qemu"])]
+    against: Option<PathBuf>,
+    /// How often each of two builds is run
+    #[arg(long, value_name = "N", default_value_t = 11, requires = "against")]
+    pairs: u32,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -44,6 +53,9 @@ struct Results {
 pub fn execute(args: &Args) -> Result<Outcome> {
     if args.repeat == 0 {
         bail!("--repeat 0: at least one repetition");
+    }
+    if let Some(other) = &args.against {
+        return against(other, args);
     }
     let plugin = qemu::find_plugin(args.cache_plugin.as_deref())?;
     let guest = Guest::new()?;
@@ -74,6 +86,57 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         print!("{}", render(&results));
     }
     Ok(Outcome::Done)
+}
+
+fn against(other: &Path, args: &Args) -> Result<Outcome> {
+    if args.pairs == 0 {
+        bail!("--pairs 0: at least one pair");
+    }
+    let rows = against::compare(other, args.pairs)?;
+    if args.json {
+        let document = json!({
+            "format": 1,
+            "board": spec::DEFAULT_BOARD,
+            "units": {"ratio": "host CPU time per guest instruction, this build to the other one"},
+            "rows": rows,
+        });
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        print!("{}", render_against(&rows));
+    }
+    Ok(Outcome::Done)
+}
+
+fn render_against(rows: &[Comparison]) -> String {
+    let mut table = table::new(&["work", "M instr", "time to the other's", "interval"]);
+    for row in rows {
+        let [ours, theirs] = row.instructions.map(|n| format!("{:.1}", n as f64 / 1e6));
+        table.add_row([
+            row.work.to_string(),
+            if ours == theirs {
+                ours
+            } else {
+                format!("{ours}, {theirs}")
+            },
+            format!("{:.3}", row.ratio.median),
+            format!("{:.3} to {:.3}", row.ratio.low, row.ratio.high),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let Some(Summary {
+        count, coverage, ..
+    }) = rows.first().map(|row| row.ratio)
+    else {
+        return String::new();
+    };
+    format!(
+        "Host CPU time per guest instruction on {}, this build to the other one: below 1 this one is\n\
+         faster. Median of {count} pairs that ran by turns, with its {:.0} % interval.\n{table}\n",
+        spec::DEFAULT_BOARD,
+        coverage * 100.0
+    )
 }
 
 fn mips(ours: &Ours, cpu_s: f64) -> f64 {
