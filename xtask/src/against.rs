@@ -2,11 +2,11 @@
 //! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: is this tree's simulator slower than
 //! that of a commit? Builds the commit in `target/against`, and runs both by turns.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{cargo, must, root, warmswitch};
+use crate::{cargo, git, must, root, warmswitch};
 
 /// Builds the commit and hands the program over in its place.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
@@ -49,10 +49,4 @@ fn build(commit: &str) -> Result<String> {
     must(git().args(["worktree", "remove", "--force"]).arg(&source))?;
     built?;
     Ok(target.join("release/warmswitch").display().to_string())
-}
-
-fn git() -> Command {
-    let mut command = Command::new("git");
-    command.current_dir(root());
-    command
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! House rules that a machine can check, as tests over the tracked files.
 
-use std::process::Command;
-
-use crate::root;
+use crate::{git, root};
 
 /// Longest file, in lines.
 const FILE_LINES: usize = 500;
@@ -37,10 +35,7 @@ const REGISTRIES: [&str; 6] = [
 
 /// Tracked text files: path and content.
 fn tracked() -> Vec<(String, String)> {
-    let output = Command::new("git")
-        .arg("ls-files")
-        .current_dir(root())
-        .output();
+    let output = git().arg("ls-files").output();
     let Ok(output) = output.map_err(|e| println!("no git here, nothing to check: {e}")) else {
         return Vec::new();
     };

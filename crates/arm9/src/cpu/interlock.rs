@@ -38,9 +38,7 @@ impl Interlock {
     fn later(self) -> Interlock {
         Interlock((self.0 >> 48) * 0x1_0001_0001)
     }
-}
 
-impl Interlock {
     /// Cycles that an operation which uses one of the registers waits.
     #[inline]
     fn stall<B: Bus>(self, op: Op<B>) -> u64 {

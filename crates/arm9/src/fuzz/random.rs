@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The fuzzer's own random numbers (splitmix64): same seed, same program, everywhere.
+//! The tests' own random numbers (splitmix64), also of board's differential test: same seed, same
+//! programs, everywhere.
 
 /// A generator of random words.
+#[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {

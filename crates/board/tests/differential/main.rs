@@ -11,6 +11,7 @@ mod generate;
 mod layout;
 mod machine;
 mod model;
+#[path = "../../../arm9/src/fuzz/random.rs"]
 mod random;
 
 use std::collections::BTreeMap;
