@@ -322,22 +322,22 @@ impl Mmu {
         };
         self.last = Some((n, entry.size()));
         let resolved = self.resolve(&entry, mva, privileged)?;
+        let wanted = if kind == Kind::Write { WRITE } else { READ };
+        if !resolved.has(wanted) {
+            // Not at hand for what is allowed: an observer is told of the first use that is.
+            let status = if entry.section { 0b1101 } else { 0b1111 };
+            return Err(Fault {
+                status,
+                domain: entry.domain,
+            });
+        }
         let keep = privileged == self.privileged && !self.watching;
         if keep && resolved.holds_for_4_kb() {
             let slot = Self::slot(mva, self.context);
             self.fast[slot] = resolved;
             self.derived[n][slot / 64] |= 1 << (slot % 64);
         }
-        let wanted = if kind == Kind::Write { WRITE } else { READ };
-        if resolved.has(wanted) {
-            Ok(resolved)
-        } else {
-            let status = if entry.section { 0b1101 } else { 0b1111 };
-            Err(Fault {
-                status,
-                domain: entry.domain,
-            })
-        }
+        Ok(resolved)
     }
 
     fn identity(&mut self, mva: Mva, privileged: bool) -> Resolved {
