@@ -7,6 +7,7 @@ use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::fcse::Relocation;
 use crate::mmu::{self, Fault, Kind, Resolved};
+use crate::observe::Side;
 use crate::psr;
 
 impl<B: Bus> Cpu<B> {
@@ -89,7 +90,7 @@ impl<B: Bus> Cpu<B> {
         let (start, time) = filled.map_err(|_| page.external_abort())?;
         let line = self.icache.allocate(mva);
         self.icache.fill(line, mva, pa, &data, thumb);
-        self.tell_ifill(pc, mva, page);
+        self.tell_ifill(Side::Instruction, pc, mva, page);
         self.cycles = start + self.exposed(time);
         self.counters.icache_fills += 1;
         self.counters.icache_fill_cycles += self.cycles - before;
@@ -115,6 +116,7 @@ impl<B: Bus> Cpu<B> {
         let (start, time) = read.map_err(|_| page.external_abort())?;
         self.icache.fill(line, mva, page.pa(mva), &data, thumb);
         self.icache.prefetch = Some((Mva(mva.0 & !15), next));
+        self.tell_ifill(Side::Prefetch, self.pc, mva, page);
         self.cycles = start + u64::from(time.first);
         self.counters.uncached_fetches += 1;
         self.counters.uncached_fetch_cycles += self.cycles - before;

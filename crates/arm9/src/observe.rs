@@ -8,7 +8,7 @@ use crate::addr::{Mva, Pa};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 use crate::dcache::Dirty;
-use crate::mmu::{Fault, Kind, Resolved};
+use crate::mmu::{self, Fault, Kind, Resolved};
 use crate::psr;
 
 /// Under what circumstances an event happened.
@@ -33,8 +33,10 @@ pub struct Context {
 /// Which of the two caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Instruction cache (or its prefetch buffer).
+    /// Instruction cache.
     Instruction,
+    /// Prefetch buffer of uncached instruction fetches, which it is only filled for.
+    Prefetch,
     /// Data cache.
     Data,
 }
@@ -65,12 +67,13 @@ pub enum Event<'a> {
         cached: bool,
     },
     /// An instruction is about to be executed: the word or (Thumb) half-word it was decoded from,
-    /// and the registers that it finds.
+    /// from an I-cache line or the prefetch buffer, and the registers that it finds.
     Fetch {
         mva: Mva,
         pa: Pa,
         width: Width,
         value: u32,
+        cached: bool,
         registers: &'a [u32; 16],
     },
     /// A table walk for `mva` read a descriptor.
@@ -200,11 +203,11 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of an I-cache line filled for the instruction at `pc`.
+    /// Tells of an I-cache line, or the prefetch buffer, filled for the instruction at `pc`.
     #[inline(always)]
-    pub(crate) fn tell_ifill(&mut self, pc: u32, mva: Mva, page: Resolved) {
+    pub(crate) fn tell_ifill(&mut self, side: Side, pc: u32, mva: Mva, page: Resolved) {
         if B::OBSERVED {
-            let (side, at) = (Side::Instruction, Mva(mva.0 & !31));
+            let at = Mva(mva.0 & !31);
             self.tell_at(
                 pc,
                 Event::Fill {
@@ -281,6 +284,7 @@ impl<B: Bus> Cpu<B> {
             pa,
             width,
             value,
+            cached: self.fetch.resolved.has(mmu::ICACHE),
             registers: &self.r,
         };
         let reaction = self.bus.observe(&self.context(pc), event);

@@ -74,6 +74,8 @@ pub struct Mapping {
     pub domain: u8,
     /// C in bit 1, B in bit 0.
     pub cb: u8,
+    /// How much around it has the same mapping, bytes.
+    pub bytes: u32,
 }
 
 impl Mapping {
@@ -107,5 +109,6 @@ pub fn mapping(ttb: u32, mva: Mva, read: impl FnMut(u32) -> Option<u32>) -> Opti
         ap: entry.ap,
         domain: entry.domain,
         cb: entry.cb,
+        bytes: entry.size(),
     })
 }

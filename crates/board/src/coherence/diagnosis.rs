@@ -29,6 +29,11 @@ impl Found {
         1 << (self.pa.0 >> 4 & 1)
     }
 
+    /// Word of the line the data is in, as a bit.
+    fn word(&self) -> u8 {
+        1 << (self.pa.0 >> 2 & 7)
+    }
+
     /// What happened since the newest data was written.
     fn events(&self, history: &History) -> (Vec<LineEvent>, bool) {
         history.of_line(self.pa, Mva(self.writer.mva), self.writer.cycle)
@@ -38,7 +43,8 @@ impl Found {
     fn fill<'a>(&self, history: &'a History) -> Option<&'a LineEvent> {
         let side = match self.access {
             Access::Load { cached: true } | Access::WriteBack { .. } => Side::Data,
-            Access::Fetch => Side::Instruction,
+            Access::Fetch { cached: true } => Side::Instruction,
+            Access::Fetch { cached: false } => Side::Prefetch,
             _ => return None,
         };
         history.last_fill(side, self.mva)
@@ -84,7 +90,7 @@ struct Followed {
 
 /// Follows the newest value through the events since it was written.
 fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
-    let half = found.half();
+    let (half, word) = (found.half(), found.word());
     let (memory, line) = (found.pa.0 & !31, found.writer.mva & !31);
     let mut cleaned = None;
     let mut place = match found.writer.path {
@@ -93,14 +99,16 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
     };
     for event in found.events(history).0 {
         place = match (place, event.movement) {
-            (Newest::Dirty(mva), Movement::WriteBack { halves, .. })
+            (Newest::Dirty(mva), Movement::WriteBack { halves, old, .. })
                 if event.mva == mva.0 && halves & half != 0 =>
             {
                 cleaned = Some(event.cycle);
-                if event.pa == memory {
-                    Newest::Memory
-                } else {
+                if event.pa != memory {
                     Newest::Lost(event)
+                } else if old & word != 0 {
+                    Newest::Overwritten(event)
+                } else {
+                    Newest::Memory
                 }
             }
             (
@@ -110,8 +118,9 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
                     halves,
                 },
             ) if event.mva == mva.0 && halves & half != 0 => Newest::Lost(event),
-            (Newest::Memory, Movement::WriteBack { halves, .. })
-                if event.pa == memory && event.mva != line && halves & half != 0 =>
+            // Whoever wrote words back that were the newest took nothing away.
+            (Newest::Memory, Movement::WriteBack { old, .. })
+                if event.pa == memory && old & word != 0 =>
             {
                 Newest::Overwritten(event)
             }
@@ -134,7 +143,9 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     let left = cleaned.unwrap_or(found.writer.cycle);
     let read_since = match found.access {
         Access::Walk => true,
-        Access::Fetch => fill.is_some_and(|fill| fill.cycle >= left && fill.pa == found.pa.0 & !31),
+        Access::Fetch { .. } => {
+            fill.is_some_and(|fill| fill.cycle >= left && fill.pa == found.pa.0 & !31)
+        }
         _ => false,
     };
     if read_since && place == Newest::Memory {
@@ -145,12 +156,12 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     let filled_from = other.map(|e| Pa(e.pa));
     let wrong = match (place, found.access) {
         (_, Access::Load { .. }) if filled_from.is_some() => Wrong::StaleRead,
-        (_, Access::Fetch) if filled_from.is_some() => Wrong::StaleInstruction,
+        (_, Access::Fetch { .. }) if filled_from.is_some() => Wrong::StaleInstruction,
         (Newest::Lost(e), _) if matches!(e.movement, Movement::Invalidate { .. }) => {
             Wrong::LostByInvalidate
         }
         (Newest::Overwritten(_), _) => Wrong::OldOverNewer,
-        (_, Access::Fetch) => Wrong::StaleInstruction,
+        (_, Access::Fetch { .. }) => Wrong::StaleInstruction,
         (_, Access::Walk) => Wrong::UnseenDescriptor,
         (Newest::Memory, _) if found.writer.path == Path::Dma => Wrong::StaleAfterDma,
         (Newest::Dirty(mva), Access::Load { cached: true })
@@ -185,6 +196,7 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
         movement: Movement::WriteBack {
             halves: found.half(),
             victim,
+            old: found.word(),
         },
     };
     // Dirty already while the newest was still dirty in its line?
@@ -209,5 +221,36 @@ pub(super) fn stale_translation(
         led_to: Some(led_to),
         filled: Some(filled),
         ..report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cleaned_longer_ago_than_the_history_reaches_is_not_dirty() {
+        let line = Writer {
+            cycle: 5,
+            mva: 0x7000_0000,
+            path: Path::Line,
+            ..Writer::default()
+        };
+        let found = || Found {
+            context: Context::default(),
+            access: Access::Load { cached: true },
+            mva: Mva(0x8000_0000),
+            pa: Pa(0),
+            width: Width::Word,
+            got: 1,
+            newest: 2,
+            writer: line,
+        };
+        let history = History::default();
+        let mut dirty = DirtyLines::new();
+        let place = |dirty: &DirtyLines| stale(&history, dirty, found()).place;
+        assert_eq!(place(&dirty), Newest::Memory);
+        dirty.stored(line.mva, line.cycle);
+        assert_eq!(place(&dirty), Newest::Dirty(Mva(line.mva)));
     }
 }

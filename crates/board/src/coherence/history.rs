@@ -14,6 +14,8 @@ pub enum Movement {
         halves: u8,
         /// The line made room for another; false: an operation cleaned it.
         victim: bool,
+        /// Words of them that were not the newest, bit 0 the first of the line.
+        old: u8,
     },
     /// Discarded.
     Invalidate {
@@ -82,7 +84,7 @@ impl History {
         let (pa, mva) = (pa.0 & !31, mva.0 & !31);
         let concerns = |e: &&LineEvent| match e.movement {
             Movement::InvalidateAll(_) => false,
-            Movement::Fill(Side::Instruction)
+            Movement::Fill(Side::Instruction | Side::Prefetch)
             | Movement::Invalidate {
                 side: Side::Instruction,
                 ..
@@ -130,6 +132,13 @@ mod tests {
         note(&mut history, 4, 0x2000, 0x9000);
         let (events, whole) = history.of_line(Pa(0x8004), Mva(0x1008), 0);
         assert_eq!((cycles(&events), whole), (vec![1, 2, 3], true));
+        // Lines that it loses have been told one by one.
+        let all = Movement::InvalidateAll(Side::Data);
+        let context = Context {
+            cycle: 3,
+            ..Context::default()
+        };
+        history.note(&context, Mva(0x1000), Pa(0x8000), all);
         let (events, _) = history.of_line(Pa(0x8004), Mva(0x1008), 2);
         assert_eq!(cycles(&events), [2, 3]);
         let fill = history.last_fill(Side::Data, Mva(0x1004));

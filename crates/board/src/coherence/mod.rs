@@ -5,8 +5,6 @@
 //! It looks on ([`crate::Observer`]) and changes nothing. A report says what was stale, who wrote
 //! the newest value, what happened to the line since, and which operation was missing. Stale data
 //! that nobody uses is not reported; a write-back of old data over newer data is, at once.
-//!
-//! Not checked: what devices do with memory (no device here is a bus master).
 
 mod calls;
 mod diagnosis;
@@ -309,15 +307,19 @@ impl Checker {
         data: &[u32; 8],
         victim: bool,
     ) -> Reaction {
-        let movement = Movement::WriteBack { halves, victim };
         let mut reaction = Reaction::Continue;
+        let mut old = 0;
         for (n, word) in (0u32..).zip(data) {
             if halves >> (n / 4) & 1 == 0 {
                 continue;
             }
             let at = Pa(pa.0 + 4 * n);
             let newest = self.shadow.newest(at.0, Width::Word);
-            if newest.is_some_and(|newest| newest != *word) && !self.shadow.is_reported(at.0) {
+            if newest.is_none_or(|newest| newest == *word) {
+                continue;
+            }
+            old |= 1 << n;
+            if !self.shadow.is_reported(at.0) {
                 let access = Access::WriteBack { victim };
                 let writer = self.shadow.writer(at.0);
                 if self.is_well_known(access, context.pc, writer.pc) {
@@ -342,13 +344,18 @@ impl Checker {
                 }
             }
         }
+        let movement = Movement::WriteBack {
+            halves,
+            victim,
+            old,
+        };
         self.history.note(context, mva, pa, movement);
         self.dirty.clean(mva.0);
         reaction
     }
 
     fn use_translation(&mut self, context: &Context, access: Use) -> Reaction {
-        let verdict = self.translations.check(&self.shadow, context, access);
+        let verdict = self.translations.check(&mut self.shadow, context, access);
         let (descriptor, newest) = match verdict {
             Verdict::Same => return Reaction::Continue,
             // Tell me of the next use too: that one may be forbidden.
@@ -454,10 +461,11 @@ impl Observer for Checker {
                 pa,
                 width,
                 value,
+                cached,
                 registers,
             } => {
                 self.calls.fetched(context, width, value, registers);
-                self.compare(context, Access::Fetch, (mva, pa), width, value)
+                self.compare(context, Access::Fetch { cached }, (mva, pa), width, value)
             }
             Event::Load {
                 mva,

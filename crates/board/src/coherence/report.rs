@@ -65,7 +65,10 @@ pub enum Access {
         cached: bool,
     },
     /// The execution of an instruction.
-    Fetch,
+    Fetch {
+        /// From an I-cache line; false: past the cache, from the prefetch buffer.
+        cached: bool,
+    },
     /// A table walk.
     Walk,
     /// A translation by the TLB.
@@ -204,7 +207,7 @@ impl Report {
         let here = line(self.mva);
         let i_invalidate = format!("invalidate the I-cache line at MVA {here} (c7,c5,1)");
         match (self.place, self.access) {
-            _ if self.filled_from.is_some() && self.access == Access::Fetch => {
+            _ if self.filled_from.is_some() && matches!(self.access, Access::Fetch { .. }) => {
                 format!("{i_invalidate} when the mapping of that address changed")
             }
             _ if self.filled_from.is_some() => remap(here),
@@ -217,7 +220,20 @@ impl Report {
                  used through MVA {here}, and the other way round",
                 Mva(self.writer.mva & !31)
             ),
-            (Newest::Dirty(mva), Access::Fetch) => format!(
+            (Newest::Dirty(mva), Access::Fetch { cached: false }) => format!(
+                "clean the D-cache line at MVA {mva} (c7,c10,1) and drain the write buffer \
+                 (c7,c10,4) before the instruction is fetched past the cache"
+            ),
+            (Newest::Buffer, Access::Fetch { cached: false }) => {
+                "drain the write buffer (c7,c10,4) before the instruction is fetched past the cache"
+                    .to_owned()
+            }
+            (Newest::Memory, Access::Fetch { cached: false }) => {
+                "empty the prefetch buffer by a jump, or by an invalidate of the I-cache (c7,c5,0), \
+                 after the instruction was written"
+                    .to_owned()
+            }
+            (Newest::Dirty(mva), Access::Fetch { .. }) => format!(
                 "clean the D-cache line at MVA {mva} (c7,c10,1), drain the write buffer \
                  (c7,c10,4), then {i_invalidate}"
             ),
@@ -236,13 +252,13 @@ impl Report {
                 "clean the D-cache line at MVA {mva} (c7,c10,1), and invalidate the line at MVA \
                  {here} (c7,c6,1), before the read"
             ),
-            (Newest::Buffer, Access::Fetch) => format!(
+            (Newest::Buffer, Access::Fetch { .. }) => format!(
                 "drain the write buffer (c7,c10,4) before the I-cache line at MVA {here} is filled"
             ),
             (Newest::Buffer, _) => {
                 "drain the write buffer (c7,c10,4) after the descriptor was written".to_owned()
             }
-            (Newest::Memory, Access::Fetch) => i_invalidate,
+            (Newest::Memory, Access::Fetch { .. }) => i_invalidate,
             (Newest::Memory, Access::Translation(_)) => format!(
                 "invalidate the TLB entry for MVA {} (c8,c7,1 and its like) after its descriptor \
                  was written or the table base changed",
@@ -280,7 +296,8 @@ pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {
     match access {
         Access::Load { cached: false } => (0, pc, writer),
         Access::Load { cached: true } => (1, pc, writer),
-        Access::Fetch => (2, pc, writer),
+        Access::Fetch { cached: true } => (2, pc, writer),
+        Access::Fetch { cached: false } => (7, pc, writer),
         Access::Walk => (3, pc, writer),
         Access::Translation(_) => (4, pc, writer),
         Access::WriteBack { victim: false } => (5, pc, writer),

@@ -10,11 +10,14 @@ const FIRST_LOCKED: usize = TLB_ENTRIES - TLB_LOCKDOWN;
 /// A descriptor: physical address and value as read.
 pub(super) type Descriptor = (u32, u32);
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Entry {
     /// First and, for a page, second level.
     descriptors: [Descriptor; 2],
     levels: usize,
+    /// Descriptors that were looked at when it was checked, under which table base: those of another
+    /// one may be others, and say the same.
+    checked: (u32, Vec<u32>),
     /// Translation table base it was made under, and when.
     ttb: u32,
     cycle: u64,
@@ -73,21 +76,21 @@ impl Translations {
         self.entries[entry % TLB_ENTRIES] = Entry {
             descriptors,
             levels,
+            checked: (context.ttb, Vec::new()),
             ttb: context.ttb,
             cycle: context.cycle,
             changed: false,
         };
     }
 
-    /// A word that a walk has read was written. True when an entry was made from it.
+    /// A word that a walk has read was written. True when an entry hangs on it.
     pub fn written(&mut self, pa: u32) -> bool {
         let word = pa & !3;
         let mut any = false;
         for entry in &mut self.entries {
-            if entry.descriptors[..entry.levels]
-                .iter()
-                .any(|d| d.0 == word)
-            {
+            let made = &entry.descriptors[..entry.levels];
+            let checked = entry.checked.1.contains(&word);
+            if checked || made.iter().any(|d| d.0 == word) {
                 entry.changed = true;
                 any = true;
             }
@@ -110,7 +113,7 @@ impl Translations {
     }
 
     /// Checks an access that an entry allowed.
-    pub fn check(&mut self, shadow: &Shadow, context: &Context, access: Use) -> Verdict {
+    pub fn check(&mut self, shadow: &mut Shadow, context: &Context, access: Use) -> Verdict {
         let Context {
             ttb, dacr, sctlr, ..
         } = *context;
@@ -132,6 +135,15 @@ impl Translations {
             read[usize::from(read[0].is_some())] = Some((pa, value.unwrap_or(0)));
             value
         });
+        if entry.checked.0 != ttb {
+            entry.checked = (ttb, Vec::new());
+        }
+        for (pa, _) in read.into_iter().flatten() {
+            if !entry.checked.1.contains(&pa) {
+                entry.checked.1.push(pa);
+                shadow.watch(pa);
+            }
+        }
         if let (Some(now), Some(then)) = (now, then)
             && now.pa == access.pa.0
             && now.cb == then.cb
@@ -143,10 +155,20 @@ impl Translations {
             };
             let all = [Kind::Read, Kind::Write];
             let same = all.iter().all(|k| keeps(*k, true) && keeps(*k, false));
-            return if same { Verdict::Same } else { Verdict::Less };
+            // The core asks for a translation once in 4 KB.
+            let pieces = now.bytes < then.bytes.min(4096);
+            // Whatever was reported under another table base, it is in use.
+            entry.changed |= entry.ttb != ttb;
+            return if same && !pieces {
+                Verdict::Same
+            } else {
+                Verdict::Less
+            };
         }
         entry.changed = false;
         entry.ttb = ttb;
+        let read_now = read.into_iter().flatten();
+        entry.checked = (ttb, read_now.map(|d| d.0).collect());
         let made = entry.descriptors[..entry.levels].iter();
         let differs = made.zip(read).find_map(|(old, new)| {
             let (pa, value) = new?;

@@ -445,6 +445,7 @@ fn the_history_begins_with_the_fill_of_the_line_that_was_used() {
     let cleaned = Movement::WriteBack {
         halves: 1,
         victim: false,
+        old: 0,
     };
     assert_eq!(rest.len(), 1);
     assert_eq!((rest[0].mva, rest[0].movement), (0x7020_0000, cleaned));

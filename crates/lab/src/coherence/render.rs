@@ -185,7 +185,7 @@ impl Style<'_> {
                 format!("a {width} from the D-cache at {at}: {values}")
             }
             Access::Load { cached: false } => format!("a {width} from the bus at {at}: {values}"),
-            Access::Fetch => format!("the instruction at {at}: {values}"),
+            Access::Fetch { .. } => format!("the instruction at {at}: {values}"),
             Access::Walk => format!("the descriptor at {} for {mva}: {values}", physical(pa)),
             Access::Translation(kind) => {
                 let led_to = report
@@ -381,12 +381,14 @@ fn place(place: Newest) -> String {
 fn movement(event: &LineEvent) -> String {
     let cache = |side| match side {
         Side::Instruction => "I-cache",
+        Side::Prefetch => "prefetch buffer",
         Side::Data => "D-cache",
     };
     let mva = Mva(event.mva);
     match event.movement {
+        Movement::Fill(Side::Prefetch) => format!("prefetch buffer filled for MVA {mva}"),
         Movement::Fill(side) => format!("{} line at MVA {mva} filled", cache(side)),
-        Movement::WriteBack { halves, victim } => format!(
+        Movement::WriteBack { halves, victim, .. } => format!(
             "D-cache line at MVA {mva}: {} {}",
             halves_words(halves),
             if victim {

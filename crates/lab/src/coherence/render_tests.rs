@@ -38,6 +38,7 @@ fn a_stale_read_names_both_sides_the_history_and_the_missing_operation() {
             Movement::WriteBack {
                 halves: 2,
                 victim: true,
+                old: 0,
             },
         ),
     ];
