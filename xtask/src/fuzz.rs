@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz --core [--seed A..B | --hours H | --replay FILE]`: the fuzzers of the test suite,
-//! for longer, built for speed.
+//! `cargo xtask fuzz --core|--checker [--seed A..B | --hours H | --replay FILE]`: the fuzzers of the test
+//! suite, for longer, built for speed. `--checker --accesses N` goes on until the checker has been
+//! compared on so many accesses, and asks for reports of every kind among them.
 
 use std::process::ExitCode;
 
@@ -8,27 +9,33 @@ use anyhow::{Result, bail};
 
 use crate::{cargo, must};
 
-const USAGE: &str = "usage: cargo xtask fuzz --core [--seed A..B] [--hours H] [--replay FILE]";
+const USAGE: &str = "usage: cargo xtask fuzz --core|--checker [--seed A..B] [--hours H] \
+    [--accesses N] [--replay FILE]";
 /// Where seeds begin that no ordinary test run has.
 const FIRST: &str = "1000000";
 
 /// Runs one until it finds something, or is done.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
-    let Some(("--core", options)) = arguments
-        .split_first()
-        .map(|(which, rest)| (&**which, rest))
-    else {
+    let Some((which, options)) = arguments.split_first() else {
         bail!(USAGE);
     };
+    let (package, test) = match which.as_str() {
+        "--core" => ("arm9", "random_programs"),
+        "--checker" => ("board", "checker_and_reference_agree"),
+        _ => bail!(USAGE),
+    };
     let mut command = cargo();
-    command.args(["test", "--quiet", "--release", "--package", "arm9", "--lib"]);
-    command.args(["random_programs", "--", "--nocapture"]);
+    command.args(["test", "--quiet", "--release", "--lib"]);
+    command.args(["--package", package, test, "--", "--nocapture"]);
     let mut seeds = FIRST.to_string() + "..";
     for option in options.chunks(2) {
         match option {
             [name, value] if name == "--seed" => seeds.clone_from(value),
             [name, value] if name == "--hours" => {
                 command.env("FUZZ_HOURS", value);
+            }
+            [name, value] if name == "--accesses" && which == "--checker" => {
+                command.env("FUZZ_ACCESSES", value);
             }
             [name, value] if name == "--replay" => {
                 command.env("FUZZ_REPLAY", std::path::absolute(value)?);

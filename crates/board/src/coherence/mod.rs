@@ -10,6 +10,8 @@ mod calls;
 mod diagnosis;
 mod dirty;
 mod history;
+#[cfg(test)]
+mod opinion;
 mod report;
 mod shadow;
 mod translations;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The model's TLB: what entries were made from, and what the tables say of them at each use.
+
+use super::model::Model;
+use super::tables::{Page, Read, follow};
+use super::words::{Finding, Place};
+use arm9::{Context, Kind};
+
+#[derive(Clone)]
+pub struct Entry {
+    pub made_from: Read,
+    ttb: u32,
+    /// A report was made, or the walk's report stands for it: under which table base, and the
+    /// descriptors that were looked at. When one of them is written there may be another.
+    pub told: Option<(u32, Read)>,
+}
+
+impl Model {
+    /// An access went by the TLB, perhaps without a word of it.
+    pub fn translated(&mut self, context: &Context, mva: u32, pa: u32, kind: Kind) {
+        if context.sctlr & 1 == 0 {
+            return;
+        }
+        match self.used.get(&(mva >> 12)) {
+            Some(entry) if self.tlb.contains_key(entry) => {
+                let privileged = context.mode != 0x10;
+                self.used_entry(context, *entry, (mva, pa), kind, privileged);
+            }
+            _ => self.puzzle(format!("{mva:#x} was translated by nothing")),
+        }
+    }
+
+    pub fn used_entry(
+        &mut self,
+        context: &Context,
+        number: usize,
+        (mva, pa): (u32, u32),
+        kind: Kind,
+        privileged: bool,
+    ) {
+        let Some(entry) = self.tlb.get(&number) else {
+            return self.puzzle(format!("entry {number} is used and was never loaded"));
+        };
+        if entry
+            .told
+            .as_ref()
+            .is_some_and(|told| told.0 == context.ttb)
+        {
+            return;
+        }
+        let (now, read) = follow(context.ttb, mva, |at| self.newest(at));
+        let then = made_as(entry, mva);
+        let allowed = |page: &Page| page.allows(kind, privileged, context.dacr, context.sctlr);
+        let same = now.is_some_and(|now| {
+            now.pa == pa && then.is_some_and(|then| then.cb == now.cb) && allowed(&now)
+        });
+        let differs = entry.made_from.iter().zip(&read).find(|(a, b)| a.1 != b.1);
+        let differs = differs.map(|(old, new)| (new.0, old.1, new.1));
+        let differs = differs.filter(|_| !same);
+        if let Some(entry) = self.tlb.get_mut(&number) {
+            entry.told = differs.map(|_| (context.ttb, read));
+        }
+        let Some((at, got, newest)) = differs else {
+            return;
+        };
+        let Some(word) = self.word(at) else {
+            return;
+        };
+        let author = word.last().author;
+        self.findings.push(Finding {
+            kind: "stale-translation",
+            mva,
+            pa: at,
+            width: 4,
+            got,
+            newest,
+            author,
+            place: Place::Memory,
+            led_to: Some(pa),
+            filled_from: None,
+        });
+    }
+
+    pub fn tlb_filled(&mut self, ttb: u32, number: usize) {
+        let made_from = core::mem::take(&mut self.walked);
+        let old = |(at, value): &(u32, u32)| self.newest(*at).is_some_and(|new| new != *value);
+        // A walk that read an old descriptor is where that is reported.
+        let told = made_from.iter().any(old).then(|| (ttb, Read::new()));
+        self.tlb.insert(
+            number,
+            Entry {
+                made_from,
+                ttb,
+                told,
+            },
+        );
+        self.used.retain(|_, entry| *entry != number);
+    }
+
+    pub fn is_cacheable(&self, mva: u32) -> bool {
+        let entry = self.used.get(&(mva >> 12)).and_then(|n| self.tlb.get(n));
+        entry
+            .and_then(|entry| made_as(entry, mva))
+            .is_some_and(|page| page.cb & 2 != 0)
+    }
+}
+
+/// What an entry says of an address.
+fn made_as(entry: &Entry, mva: u32) -> Option<Page> {
+    let mut levels = entry.made_from.iter();
+    follow(entry.ttb, mva, |_| levels.next().map(|d| d.1)).0
+}

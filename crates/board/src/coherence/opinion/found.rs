@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the checker was found to judge wrongly, as the reducer printed it, and what random programs
+//! seldom meet.
+
+use super::program::Program;
+use super::run::{Tally, run};
+
+/// Runs a program on which both agree; the kinds they report, each as often as it is.
+fn reports(text: &str) -> Vec<&'static str> {
+    let program = Program::parse(text).expect("a program");
+    let mut tally = Tally::new();
+    if let Err(failure) = run(&program, &mut tally) {
+        panic!("{}:\n{}", failure.sort, failure.text);
+    }
+    let kinds = super::Wrong::ALL.map(|kind| kind.name());
+    let met = tally.into_iter().filter(|(name, _)| kinds.contains(name));
+    met.flat_map(|(name, count)| std::iter::repeat_n(name, count as usize))
+        .collect()
+}
+
+#[test]
+fn a_line_that_went_to_memory_with_the_newest_words_has_taken_nothing_away() {
+    let kinds = reports(
+        "victims 272a2859 1
+        ldrbt 8002243b 0
+        strd 70022420 e3a02000
+        swpb 90021422 e3a0
+        d-clean 90021420 0
+        swp 80022424 e3a02002",
+    );
+    assert_eq!(kinds, ["stale-read"]);
+}
+
+#[test]
+fn words_are_lost_to_an_old_line_also_after_another_line_went_with_the_newest() {
+    let kinds = reports(
+        "victims 1c90676c 1
+        ldr 80020400 0
+        strd 80020400 e3a02000
+        stm8 50020400 e3a02001
+        ldm8 70020400 0
+        str 70020400 e3a02001
+        d-clean-invalidate 70020400 0
+        d-clean-invalidate 80020400 0",
+    );
+    assert_eq!(kinds, ["old-over-newer"; 3]);
+}
+
+#[test]
+fn an_entry_hangs_on_the_tables_that_it_is_used_under_too() {
+    let kinds = reports(
+        "victims 1b9e279a 1
+        str 40006400 c011
+        strt 90023064 e3a0202c
+        table-base 8000 0
+        ldm4 90023060 0
+        str 6000c48c 22aa6
+        str 90023060 e3a0208e",
+    );
+    assert_eq!(kinds, ["stale-translation"; 2]);
+}
+
+#[test]
+fn an_entry_under_tables_of_smaller_pieces_is_checked_for_each() {
+    let kinds = reports(
+        "victims 2fbae368 1
+        str 4000d214 2143b
+        str 60006440 c3a
+        ldm8 91020040 0
+        table-base 8000 0
+        ldrh 9102147e 0
+        execute-thumb 91021042",
+    );
+    assert_eq!(kinds, ["stale-translation"]);
+}
+
+#[test]
+fn an_entry_that_forbade_an_access_is_checked_when_it_allows_the_next() {
+    let kinds = reports(
+        "victims 246801fd 1
+        str 4000c48c 20aae
+        tlb-all 0 0
+        ldr 90023440 0 user
+        str 4000c48c 21aae
+        str 90023440 e3a0200e user
+        ldrb 90023440 0 user",
+    );
+    assert_eq!(kinds, ["stale-translation"]);
+}
+
+#[test]
+fn an_instruction_past_the_cache_is_not_of_the_line_that_the_cache_once_had() {
+    let kinds = reports(
+        "victims 84c3965 1
+        execute 91023040
+        tlb-entry 91023040 0
+        str 4000d230 22033
+        invalidate-all 0 0
+        ldrd 80022048 0
+        strbt 80022040 e3a0305a
+        d-invalidate 80022040 0
+        execute 91023040",
+    );
+    assert_eq!(kinds, ["lost-by-invalidate"]);
+}
+
+#[test]
+fn an_entry_that_was_good_under_another_table_base_since_is_reported_again() {
+    let kinds = reports(
+        "victims 1 1
+        ldr 40006400 0
+        execute 90021000
+        str 40006400 c031
+        execute 90021000
+        table-base 8000 0
+        execute 90021000
+        table-base 4000 0
+        execute 90021000",
+    );
+    assert_eq!(kinds, ["stale-translation"; 2]);
+}
+
+#[test]
+fn an_instruction_of_a_line_of_other_memory_is_stale_whatever_became_of_the_newest() {
+    let kinds = reports(
+        "victims 1 1
+        execute 90021000
+        str 4000c484 23ffe
+        tlb-entry 90021000 0
+        ldr 80023000 0
+        str 80023000 e3a02050
+        d-invalidate 80023000 0
+        execute 90021000",
+    );
+    assert_eq!(kinds, ["stale-instruction"]);
+}

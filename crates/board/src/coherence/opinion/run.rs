@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs a program on a core with both looking on, and compares them at every event.
+
+use super::layout;
+use super::model::Model;
+use super::program::{Op, Program};
+use super::words::{Author, Finding, Place, Route};
+use crate::bus::SystemBus;
+use crate::coherence::{Checker, Movement, Newest, Path, Report, Writer};
+use crate::observed::{Observed, Observer};
+use crate::spec::BoardSpec;
+use arm9::{Bus, CacheGeometry, Context, Cpu, Event, Pa, Reaction, Victims};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// How often what was met.
+pub type Tally = BTreeMap<&'static str, u64>;
+
+/// What went wrong, in which operation of the program.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub op: usize,
+    /// What both said in short, or that the model does not follow the core.
+    pub sort: String,
+    pub text: String,
+}
+
+#[derive(Clone)]
+struct Both {
+    checker: Checker,
+    model: Model,
+    events: u32,
+    tally: Tally,
+    /// How they differed first: in short, and all of it.
+    differ: Option<(String, String)>,
+}
+
+impl Both {
+    /// Takes what the checker has reported, so that no report is like one before.
+    fn reported(&mut self) -> Vec<Finding> {
+        if self.checker.reports.is_empty() {
+            return Vec::new();
+        }
+        self.checker.causes.clear();
+        self.checker.pairs.clear();
+        self.checker
+            .reports
+            .drain(..)
+            .map(|r| finding(&r))
+            .collect()
+    }
+
+    fn compare(&mut self, event: &Event<'_>, context: &Context, mut expected: Vec<Finding>) {
+        let found = self.reported();
+        // A report a cause: of the words of one line that the same one wrote the first is shown.
+        let cause = |f: &Finding| (f.kind, f.author.pc, core::mem::discriminant(&f.place));
+        let mut causes = Vec::new();
+        expected.retain(|f| {
+            let new = !causes.contains(&cause(f));
+            causes.push(cause(f));
+            new
+        });
+        for finding in &expected {
+            *self.tally.entry(finding.kind).or_default() += 1;
+        }
+        if found != expected && self.differ.is_none() {
+            let short = |all: &[Finding]| {
+                let one = |f: &Finding| format!(" {}{}", f.kind, f.place.name());
+                all.iter().map(one).collect::<String>()
+            };
+            let sort = format!("checker:{} reference:{}", short(&found), short(&expected));
+            let text = format!(
+                "{event:x?}\n  cycle {:#x}, pc {:#x}\nchecker: {found:#x?}\nreference: {expected:#x?}",
+                context.cycle, context.pc
+            );
+            self.differ = Some((sort, text));
+        }
+    }
+
+    fn device_wrote(&mut self, cycle: u64, pa: u32, value: u8) -> Reaction {
+        *self.tally.entry("device write").or_default() += 1;
+        self.model.device_wrote(cycle, pa, value);
+        self.checker.dma_write(cycle, Pa(pa), value)
+    }
+}
+
+fn author(writer: &Writer) -> Author {
+    let route = match writer.path {
+        Path::Loaded => Route::Loaded,
+        Path::Line => Route::Line,
+        Path::Buffer => Route::Buffer,
+        Path::Dma => Route::Device,
+    };
+    let Writer {
+        cycle,
+        pc,
+        mva,
+        pid,
+        ttb,
+        ..
+    } = *writer;
+    Author {
+        cycle,
+        pc,
+        mva,
+        pid,
+        ttb,
+        route,
+    }
+}
+
+fn finding(report: &Report) -> Finding {
+    let place = match report.place {
+        Newest::Dirty(mva) => Place::Line(mva.0),
+        Newest::Memory => Place::Memory,
+        Newest::Buffer => Place::Buffer,
+        Newest::Overwritten(e) => Place::Overwritten(e.mva, e.cycle),
+        Newest::Lost(e) => match e.movement {
+            Movement::Invalidate { .. } => Place::Invalidated(e.mva, e.cycle),
+            _ => Place::Elsewhere(e.mva, e.cycle),
+        },
+    };
+    Finding {
+        kind: report.wrong.name(),
+        mva: report.mva.0,
+        pa: report.pa.0,
+        width: report.width.bytes(),
+        got: report.got,
+        newest: report.newest,
+        author: author(&report.writer),
+        place,
+        led_to: report.led_to.map(|pa| pa.0),
+        filled_from: report.filled_from.map(|pa| pa.0),
+    }
+}
+
+impl Observer for Both {
+    fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
+        self.events += 1;
+        // Every event has an instruction of its own, so that no two reports have the same cause.
+        let context = Context {
+            pc: 8 * self.events,
+            ..*context
+        };
+        let name = match event {
+            Event::Load { .. } => "load",
+            Event::Store { .. } => "store",
+            Event::Fetch { pa, .. } if pa.0 >= layout::DATA => "instruction",
+            Event::Walk { .. } => "walk",
+            Event::WriteBack { .. } => "write-back",
+            Event::TlbUse { .. } => "TLB use",
+            _ => "other",
+        };
+        *self.tally.entry(name).or_default() += 1;
+        let reaction = self.checker.observe(system, &context, event);
+        let expected = self.model.saw(&context, event);
+        self.compare(&event, &context, expected);
+        reaction
+    }
+}
+
+struct Run {
+    cpu: Cpu<Observed<Both>>,
+    mapped: bool,
+}
+
+fn core(program: &Program) -> Run {
+    static SPEC: OnceLock<BoardSpec> = OnceLock::new();
+    let spec = SPEC.get_or_init(|| {
+        let mut spec = BoardSpec::named("sam9263").unwrap();
+        spec.ram_bytes = layout::RAM;
+        let small = CacheGeometry {
+            size: 4096,
+            ways: 4,
+        };
+        (spec.core.icache, spec.core.dcache) = (small, small);
+        spec
+    });
+    let mut bus = SystemBus::new(spec).unwrap();
+    bus.set_unmapped_aborts(true);
+    let ram = layout::ram();
+    let bytes: Vec<u8> = ram.iter().flat_map(|word| word.to_le_bytes()).collect();
+    assert!(bus.ram_mut().load(0, &bytes));
+    let both = Both {
+        checker: Checker::new(&bus),
+        model: Model::new(ram),
+        events: 0,
+        tally: Tally::new(),
+        differ: None,
+    };
+    let mut config = spec.core.clone();
+    config.victim_seed = program.seed;
+    config.victims = match program.late {
+        true => Victims::Late,
+        false => Victims::Random,
+    };
+    Run {
+        cpu: Cpu::new(config, Observed::new(bus, both)),
+        mapped: false,
+    }
+}
+
+impl Run {
+    fn step(&mut self, pc: u32, cpsr: u32, [r0, r1]: [u32; 2]) {
+        self.cpu.set_cpsr(cpsr);
+        self.cpu.set_register(0, r0);
+        for n in 1..10 {
+            self.cpu.set_register(n, r1 ^ (n as u32 - 1));
+        }
+        self.cpu.set_pc(pc);
+        if let Some(exit) = self.cpu.step() {
+            panic!("{exit:?}");
+        }
+    }
+
+    fn does(&mut self, op: &Op) {
+        let mode = |user: bool| if user { 0xd0 } else { 0xd3 };
+        match *op {
+            Op::Do(slot, r0, r1, user) => {
+                let code = if self.mapped {
+                    layout::CODE_VA
+                } else {
+                    layout::CODE
+                };
+                let va = code + 4 * slot as u32;
+                self.step(va, mode(user), [r0, r1]);
+            }
+            Op::Execute(va, thumb, user) => {
+                let state = if thumb { 0x20 } else { 0 };
+                self.step(va, mode(user) | state, [0, 0]);
+            }
+            Op::Device(pa, bytes, value) => {
+                // Nothing is on its way to memory when a device begins.
+                self.does(&Op::named("drain", 0, 0));
+                let now = self.cpu.cycles();
+                for (pa, byte) in (pa..).zip(value.to_le_bytes()).take(bytes as usize) {
+                    assert!(self.cpu.bus.poke(Pa(pa), byte));
+                    let reaction = self.cpu.bus.observer.device_wrote(now, pa, byte);
+                    self.cpu.react(reaction);
+                }
+            }
+        }
+    }
+
+    /// What has been found.
+    fn failure(&mut self, op: usize) -> Result<(), Failure> {
+        let both = &mut self.cpu.bus.observer;
+        let puzzled = both.model.puzzled.take();
+        let puzzled = puzzled.map(|text| ("the reference is puzzled".to_owned(), text));
+        match puzzled.or(both.differ.take()) {
+            Some((sort, text)) => Err(Failure { op, sort, text }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs a program. What it came to is added to `tally`.
+pub fn run(program: &Program, tally: &mut Tally) -> Result<(), Failure> {
+    let mut run = core(program);
+    run.does(&Op::named("table-base", layout::TABLES[0], 0));
+    run.does(&Op::named("domains", 0x5, 0));
+    run.does(&Op::named("control", layout::CONTROL, 0));
+    run.mapped = true;
+    for (n, op) in program.ops.iter().enumerate() {
+        run.does(op);
+        run.failure(n)?;
+    }
+    run.does(&Op::named("drain", 0, 0));
+    let bus = &run.cpu.bus;
+    if let Some(wrong) = bus.observer.model.unlike(|pa| bus.peek(Pa(pa))) {
+        return Err(Failure {
+            op: program.ops.len(),
+            sort: "memory".to_owned(),
+            text: wrong,
+        });
+    }
+    for (name, count) in &run.cpu.bus.observer.tally {
+        *tally.entry(name).or_default() += count;
+    }
+    Ok(())
+}
