@@ -5,6 +5,7 @@ mod against;
 mod bisect;
 mod ci;
 mod fuzz;
+mod mutants;
 #[cfg(test)]
 mod tidy;
 
@@ -13,7 +14,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | fuzz --core ... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask ci | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Some((task, rest)) => match task.as_str() {
             "ci" if rest.is_empty() => ci::run(),
             "fuzz" => fuzz::run(rest),
+            "mutants" => mutants::run(rest),
             "bisect-demo" => bisect::run(rest),
             "bench" if rest.iter().any(|word| word == "--against") => against::run(rest),
             "compare" | "bench" => warmswitch(task, rest),

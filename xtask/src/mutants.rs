@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask mutants --checker [WORD]...`: do the coherence checker's tests notice when it is wrong?
+//!
+//! Each mutant is a change of a line or so of `crates/board/src/coherence` ([`list`]). It is made in a copy
+//! of the tree under `target/mutants`, and the checker's tests run there: those beside it, with the
+//! comparison with the reference, and when all of them pass the litmus programs. A mutant that passes
+//! everything survives; that is an error unless the list says why it does. With WORDs only mutants
+//! whose file or reason contains one of them.
+
+mod list;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::{cargo, root};
+use list::{Expected, Mutant, mutants};
+
+const USAGE: &str = "usage: cargo xtask mutants --checker [WORD]...";
+const SOURCE: &str = "crates/board/src/coherence";
+
+/// What the tests said.
+enum Verdict {
+    /// Tests that failed.
+    Killed(Vec<String>),
+    Survived,
+}
+
+/// Runs the list, or those of it that are asked for.
+pub fn run(arguments: &[String]) -> Result<ExitCode> {
+    let words = match arguments {
+        [which, words @ ..] if which == "--checker" => words,
+        _ => bail!(USAGE),
+    };
+    let asked_for = |text: &str| words.is_empty() || words.iter().any(|w| text.contains(&**w));
+    let tree = copy()?;
+    let clean = tests(&tree)?;
+    if let Verdict::Killed(failed) = clean {
+        bail!("without any mutant these tests fail: {}", failed.join(", "));
+    }
+    let (mut killed, mut survived, mut wrong) = (0, 0, 0);
+    for mutant in mutants() {
+        let text = format!("{}: {}", mutant.file, mutant.why);
+        if !asked_for(&text) {
+            continue;
+        }
+        let start = Instant::now();
+        let verdict = judge(&tree, mutant).with_context(|| text.clone())?;
+        let seconds = start.elapsed().as_secs();
+        let (what, as_expected) = match (verdict, mutant.expected) {
+            (Verdict::Killed(by), expected) => {
+                killed += 1;
+                let by = by.join(", ");
+                (format!("killed by {by}"), expected == Expected::Killed)
+            }
+            (Verdict::Survived, Expected::Survives(reason)) => {
+                survived += 1;
+                (format!("survives: {reason}"), true)
+            }
+            (Verdict::Survived, Expected::Killed) => {
+                survived += 1;
+                ("SURVIVES".to_owned(), false)
+            }
+        };
+        wrong += usize::from(!as_expected);
+        let mark = if as_expected { "" } else { " (not expected)" };
+        println!("{text}\n    {what}{mark}, {seconds} s");
+    }
+    println!("{killed} killed, {survived} survived, {wrong} not as expected");
+    Ok(ExitCode::from(u8::from(wrong > 0)))
+}
+
+/// The tracked files, as they are now, in a tree of their own.
+fn copy() -> Result<PathBuf> {
+    let tree = root().join("target/mutants/tree");
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root())
+        .output()
+        .context("cannot run git")?;
+    for path in String::from_utf8(listed.stdout)?.split_terminator('\0') {
+        let (from, to) = (root().join(path), tree.join(path));
+        let Ok(bytes) = fs::read(&from) else { continue };
+        // What is as it was keeps its time, and is not compiled again.
+        if fs::read(&to).is_ok_and(|there| there == bytes) {
+            continue;
+        }
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&to, bytes).with_context(|| to.display().to_string())?;
+    }
+    Ok(tree)
+}
+
+fn judge(tree: &Path, mutant: &Mutant) -> Result<Verdict> {
+    let path = tree.join(SOURCE).join(mutant.file);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let places = text.matches(mutant.old).count();
+    ensure!(
+        places == 1,
+        "the text is there {places} times: {}",
+        mutant.old
+    );
+    fs::write(&path, text.replacen(mutant.old, mutant.new, 1))?;
+    let verdict = tests(tree);
+    fs::write(&path, text)?;
+    verdict
+}
+
+/// The tests beside the checker, then the litmus programs.
+fn tests(tree: &Path) -> Result<Verdict> {
+    for which in [["--lib", "coherence"], ["--test=litmus", "coherence"]] {
+        let failed = failing(tree, &which)?;
+        if !failed.is_empty() {
+            return Ok(Verdict::Killed(failed));
+        }
+    }
+    Ok(Verdict::Survived)
+}
+
+/// Names of the tests that fail.
+fn failing(tree: &Path, which: &[&str]) -> Result<Vec<String>> {
+    let output = cargo()
+        .current_dir(tree)
+        .env("CARGO_TARGET_DIR", root().join("target/mutants/target"))
+        .env("FUZZ_BRIEF", "1")
+        .env("RUST_BACKTRACE", "0")
+        // Compiling takes longer than a test that fails.
+        .args([
+            "test",
+            "--quiet",
+            "--config=profile.dev.package.board.opt-level=0",
+        ])
+        .args(["--package", "board"])
+        .args(which)
+        .output()
+        .context("cannot run cargo")?;
+    if output.status.success() {
+        return Ok(Vec::new());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text.lines().filter_map(|line| line.strip_prefix("    "));
+    let names = names.filter(|line| !line.contains(' ') && line.contains("::"));
+    let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
+    let mut failed: Vec<String> = names.map(last).collect();
+    failed.sort();
+    failed.dedup();
+    if failed.is_empty() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(failed)
+}
