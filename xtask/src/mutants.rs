@@ -11,12 +11,12 @@ mod list;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::{cargo, root};
+use crate::{cargo, git, root};
 use list::{Expected, Mutant, mutants};
 
 const USAGE: &str = "usage: cargo xtask mutants --checker [WORD]...";
@@ -76,9 +76,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
 /// The tracked files, as they are now, in a tree of their own.
 fn copy() -> Result<PathBuf> {
     let tree = root().join("target/mutants/tree");
-    let listed = Command::new("git")
+    let listed = git()
         .args(["ls-files", "-z"])
-        .current_dir(root())
         .output()
         .context("cannot run git")?;
     for path in String::from_utf8(listed.stdout)?.split_terminator('\0') {
