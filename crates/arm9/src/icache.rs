@@ -236,7 +236,7 @@ impl<B: Bus> ICache<B> {
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
-    /// The slot for a line's words.
+    /// The slot for a line's words. Zeros are never in a shared one.
     #[inline]
     fn slot_for(&mut self, line: usize, pa: u32, words: &[u32; 8], thumb: bool) -> usize {
         if !B::SHORTCUTS {
@@ -244,12 +244,15 @@ impl<B: Bus> ICache<B> {
             return line;
         }
         let shared = shared_slots(pa, if thumb { SHARED_THUMB } else { SHARED });
-        if self.holds(shared[0], words, thumb) {
+        if words.iter().all(|word| *word == 0) {
+            self.fill_slot(None, line, words, thumb)
+        } else if self.holds(shared[0], words, thumb) {
             shared[0]
         } else if self.holds(shared[1], words, thumb) {
             shared[1]
         } else {
-            self.fill_slot(shared, line, words, thumb)
+            let slot = self.shared_slot(shared, thumb);
+            self.fill_slot(slot, line, words, thumb)
         }
     }
 
@@ -262,32 +265,35 @@ impl<B: Bus> ICache<B> {
         }
     }
 
-    /// A slot with other words than before: a shared one, if there is one that no line uses (before
-    /// others one that holds zeros: mostly it was never used), or the line's own.
+    /// The one of two shared slots that gives way to other words, if no line uses it: before others
+    /// one that holds zeros, as it was never used.
     #[inline(never)]
+    fn shared_slot(&mut self, mut shared: [usize; 2], thumb: bool) -> Option<usize> {
+        let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb);
+        let fresh = shared.into_iter().find(fresh);
+        if fresh.is_none() {
+            shared.rotate_left(self.turn);
+            self.turn ^= 1;
+        }
+        fresh.or_else(|| shared.into_iter().find(|slot| !self.is_used(*slot, thumb)))
+    }
+
+    /// Gives a shared slot, or else the line's own, other words than before.
     fn fill_slot(
         &mut self,
-        mut shared: [usize; 2],
+        shared: Option<usize>,
         line: usize,
         words: &[u32; 8],
         thumb: bool,
     ) -> usize {
-        let unused = |slot: &usize| !self.is_used(*slot, thumb);
-        let fresh = |slot: &usize| self.holds(*slot, &[0; 8], thumb) && unused(slot);
-        let fresh = shared.into_iter().find(fresh);
-        let slot = fresh.or_else(|| {
-            shared.rotate_left(self.turn);
-            shared.into_iter().find(unused)
-        });
-        self.turn ^= usize::from(fresh.is_none());
         let undecoded = Ops::undecoded(self.undecoded, words);
         if thumb {
-            let slot = slot.unwrap_or(SHARED_THUMB + line);
+            let slot = shared.unwrap_or(SHARED_THUMB + line);
             self.thumb_words[slot] = *words;
             self.thumb_ops[slot] = [undecoded; 2];
             slot
         } else {
-            let slot = slot.unwrap_or(SHARED + line);
+            let slot = shared.unwrap_or(SHARED + line);
             self.ops[slot] = undecoded;
             slot
         }
