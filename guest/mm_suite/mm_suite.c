@@ -46,6 +46,7 @@ static const struct test *const tables[] = {
 	race_tests, old_code_tests, bound_tests, move_tests, reread_tests,
 	own_slot_tests, border_tests, file_race_tests, leaver_tests,
 	hole_tests, chain_tests, ring_tests, receive_tests, held_tests,
+	ended_tests,
 };
 
 static const struct test *test_at(unsigned int index)
@@ -185,6 +186,8 @@ int main(int argc, char **argv)
 		return exec_check(argc, argv);
 	if (argc == 3 && !strcmp(argv[1], "--exec-chain"))
 		return exec_chain(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "--exec-pile"))
+		return exec_pile(argv[2]);
 	code = parse(argc, argv, &opt);
 	if (code)
 		return code;

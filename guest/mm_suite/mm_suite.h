@@ -40,6 +40,7 @@ extern const struct test move_tests[], reread_tests[], own_slot_tests[];
 extern const struct test border_tests[], file_race_tests[], leaver_tests[];
 extern const struct test hole_tests[], ring_tests[];
 extern const struct test receive_tests[], chain_tests[], held_tests[];
+extern const struct test ended_tests[];
 
 /* Prints why, as a comment in the TAP; gives its first argument. */
 enum result say(enum result result, const char *file, int line,
@@ -152,5 +153,7 @@ int call(const void *code);
 int exec_check(int argc, char **argv);
 /* For that of the limit: the next program of a chain. */
 int exec_chain(const char *text);
+/* For that of dead ones: the next program, which leaves one behind. */
+int exec_pile(const char *text);
 
 #endif
