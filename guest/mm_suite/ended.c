@@ -24,7 +24,7 @@
 #include "mm_suite.h"
 #include "race.h"
 
-#define PILE		300
+#define PILE		300	/* files in any case: fork() copies them */
 #define REFUSED		50	/* attempts, of which the shortest counts */
 #define FAILED		200	/* more than there are PIDs */
 #define DEAD		282	/* three to each PID that is not 0 */
@@ -58,29 +58,29 @@ static long refused_us(void)
 	return least;
 }
 
-static int next_of_pile(int back, int count)
+static int next_of_pile(int back, bool keeps, int count)
 {
-	char text[32], *argv[] = { "mm_suite", "--exec-pile", text, NULL };
+	char text[48], *argv[] = { "mm_suite", "--exec-pile", text, NULL };
 	char *envp[] = { NULL };
 
-	snprintf(text, sizeof(text), "%d %d", back, count);
+	snprintf(text, sizeof(text), "%d %d %d", back, keeps, count);
 	execve("/proc/self/exe", argv, envp);
 	return errno;
 }
 
-/* mm_suite --exec-pile "BACK COUNT" */
+/* mm_suite --exec-pile "BACK KEEPS COUNT" */
 int exec_pile(const char *text)
 {
-	int back, count;
+	int back, keeps, count;
 	long word;
 
-	if (sscanf(text, "%d %d", &back, &count) != 2)
+	if (sscanf(text, "%d %d %d", &back, &keeps, &count) != 3)
 		return FAIL;
 	if (count) {
-		/* Goes on to the next program, and with it this mm_struct. */
-		if (open("/proc/self/maps", O_RDONLY) < 0)
+		/* Goes on to the next program, and may keep this mm_struct. */
+		if (open(keeps ? "/proc/self/maps" : "/dev/null", O_RDONLY) < 0)
 			return FAIL;
-		next_of_pile(back, count - 1);
+		next_of_pile(back, keeps, count - 1);
 		return FAIL;
 	}
 	word = refused_us();
@@ -94,17 +94,17 @@ static enum result users_pile(struct other *other, void *arg)
 
 	ordinary_user();
 	TRY(child_go(other, (uint32_t)fill_up(&users)));
-	next_of_pile(other->to_parent[1], *(int *)arg);
+	next_of_pile(other->to_parent[1], *(bool *)arg, PILE);
 	return FAIL;
 }
 
-static enum result refused_with(int count, uint32_t *us)
+static enum result refused_with(bool keeps, uint32_t *us)
 {
 	struct other other;
 	uint32_t error;
 	int status;
 
-	TRY(other_start(&other, users_pile, &count));
+	TRY(other_start(&other, users_pile, &keeps));
 	TRY(other_wait(&other, &error));
 	TRY(other_wait(&other, us));
 	EXPECT(waitpid(other.pid, &status, 0) == other.pid && !status,
@@ -124,8 +124,8 @@ static enum result pile_of_dead(unsigned int rounds)
 	(void)rounds;
 	SKIP_UNLESS(limited(), "no limit");
 	EXPECT(!prctl(PR_SET_CHILD_SUBREAPER, 1), "prctl: %s", strerror(errno));
-	TRY(refused_with(0, &without));
-	TRY(refused_with(PILE, &with));
+	TRY(refused_with(false, &without));
+	TRY(refused_with(true, &with));
 	EXPECT(with * 5 <= without * 6,
 	       "a refused fork takes %u us, with %u dead ones %u us", without,
 	       PILE, with);
