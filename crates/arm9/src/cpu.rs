@@ -354,6 +354,7 @@ impl<B: Bus> Cpu<B> {
         if self.is_page_known(pc) {
             let mva = self.fetch_relocation.apply(Va(pc));
             if let Some(slot) = self.icache.hint(mva, THUMB) {
+                self.icache.prefetch = None;
                 self.fetch.line_pc = pc;
                 self.fetch.slot = slot;
                 return Ok(());

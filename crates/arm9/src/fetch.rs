@@ -56,6 +56,8 @@ impl<B: Bus> Cpu<B> {
                 self.fetch.epoch = self.mmu.epoch();
             }
         }
+        // Not the one behind it, wherever this one is cached.
+        self.icache.prefetch = None;
         match self.icache.find(mva) {
             Some(line) => Ok(line),
             None => self.fill_icache(pc, mva, self.fetch.resolved, thumb),

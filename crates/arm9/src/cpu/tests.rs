@@ -195,3 +195,57 @@ fn a_jump_to_the_next_instruction_fetches_it_under_the_new_pid() {
         assert_eq!((cpu.pc, cpu.r[4]), (0x110, 0x11), "{jump:#010x}");
     }
 }
+
+/// An instruction of uncached code at 0x32_0008 is replaced behind the fetch of its four words.
+fn replaced_behind_the_prefetch(code: &[u32], replacing: usize) -> u32 {
+    let mut cpu = mapped();
+    cpu.bus.put(0x2_0000, code);
+    cpu.bus.put(0x2_1000, &[0xe580_1000, 0xe12f_ff1e]); // str r1, [r0]; bx lr
+    cpu.bus.put(0x8, &[0xe1b0_f00e]); // movs pc, lr
+    (cpu.r[0], cpu.r[1]) = (0x32_0000 + 4 * replacing as u32, 0xe3a0_2002); // mov r2, #2
+    cpu.r[3] = 0x2_1000;
+    cpu.set_pc(0x32_0000);
+    while cpu.pc != 0x32_0000 + 4 * replacing as u32 {
+        steps(&mut cpu, 1);
+    }
+    steps(&mut cpu, 1);
+    cpu.r[2]
+}
+
+#[test]
+fn a_branch_to_the_next_instruction_discards_the_prefetch_buffer() {
+    // str r1, [r0]; b .+4; mov r2, #1: the barrier of DDI0198D 7.1.2
+    let code = [0xe580_1000, 0xeaff_ffff, 0xe3a0_2001];
+    assert_eq!(replaced_behind_the_prefetch(&code, 2), 2);
+}
+
+#[test]
+fn a_return_from_cached_code_discards_the_prefetch_buffer() {
+    // blx r3; mov r2, #1
+    let code = [0xe12f_ff33, 0xe3a0_2001];
+    assert_eq!(replaced_behind_the_prefetch(&code, 1), 2);
+}
+
+#[test]
+fn a_return_from_an_exception_discards_the_prefetch_buffer() {
+    // str r1, [r0]; swi; mov r2, #1
+    let code = [0xe580_1000, 0xef00_0000, 0xe3a0_2001];
+    assert_eq!(replaced_behind_the_prefetch(&code, 2), 2);
+}
+
+#[test]
+fn a_sequential_instruction_comes_from_the_prefetch_buffer() {
+    // str r1, [r0]; nop; mov r2, #1
+    let code = [0xe580_1000, 0xe1a0_0000, 0xe3a0_2001];
+    assert_eq!(replaced_behind_the_prefetch(&code, 2), 1);
+}
+
+#[test]
+fn user_code_does_not_go_on_in_the_line_of_privileged_code() {
+    let mut cpu = mapped();
+    cpu.bus.put(COARSE, &[0x2_055e]); // AP 1
+    cpu.bus.put(0x2_0000, &[0xe321_f010, 0xe3a0_0001]); // msr CPSR_c, #0x10; mov r0, #1
+    cpu.set_pc(0x10_0000);
+    steps(&mut cpu, 2);
+    assert_eq!((cpu.pc, cpu.cp15.ifsr), (0xc, 0b1111));
+}

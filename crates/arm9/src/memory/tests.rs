@@ -80,3 +80,47 @@ fn a_transfer_goes_on_at_address_zero_behind_the_last() {
     arm(&mut cpu, 0xe881_0030); // stmia
     assert_eq!(cpu.pc, HERE + 4);
 }
+
+/// A core with a line of which only the upper half is dirty.
+fn with_a_dirty_upper_half() -> crate::cpu::Cpu<crate::testbus::TestBus> {
+    let mut cpu = mapped();
+    assert!(cpu.load(0x2_0100, Width::Word).is_ok());
+    assert!(cpu.store(0x2_0110, Width::Word, 7).is_ok());
+    cpu
+}
+
+#[test]
+fn test_and_clean_sees_a_dirty_upper_half() {
+    let mut cpu = with_a_dirty_upper_half();
+    cpu.config.cost.lines_tested_per_op = 1;
+    let mut operations = 0;
+    while cpu.cp15_read(0, 7, 14, 3) == Some(0) {
+        operations += 1;
+    }
+    cpu.drain_write_buffer();
+    assert!(operations > 0);
+    assert_eq!(cpu.bus.word(0x2_0110), 7);
+}
+
+#[test]
+fn clean_and_invalidate_by_way_cleans() {
+    let mut cpu = with_a_dirty_upper_half();
+    for way in 0..4 {
+        cpu.cp15_write(0, 7, 14, 2, way << 30 | 0x100);
+    }
+    cpu.drain_write_buffer();
+    assert_eq!(cpu.bus.word(0x2_0110), 7);
+    assert!(cpu.dcache.find(Mva(0x2_0100)).is_none());
+}
+
+#[test]
+fn a_locked_way_of_the_i_cache_keeps_its_line() {
+    let mut cpu = mapped();
+    cpu.cp15_write(0, 9, 0, 1, 0xe);
+    cpu.cp15_write(0, 7, 13, 1, 0x2_0000);
+    cpu.cp15_write(0, 9, 0, 1, 0x1);
+    for n in 1..64 {
+        cpu.cp15_write(0, 7, 13, 1, 0x2_0000 + 0x400 * n);
+    }
+    assert!(cpu.icache.find(Mva(0x2_0000)).is_some());
+}

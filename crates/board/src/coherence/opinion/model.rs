@@ -11,7 +11,7 @@ use super::copies::{Code, Line};
 use super::entries::Entry;
 use super::tables::Read;
 use super::words::{Author, Finding, NOBODY, Place, Route, Word, Write};
-use arm9::{Context, Event, Kind, Side, Width};
+use arm9::{Context, Event, Kind, Side, TLB_ENTRIES, TLB_LOCKDOWN, Width};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -172,7 +172,7 @@ impl Model {
                 self.tlb.remove(&entry);
             }
             // The last eight are those of the lockdown region.
-            Event::TlbInvalidateAll => self.tlb.retain(|n, _| *n >= 56),
+            Event::TlbInvalidateAll => self.tlb.retain(|n, _| *n >= TLB_ENTRIES - TLB_LOCKDOWN),
             _ => {}
         }
     }
