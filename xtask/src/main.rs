@@ -4,6 +4,7 @@
 mod against;
 mod bisect;
 mod ci;
+mod coverage;
 mod fuzz;
 mod mutants;
 #[cfg(test)]
@@ -14,13 +15,14 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask ci | coverage | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((task, rest)) => match task.as_str() {
             "ci" if rest.is_empty() => ci::run(),
+            "coverage" if rest.is_empty() => coverage::run(),
             "fuzz" => fuzz::run(rest),
             "mutants" => mutants::run(rest),
             "bisect-demo" => bisect::run(rest),
