@@ -288,7 +288,7 @@ static enum result inherit(struct race_range *range, struct other *other)
 static enum result race_rounds(struct race_range *range, unsigned int rounds,
 			       struct other *other)
 {
-	unsigned int most = 40 * rounds + 200;
+	unsigned int most = 20 * rounds + 60;
 
 	if (!range->meet)
 		range->meet = dirty_the_last;
