@@ -232,6 +232,7 @@ impl<B: Bus> Cpu<B> {
         self.horizon = limit.min(self.bus.next_event());
         // An instruction at a time: the third behind a PID write is fetched while it executes.
         let (from, third) = (self.pc, self.data_relocation);
+        let sctlr = self.cp15.sctlr;
         let old_pid = self.fetched_under_old_pid();
         if old_pid {
             self.horizon = 0;
@@ -245,7 +246,8 @@ impl<B: Bus> Cpu<B> {
             self.execute::<false>();
         }
         if old_pid {
-            self.advance_fetches(from, third);
+            let switched = (self.cp15.sctlr ^ sctlr) & 1 != 0;
+            self.advance_fetches(from, third, switched);
         }
         self.exit.take()
     }

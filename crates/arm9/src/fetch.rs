@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The instruction side of the memory path: I-cache lines and the prefetch buffer
-//! (`DDI0198D 4, 6.2.1`).
+//! (`DDI0198D 4, 7.1`).
 
 use crate::addr::{Mva, Va};
 use crate::bus::Bus;
@@ -17,12 +17,15 @@ impl<B: Bus> Cpu<B> {
         [self.fetch_relocation, self.following_relocation] != [self.data_relocation; 2]
     }
 
-    /// The instruction at `from` has executed, and the `third` from it was fetched meanwhile.
-    pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation) {
+    /// The instruction at `from` has executed, and the `third` from it was fetched meanwhile: not when
+    /// it jumped, or switched the MMU on or off.
+    pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation, switched: bool) {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
-        if self.pc != from.wrapping_add(size) {
+        if self.pc != from.wrapping_add(size) || switched {
             self.refill_pipeline();
-        } else if self.fetch_relocation != self.following_relocation {
+            return;
+        }
+        if self.fetch_relocation != self.following_relocation {
             self.fetch_relocation = self.following_relocation;
             self.refetch();
         }

@@ -9,7 +9,7 @@
 //! line's own slot instead.
 //!
 //! One more line, behind the real ones, is the prefetch buffer of uncached fetches
-//! (`DDI0198D 6.2.1`: four words, sequential only).
+//! (`DDI0198D 7.1`: four words, sequential only).
 
 use crate::addr::Mva;
 use crate::bus::Bus;

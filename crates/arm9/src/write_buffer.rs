@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bus interface: the main write buffer (16 words at 4 addresses), the victim buffer (one line) and
-//! the bus they share with reads (`DDI0198D 4.4, 6.2`).
+//! the bus they share with reads (`DDI0198D 4.2, 6.2`).
 //!
 //! Entries hold their data and reach memory when their turn on the bus comes; until then memory is
 //! old. A data read that matches a pending write waits for it. Table walks and instruction fetches

@@ -160,6 +160,15 @@ fn each_fetch_is_under_the_pid_of_three_instructions_before() {
 }
 
 #[test]
+fn behind_the_switch_of_the_mmu_nothing_is_fetched_under_a_pid_that_was_just_written() {
+    // mcr p15, 0, r6, c1, c0, 0: off
+    let mut cpu = with_three_pids(&[WRITE_PID_1, 0xee01_6f10]);
+    cpu.r[6] = cpu.cp15.sctlr & !1;
+    steps(&mut cpu, 5);
+    assert_eq!((cpu.pc, &cpu.r[3..6]), (0x114, &[0x10; 3][..]));
+}
+
+#[test]
 fn aborts_in_a_row_end_the_run_after_as_many_however_it_is_cut() {
     let mut whole = mapped();
     whole.cp15_write(0, 1, 0, 0, 0x3005); // high vectors, where nothing is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The write buffer: 16 words at 4 addresses (`DDI0198D 4.4`, read).
+//! The write buffer: 16 words at 4 addresses (`DDI0198D 4.2`, read).
 
 use super::memory::{BUFFERED, COLD, COST, SINGLE, UNBUFFERED, board};
 use super::*;

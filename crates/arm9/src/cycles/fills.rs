@@ -101,7 +101,7 @@ fn what_a_fill_pushes_out_is_written_behind_it() {
 
 #[test]
 fn victims_that_follow_each_other_wait_for_the_first() {
-    // DDI0198D 4.4 (read): the victim buffer has eight words and one address. That it takes the next
+    // DDI0198D 4.2 (read): the victim buffer has eight words and one address. That it takes the next
     // line when the write has begun, and that a fill goes first, are choices (docs/LIMITS.md).
     let mut warm = with_victim(3);
     for line in [32, 64] {
@@ -120,7 +120,7 @@ fn victims_that_follow_each_other_wait_for_the_first() {
 
 #[test]
 fn a_fill_waits_for_a_write_that_has_begun_and_passes_those_that_have_not() {
-    // DDI0198D 4.4 (read): only writes to the same line go first.
+    // DDI0198D 4.2 (read): only writes to the same line go first.
     let mut warm = board();
     let base = BUFFERED + COLD + 0x800;
     let code = [0xe581_4000, 0xe581_4040, 0xe595_4000]; // str, str [r1, #64], ldr r4, [r5]

@@ -100,7 +100,7 @@ fn uncached_reads_wait_for_the_bus_and_the_word() {
 
 #[test]
 fn uncached_fetches_come_four_words_at_a_time() {
-    // DDI0198D 6.2.1 (read): a buffer of four words, emptied by what is not sequential. Not by the
+    // DDI0198D 7.1 (read): a buffer of four words, emptied by what is not sequential. Not by the
     // manual: the bus is busy as long as with a line.
     let mut warm = board();
     warm.cpu.bus.put(COLD, &[0xe1a0_0000; 8]);
@@ -127,7 +127,7 @@ fn uncached_fetches_come_four_words_at_a_time() {
 
 #[test]
 fn swaps_go_to_memory_twice_where_nothing_is_cached() {
-    // Locked and not buffered (recalled: DDI0198D 4.4).
+    // Locked and not buffered (recalled: DDI0198D 4.2).
     let mut warm = board();
     let swp = 0xe101_4095; // swp r4, r5, [r1]
     for base in [UNBUFFERED, BUFFERED] {
