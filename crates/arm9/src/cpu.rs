@@ -231,8 +231,7 @@ impl<B: Bus> Cpu<B> {
         }
         self.horizon = limit.min(self.bus.next_event());
         // An instruction at a time: the third behind a PID write is fetched while it executes.
-        let (from, third) = (self.pc, self.data_relocation);
-        let sctlr = self.cp15.sctlr;
+        let (from, pid) = (self.pc, self.cp15.pid);
         let old_pid = self.fetched_under_old_pid();
         if old_pid {
             self.horizon = 0;
@@ -246,8 +245,8 @@ impl<B: Bus> Cpu<B> {
             self.execute::<false>();
         }
         if old_pid {
-            let switched = (self.cp15.sctlr ^ sctlr) & 1 != 0;
-            self.advance_fetches(from, third, switched);
+            let third = Relocation::new(pid, self.cp15.sctlr & 1 != 0);
+            self.advance_fetches(from, third);
         }
         self.exit.take()
     }

@@ -17,24 +17,22 @@ impl<B: Bus> Cpu<B> {
         [self.fetch_relocation, self.following_relocation] != [self.data_relocation; 2]
     }
 
-    /// The instruction at `from` has executed, and the `third` from it was fetched meanwhile: not when
-    /// it jumped, or switched the MMU on or off.
-    pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation, switched: bool) {
+    /// The instruction at `from` has executed, and the `third` from it was fetched meanwhile.
+    pub(crate) fn advance_fetches(&mut self, from: u32, third: Relocation) {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
-        if self.pc != from.wrapping_add(size) || switched {
+        if self.pc != from.wrapping_add(size) {
             self.refill_pipeline();
-            return;
-        }
-        if self.fetch_relocation != self.following_relocation {
+        } else if self.fetch_relocation != self.following_relocation {
             self.fetch_relocation = self.following_relocation;
             self.refetch();
         }
         self.following_relocation = third;
     }
 
-    /// What comes next is fetched under the PID as it is.
+    /// What comes next is fetched anew, and under the PID as it is.
     #[cold]
     pub(crate) fn refill_pipeline(&mut self) {
+        self.icache.prefetch = None;
         if self.fetched_under_old_pid() {
             self.fetch_relocation = self.data_relocation;
             self.following_relocation = self.data_relocation;

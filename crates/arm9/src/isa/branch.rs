@@ -31,7 +31,6 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn jump(&mut self, target: u32) {
         if target == self.pc {
             self.refill_pipeline();
-            self.icache.prefetch = None;
         }
         self.pc = target;
     }
