@@ -33,6 +33,8 @@ pub(crate) struct TestBus {
     pub single: u32,
     /// Core cycles of a line fill.
     pub line: BurstTime,
+    /// Single writes from here on are answered with an error.
+    pub read_only_from: u32,
 }
 
 impl TestBus {
@@ -45,6 +47,7 @@ impl TestBus {
             event: u64::MAX,
             single: 4,
             line: BurstTime { first: 8, last: 15 },
+            read_only_from: u32::MAX,
         }
     }
 
@@ -86,6 +89,9 @@ impl Bus for TestBus {
 
     fn write(&mut self, _now: u64, pa: Pa, width: Width, value: u32) -> Result<u32, BusError> {
         self.log.push(Transaction::Write(pa.0, width, value));
+        if pa.0 >= self.read_only_from {
+            return Err(BusError);
+        }
         let range = self.range(pa, width.bytes())?;
         let bytes = value.to_le_bytes();
         let count = range.len();

@@ -212,7 +212,7 @@ fn replaced_behind_the_prefetch(code: &[u32], replacing: usize) -> u32 {
     cpu.bus.put(0x2_1000, &[0xe580_1000, 0xe12f_ff1e]); // str r1, [r0]; bx lr
     cpu.bus.put(0x8, &[0xe1b0_f00e]); // movs pc, lr
     (cpu.r[0], cpu.r[1]) = (0x32_0000 + 4 * replacing as u32, 0xe3a0_2002); // mov r2, #2
-    cpu.r[3] = 0x2_1000;
+    (cpu.r[3], cpu.r[4]) = (0x2_1000, cpu.cp15.sctlr);
     cpu.set_pc(0x32_0000);
     while cpu.pc != 0x32_0000 + 4 * replacing as u32 {
         steps(&mut cpu, 1);
@@ -240,6 +240,25 @@ fn a_return_from_an_exception_discards_the_prefetch_buffer() {
     // str r1, [r0]; swi; mov r2, #1
     let code = [0xe580_1000, 0xef00_0000, 0xe3a0_2001];
     assert_eq!(replaced_behind_the_prefetch(&code, 2), 2);
+}
+
+#[test]
+fn what_empties_the_i_cache_or_writes_control_discards_the_prefetch_buffer() {
+    // mcr p15, 0, r4, c7, c5, 0; c7, c7, 0; c1, c0, 0
+    for written in [0xee07_4f15, 0xee07_4f17, 0xee01_4f10] {
+        // str r1, [r0]; mcr; mov r2, #1
+        let code = [0xe580_1000, written, 0xe3a0_2001];
+        let replaced = replaced_behind_the_prefetch(&code, 2);
+        assert_eq!(replaced, 2, "{written:#010x}");
+    }
+}
+
+#[test]
+fn a_coprocessor_register_read_to_r15_sets_flags_and_keeps_q() {
+    let mut cpu = crate::isa::testing::machine();
+    cpu.set_cpsr(0x9800_0013); // N, V, Q
+    crate::isa::testing::arm(&mut cpu, 0xee10_ff10); // mrc p15, 0, r15, c0, c0, 0
+    assert_eq!(cpu.cpsr(), 0x4800_0013);
 }
 
 #[test]

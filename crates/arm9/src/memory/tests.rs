@@ -3,6 +3,8 @@
 use crate::addr::Mva;
 use crate::bus::Width;
 use crate::isa::testing::{COARSE, HERE, arm, mapped};
+use crate::testbus::TestBus;
+use crate::write_buffer::Biu;
 
 /// Nothing answers there.
 const NOWHERE: u32 = 0x1000_0000;
@@ -123,4 +125,79 @@ fn a_locked_way_of_the_i_cache_keeps_its_line() {
         cpu.cp15_write(0, 7, 13, 1, 0x2_0000 + 0x400 * n);
     }
     assert!(cpu.icache.find(Mva(0x2_0000)).is_some());
+}
+
+/// An address of [`mapped`]'s that is not cached but buffered.
+const BUFFERED: u32 = 0x42_0000;
+
+#[test]
+fn a_swap_waits_until_everything_is_written() {
+    // Where the swap itself is not cached, and where it hits a line and is not written at all.
+    for at in [BUFFERED + 0x100, 0x3_0000] {
+        let mut cpu = mapped();
+        assert!(cpu.load(0x3_0000, Width::Word).is_ok());
+        for n in 0..3 {
+            assert!(cpu.store(BUFFERED + 4 * n, Width::Word, 7).is_ok());
+        }
+        assert_eq!(cpu.bus.word(0x2_0008), 0);
+        assert_eq!(cpu.swap(at, Width::Word, 8), Ok(0));
+        assert_eq!(cpu.bus.word(0x2_0008), 7, "{at:#x}");
+    }
+}
+
+#[test]
+fn the_bus_aborts_the_write_of_a_swap_in_a_buffered_page_and_not_that_of_a_store() {
+    let mut cpu = mapped();
+    cpu.bus.read_only_from = 0x2_0000;
+    assert!(cpu.store(BUFFERED, Width::Word, 1).is_ok());
+    assert!(cpu.swap(BUFFERED, Width::Word, 1).is_err());
+    assert_eq!((cpu.cp15.dfsr, cpu.cp15.far), (0b1000, BUFFERED));
+}
+
+#[test]
+fn a_swap_of_what_may_not_be_written_reads_nothing() {
+    let mut cpu = mapped();
+    cpu.bus.put(COARSE, &[0x2_0aa2]); // AP 2: User mode reads
+    cpu.set_cpsr(0x10);
+    assert_eq!(cpu.load(0x10_0000, Width::Word), Ok(0));
+    cpu.bus.log.clear();
+    assert!(cpu.swap(0x10_0000, Width::Word, 1).is_err());
+    assert_eq!((cpu.cp15.dfsr, cpu.cp15.far), (0b1111, 0x10_0000));
+    assert_eq!(cpu.bus.log, []);
+}
+
+#[test]
+fn a_wait_for_interrupt_begins_when_everything_is_written() {
+    let mut cpu = mapped();
+    for n in 0..3 {
+        assert!(cpu.store(BUFFERED + 4 * n, Width::Word, 7).is_ok());
+    }
+    cpu.cp15_write(0, 7, 0, 4, 0);
+    assert!(cpu.waiting);
+    assert_eq!(cpu.bus.word(0x2_0008), 7);
+}
+
+#[test]
+fn forced_write_through_writes_lines_through_that_would_be_written_back() {
+    for (forced, memory) in [(0, 0), (4, 7)] {
+        let mut cpu = mapped();
+        cpu.cp15_write(7, 15, 0, 0, forced);
+        assert!(cpu.load(0x2_0000, Width::Word).is_ok());
+        assert!(cpu.store(0x2_0000, Width::Word, 7).is_ok());
+        cpu.drain_write_buffer();
+        assert_eq!(cpu.bus.word(0x2_0000), memory);
+        assert_eq!(cpu.dcache.any_dirty(), forced == 0);
+        assert_eq!(cpu.load(0x2_0000, Width::Word), Ok(7));
+    }
+}
+
+#[test]
+fn the_write_buffer_counts_the_words_of_each_address() {
+    let (mut biu, mut bus) = (Biu::new(0), TestBus::new(0x1_0000));
+    // A line fill has the bus until 15, and then ten words have it, four cycles each.
+    assert!(biu.read_line(&mut bus, 0, 0x1000, &mut [0; 8]).is_ok());
+    assert_eq!(biu.store_words(&mut bus, 0, 0x400, &[1; 10]), 0);
+    assert_eq!(biu.store_words(&mut bus, 0, 0x800, &[1; 6]), 0);
+    assert_eq!(biu.store_words(&mut bus, 0, 0xc00, &[1]), 55);
+    assert_eq!(bus.word(0x424), 1);
 }

@@ -3,7 +3,8 @@
 //! exception and store must agree, outside the list in docs/QEMU-DEVIATIONS.md.
 //!
 //! Environment: `DIFF_SEED` (number) draws other tests, `DIFF_BATCH` runs one batch only,
-//! `DIFF_ONLY` one test of it, `DIFF_TESTS` sets the tests per batch.
+//! `DIFF_ONLY` one test of it, `DIFF_TESTS` sets the tests per batch, `DIFF_SHOW` how many differences
+//! are described.
 
 mod compare;
 mod deviations;
@@ -15,7 +16,9 @@ mod model;
 mod random;
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compare::{describe, differences};
 use generate::{Generator, Refused, Rows, Test};
@@ -32,7 +35,8 @@ const BATCHES: [(bool, bool, u32, u32); 16] = [
     (true, false, 0, 32768), (true, true, 17, 16384), (true, false, 127, 4096), (true, true, 0, 16384),
 ];
 
-/// What came out of all batches.
+/// What came out of batches.
+#[derive(Default)]
 struct Tally {
     compared: u64,
     per_row: BTreeMap<String, u64>,
@@ -44,6 +48,37 @@ struct Tally {
     different: u64,
     different_rows: BTreeMap<String, u64>,
     shown: Vec<String>,
+}
+
+impl Tally {
+    fn new() -> Tally {
+        Tally {
+            dropped: vec![0; deviations::ENTRIES.len()],
+            ..Tally::default()
+        }
+    }
+
+    fn add(&mut self, other: Tally) {
+        fn add<K: Ord>(to: &mut BTreeMap<K, u64>, from: BTreeMap<K, u64>) {
+            for (name, count) in from {
+                *to.entry(name).or_default() += count;
+            }
+        }
+        self.compared += other.compared;
+        self.refused += other.refused;
+        self.different += other.different;
+        add(&mut self.per_row, other.per_row);
+        add(&mut self.per_state, other.per_state);
+        add(&mut self.per_ending, other.per_ending);
+        add(&mut self.different_rows, other.different_rows);
+        for (to, from) in self.dropped.iter_mut().zip(other.dropped) {
+            *to += from;
+        }
+        for (to, from) in self.masked.iter_mut().zip(other.masked) {
+            *to += from;
+        }
+        self.shown.extend(other.shown);
+    }
 }
 
 /// One image with its tests.
@@ -61,6 +96,11 @@ fn number(name: &str) -> Option<u64> {
         text.parse()
             .unwrap_or_else(|_| panic!("{name}={text} is not a number")),
     )
+}
+
+/// How many differences are described.
+fn shown_at_most() -> usize {
+    number("DIFF_SHOW").unwrap_or(20) as usize
 }
 
 fn build(
@@ -149,7 +189,7 @@ fn run(batch: &Batch, directory: &Path, rows: &Rows, tally: &mut Tally) -> Resul
                 .different_rows
                 .entry(rows.names[test.row].clone())
                 .or_default() += 1;
-            if tally.shown.len() < number("DIFF_SHOW").unwrap_or(20) as usize {
+            if tally.shown.len() < shown_at_most() {
                 let text = describe(test, &ours, &theirs, &differ);
                 let replay = format!("DIFF_BATCH={} DIFF_ONLY={n}", batch.number);
                 tally
@@ -208,31 +248,40 @@ fn a_million_random_instructions_agree_with_qemu() {
     let rows = Rows::new();
     let seed = number("DIFF_SEED").unwrap_or(1);
     let count = number("DIFF_TESTS").map_or(MAX_TESTS, |n| (n as usize).clamp(1, MAX_TESTS));
-    let mut tally = Tally {
-        compared: 0,
-        per_row: BTreeMap::new(),
-        per_state: BTreeMap::new(),
-        per_ending: BTreeMap::new(),
-        dropped: vec![0; deviations::ENTRIES.len()],
-        masked: [0; deviations::MASKS.len()],
-        refused: 0,
-        different: 0,
-        different_rows: BTreeMap::new(),
-        shown: Vec::new(),
-    };
-    for n in
-        (0..BATCHES.len()).filter(|&n| number("DIFF_BATCH").is_none_or(|only| only as usize == n))
-    {
-        let batch = build(n, seed, &harness, &rows, count, &mut tally);
-        if let Err(e) = run(&batch, &directory, &rows, &mut tally) {
-            panic!("batch {n} (DIFF_SEED={seed} DIFF_BATCH={n}): {e}");
+    let chosen = (0..BATCHES.len())
+        .filter(|&n| number("DIFF_BATCH").is_none_or(|only| only as usize == n))
+        .collect::<Vec<_>>();
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(chosen.len()));
+    // Every thread takes the next batch that nobody has.
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(&n) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut tally = Tally::new();
+            let batch = build(n, seed, &harness, &rows, count, &mut tally);
+            if let Err(e) = run(&batch, &directory, &rows, &mut tally) {
+                panic!("batch {n} (DIFF_SEED={seed} DIFF_BATCH={n}): {e}");
+            }
+            done.push((n, tally));
         }
+        done
+    };
+    let mut tallies = std::thread::scope(|scope| {
+        let threads = (0..threads).map(|_| scope.spawn(work)).collect::<Vec<_>>();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        let tallies = joined.flat_map(|tallies| tallies.unwrap_or_else(|e| resume_unwind(e)));
+        tallies.collect::<Vec<_>>()
+    });
+    tallies.sort_by_key(|(n, _)| *n);
+    let mut tally = Tally::new();
+    for (_, of_batch) in tallies {
+        tally.add(of_batch);
     }
     report(&tally);
     for (name, count) in &tally.different_rows {
         println!("DIFFERENT {count:>8}  {name}");
     }
-    for text in &tally.shown {
+    for text in tally.shown.iter().take(shown_at_most()) {
         println!("\nDIFF_SEED={seed} {text}");
     }
     assert!(
