@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -29,6 +30,9 @@
 #define FAILED		200	/* more than there are PIDs */
 #define DEAD		282	/* three to each PID that is not 0 */
 #define LIVE		3
+#define FEW		8
+#define SLOT		(32u << 20)
+#define SLOTS		95
 #define NICEST		19
 
 /* --- a pile of them, all with one PID --- */
@@ -325,16 +329,46 @@ static enum result leave_one_pid(unsigned int *held)
 	return PASS;
 }
 
+/* Nobody who is forked from here can have the PIDs of other slots than FEW. */
+static enum result leave_few_pids(void)
+{
+	uint32_t slot, own = own_slot();
+
+	for (slot = 1; slot < SLOTS; slot++)
+		if (slot != own && slot / FEW != SLOTS / FEW / 2)
+			EXPECT(mmap((void *)(slot * SLOT), SLOT,
+				    PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+				    MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
+			       != MAP_FAILED, "slot %u: %s", slot,
+			       strerror(errno));
+	return PASS;
+}
+
+static const struct company {
+	const char *who;
+	bool root, few;
+} companies[] = {
+	{ "an ordinary user's", false, false },
+	{ "root's", true, false },
+	{ "those with few PIDs to choose from", false, true },
+};
+
+#define COMPANIES	(sizeof(companies) / sizeof(companies[0]))
+
 static enum result live_apart(void *arg)
 {
+	const struct company *company = arg;
 	struct other others[LIVE];
 	uint32_t slots[LIVE];
 	unsigned int i, j, held = 0;
 
-	(void)arg;
-	ordinary_user();
-	/* As behind a login: setuid() alone keeps /proc/PID/maps from others. */
-	prctl(PR_SET_DUMPABLE, 1);
+	if (!company->root) {
+		ordinary_user();
+		/* As behind a login: setuid() alone closes /proc/PID/maps. */
+		prctl(PR_SET_DUMPABLE, 1);
+	}
+	if (company->few)
+		TRY(leave_few_pids());
 	TRY(leave_one_pid(&held));
 	for (i = 0; i < LIVE; i++) {
 		TRY(other_start(&others[i], tell_slot, NULL));
@@ -343,8 +377,8 @@ static enum result live_apart(void *arg)
 	for (i = 0; i < LIVE; i++)
 		for (j = 0; j < i; j++)
 			EXPECT(!slots[i] || slots[i] != slots[j],
-			       "two of %u share PID %u, with %u dead ones", LIVE,
-			       slots[i], held);
+			       "two of %u, %s, share PID %u, with %u dead ones",
+			       LIVE, company->who, slots[i], held);
 	for (i = 0; i < LIVE; i++) {
 		TRY(other_go(&others[i], 0));
 		TRY(other_end(&others[i]));
@@ -354,9 +388,14 @@ static enum result live_apart(void *arg)
 
 static enum result apart_from_dead(unsigned int rounds)
 {
+	unsigned int i;
+
 	(void)rounds;
 	SKIP_UNLESS(own_slot(), "no FCSE");
-	return in_child(live_apart, NULL);
+	for (i = 0; i < COMPANIES; i++)
+		if (!companies[i].few || !limited())
+			TRY(in_child(live_apart, (void *)&companies[i]));
+	return PASS;
 }
 
 const struct test ended_tests[] = {

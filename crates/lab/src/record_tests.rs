@@ -83,3 +83,9 @@ fn runs_of_another_kernel_are_not_compared_and_the_kernel_is_named() {
     let line = "6.12/plain: 6.12.1 k recorded, 6.12.1 newer here";
     assert_eq!(compared.inputs, [line]);
 }
+
+#[test]
+fn runs_that_are_stored_besides_say_nothing_when_none_is_missing() {
+    let compared = compared(&[run(1, "s", "k"), run(2, "s", "k"), run(2, "s", "newer")]);
+    assert_eq!((compared.same, compared.inputs.len()), (2, 0));
+}

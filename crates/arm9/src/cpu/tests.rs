@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
+use crate::addr::{Mva, Pa, Va};
+use crate::bus::Width;
+use crate::config::CacheGeometry;
 use crate::isa::testing::{COARSE, FINE, mapped, mapped_on, steps};
 use crate::testbus::{ObservedBus, TestBus};
 
@@ -276,4 +279,89 @@ fn user_code_does_not_go_on_in_the_line_of_privileged_code() {
     cpu.set_pc(0x10_0000);
     steps(&mut cpu, 2);
     assert_eq!((cpu.pc, cpu.cp15.ifsr), (0xc, 0b1111));
+}
+
+#[test]
+fn cp15_registers_are_read_as_they_were_written() {
+    let mut cpu = mapped();
+    let mut read = |opc1, crn, crm, opc2| cpu.cp15_read(opc1, crn, crm, opc2);
+    assert_eq!(read(0, 0, 0, 1), Some(0x1d0d_20d2));
+    for (crn, crm, opc2) in [(0, 0, 2), (9, 1, 0), (9, 1, 1), (15, 0, 0)] {
+        assert_eq!(read(0, crn, crm, opc2), Some(0), "c{crn}, c{crm}, {opc2}");
+    }
+    // Ways locked in either cache; the context ID; the cache debug register. No TCM can be placed.
+    let written = [
+        (0, 9, 0, 0, 5, 0xfff5),
+        (0, 9, 0, 1, 6, 0xfff6),
+        (0, 9, 1, 0, 0x0010_0001, 0),
+        (0, 13, 0, 1, 0x1234_5678, 0x1234_5678),
+        (7, 15, 0, 0, 4, 4),
+    ];
+    for (opc1, crn, crm, opc2, value, found) in written {
+        cpu.cp15_write(opc1, crn, crm, opc2, value);
+        let read = cpu.cp15_read(opc1, crn, crm, opc2);
+        assert_eq!(
+            (read, cpu.exit),
+            (Some(found), None),
+            "{opc1}, c{crn}, c{crm}, {opc2}"
+        );
+    }
+}
+
+#[test]
+fn a_debugger_sees_what_waits_to_be_written_and_writes_behind_it() {
+    let mut cpu = mapped();
+    cpu.cp15_write(0, 13, 0, 0, 3 << 25);
+    let mva = cpu.debug_mva(Va(0x40_0100));
+    assert_eq!(mva, Mva(0x640_0100));
+    // The fifth megabyte of PID 3, buffered.
+    cpu.bus.put(0x4000 + 4 * 0x64, &[0xc06]);
+    assert!(cpu.store(0x40_0100, Width::Word, 0x1122_3344).is_ok());
+    assert_eq!(
+        (cpu.debug_translate(mva), cpu.bus.word(0x100)),
+        (Some(Pa(0x100)), 0)
+    );
+    assert_eq!(cpu.debug_read(Mva(mva.0 + 1)), Some(0x33));
+    assert!(cpu.debug_write(Mva(mva.0 + 1), 0xaa));
+    assert_eq!(cpu.bus.word(0x100), 0x1122_aa44);
+    // Where nothing is mapped.
+    assert_eq!(cpu.debug_read(Mva(0x7000_0000)), None);
+    assert!(!cpu.debug_write(Mva(0x7000_0000), 1));
+    // Without the MMU addresses are physical.
+    cpu.cp15_write(0, 1, 0, 0, 0);
+    assert_eq!(cpu.debug_read(cpu.debug_mva(Va(0x101))), Some(0xaa));
+}
+
+#[test]
+fn a_debugger_reads_and_sets_registers() {
+    let mut cpu = mapped();
+    cpu.set_register(3, 7);
+    cpu.set_register(15, 0x2_0000);
+    assert_eq!([3, 15].map(|n| cpu.register(n)), [7, 0x2_0000]);
+    assert_eq!(cpu.cp15().sctlr & 0x1005, 0x1005);
+    assert_eq!(cpu.config().dcache.size, 4096);
+    cpu.bus.put(0x2_0000, &[0xe3a0_0001]); // mov r0, #1
+    steps(&mut cpu, 1);
+    assert_eq!((cpu.register(0), cpu.register(15)), (1, 0x2_0004));
+}
+
+#[test]
+fn counters_have_names_and_differences() {
+    let mut cpu = mapped();
+    assert!(cpu.load(0x2_0000, Width::Word).is_ok());
+    let before = cpu.counters;
+    assert!(cpu.load(0x3_0000, Width::Word).is_ok());
+    let since = cpu.counters.since(&before);
+    assert!(since.entries().contains(&("dcache_fills", 1)));
+    assert!(cpu.counters.entries().contains(&("dcache_fills", 2)));
+}
+
+#[test]
+fn a_cache_that_cannot_be_is_refused() {
+    let check = |size, ways| CacheGeometry { size, ways }.check();
+    assert_eq!(check(16384, 4), Ok(()));
+    for (size, ways) in [(16384, 3), (16384, 128)] {
+        let expected = format!("{ways} ways do not divide {size} bytes");
+        assert_eq!(check(size, ways), Err(expected));
+    }
 }
