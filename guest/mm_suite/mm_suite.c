@@ -27,16 +27,20 @@
 #define QUICK_ROUNDS	2
 #define NORMAL_ROUNDS	10
 #define MAX_ROUNDS	100000
-#define MAX_ONLY	16
+#define MAX_NAMES	16
 /* Seconds that one round of one test may take, and the first one on top. */
 #define ROUND_S		2
 #define FIRST_S		30
 
+struct names {
+	unsigned int count;
+	const char *of[MAX_NAMES];
+};
+
 struct options {
 	unsigned int rounds;
 	bool list;
-	unsigned int only_count;
-	const char *only[MAX_ONLY];
+	struct names only, skip;
 };
 
 static const struct test *const tables[] = {
@@ -63,14 +67,20 @@ static const struct test *test_at(unsigned int index)
 	return NULL;
 }
 
-static bool chosen(const struct options *opt, const struct test *test)
+static bool among(const struct names *names, const struct test *test)
 {
 	unsigned int i;
 
-	for (i = 0; i < opt->only_count; i++)
-		if (!strcmp(opt->only[i], test->name))
+	for (i = 0; i < names->count; i++)
+		if (!strcmp(names->of[i], test->name))
 			return true;
-	return !opt->only_count;
+	return false;
+}
+
+static bool chosen(const struct options *opt, const struct test *test)
+{
+	return (!opt->only.count || among(&opt->only, test)) &&
+	       !among(&opt->skip, test);
 }
 
 /* Runs it in a process of its own; gives its result, FAIL when it crashed. */
@@ -122,7 +132,7 @@ static bool report(unsigned int number, const struct test *test,
 static int usage(const char *why, const char *what)
 {
 	fprintf(stderr, "mm_suite: %s%s\n"
-		"usage: mm_suite [--list] [--quick] [--rounds N] [--only NAME]...\n",
+		"usage: mm_suite [--list] [--quick] [--rounds N] [--only NAME]... [--skip NAME]...\n",
 		why, what);
 	return 2;
 }
@@ -160,13 +170,17 @@ static int parse(int argc, char **argv, struct options *opt)
 					     value);
 			opt->rounds = (unsigned int)n;
 			i++;
-		} else if (!strcmp(arg, "--only") && value) {
+		} else if ((!strcmp(arg, "--only") || !strcmp(arg, "--skip")) &&
+			   value) {
+			struct names *names = arg[2] == 'o' ? &opt->only :
+							      &opt->skip;
+
 			if (!known(value))
-				return usage("--only: no such test (see --list): ",
+				return usage("no such test (see --list): ",
 					     value);
-			if (opt->only_count == MAX_ONLY)
-				return usage("--only: too many", "");
-			opt->only[opt->only_count++] = value;
+			if (names->count == MAX_NAMES)
+				return usage("too many names: ", arg);
+			names->of[names->count++] = value;
 			i++;
 		} else {
 			return usage("cannot use: ", arg);
