@@ -315,5 +315,6 @@ mod tests {
         let nothing = [&[2], &bytes[1..]].concat();
         let refused = Thing::default().restore(&mut Saved::new(&nothing));
         assert_eq!(refused, Err(Damaged("a number stands for nothing")));
+        assert!(false.restore(&mut Saved::new(&[2])).is_err());
     }
 }

@@ -201,3 +201,24 @@ fn the_write_buffer_counts_the_words_of_each_address() {
     assert_eq!(biu.store_words(&mut bus, 0, 0xc00, &[1]), 55);
     assert_eq!(bus.word(0x424), 1);
 }
+
+#[test]
+fn a_victim_waits_for_stores_to_its_bytes_that_are_under_way() {
+    let mut cpu = mapped();
+    cpu.cp15_write(0, 1, 0, 0, 0x5005); // round robin
+    assert!(cpu.load(0x2_0000, Width::Word).is_ok());
+    assert!(cpu.store(0x2_0000, Width::Word, 7).is_ok());
+    for va in [0x2_0400, 0x2_0800, 0x2_0c00] {
+        assert!(cpu.load(va, Width::Word).is_ok());
+    }
+    // One has the bus until the fill, the second behind it, and the third is one to the victim.
+    for va in [BUFFERED + 0x2000, BUFFERED + 0x3000, BUFFERED + 4] {
+        assert!(cpu.store(va, Width::Word, 8).is_ok());
+    }
+    let before = cpu.cycles;
+    assert!(cpu.load(0x2_1000, Width::Word).is_ok());
+    let (single, last) = (u64::from(cpu.bus.single), u64::from(cpu.bus.line.last));
+    assert_eq!(cpu.cycles - before, single + last + 2 * single);
+    cpu.drain_write_buffer();
+    assert_eq!((cpu.bus.word(0x2_0000), cpu.bus.word(0x2_0004)), (7, 0));
+}

@@ -4,6 +4,7 @@ use crate::addr::Mva;
 use crate::bus::Width;
 use crate::cpu::Cpu;
 use crate::isa::testing::{COARSE, mapped};
+use crate::mmu::{Kind, mapping};
 use crate::testbus::TestBus;
 
 /// Walks that reading these addresses takes, one after the other.
@@ -94,4 +95,19 @@ fn a_quarter_that_was_first_stays_a_quarter_of_a_page_loaded_later() {
         assert!(cpu.load(late, Width::Word).is_ok());
     }
     assert_eq!(read_both_ways(&mut cpu, 0x10_0000), [1, 1]);
+}
+
+#[test]
+fn a_mapping_allows_what_its_domain_says() {
+    // A section of domain 1 that only privileged code may use.
+    let section = |_| Some(0x0010_0422);
+    let found = mapping(0x4000, Mva(0x10_0000), section).unwrap();
+    let allowed = |dacr| {
+        let modes = [true, false];
+        modes.map(|privileged| found.allows(Kind::Read, privileged, dacr, 0))
+    };
+    assert_eq!(allowed(0b00 << 2), [false, false]);
+    assert_eq!(allowed(0b01 << 2), [true, false]);
+    assert_eq!(allowed(0b10 << 2), [false, false]);
+    assert_eq!(allowed(0b11 << 2), [true, true]);
 }
