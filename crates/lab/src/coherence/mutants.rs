@@ -169,8 +169,10 @@ impl Tried {
         let named = || self.named(names).is_some() || self.mutant.unnamed.is_some();
         match self.verdict() {
             Verdict::Missed | Verdict::FoundAfterAll => false,
-            // Of a guest that did not get to the end nothing is known.
-            Verdict::Survived => matches!(self.ended, Ended::Finished(_)),
+            // Of a guest that did not get to the end nothing is known; by chance it may stop, too.
+            Verdict::Survived => {
+                self.mutant.chance.is_some() || matches!(self.ended, Ended::Finished(_))
+            }
             Verdict::Found | Verdict::FoundAsOther => named(),
         }
     }
@@ -427,6 +429,8 @@ mod tests {
         assert!(survivor.is_as_said(&names));
         survivor.ended = Ended::BootLimit;
         assert!(!survivor.is_as_said(&names));
+        survivor.mutant.chance = survivor.mutant.survives.take();
+        assert!(survivor.is_as_said(&names));
     }
 
     #[test]
