@@ -126,7 +126,6 @@ impl Record {
         }
         let mut of_this: Vec<&Run> = here.values().copied().collect();
         of_this.retain(|run| run.experiment == self.experiment);
-        let missing = compared.not_here > 0;
         let mut lines = Vec::new();
         let mut differs = |what: &str, recorded: &str, here: &str| {
             let line = format!("{what}: {recorded} recorded, {here} here");
@@ -135,7 +134,12 @@ impl Record {
             }
         };
         // Where no run is missing, others that are stored here besides say nothing.
-        for run in of_this.iter().filter(|_| missing) {
+        let telling = if compared.not_here > 0 {
+            &of_this[..]
+        } else {
+            &[]
+        };
+        for run in telling {
             let (point, p) = (&run.point, &run.provenance);
             differs("root file system", &self.root_fs, &p.root_fs_hash);
             if let Some(recorded) = self.boards.get(&point.board) {

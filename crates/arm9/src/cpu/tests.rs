@@ -4,7 +4,7 @@ use super::*;
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::Width;
 use crate::config::CacheGeometry;
-use crate::isa::testing::{COARSE, FINE, mapped, mapped_on, steps};
+use crate::isa::testing::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
 use crate::testbus::{ObservedBus, TestBus};
 
 #[test]
@@ -258,9 +258,9 @@ fn what_empties_the_i_cache_or_writes_control_discards_the_prefetch_buffer() {
 
 #[test]
 fn a_coprocessor_register_read_to_r15_sets_flags_and_keeps_q() {
-    let mut cpu = crate::isa::testing::machine();
+    let mut cpu = machine();
     cpu.set_cpsr(0x9800_0013); // N, V, Q
-    crate::isa::testing::arm(&mut cpu, 0xee10_ff10); // mrc p15, 0, r15, c0, c0, 0
+    arm(&mut cpu, 0xee10_ff10); // mrc p15, 0, r15, c0, c0, 0
     assert_eq!(cpu.cpsr(), 0x4800_0013);
 }
 

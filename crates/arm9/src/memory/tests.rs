@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::bus::Width;
 use crate::isa::testing::{COARSE, HERE, arm, mapped};
 use crate::testbus::TestBus;
@@ -221,4 +221,16 @@ fn a_victim_waits_for_stores_to_its_bytes_that_are_under_way() {
     assert_eq!(cpu.cycles - before, single + last + 2 * single);
     cpu.drain_write_buffer();
     assert_eq!((cpu.bus.word(0x2_0000), cpu.bus.word(0x2_0004)), (7, 0));
+}
+
+#[test]
+fn what_waits_in_the_victim_buffer_can_be_looked_at() {
+    let (mut biu, mut bus) = (Biu::new(0), TestBus::new(0x1_0000));
+    let line = [0x3322_1100; 8];
+    biu.evict(&mut bus, 0, 0x500, 0b10, &line);
+    let looks = [0x4ff, 0x500, 0x50f, 0x510, 0x511, 0x51f, 0x520];
+    let found = looks.map(|at| biu.pending_byte(Pa(at)));
+    let upper = [Some(0x00), Some(0x11), Some(0x33)];
+    assert_eq!(found[3..6], upper);
+    assert_eq!([&found[..3], &found[6..]].concat(), [None; 4]);
 }

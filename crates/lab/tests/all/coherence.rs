@@ -94,8 +94,7 @@ fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
 fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
     // Those two are half of the suite's instructions, and load of what other tests do, too.
     let rest = "mm_suite --rounds 1 --skip four_hundred --skip crowd_under_pressure";
-    let suite: Vec<&str> = rest.split(' ').collect();
-    let output = coherence(&[&["--keep-going", "--json", "--"], &suite[..]].concat());
+    let output = coherence(&["--keep-going", "--json", "--", rest]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
