@@ -21,7 +21,6 @@
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
 #define LIMIT		(32u << 20)
-#define SLOTS		95
 #define MANY		200
 #define KEPT		2
 #define ARM_CACHEFLUSH	0x0f0002

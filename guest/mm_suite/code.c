@@ -9,7 +9,7 @@
 #include "mm_suite.h"
 
 #define RWX	(PROT_READ | PROT_WRITE | PROT_EXEC)
-#define SLOTS	32
+#define GIVERS	32
 
 static void *code_pages(size_t count)
 {
@@ -37,13 +37,13 @@ static enum result jit(unsigned int rounds)
 	unsigned int round, slot;
 
 	for (round = 0; round < rounds * 8; round++) {
-		for (slot = 0; slot < SLOTS; slot++)
-			put_give(at + slot * 8, round * SLOTS + slot);
-		flush_code(at, SLOTS * LINE);
-		for (slot = 0; slot < SLOTS; slot++)
-			TRY(gives(at + slot * 8, round * SLOTS + slot, "slot"));
+		for (slot = 0; slot < GIVERS; slot++)
+			put_give(at + slot * 8, round * GIVERS + slot);
+		flush_code(at, GIVERS * LINE);
+		for (slot = 0; slot < GIVERS; slot++)
+			TRY(gives(at + slot * 8, round * GIVERS + slot, "slot"));
 		/* One function alone. */
-		slot = round % SLOTS;
+		slot = round % GIVERS;
 		put_give(at + slot * 8, 60000 + round % 1000);
 		flush_code(at + slot * 8, GIVE_WORDS * 4);
 		TRY(gives(at + slot * 8, 60000 + round % 1000, "one slot"));
@@ -136,7 +136,7 @@ static enum result jit_two_views(unsigned int rounds)
 	EXPECT(write_view != MAP_FAILED && run_view != MAP_FAILED, "mmap: %s",
 	       strerror(errno));
 	for (round = 0; round < rounds * 8; round++) {
-		unsigned int slot = round % SLOTS * 8;
+		unsigned int slot = round % GIVERS * 8;
 
 		put_give(write_view + slot, round);
 		flush_code(write_view + slot, GIVE_WORDS * 4);
@@ -174,7 +174,7 @@ static enum result text_mapped(unsigned int rounds)
 	for (i = 0; i < 2; i++) {
 		static uint32_t code[2 * PAGE_WORDS];
 
-		for (slot = 0; slot < 2 * SLOTS; slot++)
+		for (slot = 0; slot < 2 * GIVERS; slot++)
 			put_give(code + slot * LINE, 700 + i);
 		fds[i] = memory_file(2 * PAGE, i);
 		EXPECT(pwrite(fds[i], code, sizeof(code), 0) == sizeof(code),
@@ -185,7 +185,7 @@ static enum result text_mapped(unsigned int rounds)
 				 MAP_PRIVATE | MAP_FIXED, fds[round % 2], 0);
 
 		EXPECT(got == at, "mmap: %s", strerror(errno));
-		for (slot = 0; slot < 2 * SLOTS; slot++)
+		for (slot = 0; slot < 2 * GIVERS; slot++)
 			TRY(gives(at + slot * LINE, 700 + round % 2, "mapped"));
 	}
 	return PASS;

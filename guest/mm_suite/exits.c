@@ -61,11 +61,6 @@ static int64_t time_by(clockid_t clock)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static int64_t now(void)
-{
-	return time_by(CLOCK_MONOTONIC);
-}
-
 static void sleep_ns(long ns)
 {
 	struct timespec time = { 0, ns };

@@ -7,14 +7,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "mm_suite.h"
@@ -37,16 +34,13 @@ static void *read_into(void *arg)
 /* Comes back when the reader has the memory, and waits for its page. */
 static enum result hold(int faults, struct reading *reading, pid_t pid)
 {
-	pthread_attr_t attr;
 	struct uffd_msg msg;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	reading->fd = open(path, O_RDONLY | O_CLOEXEC);
 	EXPECT(reading->fd >= 0, "%s: %s", path, strerror(errno));
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN);
-	EXPECT(!pthread_create(&reading->thread, &attr, read_into, reading),
+	EXPECT(small_thread(&reading->thread, read_into, reading),
 	       "pthread_create");
 	EXPECT(read(faults, &msg, sizeof(msg)) == sizeof(msg) &&
 	       msg.event == UFFD_EVENT_PAGEFAULT, "%s was read", path);
@@ -56,21 +50,14 @@ static enum result hold(int faults, struct reading *reading, pid_t pid)
 /* Is told whose memory to hold; 0 ends it. */
 static enum result reader(struct other *other, void *arg)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	static struct reading readings[WAITERS];
 	char *at = pages(WAITERS);
-	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	unsigned int i;
 	uint32_t pid;
+	int faults;
 
 	(void)arg;
-	SKIP_UNLESS(faults >= 0, "userfaultfd: %s", strerror(errno));
-	area.range.start = (uintptr_t)at;
-	area.range.len = WAITERS * PAGE;
-	EXPECT(!ioctl(faults, UFFDIO_API, &api) &&
-	       !ioctl(faults, UFFDIO_REGISTER, &area), "userfaultfd: %s",
-	       strerror(errno));
+	TRY(await_faults(at, WAITERS, 0, &faults));
 	for (i = 0; i < WAITERS; i++) {
 		TRY(child_go(other, 0));
 		TRY(child_wait(other, &pid));

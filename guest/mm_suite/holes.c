@@ -21,8 +21,6 @@
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
 #define MB		(1u << 20)
-#define SLOT		(32u * MB)
-#define SLOTS		95
 #define ANY_SLOT	5	/* where there is no own one */
 /* No other memory shares its first-level entries. */
 #define LOW		(24u * MB)

@@ -19,8 +19,6 @@
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 #define MB		(1u << 20)
-#define SLOT		(32u * MB)
-#define SLOTS		95
 #define FLUSHES		"/sys/kernel/debug/fcse/flushed_pid_shared"
 #define CROWD		400
 #define STEP		37	/* has no factor in common with CROWD */

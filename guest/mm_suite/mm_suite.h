@@ -6,6 +6,7 @@
 #ifndef MM_SUITE_H
 #define MM_SUITE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,11 @@
 #define PAGE		4096u
 #define PAGE_WORDS	(PAGE / sizeof(uint32_t))
 #define LINE		32u
+/* Addresses are relocated by multiples of 32 MB, see the manual on FCSE. */
+#define SLOT_SHIFT	25
+#define SLOT		(1u << SLOT_SHIFT)
+/* Below the kernel when it has the upper gigabyte. */
+#define SLOTS		95
 
 enum result { PASS = 0, FAIL = 1, SKIP = 77 };
 
@@ -73,6 +79,8 @@ void fill(void *at, size_t bytes, uint32_t seed);
 enum result holds(const void *at, size_t bytes, uint32_t seed, const char *what);
 enum result all_zero(const void *at, size_t bytes, const char *what);
 
+/* Nanoseconds by CLOCK_MONOTONIC. */
+int64_t now(void);
 /* Fresh private pages; the process ends when there are none. */
 void *pages(size_t count);
 /* A file in memory of that many bytes, filled from seed. */
@@ -92,6 +100,12 @@ bool limited(void);
  * 0. No thread may cause faults meanwhile.
  */
 unsigned int own_slot(void);
+
+/* Who touches one of so many pages waits, and *fd tells of it. */
+enum result await_faults(const void *at, size_t count, uint64_t features,
+			 int *fd);
+/* With the smallest stack that there is. */
+bool small_thread(pthread_t *thread, void *(*body)(void *arg), void *arg);
 
 /*
  * Changes rights, for which the kernel empties the whole cache: what is taken

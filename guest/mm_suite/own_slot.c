@@ -19,8 +19,6 @@
 
 #define RW		(PROT_READ | PROT_WRITE)
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
-#define SLOT		(32u << 20)
-#define SLOTS		95
 #define COUNT		4
 #define BYTES		(COUNT * PAGE)
 #define TABLE		(2u << 20)

@@ -15,7 +15,6 @@
 
 #define RW		(PROT_READ | PROT_WRITE)
 #define MB		(1u << 20)
-#define SLOT		(32u * MB)
 #define MOVES		"/sys/kernel/debug/fcse/moved"
 #define CROWD		100
 #define STEP		37	/* has no factor in common with CROWD */

@@ -49,14 +49,6 @@ struct leaver {
 	char stack[STACK] __attribute__((aligned(8)));
 };
 
-static int64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000000ll + time.tv_nsec;
-}
-
 static long faults(void)
 {
 	struct rusage usage;

@@ -31,14 +31,6 @@
 #define BLOCKS		"/dev/zram0"
 #define ON_DISK		77
 
-static int64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000000ll + time.tv_nsec;
-}
-
 /* Words of one's own, written past the cache, do they stay? */
 static void own_words(struct race_range *range, volatile uint32_t *at,
 		      unsigned int count)

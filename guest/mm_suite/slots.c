@@ -23,11 +23,6 @@
 #define RW		(PROT_READ | PROT_WRITE)
 #define COUNT		2
 #define VICTIMS		5
-/* Addresses are relocated by multiples of 32 MB, see the manual on FCSE. */
-#define SLOT_SHIFT	25
-#define SLOT		(1u << SLOT_SHIFT)
-/* Below the kernel when it has the upper gigabyte. */
-#define SLOTS		95
 #define THREADS		16
 #define SMALL_STACK	(64 * 1024)
 

@@ -3,13 +3,18 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "mm_suite.h"
 
@@ -100,6 +105,40 @@ void *pages(size_t count)
 		_exit(FAIL);
 	}
 	return at;
+}
+
+int64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ll + time.tv_nsec;
+}
+
+enum result await_faults(const void *at, size_t count, uint64_t features,
+			 int *fd)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = features };
+	struct uffdio_register area = {
+		.range = { .start = (uintptr_t)at, .len = count * PAGE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	*fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	SKIP_UNLESS(*fd >= 0, "userfaultfd: %s", strerror(errno));
+	EXPECT(!ioctl(*fd, UFFDIO_API, &api) &&
+	       !ioctl(*fd, UFFDIO_REGISTER, &area), "userfaultfd: %s",
+	       strerror(errno));
+	return PASS;
+}
+
+bool small_thread(pthread_t *thread, void *(*body)(void *arg), void *arg)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN);
+	return !pthread_create(thread, &attr, body, arg);
 }
 
 int memory_file(size_t bytes, uint32_t seed)

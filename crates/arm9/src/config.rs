@@ -81,3 +81,18 @@ pub struct Config {
     /// Who makes room.
     pub victims: Victims,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_that_cannot_be_is_refused() {
+        let check = |size, ways| CacheGeometry { size, ways }.check();
+        assert_eq!(check(16384, 4), Ok(()));
+        for (size, ways) in [(16384, 3), (16384, 128)] {
+            let expected = format!("{ways} ways do not divide {size} bytes");
+            assert_eq!(check(size, ways), Err(expected));
+        }
+    }
+}

@@ -445,4 +445,31 @@ mod tests {
         }
         assert_eq!(cpu.counters.icache_fills, 0);
     }
+
+    #[test]
+    fn cp15_registers_are_read_as_they_were_written() {
+        let mut cpu = mapped();
+        let mut read = |opc1, crn, crm, opc2| cpu.cp15_read(opc1, crn, crm, opc2);
+        assert_eq!(read(0, 0, 0, 1), Some(0x1d0d_20d2));
+        for (crn, crm, opc2) in [(0, 0, 2), (9, 1, 0), (9, 1, 1), (15, 0, 0)] {
+            assert_eq!(read(0, crn, crm, opc2), Some(0), "c{crn}, c{crm}, {opc2}");
+        }
+        // Ways locked in either cache; the context ID; the cache debug register. No TCM can be placed.
+        let written = [
+            (0, 9, 0, 0, 5, 0xfff5),
+            (0, 9, 0, 1, 6, 0xfff6),
+            (0, 9, 1, 0, 0x0010_0001, 0),
+            (0, 13, 0, 1, 0x1234_5678, 0x1234_5678),
+            (7, 15, 0, 0, 4, 4),
+        ];
+        for (opc1, crn, crm, opc2, value, found) in written {
+            cpu.cp15_write(opc1, crn, crm, opc2, value);
+            let read = cpu.cp15_read(opc1, crn, crm, opc2);
+            assert_eq!(
+                (read, cpu.exit),
+                (Some(found), None),
+                "{opc1}, c{crn}, c{crm}, {opc2}"
+            );
+        }
+    }
 }

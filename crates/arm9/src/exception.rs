@@ -9,8 +9,6 @@ use crate::psr::{self, Mode};
 /// Why the core leaves the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exception {
-    /// The reset input.
-    Reset,
     /// Undefined instruction, or a coprocessor that does not answer.
     Undefined,
     /// SWI (SVC).
@@ -29,7 +27,6 @@ impl Exception {
     /// Offset in the vector table, and the mode entered.
     const fn vector(self) -> (u32, Mode) {
         match self {
-            Exception::Reset => (0x00, Mode::Supervisor),
             Exception::Undefined => (0x04, Mode::Undefined),
             Exception::Swi => (0x08, Mode::Supervisor),
             Exception::PrefetchAbort => (0x0c, Mode::Abort),
@@ -50,7 +47,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn take_exception(&mut self, exception: Exception) {
         let size = if self.control & psr::T != 0 { 2 } else { 4 };
         let link = match exception {
-            Exception::Reset | Exception::Undefined | Exception::Swi => self.pc,
+            Exception::Undefined | Exception::Swi => self.pc,
             Exception::PrefetchAbort | Exception::Irq | Exception::Fiq => self.pc.wrapping_add(4),
             // The instruction's address + 8, in either state.
             Exception::DataAbort => self.pc.wrapping_add(8 - size),
@@ -61,7 +58,7 @@ impl<B: Bus> Cpu<B> {
         self.set_spsr(cpsr);
         self.r[14] = link;
         self.control = self.control & !(psr::T | psr::J) | psr::I;
-        if matches!(exception, Exception::Reset | Exception::Fiq) {
+        if exception == Exception::Fiq {
             self.control |= psr::F;
         }
         self.pc = offset | if self.high_vectors() { 0xffff_0000 } else { 0 };
@@ -71,7 +68,7 @@ impl<B: Bus> Cpu<B> {
         };
         self.interlock = Interlock::NONE;
         self.refill_pipeline();
-        self.counters.exceptions += u64::from(exception != Exception::Reset);
+        self.counters.exceptions += 1;
         self.counters.irqs += u64::from(exception == Exception::Irq);
         self.context_changed();
     }

@@ -74,11 +74,6 @@ impl Mode {
         }
     }
 
-    /// Everything but User.
-    pub const fn privileged(self) -> bool {
-        !matches!(self, Mode::User)
-    }
-
     /// All modes but User and System have an SPSR.
     pub const fn has_spsr(self) -> bool {
         self.bank() != 0

@@ -3,7 +3,6 @@
 use super::*;
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::Width;
-use crate::config::CacheGeometry;
 use crate::isa::testing::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
 use crate::testbus::{ObservedBus, TestBus};
 
@@ -282,33 +281,6 @@ fn user_code_does_not_go_on_in_the_line_of_privileged_code() {
 }
 
 #[test]
-fn cp15_registers_are_read_as_they_were_written() {
-    let mut cpu = mapped();
-    let mut read = |opc1, crn, crm, opc2| cpu.cp15_read(opc1, crn, crm, opc2);
-    assert_eq!(read(0, 0, 0, 1), Some(0x1d0d_20d2));
-    for (crn, crm, opc2) in [(0, 0, 2), (9, 1, 0), (9, 1, 1), (15, 0, 0)] {
-        assert_eq!(read(0, crn, crm, opc2), Some(0), "c{crn}, c{crm}, {opc2}");
-    }
-    // Ways locked in either cache; the context ID; the cache debug register. No TCM can be placed.
-    let written = [
-        (0, 9, 0, 0, 5, 0xfff5),
-        (0, 9, 0, 1, 6, 0xfff6),
-        (0, 9, 1, 0, 0x0010_0001, 0),
-        (0, 13, 0, 1, 0x1234_5678, 0x1234_5678),
-        (7, 15, 0, 0, 4, 4),
-    ];
-    for (opc1, crn, crm, opc2, value, found) in written {
-        cpu.cp15_write(opc1, crn, crm, opc2, value);
-        let read = cpu.cp15_read(opc1, crn, crm, opc2);
-        assert_eq!(
-            (read, cpu.exit),
-            (Some(found), None),
-            "{opc1}, c{crn}, c{crm}, {opc2}"
-        );
-    }
-}
-
-#[test]
 fn a_debugger_sees_what_waits_to_be_written_and_writes_behind_it() {
     let mut cpu = mapped();
     cpu.cp15_write(0, 13, 0, 0, 3 << 25);
@@ -354,14 +326,4 @@ fn counters_have_names_and_differences() {
     let since = cpu.counters.since(&before);
     assert!(since.entries().contains(&("dcache_fills", 1)));
     assert!(cpu.counters.entries().contains(&("dcache_fills", 2)));
-}
-
-#[test]
-fn a_cache_that_cannot_be_is_refused() {
-    let check = |size, ways| CacheGeometry { size, ways }.check();
-    assert_eq!(check(16384, 4), Ok(()));
-    for (size, ways) in [(16384, 3), (16384, 128)] {
-        let expected = format!("{ways} ways do not divide {size} bytes");
-        assert_eq!(check(size, ways), Err(expected));
-    }
 }
