@@ -230,14 +230,10 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
 /// order of addresses. On an error the image is as it was.
 pub fn apply(image: &mut [u8], vmlinux: &Path, mutant: &Mutant) -> Result<Vec<Patch>> {
     let bytes = fs::read(vmlinux).with_context(|| format!("cannot read {}", shown(vmlinux)))?;
-    let patches = Kernel::parse(&bytes)
+    Kernel::parse(&bytes)
         .with_context(|| shown(vmlinux))
-        .and_then(|kernel| kernel.patches(image, mutant))
-        .with_context(|| format!("mutant \"{}\"", mutant.name))?;
-    for patch in &patches {
-        image[patch.offset..patch.offset + 4].copy_from_slice(&patch.new.to_le_bytes());
-    }
-    Ok(patches)
+        .and_then(|kernel| kernel.apply(image, mutant))
+        .with_context(|| format!("mutant \"{}\"", mutant.name))
 }
 
 /// What a patch needs to know of a `vmlinux`.
@@ -328,6 +324,15 @@ impl<'a> Kernel<'a> {
         let bytes = self.bytes.get(at..at.checked_add(4)?)?;
         let word = u32::from_le_bytes(bytes.try_into().ok()?);
         Some((word, (segment.load - self.base + inside) as usize))
+    }
+
+    /// As [`apply`].
+    fn apply(&self, image: &mut [u8], mutant: &Mutant) -> Result<Vec<Patch>> {
+        let patches = self.patches(image, mutant)?;
+        for patch in &patches {
+            image[patch.offset..patch.offset + 4].copy_from_slice(&patch.new.to_le_bytes());
+        }
+        Ok(patches)
     }
 
     fn patches(&self, image: &[u8], mutant: &Mutant) -> Result<Vec<Patch>> {
