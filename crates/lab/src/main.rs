@@ -5,59 +5,18 @@
 //! result says no or the guest stopped badly, 2 wrong usage or set-up.
 
 #[macro_use]
-mod output;
+mod base;
 
-mod attribution;
-mod bench;
-mod cache;
-mod claim;
+mod campaign;
 mod coherence;
 mod command;
-mod compare;
-mod experiment;
-mod export;
-mod fetch;
-mod gage;
+mod figures;
 mod gdb;
-mod headline;
-mod image;
-mod instrument;
-mod interrupt;
-mod kernel;
-mod latencies;
-mod measure;
-mod mutant;
-mod parallel;
-mod paths;
-mod plot;
-mod plot_headlines;
-mod plot_samples;
-mod point;
-mod progress;
-mod published;
-mod qemu;
-mod record;
 mod report;
-mod report_assumptions;
-mod report_ring;
-mod report_samples;
-mod result;
-mod run;
-mod sample;
-mod session;
-mod snapshot;
-mod statistics;
-mod store;
-mod suggest;
-mod symbols;
-mod table;
-mod target;
-mod terminal;
-mod toml_file;
-mod toolchain;
-mod trial;
-mod versus;
-mod which;
+mod rig;
+mod runs;
+mod speed;
+mod supply;
 
 use std::process::ExitCode;
 
@@ -92,7 +51,7 @@ fn main() -> ExitCode {
             };
         }
     };
-    let result = interrupt::install().and_then(|()| command::execute(cli.command));
+    let result = base::interrupt::install().and_then(|()| command::execute(cli.command));
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),

@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 use super::names::Names;
 use super::suppress::Suppression;
 use super::{Ended, Plan, check};
-use crate::mutant::{Expected, Kind, Mutant};
-use crate::parallel::parallel;
-use crate::progress::Progress;
-use crate::{interrupt, table};
+use crate::base::interrupt;
+use crate::base::parallel::parallel;
+use crate::base::progress::Progress;
+use crate::report::table;
+use crate::supply::mutant::{Expected, Kind, Mutant};
 
 /// Board seconds that a test may take; a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
@@ -371,7 +372,7 @@ mod tests {
             std::thread::current().id()
         ));
         std::fs::write(&path, text).unwrap();
-        let mut mutant = crate::mutant::load(&path).unwrap().remove(0);
+        let mut mutant = crate::supply::mutant::load(&path).unwrap().remove(0);
         std::fs::remove_file(&path).unwrap();
         mutant.test = test.map(str::to_string);
         mutant.survives = test.is_none().then(|| "a flush follows".to_string());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use gimli::{EndianArcSlice, LittleEndian};
 use object::{Object as _, ObjectSection as _};
 
-use crate::symbols::Symbols;
+use crate::supply::symbols::Symbols;
 
 /// What a pc outside the kernel is called in suppressions.
 pub const USER: &str = "user";

@@ -8,9 +8,9 @@ use board::coherence::{Report, Wrong};
 use serde::Deserialize;
 
 use super::names::Names;
-use crate::paths::{root, shown};
-use crate::suggest::did_you_mean;
-use crate::toml_file;
+use crate::base::paths::{root, shown};
+use crate::base::suggest::did_you_mean;
+use crate::base::toml_file;
 
 /// One entry: all that it says must fit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -9,12 +9,13 @@ use board::spec;
 use comfy_table::CellAlignment;
 use serde_json::{Value, json};
 
-use crate::bench::against::{self, Comparison};
-use crate::bench::qemu::{self, Times};
-use crate::bench::{self, AIM, Guest, Ours, WORKS};
-use crate::qemu::version;
-use crate::statistics::Summary;
-use crate::{Outcome, table};
+use crate::Outcome;
+use crate::figures::statistics::Summary;
+use crate::report::table;
+use crate::rig::qemu::version;
+use crate::speed::against::{self, Comparison};
+use crate::speed::qemu::{self, Times};
+use crate::speed::{self, AIM, Guest, Ours, WORKS};
 
 /// Measure the simulator's speed on fixed guests, next to QEMU where installed
 #[derive(clap::Args)]
@@ -59,7 +60,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     let plugin = qemu::find_plugin(args.cache_plugin.as_deref())?;
     let guest = Guest::new()?;
-    let ours = bench::ours(&guest, args.repeat)?;
+    let ours = speed::ours(&guest, args.repeat)?;
     let qemu_version = if args.no_qemu { None } else { version() };
     let run = |plugin| qemu::times(&guest, plugin, args.repeat);
     let qemu = qemu_version.is_some().then(|| run(None)).transpose()?;

@@ -6,8 +6,10 @@ use anyhow::{Result, bail};
 use board::spec;
 use serde_json::{Value, json};
 
-use crate::session::{self, Session};
-use crate::{Outcome, image, kernel};
+use crate::Outcome;
+use crate::rig::session::{self, Session};
+use crate::supply::image;
+use crate::supply::kernel;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;

@@ -15,10 +15,12 @@ use anyhow::{Context as _, Result, bail};
 use board::{Machine, Stop};
 use serde_json::json;
 
-use crate::symbols::Symbols;
-use crate::target::{Prepared, Target};
-use crate::terminal::RawMode;
-use crate::{Outcome, interrupt, sample};
+use crate::Outcome;
+use crate::base::interrupt;
+use crate::base::terminal::RawMode;
+use crate::rig::target::{Prepared, Target};
+use crate::runs::sample;
+use crate::supply::symbols::Symbols;
 
 /// Board time between two looks at the keyboard.
 const SLICE_S: f64 = 0.005;

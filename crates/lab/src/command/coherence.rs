@@ -15,6 +15,8 @@ use arm9::Victims;
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, spec};
 
+use crate::Outcome;
+use crate::base::paths::shown;
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
 use crate::coherence::render::Style;
@@ -22,11 +24,11 @@ use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Ended, Plan};
 use crate::command::debug;
-use crate::kernel;
-use crate::mutant::{self, Mutant};
-use crate::paths::shown;
-use crate::target::{KernelFiles, is_path, kernel_files};
-use crate::{Outcome, image, session};
+use crate::rig::session;
+use crate::rig::target::{KernelFiles, is_path, kernel_files};
+use crate::supply::image;
+use crate::supply::kernel;
+use crate::supply::mutant::{self, Mutant};
 use shown::Shown;
 
 /// Board seconds that a command may take when nobody says.
@@ -345,7 +347,9 @@ impl Args {
             boot: &|mutant| guest.boot(Some(mutant)),
             vmlinux: guest.files.vmlinux.as_deref(),
             suppressions,
-            jobs: self.jobs.unwrap_or_else(crate::toolchain::default_jobs),
+            jobs: self
+                .jobs
+                .unwrap_or_else(crate::supply::toolchain::default_jobs),
         };
         let results = suite.run(&list)?;
         if results.iter().any(|t| t.ended == Ended::Interrupted) {

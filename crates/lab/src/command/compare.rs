@@ -6,10 +6,13 @@ use anyhow::Result;
 
 use super::run::How;
 use super::{report, table};
-use crate::experiment::Experiment;
-use crate::published::Papers;
-use crate::report::{Material, write};
-use crate::{Outcome, paths, run, table as tables};
+use crate::Outcome;
+use crate::base::paths;
+use crate::campaign::experiment::Experiment;
+use crate::campaign::run;
+use crate::figures::published::Papers;
+use crate::report::page::{Material, write};
+use crate::report::table as tables;
 
 /// The experiments of the main job; those with `true` are always run in their quick form, for
 /// their full one takes long.

@@ -10,11 +10,11 @@ use board::Machine;
 use gdbstub::stub::{DisconnectReason, GdbStub};
 
 use crate::Outcome;
+use crate::base::paths::shown;
 use crate::gdb::link::Link;
 use crate::gdb::{Debuggee, EventLoop};
-use crate::paths::shown;
-use crate::symbols::Symbols;
-use crate::target::{Prepared, Target};
+use crate::rig::target::{Prepared, Target};
+use crate::supply::symbols::Symbols;
 
 /// Debug a guest with gdb (registers, memory, break and watch points)
 #[derive(clap::Args)]

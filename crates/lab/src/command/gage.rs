@@ -5,11 +5,14 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use super::run::How;
-use crate::experiment::Experiment;
-use crate::image::guest;
-use crate::published::Published;
-use crate::sample::Kind;
-use crate::{Outcome, gage, run, table};
+use crate::Outcome;
+use crate::campaign::experiment::Experiment;
+use crate::campaign::run;
+use crate::figures::gage;
+use crate::figures::published::Published;
+use crate::report::table;
+use crate::runs::sample::Kind;
+use crate::supply::image::guest;
 
 /// Run an experiment with several seeds and study how well it measures (gage R&R)
 #[derive(clap::Args)]

@@ -8,15 +8,18 @@ use anyhow::{Context as _, Result, bail};
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::spec;
 
-use crate::kernel;
-use crate::mutant;
-use crate::paths::shown;
-use crate::qemu::{self, Qemu, Start};
-use crate::session::Session;
-use crate::snapshot::Snapshots;
-use crate::store::Window;
-use crate::target::{is_path, kernel_files};
-use crate::{Outcome, image, sample, session};
+use crate::Outcome;
+use crate::base::paths::shown;
+use crate::rig::qemu::{self, Qemu, Start};
+use crate::rig::session;
+use crate::rig::session::Session;
+use crate::rig::snapshot::Snapshots;
+use crate::rig::target::{is_path, kernel_files};
+use crate::runs::sample;
+use crate::runs::store::Window;
+use crate::supply::image;
+use crate::supply::kernel;
+use crate::supply::mutant;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;

@@ -11,9 +11,12 @@ use board::spec::DEFAULT_BOARD;
 use clap::Subcommand;
 use serde_json::json;
 
+use crate::Outcome;
+use crate::base::paths;
 use crate::coherence::{self, Ended, Plan};
-use crate::kernel::{self, Request, series};
-use crate::{Outcome, image, paths, session};
+use crate::rig::session;
+use crate::supply::image;
+use crate::supply::kernel::{self, Request, series};
 
 /// Kernels for the boards
 #[derive(clap::Args)]

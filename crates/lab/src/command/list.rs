@@ -6,9 +6,11 @@ use board::{BoardSpec, spec};
 use clap::ValueEnum;
 use serde_json::json;
 
-use crate::experiment::{self, Experiment};
-use crate::image::guest;
-use crate::{Outcome, kernel, store};
+use crate::Outcome;
+use crate::campaign::experiment::{self, Experiment};
+use crate::runs::store;
+use crate::supply::image::guest;
+use crate::supply::kernel;
 
 /// List boards, kernels, workloads, experiments or runs
 #[derive(clap::Args)]

@@ -11,11 +11,12 @@ use board::link::{Link, Tally, Way};
 use serde_json::{Value, json};
 
 use super::beside::{self, Beside};
-use crate::instrument::capture;
-use crate::instrument::host::{Host, Plan, Question, periods, round_trips};
-use crate::instrument::tables::{self, LARGEST_PAYLOAD};
-use crate::paths::shown;
-use crate::{Outcome, sample};
+use crate::Outcome;
+use crate::base::paths::shown;
+use crate::report::capture;
+use crate::rig::instrument::host::{Host, Plan, Question, periods, round_trips};
+use crate::rig::instrument::tables::{self, LARGEST_PAYLOAD};
+use crate::runs::sample;
 
 /// Of `ping -f`, when no answer comes.
 const FLOOD_HZ: f64 = 100.0;

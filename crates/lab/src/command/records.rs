@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use serde_json::json;
 
-use crate::experiment::{self, Experiment};
-use crate::export;
-use crate::published::Papers;
-use crate::record::{self, Compared, Record};
-use crate::report::Material;
-use crate::store::{self, Campaign, Run};
-use crate::suggest::did_you_mean;
-use crate::{Outcome, paths};
+use crate::Outcome;
+use crate::base::paths;
+use crate::base::suggest::did_you_mean;
+use crate::campaign::experiment::{self, Experiment};
+use crate::figures::published::Papers;
+use crate::report::export;
+use crate::report::page::Material;
+use crate::runs::record::{self, Compared, Record};
+use crate::runs::store::{self, Campaign, Run};
 
 /// Compare stored runs with the committed records of the same runs (never simulates)
 #[derive(clap::Args)]

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::experiment::Experiment;
-use crate::published::Papers;
-use crate::report::{self, Material};
-use crate::store::Campaign;
-use crate::{Outcome, paths};
+use crate::Outcome;
+use crate::base::paths;
+use crate::campaign::experiment::Experiment;
+use crate::figures::published::Papers;
+use crate::report::page::{self, Material};
+use crate::runs::store::Campaign;
 
 /// Write the HTML report of an experiment's runs (never simulates)
 #[derive(clap::Args)]
@@ -33,7 +34,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let dir = dir.unwrap_or_else(|| default_dir().join(&experiment.name));
     let papers = Papers::load()?;
     let material = Material::of(&experiment, &campaign, &runs, &papers)?;
-    let index = report::write(&[material], &papers, &dir)?;
+    let index = page::write(&[material], &papers, &dir)?;
     if args.json {
         println!("{}", json!({"report": index}));
     } else {

@@ -13,12 +13,12 @@ use serde_json::json;
 
 use super::table;
 use crate::Outcome;
+use crate::campaign::experiment::Experiment;
+use crate::campaign::run::{self, Findings, Options};
 use crate::coherence::names::Names;
 use crate::coherence::render::Style;
 use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Group};
-use crate::experiment::Experiment;
-use crate::run::{self, Findings, Options};
 
 /// Run what is missing of an experiment, then print its table
 #[derive(clap::Args)]

@@ -11,11 +11,14 @@ use board::instrument::{Bench, Pulses, Response, Responses, Scope, ScopeSetup, S
 use serde_json::{Value, json};
 
 use super::beside::{self, Beside};
-use crate::instrument::screen::{self, Screen};
-use crate::instrument::setup::{ANSWER, COLUMNS, STIMULUS};
-use crate::instrument::waveform::Waveform;
-use crate::paths::shown;
-use crate::{Outcome, sample};
+use crate::Outcome;
+use crate::base::paths::shown;
+use crate::report::screen;
+use crate::report::waveform::Waveform;
+use crate::rig::instrument::setup::{ANSWER, STIMULUS};
+use crate::runs::sample;
+use crate::runs::screen::COLUMNS;
+use crate::runs::screen::Screen;
 
 /// Pulses into the board's pins, and an oscilloscope on them, beside a command
 #[derive(clap::Args)]

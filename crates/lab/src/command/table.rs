@@ -4,11 +4,12 @@
 use anyhow::Result;
 use serde_json::json;
 
-use crate::experiment::Experiment;
-use crate::published::Papers;
-use crate::report::Material;
-use crate::store::{Campaign, Run};
-use crate::{Outcome, table};
+use crate::Outcome;
+use crate::campaign::experiment::Experiment;
+use crate::figures::published::Papers;
+use crate::report::page::Material;
+use crate::report::table;
+use crate::runs::store::{Campaign, Run};
 
 /// Print the table of an experiment's runs (never simulates)
 #[derive(clap::Args)]

@@ -9,7 +9,7 @@ use crate::Outcome;
 use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
 use crate::coherence::{Cost, Ended, Findings, Group};
-use crate::sample;
+use crate::runs::sample;
 
 /// A result and how to show it.
 pub struct Shown<'a> {

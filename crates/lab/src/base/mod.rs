@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What every other room may use and that uses none: where things are, how a run is interrupted,
+//! threads, progress, TOML, what a terminal shows.
+
+pub mod interrupt;
+#[macro_use]
+pub mod output;
+pub mod parallel;
+pub mod paths;
+pub mod progress;
+pub mod suggest;
+pub mod terminal;
+pub mod time;
+pub mod toml_file;

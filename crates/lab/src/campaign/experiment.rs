@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An experiment: one folder with `experiment.toml` (what to run) and `README.md` (why).
+//!
+//! The file lists plans; each plan is a board and the axes to go through. The points of all plans,
+//! in the file's order, are the experiment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use board::spec;
+use serde::Deserialize;
+
+use crate::base::paths;
+use crate::base::suggest::did_you_mean;
+use crate::base::toml_file;
+use crate::figures::claim::{Beside, Claim};
+use crate::figures::headline::Headline;
+use crate::figures::which::Known;
+use crate::rig::instrument::setup::Setup;
+use crate::rig::instrument::tables::{HostTable, REQUEST_HZ, ScopeTable};
+use crate::runs::point::Point;
+use crate::supply::image::guest;
+use crate::supply::kernel;
+
+/// Keys of a plan that are no axes.
+const PLAN_KEYS: &[&str] = &["board", "seeds", "kernels"];
+
+/// The one format of `experiment.toml` there is.
+const FORMAT: u32 = 1;
+/// Axes whose values have bounds.
+const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
+    ("tasks", 2..=64),
+    ("size_kb", 0..=1024),
+    ("duration_s", 1..=3600),
+    (REQUEST_HZ, 1..=100_000),
+    ("groups", 0..=100),
+];
+/// Guards against a slip: more points than this is not what anybody meant.
+const MAX_POINTS: usize = 10_000;
+
+/// One board and the axes to go through on it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Plan {
+    pub board: String,
+    /// Start values of the random victim counter.
+    #[serde(default = "one_seed")]
+    pub seeds: Vec<u64>,
+    /// Instead of the experiment's.
+    pub kernels: Option<Vec<String>>,
+    /// Values by the word that they take the place of in the workload's command line. The first
+    /// axis in alphabetical order changes slowest.
+    #[serde(flatten)]
+    pub axes: BTreeMap<String, Vec<u32>>,
+}
+
+fn one_seed() -> Vec<u64> {
+    vec![1]
+}
+
+/// `experiment.toml`, checked.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The folder's name.
+    #[serde(skip)]
+    pub name: String,
+    pub format: u32,
+    /// One line for lists and headings.
+    pub title: String,
+    /// The guest program.
+    pub workload: String,
+    pub kernels: Vec<String>,
+    /// Board seconds a point may take before it is stopped.
+    pub limit_s: f64,
+    /// Timed sections per point.
+    #[serde(default = "one")]
+    pub samples: u32,
+    /// Hops around a ring in one timed section, at least.
+    #[serde(default = "one")]
+    pub hops: u32,
+    /// Names of the workload's command lines.
+    pub modes: Vec<String>,
+    pub plan: Vec<Plan>,
+    /// Used instead of `plan` by `--quick`.
+    #[serde(default)]
+    pub quick: Vec<Plan>,
+    /// What must be true of the result.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// What is read first.
+    #[serde(default, rename = "headline")]
+    pub headlines: Vec<Headline>,
+    /// Published figures that stand beside the result.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
+    /// Instruments beside the guest.
+    pub scope: Option<ScopeTable>,
+    pub host: Option<HostTable>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Every choice of one value an axis.
+fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
+    axes.iter()
+        .fold(vec![BTreeMap::new()], |so_far, (name, values)| {
+            let longer = |one: &BTreeMap<String, u32>, value: u32| {
+                let mut one = one.clone();
+                one.insert(name.clone(), value);
+                one
+            };
+            let each = |one: &BTreeMap<String, u32>| -> Vec<_> {
+                values.iter().map(|value| longer(one, *value)).collect()
+            };
+            so_far.iter().flat_map(each).collect()
+        })
+}
+
+impl Experiment {
+    /// Loads `experiments/NAME`.
+    pub fn load(name: &str) -> Result<Experiment> {
+        let path = folder(name).join("experiment.toml");
+        if !path.is_file() {
+            bail!("no experiment \"{name}\"{}", did_you_mean(name, &names()));
+        }
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", paths::shown(&path)))?;
+        let mut experiment = parse(&text, &path)?;
+        experiment.name = name.to_string();
+        experiment
+            .check_parts()
+            .with_context(|| paths::shown(&path))?;
+        Ok(experiment)
+    }
+
+    /// Whether boards, kernels, workload, modes and axes exist.
+    fn check_parts(&self) -> Result<()> {
+        let workloads = guest::all()?;
+        let Some(workload) = workloads.get(&self.workload) else {
+            let names: Vec<&String> = workloads.keys().collect();
+            let hint = did_you_mean(&self.workload, &names);
+            bail!("no workload \"{}\"{hint}", self.workload);
+        };
+        for kernel in &self.kernels {
+            kernel::check_name(kernel)?;
+        }
+        let boards = spec::board_names();
+        for plan in self.plan.iter().chain(&self.quick) {
+            if !boards.contains(&plan.board.as_str()) && !plan.board.contains('/') {
+                let hint = did_you_mean(&plan.board, &boards);
+                bail!("no board \"{}\"{hint}", plan.board);
+            }
+        }
+        for quick in [false, true] {
+            for point in self.points(quick, None, None) {
+                self.command(&workload.call, &point)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The points in the file's order. `board` and `seeds` replace what the file says.
+    pub fn points(&self, quick: bool, board: Option<&str>, seeds: Option<&[u64]>) -> Vec<Point> {
+        let plans = if quick && !self.quick.is_empty() {
+            &self.quick
+        } else {
+            &self.plan
+        };
+        let mut points = Vec::new();
+        for plan in plans
+            .iter()
+            .take(if board.is_some() { 1 } else { plans.len() })
+        {
+            let board = board.unwrap_or(&plan.board);
+            let seeds = seeds.unwrap_or(&plan.seeds);
+            let choices = product(&plan.axes);
+            for kernel in plan.kernels.as_ref().unwrap_or(&self.kernels) {
+                for axes in &choices {
+                    for mode in &self.modes {
+                        points.extend(seeds.iter().map(|&seed| Point {
+                            board: board.to_string(),
+                            kernel: kernel.clone(),
+                            mode: mode.clone(),
+                            axes: axes.clone(),
+                            seed,
+                        }));
+                    }
+                }
+            }
+        }
+        points
+    }
+
+    /// The instruments beside the guest.
+    pub fn instruments(&self) -> Setup<'_> {
+        Setup {
+            scope: self.scope.as_ref(),
+            host: self.host.as_ref(),
+        }
+    }
+
+    /// What is typed on the board's console for `point`; `calls` are the workload's command lines,
+    /// by mode.
+    pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
+        let mode = &point.mode;
+        let Some(call) = calls.get(mode) else {
+            let names: Vec<&String> = calls.keys().collect();
+            bail!(
+                "{} has no [call] named \"{mode}\" in its workload.toml{}",
+                self.workload,
+                did_you_mean(mode, &names)
+            );
+        };
+        let rounds = self.hops.div_ceil(point.axis("tasks").max(1)).max(1);
+        let mut words = vec![
+            ("{rounds}".to_string(), rounds),
+            ("{samples}".to_string(), self.samples),
+        ];
+        let axes = point.axes.iter();
+        words.extend(axes.map(|(name, value)| (format!("{{{name}}}"), *value)));
+        if let Some((name, _)) = point.axes.iter().find(|(name, _)| {
+            let word = format!("{{{name}}}");
+            !calls.values().any(|call| call.contains(&word)) && !self.instruments().takes(name)
+        }) {
+            let mut known: Vec<&str> = calls.values().flat_map(|call| words_of(call)).collect();
+            known.extend(self.instruments().takes(REQUEST_HZ).then_some(REQUEST_HZ));
+            known.sort_unstable();
+            known.dedup();
+            bail!(
+                "{}: unknown key \"plan.{name}\"{}: no [call] of {} has the word {{{name}}}",
+                self.name,
+                did_you_mean(name, &known),
+                self.workload
+            );
+        }
+        let line = words.iter().fold(call.clone(), |line, (word, value)| {
+            line.replace(word, &value.to_string())
+        });
+        if line.contains('{') {
+            bail!(
+                "{}, [call] {mode}: a word in braces is not known: {line}",
+                self.workload
+            );
+        }
+        Ok(line)
+    }
+}
+
+/// The words in braces of a command line.
+fn words_of(call: &str) -> impl Iterator<Item = &str> {
+    call.split('{')
+        .skip(1)
+        .filter_map(|part| part.split('}').next())
+}
+
+/// The folder of an experiment.
+pub fn folder(name: &str) -> PathBuf {
+    paths::root().join("experiments").join(name)
+}
+
+/// Names of all experiments.
+pub fn names() -> Vec<String> {
+    paths::names_in(&paths::root().join("experiments"), |path| {
+        let file = path.join("experiment.toml");
+        file.is_file().then(|| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
+    })
+}
+
+/// Reads the text of an `experiment.toml`; `path` is for messages only.
+fn parse(text: &str, path: &Path) -> Result<Experiment> {
+    let table: toml::Table = toml_file::parse(text, path)?;
+    for list in ["plan", "quick"] {
+        let plans = table.get(list).and_then(toml::Value::as_array);
+        for plan in plans.into_iter().flatten() {
+            // Whatever is no list of numbers is no axis.
+            let of_plan = plan.as_table().into_iter().flatten();
+            let mistaken = of_plan.filter(|(_, value)| !value.is_array());
+            let mistaken: toml::Table = mistaken.map(|(k, v)| (k.clone(), v.clone())).collect();
+            let unknown = |key: &&String| !PLAN_KEYS.contains(&key.as_str());
+            if let Some(key) = mistaken.keys().find(unknown) {
+                bail!(
+                    "{}: {list}.{key}: an axis is a list of numbers; other keys{}",
+                    paths::shown(path),
+                    did_you_mean(key, PLAN_KEYS)
+                );
+            }
+        }
+    }
+    let experiment: Experiment = toml_file::parse(text, path)?;
+    check(&experiment).with_context(|| paths::shown(path))?;
+    Ok(experiment)
+}
+
+fn check(e: &Experiment) -> Result<()> {
+    if e.format != FORMAT {
+        bail!(
+            "format: {} is not known, this program reads {FORMAT}",
+            e.format
+        );
+    }
+    if e.plan.is_empty() || e.kernels.is_empty() || e.modes.is_empty() {
+        bail!("plan, kernels and modes must not be empty");
+    }
+    if !(e.limit_s > 0.0 && e.limit_s <= 86_400.0) {
+        bail!(
+            "limit_s: {} is not between 0 and 86400 seconds of board time",
+            e.limit_s
+        );
+    }
+    if !(1..=64).contains(&e.samples) || !(1..=1_000_000).contains(&e.hops) {
+        bail!("samples must be from 1 to 64, hops from 1 to 1000000");
+    }
+    for plan in e.plan.iter().chain(&e.quick) {
+        check_plan(e, plan)?;
+    }
+    e.instruments().check()?;
+    let known = Known::of(e);
+    for claim in &e.claims {
+        claim.check(&known)?;
+    }
+    for headline in &e.headlines {
+        let of_this = || format!("headline \"{}\"", headline.text);
+        headline.of.check(&known).with_context(of_this)?;
+    }
+    for beside in &e.beside {
+        let of_this = || format!("beside \"{}\"", beside.published);
+        let which = beside.measured.as_ref();
+        which
+            .map_or(Ok(()), |which| which.check(&known))
+            .with_context(of_this)?;
+    }
+    let points = e.points(false, None, None).len();
+    if points > MAX_POINTS {
+        bail!("{points} points; more than {MAX_POINTS} is refused");
+    }
+    Ok(())
+}
+
+fn check_plan(e: &Experiment, plan: &Plan) -> Result<()> {
+    let empty = plan.axes.iter().find(|(_, values)| values.is_empty());
+    if let Some((name, _)) = empty {
+        bail!("plan for {}: {name} must not be empty", plan.board);
+    }
+    if plan.seeds.is_empty() || plan.kernels.as_ref().is_some_and(Vec::is_empty) {
+        bail!(
+            "plan for {}: seeds and kernels must not be empty",
+            plan.board
+        );
+    }
+    let repeated = |n: &usize| plan.seeds[..*n].contains(&plan.seeds[*n]);
+    if let Some(n) = (0..plan.seeds.len()).find(repeated) {
+        bail!(
+            "plan for {}: seeds: {} is there twice",
+            plan.board,
+            plan.seeds[n]
+        );
+    }
+    for kernel in plan.kernels.iter().flatten() {
+        if !e.kernels.contains(kernel) {
+            bail!(
+                "plan for {}: kernels: \"{kernel}\" is not one of the experiment's{}",
+                plan.board,
+                did_you_mean(kernel, &e.kernels)
+            );
+        }
+    }
+    if e.instruments().takes(REQUEST_HZ) && !plan.axes.contains_key(REQUEST_HZ) {
+        bail!(
+            "plan for {}: {REQUEST_HZ} is missing: how often [host] asks a second",
+            plan.board
+        );
+    }
+    for (name, range) in RANGES {
+        let values = plan.axes.get(*name).into_iter().flatten();
+        if let Some(value) = values.into_iter().find(|value| !range.contains(value)) {
+            bail!(
+                "plan for {}: {name}: {value} is not from {} to {}",
+                plan.board,
+                range.start(),
+                range.end()
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "experiment_tests.rs"]
+mod tests;

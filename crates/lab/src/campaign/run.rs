@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs an experiment: boots each board once, forks the booted machine for every point that has
+//! no stored run yet, and stores each result as it comes.
+//!
+//! Points run on a pool of threads, each on a machine of its own, so that their order and number
+//! change nothing; results are merged in the plan's order.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use anyhow::{Result, bail};
+use board::boot::Boot;
+use board::coherence::Report;
+use board::{BoardBus, BoardSpec};
+
+use crate::base::interrupt;
+use crate::base::parallel::{lock, parallel};
+use crate::base::progress::Progress;
+use crate::base::suggest::did_you_mean;
+use crate::campaign::experiment::Experiment;
+use crate::rig::session::{self, CMDLINE, Checked, Failure, Session};
+use crate::rig::snapshot::Snapshots;
+use crate::rig::trial;
+use crate::runs::point::Point;
+use crate::runs::sample::Kind;
+use crate::runs::store::{self, Campaign, Failed, Listed, Provenance, Run};
+use crate::supply::image::guest::{self, Workload};
+use crate::supply::image::{self, RootFs};
+use crate::supply::kernel::{self, Kernel};
+use crate::supply::toolchain;
+
+/// How to run an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub quick: bool,
+    /// Instead of the file's seeds.
+    pub seeds: Option<Vec<u64>>,
+    /// Instead of the file's boards.
+    pub board: Option<String>,
+    /// Points at a time; 0 for one per processor.
+    pub jobs: usize,
+    /// Board seconds per point instead of the file's.
+    pub limit_s: Option<f64>,
+    /// Without snapshots.
+    pub fresh_boot: bool,
+}
+
+/// What the runs are made of: each board and kernel once.
+struct Parts {
+    specs: BTreeMap<String, (board::BoardSpec, String)>,
+    kernels: BTreeMap<String, Kernel>,
+    root_fs: RootFs,
+    workload: Workload,
+    output: Kind,
+}
+
+/// One point and the name of its run.
+struct Planned {
+    point: Point,
+    provenance: Provenance,
+    hash: String,
+}
+
+/// Points with the same board, kernel and seed start from the same boot.
+type BootKey = (String, String, u64);
+
+/// Machines at their prompt, to be forked. A machine belongs to one thread at a time.
+type Booted<B> = BTreeMap<BootKey, Result<Mutex<Session<B>>, NoResult>>;
+
+/// Why a point has no result, and what its console said.
+#[derive(Clone)]
+struct NoResult {
+    reason: String,
+    console: Vec<u8>,
+}
+
+impl From<anyhow::Error> for NoResult {
+    fn from(error: anyhow::Error) -> NoResult {
+        let failure = error.downcast_ref::<Failure>();
+        NoResult {
+            reason: format!("{error:#}"),
+            console: failure.map_or(Vec::new(), |f| f.console.clone()),
+        }
+    }
+}
+
+/// What the coherence checker said of a point.
+pub struct Findings {
+    pub point: Point,
+    /// One report a cause, of the boot and the point, each with how often it was met.
+    pub reports: Vec<(Report, u64)>,
+    /// For the functions' names.
+    pub vmlinux: PathBuf,
+    pub cpu_hz: u64,
+}
+
+fn boot_key(point: &Point) -> BootKey {
+    (point.board.clone(), point.kernel.clone(), point.seed)
+}
+
+/// An experiment and how far it is.
+struct Started<'a> {
+    e: &'a Experiment,
+    parts: Parts,
+    plan: Vec<Planned>,
+    /// In the plan's order.
+    runs: Vec<Option<Run>>,
+    campaign: Campaign,
+    limit_s: f64,
+    jobs: usize,
+}
+
+/// Runs what is missing and gives all runs of the plan that exist then.
+pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)> {
+    let mut started = Started::new(e, options)?;
+    let missing = |i: &usize| started.runs[*i].is_none();
+    let missing: Vec<usize> = (0..started.plan.len()).filter(missing).collect();
+    if !missing.is_empty() {
+        let snapshots = Snapshots::cached_if(!options.fresh_boot);
+        let boot = |spec: &BoardSpec, seed, boot: &Boot, note: &dyn Fn(&str)| {
+            Session::booted(&snapshots, spec, seed, boot, note)
+        };
+        started.go(&missing, boot, &|_, _| ())?;
+    }
+    Ok(started.end())
+}
+
+/// Runs every point under the coherence checker, those that are stored, too: what they measure
+/// must be the same.
+pub fn check(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
+    let mut started = Started::new(e, options)?;
+    let all: Vec<usize> = (0..started.plan.len()).collect();
+    let reports: Vec<_> = all.iter().map(|_| Mutex::new(None)).collect();
+    let seen = |index: usize, session: &Checked| {
+        *lock(&reports[index]) = Some((session.reports(), session.cpu_hz()));
+    };
+    // The checker has to see everything from power-on.
+    let boot = |spec: &BoardSpec, seed, boot: &Boot, _: &dyn Fn(&str)| {
+        Checked::boot_checked(spec, seed, boot)
+    };
+    started.go(&all, boot, &seen)?;
+    let point = |i: usize| &started.plan[i].point;
+    let findings = all.iter().filter_map(|i| {
+        let (reports, cpu_hz) = lock(&reports[*i]).take()?;
+        Some(Findings {
+            point: point(*i).clone(),
+            reports,
+            vmlinux: started.parts.kernels[&point(*i).kernel].vmlinux.clone(),
+            cpu_hz,
+        })
+    });
+    let findings = findings.collect();
+    let (campaign, runs) = started.end();
+    Ok((campaign, runs, findings))
+}
+
+impl<'a> Started<'a> {
+    fn new(e: &'a Experiment, options: &Options) -> Result<Started<'a>> {
+        let points = e.points(
+            options.quick,
+            options.board.as_deref(),
+            options.seeds.as_deref(),
+        );
+        let parts = Parts::prepare(e, &points)?;
+        let plan: Vec<Planned> = points
+            .into_iter()
+            .map(|p| parts.planned(e, p))
+            .collect::<Result<_>>()?;
+        let runs: Vec<Option<Run>> = plan.iter().map(|p| stored(e, p)).collect::<Result<_>>()?;
+        let campaign = Campaign {
+            experiment: e.name.clone(),
+            quick: options.quick,
+            planned: plan.len(),
+            whole_plan: options.board.is_none() && options.seeds.is_none(),
+            runs: listed(&plan, &runs),
+            failed: Vec::new(),
+        };
+        store::sweep(plan.iter().map(|p| p.hash.as_str()));
+        campaign.save()?;
+        Ok(Started {
+            e,
+            parts,
+            plan,
+            runs,
+            campaign,
+            limit_s: options.limit_s.unwrap_or(e.limit_s),
+            jobs: match options.jobs {
+                0 => toolchain::default_jobs(),
+                jobs => jobs,
+            },
+        })
+    }
+
+    /// Runs the points `wanted`; calls `seen` with each that came to its end.
+    fn go<B: BoardBus + Clone + Send>(
+        &mut self,
+        wanted: &[usize],
+        start: impl Fn(&BoardSpec, u64, &Boot, &dyn Fn(&str)) -> Result<Session<B>> + Sync,
+        seen: &(dyn Fn(usize, &Session<B>) + Sync),
+    ) -> Result<()> {
+        let booted = self.parts.boot(&self.plan, wanted, self.jobs, start)?;
+        let work = Work {
+            e: self.e,
+            output: self.parts.output,
+            plan: &self.plan,
+            booted: &booted,
+            limit_s: self.limit_s,
+            seen,
+        };
+        work.all(wanted, self.jobs, &mut self.runs, &mut self.campaign)
+    }
+
+    fn end(self) -> (Campaign, Vec<Run>) {
+        (self.campaign, self.runs.into_iter().flatten().collect())
+    }
+}
+
+/// The stored run of a planned point. Another point, whose command line is the same, may have made
+/// it.
+fn stored(e: &Experiment, planned: &Planned) -> Result<Option<Run>> {
+    let run = store::load(&planned.hash)?;
+    Ok(run.map(|run| Run {
+        experiment: e.name.clone(),
+        point: planned.point.clone(),
+        ..run
+    }))
+}
+
+fn listed(plan: &[Planned], runs: &[Option<Run>]) -> Vec<Listed> {
+    let exist = plan.iter().zip(runs).filter(|(_, run)| run.is_some());
+    let listed = exist.map(|(planned, _)| Listed {
+        run: planned.hash.clone(),
+        point: planned.point.clone(),
+    });
+    listed.collect()
+}
+
+impl Parts {
+    /// Reads the boards, builds the kernels and the root file system that are missing.
+    fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
+        let mut workloads = guest::all()?;
+        let Some(workload) = workloads.remove(&e.workload) else {
+            let names: Vec<&String> = workloads.keys().collect();
+            bail!(
+                "no workload \"{}\"{}",
+                e.workload,
+                did_you_mean(&e.workload, &names)
+            );
+        };
+        let Some(output) = workload.output else {
+            bail!(
+                "{}: workload \"{}\" prints no figures: it has no `output`",
+                e.name,
+                e.workload
+            );
+        };
+        if e.instruments().is_empty() == (output == Kind::Instruments) {
+            bail!(
+                "{}: [scope] or [host] is wanted by a workload whose `output` is \"instruments\", and by no \
+                 other; that of {} is not so",
+                e.name,
+                e.workload
+            );
+        }
+        let mut specs = BTreeMap::new();
+        for point in points {
+            if !specs.contains_key(&point.board) {
+                specs.insert(point.board.clone(), session::load_board(&point.board)?);
+            }
+        }
+        let mut kernels = BTreeMap::new();
+        for name in e
+            .kernels
+            .iter()
+            .filter(|k| points.iter().any(|p| p.kernel == **k))
+        {
+            let request = kernel::Request {
+                name: name.clone(),
+                ..kernel::Request::default()
+            };
+            kernels.insert(name.clone(), kernel::build(&request)?);
+        }
+        Ok(Parts {
+            specs,
+            kernels,
+            root_fs: image::root_fs()?,
+            output,
+            workload,
+        })
+    }
+
+    fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
+        let kernel = &self.kernels[&point.kernel];
+        let record = &kernel.record;
+        let provenance = Provenance {
+            board_hash: self.specs[&point.board].1.clone(),
+            kernel_version: record.release.clone(),
+            kernel_hash: record.hash.clone(),
+            root_fs_hash: self.root_fs.record.hash.clone(),
+            simulator: store::SIMULATOR.to_string(),
+            command: e.command(&self.workload.call, &point)?,
+            cmdline: session::command_line(&[&kernel.command_line, CMDLINE]),
+            instruments: e.instruments().identity(&point)?,
+            warmswitch: env!("CARGO_PKG_VERSION").to_string(),
+        };
+        Ok(Planned {
+            hash: provenance.run_hash(&point),
+            point,
+            provenance,
+        })
+    }
+
+    /// Boots every board and kernel that a missing point needs, in parallel.
+    fn boot<B: BoardBus + Send>(
+        &self,
+        plan: &[Planned],
+        missing: &[usize],
+        jobs: usize,
+        start: impl Fn(&BoardSpec, u64, &Boot, &dyn Fn(&str)) -> Result<Session<B>> + Sync,
+    ) -> Result<Booted<B>> {
+        let mut wanted: Vec<BootKey> = missing.iter().map(|i| boot_key(&plan[*i].point)).collect();
+        wanted.sort();
+        wanted.dedup();
+        let progress = Mutex::new(Progress::new("booting", wanted.len() as u64));
+        let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
+            let (spec, _) = &self.specs[board];
+            let boot = session::linux(&self.kernels[kernel], &self.root_fs.cpio)?;
+            let note = |line: &str| lock(&progress).note(line);
+            let session = start(spec, *seed, &boot, &note);
+            lock(&progress).step(&format!("{board}, {kernel}"));
+            Ok(session.map_err(|error| NoResult::from(error.context("the boot"))))
+        })?;
+        let said = |((board, ..), session): (&BootKey, &Result<Session<B>, NoResult>)| match session
+        {
+            Ok(s) => format!("{board} {:.2} s of board time", s.seconds()),
+            Err(_) => format!("{board} failed"),
+        };
+        let seconds: Vec<String> = wanted.iter().zip(&sessions).map(said).collect();
+        finish(progress, &seconds.join(", "));
+        Ok(wanted
+            .into_iter()
+            .zip(sessions.into_iter().map(|s| s.map(Mutex::new)))
+            .collect())
+    }
+}
+
+/// The points of one campaign that are to be run.
+struct Work<'a, B: BoardBus> {
+    e: &'a Experiment,
+    output: Kind,
+    plan: &'a [Planned],
+    booted: &'a Booted<B>,
+    limit_s: f64,
+    seen: &'a (dyn Fn(usize, &Session<B>) + Sync),
+}
+
+impl<B: BoardBus + Clone + Send> Work<'_, B> {
+    fn all(
+        &self,
+        missing: &[usize],
+        jobs: usize,
+        runs: &mut [Option<Run>],
+        campaign: &mut Campaign,
+    ) -> Result<()> {
+        let progress = Mutex::new(Progress::new("measuring", missing.len() as u64));
+        let failed = Mutex::new(BTreeMap::new());
+        let shared = Mutex::new((&mut *runs, campaign));
+        parallel(missing, jobs, |index| {
+            if interrupt::asked() {
+                return Ok(());
+            }
+            let planned = &self.plan[*index];
+            match self.one(*index) {
+                Ok((run, console)) => {
+                    let mut shared = lock(&shared);
+                    match &shared.0[*index] {
+                        Some(stored) => run.same_figures(stored)?,
+                        None => store::save(&run, &console)?,
+                    }
+                    shared.0[*index] = Some(run);
+                    shared.1.runs = listed(self.plan, shared.0);
+                    shared.1.save()?;
+                }
+                Err(_) if interrupt::asked() => {}
+                Err(NoResult { reason, console }) => {
+                    lock(&progress).note(&format!("{}: {reason}", planned.point.label()));
+                    let failure = Failed {
+                        point: planned.point.clone(),
+                        reason,
+                        console: store::save_console(&planned.hash, &console)?,
+                    };
+                    let mut shared = lock(&shared);
+                    let mut failed = lock(&failed);
+                    failed.insert(*index, failure);
+                    shared.1.failed = failed.values().cloned().collect();
+                    shared.1.save()?;
+                }
+            }
+            lock(&progress).step(&planned.point.label());
+            Ok(())
+        })?;
+        let failed = lock(&failed).len();
+        let measured = missing.iter().filter(|i| runs[**i].is_some()).count();
+        let of = missing.len();
+        finish(
+            progress,
+            &format!("{measured} of {of} points measured, {failed} failed"),
+        );
+        Ok(())
+    }
+
+    /// Forks the booted machine and runs one point on it.
+    fn one(&self, index: usize) -> Result<(Run, Vec<u8>), NoResult> {
+        let booted = &self.booted[&boot_key(&self.plan[index].point)];
+        let mut session = match booted {
+            Ok(session) => lock(session).clone(),
+            Err(no) => return Err(no.clone()),
+        };
+        self.on(&mut session, index).map_err(|error| {
+            let known = error.is::<Failure>();
+            let said = |error: anyhow::Error| session.failure(format!("{error:#}"));
+            NoResult::from(if known { error } else { said(error) })
+        })
+    }
+
+    fn on(&self, session: &mut Session<B>, index: usize) -> Result<(Run, Vec<u8>)> {
+        let Planned {
+            point,
+            provenance,
+            hash,
+        } = &self.plan[index];
+        let seen = |session: &Session<B>| (self.seen)(index, session);
+        let (run, console) = trial::measure(
+            session,
+            self.e.instruments(),
+            self.output,
+            point,
+            provenance,
+            self.limit_s,
+            &seen,
+        )?;
+        let named = Run {
+            hash: hash.clone(),
+            experiment: self.e.name.clone(),
+            ..run
+        };
+        Ok((named, console))
+    }
+}
+
+fn finish(progress: Mutex<Progress>, message: &str) {
+    progress
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+        .finish(message);
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A guest under the coherence checker ([`board::coherence`]): boot, run a command, collect reports.
+//!
+//! Time passes in fixed slices of board time, so that the same kernel and command give the same
+//! reports in the same cycles.
+
+pub mod mutants;
+pub mod names;
+pub mod render;
+pub mod replay;
+pub mod suppress;
+
+use anyhow::{Result, bail};
+use board::boot::Boot;
+use board::coherence::{Checker, Report};
+use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
+
+use crate::base::interrupt;
+use crate::base::time::cpu_s;
+use crate::runs::sample;
+use names::Names;
+use suppress::Suppression;
+
+/// Board seconds that a boot may take.
+const BOOT_LIMIT_S: f64 = 60.0;
+/// Looks at the console and at Ctrl-C per second of board time.
+const SLICES_PER_S: u64 = 200;
+
+/// What to run.
+pub struct Plan<'a> {
+    /// What `run-guest` is given; only the boot without.
+    pub command: Option<&'a str>,
+    /// Instructions of the kernel whose executions are counted.
+    pub counted: &'a [u32],
+    /// Board seconds that the command may take.
+    pub limit_s: f64,
+    /// Whether a report ends the run.
+    pub ends: &'a dyn Fn(&Report) -> bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The boot, and the command with this status if there was one.
+    Finished(Option<i32>),
+    /// A report ended it.
+    Report,
+    /// Board time ran out in the boot.
+    BootLimit,
+    /// Board time ran out in the command.
+    Limit,
+    /// Ctrl-C.
+    Interrupted,
+    /// The board stopped; in words.
+    Stopped(String),
+}
+
+impl Ended {
+    /// In a word or two.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Ended::Finished(_) => "finished",
+            Ended::Report => "report",
+            Ended::BootLimit => "boot limit",
+            Ended::Limit => "limit",
+            Ended::Interrupted => "interrupted",
+            Ended::Stopped(_) => "stopped",
+        }
+    }
+
+    /// What the command ended with, if it did.
+    pub fn status(&self) -> Option<i32> {
+        match self {
+            Ended::Finished(status) => *status,
+            _ => None,
+        }
+    }
+}
+
+/// What came out.
+pub struct Findings {
+    /// One report a cause and how often it was met, in the order of time.
+    pub reports: Vec<(Report, u64)>,
+    /// How it ended.
+    pub ended: Ended,
+    /// How often an instruction of [`Plan::counted`] was executed.
+    pub counted: u64,
+    /// Core cycles since power-on.
+    pub cycles: u64,
+    /// Board time since power-on.
+    pub seconds: f64,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// What the console said.
+    pub console: Vec<u8>,
+}
+
+/// Boots and runs what `plan` says.
+pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings> {
+    let mut machine = Machine::checked(board.clone(), boot)?;
+    machine.observer_mut().set_stop_at_report(true);
+    machine.observer_mut().set_counted(plan.counted);
+    let mut seen = 0;
+    let mut guest = Guest {
+        machine,
+        judge: |machine: &Machine<Observed<Checker>>| judge(machine, &mut seen, plan.ends),
+        stop_at: u64::MAX,
+    };
+    let ended = match guest.session(plan.command, plan.limit_s) {
+        Ok(status) => Ended::Finished(status),
+        Err(ended) => ended,
+    };
+    let machine = guest.machine;
+    let reports = machine.observer().reports();
+    Ok(Findings {
+        reports: reports.map(|(r, count)| (r.clone(), count)).collect(),
+        ended,
+        counted: machine.observer().counted(),
+        cycles: machine.now(),
+        seconds: machine.seconds(),
+        instructions: machine.counters().instructions,
+        console: machine.console_log().to_vec(),
+    })
+}
+
+/// The host's processor time for the same cycles.
+#[derive(Clone, Copy)]
+pub struct Cost {
+    /// With the checker, seconds.
+    pub on_s: f64,
+    /// Without it, seconds.
+    pub off_s: f64,
+}
+
+/// The same, and once more without the checker.
+pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(Findings, Cost)> {
+    let start_s = cpu_s();
+    let findings = check(board, boot, plan)?;
+    let on_s = cpu_s() - start_s;
+    let start_s = cpu_s();
+    let mut guest = Guest {
+        machine: Machine::new(board.clone(), boot)?,
+        judge: |_: &Machine| Ok(()),
+        stop_at: findings.cycles,
+    };
+    // How it ends was said already; where it does is the point.
+    let ended = guest.session(plan.command, plan.limit_s);
+    let off_s = cpu_s() - start_s;
+    let (now, cycles) = (guest.machine.now(), findings.cycles);
+    if ended == Err(Ended::Interrupted) {
+        bail!("stopped");
+    }
+    if now != cycles {
+        bail!("the run took {cycles} cycles with the checker and {now} without it");
+    }
+    Ok((findings, Cost { on_s, off_s }))
+}
+
+/// Whether one of the reports that were not judged before ends the run.
+fn judge(
+    machine: &Machine<Observed<Checker>>,
+    seen: &mut usize,
+    ends: &dyn Fn(&Report) -> bool,
+) -> Result<(), Ended> {
+    let mut end = false;
+    for (report, _) in machine.observer().reports().skip(*seen) {
+        end |= ends(report);
+        *seen += 1;
+    }
+    if end { Err(Ended::Report) } else { Ok(()) }
+}
+
+/// A board that is talked to in slices of board time; the checker does not count as somebody who
+/// talks, so that a run without it goes through the same cycles.
+struct Guest<B: BoardBus, J> {
+    machine: Machine<B>,
+    /// What to do when the observer stops the board.
+    judge: J,
+    /// The cycle at which the run ends as [`Ended::Limit`] whatever the guest does.
+    stop_at: u64,
+}
+
+impl<B: BoardBus, J: FnMut(&Machine<B>) -> Result<(), Ended>> Guest<B, J> {
+    /// Boots and has the command run; gives its status.
+    fn session(&mut self, command: Option<&str>, limit_s: f64) -> Result<Option<i32>, Ended> {
+        let in_boot = |ended| match ended {
+            Ended::Limit => Ended::BootLimit,
+            other => other,
+        };
+        let ready = self
+            .until(0, sample::READY, BOOT_LIMIT_S)
+            .map_err(in_boot)?;
+        // The prompt follows the marker.
+        self.until(ready, "# ", BOOT_LIMIT_S).map_err(in_boot)?;
+        let Some(command) = command else {
+            return Ok(None);
+        };
+        let start = self.machine.console_log().len();
+        self.machine
+            .send(format!("run-guest {command}\n").as_bytes());
+        let end = self.until(start, sample::END, limit_s)?;
+        self.until(end, "\n", limit_s)?;
+        let console = String::from_utf8_lossy(&self.machine.console_log()[start..]).into_owned();
+        let (_, status) = sample::between_markers(&console)
+            .map_err(|error| Ended::Stopped(format!("{error:#}")))?;
+        Ok(Some(status))
+    }
+
+    /// Runs until the console's log has `text` behind byte `from`; gives the place behind it.
+    fn until(&mut self, from: usize, text: &str, limit_s: f64) -> Result<usize, Ended> {
+        let hz = self.machine.spec().cpu_hz;
+        let slice = hz / SLICES_PER_S;
+        // A limit beyond all cycles is none: the conversion saturates.
+        let limit = self
+            .machine
+            .now()
+            .saturating_add((limit_s * hz as f64) as u64);
+        let end = limit.min(self.stop_at);
+        loop {
+            let slice_end = ((self.machine.now() / slice + 1) * slice).min(end);
+            match self.machine.run_until(slice_end) {
+                Stop::Observer => (self.judge)(&self.machine)?,
+                Stop::Limit => {}
+                stop => return Err(Ended::Stopped(self.machine.message(&stop, |_| None))),
+            }
+            if self.machine.now() < slice_end {
+                continue;
+            }
+            if self.machine.now() >= end {
+                return Err(Ended::Limit);
+            }
+            let log = &self.machine.console_log()[from..];
+            if let Some(at) = log.windows(text.len()).position(|w| w == text.as_bytes()) {
+                return Ok(from + at + text.len());
+            }
+            if interrupt::asked() {
+                return Err(Ended::Interrupted);
+            }
+        }
+    }
+}
+
+/// Reports of one kind between the same two functions.
+pub struct Group {
+    /// The first of them.
+    pub first: Report,
+    /// How often any of them was met.
+    pub count: u64,
+    /// Pairs of instructions.
+    pub causes: usize,
+    /// The entry that covers it.
+    pub suppression: Option<usize>,
+}
+
+/// Puts reports together that name the same functions, in the order of time.
+pub fn groups(
+    reports: &[(Report, u64)],
+    suppressions: &[Suppression],
+    names: &Names,
+) -> Vec<Group> {
+    let function = |pc| match names.function(pc) {
+        // User land's functions are not known: its instructions stand for themselves.
+        name if name == names::USER => format!("{pc:#x}"),
+        name => name,
+    };
+    let mut groups: Vec<(_, Group)> = Vec::new();
+    for (report, count) in reports {
+        let key = (
+            report.wrong,
+            function(report.context.pc),
+            function(report.writer.pc),
+        );
+        if let Some((_, group)) = groups.iter_mut().find(|(k, _)| *k == key) {
+            group.count += count;
+            group.causes += 1;
+            continue;
+        }
+        let suppression = suppressions.iter().position(|s| s.covers(report, names));
+        let group = Group {
+            first: report.clone(),
+            count: *count,
+            causes: 1,
+            suppression,
+        };
+        groups.push((key, group));
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use arm9::{Context, Mva, Pa, Width};
+    use board::coherence::{Access, Newest, Path, Trace, Writer, Wrong};
+
+    /// A load by the kernel at 0xc0001008 of what user land wrote into a line.
+    pub fn report() -> Report {
+        Report {
+            wrong: Wrong::StaleRead,
+            context: Context {
+                cycle: 2_000_000,
+                pc: 0xc000_1008,
+                pid: 0,
+                ttb: 0x00a3_4000,
+                mode: 0x13,
+                ..Context::default()
+            },
+            access: Access::Load { cached: true },
+            mva: Mva(0xc238_50e4),
+            pa: Pa(0x0238_50e4),
+            led_to: None,
+            filled_from: None,
+            width: Width::Word,
+            got: 0x3206_e7ad,
+            newest: 0x1841_f209,
+            writer: Writer {
+                cycle: 1_000_000,
+                pc: 0x0001_0400,
+                mva: 0xb6d8_50e4,
+                pid: 0,
+                ttb: 0x00a3_4000,
+                path: Path::Line,
+                node: 0,
+            },
+            place: Newest::Dirty(Mva(0xb6d8_50e0)),
+            since: Vec::new(),
+            filled: None,
+            since_is_whole: true,
+            trace: Trace::default(),
+        }
+    }
+
+    #[test]
+    fn reports_of_the_same_functions_are_one_group_and_user_instructions_are_apart() {
+        let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "other")]);
+        let (first, mut second, mut third, mut fourth) = (report(), report(), report(), report());
+        second.context.pc = 0xc000_1010;
+        third.context.pc = 0xc000_2000;
+        fourth.writer.pc = 0x0001_0404;
+        let all = [(first, 3), (second, 4), (third, 1), (fourth, 1)];
+        let groups = groups(&all, &[], &names);
+        let counts: Vec<(u64, usize)> = groups.iter().map(|g| (g.count, g.causes)).collect();
+        assert_eq!(counts, [(7, 2), (1, 1), (1, 1)]);
+    }
+}

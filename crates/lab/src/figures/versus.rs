@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels against the first one, by ranks over seeds: is a figure lower, and how surely? A seed is
+//! one repetition, however many samples its run has.
+
+use serde::Serialize;
+
+use crate::figures::claim::Measured;
+use crate::figures::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
+use crate::report::material::short_kernel;
+use crate::runs::point::Place;
+
+/// One figure of a kernel against the same of the first kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Versus {
+    #[serde(flatten)]
+    pub place: Place,
+    pub metric: &'static str,
+    /// The first kernel.
+    pub base: String,
+    /// Repetitions of this kernel.
+    pub seeds: usize,
+    /// The figure divided by that of the first kernel.
+    pub ratio: f64,
+    #[serde(flatten)]
+    pub ranks: Ranks,
+}
+
+/// Every figure that has enough seeds, and a warning where there are some but too few.
+pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Option<String>) {
+    let mut all = Vec::new();
+    let mut most = 1;
+    let base = measured.first().map(|m| m.place.kernel.as_str());
+    let (first, others): (Vec<&Measured>, Vec<&Measured>) = measured
+        .iter()
+        .partition(|m| Some(m.place.kernel.as_str()) == base);
+    for of in others {
+        let same = |m: &&&Measured| {
+            let at_base = Place {
+                kernel: m.place.kernel.clone(),
+                ..of.place.clone()
+            };
+            m.metric == of.metric && m.place == at_base
+        };
+        let Some(to) = first.iter().find(same) else {
+            continue;
+        };
+        let fewest = of.seeds.len().min(to.seeds.len());
+        most = most.max(fewest);
+        if fewest < FEWEST {
+            continue;
+        }
+        all.extend(statistics::ranks(&of.seeds, &to.seeds).map(|ranks| Versus {
+            place: of.place.clone(),
+            metric: of.metric,
+            base: to.place.kernel.clone(),
+            seeds: of.seeds.len(),
+            ratio: of.value / to.value,
+            ranks,
+        }));
+    }
+    let warning = (all.is_empty() && most > 1).then(|| {
+        format!("{most} seeds: a rank test between kernels needs {FEWEST} (--seeds {FEWEST})")
+    });
+    (all, warning)
+}
+
+/// How they were judged; `None` when there is nothing to judge.
+pub fn caption(all: &[Versus]) -> Option<String> {
+    let first = all.first()?;
+    let (base, seeds) = (short_kernel(&first.base), first.seeds);
+    Some(format!(
+        "Against {base}, by ranks over {seeds} seeds (Wilcoxon, Mann and Whitney, two-sided, {:.0} %).",
+        100.0 * SIGNIFICANT
+    ))
+}
+
+/// What the tests of one metric and kernel say.
+pub fn judged(all: &[Versus], metric: &str, kernel: &str) -> String {
+    let meant = |v: &&Versus| v.metric == metric && v.place.kernel == kernel;
+    let members: Vec<&Versus> = all.iter().filter(meant).collect();
+    said(&members)
+}
+
+fn said(members: &[&Versus]) -> String {
+    if members.is_empty() {
+        return "-".to_string();
+    }
+    if let [one] = members {
+        let (lower, p) = (100.0 * one.ranks.lower, one.ranks.shown());
+        return format!("{:.2}, lower in {lower:.0} % of pairs, {p}", one.ratio);
+    }
+    let surely = members.iter().filter(|v| v.ranks.p < SIGNIFICANT);
+    let lower = surely.clone().filter(|v| v.ranks.lower > 0.5).count();
+    let higher = surely.count() - lower;
+    format!("lower at {lower} of {}, higher at {higher}", members.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(kernel: &str, seeds: &[f64]) -> Measured {
+        Measured {
+            place: Place {
+                kernel: kernel.into(),
+                ..Place::default()
+            },
+            metric: "switch",
+            unit: "us",
+            value: seeds[0],
+            low: 0.0,
+            high: 0.0,
+            seeds: seeds.to_vec(),
+        }
+    }
+
+    #[test]
+    fn seeds_decide_whether_a_kernel_is_lower() {
+        let plain = figure("plain", &[10.0, 11.0, 12.0, 13.0]);
+        let (all, warning) = versus(&[
+            plain.clone(),
+            figure("fcse", &[5.0, 6.0, 7.0, 8.0]),
+            figure("same", &[10.0, 11.0, 12.0, 14.0]),
+        ]);
+        assert_eq!((all.len(), warning), (2, None));
+        assert_eq!(all[0].ratio, 0.5);
+        let said = |all: &[Versus], kernel| judged(all, "switch", kernel);
+        assert_eq!(
+            said(&all, "fcse"),
+            "0.50, lower in 100 % of pairs, p = 0.03"
+        );
+        let twice = [all.clone(), all].concat();
+        assert_eq!(said(&twice, "fcse"), "lower at 2 of 2, higher at 0");
+        assert_eq!(said(&twice, "same"), "lower at 0 of 2, higher at 0");
+        assert_eq!(said(&twice, "other"), "-");
+    }
+
+    #[test]
+    fn one_seed_is_no_test_and_three_are_too_few() {
+        let of = |seeds: &[f64]| versus(&[figure("plain", seeds), figure("fcse", seeds)]);
+        assert_eq!(of(&[1.0]).1, None);
+        let (all, warning) = of(&[1.0, 2.0, 3.0]);
+        assert!(all.is_empty() && warning.unwrap().contains("--seeds 4"));
+    }
+}

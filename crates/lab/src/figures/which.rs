@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which figures a claim, a headline or a published figure means.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::base::suggest::did_you_mean;
+use crate::campaign::experiment::Experiment;
+use crate::figures::claim::Measured;
+use crate::figures::measure;
+use crate::supply::image::guest;
+
+/// Those with all that is named.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Which {
+    pub board: Option<String>,
+    pub kernel: Option<String>,
+    pub mode: Option<String>,
+    /// Of what instruments saw.
+    pub series: Option<String>,
+    pub metric: Option<String>,
+    #[serde(default)]
+    pub at: BTreeMap<String, u32>,
+}
+
+/// What an experiment can have figures of.
+#[derive(Default)]
+pub struct Known {
+    boards: Vec<String>,
+    kernels: Vec<String>,
+    modes: Vec<String>,
+    series: Vec<String>,
+    metrics: Vec<String>,
+    axes: BTreeMap<String, BTreeSet<u32>>,
+}
+
+impl Known {
+    /// By its plans and instruments.
+    pub fn of(e: &Experiment) -> Known {
+        let workloads = guest::all().unwrap_or_default();
+        let output = workloads.get(&e.workload).and_then(|w| w.output);
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
+        let mut known = Known {
+            kernels: e.kernels.clone(),
+            modes: e.modes.clone(),
+            series: owned(e.instruments().series()),
+            metrics: owned(measure::metrics(output)),
+            ..Known::default()
+        };
+        for plan in e.plan.iter().chain(&e.quick) {
+            if !known.boards.contains(&plan.board) {
+                known.boards.push(plan.board.clone());
+            }
+            for (name, values) in &plan.axes {
+                known.axes.entry(name.clone()).or_default().extend(values);
+            }
+        }
+        for (name, value) in e.instruments().axes() {
+            known
+                .axes
+                .entry(name.to_string())
+                .or_default()
+                .insert(value);
+        }
+        known
+    }
+}
+
+impl Which {
+    /// Whether it means this one.
+    pub fn takes(&self, m: &Measured) -> bool {
+        let same = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|w| w == is);
+        same(&self.board, &m.place.board)
+            && same(&self.kernel, &m.place.kernel)
+            && same(&self.mode, &m.place.mode)
+            && same(&self.series, &m.place.series)
+            && same(&self.metric, m.metric)
+            && self.at.iter().all(|(k, v)| m.place.axes.get(k) == Some(v))
+    }
+
+    /// Whether there can be any.
+    pub fn check(&self, known: &Known) -> Result<()> {
+        for (word, value, known) in [
+            ("board", &self.board, &known.boards),
+            ("kernel", &self.kernel, &known.kernels),
+            ("mode", &self.mode, &known.modes),
+            ("series", &self.series, &known.series),
+            ("metric", &self.metric, &known.metrics),
+        ] {
+            if let Some(value) = value.as_ref().filter(|value| !known.contains(value)) {
+                let hint = did_you_mean(value, known);
+                bail!("{word} \"{value}\" is not in the experiment{hint}");
+            }
+        }
+        for (name, value) in &self.at {
+            let Some(values) = known.axes.get(name) else {
+                let names: Vec<&String> = known.axes.keys().collect();
+                let hint = did_you_mean(name, &names);
+                bail!("at: no axis \"{name}\" in the experiment{hint}");
+            };
+            if !values.contains(value) {
+                let values: Vec<String> = values.iter().map(u32::to_string).collect();
+                let all = values.join(", ");
+                bail!("at: {name}: {value} is in no plan; there are: {all}");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_measured_is_named_with_the_nearest_name() {
+        let known = Known::of(&Experiment::load("irq_rate").unwrap());
+        let check = |text: &str| toml::from_str::<Which>(text).unwrap().check(&known);
+        check("series = \"rising\"\nmetric = \"answered\"\nat = { hz = 1000 }").unwrap();
+        for (text, says) in [
+            ("board = \"sam9264\"", "did you mean \"sam9263\"?"),
+            ("kernel = \"6.12/plain-latenzy\"", "\"6.12/plain-latency\"?"),
+            ("series = \"raising\"", "did you mean \"rising\"?"),
+            ("metric = \"awg\"", "did you mean \"avg\"?"),
+            ("metric = \"time\"", "metric \"time\" is not in"),
+            ("at = { hertz = 1000 }", "no axis \"hertz\""),
+            ("at = { hz = 1001 }", "hz: 1001 is in no plan; there are: "),
+        ] {
+            let error = check(text).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

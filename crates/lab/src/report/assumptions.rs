@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the report rests on: every number of a board, with its source and how well it is known.
+
+use board::spec::Confidence;
+
+use crate::report::page::Part;
+use crate::report::plot::tick;
+use crate::report::table::Grid;
+use crate::rig::session;
+use crate::runs::store::Run;
+
+const ALL: [(Confidence, &str); 4] = [
+    (Confidence::Documented, "documented"),
+    (Confidence::Inferred, "inferred"),
+    (Confidence::Recalled, "recalled"),
+    (Confidence::Estimated, "estimated"),
+];
+
+/// A part for each board of the runs.
+pub fn parts<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Part> {
+    let mut boards: Vec<(&str, &str)> = Vec::new();
+    for run in runs {
+        let board = (&*run.point.board, &*run.provenance.board_hash);
+        if !boards.contains(&board) {
+            boards.push(board);
+        }
+    }
+    let parts = boards.into_iter().map(|(board, hash)| part(board, hash));
+    parts.collect()
+}
+
+fn part(board: &str, hash: &str) -> Part {
+    let spec = match session::load_board(board) {
+        Ok((spec, now)) if now == hash => spec,
+        _ => {
+            return Part {
+                heading: format!("{board}: unknown numbers"),
+                text: "The board's file is not the one that these runs were made with.".into(),
+                folded: true,
+                ..Part::default()
+            };
+        }
+    };
+    let word = |confidence| {
+        let found = ALL.iter().find(|(c, _)| *c == confidence);
+        found.map_or("", |(_, word)| word)
+    };
+    let counts = ALL.map(|(confidence, word)| {
+        let all = spec.quantities.iter();
+        (all.filter(|q| q.confidence == confidence).count(), word)
+    });
+    let counts = counts.iter().filter(|(n, _)| *n > 0);
+    let counts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
+    let rows = spec.quantities.iter().map(|q| {
+        vec![
+            q.key.clone(),
+            word(q.confidence).to_string(),
+            q.source.clone(),
+            tick(&q.value),
+        ]
+    });
+    Part {
+        heading: format!("{board}: {}", counts.join(", ")),
+        text: format!(
+            "{}: core, clocks, caches and memory. The end of a name is its unit: _bus counts bus \
+             clocks, _cpu core cycles.",
+            spec.title
+        ),
+        folded: true,
+        tables: vec![Grid {
+            texts: 3,
+            headings: ["name", "known", "source", "value"]
+                .map(String::from)
+                .to_vec(),
+            rows: rows.collect(),
+        }],
+        ..Part::default()
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exports beside what Debian's cyclictest itself writes.
+
+use super::*;
+use crate::figures::compare::tests::made_up_runs;
+use crate::rig::session::{self, Session};
+use crate::runs::sample::{self, Kind};
+use crate::supply::image;
+use crate::supply::kernel;
+use serde_json::{Value, json};
+
+fn run_of(command: &str, histogram: &Histogram) -> Run {
+    let mut run = made_up_runs().remove(0);
+    run.provenance.command = command.into();
+    run.guest = Output::Cyclictest(histogram.clone());
+    run
+}
+
+#[test]
+fn a_histogram_has_rt_tests_fields_and_lines() {
+    let histogram = Histogram {
+        us: vec![(3, 2), (12, 1)],
+        overflows: 0,
+        max_us: 12,
+        avg_us: 6,
+    };
+    let run = run_of("cyclictest -D 1 -q -h 14", &histogram);
+    let document: Value = serde_json::from_str(&rt_tests_json(&run, &histogram)).unwrap();
+    let thread = json!({
+        "histogram": {"3": 2, "12": 1},
+        "cycles": 3, "min": 3, "max": 12, "avg": 6.0, "cpu": 0, "node": -1,
+    });
+    assert_eq!(document["thread"], json!({ "0": thread }));
+    assert_eq!(document["cmdline:"], "cyclictest -D 1 -q -h 14");
+    let text = rt_tests_text(&run, &histogram);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 14 + 5);
+    assert_eq!((lines[4], lines[5]), ("000003 000002", "000004 000000"));
+    assert_eq!(lines[15], "# Total: 000000003");
+    let again = sample::parse(Kind::Cyclictest, &text).unwrap();
+    assert_eq!(again, Output::Cyclictest(histogram));
+}
+
+#[test]
+fn every_run_has_files_of_its_own() {
+    let runs = made_up_runs();
+    let mut stems: Vec<String> = runs.iter().map(file_stem).collect();
+    assert_eq!(stems[0], "sam9263-6.12-plain-process-size_kb0-tasks2-seed1");
+    stems.sort();
+    stems.dedup();
+    assert_eq!(stems.len(), runs.len());
+}
+
+/// What the program printed in a guest: its JSON, its text.
+fn printed(session: &mut Session, command: &str) -> (Value, String) {
+    let measured = session.run_guest(command, 60.0).unwrap();
+    let console = String::from_utf8_lossy(&measured.console).replace('\r', "");
+    let (output, status) = sample::between_markers(&console).unwrap();
+    assert_eq!(status, 0, "{output}");
+    let (json, text) = output.split_at(output.find("# Histogram").unwrap());
+    let json = &json[json.find('{').unwrap()..];
+    (serde_json::from_str(json).unwrap(), text.to_string())
+}
+
+fn keys(value: &Value) -> Vec<&String> {
+    value.as_object().unwrap().keys().collect()
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn both_forms_are_what_cyclictest_itself_writes() {
+    let request = kernel::Request {
+        name: "plain".into(),
+        ..kernel::Request::default()
+    };
+    let kernel = kernel::build(&request).unwrap();
+    let boot = session::linux(&kernel, &image::root_fs().unwrap().cpio).unwrap();
+    let board = session::load_board("sam9263").unwrap().0;
+    let booted = Session::boot(&board, 1, &boot).unwrap();
+    // The second has latencies beyond its last bin.
+    for bins in [1000, 60] {
+        let command = format!("cyclictest -D 1 -p 50 -q -h {bins} --json=-");
+        let (theirs, text) = printed(&mut booted.clone(), &command);
+        let Output::Cyclictest(h) = sample::parse(Kind::Cyclictest, &text).unwrap() else {
+            panic!("no histogram");
+        };
+        assert_eq!(h.overflows > 0, bins == 60);
+        let mut run = run_of(&command, &h);
+        run.provenance.kernel_version = kernel.record.release.clone();
+        let ours: Value = serde_json::from_str(&rt_tests_json(&run, &h)).unwrap();
+        assert_eq!(keys(&ours), keys(&theirs));
+        assert_eq!(keys(&ours["sysinfo"]), keys(&theirs["sysinfo"]));
+        for key in ["file_version", "cmdline:", "return_code", "num_threads"] {
+            assert_eq!(ours[key], theirs[key], "{key}");
+        }
+        for key in ["sysname", "release", "machine", "realtime"] {
+            assert_eq!(ours["sysinfo"][key], theirs["sysinfo"][key], "{key}");
+        }
+        assert_eq!(ours["resolution_in_ns"], theirs["resolution_in_ns"]);
+        let (mut ours, mut theirs) = (ours["thread"].clone(), theirs["thread"].clone());
+        if h.overflows > 0 {
+            let [ours, theirs] = [&mut ours, &mut theirs].map(|t| t["0"]["avg"].take());
+            assert!((ours.as_f64().unwrap() - theirs.as_f64().unwrap()).abs() <= 1.0);
+        }
+        assert_eq!(ours, theirs);
+        let known = text.split("# Histogram Overflow at").next().unwrap();
+        assert_eq!(rt_tests_text(&run, &h), known);
+    }
+}

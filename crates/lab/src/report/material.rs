@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All that is to be said of an experiment's runs: what tables, reports and JSON are made of.
+
+use anyhow::Result;
+
+use crate::campaign::experiment::Experiment;
+use crate::figures::claim::{self, Measured, Pair, Verdict};
+use crate::figures::compare::{Comparison, compare};
+use crate::figures::headline::Line;
+use crate::figures::measure;
+use crate::figures::published::Papers;
+use crate::figures::versus::{self, Versus};
+use crate::runs::store::Run;
+
+/// A pure function of an experiment, its runs and published figures.
+pub struct Results<'a> {
+    /// Of rings; empty for other experiments.
+    pub comparison: Comparison,
+    pub measured: Vec<Measured>,
+    /// What is read first.
+    pub headlines: Vec<Line>,
+    pub verdicts: Vec<Verdict>,
+    pub beside: Vec<Pair<'a>>,
+    /// Kernels against the first one, over seeds.
+    pub versus: Vec<Versus>,
+    /// About the measurement itself, each saying what to do.
+    pub warnings: Vec<String>,
+}
+
+impl Results<'_> {
+    /// Everything there is to say.
+    pub fn of<'a>(e: &Experiment, runs: &[Run], papers: &'a Papers) -> Result<Results<'a>> {
+        let mut comparison = compare(runs, &papers.envelope);
+        let (measured, mut warnings) = measure::measured(runs);
+        let mut headlines = Vec::new();
+        for headline in &e.headlines {
+            headlines.extend(headline.line(&e.kernels, &measured)?);
+        }
+        let (versus, too_few) = versus::versus(&measured);
+        warnings.append(&mut comparison.warnings);
+        warnings.extend(too_few);
+        Ok(Results {
+            verdicts: e.claims.iter().map(|c| c.judge(&measured)).collect(),
+            beside: claim::pairs(&e.beside, &measured, &papers.published)?,
+            versus,
+            headlines,
+            comparison,
+            measured,
+            warnings,
+        })
+    }
+
+    /// Whether a claim is false of what was measured, and nobody has said why.
+    pub fn says_no(&self) -> bool {
+        let unexplained = self.verdicts.iter().filter(|v| v.explained.is_none());
+        unexplained.into_iter().any(|v| v.holds == Some(false))
+    }
+}
+
+/// The part of a kernel's name that tells it from the others of its series.
+pub fn short_kernel(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(_, variant)| variant)
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The report: one self-contained HTML file, and its figures as files beside it. A pure function
+//! of experiments, runs and published figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use askama::Template;
+
+use crate::base::paths;
+use crate::campaign::experiment::Experiment;
+use crate::figures::claim::{self, Verdict};
+use crate::figures::headline::Line;
+use crate::figures::published::{Papers, Published};
+use crate::figures::versus;
+use crate::report::assumptions;
+use crate::report::export;
+use crate::report::material::Results;
+use crate::report::plot_headlines;
+use crate::report::ring;
+use crate::report::samples;
+use crate::report::table::{self, Grid};
+use crate::runs::store::{Campaign, Failed, Run};
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page {
+    title: String,
+    /// How many claims hold, fail and are open; empty without any.
+    verdict: String,
+    /// Names of experiments of which this is the quick form.
+    quick: String,
+    /// Empty without headlines.
+    headline_chart: String,
+    headlines: Grid,
+    sections: Vec<Section>,
+    assumptions: Vec<Part>,
+    provenance: Vec<(String, String)>,
+}
+
+/// One experiment.
+struct Section {
+    name: String,
+    title: String,
+    /// How many of its claims hold, fail and are open; empty without any.
+    verdict: String,
+    incomplete: String,
+    failed: Vec<String>,
+    warnings: Vec<String>,
+    claims: Vec<Claim>,
+    parts: Vec<Part>,
+    /// Names of the files beside the page with the figures.
+    files: Vec<String>,
+}
+
+struct Claim {
+    word: &'static str,
+    text: String,
+    source: String,
+    reason: String,
+}
+
+/// A heading with what stands below it.
+#[derive(Default)]
+pub struct Part {
+    pub heading: String,
+    pub text: String,
+    pub charts: Vec<Chart>,
+    pub tables: Vec<Grid>,
+    /// Opened by those who want it.
+    pub folded: bool,
+}
+
+/// A picture and the name of its file.
+pub struct Chart {
+    pub name: String,
+    pub svg: String,
+}
+
+/// An experiment with its runs and what is to be said of them.
+pub struct Material<'a> {
+    pub experiment: &'a Experiment,
+    pub campaign: &'a Campaign,
+    pub runs: &'a [Run],
+    pub results: Results<'a>,
+}
+
+impl<'a> Material<'a> {
+    /// With the results.
+    pub fn of(
+        experiment: &'a Experiment,
+        campaign: &'a Campaign,
+        runs: &'a [Run],
+        papers: &'a Papers,
+    ) -> Result<Material<'a>> {
+        Ok(Material {
+            experiment,
+            campaign,
+            runs,
+            results: Results::of(experiment, runs, papers)?,
+        })
+    }
+}
+
+/// Writes `index.html`, the charts and the exports into `dir`; gives the path of the page.
+pub fn write(materials: &[Material], papers: &Papers, dir: &Path) -> Result<PathBuf> {
+    let page = page(materials, papers)?;
+    for (section, material) in page.sections.iter().zip(materials) {
+        for chart in section.parts.iter().flat_map(|part| &part.charts) {
+            let file = dir.join(format!("{}.svg", chart.name));
+            paths::write_atomically(&file, chart.svg.as_bytes())?;
+        }
+        for (name, text) in export::files(material) {
+            paths::write_atomically(&dir.join(name), text.as_bytes())?;
+        }
+    }
+    if !page.headline_chart.is_empty() {
+        let file = dir.join("headlines.svg");
+        paths::write_atomically(&file, page.headline_chart.as_bytes())?;
+    }
+    let index = dir.join("index.html");
+    paths::write_atomically(&index, page.render()?.as_bytes())?;
+    Ok(index)
+}
+
+fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
+    let section = |m: &Material| section(m, papers);
+    let lines: Vec<&Line> = materials
+        .iter()
+        .flat_map(|m| &m.results.headlines)
+        .collect();
+    let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
+    let quick = materials.iter().filter(|m| m.campaign.quick);
+    let quick = quick.map(|m| m.experiment.name.as_str());
+    let runs = || materials.iter().flat_map(|m| m.runs);
+    let mut assumptions = assumptions::parts(runs());
+    assumptions.push(commands(runs()));
+    Ok(Page {
+        verdict: verdict(verdicts),
+        quick: quick.collect::<Vec<_>>().join(", "),
+        headline_chart: match lines.as_slice() {
+            [] => String::new(),
+            lines => plot_headlines::bars(lines)?,
+        },
+        headlines: table::headlines(&lines),
+        title: match materials {
+            [one] => one.experiment.title.clone(),
+            _ => "Context switches on cores with virtually tagged caches".to_string(),
+        },
+        sections: materials.iter().map(section).collect::<Result<_>>()?,
+        assumptions,
+        provenance: provenance(runs()),
+    })
+}
+
+/// "4 claims hold, 1 is open".
+fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
+    let words: Vec<&str> = verdicts.map(Verdict::word).collect();
+    let count = |word: &str, one: &str, more: &str| {
+        let n = words.iter().filter(|w| **w == word).count();
+        (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { more }))
+    };
+    let counts = [
+        count("holds", "claim holds", "claims hold"),
+        count("FAILS", "FAILS", "FAIL"),
+        count("open", "is open", "are open"),
+    ];
+    counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn section(m: &Material, papers: &Papers) -> Result<Section> {
+    let results = &m.results;
+    let missing = m.campaign.planned - m.campaign.runs.len().min(m.campaign.planned);
+    let incomplete = if missing > 0 {
+        format!(
+            "{missing} of {} points have not been measured yet.",
+            m.campaign.planned
+        )
+    } else if m.campaign.quick {
+        "This is the quick subset of the experiment.".to_string()
+    } else {
+        String::new()
+    };
+    let beside = beside_part(results, &papers.published).into_iter();
+    let mut parts: Vec<Part> = beside.chain(versus_part(results)).collect();
+    parts.extend(ring::parts(&m.experiment.name, results, &papers.envelope)?);
+    parts.extend(sample_parts(m)?);
+    let claims = results.verdicts.iter().map(|v| Claim {
+        word: v.word(),
+        text: v.text.clone(),
+        source: v.source.clone(),
+        reason: v.reason(),
+    });
+    Ok(Section {
+        name: m.experiment.name.clone(),
+        title: m.experiment.title.clone(),
+        verdict: verdict(results.verdicts.iter()),
+        incomplete,
+        claims: claims.collect(),
+        parts,
+        failed: m.campaign.failed.iter().map(failed).collect(),
+        warnings: results.warnings.clone(),
+        files: export::files(m).into_iter().map(|(name, _)| name).collect(),
+    })
+}
+
+fn failed(f: &Failed) -> String {
+    format!(
+        "{}: {} (console: {})",
+        f.point.label(),
+        f.reason,
+        f.console.display()
+    )
+}
+
+/// Published figures with what was measured here.
+fn beside_part(results: &Results, published: &Published) -> Option<Part> {
+    let headings = [
+        "what", "paper's", "board", "here", "board", "ratio", "place", "note",
+    ];
+    let rows = results.beside.iter().map(|pair| {
+        let f = pair.figure;
+        vec![
+            f.what(),
+            f.shown(),
+            f.board.clone(),
+            pair.each(|m| Some(format!("{} {}", table::figure(m), m.unit))),
+            pair.each(|m| Some(m.place.board.clone())),
+            pair.each(|m| Some(format!("{:.2}", m.value / f.value?))),
+            f.place.clone(),
+            f.note.clone(),
+        ]
+    });
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    let mut headings = headings.map(String::from).to_vec();
+    if results.beside.iter().all(|p| p.figure.note.is_empty()) {
+        headings.pop();
+        rows.iter_mut().for_each(|row| drop(row.pop()));
+    }
+    (!results.beside.is_empty()).then(|| Part {
+        heading: "Beside the papers".into(),
+        text: format!(
+            "Published figures are from other boards and kernels, and stand here for validation; \
+             no parameter was fitted to them. From: {}.",
+            claim::papers(&results.beside, published).join("; ")
+        ),
+        tables: vec![Grid {
+            texts: headings.len(),
+            headings,
+            rows,
+        }],
+        ..Part::default()
+    })
+}
+
+/// Kernels against the first one, over seeds.
+fn versus_part(results: &Results) -> Option<Part> {
+    let text = versus::caption(&results.versus)?;
+    Some(Part {
+        heading: "Kernel against kernel".into(),
+        text,
+        tables: vec![table::versus(&results.versus)],
+        ..Part::default()
+    })
+}
+
+/// Of figures in tables.
+const BRACKETS: &str = "In brackets: of one seed the 95 % interval of its samples; of several the range of the seeds, \
+                        and from six on the 95 % interval of their median; of minima and maxima the seeds' range.";
+
+/// Of everything that is no ring: figures, histograms, times.
+fn sample_parts(m: &Material) -> Result<Vec<Part>> {
+    if !m.results.comparison.rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut boards: Vec<&str> = Vec::new();
+    for run in m.runs {
+        if !boards.contains(&run.point.board.as_str()) {
+            boards.push(&run.point.board);
+        }
+    }
+    let part = |board: &&str| {
+        let runs: Vec<&Run> = m.runs.iter().filter(|r| r.point.board == *board).collect();
+        let (charts, name) = (samples::charts(&runs, board)?, &m.experiment.name);
+        let named = charts.into_iter().map(|(what, svg)| Chart {
+            name: format!("{name}-{board}-{what}"),
+            svg,
+        });
+        let of_board = m.results.measured.iter();
+        let of_board = of_board.filter(|m| m.place.board == *board);
+        Ok(Part {
+            heading: board.to_string(),
+            text: BRACKETS.to_string(),
+            charts: named.collect(),
+            tables: vec![table::figures(of_board)],
+            folded: false,
+        })
+    };
+    boards.iter().map(part).collect()
+}
+
+/// What was typed on the boards' consoles.
+fn commands<'a>(runs: impl Iterator<Item = &'a Run>) -> Part {
+    let all: BTreeSet<(&str, &str)> = runs
+        .map(|run| (&*run.experiment, &*run.provenance.command))
+        .collect();
+    let rows = all.iter().map(|(e, c)| vec![e.to_string(), c.to_string()]);
+    Part {
+        heading: format!("{} commands that were typed on the consoles", all.len()),
+        tables: vec![Grid {
+            texts: 2,
+            headings: vec!["experiment".into(), "command".into()],
+            rows: rows.collect(),
+        }],
+        folded: true,
+        ..Part::default()
+    }
+}
+
+/// Every distinct input of the runs.
+fn provenance<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, String)> {
+    let mut lines = BTreeSet::new();
+    let mut seeds = BTreeMap::new();
+    let mut count = 0;
+    for run in runs {
+        count += 1;
+        let p = &run.provenance;
+        let kernel = format!("{} ({})", p.kernel_version, short(&p.kernel_hash));
+        lines.insert((format!("kernel {}", run.point.kernel), kernel));
+        lines.insert((
+            format!("board {}", run.point.board),
+            short(&p.board_hash).to_string(),
+        ));
+        lines.insert((
+            "root file system".into(),
+            short(&p.root_fs_hash).to_string(),
+        ));
+        lines.insert(("simulator sources".into(), short(&p.simulator).to_string()));
+        lines.insert(("warmswitch".into(), p.warmswitch.clone()));
+        lines.insert(("kernel command line".into(), p.cmdline.clone()));
+        let seeds: &mut BTreeSet<u64> = seeds.entry(&run.experiment).or_default();
+        seeds.insert(run.point.seed);
+    }
+    for (experiment, seeds) in seeds {
+        let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+        lines.insert((format!("seeds of {experiment}"), seeds.join(", ")));
+    }
+    lines.insert(("runs".into(), count.to_string()));
+    lines.into_iter().collect()
+}
+
+fn short(hash: &str) -> &str {
+    hash.get(..16).unwrap_or(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::compare::tests::made_up_runs;
+    use crate::runs::sample::{Histogram, Output};
+
+    /// The page, and the contents of the CSV files.
+    fn rendered(runs: &[Run], planned: usize) -> (String, Vec<String>) {
+        let experiment = Experiment {
+            title: "<script>".into(),
+            ..Experiment::load("switch-cost").unwrap()
+        };
+        let campaign = Campaign {
+            planned,
+            ..Campaign::default()
+        };
+        let papers = Papers::load().unwrap();
+        let material = Material::of(&experiment, &campaign, runs, &papers).unwrap();
+        let files = export::files(&material).into_iter();
+        let files = files.map(|(_, text)| text).collect();
+        (page(&[material], &papers).unwrap().render().unwrap(), files)
+    }
+
+    #[test]
+    fn the_page_is_self_contained_and_escapes_what_comes_from_outside() {
+        let (html, _) = rendered(&made_up_runs(), 30);
+        assert_eq!(
+            html.matches("<svg").count(),
+            9,
+            "headlines, 4 charts a board"
+        );
+        assert!(!html.contains("<script>") && !html.contains("src="));
+        assert!(html.contains("30 of 30 points have not been measured"));
+        assert!(html.contains("160.64"));
+        assert!(html.contains("open"));
+    }
+
+    #[test]
+    fn latencies_get_a_histogram_and_its_numbers_as_csv() {
+        let mut runs = made_up_runs();
+        runs.truncate(1);
+        runs[0].guest = Output::Cyclictest(Histogram {
+            us: vec![(20, 7), (41, 9)],
+            overflows: 1,
+            max_us: 1300,
+            avg_us: 100,
+        });
+        let (html, files) = rendered(&runs, 1);
+        assert_eq!(html.matches("<svg").count(), 1);
+        assert_eq!(html.matches("<a href=").count(), files.len());
+        assert!(
+            files[1].ends_with(
+                ",20,7\nsam9263,6.12/plain,process,1,41,9\nsam9263,6.12/plain,process,1,1300,1\n"
+            ),
+            "{}",
+            files[1]
+        );
+    }
+}

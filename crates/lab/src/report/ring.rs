@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the report says of rings: curves over tasks, where the cycles went, the envelope.
+
+use anyhow::Result;
+
+use crate::figures::attribution;
+use crate::figures::compare::Row;
+use crate::figures::published::Envelope;
+use crate::report::material::{Results, short_kernel};
+use crate::report::page::{Chart, Part};
+use crate::report::plot::{self, Shown};
+use crate::report::table::{self, Grid};
+
+/// A part for each board.
+pub fn parts(experiment: &str, results: &Results, envelope: &Envelope) -> Result<Vec<Part>> {
+    let comparison = &results.comparison;
+    let mut parts = Vec::new();
+    for board in table::boards(comparison) {
+        let rows: Vec<&Row> = comparison
+            .rows
+            .iter()
+            .filter(|r| r.board == board)
+            .collect();
+        parts.extend(board_parts(experiment, &board, &rows)?);
+        parts.extend(envelope_part(results, envelope, &board));
+    }
+    Ok(parts)
+}
+
+fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
+    let scale = plot::scale_us(rows);
+    let kernels = table::kernels(rows);
+    let charts = |shown: Shown, name: &str, words: &str| {
+        let chart = |kernel: &&str| {
+            let short = short_kernel(kernel);
+            let title = format!("{board}, {short}: {words}");
+            let svg = plot::latency(&of_kernel(rows, kernel), shown, &title, scale.clone())?;
+            let name = format!("{experiment}-{board}-{short}-{name}");
+            Ok(Chart { name, svg })
+        };
+        kernels.iter().map(chart).collect::<Result<Vec<Chart>>>()
+    };
+    let cycles = |kernel: &&str| {
+        let short = short_kernel(kernel);
+        let title = format!("{board}, {short}: process less thread");
+        let svg = plot::stacked(&of_kernel(rows, kernel), &title, plot::scale_cycles(rows))?;
+        let name = format!("{experiment}-{board}-{short}-cycles");
+        Ok(Chart { name, svg })
+    };
+    let mut others = charts(Shown::Threads, "threads", "threads of one process")?;
+    others.extend(charts(
+        Shown::Difference,
+        "difference",
+        "processes less threads",
+    )?);
+    Ok(vec![
+        Part {
+            heading: format!("{board} at {:.0} MHz", rows[0].cpu_hz as f64 / 1e6),
+            text:
+                "A ring of tasks hands a token around through pipes; whoever holds it reads some \
+                   KB of its own array. Every hop is a context switch, the same work without a \
+                   switch subtracted. Points are medians by the guest's own clock with 95 % \
+                   intervals."
+                    .into(),
+            charts: charts(Shown::Processes, "processes", "processes")?,
+            ..Part::default()
+        },
+        Part {
+            heading: format!("{board}: where the cycles go"),
+            text: "Between processes a switch changes the address space, between threads of one \
+                   process it does not; the difference is what changing the address space costs. \
+                   The core's counters, taken while the guest holds a pin high, say what for: to \
+                   the right of zero what takes longer between processes, to the left what takes \
+                   less."
+                .into(),
+            charts: kernels.iter().map(cycles).collect::<Result<_>>()?,
+            ..Part::default()
+        },
+        Part {
+            heading: format!("{board}: threads, and processes less threads"),
+            charts: others,
+            folded: true,
+            ..Part::default()
+        },
+        Part {
+            heading: format!("{board}: {} rings in figures and counters", rows.len()),
+            tables: vec![counters(rows)],
+            folded: true,
+            ..Part::default()
+        },
+    ])
+}
+
+fn of_kernel<'a>(rows: &[&'a Row], kernel: &str) -> Vec<&'a Row> {
+    let of_kernel = rows.iter().filter(|row| row.kernel == kernel);
+    of_kernel.copied().collect()
+}
+
+fn counters(rows: &[&Row]) -> Grid {
+    let mut headings: Vec<String> = [
+        "kernel",
+        "KB",
+        "tasks",
+        "processes us",
+        "threads us",
+        "difference us",
+        "95 % interval",
+        "cycles",
+        "instructions",
+        "I lines",
+        "D lines",
+        "walks",
+        "PID writes",
+    ]
+    .into_iter()
+    .chain(attribution::headings())
+    .map(String::from)
+    .collect();
+    headings.push("overhead us".into());
+    Grid {
+        texts: 1,
+        headings,
+        rows: rows.iter().map(|row| cells(row)).collect(),
+    }
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let d = &row.difference_us;
+    let mut cells = vec![
+        short_kernel(&row.kernel).to_string(),
+        row.size_kb.to_string(),
+        row.tasks.to_string(),
+        format!("{:.2}", row.process_us.median),
+        format!("{:.2}", row.thread_us.median),
+        format!("{:.2}", d.value),
+        format!("{:.2} to {:.2}", d.low, d.high),
+        format!("{:.0}", row.difference_cycles),
+    ];
+    match &row.difference {
+        Some(t) => {
+            let events = [t.instructions, t.icache_fills, t.dcache_fills, t.walks];
+            cells.extend(events.iter().map(|x| format!("{x:.0}")));
+            cells.push(format!("{:.1}", t.pid_writes));
+            cells.extend(t.cycles.iter().map(|x| format!("{x:.0}")));
+        }
+        None => cells.extend(std::iter::repeat_n("-".to_string(), 5 + attribution::COUNT)),
+    }
+    cells.push(format!("{:.2}", row.overhead_us));
+    cells
+}
+
+fn envelope_part(results: &Results, envelope: &Envelope, board: &str) -> Option<Part> {
+    let of_board = results
+        .comparison
+        .envelope
+        .iter()
+        .filter(|b| b.board == board);
+    let rows: Vec<Vec<String>> = of_board
+        .map(|b| {
+            let e = &b.envelope_us;
+            vec![
+                if b.inside { "inside" } else { "outside" }.to_string(),
+                b.sentence.clone(),
+                b.size_kb.to_string(),
+                b.tasks.to_string(),
+                format!("{:.1}", b.measured_us.value),
+                format!("{:.0} ({:.0} to {:.0})", e.typical, e.low, e.high),
+            ]
+        })
+        .collect();
+    let inside = rows.iter().filter(|row| row[0] == "inside").count();
+    let headings = [
+        "envelope",
+        "what explains the difference",
+        "KB",
+        "tasks",
+        "measured us",
+        "envelope us",
+    ];
+    (!rows.is_empty()).then(|| Part {
+        heading: format!(
+            "{board} beside the envelope: {inside} of {} inside",
+            rows.len()
+        ),
+        text: format!("{}. A plausibility check, not a fit.", envelope.source),
+        folded: true,
+        tables: vec![Grid {
+            texts: 2,
+            headings: headings.map(String::from).to_vec(),
+            rows,
+        }],
+        ..Part::default()
+    })
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A board at work: booted, its console, what is connected to it.
+
+pub mod instrument;
+pub mod qemu;
+pub mod session;
+pub mod snapshot;
+pub mod target;
+pub mod trial;

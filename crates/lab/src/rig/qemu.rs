@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! QEMU's versatilepb with what our boards boot: it has the FCSE and no caches.
+//!
+//! Time is a fixed virtual time per instruction (`-icount`), as ours does not depend on the host's
+//! clock either.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use board::fdt::Tree;
+
+use crate::base::interrupt;
+use crate::base::paths::{self, shown};
+use crate::runs::sample;
+
+/// QEMU's program.
+pub const PROGRAM: &str = "qemu-system-arm";
+/// Its name of our boards' core.
+pub const ARM926: &str = "arm926";
+/// The SP804's clock: QEMU counts at 1 MHz, our device tree says 24 MHz.
+const TIMER_CLOCK: &str = "/core-module/clock-1000000";
+const QEMU_TIMER_DIVISOR: u32 = 24;
+/// Virtual time an instruction takes, 2 to the power of this in ns; as slow as the default board.
+const ICOUNT_SHIFT: u32 = 3;
+/// Where a zImage has its magic number.
+const ZIMAGE_AT: usize = 0x24;
+const ZIMAGE_MAGIC: [u8; 4] = 0x016f_2818_u32.to_le_bytes();
+/// Where a plain Image goes; the versatilepb's RAM begins at 0.
+const TEXT_OFFSET: u32 = 0x8000;
+/// Host time without a byte on the console after which QEMU counts as stuck.
+const SILENCE: Duration = Duration::from_secs(120);
+
+/// QEMU's version line; `None` when it is not installed.
+pub fn version() -> Option<String> {
+    let output = Command::new(PROGRAM).arg("--version").output().ok()?;
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .next()
+        .map(str::to_owned)
+}
+
+/// What to run.
+pub struct Start<'a> {
+    /// zImage or plain Image.
+    pub kernel: &'a [u8],
+    /// The board's device tree, which is changed for QEMU's timers.
+    pub dtb: &'a Path,
+    /// Root file system.
+    pub root: &'a Path,
+    /// Kernel command line.
+    pub command_line: &'a str,
+    /// RAM.
+    pub ram_bytes: u32,
+    /// Core, by QEMU's name.
+    pub cpu: &'a str,
+    /// For `-plugin`.
+    pub plugin: Option<&'a str>,
+}
+
+/// The board's device tree with the clock that QEMU's timers count.
+fn device_tree(dtb: &Path) -> Result<Vec<u8>> {
+    let blob = fs::read(dtb).with_context(|| format!("cannot read {}", shown(dtb)))?;
+    let mut tree = Tree::parse(&blob).map_err(anyhow::Error::msg)?;
+    let node = tree.node(TIMER_CLOCK);
+    let node = node.with_context(|| format!("{}: no node {TIMER_CLOCK}", shown(dtb)))?;
+    node.set_u32("clock-div", QEMU_TIMER_DIVISOR);
+    Ok(tree.to_blob())
+}
+
+/// A kernel as QEMU takes it: a plain Image, which it would put to another place than the kernel
+/// wants, with U-Boot's header before it, which names the place. QEMU looks at no checksum.
+fn loadable(kernel: &[u8]) -> Vec<u8> {
+    if kernel.get(ZIMAGE_AT..ZIMAGE_AT + 4) == Some(&ZIMAGE_MAGIC[..]) {
+        return kernel.to_vec();
+    }
+    let mut image = Vec::with_capacity(64 + kernel.len());
+    // Magic, checksum, time, size, load address, entry, checksum of the data.
+    let words = [
+        0x2705_1956,
+        0,
+        0,
+        kernel.len() as u32,
+        TEXT_OFFSET,
+        TEXT_OFFSET,
+        0,
+    ];
+    image.extend(words.iter().flat_map(|word: &u32| word.to_be_bytes()));
+    // Linux, ARM, a kernel, not compressed; 32 bytes for a name.
+    image.extend([5, 2, 2, 0]);
+    image.extend([0; 32]);
+    image.extend(kernel);
+    image
+}
+
+/// QEMU with a guest; ended when dropped.
+pub struct Qemu {
+    child: Child,
+    stdin: ChildStdin,
+    output: Receiver<Vec<u8>>,
+    console: Vec<u8>,
+    /// Behind what was waited for last.
+    seen: usize,
+    /// Kernel and device tree, as long as it runs.
+    files: PathBuf,
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.files);
+    }
+}
+
+impl Qemu {
+    /// Powers it on.
+    pub fn start(start: &Start<'_>) -> Result<Qemu> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let files = paths::out().join(format!("qemu/{}-{number}", std::process::id()));
+        let (kernel, dtb) = (files.join("kernel"), files.join("dtb"));
+        paths::write_atomically(&kernel, &loadable(start.kernel))?;
+        paths::write_atomically(&dtb, &device_tree(start.dtb)?)?;
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(["-M", "versatilepb", "-cpu", start.cpu])
+            .args(["-no-reboot", "-nic", "none"])
+            .args(["-display", "none", "-monitor", "none", "-serial", "stdio"])
+            .args(["-audiodev", "none,id=none"])
+            .args(["-icount", &format!("shift={ICOUNT_SHIFT},sleep=off")])
+            .args(["-m", &format!("{}M", start.ram_bytes >> 20)])
+            .arg("-kernel")
+            .arg(&kernel)
+            .arg("-dtb")
+            .arg(&dtb)
+            .arg("-initrd")
+            .arg(start.root)
+            .args(["-append", start.command_line]);
+        if let Some(plugin) = start.plugin {
+            command.args(["-plugin", plugin]);
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {PROGRAM}"))?;
+        let stdin = child.stdin.take().context("QEMU's input")?;
+        let mut stdout = child.stdout.take().context("QEMU's output")?;
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = stdout.read(&mut buffer) {
+                if sender.send(buffer[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Qemu {
+            child,
+            stdin,
+            output,
+            console: Vec::new(),
+            seen: 0,
+            files,
+        })
+    }
+
+    /// Waits for the shell of our root file system.
+    pub fn wait_for_prompt(&mut self) -> Result<()> {
+        self.wait_for(sample::READY)?;
+        self.wait_for("# ")
+    }
+
+    /// Types `run-guest COMMAND`; gives what the command printed, and its status.
+    pub fn run_guest(&mut self, command: &str) -> Result<(String, i32)> {
+        let start = self.seen;
+        self.stdin
+            .write_all(format!("run-guest {command}\n").as_bytes())?;
+        self.stdin.flush()?;
+        self.wait_for(sample::END)?;
+        self.wait_for("\n")?;
+        let console = String::from_utf8_lossy(&self.console[start..self.seen]).into_owned();
+        let (text, status) = sample::between_markers(&console)?;
+        Ok((text.to_owned(), status))
+    }
+
+    /// The end of the console's text, for messages.
+    pub fn last_words(&self) -> String {
+        let text = String::from_utf8_lossy(&self.console);
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let last = &lines[lines.len().saturating_sub(30)..];
+        format!("the console's last lines:\n  {}\n", last.join("\n  "))
+    }
+
+    /// Waits until the console says `text`.
+    fn wait_for(&mut self, text: &str) -> Result<()> {
+        let tick = Duration::from_millis(200);
+        let mut silent = Duration::ZERO;
+        loop {
+            let new = &self.console[self.seen..];
+            if let Some(at) = new.windows(text.len()).position(|w| w == text.as_bytes()) {
+                self.seen += at + text.len();
+                return Ok(());
+            }
+            match self.output.recv_timeout(tick) {
+                Ok(bytes) => {
+                    self.console.extend(bytes);
+                    silent = Duration::ZERO;
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("{PROGRAM} ended: the guest has reset the board or turned it off");
+                }
+                Err(_) if silent >= SILENCE => bail!("{PROGRAM}: no {text:?} on the console"),
+                Err(_) if interrupt::asked() => bail!("stopped"),
+                Err(_) => silent += tick,
+            }
+        }
+    }
+
+    /// CPU time of all its threads, user and system, seconds.
+    pub fn cpu_s(&self) -> Result<f64> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        // Behind the name, which may hold anything: state is field 3, utime 14, stime 15.
+        let fields: Vec<&str> = match text.rsplit_once(')') {
+            Some((_, rest)) => rest.split_whitespace().collect(),
+            None => Vec::new(),
+        };
+        let ticks = |n: usize| fields.get(n - 3).and_then(|f| f.parse::<u64>().ok());
+        let (user, system) = ticks(14)
+            .zip(ticks(15))
+            .with_context(|| format!("{path}: no times"))?;
+        Ok((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_image_gets_a_header_which_says_where_it_goes() {
+        let mut zimage = vec![0; 64];
+        zimage[ZIMAGE_AT..ZIMAGE_AT + 4].copy_from_slice(&ZIMAGE_MAGIC);
+        assert_eq!(loadable(&zimage), zimage);
+        let image = loadable(&[1, 2, 3, 4]);
+        assert_eq!(image.len(), 68);
+        assert_eq!(image[..4], [0x27, 0x05, 0x19, 0x56]);
+        assert_eq!(image[12..20], [0, 0, 0, 4, 0, 0, 0x80, 0]);
+        assert_eq!(image[64..], [1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What one run measures.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::runs::seen::Series;
+
+/// One measurement: everything about it but the versions of the parts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Point {
+    pub board: String,
+    pub kernel: String,
+    pub mode: String,
+    pub axes: BTreeMap<String, u32>,
+    pub seed: u64,
+}
+
+/// What is measured: a point without its seed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    pub board: String,
+    pub kernel: String,
+    pub mode: String,
+    /// Which of several things that instruments saw; empty if the guest measured.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub series: String,
+    pub axes: BTreeMap<String, u32>,
+}
+
+impl Place {
+    /// "process, size_kb 0, tasks 2".
+    pub fn what(&self) -> String {
+        match self.series.as_str() {
+            "" => self.with_axes(&self.mode),
+            series => self.with_axes(&format!("{}, {series}", self.mode)),
+        }
+    }
+
+    /// The same with what tells a series from the others.
+    pub fn of_series(&self, series: &Series) -> Place {
+        let mut place = self.clone();
+        place.series.clone_from(&series.name);
+        let at = series.at.iter().map(|(name, value)| (name.clone(), *value));
+        place.axes.extend(at);
+        place
+    }
+
+    /// `text` and the values of the axes.
+    pub fn with_axes(&self, text: &str) -> String {
+        let axes = self.axes.iter().map(|(name, n)| format!(", {name} {n}"));
+        text.to_string() + &axes.collect::<String>()
+    }
+}
+
+impl Point {
+    /// The point without its seed.
+    pub fn place(&self) -> Place {
+        Place {
+            board: self.board.clone(),
+            kernel: self.kernel.clone(),
+            mode: self.mode.clone(),
+            series: String::new(),
+            axes: self.axes.clone(),
+        }
+    }
+
+    /// The value of an axis; 0 when the experiment has no such axis.
+    pub fn axis(&self, name: &str) -> u32 {
+        self.axes.get(name).copied().unwrap_or(0)
+    }
+
+    /// For progress lines.
+    pub fn label(&self) -> String {
+        let (board, kernel, what) = (&self.board, &self.kernel, self.place().what());
+        format!("{board} {kernel} {what}, seed {}", self.seed)
+    }
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs on disk: `out/runs/HASH/run.json` and `console.txt`, named by the hash of all inputs.
+//!
+//! A run that exists is never repeated. `out/experiments/NAME.json` (`NAME.quick.json`) lists
+//! the runs of the last campaign in the plan's order, so that tables and reports can be made
+//! without asking what the inputs' hashes are now.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::base::paths;
+use crate::base::suggest::did_you_mean;
+use crate::runs::point::Point;
+use crate::runs::sample::Output;
+
+/// The one format of `run.json` there is.
+const FORMAT: u32 = 2;
+
+/// Sums over the timed sections of one kind, taken while a pin was high.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// How often the pin went high and low again.
+    pub sections: u64,
+    /// Core cycles while it was high.
+    pub cycles: u64,
+    /// The core's counters, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// What a run was made of. Everything here but the versions enters the run's name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Hash of the board's file.
+    pub board_hash: String,
+    pub kernel_version: String,
+    pub kernel_hash: String,
+    /// Hash of the root file system, guests included.
+    pub root_fs_hash: String,
+    /// Hash of the simulator's sources.
+    pub simulator: String,
+    /// What was typed on the console.
+    pub command: String,
+    /// The kernel's command line.
+    pub cmdline: String,
+    /// Instruments beside the guest, as JSON; empty without any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instruments: String,
+    /// Program version.
+    pub warmswitch: String,
+}
+
+/// One measured point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub format: u32,
+    pub hash: String,
+    pub experiment: String,
+    pub point: Point,
+    pub cpu_hz: u64,
+    /// What the guest printed, or what instruments saw of it.
+    pub guest: Output,
+    /// What is measured: sections while pin 0 was high.
+    pub ring: Window,
+    /// The same work without what is measured: sections while pin 1 was high.
+    pub overhead: Window,
+    /// From the command's first byte on the console to its end.
+    pub whole: Window,
+    /// Core cycles since power-on at the end of the point.
+    pub end_cycle: u64,
+    pub provenance: Provenance,
+}
+
+impl Run {
+    /// An empty run to be filled in.
+    pub const FORMAT: u32 = FORMAT;
+
+    /// Whether another run of the same inputs counted the same; an error if not.
+    pub fn same_figures(&self, other: &Run) -> Result<()> {
+        let windows = |run: &Run| [run.ring.clone(), run.overhead.clone(), run.whole.clone()];
+        let figures = |run: &Run| (run.end_cycle, windows(run));
+        if figures(self) != figures(other) {
+            bail!(
+                "run {} ended in cycle {} when it was stored and in {} now, or its counters differ",
+                self.hash,
+                other.end_cycle,
+                self.end_cycle
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Provenance {
+    /// The name of the run of `point`: the hash of everything that can change its result.
+    pub fn run_hash(&self, point: &Point) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let fields = [
+            "run 3",
+            &self.board_hash,
+            &self.kernel_hash,
+            &self.root_fs_hash,
+            &self.simulator,
+            &self.command,
+            &self.cmdline,
+            &self.instruments,
+            &point.board,
+            &point.seed.to_string(),
+        ];
+        for field in fields {
+            hasher.update(&(field.len() as u64).to_le_bytes());
+            hasher.update(field.as_bytes());
+        }
+        hasher.finalize().to_hex()[..32].to_string()
+    }
+}
+
+/// Hash of this program's simulator.
+pub const SIMULATOR: &str = env!("WARMSWITCH_SIMULATOR");
+/// What the console of a point said.
+const CONSOLE: &str = "console.txt";
+/// What the console of a point without a result said.
+const FAILED: &str = "failed.txt";
+
+fn runs_dir() -> PathBuf {
+    paths::out().join("runs")
+}
+
+/// The stored run of that name; `None` when there is none.
+pub fn load(hash: &str) -> Result<Option<Run>> {
+    let path = runs_dir().join(hash).join("run.json");
+    let shown = paths::shown(&path);
+    let Some(text) = paths::read_if_there(&path)? else {
+        return Ok(None);
+    };
+    let run: Run = serde_json::from_str(&text)
+        .with_context(|| format!("{shown} is damaged: remove it and run again"))?;
+    if run.format != FORMAT || run.hash != hash {
+        bail!("{shown} is not run {hash} in format {FORMAT}: remove it and run again");
+    }
+    Ok(Some(run))
+}
+
+/// Stores a run and what its console said.
+pub fn save(run: &Run, console: &[u8]) -> Result<()> {
+    let dir = runs_dir().join(&run.hash);
+    let _ = std::fs::remove_file(dir.join(FAILED));
+    paths::write_atomically(&dir.join(CONSOLE), console)?;
+    paths::write_atomically(
+        &dir.join("run.json"),
+        serde_json::to_string_pretty(run)?.as_bytes(),
+    )
+}
+
+/// The hash of all that a run came to: its figures and what its console said, not what it was made
+/// of.
+pub fn result_hash(run: &Run) -> Result<String> {
+    let path = runs_dir().join(&run.hash).join(CONSOLE);
+    let console = std::fs::read(&path).with_context(|| {
+        format!(
+            "cannot read {}: remove its directory and run again",
+            paths::shown(&path)
+        )
+    })?;
+    let windows = (&run.ring, &run.overhead, &run.whole);
+    let figures = serde_json::to_vec(&(run.cpu_hz, &run.guest, windows, run.end_cycle))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(figures.len() as u64).to_le_bytes());
+    hasher.update(&figures);
+    hasher.update(&console);
+    Ok(hasher.finalize().to_hex()[..32].to_string())
+}
+
+/// Stores what the console of a point without a result said; gives the file's path below `out`.
+pub fn save_console(hash: &str, console: &[u8]) -> Result<PathBuf> {
+    let file = Path::new("runs").join(hash).join(FAILED);
+    paths::write_atomically(&paths::out().join(&file), console)?;
+    Ok(file)
+}
+
+/// Removes what processes that were killed had begun to write of these runs and of campaigns.
+pub fn sweep<'a>(hashes: impl Iterator<Item = &'a str>) {
+    paths::sweep(&experiments_dir());
+    for hash in hashes {
+        paths::sweep(&runs_dir().join(hash));
+    }
+}
+
+/// Names of all stored runs.
+pub fn names() -> Vec<String> {
+    paths::names_in(&runs_dir(), |path| {
+        let run = path.join("run.json");
+        run.is_file().then(|| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
+    })
+}
+
+/// The last campaign of an experiment.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Campaign {
+    pub experiment: String,
+    pub quick: bool,
+    /// Points planned.
+    pub planned: usize,
+    /// Whether the plan is the experiment's own: no other seeds or board were asked for.
+    #[serde(default)]
+    pub whole_plan: bool,
+    /// The runs that exist, in the plan's order.
+    pub runs: Vec<Listed>,
+    /// Points that came to no result when they were last tried, in the plan's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
+}
+
+/// A run, and the point that it is of here: another one with the same inputs may have made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    pub run: String,
+    pub point: Point,
+}
+
+/// A point without a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failed {
+    pub point: Point,
+    pub reason: String,
+    /// The file with what the console said, below `out`.
+    pub console: PathBuf,
+}
+
+fn experiments_dir() -> PathBuf {
+    paths::out().join("experiments")
+}
+
+fn campaign_path(experiment: &str, quick: bool) -> PathBuf {
+    let suffix = if quick { ".quick.json" } else { ".json" };
+    experiments_dir().join(format!("{experiment}{suffix}"))
+}
+
+impl Campaign {
+    /// Writes the list.
+    pub fn save(&self) -> Result<()> {
+        let path = campaign_path(&self.experiment, self.quick);
+        paths::write_atomically(&path, serde_json::to_string_pretty(self)?.as_bytes())
+    }
+
+    /// Reads the runs of the last campaign: the full one, else the quick one.
+    pub fn load_runs(experiment: &str) -> Result<(Campaign, Vec<Run>)> {
+        for quick in [false, true] {
+            if let Some(found) = Campaign::load_form(experiment, quick)? {
+                return Ok(found);
+            }
+        }
+        let names = crate::campaign::experiment::names();
+        if !names.iter().any(|n| n == experiment) {
+            bail!(
+                "no experiment \"{experiment}\"{}",
+                did_you_mean(experiment, &names)
+            );
+        }
+        bail!("{experiment} has no runs yet: `warmswitch run {experiment}` makes them");
+    }
+
+    /// Reads the runs of the last full or quick campaign; `None` when there was none.
+    pub fn load_form(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
+        let path = campaign_path(experiment, quick);
+        let Some(text) = paths::read_if_there(&path)? else {
+            return Ok(None);
+        };
+        let campaign: Campaign = serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged: remove it", paths::shown(&path)))?;
+        let mut runs = Vec::new();
+        for listed in &campaign.runs {
+            runs.extend(load(&listed.run)?.map(|run| Run {
+                experiment: experiment.to_string(),
+                point: listed.point.clone(),
+                ..run
+            }));
+        }
+        Ok(Some((campaign, runs)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point() -> Point {
+        Point {
+            board: "sam9263".into(),
+            kernel: "6.12/plain".into(),
+            mode: "process".into(),
+            axes: [("tasks".to_string(), 2)].into(),
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_run_changes_with_every_input() {
+        let base = Provenance::default();
+        let mut names = vec![base.run_hash(&point())];
+        for change in [
+            |p: &mut Provenance| p.board_hash = "x".into(),
+            |p: &mut Provenance| p.kernel_hash = "x".into(),
+            |p: &mut Provenance| p.root_fs_hash = "x".into(),
+            |p: &mut Provenance| p.simulator = "x".into(),
+            |p: &mut Provenance| p.command = "x".into(),
+            |p: &mut Provenance| p.cmdline = "x".into(),
+            |p: &mut Provenance| p.instruments = "x".into(),
+        ] {
+            let mut changed = base.clone();
+            change(&mut changed);
+            names.push(changed.run_hash(&point()));
+        }
+        names.push(base.run_hash(&Point { seed: 2, ..point() }));
+        let mut unique = names.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), names.len());
+    }
+
+    #[test]
+    fn a_version_string_alone_does_not_rename_a_run() {
+        let newer = Provenance {
+            warmswitch: "9".into(),
+            ..Provenance::default()
+        };
+        assert_eq!(
+            newer.run_hash(&point()),
+            Provenance::default().run_hash(&point())
+        );
+    }
+}

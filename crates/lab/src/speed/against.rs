@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two builds of this program, one after the other and again, so that what else the machine does
+//! meets both alike: the ratio of their speeds in pairs.
+//!
+//! Each run is a process of its own with one repetition of all works. Which of the two begins
+//! changes from pair to pair.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::WORKS;
+use crate::base::paths;
+use crate::base::progress::Progress;
+use crate::figures::statistics::{self, Summary};
+
+/// What one run of one build printed, as far as it is looked at.
+#[derive(Deserialize)]
+struct Printed {
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    work: String,
+    ours: Cost,
+}
+
+/// A work's cost.
+#[derive(Clone, Copy, Deserialize)]
+struct Cost {
+    instructions: u64,
+    cpu_s: f64,
+}
+
+impl Cost {
+    /// Host nanoseconds per guest instruction.
+    fn ns(self) -> f64 {
+        self.cpu_s * 1e9 / self.instructions as f64
+    }
+}
+
+/// A work on both builds.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    pub work: &'static str,
+    /// Host CPU time per guest instruction of this build to that of the other one, pair by pair.
+    pub ratio: Summary,
+    /// Guest instructions of this build and of the other one; they differ where the simulated time
+    /// does.
+    pub instructions: [u64; 2],
+}
+
+/// Runs both `pairs` times.
+pub fn compare(other: &Path, pairs: u32) -> Result<Vec<Comparison>> {
+    let this = std::env::current_exe().context("where is this program?")?;
+    let other = (other.canonicalize())
+        .with_context(|| format!("no other build at {}", paths::shown(other)))?;
+    let mut progress = Progress::new("builds", u64::from(pairs) * 2);
+    let mut costs: [Vec<Vec<Cost>>; 2] = Default::default();
+    for pair in 0..pairs as usize {
+        for which in [pair % 2, 1 - pair % 2] {
+            costs[which].push(run([&this, &other][which])?);
+            progress.step(["this one", "the other one"][which]);
+        }
+    }
+    progress.finish("done");
+    WORKS
+        .iter()
+        .enumerate()
+        .map(|(n, work)| {
+            let pairs = costs[0].iter().zip(&costs[1]);
+            let ratios: Vec<f64> = pairs
+                .map(|(ours, theirs)| ours[n].ns() / theirs[n].ns())
+                .collect();
+            Ok(Comparison {
+                work: work.name,
+                ratio: statistics::summarise(&ratios).context("--pairs 0: at least one pair")?,
+                instructions: [costs[0][0][n].instructions, costs[1][0][n].instructions],
+            })
+        })
+        .collect()
+}
+
+/// One repetition of each work.
+fn run(program: &Path) -> Result<Vec<Cost>> {
+    let output = Command::new(program)
+        .args(["bench", "--no-qemu", "--repeat", "1", "--json"])
+        .output()
+        .with_context(|| format!("cannot run {}", paths::shown(program)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{} bench: {}", paths::shown(program), said.trim());
+    }
+    let printed: Printed = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("what {} bench printed", paths::shown(program)))?;
+    WORKS
+        .iter()
+        .map(|work| {
+            let row = printed.rows.iter().find(|row| row.work == work.name);
+            let row = row.with_context(|| {
+                format!(
+                    "{} bench has no work \"{}\"",
+                    paths::shown(program),
+                    work.name
+                )
+            })?;
+            Ok(row.ours)
+        })
+        .collect()
+}

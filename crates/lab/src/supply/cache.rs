@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cache outside the repository: sources, packages, kernels and root file systems, each under
+//! a name that its inputs decide.
+//!
+//! An entry is filled in a temporary directory and renamed when it is whole, so that a partial
+//! result never looks done; a lock per kind keeps two builds apart. Anything in it may be deleted
+//! at any time when no build runs.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::base::interrupt;
+use crate::base::paths::shown;
+
+/// `$WARMSWITCH_CACHE`, else `$XDG_CACHE_HOME/warmswitch`, else `~/.cache/warmswitch`.
+pub fn dir() -> Result<PathBuf> {
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
+    if let Some(dir) = set("WARMSWITCH_CACHE") {
+        return std::path::absolute(&dir)
+            .with_context(|| format!("WARMSWITCH_CACHE: bad path {}", dir.display()));
+    }
+    // The XDG specification says to ignore a relative path.
+    if let Some(dir) = set("XDG_CACHE_HOME").filter(|dir| dir.is_absolute()) {
+        return Ok(dir.join("warmswitch"));
+    }
+    match set("HOME") {
+        Some(home) => Ok(home.join(".cache/warmswitch")),
+        None => bail!("no place for the cache: set WARMSWITCH_CACHE or HOME"),
+    }
+}
+
+/// Held while one kind of entry is made; released when dropped, also by the end of the process.
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for whoever holds the lock `name` below the cache `dir`.
+    pub fn take(dir: &Path, name: &str) -> Result<Lock> {
+        let path = dir.join(format!("{name}.lock"));
+        fs::create_dir_all(dir).with_context(|| format!("cannot create {}", shown(dir)))?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .with_context(|| format!("cannot open {}", shown(&path)))?;
+        let mut told = false;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(rustix::io::Errno::WOULDBLOCK) if interrupt::asked() => bail!("stopped"),
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    if !told {
+                        eprintln!("waiting for another warmswitch that holds {}", shown(&path));
+                        told = true;
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(200));
+                }
+                Err(error) => {
+                    return Err(error).with_context(|| format!("cannot lock {}", shown(&path)));
+                }
+            }
+        }
+    }
+}
+
+/// Makes the directory `target` by filling a temporary one beside it. To be called under the lock
+/// of that kind of entry: leftovers of earlier, killed attempts at the same target are removed.
+pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let temporary = temporary_for(target)?;
+    let made = fill(&temporary).and_then(|()| {
+        fs::rename(&temporary, target)
+            .with_context(|| format!("cannot rename {} to its place", shown(&temporary)))
+    });
+    if made.is_err() {
+        let _ = fs::remove_dir_all(&temporary);
+    }
+    made
+}
+
+fn temporary_for(target: &Path) -> Result<PathBuf> {
+    let parent = target.parent().unwrap_or(Path::new("."));
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = parent.join(format!(".partial-{name}"));
+    if temporary.exists() {
+        fs::remove_dir_all(&temporary)
+            .with_context(|| format!("cannot remove {}", shown(&temporary)))?;
+    }
+    fs::create_dir_all(&temporary)
+        .with_context(|| format!("cannot create {}", shown(&temporary)))?;
+    Ok(temporary)
+}
+
+/// The hash of named inputs, in the order given: 32 hexadecimal digits of BLAKE3.
+pub struct Inputs(blake3::Hasher);
+
+impl Inputs {
+    /// `kind` keeps different kinds of entries apart.
+    pub fn new(kind: &str) -> Inputs {
+        let mut inputs = Inputs(blake3::Hasher::new());
+        inputs.add("kind", kind.as_bytes());
+        inputs
+    }
+
+    /// Adds one input; lengths are part of it, so that two inputs never run together.
+    pub fn add(&mut self, name: &str, content: &[u8]) {
+        for part in [name.as_bytes(), content] {
+            self.0.update(&(part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+    }
+
+    /// The hash of all inputs so far.
+    pub fn hash(&self) -> String {
+        self.0.finalize().to_hex()[..32].to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let dir =
+            std::env::temp_dir().join(format!("warmswitch-cache-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        dir
+    }
+
+    #[test]
+    fn a_failed_attempt_leaves_nothing_and_a_good_one_is_whole() {
+        let dir = scratch("make");
+        let target = dir.join("entry");
+        let failed = make(&target, |tmp| {
+            fs::write(tmp.join("half"), b"x")?;
+            bail!("no")
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+        make(&target, |tmp| Ok(fs::write(tmp.join("whole"), b"x")?)).unwrap();
+        assert!(target.join("whole").is_file());
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_lock_is_free_again_after_it_was_dropped() {
+        let dir = scratch("lock");
+        drop(Lock::take(&dir, "kernel").unwrap());
+        drop(Lock::take(&dir, "kernel").unwrap());
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn inputs_do_not_run_together() {
+        let hash = |parts: &[(&str, &str)]| {
+            let mut inputs = Inputs::new("test");
+            parts
+                .iter()
+                .for_each(|(name, content)| inputs.add(name, content.as_bytes()));
+            inputs.hash()
+        };
+        assert_ne!(hash(&[("a", "bc")]), hash(&[("ab", "c")]));
+        assert_eq!(hash(&[("a", "bc")]), hash(&[("a", "bc")]));
+        assert_eq!(hash(&[]).len(), 32);
+    }
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The root file system: programs of Debian's armel packages, the libraries they need, our guests
+//! and `/init`, as one uncompressed archive that the kernel unpacks at start.
+//!
+//! `guest/root/root.toml` says what is in it. It is uncompressed because the simulated core would
+//! spend longer inflating it than copying it. Kept by the hash of everything that went in.
+
+pub mod cpio;
+pub mod elf;
+pub mod guest;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::base::paths::{self, shown};
+use crate::base::progress::Progress;
+use crate::base::toml_file;
+use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::fetch::{Deb, Store, Wish};
+use crate::supply::toolchain::{self, command, output};
+use cpio::Archive;
+use guest::Workload;
+
+/// Changes when the way of building does.
+const RECIPE: &str = "root 1";
+
+/// Where libraries go: the first place where Debian's loader looks.
+const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
+
+/// A built root file system.
+#[derive(Clone, Debug)]
+pub struct RootFs {
+    /// The archive. Beside it, `guest/<name>` are the guests with debug information.
+    pub cpio: PathBuf,
+    /// What is known about it.
+    pub record: Record,
+}
+
+/// What is known about a root file system: `root.json` beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Of all inputs, 32 hexadecimal digits.
+    pub hash: String,
+    /// Debian's packages in it.
+    pub packages: Vec<Package>,
+}
+
+/// One package in the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Package {
+    /// Name.
+    pub name: String,
+    /// Debian's version.
+    pub version: String,
+    /// SHA-256 of the .deb.
+    pub sha256: String,
+}
+
+/// `root.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    debian: Debian,
+    programs: BTreeMap<String, String>,
+    files: BTreeMap<String, String>,
+    busybox: Busybox,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Debian {
+    arch: String,
+    suites: Vec<String>,
+    packages: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Busybox {
+    applets: Vec<String>,
+}
+
+/// The root file system: from the cache, else built. Packages in the cache stay as they are; without
+/// the cache's `packages/armel` the archive's newest are fetched.
+pub fn root_fs() -> Result<RootFs> {
+    let dir = paths::root().join("guest/root");
+    let file = dir.join("root.toml");
+    let text =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", shown(&file)))?;
+    let spec: Spec = toml_file::parse(&text, &file)?;
+    toolchain::require()?;
+    let store = Store::new(&spec.debian.arch, &spec.debian.suites)?;
+    let wishes: Vec<Wish> = spec
+        .debian
+        .packages
+        .iter()
+        .map(|name| Wish {
+            name,
+            version: None,
+        })
+        .collect();
+    let debs = store.get(&wishes, false)?;
+    let guests = guest::all()?;
+
+    let mut inputs = Inputs::new(RECIPE);
+    inputs.add("root.toml", text.as_bytes());
+    inputs.add("tools", toolchain::version()?.as_bytes());
+    for source in spec.files.values() {
+        inputs.add(source, &read_beside(&file, source)?);
+    }
+    for (name, workload) in &guests {
+        workload.add_to(name, &mut inputs)?;
+    }
+    for deb in &debs {
+        inputs.add(&deb.name, deb.sha256.as_bytes());
+    }
+    let hash = inputs.hash();
+    let roots = cache::dir()?.join("root");
+    let place = roots.join(&hash);
+    if !place.is_dir() {
+        let _lock = Lock::take(&roots, "root")?;
+        if !place.is_dir() {
+            let build = Build {
+                spec: &spec,
+                file: &file,
+                debs: &debs,
+                guests: &guests,
+            };
+            cache::make(&place, |dir| build.all(hash, dir))?;
+        }
+    }
+    open(&place)
+}
+
+fn open(dir: &Path) -> Result<RootFs> {
+    let path = dir.join("root.json");
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown(&path)))?;
+    let record = serde_json::from_str(&text).with_context(|| shown(&path))?;
+    let cpio = dir.join("root.cpio");
+    if !cpio.is_file() {
+        bail!("{} is gone\n  help: rm -r {}", shown(&cpio), shown(dir));
+    }
+    Ok(RootFs { cpio, record })
+}
+
+fn read_beside(file: &Path, name: &str) -> Result<Vec<u8>> {
+    let path = file.with_file_name(name);
+    fs::read(&path).with_context(|| format!("{}: files: cannot read {}", shown(file), shown(&path)))
+}
+
+struct Build<'a> {
+    spec: &'a Spec,
+    file: &'a Path,
+    debs: &'a [Deb],
+    guests: &'a BTreeMap<String, Workload>,
+}
+
+impl Build<'_> {
+    fn all(&self, hash: String, dir: &Path) -> Result<()> {
+        let steps = self.debs.len() + self.guests.len() + 1;
+        let mut progress = Progress::new("root file system", steps as u64);
+        let packages = dir.join("packages");
+        for deb in self.debs {
+            progress.step(&deb.name);
+            output(command("dpkg-deb").arg("-x").arg(&deb.path).arg(&packages))?;
+        }
+        let mut programs = Vec::new();
+        for (to, from) in &self.spec.programs {
+            let data = fs::read(packages.join(from)).with_context(|| {
+                format!("{}: programs: no package has {from}", shown(self.file))
+            })?;
+            programs.push((to.clone(), data));
+        }
+        fs::create_dir_all(dir.join("guest"))?;
+        for (name, workload) in self.guests {
+            progress.step(name);
+            for (name, flags) in workload.programs(name) {
+                let program = dir.join("guest").join(&name);
+                let program = workload.build(&program, &flags)?;
+                programs.extend(program.map(|program| (format!("guest/{name}"), program)));
+            }
+        }
+        progress.step("archive");
+        let archive = self.archive(programs, &packages)?;
+        fs::write(dir.join("root.cpio"), archive.bytes())?;
+        fs::remove_dir_all(&packages)?;
+        let package = |deb: &Deb| Package {
+            name: deb.name.clone(),
+            version: deb.version.clone(),
+            sha256: deb.sha256.clone(),
+        };
+        let record = Record {
+            hash,
+            packages: self.debs.iter().map(package).collect(),
+        };
+        fs::write(
+            dir.join("root.json"),
+            serde_json::to_string_pretty(&record)? + "\n",
+        )?;
+        progress.finish("done");
+        Ok(())
+    }
+
+    fn archive(&self, programs: Vec<(String, Vec<u8>)>, packages: &Path) -> Result<Archive> {
+        let mut archive = Archive::default();
+        for dir in ["dev", "etc", "proc", "root", "sys", "tmp", "var"] {
+            archive.directory(dir)?;
+        }
+        // The kernel opens it for the first process before anything is mounted.
+        archive.character_device("dev/console", 5, 1)?;
+        archive.file("etc/passwd", false, b"root::0:0:root:/:/bin/sh\n".to_vec())?;
+        archive.file("etc/group", false, b"root:x:0:\n".to_vec())?;
+        for (to, from) in &self.spec.files {
+            archive.file(to, true, read_beside(self.file, from)?)?;
+        }
+        for workload in self.guests.values() {
+            for (name, script) in workload.scripts()? {
+                archive.file(&format!("guest/{name}"), true, script)?;
+            }
+        }
+        let libraries = library_index(packages);
+        let closure = elf::closure(&programs, |name| match libraries.get(name) {
+            Some(path) => Ok(Some(
+                fs::read(path).with_context(|| format!("cannot read {}", shown(path)))?,
+            )),
+            None => Ok(None),
+        })
+        .with_context(|| format!("{}: debian.packages", shown(self.file)))?;
+        for (name, data) in closure {
+            // The loader's path is fixed in every program.
+            let dir = if name.starts_with("ld-") {
+                "lib"
+            } else {
+                LIBRARY_DIR
+            };
+            archive.file(&format!("{dir}/{name}"), true, data)?;
+        }
+        if let Some((to, busybox)) = programs.iter().find(|(to, _)| to.ends_with("/busybox")) {
+            for applet in &self.spec.busybox.applets {
+                if !has_applet(busybox, applet) {
+                    bail!(
+                        "{}: busybox.applets: {to} has no \"{applet}\"",
+                        shown(self.file)
+                    );
+                }
+                archive.link(&format!("bin/{applet}"), "busybox")?;
+            }
+        }
+        for (to, data) in programs {
+            archive.file(&to, true, data)?;
+        }
+        Ok(archive)
+    }
+}
+
+/// Shared libraries of the unpacked packages by file name.
+fn library_index(packages: &Path) -> BTreeMap<String, PathBuf> {
+    let mut index = BTreeMap::new();
+    let mut pending: Vec<PathBuf> = ["lib", "usr/lib"]
+        .iter()
+        .map(|dir| packages.join(dir))
+        .collect();
+    while let Some(dir) = pending.pop() {
+        for name in paths::names_in(&dir, |p| Some(p.file_name()?.to_str()?.to_string())) {
+            let path = dir.join(&name);
+            if path.is_dir() && !path.is_symlink() {
+                pending.push(path);
+            } else if name.contains(".so") {
+                index.entry(name).or_insert(path);
+            }
+        }
+    }
+    index
+}
+
+/// Is `applet` in busybox' table of names, where a zero byte stands on each side?
+fn has_applet(busybox: &[u8], applet: &str) -> bool {
+    let mut name = vec![0];
+    name.extend_from_slice(applet.as_bytes());
+    name.push(0);
+    busybox.windows(name.len()).any(|window| window == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_this_tree_is_read_and_its_files_are_there() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/root/root.toml");
+        let spec: Spec = toml::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(spec.debian.arch, "armel");
+        for source in spec.files.values() {
+            assert!(
+                read_beside(&file, source)
+                    .unwrap()
+                    .starts_with(b"#!/bin/sh\n"),
+                "{source}"
+            );
+        }
+        assert!(
+            read_beside(&file, "none")
+                .unwrap_err()
+                .to_string()
+                .contains("root.toml: files")
+        );
+    }
+
+    #[test]
+    fn an_applet_is_a_whole_name_in_the_table() {
+        let busybox = b"\x7fELF\0ash\0cat\0catalog\0";
+        assert!(has_applet(busybox, "cat") && has_applet(busybox, "ash"));
+        assert!(!has_applet(busybox, "log") && !has_applet(busybox, "ca"));
+    }
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `linux/<series>/kernel.toml`: where a kernel comes from and which variants of it there are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use super::config::{self, Asked};
+use crate::base::paths::{names_in, shown};
+use crate::base::suggest::did_you_mean;
+use crate::base::toml_file;
+
+/// The whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Debian's source package.
+    pub source: SourceSpec,
+    /// How it is built.
+    pub build: BuildSpec,
+    /// By name.
+    pub variant: BTreeMap<String, Variant>,
+}
+
+/// Table `[source]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceSpec {
+    /// Binary package that holds the source.
+    pub package: String,
+    /// The tar file inside it.
+    pub member: String,
+    /// Suites of Debian's archive that may carry it.
+    pub suites: Vec<String>,
+    /// Versions that begin so are accepted.
+    pub series: String,
+    /// The version that the project was tested with.
+    pub tested: String,
+    /// SHA-256 of its .deb.
+    pub tested_sha256: String,
+}
+
+/// Table `[build]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildSpec {
+    /// The kernel's name of the architecture.
+    pub arch: String,
+    /// Prefix of the cross tools.
+    pub prefix: String,
+    /// The device tree, relative to the file.
+    pub dts: String,
+    /// Lines that a whole build prints (for the progress bar).
+    pub steps: u64,
+}
+
+/// One table `[variant.<name>]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// One line for lists.
+    pub title: String,
+    /// The variant whose build this is, too: only what it is told differs.
+    #[serde(default)]
+    pub same_as: Option<String>,
+    /// Words for the kernel's command line.
+    #[serde(default)]
+    pub command_line: String,
+    /// Names of files `configs/<name>.config`, in order.
+    #[serde(default)]
+    pub configs: Vec<String>,
+    /// The same; what they say goes before what `configs` say.
+    #[serde(default)]
+    pub overrides: Vec<String>,
+    /// Names of directories `patches/<name>/`, in order.
+    #[serde(default)]
+    pub patches: Vec<String>,
+    /// Names of directories `../modules/<name>/`: modules out of the kernel's tree.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// Its device tree, when it is not that of `[build]`.
+    #[serde(default)]
+    pub dts: Option<String>,
+    /// Its list of mutants, when it is not `mutants.toml`.
+    #[serde(default)]
+    pub mutants: Option<String>,
+    /// Nothing builds it unless it is named.
+    #[serde(default)]
+    pub on_demand: bool,
+}
+
+impl Variant {
+    /// A key it has that says how to build.
+    fn builds(&self) -> Option<&'static str> {
+        let keys = [
+            ("configs", &self.configs),
+            ("overrides", &self.overrides),
+            ("patches", &self.patches),
+            ("modules", &self.modules),
+        ];
+        let set = keys.iter().find(|(_, names)| !names.is_empty());
+        set.map(|(key, _)| *key)
+            .or(self.dts.as_ref().map(|_| "dts"))
+    }
+}
+
+/// One variant with everything that belongs to it.
+#[derive(Debug)]
+pub struct Chosen {
+    /// `6.12/plain`.
+    pub name: String,
+    /// The variant that is built for it, which is itself for most.
+    pub built: String,
+    /// Words for the kernel's command line.
+    pub command_line: String,
+    /// `linux/6.12`.
+    pub dir: PathBuf,
+    /// The file.
+    pub spec: Spec,
+    /// All fragments, one behind the other.
+    pub fragments: String,
+    /// The same, read.
+    pub asked: Vec<Asked>,
+    /// The patches in the order in which they apply.
+    pub patches: Vec<PathBuf>,
+    /// The modules out of its tree.
+    pub modules: Vec<PathBuf>,
+    /// The device tree's source.
+    pub dts: PathBuf,
+    /// That of `[build]`, which it includes when it is another one.
+    pub common_dts: PathBuf,
+    /// The list of mutants.
+    pub mutants: PathBuf,
+}
+
+/// Finds `6.12/plain`, or `plain` of the newest series, below `linux` (a directory).
+pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
+    let all = list(linux)?;
+    let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    let full = names.iter().find(|full| *full == name).or_else(|| {
+        names
+            .iter()
+            .rfind(|full| full.split_once('/').is_some_and(|p| p.1 == name))
+    });
+    let Some(full) = full else {
+        let short = |full: &String| match full.split_once('/') {
+            Some((_, short)) if !name.contains('/') => short.to_string(),
+            _ => full.clone(),
+        };
+        let names: Vec<String> = names.iter().map(short).collect();
+        bail!(
+            "no kernel \"{name}\" in {}{}",
+            shown(linux),
+            did_you_mean(name, &names)
+        );
+    };
+    let (series, variant) = full.split_once('/').unwrap_or((full, ""));
+    let dir = linux.join(series);
+    let spec = read(&dir.join("kernel.toml"))?;
+    let built = built(&spec, variant).with_context(|| shown(&dir.join("kernel.toml")))?;
+    let (fragments, asked) = fragments(&dir, &spec, built)?;
+    let patches = patches(&dir, &spec, built)?;
+    let common_dts = dir.join(&spec.build.dts);
+    let own = spec.variant[built].dts.as_ref();
+    let dts = own.map_or(common_dts.clone(), |dts| dir.join(dts));
+    let modules = modules(&dir, &spec, built)?;
+    if !dts.is_file() {
+        bail!(
+            "{}: dts: no file {}",
+            shown(&dir.join("kernel.toml")),
+            shown(&dts)
+        );
+    }
+    let mutants = spec.variant[variant].mutants.as_deref();
+    let mutants = dir.join(mutants.unwrap_or("mutants.toml"));
+    Ok(Chosen {
+        name: full.clone(),
+        built: format!("{series}/{built}"),
+        command_line: spec.variant[variant].command_line.clone(),
+        dir,
+        mutants,
+        spec,
+        fragments,
+        asked,
+        patches,
+        modules,
+        dts,
+        common_dts,
+    })
+}
+
+/// Every `series/variant` with its title, sorted.
+pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    let series = names_in(linux, |path| {
+        let name = path.file_name()?.to_str()?.to_string();
+        path.join("kernel.toml").is_file().then_some(name)
+    });
+    for series in series {
+        let spec = read(&linux.join(&series).join("kernel.toml"))?;
+        for (name, variant) in spec.variant {
+            all.push((format!("{series}/{name}"), variant.title));
+        }
+    }
+    Ok(all)
+}
+
+fn read(path: &Path) -> Result<Spec> {
+    toml_file::read(path)
+}
+
+/// The variant that is built for `name`.
+fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
+    let variant = &spec.variant[name];
+    let Some(other) = &variant.same_as else {
+        return Ok(name);
+    };
+    if let Some(key) = variant.builds() {
+        bail!("variant.{name}: {key} is that of \"{other}\", which it is the same as");
+    }
+    let Some((other, found)) = spec.variant.get_key_value(other) else {
+        let names: Vec<&String> = spec.variant.keys().collect();
+        let hint = did_you_mean(other, &names);
+        bail!("variant.{name}.same_as: no variant \"{other}\"{hint}");
+    };
+    if found.same_as.is_some() {
+        bail!("variant.{name}.same_as: \"{other}\" is itself the same as another");
+    }
+    Ok(other)
+}
+
+/// The text of all fragments and what they ask for. Kconfig takes the last of several values.
+fn fragments(dir: &Path, spec: &Spec, variant: &str) -> Result<(String, Vec<Asked>)> {
+    let chosen = &spec.variant[variant];
+    let (mut text, asked) = read_fragments(dir, variant, "configs", &chosen.configs)?;
+    let (over, overriding) = read_fragments(dir, variant, "overrides", &chosen.overrides)?;
+    text.push_str(&over);
+    let stays = |asked: &Asked| overriding.iter().all(|o| o.symbol != asked.symbol);
+    let mut all: Vec<Asked> = asked.into_iter().filter(stays).collect();
+    all.extend(overriding);
+    Ok((text, all))
+}
+
+fn read_fragments(
+    dir: &Path,
+    variant: &str,
+    key: &str,
+    names: &[String],
+) -> Result<(String, Vec<Asked>)> {
+    let mut text = String::new();
+    let mut asked = Vec::new();
+    for name in names {
+        let path = dir.join("configs").join(format!("{name}.config"));
+        let fragment = fs::read_to_string(&path).with_context(|| {
+            let file = shown(&dir.join("kernel.toml"));
+            format!(
+                "{file}: variant.{variant}.{key}: cannot read {}",
+                shown(&path)
+            )
+        })?;
+        asked.extend(config::parse(&shown(&path), &fragment)?);
+        text.push_str(&fragment);
+    }
+    config::agree(&asked)?;
+    Ok((text, asked))
+}
+
+fn patches(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for series in &spec.variant[variant].patches {
+        let path = dir.join("patches").join(series);
+        let names = names_in(&path, |file| {
+            let name = file.file_name()?.to_str()?.to_string();
+            // The cover letter is no patch.
+            (name.ends_with(".patch") && !name.starts_with("0000-")).then_some(name)
+        });
+        if names.is_empty() {
+            let file = shown(&dir.join("kernel.toml"));
+            bail!(
+                "{file}: variant.{variant}.patches: no *.patch in {}",
+                shown(&path)
+            );
+        }
+        all.extend(names.iter().map(|name| path.join(name)));
+    }
+    Ok(all)
+}
+
+fn modules(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
+    let names = spec.variant[variant].modules.iter();
+    let path = |name: &String| {
+        let path = dir.join("../modules").join(name);
+        if !path.join("Kbuild").is_file() {
+            let file = shown(&dir.join("kernel.toml"));
+            bail!(
+                "{file}: variant.{variant}.modules: no {}",
+                shown(&path.join("Kbuild"))
+            );
+        }
+        Ok(path)
+    };
+    names.map(path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linux() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../linux")
+    }
+
+    #[test]
+    fn the_plain_kernel_is_found_by_its_full_and_its_short_name() {
+        assert_eq!(choose(&linux(), "6.12/plain").unwrap().name, "6.12/plain");
+        let plain = choose(&linux(), "plain").unwrap();
+        assert_eq!(plain.name, "6.12/plain");
+        assert!(plain.patches.is_empty());
+        assert!(plain.asked.iter().any(|a| a.symbol == "CONFIG_CPU_ARM926T"));
+    }
+
+    #[test]
+    fn an_unknown_kernel_gets_the_nearest_name() {
+        let error = choose(&linux(), "6.12/plian").unwrap_err().to_string();
+        assert!(error.contains("did you mean \"6.12/plain\"?"), "{error}");
+    }
+
+    #[test]
+    fn a_variant_can_be_anothers_build_told_something_else() {
+        let one = choose(&linux(), "6.12/fcse-best-effort").unwrap();
+        let other = choose(&linux(), &one.built).unwrap();
+        assert_eq!(other.name, "6.12/fcse-guaranteed");
+        assert_eq!(
+            (one.fragments, one.patches),
+            (other.fragments, other.patches)
+        );
+        assert_eq!(one.command_line, "fcse=best-effort");
+        assert_ne!(one.mutants, other.mutants);
+    }
+
+    #[test]
+    fn a_variant_is_the_same_as_one_that_is_built() {
+        let file = fs::read_to_string(linux().join("6.12/kernel.toml")).unwrap();
+        let error = |variant: &str| {
+            let spec = toml::from_str(&format!("{file}\n[variant.x]\ntitle = \"\"\n{variant}"));
+            built(&spec.unwrap(), "x").unwrap_err().to_string()
+        };
+        let unknown = error("same_as = \"plian\"");
+        assert!(unknown.contains("did you mean \"plain\"?"), "{unknown}");
+        let twice = error("same_as = \"fcse-best-effort\"");
+        assert!(twice.contains("itself the same as another"), "{twice}");
+        let both = error("same_as = \"plain\"\npatches = [\"fcse\"]");
+        assert!(both.contains("patches is that of \"plain\""), "{both}");
+    }
+
+    #[test]
+    fn a_variant_can_have_modules_and_a_device_tree_of_its_own() {
+        let plain = choose(&linux(), "6.12/plain").unwrap();
+        assert_eq!((plain.modules.len(), &plain.dts), (0, &plain.common_dts));
+        let latency = choose(&linux(), "6.12/fcse-best-effort-latency").unwrap();
+        assert!(latency.modules[0].ends_with("uio_latency"));
+        assert_ne!(latency.dts, latency.common_dts);
+        assert!(latency.command_line.contains("threadirqs"));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_file() {
+        let dir = std::env::temp_dir().join(format!("warmswitch-spec-{}", std::process::id()));
+        fs::create_dir_all(dir.join("1.0")).unwrap();
+        let good = fs::read_to_string(linux().join("6.12/kernel.toml")).unwrap();
+        fs::write(dir.join("1.0/kernel.toml"), good.replace("steps", "stepz")).unwrap();
+        let error = format!("{:#}", choose(&dir, "plain").unwrap_err());
+        assert!(
+            error.contains("1.0/kernel.toml") && error.contains("stepz"),
+            "{error}"
+        );
+        fs::write(dir.join("1.0/kernel.toml"), good).unwrap();
+        let error = format!("{:#}", choose(&dir, "plain").unwrap_err());
+        assert!(error.contains("variant.plain.configs"), "{error}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a board is given: kernels, root file systems, and what they are made of, from Debian's
+//! archive to the cache.
+
+pub mod cache;
+pub mod fetch;
+pub mod image;
+pub mod kernel;
+pub mod mutant;
+pub mod symbols;
+pub mod toolchain;
