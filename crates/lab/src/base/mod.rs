@@ -2,6 +2,7 @@
 //! What every other room may use and that uses none: where things are, how a run is interrupted,
 //! threads, progress, TOML, what a terminal shows.
 
+pub mod boards;
 pub mod interrupt;
 #[macro_use]
 pub mod output;

@@ -95,6 +95,19 @@ pub fn names_in(dir: &Path, keep: impl Fn(&Path) -> Option<String>) -> Vec<Strin
     names
 }
 
+/// Names of all experiments.
+pub fn experiments() -> Vec<String> {
+    names_in(&root().join("experiments"), |path| {
+        let file = path.join("experiment.toml");
+        file.is_file().then(|| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

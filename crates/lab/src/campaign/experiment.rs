@@ -16,6 +16,7 @@ use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
 use crate::figures::claim::{Beside, Claim};
 use crate::figures::headline::Headline;
+use crate::figures::measure;
 use crate::figures::which::Known;
 use crate::rig::instrument::setup::Setup;
 use crate::rig::instrument::tables::{HostTable, REQUEST_HZ, ScopeTable};
@@ -120,11 +121,44 @@ fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
 }
 
 impl Experiment {
+    /// What it can have figures of, by its plans and instruments.
+    pub fn known(&self) -> Known {
+        let workloads = guest::all().unwrap_or_default();
+        let output = workloads.get(&self.workload).and_then(|w| w.output);
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
+        let mut known = Known {
+            kernels: self.kernels.clone(),
+            modes: self.modes.clone(),
+            series: owned(self.instruments().series()),
+            metrics: owned(measure::metrics(output)),
+            ..Known::default()
+        };
+        for plan in self.plan.iter().chain(&self.quick) {
+            if !known.boards.contains(&plan.board) {
+                known.boards.push(plan.board.clone());
+            }
+            for (name, values) in &plan.axes {
+                known.axes.entry(name.clone()).or_default().extend(values);
+            }
+        }
+        for (name, value) in self.instruments().axes() {
+            known
+                .axes
+                .entry(name.to_string())
+                .or_default()
+                .insert(value);
+        }
+        known
+    }
+
     /// Loads `experiments/NAME`.
     pub fn load(name: &str) -> Result<Experiment> {
         let path = folder(name).join("experiment.toml");
         if !path.is_file() {
-            bail!("no experiment \"{name}\"{}", did_you_mean(name, &names()));
+            bail!(
+                "no experiment \"{name}\"{}",
+                did_you_mean(name, &paths::experiments())
+            );
         }
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("cannot read {}", paths::shown(&path)))?;
@@ -261,19 +295,6 @@ pub fn folder(name: &str) -> PathBuf {
     paths::root().join("experiments").join(name)
 }
 
-/// Names of all experiments.
-pub fn names() -> Vec<String> {
-    paths::names_in(&paths::root().join("experiments"), |path| {
-        let file = path.join("experiment.toml");
-        file.is_file().then(|| {
-            path.file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        })
-    })
-}
-
 /// Reads the text of an `experiment.toml`; `path` is for messages only.
 fn parse(text: &str, path: &Path) -> Result<Experiment> {
     let table: toml::Table = toml_file::parse(text, path)?;
@@ -322,7 +343,7 @@ fn check(e: &Experiment) -> Result<()> {
         check_plan(e, plan)?;
     }
     e.instruments().check()?;
-    let known = Known::of(e);
+    let known = e.known();
     for claim in &e.claims {
         claim.check(&known)?;
     }

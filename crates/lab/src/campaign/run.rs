@@ -14,6 +14,7 @@ use board::boot::Boot;
 use board::coherence::Report;
 use board::{BoardBus, BoardSpec};
 
+use crate::base::boards;
 use crate::base::interrupt;
 use crate::base::parallel::{lock, parallel};
 use crate::base::progress::Progress;
@@ -23,8 +24,9 @@ use crate::rig::session::{self, CMDLINE, Checked, Failure, Session};
 use crate::rig::snapshot::Snapshots;
 use crate::rig::trial;
 use crate::runs::point::Point;
+use crate::runs::run::{Provenance, Run, SIMULATOR};
 use crate::runs::sample::Kind;
-use crate::runs::store::{self, Campaign, Failed, Listed, Provenance, Run};
+use crate::runs::store::{self, Campaign, Failed, Listed};
 use crate::supply::image::guest::{self, Workload};
 use crate::supply::image::{self, RootFs};
 use crate::supply::kernel::{self, Kernel};
@@ -266,7 +268,7 @@ impl Parts {
         let mut specs = BTreeMap::new();
         for point in points {
             if !specs.contains_key(&point.board) {
-                specs.insert(point.board.clone(), session::load_board(&point.board)?);
+                specs.insert(point.board.clone(), boards::load(&point.board)?);
             }
         }
         let mut kernels = BTreeMap::new();
@@ -298,7 +300,7 @@ impl Parts {
             kernel_version: record.release.clone(),
             kernel_hash: record.hash.clone(),
             root_fs_hash: self.root_fs.record.hash.clone(),
-            simulator: store::SIMULATOR.to_string(),
+            simulator: SIMULATOR.to_string(),
             command: e.command(&self.workload.call, &point)?,
             cmdline: session::command_line(&[&kernel.command_line, CMDLINE]),
             instruments: e.instruments().identity(&point)?,

@@ -7,6 +7,7 @@ use board::spec;
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::base::boards;
 use crate::rig::session::{self, Session};
 use crate::supply::image;
 use crate::supply::kernel;
@@ -38,7 +39,7 @@ impl Beside {
     /// Boots, without a snapshot: instruments are to see all from power-on.
     pub fn boot(&self) -> Result<Session> {
         seconds("limit", self.limit)?;
-        let (spec, _) = session::load_board(&self.board)?;
+        let (spec, _) = boards::load(&self.board)?;
         let kernel = kernel::build(&kernel::Request {
             name: self.kernel.clone(),
             ..kernel::Request::default()

@@ -16,6 +16,7 @@ use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, spec};
 
 use crate::Outcome;
+use crate::base::boards;
 use crate::base::paths::shown;
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
@@ -157,7 +158,7 @@ impl Asked<'_> {
                 args.command
             );
         }
-        let (mut board, _) = session::load_board(&args.board)?;
+        let (mut board, _) = boards::load(&args.board)?;
         board.core.victims = session::victims(&args.victims)?;
         args.check_kernel()?;
         Ok(Asked {

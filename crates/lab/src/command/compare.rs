@@ -11,7 +11,8 @@ use crate::base::paths;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
 use crate::figures::published::Papers;
-use crate::report::page::{Material, write};
+use crate::report::material::Material;
+use crate::report::page::write;
 use crate::report::table as tables;
 
 /// The experiments of the main job; those with `true` are always run in their quick form, for

@@ -9,14 +9,15 @@ use board::boot::{Blob, Boot, LinuxBoot};
 use board::spec;
 
 use crate::Outcome;
+use crate::base::boards;
 use crate::base::paths::shown;
 use crate::rig::qemu::{self, Qemu, Start};
 use crate::rig::session;
 use crate::rig::session::Session;
 use crate::rig::snapshot::Snapshots;
 use crate::rig::target::{is_path, kernel_files};
+use crate::runs::run::Window;
 use crate::runs::sample;
-use crate::runs::store::Window;
 use crate::supply::image;
 use crate::supply::kernel;
 use crate::supply::mutant;
@@ -146,7 +147,7 @@ impl Args {
     }
 
     fn on_board(&self, kernel: Kernel) -> Result<Ran> {
-        let (board, _) = session::load_board(&self.board)?;
+        let (board, _) = boards::load(&self.board)?;
         let boot = Boot::Linux(LinuxBoot {
             kernel: kernel.image,
             dtb: Blob::read(&kernel.dtb)?,
@@ -170,7 +171,7 @@ impl Args {
     }
 
     fn on_qemu(&self, cpu: &str, kernel: &Kernel) -> Result<Ran> {
-        let (board, _) = session::load_board(&self.board)?;
+        let (board, _) = boards::load(&self.board)?;
         let root = image::root_fs()?.cpio;
         let mut qemu = Qemu::start(&Start {
             kernel: &kernel.image.bytes,

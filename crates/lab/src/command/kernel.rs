@@ -12,6 +12,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::Outcome;
+use crate::base::boards;
 use crate::base::paths;
 use crate::coherence::{self, Ended, Plan};
 use crate::rig::session;
@@ -79,7 +80,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 fn check_series(args: &CheckArgs) -> Result<Outcome> {
-    let (board, _) = session::load_board(DEFAULT_BOARD)?;
+    let (board, _) = boards::load(DEFAULT_BOARD)?;
     let initrd = Blob::read(&image::root_fs()?.cpio)?;
     for name in series::variants(&args.version)? {
         println!("{name}");

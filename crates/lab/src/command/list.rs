@@ -7,7 +7,8 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use crate::Outcome;
-use crate::campaign::experiment::{self, Experiment};
+use crate::base::paths;
+use crate::campaign::experiment::Experiment;
 use crate::runs::store;
 use crate::supply::image::guest;
 use crate::supply::kernel;
@@ -54,7 +55,7 @@ impl What {
                 .into_iter()
                 .map(|(n, w)| (n, w.title))
                 .collect()),
-            What::Experiments => experiment::names()
+            What::Experiments => paths::experiments()
                 .into_iter()
                 .map(|name| Ok((name.clone(), Experiment::load(&name)?.title)))
                 .collect(),

@@ -9,12 +9,13 @@ use serde_json::json;
 use crate::Outcome;
 use crate::base::paths;
 use crate::base::suggest::did_you_mean;
-use crate::campaign::experiment::{self, Experiment};
+use crate::campaign::experiment::Experiment;
 use crate::figures::published::Papers;
 use crate::report::export;
-use crate::report::page::Material;
+use crate::report::material::Material;
 use crate::runs::record::{self, Compared, Record};
-use crate::runs::store::{self, Campaign, Run};
+use crate::runs::run::{Run, SIMULATOR};
+use crate::runs::store::{self, Campaign};
 
 /// Compare stored runs with the committed records of the same runs (never simulates)
 #[derive(clap::Args)]
@@ -37,7 +38,7 @@ pub struct Args {
 
 /// Compares or writes.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let names = experiment::names();
+    let names = paths::experiments();
     for name in &args.experiments {
         if !names.contains(name) {
             bail!("no experiment \"{name}\"{}", did_you_mean(name, &names));
@@ -180,7 +181,7 @@ fn compare(names: &[String], args: &Args) -> Result<Outcome> {
     let mut runs = Vec::new();
     for name in store::names() {
         let run = store::load(&name)?;
-        runs.extend(run.filter(|run| run.provenance.simulator == store::SIMULATOR));
+        runs.extend(run.filter(|run| run.provenance.simulator == SIMULATOR));
     }
     let here = runs.iter().map(|run| (record::inputs(run), run)).collect();
     let mut lines = Vec::new();

@@ -10,7 +10,8 @@ use crate::Outcome;
 use crate::base::paths;
 use crate::campaign::experiment::Experiment;
 use crate::figures::published::Papers;
-use crate::report::page::{self, Material};
+use crate::report::material::Material;
+use crate::report::page;
 use crate::runs::store::Campaign;
 
 /// Write the HTML report of an experiment's runs (never simulates)

@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::base::paths::shown;
 use crate::report::screen;
 use crate::report::waveform::Waveform;
-use crate::rig::instrument::setup::{ANSWER, STIMULUS};
+use crate::rig::instrument::tables::{ANSWER, STIMULUS};
 use crate::runs::sample;
 use crate::runs::screen::COLUMNS;
 use crate::runs::screen::Screen;

@@ -7,9 +7,10 @@ use serde_json::json;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
 use crate::figures::published::Papers;
-use crate::report::page::Material;
+use crate::report::material::Material;
 use crate::report::table;
-use crate::runs::store::{Campaign, Run};
+use crate::runs::run::Run;
+use crate::runs::store::Campaign;
 
 /// Print the table of an experiment's runs (never simulates)
 #[derive(clap::Args)]

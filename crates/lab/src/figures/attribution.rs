@@ -7,8 +7,8 @@
 
 use serde::Serialize;
 
+use crate::runs::run::{Run, Window};
 use crate::runs::sample::LatCtx;
-use crate::runs::store::{Run, Window};
 
 /// A term: its name in files, its heading, the counters of cycles it adds up.
 struct TermRow {

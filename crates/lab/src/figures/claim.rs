@@ -8,26 +8,11 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::base::suggest::did_you_mean;
+use crate::figures::figure::Measured;
 use crate::figures::published::{Figure, Published};
 use crate::figures::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
 use crate::figures::which::{Known, Which};
 use crate::runs::point::Place;
-
-/// A measured figure, with all that tells it from the others of its experiment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Measured {
-    #[serde(flatten)]
-    pub place: Place,
-    /// Its name: "switch", "max".
-    pub metric: &'static str,
-    pub unit: &'static str,
-    pub value: f64,
-    /// Of one seed, the interval of its samples; of several, that of the seeds' values.
-    pub low: f64,
-    pub high: f64,
-    /// What each seed gave.
-    pub seeds: Vec<f64>,
-}
 
 /// `[[claim]]`: the figures `of`, divided by those `to` on the same board at the same axes, or less
 /// than them by so much.

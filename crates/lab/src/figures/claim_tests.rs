@@ -165,7 +165,9 @@ fn without_figures_there_is_no_verdict() {
 
 #[test]
 fn a_claim_names_what_the_experiment_measures_and_one_bound() {
-    let known = Known::of(&crate::campaign::experiment::Experiment::load("cyclictest").unwrap());
+    let known = crate::campaign::experiment::Experiment::load("cyclictest")
+        .unwrap()
+        .known();
     let checked = |text: &str| {
         let error = claim(text).check(&known).unwrap_err();
         format!("{error:#}")

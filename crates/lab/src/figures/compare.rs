@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::figures::attribution::{self, Terms};
 use crate::figures::published::{Envelope, Range};
 use crate::figures::statistics::{self, Estimate, Summary};
+use crate::runs::run::Run;
 use crate::runs::sample::LatCtx;
-use crate::runs::store::Run;
 
 /// The overhead's samples may differ by this share of their median before a warning.
 const OVERHEAD_SPREAD: f64 = 0.05;

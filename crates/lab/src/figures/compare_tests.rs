@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::runs::point::Point;
+use crate::runs::run::{Provenance, Window};
 use crate::runs::sample::{LatCtx, Output};
-use crate::runs::store::{Provenance, Window};
 
 const CPU_HZ: u64 = 180_000_000;
 

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::figures::measure;
-use crate::runs::store::Run;
+use crate::runs::run::Run;
 
 /// Variance components and what they are of the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -4,9 +4,9 @@
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::figures::claim::Measured;
+use crate::figures::figure::Measured;
+use crate::figures::figure::digits;
 use crate::figures::which::Which;
-use crate::report::table::digits;
 
 /// `[[headline]]`: one figure of each kernel.
 #[derive(Clone, Debug, Deserialize)]

@@ -2,12 +2,12 @@
 //! From runs to the figures that claims are judged by and that stand beside published ones. Runs
 //! that differ in nothing but the seed make one figure.
 
-use crate::figures::claim::Measured;
+use crate::figures::figure::Measured;
 use crate::figures::latencies::{self, Figure, Latencies, QUANTILES};
 use crate::figures::statistics::{self, Estimate};
 use crate::runs::point::Place;
+use crate::runs::run::Run;
 use crate::runs::sample::{IpcMetric, Kind, Output};
-use crate::runs::store::Run;
 
 /// Runs that differ in the seed alone.
 pub struct Repeated<'a> {

@@ -5,6 +5,7 @@
 pub mod attribution;
 pub mod claim;
 pub mod compare;
+pub mod figure;
 pub mod gage;
 pub mod headline;
 pub mod latencies;

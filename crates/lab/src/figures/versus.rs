@@ -4,10 +4,10 @@
 
 use serde::Serialize;
 
-use crate::figures::claim::Measured;
+use crate::figures::figure::Measured;
 use crate::figures::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
-use crate::report::material::short_kernel;
 use crate::runs::point::Place;
+use crate::runs::point::short_kernel;
 
 /// One figure of a kernel against the same of the first kernel.
 #[derive(Clone, Debug, Serialize)]

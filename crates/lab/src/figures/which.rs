@@ -7,10 +7,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::base::suggest::did_you_mean;
-use crate::campaign::experiment::Experiment;
-use crate::figures::claim::Measured;
-use crate::figures::measure;
-use crate::supply::image::guest;
+use crate::figures::figure::Measured;
 
 /// Those with all that is named.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -29,44 +26,12 @@ pub struct Which {
 /// What an experiment can have figures of.
 #[derive(Default)]
 pub struct Known {
-    boards: Vec<String>,
-    kernels: Vec<String>,
-    modes: Vec<String>,
-    series: Vec<String>,
-    metrics: Vec<String>,
-    axes: BTreeMap<String, BTreeSet<u32>>,
-}
-
-impl Known {
-    /// By its plans and instruments.
-    pub fn of(e: &Experiment) -> Known {
-        let workloads = guest::all().unwrap_or_default();
-        let output = workloads.get(&e.workload).and_then(|w| w.output);
-        let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
-        let mut known = Known {
-            kernels: e.kernels.clone(),
-            modes: e.modes.clone(),
-            series: owned(e.instruments().series()),
-            metrics: owned(measure::metrics(output)),
-            ..Known::default()
-        };
-        for plan in e.plan.iter().chain(&e.quick) {
-            if !known.boards.contains(&plan.board) {
-                known.boards.push(plan.board.clone());
-            }
-            for (name, values) in &plan.axes {
-                known.axes.entry(name.clone()).or_default().extend(values);
-            }
-        }
-        for (name, value) in e.instruments().axes() {
-            known
-                .axes
-                .entry(name.to_string())
-                .or_default()
-                .insert(value);
-        }
-        known
-    }
+    pub boards: Vec<String>,
+    pub kernels: Vec<String>,
+    pub modes: Vec<String>,
+    pub series: Vec<String>,
+    pub metrics: Vec<String>,
+    pub axes: BTreeMap<String, BTreeSet<u32>>,
 }
 
 impl Which {
@@ -114,10 +79,11 @@ impl Which {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::experiment::Experiment;
 
     #[test]
     fn what_cannot_be_measured_is_named_with_the_nearest_name() {
-        let known = Known::of(&Experiment::load("irq_rate").unwrap());
+        let known = Experiment::load("irq_rate").unwrap().known();
         let check = |text: &str| toml::from_str::<Which>(text).unwrap().check(&known);
         check("series = \"rising\"\nmetric = \"answered\"\nat = { hz = 1000 }").unwrap();
         for (text, says) in [

@@ -3,11 +3,11 @@
 
 use board::spec::Confidence;
 
-use crate::report::page::Part;
+use crate::base::boards;
+use crate::report::part::Part;
 use crate::report::plot::tick;
 use crate::report::table::Grid;
-use crate::rig::session;
-use crate::runs::store::Run;
+use crate::runs::run::Run;
 
 const ALL: [(Confidence, &str); 4] = [
     (Confidence::Documented, "documented"),
@@ -30,7 +30,7 @@ pub fn parts<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Part> {
 }
 
 fn part(board: &str, hash: &str) -> Part {
-    let spec = match session::load_board(board) {
+    let spec = match boards::load(board) {
         Ok((spec, now)) if now == hash => spec,
         _ => {
             return Part {

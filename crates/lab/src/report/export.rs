@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::figures::claim::Measured;
+use crate::figures::figure::Measured;
 use crate::figures::latencies::Latencies;
-use crate::report::material::short_kernel;
-use crate::report::page::Material;
+use crate::report::material::Material;
 use crate::runs::point::Place;
+use crate::runs::point::short_kernel;
+use crate::runs::run::Run;
 use crate::runs::sample::{Histogram, Output};
 use crate::runs::seen::Seen;
-use crate::runs::store::Run;
 
 /// Names and contents.
 pub fn files(material: &Material) -> Vec<(String, String)> {

@@ -2,6 +2,7 @@
 //! The exports beside what Debian's cyclictest itself writes.
 
 use super::*;
+use crate::base::boards;
 use crate::figures::compare::tests::made_up_runs;
 use crate::rig::session::{self, Session};
 use crate::runs::sample::{self, Kind};
@@ -75,7 +76,7 @@ fn both_forms_are_what_cyclictest_itself_writes() {
     };
     let kernel = kernel::build(&request).unwrap();
     let boot = session::linux(&kernel, &image::root_fs().unwrap().cpio).unwrap();
-    let board = session::load_board("sam9263").unwrap().0;
+    let board = boards::load("sam9263").unwrap().0;
     let booted = Session::boot(&board, 1, &boot).unwrap();
     // The second has latencies beyond its last bin.
     for bins in [1000, 60] {

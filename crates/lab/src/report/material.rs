@@ -4,13 +4,40 @@
 use anyhow::Result;
 
 use crate::campaign::experiment::Experiment;
-use crate::figures::claim::{self, Measured, Pair, Verdict};
+use crate::figures::claim::{self, Pair, Verdict};
 use crate::figures::compare::{Comparison, compare};
+use crate::figures::figure::Measured;
 use crate::figures::headline::Line;
 use crate::figures::measure;
 use crate::figures::published::Papers;
 use crate::figures::versus::{self, Versus};
-use crate::runs::store::Run;
+use crate::runs::run::Run;
+use crate::runs::store::Campaign;
+
+/// An experiment with its runs and what is to be said of them.
+pub struct Material<'a> {
+    pub experiment: &'a Experiment,
+    pub campaign: &'a Campaign,
+    pub runs: &'a [Run],
+    pub results: Results<'a>,
+}
+
+impl<'a> Material<'a> {
+    /// With the results.
+    pub fn of(
+        experiment: &'a Experiment,
+        campaign: &'a Campaign,
+        runs: &'a [Run],
+        papers: &'a Papers,
+    ) -> Result<Material<'a>> {
+        Ok(Material {
+            experiment,
+            campaign,
+            runs,
+            results: Results::of(experiment, runs, papers)?,
+        })
+    }
+}
 
 /// A pure function of an experiment, its runs and published figures.
 pub struct Results<'a> {
@@ -55,9 +82,4 @@ impl Results<'_> {
         let unexplained = self.verdicts.iter().filter(|v| v.explained.is_none());
         unexplained.into_iter().any(|v| v.holds == Some(false))
     }
-}
-
-/// The part of a kernel's name that tells it from the others of its series.
-pub fn short_kernel(name: &str) -> &str {
-    name.split_once('/').map_or(name, |(_, variant)| variant)
 }

@@ -6,6 +6,7 @@ pub mod capture;
 pub mod export;
 pub mod material;
 pub mod page;
+pub mod part;
 pub mod plot;
 pub mod plot_headlines;
 pub mod plot_samples;

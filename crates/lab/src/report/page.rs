@@ -9,19 +9,21 @@ use anyhow::Result;
 use askama::Template;
 
 use crate::base::paths;
-use crate::campaign::experiment::Experiment;
 use crate::figures::claim::{self, Verdict};
+use crate::figures::figure::figure;
 use crate::figures::headline::Line;
 use crate::figures::published::{Papers, Published};
 use crate::figures::versus;
 use crate::report::assumptions;
 use crate::report::export;
-use crate::report::material::Results;
+use crate::report::material::{Material, Results};
+use crate::report::part::{Chart, Part};
 use crate::report::plot_headlines;
 use crate::report::ring;
 use crate::report::samples;
 use crate::report::table::{self, Grid};
-use crate::runs::store::{Campaign, Failed, Run};
+use crate::runs::run::Run;
+use crate::runs::store::Failed;
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -59,48 +61,6 @@ struct Claim {
     text: String,
     source: String,
     reason: String,
-}
-
-/// A heading with what stands below it.
-#[derive(Default)]
-pub struct Part {
-    pub heading: String,
-    pub text: String,
-    pub charts: Vec<Chart>,
-    pub tables: Vec<Grid>,
-    /// Opened by those who want it.
-    pub folded: bool,
-}
-
-/// A picture and the name of its file.
-pub struct Chart {
-    pub name: String,
-    pub svg: String,
-}
-
-/// An experiment with its runs and what is to be said of them.
-pub struct Material<'a> {
-    pub experiment: &'a Experiment,
-    pub campaign: &'a Campaign,
-    pub runs: &'a [Run],
-    pub results: Results<'a>,
-}
-
-impl<'a> Material<'a> {
-    /// With the results.
-    pub fn of(
-        experiment: &'a Experiment,
-        campaign: &'a Campaign,
-        runs: &'a [Run],
-        papers: &'a Papers,
-    ) -> Result<Material<'a>> {
-        Ok(Material {
-            experiment,
-            campaign,
-            runs,
-            results: Results::of(experiment, runs, papers)?,
-        })
-    }
 }
 
 /// Writes `index.html`, the charts and the exports into `dir`; gives the path of the page.
@@ -225,7 +185,7 @@ fn beside_part(results: &Results, published: &Published) -> Option<Part> {
             f.what(),
             f.shown(),
             f.board.clone(),
-            pair.each(|m| Some(format!("{} {}", table::figure(m), m.unit))),
+            pair.each(|m| Some(format!("{} {}", figure(m), m.unit))),
             pair.each(|m| Some(m.place.board.clone())),
             pair.each(|m| Some(format!("{:.2}", m.value / f.value?))),
             f.place.clone(),
@@ -357,8 +317,10 @@ fn short(hash: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::experiment::Experiment;
     use crate::figures::compare::tests::made_up_runs;
     use crate::runs::sample::{Histogram, Output};
+    use crate::runs::store::Campaign;
 
     /// The page, and the contents of the CSV files.
     fn rendered(runs: &[Run], planned: usize) -> (String, Vec<String>) {

@@ -6,10 +6,11 @@ use anyhow::Result;
 use crate::figures::attribution;
 use crate::figures::compare::Row;
 use crate::figures::published::Envelope;
-use crate::report::material::{Results, short_kernel};
-use crate::report::page::{Chart, Part};
+use crate::report::material::Results;
+use crate::report::part::{Chart, Part};
 use crate::report::plot::{self, Shown};
 use crate::report::table::{self, Grid};
+use crate::runs::point::short_kernel;
 
 /// A part for each board.
 pub fn parts(experiment: &str, results: &Results, envelope: &Envelope) -> Result<Vec<Part>> {

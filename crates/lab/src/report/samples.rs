@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use crate::figures::latencies::Latencies;
-use crate::report::material::short_kernel;
 use crate::report::plot_samples;
 use crate::report::screen;
 use crate::runs::point::Place;
+use crate::runs::point::short_kernel;
+use crate::runs::run::Run;
 use crate::runs::sample::Output;
-use crate::runs::store::Run;
 
 /// What channels of a screen are called.
 const CHANNELS: [&str; 4] = ["task serves", "pulses", "driver", "task"];

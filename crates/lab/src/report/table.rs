@@ -7,13 +7,15 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::base::paths;
 use crate::figures::attribution;
-use crate::figures::claim::{self, Measured, Pair, Verdict};
+use crate::figures::claim::{self, Pair, Verdict};
 use crate::figures::compare::{Comparison, Row};
+use crate::figures::figure::{Measured, figure};
 use crate::figures::headline::{self, Line};
 use crate::figures::published::Published;
 use crate::figures::versus::{self, Versus};
-use crate::report::material::{Results, short_kernel};
+use crate::report::material::Results;
 use crate::runs::point::Place;
+use crate::runs::point::short_kernel;
 use crate::runs::store::Failed;
 
 /// Where prose is broken.
@@ -263,25 +265,6 @@ pub fn figures<'a>(measured: impl IntoIterator<Item = &'a Measured> + Clone) -> 
         texts: 3,
         headings,
         rows: places.iter().map(row).collect(),
-    }
-}
-
-/// A value in as many digits as tell something.
-pub fn digits(x: f64) -> String {
-    match x.abs() {
-        100.0.. => format!("{x:.0}"),
-        10.0.. => format!("{x:.1}"),
-        _ => format!("{x:.2}"),
-    }
-}
-
-/// A value with its interval if it has one.
-pub fn figure(m: &Measured) -> String {
-    let (value, low, high) = (digits(m.value), digits(m.low), digits(m.high));
-    if low == value && high == value {
-        value
-    } else {
-        format!("{value} ({low}..{high})")
     }
 }
 

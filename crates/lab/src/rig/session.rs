@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A booted board whose shell takes commands, as a cable to its console and its pins would do it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -12,14 +11,14 @@ use board::bus::SystemBus;
 use board::coherence::{Checker, Report};
 use board::instrument::{Bench, Cables};
 use board::link::Link;
-use board::{BoardBus, BoardSpec, Machine, Observed, Stop, spec};
+use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
 use crate::base::interrupt;
 use crate::base::suggest::did_you_mean;
 use crate::rig::instrument::host::{Nobody, Outside};
 use crate::rig::snapshot::{self, Snapshots};
+use crate::runs::run::Window;
 use crate::runs::sample;
-use crate::runs::store::Window;
 use crate::supply::kernel::Kernel;
 
 /// What the kernel is told when nobody says otherwise.
@@ -61,20 +60,6 @@ pub struct Measured {
     pub windows: [Window; PINS],
     /// From the first byte typed to the end.
     pub whole: Window,
-}
-
-/// The board of that name, or in that file, and the hash of what it says.
-pub fn load_board(name: &str) -> Result<(BoardSpec, String)> {
-    let names = spec::board_names();
-    let board = if name.contains('/') || name.ends_with(".toml") {
-        BoardSpec::from_file(Path::new(name))?
-    } else if names.contains(&name) {
-        BoardSpec::named(name)?
-    } else {
-        bail!("no board \"{name}\"{}", did_you_mean(name, &names));
-    };
-    let hash = board.identity().to_hex()[..32].to_string();
-    Ok((board, hash))
 }
 
 /// The way of choosing victims of that name.
@@ -358,17 +343,6 @@ impl Pins {
             }
         }
         self.seen = edges.len();
-    }
-}
-
-impl Window {
-    fn add(&mut self, cycles: u64, counters: &Counters) {
-        self.sections += 1;
-        self.cycles += cycles;
-        let sums: &mut BTreeMap<String, u64> = &mut self.counters;
-        for (name, value) in counters.entries() {
-            *sums.entry(name.to_string()).or_default() += value;
-        }
     }
 }
 

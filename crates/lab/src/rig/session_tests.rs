@@ -18,7 +18,7 @@ fn parts_of(board: &str, kernel: &str) -> (BoardSpec, Boot) {
     };
     let kernel = kernel::build(&request).unwrap();
     let boot = linux(&kernel, &image::root_fs().unwrap().cpio).unwrap();
-    (load_board(board).unwrap().0, boot)
+    (crate::base::boards::load(board).unwrap().0, boot)
 }
 
 fn parts() -> (BoardSpec, Boot) {

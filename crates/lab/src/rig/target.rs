@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use board::boot::{Blob, Boot, LinuxBoot};
 use board::{Machine, spec};
 
+use crate::base::boards;
 use crate::rig::session;
 use crate::supply::image;
 use crate::supply::kernel::{self, Request};
@@ -47,7 +48,7 @@ pub struct Prepared {
 impl Target {
     /// Powers the board on with everything in memory, building what is missing.
     pub fn prepare(&self) -> Result<Prepared> {
-        let (mut board, _) = session::load_board(&self.board)?;
+        let (mut board, _) = boards::load(&self.board)?;
         board.core.victims = session::victims(&self.victims)?;
         let (boot, vmlinux) = self.what_to_boot()?;
         Ok(Prepared {

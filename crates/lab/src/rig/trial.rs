@@ -7,8 +7,8 @@ use board::BoardBus;
 use crate::rig::instrument::setup::Setup;
 use crate::rig::session::Session;
 use crate::runs::point::Point;
+use crate::runs::run::{Provenance, Run};
 use crate::runs::sample::{self, Kind, Output};
-use crate::runs::store::{Provenance, Run};
 
 /// Measures the point that `provenance` and `instruments` describe on a booted machine; `seen` is
 /// called when the command has ended. Gives the run, without its name and its experiment's, and

@@ -4,6 +4,7 @@
 
 pub mod point;
 pub mod record;
+pub mod run;
 pub mod sample;
 pub mod screen;
 pub mod seen;

@@ -54,6 +54,11 @@ impl Place {
     }
 }
 
+/// The part of a kernel's name that tells it from the others of its series.
+pub fn short_kernel(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(_, variant)| variant)
+}
+
 impl Point {
     /// The point without its seed.
     pub fn place(&self) -> Place {

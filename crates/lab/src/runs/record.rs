@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::base::paths;
 use crate::base::toml_file;
-use crate::runs::store::{Provenance, Run};
+use crate::runs::run::{Provenance, Run};
 
 /// What a campaign was made of and came to.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::runs::point::Point;
-use crate::runs::store::Window;
+use crate::runs::run::Window;
 
 fn run(seed: u64, simulator: &str, kernel_hash: &str) -> Run {
     Run {

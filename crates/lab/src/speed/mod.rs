@@ -21,6 +21,7 @@ use board::boot::{Blob, Boot, LinuxBoot};
 use board::spec;
 use serde::Serialize;
 
+use crate::base::boards;
 use crate::base::progress::Progress;
 use crate::base::time::cpu_s;
 use crate::rig::session::{self, Session};
@@ -89,7 +90,7 @@ impl Guest {
             name: "plain".into(),
             ..Request::default()
         })?;
-        let (board, _) = session::load_board(spec::DEFAULT_BOARD)?;
+        let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
         Ok(Guest {
             zimage: built.zimage,
             dtb: built.dtb,
@@ -168,7 +169,7 @@ impl Start {
 
 /// All works on our simulator, each the best of `repeat`.
 pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
-    let (board, _) = session::load_board(spec::DEFAULT_BOARD)?;
+    let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
     let boot = guest.boot()?;
     let mut progress = Progress::new("simulator", u64::from(repeat) * WORKS.len() as u64);
     let mut best: Vec<Option<Ours>> = vec![None; WORKS.len()];

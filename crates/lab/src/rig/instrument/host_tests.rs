@@ -2,6 +2,7 @@
 //! What the probe's frames say of pings, and a board that is treated roughly at its cable.
 
 use super::*;
+use crate::base::boards;
 use crate::rig::session::{self, Session};
 use crate::supply::image;
 use crate::supply::kernel;
@@ -157,7 +158,7 @@ fn linux_survives_bad_frames_bursts_and_the_cable_pulled_out() {
         ..kernel::Request::default()
     });
     let boot = session::linux(&kernel.unwrap(), &image::root_fs().unwrap().cpio).unwrap();
-    let board = session::load_board("sam9263").unwrap().0;
+    let board = boards::load("sam9263").unwrap().0;
     let mut session = Session::boot(&board, 1, &boot).unwrap();
     session.cables().set_stop_on_frame(true);
     let ms = 1_000_000;

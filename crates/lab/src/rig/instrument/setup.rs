@@ -13,16 +13,15 @@ use board::link::Way;
 use serde::Serialize;
 
 use super::host::{self, Host, Nobody, Outside, Question};
-use super::tables::{Asks, FALLING, HostTable, Measures, REQUEST_HZ, RISING, ScopeTable};
+use super::tables::{
+    ANSWER, Asks, FALLING, HostTable, Measures, REQUEST_HZ, RISING, STIMULUS, ScopeTable,
+};
 use crate::base::time::nanoseconds;
 use crate::rig::session::Session;
 use crate::runs::point::Point;
 use crate::runs::screen::{COLUMNS, Screen};
 use crate::runs::seen::{Seen, Series};
 
-/// Pins of GPIO 0 that the device tree of the latency driver's kernels gives it.
-pub const STIMULUS: u8 = 2;
-pub const ANSWER: u8 = 3;
 /// The pin that the driver's task holds high while it serves.
 const SERVING: u8 = 0;
 /// The pin whose level it changes with each answer.

@@ -7,9 +7,11 @@ use board::link::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::host::{self, Question};
-use super::setup::STIMULUS;
 use crate::runs::point::Point;
 
+/// Pins of GPIO 0 that the device tree of the latency driver's kernels gives it.
+pub const STIMULUS: u8 = 2;
+pub const ANSWER: u8 = 3;
 /// The host's last request comes so long before the program's end, so that it can be answered.
 const SPARE_NS: u64 = 200_000_000;
 /// A frame holds no more behind the header of UDP.

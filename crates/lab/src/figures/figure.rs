@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A measured figure, and how it is written.
+
+use serde::Serialize;
+
+use crate::runs::point::Place;
+
+/// A measured figure, with all that tells it from the others of its experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    #[serde(flatten)]
+    pub place: Place,
+    /// Its name: "switch", "max".
+    pub metric: &'static str,
+    pub unit: &'static str,
+    pub value: f64,
+    /// Of one seed, the interval of its samples; of several, that of the seeds' values.
+    pub low: f64,
+    pub high: f64,
+    /// What each seed gave.
+    pub seeds: Vec<f64>,
+}
+
+/// A value in as many digits as tell something.
+pub fn digits(x: f64) -> String {
+    match x.abs() {
+        100.0.. => format!("{x:.0}"),
+        10.0.. => format!("{x:.1}"),
+        _ => format!("{x:.2}"),
+    }
+}
+
+/// A value with its interval if it has one.
+pub fn figure(m: &Measured) -> String {
+    let (value, low, high) = (digits(m.value), digits(m.low), digits(m.high));
+    if low == value && high == value {
+        value
+    } else {
+        format!("{value} ({low}..{high})")
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a page consists of.
+
+use crate::report::table::Grid;
+
+/// A heading with what stands below it.
+#[derive(Default)]
+pub struct Part {
+    pub heading: String,
+    pub text: String,
+    pub charts: Vec<Chart>,
+    pub tables: Vec<Grid>,
+    /// Opened by those who want it.
+    pub folded: bool,
+}
+
+/// A picture and the name of its file.
+pub struct Chart {
+    pub name: String,
+    pub svg: String,
+}
