@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! House rules that a machine can check, as tests over the tracked files.
 
+mod rooms;
+mod sources;
+mod unused;
+
 use crate::{git, root};
 
 /// Longest file, in lines.

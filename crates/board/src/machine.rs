@@ -13,11 +13,7 @@ use crate::spec::{BoardSpec, SpecError};
 use crate::stop::{Place, Stop};
 use arm9::{Counters, Cpu, Exit};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// How often the interrupt flag is looked at: once per this much board time.
-const SLICE_NS: u64 = 5_000_000;
 
 /// A machine that cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,8 +35,6 @@ pub struct Machine<B: BoardBus = SystemBus> {
     cpu: Cpu<B>,
     spec: Arc<BoardSpec>,
     console_taken: usize,
-    slice: u64,
-    interrupt: Option<Arc<AtomicBool>>,
     /// An ending after which the machine does not go on.
     ended: Option<Stop>,
 }
@@ -102,16 +96,9 @@ impl<B: BoardBus> Machine<B> {
         Machine {
             cpu,
             console_taken: 0,
-            slice: spec.cycles_of_ns(SLICE_NS),
             spec: Arc::new(spec),
-            interrupt: None,
             ended: None,
         }
-    }
-
-    /// Runs end with [`Stop::Interrupted`] soon after the flag is set. It is cleared then.
-    pub fn set_interrupt(&mut self, flag: Arc<AtomicBool>) {
-        self.interrupt = Some(flag);
     }
 
     /// Runs until core cycle `cycle` (at most an instruction further), or an earlier ending.
@@ -120,17 +107,8 @@ impl<B: BoardBus> Machine<B> {
             return stop.clone();
         }
         loop {
-            if let Some(flag) = &self.interrupt
-                && flag.swap(false, Ordering::Relaxed)
-            {
-                return Stop::Interrupted;
-            }
-            // Slices end at fixed cycles whatever the caller's limits, so a run cut in two sees
-            // the same ones.
-            let slice_end = (self.cpu.cycles() / self.slice + 1) * self.slice;
-            let stop = match B::run_core(&mut self.cpu, slice_end.min(cycle)) {
-                Exit::Limit if self.cpu.cycles() >= cycle => Stop::Limit,
-                Exit::Limit => continue,
+            let stop = match B::run_core(&mut self.cpu, cycle) {
+                Exit::Limit => Stop::Limit,
                 Exit::Attention => match self.cpu.bus.take_stop() {
                     Some(stop) => stop,
                     None => continue,

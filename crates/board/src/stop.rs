@@ -37,8 +37,6 @@ pub enum Kind {
 pub enum Stop {
     /// The limit of board time was reached.
     Limit,
-    /// The host asked (Ctrl-C).
-    Interrupted,
     /// The console printed what was waited for.
     ConsoleMatched,
     /// A probed pin moved.
@@ -97,7 +95,6 @@ impl Stop {
         !matches!(
             self,
             Stop::Limit
-                | Stop::Interrupted
                 | Stop::ConsoleMatched
                 | Stop::Edge
                 | Stop::Frame
@@ -107,16 +104,10 @@ impl Stop {
         )
     }
 
-    /// Whether this is an ending nobody asks for: the guest or the model went wrong.
-    pub fn is_failure(&self) -> bool {
-        self.is_final() && *self != Stop::Reset
-    }
-
     /// One line: what happened.
     pub fn what(&self) -> String {
         match self {
             Stop::Limit => "the limit of board time was reached".to_owned(),
-            Stop::Interrupted => "interrupted".to_owned(),
             Stop::ConsoleMatched => "the console printed what was waited for".to_owned(),
             Stop::Edge => "a probed pin moved".to_owned(),
             Stop::Frame => "the board sent an Ethernet frame".to_owned(),
@@ -150,8 +141,7 @@ impl Stop {
     pub fn help(&self) -> &'static [&'static str] {
         match self {
             Stop::Limit => &["give it longer with --limit, in seconds of board time"],
-            Stop::Interrupted
-            | Stop::ConsoleMatched
+            Stop::ConsoleMatched
             | Stop::Edge
             | Stop::Frame
             | Stop::Breakpoint
@@ -283,12 +273,12 @@ mod tests {
             "the guest reset the board\n  \
              at pc 0xc0012344, 0.005000 s of board time, cycle 900000"
         );
-        assert!(Stop::Reset.is_final() && !Stop::Reset.is_failure());
+        assert!(Stop::Reset.is_final());
     }
 
     #[test]
     fn only_what_can_go_on_is_not_final() {
         assert!(!Stop::Limit.is_final() && !Stop::Edge.is_final() && !Stop::Asleep.is_final());
-        assert!(Stop::Unmapped(write(0)).is_failure() && Stop::ExceptionLoop.is_failure());
+        assert!(Stop::Unmapped(write(0)).is_final() && Stop::ExceptionLoop.is_final());
     }
 }

@@ -22,13 +22,6 @@ impl SystemBus {
         self.bench.connect_scope(scope)
     }
 
-    pub(crate) fn disconnect_generators(&mut self, now: u64) {
-        for driven in self.bench.disconnect_generators(now) {
-            self.pulse(driven);
-        }
-        self.find_next();
-    }
-
     /// Gives the board the pulses that are due, each at its own cycle.
     pub(super) fn run_bench(&mut self, now: u64) {
         while let Some(driven) = self.bench.next_pulse(now) {

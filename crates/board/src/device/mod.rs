@@ -35,10 +35,6 @@ use arm9::{State, Width};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmodelled(pub String);
 
-/// A level on a wire leaving a device, active true.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Level(pub bool);
-
 /// A memory-mapped part. Time is core cycles since power-on; a device converts with the
 /// [`crate::time::Clock`] it was made with.
 pub trait Device: State + Duplicate + Send {

@@ -60,11 +60,6 @@ impl<'a> Cables<'a> {
         Ok(self.bus.connect_scope(scope))
     }
 
-    /// Takes the generators away; what they held high falls. Scopes stay.
-    pub fn stop_generators(&mut self) {
-        self.bus.disconnect_generators(self.now);
-    }
-
     /// Nanoseconds since power-on.
     pub fn now_ns(&self) -> u64 {
         self.link().ns(self.now)

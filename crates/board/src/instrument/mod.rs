@@ -150,19 +150,6 @@ impl Bench {
         self.scopes.len() - 1
     }
 
-    /// Takes the generators away; what they held high falls. Scopes stay.
-    pub(crate) fn disconnect_generators(&mut self, now: u64) -> Vec<Driven> {
-        self.generators.clear();
-        let high = self.pins.outside;
-        let falling = (0..PINS).filter(|pin| high >> pin & 1 != 0);
-        let driven = falling.map(|pin| Driven {
-            at: now,
-            pin,
-            level: false,
-        });
-        driven.collect()
-    }
-
     /// When [`Bench::next_pulse`] has something.
     pub(crate) fn deadline(&self) -> u64 {
         let deadlines = self.generators.iter().map(Instrument::deadline);

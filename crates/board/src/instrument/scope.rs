@@ -31,7 +31,8 @@ pub struct ScopeSetup {
 
 impl ScopeSetup {
     /// A million edges, a screen of 1000 columns, from the first rise of `pin`.
-    pub fn triggered(channels: Vec<u8>, pin: u8, window: u64) -> ScopeSetup {
+    #[cfg(test)]
+    pub(crate) fn triggered(channels: Vec<u8>, pin: u8, window: u64) -> ScopeSetup {
         ScopeSetup {
             channels,
             trigger: Some(Trigger { pin, rising: true }),

@@ -145,19 +145,3 @@ fn pulses_faster_than_the_board_are_counted_and_nothing_hangs() {
     // A pulse of 50 ns is short for the loop; what counts is that it goes on.
     assert_eq!(m.run_for(Duration::from_millis(1)), Stop::Limit);
 }
-
-#[test]
-fn a_generator_taken_away_lets_its_pin_fall() {
-    let mut m = measured(1_000);
-    while !m.cables().pins().level(2) {
-        m.run_for(Duration::from_micros(1));
-    }
-    m.run_for(Duration::from_micros(5));
-    m.cables().stop_generators();
-    assert!(!m.cables().pins().level(2));
-    assert!(m.bench().generators().is_empty());
-    m.run_for(Duration::from_millis(1));
-    let edges = &m.bench().scopes()[0].capture().edges;
-    let levels: Vec<(u8, bool)> = edges.iter().map(|e| (e.pin, e.level)).collect();
-    assert_eq!(levels, [(2, true), (0, true), (2, false), (0, false)]);
-}

@@ -25,15 +25,13 @@ impl From<Damaged> for RestoreError {
 
 impl Machine {
     /// The machine's whole state, from which [`Machine::restored`] makes one that goes on with the
-    /// same bytes and cycles. Watchpoints and the interrupt flag are not in it. `None` for a
+    /// same bytes and cycles. Watchpoints are not in it. `None` for a
     /// machine that does not go on, or has instruments connected.
     pub fn snapshot(&self) -> Option<Vec<u8>> {
         let Machine {
             cpu,
             spec,
             console_taken,
-            slice: _,
-            interrupt: _,
             ended,
         } = self;
         if ended.is_some() || !cpu.bus.can_be_saved() {

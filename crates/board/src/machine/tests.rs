@@ -164,7 +164,6 @@ fn a_run_cut_into_pieces_is_identical() {
     let mut straight = machine(BUSY);
     straight.run_until(end);
     let mut pieces = machine(BUSY);
-    pieces.set_interrupt(Arc::default());
     let mut at = 0;
     while pieces.now() < end {
         at += 997;
@@ -263,18 +262,6 @@ fn sleep_without_a_timer_is_noticed() {
     let mut m = machine(&[0xee07_0f90, 0xeaff_fffe]);
     assert_eq!(m.run_for(Duration::from_secs(1)), Stop::Asleep);
     assert!(m.seconds() < 0.1);
-}
-
-#[test]
-fn the_interrupt_flag_ends_the_run_and_changes_nothing() {
-    let mut straight = machine(BUSY);
-    straight.run_until(2_000_000);
-    let mut m = machine(BUSY);
-    let flag = Arc::new(AtomicBool::new(true));
-    m.set_interrupt(Arc::clone(&flag));
-    assert_eq!(m.run_until(2_000_000), Stop::Interrupted);
-    assert_eq!(m.run_until(2_000_000), Stop::Limit);
-    assert_eq!(state(&m), state(&straight));
 }
 
 #[test]

@@ -137,7 +137,7 @@ impl Debuggee {
                 return None;
             }
             Stop::Reset => return Some(Reason::Exited(0)),
-            Stop::Interrupted | Stop::Breakpoint | Stop::Observer => Signal::SIGINT,
+            Stop::Breakpoint | Stop::Observer => Signal::SIGINT,
             Stop::UnmodelledCp15 { .. } => Signal::SIGILL,
             Stop::ExceptionLoop => Signal::SIGSEGV,
             Stop::Unmapped(_) | Stop::Unmodelled { .. } | Stop::WireLoop { .. } => Signal::SIGBUS,
