@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names the simulator by the hash of its sources, so that a run made by another simulator is
-//! never taken for one of this.
+//! Names the simulator by the hash of what it is made of, so that a run made by another simulator
+//! is never taken for one of this: the sources of the core, of the board and of the rooms that boot
+//! it, run a point and keep it, whole folders of them, and the locked versions of all that these
+//! are built with.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What can change a result: the core, the board, and how a point is booted, run and its samples
-/// read.
-const SOURCES: [&str; 6] = [
-    "../arm9/src",
-    "../board/src",
-    "src/sample.rs",
-    "src/session.rs",
-    "src/snapshot.rs",
-    "src/trial.rs",
-];
+use serde::Deserialize;
 
-/// What can change what instruments do and see.
-const INSTRUMENTS: [&str; 5] = [
-    "src/instrument/host.rs",
-    "src/instrument/screen.rs",
-    "src/instrument/seen.rs",
-    "src/instrument/setup.rs",
-    "src/instrument/tables.rs",
-];
+const SOURCES: [&str; 4] = ["../arm9/src", "../board/src", "src/rig", "src/runs"];
+const LOCK: &str = "../../Cargo.lock";
+/// Packages whose own and whose dependencies' versions count: the simulator's, and the network
+/// stack of the host at its cable.
+const COMPUTING: [&str; 3] = ["arm9", "board", "smoltcp"];
 
-fn main() {
-    name("WARMSWITCH_SIMULATOR", &SOURCES);
-    name("WARMSWITCH_INSTRUMENTS", &INSTRUMENTS);
+#[derive(Deserialize)]
+struct Lock {
+    package: Vec<Package>,
 }
 
-/// The hash of these files for the program, as an environment variable.
-fn name(variable: &str, sources: &[&str]) {
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
+
+fn main() {
     let mut files = Vec::new();
-    for source in sources {
+    for source in SOURCES {
         println!("cargo::rerun-if-changed={source}");
         collect(Path::new(source), &mut files);
     }
@@ -42,8 +40,12 @@ fn name(variable: &str, sources: &[&str]) {
         hasher.update(file.to_string_lossy().as_bytes());
         hasher.update(&std::fs::read(&file).unwrap_or_default());
     }
+    println!("cargo::rerun-if-changed={LOCK}");
+    for version in locked() {
+        hasher.update(version.as_bytes());
+    }
     println!(
-        "cargo::rustc-env={variable}={}",
+        "cargo::rustc-env=WARMSWITCH_SIMULATOR={}",
         &hasher.finalize().to_hex()[..32]
     );
 }
@@ -62,4 +64,29 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
 fn is_test(path: &Path) -> bool {
     path.file_stem()
         .is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
+}
+
+/// Names and versions of what computes, ascending; what tests alone use of it is among them.
+fn locked() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(LOCK).expect("Cargo.lock is beside Cargo.toml");
+    let lock: Lock = toml::from_str(&text).expect("cargo writes Cargo.lock as TOML");
+    let mut by_name: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
+    for package in &lock.package {
+        by_name.entry(&package.name).or_default().push(package);
+    }
+    let mut found = BTreeSet::new();
+    let mut next: Vec<String> = COMPUTING.map(String::from).to_vec();
+    while let Some(wanted) = next.pop() {
+        // "name", or "name version" where there are several.
+        let (name, version) = wanted.split_once(' ').unwrap_or((&wanted, ""));
+        for package in by_name.get(name).into_iter().flatten() {
+            if !version.is_empty() && !version.starts_with(&package.version) {
+                continue;
+            }
+            if found.insert(format!("{} {}", package.name, package.version)) {
+                next.extend(package.dependencies.iter().cloned());
+            }
+        }
+    }
+    found
 }

@@ -77,8 +77,7 @@ impl Setup<'_> {
         }
         let axes = point.axes.iter().filter(|(name, _)| self.takes(name));
         let axes: BTreeMap<&String, &u32> = axes.collect();
-        let sources = env!("WARMSWITCH_INSTRUMENTS");
-        Ok(serde_json::to_string(&(self, axes, sources))?)
+        Ok(serde_json::to_string(&(self, axes))?)
     }
 
     /// Whether they can be built, and will see something.
