@@ -12,9 +12,11 @@ mod coherence;
 mod command;
 mod figures;
 mod gdb;
+mod kinds;
 mod report;
 mod rig;
 mod runs;
+mod sheets;
 mod speed;
 mod supply;
 

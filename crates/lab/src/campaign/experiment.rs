@@ -16,7 +16,6 @@ use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
 use crate::figures::claim::{Beside, Claim};
 use crate::figures::headline::Headline;
-use crate::figures::measure;
 use crate::figures::which::Known;
 use crate::rig::instrument::setup::Setup;
 use crate::rig::instrument::tables::{HostTable, REQUEST_HZ, ScopeTable};
@@ -130,7 +129,7 @@ impl Experiment {
             kernels: self.kernels.clone(),
             modes: self.modes.clone(),
             series: owned(self.instruments().series()),
-            metrics: owned(measure::metrics(output)),
+            metrics: owned(output.map_or(Vec::new(), |kind| kind.metrics())),
             ..Known::default()
         };
         for plan in self.plan.iter().chain(&self.quick) {

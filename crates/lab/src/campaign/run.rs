@@ -20,12 +20,12 @@ use crate::base::parallel::{lock, parallel};
 use crate::base::progress::Progress;
 use crate::base::suggest::did_you_mean;
 use crate::campaign::experiment::Experiment;
+use crate::kinds::Kind;
 use crate::rig::session::{self, CMDLINE, Checked, Failure, Session};
 use crate::rig::snapshot::Snapshots;
 use crate::rig::trial;
 use crate::runs::point::Point;
 use crate::runs::run::{Provenance, Run, SIMULATOR};
-use crate::runs::sample::Kind;
 use crate::runs::store::{self, Campaign, Failed, Listed};
 use crate::supply::image::guest::{self, Workload};
 use crate::supply::image::{self, RootFs};
@@ -54,7 +54,7 @@ struct Parts {
     kernels: BTreeMap<String, Kernel>,
     root_fs: RootFs,
     workload: Workload,
-    output: Kind,
+    kind: &'static dyn Kind,
 }
 
 /// One point and the name of its run.
@@ -204,7 +204,7 @@ impl<'a> Started<'a> {
         let booted = self.parts.boot(&self.plan, wanted, self.jobs, start)?;
         let work = Work {
             e: self.e,
-            output: self.parts.output,
+            kind: self.parts.kind,
             plan: &self.plan,
             booted: &booted,
             limit_s: self.limit_s,
@@ -250,14 +250,14 @@ impl Parts {
                 did_you_mean(&e.workload, &names)
             );
         };
-        let Some(output) = workload.output else {
+        let Some(kind) = workload.output else {
             bail!(
                 "{}: workload \"{}\" prints no figures: it has no `output`",
                 e.name,
                 e.workload
             );
         };
-        if e.instruments().is_empty() == (output == Kind::Instruments) {
+        if e.instruments().is_empty() == kind.by_instruments() {
             bail!(
                 "{}: [scope] or [host] is wanted by a workload whose `output` is \"instruments\", and by no \
                  other; that of {} is not so",
@@ -287,7 +287,7 @@ impl Parts {
             specs,
             kernels,
             root_fs: image::root_fs()?,
-            output,
+            kind,
             workload,
         })
     }
@@ -350,7 +350,7 @@ impl Parts {
 /// The points of one campaign that are to be run.
 struct Work<'a, B: BoardBus> {
     e: &'a Experiment,
-    output: Kind,
+    kind: &'static dyn Kind,
     plan: &'a [Planned],
     booted: &'a Booted<B>,
     limit_s: f64,
@@ -436,7 +436,7 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
         let (run, console) = trial::measure(
             session,
             self.e.instruments(),
-            self.output,
+            self.kind.name(),
             point,
             provenance,
             self.limit_s,

@@ -17,7 +17,7 @@ use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
 use crate::base::interrupt;
 use crate::base::time::cpu_s;
-use crate::runs::sample;
+use crate::runs::markers;
 use names::Names;
 use suppress::Suppression;
 
@@ -188,7 +188,7 @@ impl<B: BoardBus, J: FnMut(&Machine<B>) -> Result<(), Ended>> Guest<B, J> {
             other => other,
         };
         let ready = self
-            .until(0, sample::READY, BOOT_LIMIT_S)
+            .until(0, markers::READY, BOOT_LIMIT_S)
             .map_err(in_boot)?;
         // The prompt follows the marker.
         self.until(ready, "# ", BOOT_LIMIT_S).map_err(in_boot)?;
@@ -198,10 +198,10 @@ impl<B: BoardBus, J: FnMut(&Machine<B>) -> Result<(), Ended>> Guest<B, J> {
         let start = self.machine.console_log().len();
         self.machine
             .send(format!("run-guest {command}\n").as_bytes());
-        let end = self.until(start, sample::END, limit_s)?;
+        let end = self.until(start, markers::END, limit_s)?;
         self.until(end, "\n", limit_s)?;
         let console = String::from_utf8_lossy(&self.machine.console_log()[start..]).into_owned();
-        let (_, status) = sample::between_markers(&console)
+        let (_, status) = markers::between_markers(&console)
             .map_err(|error| Ended::Stopped(format!("{error:#}")))?;
         Ok(Some(status))
     }

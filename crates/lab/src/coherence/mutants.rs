@@ -20,7 +20,7 @@ use super::{Ended, Plan, check};
 use crate::base::interrupt;
 use crate::base::parallel::parallel;
 use crate::base::progress::Progress;
-use crate::report::table;
+use crate::sheets::grid;
 use crate::supply::mutant::{Expected, Kind, Mutant};
 
 /// Board seconds that a test may take; a mutant may hang.
@@ -272,7 +272,7 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
 
 /// One row a mutant, and a summary.
 pub fn table(tried: &[Tried], names: &Names) -> String {
-    let mut table = table::new(&[
+    let mut table = grid::new(&[
         "mutant",
         "expected",
         "reported",

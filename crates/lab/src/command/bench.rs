@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::figures::statistics::Summary;
-use crate::report::table;
 use crate::rig::qemu::version;
+use crate::sheets::grid;
 use crate::speed::against::{self, Comparison};
 use crate::speed::qemu::{self, Times};
 use crate::speed::{self, AIM, Guest, Ours, WORKS};
@@ -109,7 +109,7 @@ fn against(other: &Path, args: &Args) -> Result<Outcome> {
 }
 
 fn render_against(rows: &[Comparison]) -> String {
-    let mut table = table::new(&["work", "M instr", "time to the other's", "interval"]);
+    let mut table = grid::new(&["work", "M instr", "time to the other's", "interval"]);
     for row in rows {
         let [ours, theirs] = row.instructions.map(|n| format!("{:.1}", n as f64 / 1e6));
         table.add_row([
@@ -179,7 +179,7 @@ fn document(results: &Results) -> Value {
 }
 
 fn render(results: &Results) -> String {
-    let mut table = table::new(&[
+    let mut table = grid::new(&[
         "work",
         "M instr",
         "M instr/s",

@@ -19,7 +19,7 @@ use crate::Outcome;
 use crate::base::interrupt;
 use crate::base::terminal::RawMode;
 use crate::rig::target::{Prepared, Target};
-use crate::runs::sample;
+use crate::runs::markers;
 use crate::supply::symbols::Symbols;
 
 /// Board time between two looks at the keyboard.
@@ -215,7 +215,7 @@ impl Console {
     fn type_held(&mut self, asleep: bool) -> bool {
         let now = self.machine.seconds();
         let waits = asleep || now - self.last_active_s >= QUIET_S;
-        let marker = sample::READY.as_bytes();
+        let marker = markers::READY.as_bytes();
         if self.awaits_marker
             && self
                 .machine

@@ -51,7 +51,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .collect::<Result<_>>()?;
     let mut texts = Vec::new();
     for material in &materials {
-        let (mut text, says) = table::shown(material, &papers, json)?;
+        let (mut text, says) = table::shown(material, json)?;
         let (experiment, campaign) = (material.experiment, material.campaign);
         if !json {
             let (title, name) = (&experiment.title, &experiment.name);

@@ -10,8 +10,8 @@ use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
 use crate::figures::gage;
 use crate::figures::published::Published;
-use crate::report::table;
-use crate::runs::sample::Kind;
+use crate::kinds;
+use crate::sheets::grid;
 use crate::supply::image::guest;
 
 /// Run an experiment with several seeds and study how well it measures (gage R&R)
@@ -31,21 +31,19 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if seeds.len() < 2 {
         bail!("a study needs at least 2 seeds: say --seeds");
     }
-    match guest::all()?
-        .get(&experiment.workload)
-        .and_then(|w| w.output)
-    {
-        Some(Kind::Cyclictest | Kind::Instruments) => bail!(
+    let workloads = guest::all()?;
+    let kind = workloads.get(&experiment.workload).and_then(|w| w.output);
+    if kind.is_some_and(|kind| !kind.repeats()) {
+        bail!(
             "{}: its runs have latencies and no repeated samples, so no study",
             experiment.name
-        ),
-        Some(Kind::LatCtx | Kind::Hackbench | Kind::Ipc) | None => {}
+        );
     }
     let (campaign, runs) = run::execute(&experiment, &options)?;
     if runs.len() < campaign.planned {
         bail!("{} of {} points are measured", runs.len(), campaign.planned);
     }
-    let study = gage::of_runs(&runs)?;
+    let study = gage::of_runs(&runs, kinds::checked(&runs)?)?;
     if args.how.json {
         let document = json!({
             "experiment": experiment.name,
@@ -60,7 +58,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         "{}: gage R&R over {} points (parts), {} seeds (operators), {} samples each",
         experiment.name, study.parts, study.operators, study.replicates
     );
-    let mut table = table::new(&[
+    let mut table = grid::new(&[
         "source",
         "variance",
         "contribution\n%",
@@ -80,7 +78,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             format!("{:.2}", study.study_variation(variance)),
         ]);
     }
-    table::numbers_right(&mut table, 1);
+    grid::numbers_right(&mut table, 1);
     println!("{table}");
     let published = Published::load()?;
     if let Some(f) = published.figure("choi2004.rr") {

@@ -16,8 +16,8 @@ use crate::rig::session;
 use crate::rig::session::Session;
 use crate::rig::snapshot::Snapshots;
 use crate::rig::target::{is_path, kernel_files};
+use crate::runs::markers;
 use crate::runs::run::Window;
-use crate::runs::sample;
 use crate::supply::image;
 use crate::supply::kernel;
 use crate::supply::mutant;
@@ -162,7 +162,7 @@ impl Args {
         let mut session = Session::booted(&self.snapshots(), &board, 1, &boot, &note)?;
         let measured = session.run_guest(&self.command.join(" "), self.limit)?;
         let console = String::from_utf8_lossy(&measured.console);
-        let (text, status) = sample::between_markers(&console)?;
+        let (text, status) = markers::between_markers(&console)?;
         Ok(Ran {
             text: text.to_string(),
             status,

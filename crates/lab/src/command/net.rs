@@ -16,7 +16,7 @@ use crate::base::paths::shown;
 use crate::report::capture;
 use crate::rig::instrument::host::{Host, Plan, Question, periods, round_trips};
 use crate::rig::instrument::tables::{self, LARGEST_PAYLOAD};
-use crate::runs::sample;
+use crate::runs::markers;
 
 /// Of `ping -f`, when no answer comes.
 const FLOOD_HZ: f64 = 100.0;
@@ -69,7 +69,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let command = format!("network-up {}", args.command.join(" "));
     let measured = session.run_guest_beside(&command, args.beside.limit, &mut host)?;
     let text = String::from_utf8_lossy(&measured.console).into_owned();
-    let (output, status) = sample::between_markers(&text)?;
+    let (output, status) = markers::between_markers(&text)?;
     let link = session.link();
     if let (Some(path), Some(probe)) = (&args.pcapng, link.probe()) {
         let cannot = || format!("cannot write {}", shown(path));

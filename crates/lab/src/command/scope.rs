@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use super::beside::{self, Beside};
 use crate::Outcome;
 use crate::base::paths::shown;
-use crate::report::screen;
 use crate::report::waveform::Waveform;
 use crate::rig::instrument::tables::{ANSWER, STIMULUS};
-use crate::runs::sample;
+use crate::runs::markers;
 use crate::runs::screen::COLUMNS;
 use crate::runs::screen::Screen;
+use crate::sheets::screen;
 
 /// Pulses into the board's pins, and an oscilloscope on them, beside a command
 #[derive(clap::Args)]
@@ -92,7 +92,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     let measured = session.run_guest(&args.command.join(" "), args.beside.limit)?;
     let text = String::from_utf8_lossy(&measured.console).into_owned();
-    let (output, status) = sample::between_markers(&text)?;
+    let (output, status) = markers::between_markers(&text)?;
     let bench = session.bench();
     args.write(&bench.scopes()[0], session.now(), cpu_hz)?;
     let mut result = args.result(bench, session.now(), cpu_hz);

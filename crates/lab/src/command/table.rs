@@ -2,7 +2,7 @@
 //! `warmswitch table`: the table of an experiment's runs, without simulating.
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
@@ -33,18 +33,18 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> Result<Outcome> {
     let papers = Papers::load()?;
     let material = Material::of(e, campaign, runs, &papers)?;
-    let (text, outcome) = shown(&material, &papers, json)?;
+    let (text, outcome) = shown(&material, json)?;
     println!("{}", text.trim_end());
     Ok(outcome)
 }
 
 /// What is to be printed.
-pub fn shown(material: &Material, papers: &Papers, json: bool) -> Result<(String, Outcome)> {
+pub fn shown(material: &Material, json: bool) -> Result<(String, Outcome)> {
     let text = if json {
-        serde_json::to_string_pretty(&document(material))?
+        serde_json::to_string_pretty(&document(material)?)?
     } else {
         let failed = table::failed_text(&material.campaign.failed);
-        table::render(&material.results, &papers.published) + &failed
+        table::render(material) + &failed
     };
     let campaign = material.campaign;
     let missing = campaign.runs.len() < campaign.planned;
@@ -58,17 +58,19 @@ pub fn shown(material: &Material, papers: &Papers, json: bool) -> Result<(String
     Ok((text, if no { Outcome::No } else { Outcome::Done }))
 }
 
-fn document(material: &Material) -> serde_json::Value {
+fn document(material: &Material) -> Result<Value> {
     let Material {
         experiment: e,
         campaign,
         runs,
         results,
+        kind,
+        ..
     } = material;
     let beside = results.beside.iter();
     let beside = beside.map(|p| json!({"published": p.figure, "measured": p.measured}));
-    json!({
-        "format": 2,
+    let mut document = json!({
+        "format": 3,
         "experiment": e.name,
         "title": e.title,
         "quick": campaign.quick,
@@ -78,13 +80,20 @@ fn document(material: &Material) -> serde_json::Value {
                   "cycles": "core cycles per switch"},
         "headlines": results.headlines,
         "figures": results.measured,
-        "rows": results.comparison.rows,
-        "against": results.comparison.against,
-        "envelope": results.comparison.envelope,
         "claims": results.verdicts,
         "versus": results.versus,
         "published": beside.collect::<Vec<_>>(),
         "warnings": results.warnings,
-        "runs": runs,
-    })
+    });
+    for (key, value) in kind.document(&material.told())? {
+        document[key] = value;
+    }
+    let run = |run: &Run| {
+        let mut shown = json!(run);
+        shown["output"] = kind.json(run)?;
+        Ok(shown)
+    };
+    let runs: Result<Vec<Value>> = runs.iter().map(run).collect();
+    document["runs"] = runs?.into();
+    Ok(document)
 }

@@ -8,7 +8,7 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::figures::measure;
+use crate::figures::measure::{self, Measures};
 use crate::runs::run::Run;
 
 /// Variance components and what they are of the whole.
@@ -48,11 +48,11 @@ impl Study {
 }
 
 /// The study of an experiment's runs.
-pub fn of_runs(runs: &[Run]) -> Result<Study> {
+pub fn of_runs(runs: &[Run], kind: &(impl Measures + ?Sized)) -> Result<Study> {
     let mut metric = None;
     let mut samples = |run: &&Run| {
         let label = run.point.label();
-        let Some((of, _, samples)) = measure::samples(run) else {
+        let Some((of, _, samples)) = kind.samples(run) else {
             bail!("{label}: no repeated samples, so no study");
         };
         if *metric.get_or_insert(of) != of {

@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 
 use crate::figures::statistics::{self, Estimate};
-use crate::runs::sample::Histogram;
 use crate::runs::seen::Series;
 
 /// Quantiles of latencies, with their names.
-pub const QUANTILES: [(&str, f64); 4] = [
+const QUANTILES: [(&str, f64); 4] = [
     ("p50", 0.5),
     ("p99", 0.99),
     ("p99.9", 0.999),
@@ -41,22 +40,6 @@ fn us(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-impl From<&Histogram> for Latencies {
-    fn from(h: &Histogram) -> Latencies {
-        Latencies {
-            ns: h
-                .us
-                .iter()
-                .map(|(us, n)| (u64::from(*us) * 1000, *n))
-                .collect(),
-            overflows: h.overflows,
-            max_ns: u64::from(h.max_us) * 1000,
-            bin_ns: 1000,
-            whole_mean_us: f64::from(h.avg_us),
-        }
-    }
-}
-
 impl From<&Series> for Latencies {
     fn from(series: &Series) -> Latencies {
         Latencies {
@@ -70,6 +53,19 @@ impl From<&Series> for Latencies {
 }
 
 impl Latencies {
+    /// Whole microseconds with their counts; how many were beyond the last one, the largest of all, and
+    /// the mean that a program says.
+    pub fn of_bins(us: Vec<(u32, u64)>, overflows: u64, max_us: u32, mean_us: u32) -> Latencies {
+        let ns = us.into_iter().map(|(us, n)| (u64::from(us) * 1000, n));
+        Latencies {
+            ns: ns.collect(),
+            overflows,
+            max_ns: u64::from(max_us) * 1000,
+            bin_ns: 1000,
+            whole_mean_us: f64::from(mean_us),
+        }
+    }
+
     /// All of several runs together.
     pub fn merged(all: &[Latencies]) -> Latencies {
         let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
@@ -144,6 +140,12 @@ impl Latencies {
         }
         us(self.max_ns)
     }
+}
+
+/// Names of the figures of latencies.
+pub fn metrics() -> Vec<&'static str> {
+    let quantiles = QUANTILES.map(|(name, _)| name);
+    ["min", "avg", "max"].into_iter().chain(quantiles).collect()
 }
 
 /// The figures of all seeds' latencies by name; `None` for those that need more samples.
@@ -228,12 +230,8 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_quantile_holds_it() {
-        let h = Histogram {
-            us: (1..=1000).map(|us| (us, 10)).collect(),
-            max_us: 1000,
-            ..Histogram::default()
-        };
-        let q = Latencies::from(&h).quantile(0.99).unwrap();
+        let l = Latencies::of_bins((1..=1000).map(|us| (us, 10)).collect(), 0, 1000, 0);
+        let q = l.quantile(0.99).unwrap();
         // 9900 +- 1.96 sqrt(10000 * 0.99 * 0.01): ranks 9880 and 9921.
         assert_eq!((q.low, q.value, q.high), (988.0, 990.0, 993.0));
     }
@@ -252,11 +250,7 @@ mod tests {
             (1.0, 3.0)
         );
         assert!(of("p99.9").is_none(), "three samples are too few");
-        let histogram = Latencies::from(&Histogram {
-            us: vec![(1, 2)],
-            max_us: 1,
-            ..Histogram::default()
-        });
+        let histogram = Latencies::of_bins(vec![(1, 2)], 0, 1, 0);
         assert!(
             super::figures(&[histogram])
                 .iter()
@@ -266,13 +260,8 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_histogram_counts() {
-        let h = Histogram {
-            us: vec![(10, 3)],
-            overflows: 1,
-            max_us: 1300,
-            avg_us: 332,
-        };
-        let l = Latencies::merged(&[Latencies::from(&h), Latencies::from(&h)]);
+        let l = Latencies::of_bins(vec![(10, 3)], 1, 1300, 332);
+        let l = Latencies::merged(&[l.clone(), l]);
         assert_eq!((l.total(), l.mean(), l.max()), (8, 332.0, 1300.0));
         assert_eq!(l.at_rank(8.0), 1300.0);
     }

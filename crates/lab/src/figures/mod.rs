@@ -2,9 +2,7 @@
 //! From runs to figures: statistics, measured values, claims and published figures, kernels set
 //! against each other.
 
-pub mod attribution;
 pub mod claim;
-pub mod compare;
 pub mod figure;
 pub mod gage;
 pub mod headline;

@@ -4,10 +4,10 @@
 use board::spec::Confidence;
 
 use crate::base::boards;
-use crate::report::part::Part;
-use crate::report::plot::tick;
-use crate::report::table::Grid;
 use crate::runs::run::Run;
+use crate::sheets::grid::Grid;
+use crate::sheets::part::Part;
+use crate::sheets::plot::tick;
 
 const ALL: [(Confidence, &str); 4] = [
     (Confidence::Documented, "documented"),

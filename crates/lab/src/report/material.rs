@@ -5,12 +5,12 @@ use anyhow::Result;
 
 use crate::campaign::experiment::Experiment;
 use crate::figures::claim::{self, Pair, Verdict};
-use crate::figures::compare::{Comparison, compare};
 use crate::figures::figure::Measured;
 use crate::figures::headline::Line;
 use crate::figures::measure;
 use crate::figures::published::Papers;
 use crate::figures::versus::{self, Versus};
+use crate::kinds::{self, Kind, Told};
 use crate::runs::run::Run;
 use crate::runs::store::Campaign;
 
@@ -20,6 +20,8 @@ pub struct Material<'a> {
     pub campaign: &'a Campaign,
     pub runs: &'a [Run],
     pub results: Results<'a>,
+    pub kind: &'static dyn Kind,
+    pub papers: &'a Papers,
 }
 
 impl<'a> Material<'a> {
@@ -35,14 +37,24 @@ impl<'a> Material<'a> {
             campaign,
             runs,
             results: Results::of(experiment, runs, papers)?,
+            kind: kinds::checked(runs)?,
+            papers,
         })
+    }
+
+    /// For its kind.
+    pub fn told(&self) -> Told<'_> {
+        Told {
+            experiment: &self.experiment.name,
+            runs: self.runs,
+            measured: &self.results.measured,
+            papers: self.papers,
+        }
     }
 }
 
 /// A pure function of an experiment, its runs and published figures.
 pub struct Results<'a> {
-    /// Of rings; empty for other experiments.
-    pub comparison: Comparison,
     pub measured: Vec<Measured>,
     /// What is read first.
     pub headlines: Vec<Line>,
@@ -57,21 +69,20 @@ pub struct Results<'a> {
 impl Results<'_> {
     /// Everything there is to say.
     pub fn of<'a>(e: &Experiment, runs: &[Run], papers: &'a Papers) -> Result<Results<'a>> {
-        let mut comparison = compare(runs, &papers.envelope);
-        let (measured, mut warnings) = measure::measured(runs);
+        let kind = kinds::checked(runs)?;
+        let (measured, mut warnings) = measure::measured(runs, kind);
         let mut headlines = Vec::new();
         for headline in &e.headlines {
             headlines.extend(headline.line(&e.kernels, &measured)?);
         }
         let (versus, too_few) = versus::versus(&measured);
-        warnings.append(&mut comparison.warnings);
+        warnings.extend(kind.warnings(runs, papers));
         warnings.extend(too_few);
         Ok(Results {
             verdicts: e.claims.iter().map(|c| c.judge(&measured)).collect(),
             beside: claim::pairs(&e.beside, &measured, &papers.published)?,
             versus,
             headlines,
-            comparison,
             measured,
             warnings,
         })

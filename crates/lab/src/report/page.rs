@@ -17,13 +17,12 @@ use crate::figures::versus;
 use crate::report::assumptions;
 use crate::report::export;
 use crate::report::material::{Material, Results};
-use crate::report::part::{Chart, Part};
 use crate::report::plot_headlines;
-use crate::report::ring;
-use crate::report::samples;
-use crate::report::table::{self, Grid};
+use crate::report::table;
 use crate::runs::run::Run;
 use crate::runs::store::Failed;
+use crate::sheets::grid::Grid;
+use crate::sheets::part::Part;
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -144,8 +143,7 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
     };
     let beside = beside_part(results, &papers.published).into_iter();
     let mut parts: Vec<Part> = beside.chain(versus_part(results)).collect();
-    parts.extend(ring::parts(&m.experiment.name, results, &papers.envelope)?);
-    parts.extend(sample_parts(m)?);
+    parts.extend(m.kind.parts(&m.told())?);
     let claims = results.verdicts.iter().map(|v| Claim {
         word: v.word(),
         text: v.text.clone(),
@@ -225,41 +223,6 @@ fn versus_part(results: &Results) -> Option<Part> {
     })
 }
 
-/// Of figures in tables.
-const BRACKETS: &str = "In brackets: of one seed the 95 % interval of its samples; of several the range of the seeds, \
-                        and from six on the 95 % interval of their median; of minima and maxima the seeds' range.";
-
-/// Of everything that is no ring: figures, histograms, times.
-fn sample_parts(m: &Material) -> Result<Vec<Part>> {
-    if !m.results.comparison.rows.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut boards: Vec<&str> = Vec::new();
-    for run in m.runs {
-        if !boards.contains(&run.point.board.as_str()) {
-            boards.push(&run.point.board);
-        }
-    }
-    let part = |board: &&str| {
-        let runs: Vec<&Run> = m.runs.iter().filter(|r| r.point.board == *board).collect();
-        let (charts, name) = (samples::charts(&runs, board)?, &m.experiment.name);
-        let named = charts.into_iter().map(|(what, svg)| Chart {
-            name: format!("{name}-{board}-{what}"),
-            svg,
-        });
-        let of_board = m.results.measured.iter();
-        let of_board = of_board.filter(|m| m.place.board == *board);
-        Ok(Part {
-            heading: board.to_string(),
-            text: BRACKETS.to_string(),
-            charts: named.collect(),
-            tables: vec![table::figures(of_board)],
-            folded: false,
-        })
-    };
-    boards.iter().map(part).collect()
-}
-
 /// What was typed on the boards' consoles.
 fn commands<'a>(runs: impl Iterator<Item = &'a Run>) -> Part {
     let all: BTreeSet<(&str, &str)> = runs
@@ -318,8 +281,7 @@ fn short(hash: &str) -> &str {
 mod tests {
     use super::*;
     use crate::campaign::experiment::Experiment;
-    use crate::figures::compare::tests::made_up_runs;
-    use crate::runs::sample::{Histogram, Output};
+    use crate::runs::for_tests::made_up_runs;
     use crate::runs::store::Campaign;
 
     /// The page, and the contents of the CSV files.
@@ -357,12 +319,11 @@ mod tests {
     fn latencies_get_a_histogram_and_its_numbers_as_csv() {
         let mut runs = made_up_runs();
         runs.truncate(1);
-        runs[0].guest = Output::Cyclictest(Histogram {
-            us: vec![(20, 7), (41, 9)],
-            overflows: 1,
-            max_us: 1300,
-            avg_us: 100,
-        });
+        runs[0].kind = "cyclictest".into();
+        runs[0].output =
+            "000020 000007\n000041 000009\n# Total: 000000016\n# Avg Latencies: 00100\n\
+                          # Max Latencies: 01300\n# Histogram Overflows: 00001\n"
+                .into();
         let (html, files) = rendered(&runs, 1);
         assert_eq!(html.matches("<svg").count(), 1);
         assert_eq!(html.matches("<a href=").count(), files.len());

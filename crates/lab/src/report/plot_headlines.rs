@@ -5,8 +5,8 @@ use anyhow::Result;
 use plotters::prelude::*;
 
 use crate::figures::headline::{self, Line};
-use crate::report::plot::{COLOURS, drawing, titled};
 use crate::runs::point::short_kernel;
+use crate::sheets::plot::{COLOURS, drawing, titled};
 
 const WIDTH: u32 = 480;
 /// Bars begin here, and end here at the largest ratio.

@@ -17,7 +17,7 @@ use board::fdt::Tree;
 
 use crate::base::interrupt;
 use crate::base::paths::{self, shown};
-use crate::runs::sample;
+use crate::runs::markers;
 
 /// QEMU's program.
 pub const PROGRAM: &str = "qemu-system-arm";
@@ -174,7 +174,7 @@ impl Qemu {
 
     /// Waits for the shell of our root file system.
     pub fn wait_for_prompt(&mut self) -> Result<()> {
-        self.wait_for(sample::READY)?;
+        self.wait_for(markers::READY)?;
         self.wait_for("# ")
     }
 
@@ -184,10 +184,10 @@ impl Qemu {
         self.stdin
             .write_all(format!("run-guest {command}\n").as_bytes())?;
         self.stdin.flush()?;
-        self.wait_for(sample::END)?;
+        self.wait_for(markers::END)?;
         self.wait_for("\n")?;
         let console = String::from_utf8_lossy(&self.console[start..self.seen]).into_owned();
-        let (text, status) = sample::between_markers(&console)?;
+        let (text, status) = markers::between_markers(&console)?;
         Ok((text.to_owned(), status))
     }
 

@@ -17,8 +17,8 @@ use crate::base::interrupt;
 use crate::base::suggest::did_you_mean;
 use crate::rig::instrument::host::{Nobody, Outside};
 use crate::rig::snapshot::{self, Snapshots};
+use crate::runs::markers;
 use crate::runs::run::Window;
-use crate::runs::sample;
 use crate::supply::kernel::Kernel;
 
 /// What the kernel is told when nobody says otherwise.
@@ -163,7 +163,7 @@ fn seeded(board: &BoardSpec, seed: u64) -> BoardSpec {
 impl<B: BoardBus> Session<B> {
     fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
         let mut session = Session { machine };
-        let ready = session.quietly(0, sample::READY, BOOT_LIMIT_S)?;
+        let ready = session.quietly(0, markers::READY, BOOT_LIMIT_S)?;
         // The prompt follows the marker.
         session.quietly(ready, "# ", BOOT_LIMIT_S)?;
         Ok(session)
@@ -187,7 +187,7 @@ impl<B: BoardBus> Session<B> {
         self.machine.set_stop_on_edge(true);
         self.machine
             .send(format!("run-guest {command}\n").as_bytes());
-        let end = self.until(start, sample::END, limit_s, outside, &mut |machine| {
+        let end = self.until(start, markers::END, limit_s, outside, &mut |machine| {
             pins.edge(machine)
         })?;
         self.quietly(end, "\n", limit_s)?;

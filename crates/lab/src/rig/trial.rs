@@ -6,9 +6,9 @@ use board::BoardBus;
 
 use crate::rig::instrument::setup::Setup;
 use crate::rig::session::Session;
+use crate::runs::markers::between_markers;
 use crate::runs::point::Point;
 use crate::runs::run::{Provenance, Run};
-use crate::runs::sample::{self, Kind, Output};
 
 /// Measures the point that `provenance` and `instruments` describe on a booted machine; `seen` is
 /// called when the command has ended. Gives the run, without its name and its experiment's, and
@@ -16,7 +16,7 @@ use crate::runs::sample::{self, Kind, Output};
 pub fn measure<B: BoardBus>(
     session: &mut Session<B>,
     instruments: Setup<'_>,
-    kind: Kind,
+    kind: &str,
     point: &Point,
     provenance: &Provenance,
     limit_s: f64,
@@ -26,7 +26,7 @@ pub fn measure<B: BoardBus>(
     let measured = session.run_guest_beside(&provenance.command, limit_s, &mut bench)?;
     seen(session);
     let text = String::from_utf8_lossy(&measured.console);
-    let (output, status) = sample::between_markers(&text)?;
+    let (output, status) = between_markers(&text)?;
     if status != 0 {
         bail!(
             "{} ended with {status}: {}",
@@ -40,10 +40,11 @@ pub fn measure<B: BoardBus>(
         experiment: String::new(),
         point: point.clone(),
         cpu_hz: session.cpu_hz(),
-        guest: match kind {
-            Kind::Instruments => Output::Instruments(instruments.seen(&bench, session)?),
-            printed => sample::parse(printed, output)?,
-        },
+        kind: kind.to_string(),
+        output: output.to_string(),
+        seen: (!instruments.is_empty())
+            .then(|| instruments.seen(&bench, session))
+            .transpose()?,
         ring: measured.windows[0].clone(),
         overhead: measured.windows[1].clone(),
         whole: measured.whole.clone(),

@@ -2,10 +2,12 @@
 //! Results: a point of an experiment, what a guest and instruments said at it, and where that is
 //! kept.
 
+#[cfg(test)]
+pub mod for_tests;
+pub mod markers;
 pub mod point;
 pub mod record;
 pub mod run;
-pub mod sample;
 pub mod screen;
 pub mod seen;
 pub mod store;

@@ -47,6 +47,12 @@ impl Place {
         place
     }
 
+    /// "hz=1000 groups=1".
+    pub fn axes_text(&self) -> String {
+        let axes = self.axes.iter().map(|(n, v)| format!("{n}={v}"));
+        axes.collect::<Vec<_>>().join(" ")
+    }
+
     /// `text` and the values of the axes.
     pub fn with_axes(&self, text: &str) -> String {
         let axes = self.axes.iter().map(|(name, n)| format!(", {name} {n}"));

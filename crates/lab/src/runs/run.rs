@@ -8,10 +8,10 @@ use arm9::Counters;
 use serde::{Deserialize, Serialize};
 
 use crate::runs::point::Point;
-use crate::runs::sample::Output;
+use crate::runs::seen::Seen;
 
 /// The one format of `run.json` there is.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Hash of this program's simulator.
 pub const SIMULATOR: &str = env!("WARMSWITCH_SIMULATOR");
 
@@ -68,8 +68,14 @@ pub struct Run {
     pub experiment: String,
     pub point: Point,
     pub cpu_hz: u64,
-    /// What the guest printed, or what instruments saw of it.
-    pub guest: Output,
+    /// Of its output.
+    pub kind: String,
+    /// What the guest printed; kept as part of what the console said.
+    #[serde(skip)]
+    pub output: String,
+    /// What instruments saw of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
     /// What is measured: sections while pin 0 was high.
     pub ring: Window,
     /// The same work without what is measured: sections while pin 1 was high.

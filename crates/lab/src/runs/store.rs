@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs on disk: `out/runs/HASH/run.json` and `console.txt`, named by the hash of all inputs.
+//! Runs on disk: `out/runs/HASH/run.json` and `console.txt`, named by the hash of all inputs. What the
+//! guest printed is part of what the console said, and is read from there.
 //!
 //! A run that exists is never repeated. `out/experiments/NAME.json` (`NAME.quick.json`) lists
 //! the runs of the last campaign in the plan's order, so that tables and reports can be made
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::paths;
 use crate::base::suggest::did_you_mean;
+use crate::runs::markers::between_markers;
 use crate::runs::point::Point;
 use crate::runs::run::Run;
 
@@ -39,7 +41,22 @@ pub fn load(hash: &str) -> Result<Option<Run>> {
             Run::FORMAT
         );
     }
-    Ok(Some(run))
+    let console = console(hash)?;
+    let output = between_markers(&String::from_utf8_lossy(&console))
+        .map(|(output, _)| output.to_string())
+        .with_context(|| format!("{hash}/{CONSOLE} is damaged: remove it and run again"))?;
+    Ok(Some(Run { output, ..run }))
+}
+
+/// What the console of a run said.
+fn console(hash: &str) -> Result<Vec<u8>> {
+    let path = runs_dir().join(hash).join(CONSOLE);
+    std::fs::read(&path).with_context(|| {
+        format!(
+            "cannot read {}: remove its directory and run again",
+            paths::shown(&path)
+        )
+    })
 }
 
 /// Stores a run and what its console said.
@@ -56,15 +73,9 @@ pub fn save(run: &Run, console: &[u8]) -> Result<()> {
 /// The hash of all that a run came to: its figures and what its console said, not what it was made
 /// of.
 pub fn result_hash(run: &Run) -> Result<String> {
-    let path = runs_dir().join(&run.hash).join(CONSOLE);
-    let console = std::fs::read(&path).with_context(|| {
-        format!(
-            "cannot read {}: remove its directory and run again",
-            paths::shown(&path)
-        )
-    })?;
+    let console = console(&run.hash)?;
     let windows = (&run.ring, &run.overhead, &run.whole);
-    let figures = serde_json::to_vec(&(run.cpu_hz, &run.guest, windows, run.end_cycle))?;
+    let figures = serde_json::to_vec(&(run.cpu_hz, &run.seen, windows, run.end_cycle))?;
     let mut hasher = blake3::Hasher::new();
     hasher.update(&(figures.len() as u64).to_le_bytes());
     hasher.update(&figures);

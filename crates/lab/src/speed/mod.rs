@@ -25,7 +25,7 @@ use crate::base::boards;
 use crate::base::progress::Progress;
 use crate::base::time::cpu_s;
 use crate::rig::session::{self, Session};
-use crate::runs::sample;
+use crate::runs::markers;
 use crate::supply::image;
 use crate::supply::kernel::{self, Request};
 
@@ -189,7 +189,7 @@ pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
             for command in work.commands {
                 let measured = session.run_guest(command, LIMIT_S)?;
                 let console = String::from_utf8_lossy(&measured.console);
-                let (text, status) = sample::between_markers(&console)?;
+                let (text, status) = markers::between_markers(&console)?;
                 if status != 0 {
                     bail!("{command}: ended with {status}: {}", text.trim());
                 }

@@ -9,7 +9,7 @@ use crate::Outcome;
 use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
 use crate::coherence::{Cost, Ended, Findings, Group};
-use crate::runs::sample;
+use crate::runs::markers;
 
 /// A result and how to show it.
 pub struct Shown<'a> {
@@ -165,7 +165,7 @@ impl Shown<'_> {
         let outcome = self.judged()?;
         if let (Outcome::Done, Some(status)) = (&outcome, self.failed()) {
             let console = String::from_utf8_lossy(&self.findings.console);
-            let said = sample::between_markers(&console).map_or("", |(said, _)| said);
+            let said = markers::between_markers(&console).map_or("", |(said, _)| said);
             eprintln!("{}\nnote: the command ended with {status}", said.trim_end());
         }
         Ok(outcome)

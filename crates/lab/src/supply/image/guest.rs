@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::base::paths::{self, names_in, shown};
 use crate::base::toml_file;
-use crate::runs::sample::Kind;
+use crate::kinds::{self, Kind};
 use crate::supply::cache::Inputs;
 use crate::supply::toolchain::{PREFIX, command, output};
 
@@ -36,7 +36,8 @@ pub struct Workload {
     /// One line for lists.
     pub title: String,
     /// What it prints, if that can be measured.
-    pub output: Option<Kind>,
+    #[serde(default, deserialize_with = "kinds::deserialize")]
+    pub output: Option<&'static dyn Kind>,
     /// How it is built; a program of Debian's is not.
     pub build: Option<BuildSpec>,
     /// Shell scripts beside the `workload.toml` that come with it.

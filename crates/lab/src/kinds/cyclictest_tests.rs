@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::base::boards;
-use crate::figures::compare::tests::made_up_runs;
 use crate::rig::session::{self, Session};
-use crate::runs::sample::{self, Kind};
+use crate::runs::for_tests::made_up_runs;
+use crate::runs::markers;
 use crate::supply::image;
 use crate::supply::kernel;
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 fn run_of(command: &str, histogram: &Histogram) -> Run {
     let mut run = made_up_runs().remove(0);
     run.provenance.command = command.into();
-    run.guest = Output::Cyclictest(histogram.clone());
+    run.kind = "cyclictest".into();
+    run.output = rt_tests_text(&run, histogram);
     run
 }
 
@@ -38,8 +39,7 @@ fn a_histogram_has_rt_tests_fields_and_lines() {
     assert_eq!(lines.len(), 1 + 14 + 5);
     assert_eq!((lines[4], lines[5]), ("000003 000002", "000004 000000"));
     assert_eq!(lines[15], "# Total: 000000003");
-    let again = sample::parse(Kind::Cyclictest, &text).unwrap();
-    assert_eq!(again, Output::Cyclictest(histogram));
+    assert_eq!(read(&text).unwrap(), histogram);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn every_run_has_files_of_its_own() {
 fn printed(session: &mut Session, command: &str) -> (Value, String) {
     let measured = session.run_guest(command, 60.0).unwrap();
     let console = String::from_utf8_lossy(&measured.console).replace('\r', "");
-    let (output, status) = sample::between_markers(&console).unwrap();
+    let (output, status) = markers::between_markers(&console).unwrap();
     assert_eq!(status, 0, "{output}");
     let (json, text) = output.split_at(output.find("# Histogram").unwrap());
     let json = &json[json.find('{').unwrap()..];
@@ -82,9 +82,7 @@ fn both_forms_are_what_cyclictest_itself_writes() {
     for bins in [1000, 60] {
         let command = format!("cyclictest -D 1 -p 50 -q -h {bins} --json=-");
         let (theirs, text) = printed(&mut booted.clone(), &command);
-        let Output::Cyclictest(h) = sample::parse(Kind::Cyclictest, &text).unwrap() else {
-            panic!("no histogram");
-        };
+        let h = read(&text).unwrap();
         assert_eq!(h.overflows > 0, bins == 60);
         let mut run = run_of(&command, &h);
         run.provenance.kernel_version = kernel.record.release.clone();
@@ -107,4 +105,22 @@ fn both_forms_are_what_cyclictest_itself_writes() {
         let known = text.split("# Histogram Overflow at").next().unwrap();
         assert_eq!(rt_tests_text(&run, &h), known);
     }
+}
+
+const CYCLICTEST: &str = "# /dev/cpu_dma_latency set to 0us\r\n# Histogram\r\n000000 000000\r\n\
+    000001 000007\r\n000002 000003\r\n# Total: 000000010\r\n# Min Latencies: 00001\r\n\
+    # Avg Latencies: 00021\r\n# Max Latencies: 00199\r\n# Histogram Overflows: 00001\r\n\
+    # Histogram Overflow at cycle number:\r\n# Thread 0: 00004\r\n";
+
+#[test]
+fn every_latency_of_cyclictest_is_kept_also_those_beyond_the_histogram() {
+    let h = read(CYCLICTEST).unwrap();
+    assert_eq!(h.us, [(1, 7), (2, 3)]);
+    assert_eq!(
+        (h.overflows, h.max_us, h.avg_us, h.total()),
+        (1, 199, 21, 11)
+    );
+    let cut = CYCLICTEST.replace("000002 000003\r\n", "");
+    assert!(read(&cut).is_err());
+    assert!(read("T: 0").is_err());
 }

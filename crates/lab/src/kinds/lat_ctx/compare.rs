@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::figures::attribution::{self, Terms};
+use super::LatCtx;
+use super::attribution::{self, Terms};
 use crate::figures::published::{Envelope, Range};
 use crate::figures::statistics::{self, Estimate, Summary};
 use crate::runs::run::Run;
-use crate::runs::sample::LatCtx;
 
 /// The overhead's samples may differ by this share of their median before a warning.
 const OVERHEAD_SPREAD: f64 = 0.05;
@@ -87,15 +87,14 @@ pub struct Comparison {
 type Key = (usize, usize, u32, u32);
 
 /// A run of a ring, and what the guest said of it.
-#[derive(Clone, Copy)]
 struct Ring<'a> {
     run: &'a Run,
-    guest: &'a LatCtx,
+    guest: LatCtx,
 }
 
 impl<'a> Ring<'a> {
     fn of(run: &'a Run) -> Option<Ring<'a>> {
-        let guest = run.guest.lat_ctx()?;
+        let guest = LatCtx::of(run)?;
         Some(Ring { run, guest })
     }
 }
@@ -146,7 +145,7 @@ pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
 }
 
 fn row(process: &[Ring], thread: &[Ring]) -> Option<Row> {
-    let Ring { run: first, guest } = *process.first()?;
+    let Ring { run: first, guest } = process.first()?;
     let a = switches_us(process);
     let b = switches_us(thread);
     let difference_us = statistics::median_difference(&a, &b)?;
@@ -370,4 +369,4 @@ fn row_warning(row: &Row) -> Option<String> {
 
 #[cfg(test)]
 #[path = "compare_tests.rs"]
-pub mod tests;
+mod tests;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a page consists of.
 
-use crate::report::table::Grid;
+use crate::sheets::grid::Grid;
 
 /// A heading with what stands below it.
 #[derive(Default)]
@@ -18,4 +18,14 @@ pub struct Part {
 pub struct Chart {
     pub name: String,
     pub svg: String,
+}
+
+impl Chart {
+    /// A picture and its name.
+    pub fn new(name: &str, svg: String) -> Chart {
+        Chart {
+            name: name.to_string(),
+            svg,
+        }
+    }
 }

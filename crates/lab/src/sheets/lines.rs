@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of samples as SVG text: histograms of latencies with a logarithmic axis of counts, as in
-//! the papers, and times run by run.
+//! Charts of lines: histograms of latencies with a logarithmic axis of counts, as in the papers, and
+//! others.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use crate::figures::latencies::Latencies;
-use crate::report::plot::{COLOURS, SIZE, drawing, tick, titled};
+use crate::sheets::plot::{COLOURS, SIZE, drawing, tick, titled};
 
 /// One line a series, counts over microseconds.
 pub fn histograms(series: &[(String, Latencies)], board: &str) -> Result<String> {
@@ -47,52 +47,8 @@ fn steps(l: &Latencies) -> Vec<(f64, f64)> {
     line
 }
 
-/// Percent answered over pulses per second, a line a series.
-pub fn answers(series: &[(String, Vec<(f64, f64)>)], board: &str) -> Result<String> {
-    let highest = series.iter().flat_map(|(_, line)| line);
-    let highest = highest.map(|(hz, _)| *hz).fold(1.0, f64::max);
-    let lowest = series.iter().flat_map(|(_, line)| line);
-    let lowest = lowest.map(|(hz, _)| *hz).fold(highest, f64::min);
-    let lines: Vec<(String, Vec<(f64, f64)>)> = series
-        .iter()
-        .map(|(name, line)| {
-            let line = line.iter().map(|(hz, share)| (hz.log10(), *share));
-            (name.clone(), line.collect())
-        })
-        .collect();
-    chart(
-        &format!("{board}: pulses answered"),
-        ("pulses per second, power of ten", "%"),
-        lowest.log10() - 0.05..highest.log10() + 0.05,
-        0.0..105.0,
-        &lines,
-    )
-}
-
-/// Seconds over the number of the run.
-pub fn times(series: &[(String, Vec<f64>)], board: &str) -> Result<String> {
-    let longest = series
-        .iter()
-        .flat_map(|(_, s)| s)
-        .fold(0.0, |a, b| f64::max(a, *b));
-    let runs = series.iter().map(|(_, s)| s.len()).max().unwrap_or(1);
-    let lines: Vec<(String, Vec<(f64, f64)>)> = series
-        .iter()
-        .map(|(name, s)| {
-            let points = s.iter().enumerate();
-            let points = points.map(|(run, s)| (run as f64 + 1.0, *s)).collect();
-            (name.clone(), points)
-        })
-        .collect();
-    let title = format!("{board}: time of each run");
-    let (x, y) = (
-        0.5..runs as f64 + 0.5,
-        0.0..longest * 1.1 + f64::MIN_POSITIVE,
-    );
-    chart(&title, ("run", "s"), x, y, &lines)
-}
-
-fn chart<Y>(
+/// One line a series.
+pub fn chart<Y>(
     title: &str,
     (x_words, y_words): (&str, &str),
     x: std::ops::Range<f64>,
@@ -139,28 +95,15 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runs::sample::Histogram;
 
     #[test]
     fn a_gap_between_bins_falls_to_the_axis() {
-        let h = Histogram {
-            us: vec![(3, 5), (4, 6), (9, 1)],
-            overflows: 2,
-            max_us: 20,
-            avg_us: 0,
-        };
-        let h = Latencies::from(&h);
-        let line = steps(&h);
+        let l = Latencies::of_bins(vec![(3, 5), (4, 6), (9, 1)], 2, 20, 0);
+        let line = steps(&l);
         assert!(line.contains(&(3.0, 5.0)) && line.contains(&(5.0, 6.0)));
         assert!(line.contains(&(5.0, 0.5)) && line.contains(&(9.0, 0.5)));
         assert_eq!(line[line.len() - 2], (21.0, 2.0));
-        let svg = histograms(&[("plain".into(), h)], "sam9263").unwrap();
+        let svg = histograms(&[("plain".into(), l)], "sam9263").unwrap();
         assert!(svg.contains("latency, us") && svg.contains("plain"));
-    }
-
-    #[test]
-    fn every_run_is_a_point() {
-        let svg = times(&[("plain".into(), vec![2.0, 3.0, 2.5])], "sam9263").unwrap();
-        assert!(svg.contains("<polyline") && svg.contains("sam9263: time of each run"));
     }
 }

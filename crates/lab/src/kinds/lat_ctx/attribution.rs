@@ -7,8 +7,8 @@
 
 use serde::Serialize;
 
+use super::LatCtx;
 use crate::runs::run::{Run, Window};
-use crate::runs::sample::LatCtx;
 
 /// A term: its name in files, its heading, the counters of cycles it adds up.
 struct TermRow {
@@ -101,9 +101,9 @@ fn by_name<S: serde::Serializer>(cycles: &[f64; COUNT], s: S) -> Result<S::Ok, S
 impl Terms {
     /// The terms of a switch of `run`; `None` when it is no ring's or the pins were never moved.
     pub fn of(run: &Run) -> Option<Terms> {
-        let guest = run.guest.lat_ctx()?;
-        let ring = per_hop(guest, &run.ring)?;
-        let overhead = per_hop(guest, &run.overhead)?;
+        let guest = LatCtx::of(run)?;
+        let ring = per_hop(&guest, &run.ring)?;
+        let overhead = per_hop(&guest, &run.overhead)?;
         Some(ring.minus(&overhead))
     }
 
@@ -170,7 +170,7 @@ fn per_hop(guest: &LatCtx, window: &Window) -> Option<Terms> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::compare::tests::made_up_run;
+    use crate::runs::for_tests::made_up_run;
 
     #[test]
     fn the_terms_add_up_to_the_switch() {

@@ -5,8 +5,8 @@ use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::report::plot::drawing;
 use crate::runs::screen::{Screen, Trace};
+use crate::sheets::plot::drawing;
 
 const SIZE: (u32, u32) = (900, 420);
 const GLASS: RGBColor = RGBColor(8, 20, 12);

@@ -3,34 +3,33 @@
 
 use anyhow::Result;
 
-use crate::figures::attribution;
-use crate::figures::compare::Row;
+use super::attribution;
+use super::compare::{Comparison, Row};
+use super::plot::{self, Shown};
+use super::tables;
 use crate::figures::published::Envelope;
-use crate::report::material::Results;
-use crate::report::part::{Chart, Part};
-use crate::report::plot::{self, Shown};
-use crate::report::table::{self, Grid};
 use crate::runs::point::short_kernel;
+use crate::sheets::grid::Grid;
+use crate::sheets::part::{Chart, Part};
 
 /// A part for each board.
-pub fn parts(experiment: &str, results: &Results, envelope: &Envelope) -> Result<Vec<Part>> {
-    let comparison = &results.comparison;
+pub fn parts(experiment: &str, comparison: &Comparison, envelope: &Envelope) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
-    for board in table::boards(comparison) {
+    for board in tables::boards(comparison) {
         let rows: Vec<&Row> = comparison
             .rows
             .iter()
             .filter(|r| r.board == board)
             .collect();
         parts.extend(board_parts(experiment, &board, &rows)?);
-        parts.extend(envelope_part(results, envelope, &board));
+        parts.extend(envelope_part(comparison, envelope, &board));
     }
     Ok(parts)
 }
 
 fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
     let scale = plot::scale_us(rows);
-    let kernels = table::kernels(rows);
+    let kernels = tables::kernels(rows);
     let charts = |shown: Shown, name: &str, words: &str| {
         let chart = |kernel: &&str| {
             let short = short_kernel(kernel);
@@ -150,12 +149,8 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-fn envelope_part(results: &Results, envelope: &Envelope, board: &str) -> Option<Part> {
-    let of_board = results
-        .comparison
-        .envelope
-        .iter()
-        .filter(|b| b.board == board);
+fn envelope_part(comparison: &Comparison, envelope: &Envelope, board: &str) -> Option<Part> {
+    let of_board = comparison.envelope.iter().filter(|b| b.board == board);
     let rows: Vec<Vec<String>> = of_board
         .map(|b| {
             let e = &b.envelope_us;

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cyclictest -q -h N`: latencies of a real-time task in whole microseconds, none left out.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+
+use super::{Chart, Kind, histogram, last_line, line_name};
+use crate::figures::latencies::{self, Latencies};
+use crate::figures::measure::{Measures, OfSeries};
+use crate::runs::run::Run;
+
+/// See the module.
+pub struct Cyclictest;
+
+impl Measures for Cyclictest {
+    fn metrics(&self) -> Vec<&'static str> {
+        latencies::metrics()
+    }
+
+    fn latencies(&self, run: &Run) -> Vec<OfSeries> {
+        let read = read(&run.output).ok();
+        let of = |h: Histogram| OfSeries::new(run.point.place(), h.latencies());
+        read.map(of).into_iter().collect()
+    }
+}
+
+impl Kind for Cyclictest {
+    fn name(&self) -> &'static str {
+        "cyclictest"
+    }
+
+    fn json(&self, run: &Run) -> Result<serde_json::Value> {
+        Ok(serde_json::to_value(read(&run.output)?)?)
+    }
+
+    fn charts(&self, runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
+        let of = |run: &&Run| {
+            let read = read(&run.output).ok()?;
+            Some((line_name(&run.point.place()), read.latencies()))
+        };
+        Ok(histogram(runs.iter().filter_map(of), board)?
+            .into_iter()
+            .collect())
+    }
+
+    /// All latencies as CSV, and for each run what rt-tests write, JSON and the text of a histogram.
+    fn exports(&self, runs: &[Run]) -> Vec<(String, String)> {
+        let read = runs
+            .iter()
+            .filter_map(|run| Some((run, read(&run.output).ok()?)));
+        let read: Vec<(&Run, Histogram)> = read.collect();
+        let mut files = vec![("histogram.csv".to_string(), bins(&read))];
+        for (run, histogram) in &read {
+            let stem = file_stem(run);
+            files.push((format!("{stem}.json"), rt_tests_json(run, histogram)));
+            files.push((format!("{stem}.txt"), rt_tests_text(run, histogram)));
+        }
+        files
+    }
+}
+
+/// Latencies in whole microseconds, each with how often it was met; none is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct Histogram {
+    /// Microseconds and count, ascending, without empty ones.
+    us: Vec<(u32, u64)>,
+    /// Latencies beyond the last bin, of which only the largest is known.
+    overflows: u64,
+    max_us: u32,
+    /// The program's own average.
+    avg_us: u32,
+}
+
+impl Histogram {
+    /// Latencies met.
+    fn total(&self) -> u64 {
+        self.overflows + self.us.iter().map(|(_, n)| n).sum::<u64>()
+    }
+
+    fn latencies(&self) -> Latencies {
+        Latencies::of_bins(self.us.clone(), self.overflows, self.max_us, self.avg_us)
+    }
+}
+
+/// `cyclictest -q -h N` with one thread.
+fn read(output: &str) -> Result<Histogram> {
+    let mut histogram = Histogram::default();
+    let (mut max, mut avg, mut total) = (None, None, None);
+    for line in output.lines().map(str::trim) {
+        let value = |text: &str| text.split_whitespace().next()?.parse().ok();
+        if let Some(rest) = line.strip_prefix("# Total:") {
+            total = value(rest);
+        } else if let Some(rest) = line.strip_prefix("# Avg Latencies:") {
+            avg = value(rest);
+        } else if let Some(rest) = line.strip_prefix("# Max Latencies:") {
+            max = value(rest);
+        } else if let Some(rest) = line.strip_prefix("# Histogram Overflows:") {
+            histogram.overflows = value(rest).context("damaged \"# Histogram Overflows\"")?;
+        } else if let Some((us, count)) = bin(line).filter(|(_, count)| *count > 0) {
+            histogram.us.push((us, count));
+        }
+    }
+    let (Some(max), Some(avg), Some(total)) = (max, avg, total) else {
+        bail!("cyclictest printed no histogram: {}", last_line(output));
+    };
+    (histogram.max_us, histogram.avg_us) = (max as u32, avg as u32);
+    let counted = histogram.total() - histogram.overflows;
+    let ascending = histogram.us.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    if counted == 0 || counted != total || !ascending {
+        bail!("cyclictest's histogram is damaged: {counted} latencies, it says {total}");
+    }
+    Ok(histogram)
+}
+
+/// A line of two numbers.
+fn bin(line: &str) -> Option<(u32, u64)> {
+    let (us, count) = line.split_once(char::is_whitespace)?;
+    Some((us.parse().ok()?, count.trim().parse().ok()?))
+}
+
+fn bins(histograms: &[(&Run, Histogram)]) -> String {
+    let mut text = String::from("board,kernel,mode,seed,us,count\n");
+    for (run, h) in histograms {
+        let p = &run.point;
+        let overflow = (h.overflows > 0).then_some((h.max_us, h.overflows));
+        for (us, count) in h.us.iter().copied().chain(overflow) {
+            let (board, kernel, mode, seed) = (&p.board, &p.kernel, &p.mode, p.seed);
+            text += &format!("{board},{kernel},{mode},{seed},{us},{count}\n");
+        }
+    }
+    text
+}
+
+/// What tells the runs of an experiment apart, fit for a file's name.
+fn file_stem(run: &Run) -> String {
+    let p = &run.point;
+    let axes = p.axes.iter().map(|(name, value)| format!("{name}{value}"));
+    let ends = [p.board.clone(), p.kernel.clone(), p.mode.clone()];
+    let parts = ends.into_iter().chain(axes);
+    let parts: Vec<String> = parts.chain([format!("seed{}", p.seed)]).collect();
+    parts.join("-").replace('/', "-")
+}
+
+/// What `cyclictest --json` of rt-tests 2.4 writes, two colons in keys included. Empty texts stand
+/// for what a run does not keep.
+#[derive(Serialize)]
+struct Document<'a> {
+    file_version: u32,
+    #[serde(rename = "cmdline:")]
+    cmdline: &'a str,
+    #[serde(rename = "rt_test_version:")]
+    rt_test_version: &'a str,
+    start_time: &'a str,
+    end_time: &'a str,
+    return_code: u32,
+    sysinfo: SysInfo<'a>,
+    num_threads: usize,
+    resolution_in_ns: u32,
+    thread: BTreeMap<u32, Thread>,
+}
+
+#[derive(Serialize)]
+struct SysInfo<'a> {
+    sysname: &'a str,
+    nodename: &'a str,
+    release: &'a str,
+    version: &'a str,
+    machine: &'a str,
+    realtime: u32,
+}
+
+#[derive(Serialize)]
+struct Thread {
+    histogram: BTreeMap<u32, u64>,
+    cycles: u64,
+    min: u32,
+    max: u32,
+    avg: f64,
+    cpu: i32,
+    node: i32,
+}
+
+fn rt_tests_json(run: &Run, h: &Histogram) -> String {
+    let thread = Thread {
+        histogram: h.us.iter().copied().collect(),
+        cycles: h.total(),
+        min: smallest(h),
+        max: h.max_us,
+        avg: average(h),
+        cpu: 0,
+        node: -1,
+    };
+    let release = run.provenance.kernel_version.as_str();
+    let document = Document {
+        file_version: 1,
+        cmdline: &run.provenance.command,
+        rt_test_version: "",
+        start_time: "",
+        end_time: "",
+        return_code: 0,
+        sysinfo: SysInfo {
+            sysname: "Linux",
+            nodename: &run.point.board,
+            release,
+            version: "",
+            machine: "armv5tejl",
+            realtime: u32::from(release.contains("-rt")),
+        },
+        num_threads: 1,
+        resolution_in_ns: 0,
+        thread: [(0, thread)].into(),
+    };
+    // Nothing in it can fail to be written: keys are numbers, values finite.
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+fn smallest(h: &Histogram) -> u32 {
+    h.us.first().map_or(h.max_us, |(us, _)| *us)
+}
+
+/// To two places, as the program prints it.
+fn average(h: &Histogram) -> f64 {
+    (h.latencies().mean() * 100.0).round() / 100.0
+}
+
+/// The text that `cyclictest -q -h N` ends with, without the two lines that say which latencies
+/// were beyond the last bin.
+fn rt_tests_text(run: &Run, h: &Histogram) -> String {
+    let counts: BTreeMap<u32, u64> = h.us.iter().copied().collect();
+    let last = counts.keys().last().map_or(0, |us| us + 1);
+    let bins = asked_bins(&run.provenance.command).unwrap_or(last);
+    let mut text = String::from("# Histogram\n");
+    for us in 0..bins {
+        let count = counts.get(&us).copied().unwrap_or_default();
+        text += &format!("{us:06} {count:06}\n");
+    }
+    let total = h.total() - h.overflows;
+    text += &format!("# Total: {total:09}\n");
+    text += &format!("# Min Latencies: {:05}\n", smallest(h));
+    text += &format!("# Avg Latencies: {:05}\n", h.avg_us);
+    text += &format!("# Max Latencies: {:05}\n", h.max_us);
+    text += &format!("# Histogram Overflows: {:05}\n", h.overflows);
+    text
+}
+
+/// `N` of `-h N`.
+fn asked_bins(command: &str) -> Option<u32> {
+    let mut words = command.split_whitespace();
+    words.find(|word| *word == "-h")?;
+    words.next()?.parse().ok()
+}
+
+#[cfg(test)]
+#[path = "cyclictest_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the terminal shows of rings.
+
+use std::fmt::Write as _;
+
+use comfy_table::Table;
+
+use super::attribution;
+use super::compare::{Comparison, Row};
+use crate::runs::point::short_kernel;
+use crate::sheets::grid::{new, numbers_right, wrapped};
+
+/// Board by board: switches, where their cycles went, and the envelope.
+pub fn text(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for board in boards(comparison) {
+        let rows: Vec<&Row> = comparison
+            .rows
+            .iter()
+            .filter(|r| r.board == board)
+            .collect();
+        let mhz = rows[0].cpu_hz as f64 / 1e6;
+        let _ = writeln!(
+            text,
+            "{board} ({mhz:.0} MHz): a context switch in a ring of tasks, by the guest's clock, \
+             medians in us.\nChanging the address space = processes less threads of the same \
+             kernel, with its 95 % interval.\n{}\n\nWhere it went: core cycles per switch, \
+             processes less threads, by the core's counters.\n{}\n",
+            switch_table(&rows),
+            cycles_table(&rows)
+        );
+    }
+    text.push_str(&envelope_text(comparison));
+    text
+}
+
+/// Boards in the order of their first row.
+pub fn boards(comparison: &Comparison) -> Vec<String> {
+    let mut boards: Vec<String> = Vec::new();
+    for row in &comparison.rows {
+        if !boards.contains(&row.board) {
+            boards.push(row.board.clone());
+        }
+    }
+    boards
+}
+
+/// Kernels in the order of their first row.
+pub fn kernels<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
+    let mut kernels = Vec::new();
+    for row in rows {
+        if !kernels.contains(&row.kernel.as_str()) {
+            kernels.push(&row.kernel);
+        }
+    }
+    kernels
+}
+
+/// A line for each size and number of tasks, a column for each kernel.
+fn switch_table(rows: &[&Row]) -> Table {
+    let kernels = kernels(rows);
+    let names: Vec<&str> = kernels.iter().map(|k| short_kernel(k)).collect();
+    let mut headings = vec![
+        "KB".into(),
+        "tasks".into(),
+        format!("threads\n{}", names[0]),
+    ];
+    headings.extend(names.iter().map(|k| format!("processes\n{k}")));
+    headings.extend(names.iter().map(|k| format!("address space\n{k}")));
+    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    for first in rows.iter().filter(|row| row.kernel == kernels[0]) {
+        let same = |kernel: &&str| {
+            let place = |r: &Row| (r.size_kb, r.tasks);
+            let found = rows
+                .iter()
+                .find(|r| r.kernel == *kernel && place(r) == place(first));
+            found.copied()
+        };
+        let cells_of = |show: &dyn Fn(&Row) -> String| -> Vec<String> {
+            let cell = |kernel| same(kernel).map_or("-".to_string(), show);
+            kernels.iter().map(cell).collect()
+        };
+        let mut cells = vec![
+            first.size_kb.to_string(),
+            first.tasks.to_string(),
+            format!("{:.2}", first.thread_us.median),
+        ];
+        cells.extend(cells_of(&|r| format!("{:.2}", r.process_us.median)));
+        cells.extend(cells_of(&|r| {
+            let d = &r.difference_us;
+            let around = (d.high - d.value).max(d.value - d.low);
+            format!("{:.2} \u{b1}{around:.2}", d.value)
+        }));
+        table.add_row(cells);
+    }
+    numbers_right(&mut table, 0);
+    table
+}
+
+/// The ends of the axes for each kernel; all rows are in the report.
+fn cycles_table(rows: &[&Row]) -> Table {
+    let mut headings = vec!["kernel", "KB", "tasks", "all"];
+    headings.extend(attribution::headings());
+    headings.extend(["PID writes", "instructions"]);
+    let headings: Vec<String> = headings.iter().map(|h| h.replace(' ', "\n")).collect();
+    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    for kernel in kernels(rows) {
+        let of_kernel: Vec<&&Row> = rows.iter().filter(|r| r.kernel == kernel).collect();
+        let ends = |of: fn(&Row) -> u32| {
+            let values = || of_kernel.iter().map(|r| of(r));
+            [values().min(), values().max()]
+        };
+        let (sizes, tasks) = (ends(|r| r.size_kb), ends(|r| r.tasks));
+        for row in of_kernel {
+            if !sizes.contains(&Some(row.size_kb)) || !tasks.contains(&Some(row.tasks)) {
+                continue;
+            }
+            let mut cells = vec![
+                short_kernel(kernel).to_string(),
+                row.size_kb.to_string(),
+                row.tasks.to_string(),
+                format!("{:.0}", row.difference_cycles),
+            ];
+            match &row.difference {
+                Some(terms) => {
+                    cells.extend(terms.cycles.iter().map(|c| format!("{c:.0}")));
+                    cells.push(format!("{:.1}", terms.pid_writes));
+                    cells.push(format!("{:.0}", terms.instructions));
+                }
+                None => cells.extend(std::iter::repeat_n("-".into(), attribution::COUNT + 2)),
+            }
+            table.add_row(cells);
+        }
+    }
+    numbers_right(&mut table, 1);
+    table
+}
+
+/// The envelope at the ends of the axes; all rows are in `--json`.
+fn envelope_text(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for board in boards(comparison) {
+        let of_board: Vec<_> = comparison
+            .envelope
+            .iter()
+            .filter(|b| b.board == board)
+            .collect();
+        let ends = match of_board.as_slice() {
+            [] => continue,
+            [only] => vec![*only],
+            [first, .., last] => vec![*first, *last],
+        };
+        for beside in ends {
+            let e = &beside.envelope_us;
+            let line = format!(
+                "{board}, {} tasks, {} KB: {:.1} us measured, envelope {:.0} ({:.0} to {:.0}) us: \
+                 {}. {}.",
+                beside.tasks,
+                beside.size_kb,
+                beside.measured_us.value,
+                e.typical,
+                e.low,
+                e.high,
+                if beside.inside { "inside" } else { "outside" },
+                beside.sentence
+            );
+            text.push_str(&wrapped(&line));
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}

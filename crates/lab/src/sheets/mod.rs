@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tables, charts and parts of a page, from figures.
+
+pub mod grid;
+pub mod lines;
+pub mod part;
+pub mod plot;
+pub mod screen;
