@@ -21,7 +21,8 @@ use crate::base::progress::Progress;
 use crate::base::suggest::did_you_mean;
 use crate::campaign::experiment::Experiment;
 use crate::kinds::Kind;
-use crate::rig::session::{self, CMDLINE, Checked, Failure, Session};
+use crate::rig::boot::{CMDLINE, KernelFiles};
+use crate::rig::session::{Checked, Failure, Session};
 use crate::rig::snapshot::Snapshots;
 use crate::rig::trial;
 use crate::runs::point::Point;
@@ -302,7 +303,7 @@ impl Parts {
             root_fs_hash: self.root_fs.record.hash.clone(),
             simulator: SIMULATOR.to_string(),
             command: e.command(&self.workload.call, &point)?,
-            cmdline: session::command_line(&[&kernel.command_line, CMDLINE]),
+            cmdline: KernelFiles::from(kernel).command_line(&[CMDLINE]),
             instruments: e.instruments().identity(&point)?,
             warmswitch: env!("CARGO_PKG_VERSION").to_string(),
         };
@@ -327,7 +328,8 @@ impl Parts {
         let progress = Mutex::new(Progress::new("booting", wanted.len() as u64));
         let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
             let (spec, _) = &self.specs[board];
-            let boot = session::linux(&self.kernels[kernel], &self.root_fs.cpio)?;
+            let files = KernelFiles::from(&self.kernels[kernel]);
+            let boot = Boot::Linux(files.with(&self.root_fs.cpio, &[CMDLINE])?);
             let note = |line: &str| lock(&progress).note(line);
             let session = start(spec, *seed, &boot, &note);
             lock(&progress).step(&format!("{board}, {kernel}"));
@@ -442,6 +444,7 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
             self.limit_s,
             &seen,
         )?;
+        self.kind.json(&run)?;
         let named = Run {
             hash: hash.clone(),
             experiment: self.e.name.clone(),

@@ -15,16 +15,11 @@ use board::boot::Boot;
 use board::coherence::{Checker, Report};
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
-use crate::base::interrupt;
 use crate::base::time::cpu_s;
+use crate::rig::console::{self, Beside, Console, Then};
 use crate::runs::markers;
 use names::Names;
 use suppress::Suppression;
-
-/// Board seconds that a boot may take.
-const BOOT_LIMIT_S: f64 = 60.0;
-/// Looks at the console and at Ctrl-C per second of board time.
-const SLICES_PER_S: u64 = 200;
 
 /// What to run.
 pub struct Plan<'a> {
@@ -101,16 +96,11 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
     let mut seen = 0;
-    let mut guest = Guest {
-        machine,
-        judge: |machine: &Machine<Observed<Checker>>| judge(machine, &mut seen, plan.ends),
-        stop_at: u64::MAX,
-    };
-    let ended = match guest.session(plan.command, plan.limit_s) {
+    let judge = Judge(|machine: &Machine<Observed<Checker>>| judge(machine, &mut seen, plan.ends));
+    let ended = match session(&mut machine, judge, u64::MAX, plan.command, plan.limit_s) {
         Ok(status) => Ended::Finished(status),
         Err(ended) => ended,
     };
-    let machine = guest.machine;
     let reports = machine.observer().reports();
     Ok(Findings {
         reports: reports.map(|(r, count)| (r.clone(), count)).collect(),
@@ -138,15 +128,12 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
     let findings = check(board, boot, plan)?;
     let on_s = cpu_s() - start_s;
     let start_s = cpu_s();
-    let mut guest = Guest {
-        machine: Machine::new(board.clone(), boot)?,
-        judge: |_: &Machine| Ok(()),
-        stop_at: findings.cycles,
-    };
+    let mut machine = Machine::new(board.clone(), boot)?;
+    let (nobody, cycles) = (Judge(|_: &Machine| Ok(())), findings.cycles);
     // How it ends was said already; where it does is the point.
-    let ended = guest.session(plan.command, plan.limit_s);
+    let ended = session(&mut machine, nobody, cycles, plan.command, plan.limit_s);
     let off_s = cpu_s() - start_s;
-    let (now, cycles) = (guest.machine.now(), findings.cycles);
+    let now = machine.now();
     if ended == Err(Ended::Interrupted) {
         bail!("stopped");
     }
@@ -170,73 +157,59 @@ fn judge(
     if end { Err(Ended::Report) } else { Ok(()) }
 }
 
-/// A board that is talked to in slices of board time; the checker does not count as somebody who
-/// talks, so that a run without it goes through the same cycles.
-struct Guest<B: BoardBus, J> {
-    machine: Machine<B>,
-    /// What to do when the observer stops the board.
-    judge: J,
-    /// The cycle at which the run ends as [`Ended::Limit`] whatever the guest does.
-    stop_at: u64,
+/// Who judges what the checker reports, when the observer stops the board. The checker does not count
+/// as somebody who talks, so that a run without it goes through the same cycles.
+struct Judge<F>(F);
+
+impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), Ended>> Beside<B> for Judge<F> {
+    type End = Ended;
+
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Ended> {
+        if *stop != Stop::Observer {
+            return Ok(Then::Nothing);
+        }
+        (self.0)(machine)?;
+        Ok(Then::Look)
+    }
 }
 
-impl<B: BoardBus, J: FnMut(&Machine<B>) -> Result<(), Ended>> Guest<B, J> {
-    /// Boots and has the command run; gives its status.
-    fn session(&mut self, command: Option<&str>, limit_s: f64) -> Result<Option<i32>, Ended> {
-        let in_boot = |ended| match ended {
-            Ended::Limit => Ended::BootLimit,
-            other => other,
-        };
-        let ready = self
-            .until(0, markers::READY, BOOT_LIMIT_S)
-            .map_err(in_boot)?;
-        // The prompt follows the marker.
-        self.until(ready, "# ", BOOT_LIMIT_S).map_err(in_boot)?;
-        let Some(command) = command else {
-            return Ok(None);
-        };
-        let start = self.machine.console_log().len();
-        self.machine
-            .send(format!("run-guest {command}\n").as_bytes());
-        let end = self.until(start, markers::END, limit_s)?;
-        self.until(end, "\n", limit_s)?;
-        let console = String::from_utf8_lossy(&self.machine.console_log()[start..]).into_owned();
-        let (_, status) = markers::between_markers(&console)
-            .map_err(|error| Ended::Stopped(format!("{error:#}")))?;
-        Ok(Some(status))
-    }
+/// Boots and has the command run, at the longest until cycle `stop_at`; gives its status.
+fn session<B: BoardBus>(
+    machine: &mut Machine<B>,
+    judge: impl Beside<B, End = Ended>,
+    stop_at: u64,
+    command: Option<&str>,
+    limit_s: f64,
+) -> Result<Option<i32>, Ended> {
+    let mut console = Console {
+        machine,
+        beside: judge,
+        stop_at,
+    };
+    let booted = console.to_prompt();
+    booted.map_err(|ended| match how(console.machine, ended) {
+        Ended::Limit => Ended::BootLimit,
+        other => other,
+    })?;
+    let Some(command) = command else {
+        return Ok(None);
+    };
+    let ran = console.run(command, limit_s);
+    let (start, end) = ran.map_err(|ended| how(console.machine, ended))?;
+    let ran = console.until(end, "\n", limit_s);
+    ran.map_err(|ended| how(console.machine, ended))?;
+    let console = String::from_utf8_lossy(&machine.console_log()[start..]).into_owned();
+    let (_, status) =
+        markers::between_markers(&console).map_err(|error| Ended::Stopped(format!("{error:#}")))?;
+    Ok(Some(status))
+}
 
-    /// Runs until the console's log has `text` behind byte `from`; gives the place behind it.
-    fn until(&mut self, from: usize, text: &str, limit_s: f64) -> Result<usize, Ended> {
-        let hz = self.machine.spec().cpu_hz;
-        let slice = hz / SLICES_PER_S;
-        // A limit beyond all cycles is none: the conversion saturates.
-        let limit = self
-            .machine
-            .now()
-            .saturating_add((limit_s * hz as f64) as u64);
-        let end = limit.min(self.stop_at);
-        loop {
-            let slice_end = ((self.machine.now() / slice + 1) * slice).min(end);
-            match self.machine.run_until(slice_end) {
-                Stop::Observer => (self.judge)(&self.machine)?,
-                Stop::Limit => {}
-                stop => return Err(Ended::Stopped(self.machine.message(&stop, |_| None))),
-            }
-            if self.machine.now() < slice_end {
-                continue;
-            }
-            if self.machine.now() >= end {
-                return Err(Ended::Limit);
-            }
-            let log = &self.machine.console_log()[from..];
-            if let Some(at) = log.windows(text.len()).position(|w| w == text.as_bytes()) {
-                return Ok(from + at + text.len());
-            }
-            if interrupt::asked() {
-                return Err(Ended::Interrupted);
-            }
-        }
+fn how<B: BoardBus>(machine: &Machine<B>, ended: console::Ended<Ended>) -> Ended {
+    match ended {
+        console::Ended::Board(Stop::Limit, _) => Ended::Limit,
+        console::Ended::Board(stop, _) => Ended::Stopped(machine.message(&stop, |_| None)),
+        console::Ended::Interrupted => Ended::Interrupted,
+        console::Ended::Beside(ended) => ended,
     }
 }
 

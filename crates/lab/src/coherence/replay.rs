@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use board::boot::Boot;
 use board::{BoardBus, BoardSpec, Machine};
 
-use super::{Ended, Guest};
+use super::{Ended, Judge, session};
 
 /// Core cycles before the report from which on instructions are looked at one by one: more than
 /// the longest one takes.
@@ -44,29 +44,26 @@ pub fn machine_at(
     command: Option<&str>,
     at: At,
 ) -> Result<Machine> {
-    let mut guest = Guest {
-        machine: Machine::new(board.clone(), boot)?,
-        judge: |_: &Machine| Ok(()),
-        stop_at: at.cycle.saturating_sub(BEFORE),
-    };
-    match guest.session(command, f64::INFINITY) {
-        Err(Ended::Limit | Ended::BootLimit) if guest.machine.now() >= guest.stop_at => {}
+    let mut machine = Machine::new(board.clone(), boot)?;
+    let (nobody, stop_at) = (Judge(|_: &Machine| Ok(())), at.cycle.saturating_sub(BEFORE));
+    match session(&mut machine, nobody, stop_at, command, f64::INFINITY) {
+        Err(Ended::Limit | Ended::BootLimit) if machine.now() >= stop_at => {}
         Err(Ended::Interrupted) => bail!("stopped"),
         _ => bail!(
             "the run ended in cycle {}, before the report's cycle {}: it is another run",
-            guest.machine.now(),
+            machine.now(),
             at.cycle
         ),
     }
-    let Some(start) = start_of(guest.machine.clone(), at) else {
+    let Some(start) = start_of(machine.clone(), at) else {
         bail!(
             "{:#010x} was not executed in cycle {}: it is another run",
             at.pc,
             at.cycle
         );
     };
-    guest.machine.run_until(start);
-    Ok(guest.machine)
+    machine.run_until(start);
+    Ok(machine)
 }
 
 /// The cycle in which the instruction begins.

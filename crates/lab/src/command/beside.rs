@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::base::boards;
-use crate::rig::session::{self, Session};
-use crate::supply::image;
-use crate::supply::kernel;
+use crate::rig::boot::Recipe;
+use crate::rig::session::Session;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -40,11 +39,7 @@ impl Beside {
     pub fn boot(&self) -> Result<Session> {
         seconds("limit", self.limit)?;
         let (spec, _) = boards::load(&self.board)?;
-        let kernel = kernel::build(&kernel::Request {
-            name: self.kernel.clone(),
-            ..kernel::Request::default()
-        })?;
-        let boot = session::linux(&kernel, &image::root_fs()?.cpio)?;
+        let boot = Recipe::of(&self.kernel).prepare()?.boot();
         Session::boot(&spec, self.seed, &boot)
     }
 

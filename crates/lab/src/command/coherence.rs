@@ -12,11 +12,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use arm9::Victims;
-use board::boot::{Blob, Boot, LinuxBoot};
 use board::{BoardSpec, spec};
 
 use crate::Outcome;
-use crate::base::boards;
 use crate::base::paths::shown;
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
@@ -25,9 +23,7 @@ use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Ended, Plan};
 use crate::command::debug;
-use crate::rig::session;
-use crate::rig::target::{KernelFiles, is_path, kernel_files};
-use crate::supply::image;
+use crate::rig::boot::{self, Prepared, Recipe, is_path};
 use crate::supply::kernel;
 use crate::supply::mutant::{self, Mutant};
 use shown::Shown;
@@ -158,8 +154,7 @@ impl Asked<'_> {
                 args.command
             );
         }
-        let (mut board, _) = boards::load(&args.board)?;
-        board.core.victims = session::victims(&args.victims)?;
+        let board = boot::board(&args.board, &args.victims)?;
         args.check_kernel()?;
         Ok(Asked {
             args,
@@ -174,8 +169,12 @@ impl Asked<'_> {
         if args.all_mutants {
             return args.all(board, suppressions);
         }
-        let guest = args.guest()?;
-        let (boot, patched) = guest.boot(self.mutant.as_ref())?;
+        let mut guest = args.guest()?;
+        let patched = match &self.mutant {
+            Some(mutant) => guest.patch(mutant)?,
+            None => Vec::new(),
+        };
+        let boot = guest.boot();
         let command = args.command.join(" ");
         let typed = Some(command.as_str()).filter(|c| !c.is_empty());
         if let Some(at) = args.gdb {
@@ -217,47 +216,6 @@ impl Asked<'_> {
     }
 }
 
-/// The kernel and what it is given.
-struct Guest {
-    kernel: Blob,
-    files: KernelFiles,
-    initrd: PathBuf,
-}
-
-impl Guest {
-    /// What to boot, with a mutant's patches, and their addresses.
-    fn boot(&self, mutant: Option<&Mutant>) -> Result<mutants::Patched> {
-        let mut kernel = self.kernel.clone();
-        let mut patched = Vec::new();
-        if let Some(mutant) = mutant {
-            let Some(vmlinux) = &self.files.vmlinux else {
-                bail!(
-                    "--mutant {}: there is no vmlinux beside {}",
-                    mutant.name,
-                    shown(&self.files.image)
-                );
-            };
-            let patches = mutant::apply(&mut kernel.bytes, vmlinux, mutant)?;
-            patched.extend(patches.iter().map(|p| p.address));
-        }
-        let boot = Boot::Linux(LinuxBoot {
-            kernel,
-            dtb: Blob::read(&self.files.dtb)?,
-            initrd: Some(session::initrd(
-                &self.initrd,
-                self.files.modules.as_deref(),
-            )?),
-            command_line: session::command_line(&[
-                &self.files.command_line,
-                session::CMDLINE,
-                session::RESET_ON_PANIC,
-            ]),
-            overrides: Vec::new(),
-        });
-        Ok((boot, patched))
-    }
-}
-
 impl Args {
     fn check_kernel(&self) -> Result<()> {
         let name = &self.kernel;
@@ -292,18 +250,15 @@ impl Args {
     }
 
     /// Builds what is missing.
-    fn guest(&self) -> Result<Guest> {
-        let (dtb, linux) = (self.dtb.as_deref(), self.linux.as_deref());
-        let files = kernel_files(&self.kernel, dtb, linux)?;
-        let initrd = match &self.initrd {
-            Some(path) => path.clone(),
-            None => image::root_fs()?.cpio,
-        };
-        Ok(Guest {
-            kernel: Blob::read(&files.image)?,
-            files,
-            initrd,
-        })
+    fn guest(&self) -> Result<Prepared> {
+        Recipe {
+            dtb: self.dtb.clone(),
+            linux: self.linux.clone(),
+            initrd: self.initrd.clone(),
+            reset_on_panic: true,
+            ..Recipe::of(&self.kernel)
+        }
+        .prepare()
     }
 
     /// The list asked for, else the kernel's own; none for a kernel given by path.
@@ -345,7 +300,11 @@ impl Args {
         let names = Names::of(guest.files.vmlinux.as_deref());
         let suite = Suite {
             board,
-            boot: &|mutant| guest.boot(Some(mutant)),
+            boot: &|mutant| {
+                let mut guest = guest.clone();
+                let patched = guest.patch(mutant)?;
+                Ok((guest.boot(), patched))
+            },
             vmlinux: guest.files.vmlinux.as_deref(),
             suppressions,
             jobs: self

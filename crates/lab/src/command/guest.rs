@@ -5,17 +5,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use board::boot::{Blob, Boot, LinuxBoot};
 use board::spec;
 
 use crate::Outcome;
 use crate::base::boards;
-use crate::base::paths::shown;
+use crate::rig::boot::{Prepared, Recipe, is_path};
 use crate::rig::qemu::{self, Qemu, Start};
-use crate::rig::session;
 use crate::rig::session::Session;
 use crate::rig::snapshot::Snapshots;
-use crate::rig::target::{is_path, kernel_files};
+
 use crate::runs::markers;
 use crate::runs::run::Window;
 use crate::supply::image;
@@ -79,10 +77,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if !(args.limit > 0.0 && args.limit.is_finite()) {
         bail!("--limit {}: not a number of seconds above 0", args.limit);
     }
-    let kernel = args.kernel()?;
+    let prepared = args.prepared()?;
     let result = match &args.qemu {
-        Some(cpu) => args.on_qemu(cpu, &kernel),
-        None => args.on_board(kernel),
+        Some(cpu) => args.on_qemu(cpu, &prepared),
+        None => args.on_board(&prepared),
     };
     match result {
         Ok(ran) => {
@@ -106,38 +104,21 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// A kernel, without what the mutant lacks, and what it is given.
-struct Kernel {
-    image: Blob,
-    dtb: PathBuf,
-    modules: Option<PathBuf>,
-    command_line: String,
-}
-
 impl Args {
-    fn kernel(&self) -> Result<Kernel> {
-        let files = kernel_files(&self.kernel, self.dtb.as_deref(), None)?;
-        let mut image = Blob::read(&files.image)?;
+    /// Without what the mutant lacks.
+    fn prepared(&self) -> Result<Prepared> {
+        let mut prepared = Recipe {
+            dtb: self.dtb.clone(),
+            append: self.append.clone(),
+            reset_on_panic: true,
+            ..Recipe::of(&self.kernel)
+        }
+        .prepare()?;
         if let Some(text) = &self.mutant {
             let found = mutant::named(text, || kernel::mutants(&self.kernel))?;
-            let Some(vmlinux) = &files.vmlinux else {
-                let file = shown(&files.image);
-                bail!("--mutant {text}: {file} has no vmlinux with symbols beside it");
-            };
-            mutant::apply(&mut image.bytes, vmlinux, &found)?;
+            prepared.patch(&found)?;
         }
-        let parts = [
-            &files.command_line,
-            session::CMDLINE,
-            session::RESET_ON_PANIC,
-            &self.append,
-        ];
-        Ok(Kernel {
-            image,
-            dtb: files.dtb,
-            modules: files.modules,
-            command_line: session::command_line(&parts),
-        })
+        Ok(prepared)
     }
 
     /// Boots that come once are not kept.
@@ -146,18 +127,9 @@ impl Args {
         Snapshots::cached_if(common && !self.fresh_boot)
     }
 
-    fn on_board(&self, kernel: Kernel) -> Result<Ran> {
+    fn on_board(&self, prepared: &Prepared) -> Result<Ran> {
         let (board, _) = boards::load(&self.board)?;
-        let boot = Boot::Linux(LinuxBoot {
-            kernel: kernel.image,
-            dtb: Blob::read(&kernel.dtb)?,
-            initrd: Some(session::initrd(
-                &image::root_fs()?.cpio,
-                kernel.modules.as_deref(),
-            )?),
-            command_line: kernel.command_line,
-            overrides: Vec::new(),
-        });
+        let boot = prepared.boot();
         let note = |line: &str| eprintln!("{line}");
         let mut session = Session::booted(&self.snapshots(), &board, 1, &boot, &note)?;
         let measured = session.run_guest(&self.command.join(" "), self.limit)?;
@@ -170,14 +142,14 @@ impl Args {
         })
     }
 
-    fn on_qemu(&self, cpu: &str, kernel: &Kernel) -> Result<Ran> {
+    fn on_qemu(&self, cpu: &str, prepared: &Prepared) -> Result<Ran> {
         let (board, _) = boards::load(&self.board)?;
-        let root = image::root_fs()?.cpio;
+        let linux = &prepared.linux;
         let mut qemu = Qemu::start(&Start {
-            kernel: &kernel.image.bytes,
-            dtb: &kernel.dtb,
-            root: &root,
-            command_line: &kernel.command_line,
+            kernel: &linux.kernel.bytes,
+            dtb: &prepared.files.dtb,
+            root: &image::root_fs()?.cpio,
+            command_line: &linux.command_line,
             ram_bytes: board.ram_bytes,
             cpu,
             plugin: None,

@@ -2,11 +2,11 @@
 //! `warmswitch kernel build`: fetch, verify, configure and build a kernel; cached by its inputs.
 //! `warmswitch kernel check-series`: every prefix of a version's series of patches.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
-use board::boot::{Blob, Boot, LinuxBoot};
+use board::boot::Boot;
 use board::spec::DEFAULT_BOARD;
 use clap::Subcommand;
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::base::boards;
 use crate::base::paths;
 use crate::coherence::{self, Ended, Plan};
-use crate::rig::session;
+use crate::rig::boot::{self, KernelFiles};
 use crate::supply::image;
 use crate::supply::kernel::{self, Request, series};
 
@@ -81,7 +81,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 
 fn check_series(args: &CheckArgs) -> Result<Outcome> {
     let (board, _) = boards::load(DEFAULT_BOARD)?;
-    let initrd = Blob::read(&image::root_fs()?.cpio)?;
+    let root = image::root_fs()?.cpio;
     for name in series::variants(&args.version)? {
         println!("{name}");
         let request = Request {
@@ -95,7 +95,7 @@ fn check_series(args: &CheckArgs) -> Result<Outcome> {
                 test: SMOKE,
                 forget: args.anew,
             },
-            &mut |prefix| works(prefix, &board, &initrd),
+            &mut |prefix| works(prefix, &board, &root),
             &mut |text| println!("  {text}"),
         )?;
     }
@@ -103,14 +103,9 @@ fn check_series(args: &CheckArgs) -> Result<Outcome> {
 }
 
 /// Boots a prefix and runs the smoke test under the coherence checker.
-fn works(prefix: &series::Prefix, board: &BoardSpec, initrd: &Blob) -> Result<()> {
-    let boot = Boot::Linux(LinuxBoot {
-        kernel: Blob::read(&prefix.image)?,
-        dtb: Blob::read(&prefix.dtb)?,
-        initrd: Some(initrd.clone()),
-        command_line: session::command_line(&[session::CMDLINE, session::RESET_ON_PANIC]),
-        overrides: Vec::new(),
-    });
+fn works(prefix: &series::Prefix, board: &BoardSpec, root: &Path) -> Result<()> {
+    let files = KernelFiles::bare(&prefix.image, &prefix.dtb);
+    let boot = Boot::Linux(files.with(root, &[boot::CMDLINE, boot::RESET_ON_PANIC])?);
     let findings = coherence::check(
         board,
         &boot,

@@ -3,10 +3,10 @@
 
 use super::*;
 use crate::base::boards;
-use crate::rig::session::{self, Session};
+use crate::rig::boot::Recipe;
+use crate::rig::session::Session;
 use crate::runs::for_tests::made_up_runs;
 use crate::runs::markers;
-use crate::supply::image;
 use crate::supply::kernel;
 use serde_json::{Value, json};
 
@@ -70,12 +70,12 @@ fn keys(value: &Value) -> Vec<&String> {
 #[test]
 #[ignore = "needs the kernel"]
 fn both_forms_are_what_cyclictest_itself_writes() {
-    let request = kernel::Request {
+    let kernel = kernel::build(&kernel::Request {
         name: "plain".into(),
         ..kernel::Request::default()
-    };
-    let kernel = kernel::build(&request).unwrap();
-    let boot = session::linux(&kernel, &image::root_fs().unwrap().cpio).unwrap();
+    })
+    .unwrap();
+    let boot = Recipe::of("plain").prepare().unwrap().boot();
     let board = boards::load("sam9263").unwrap().0;
     let booted = Session::boot(&board, 1, &boot).unwrap();
     // The second has latencies beyond its last bin.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A board at work: booted, its console, what is connected to it.
 
+pub mod boot;
+pub mod console;
 pub mod instrument;
 pub mod qemu;
 pub mod session;

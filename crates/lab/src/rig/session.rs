@@ -1,45 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A booted board whose shell takes commands, as a cable to its console and its pins would do it.
 
+use std::convert::Infallible;
 use std::fmt;
-use std::path::Path;
 
-use anyhow::{Result, bail};
-use arm9::{Counters, Victims};
-use board::boot::{Blob, Boot, LinuxBoot};
+use anyhow::{Result, anyhow};
+use arm9::Counters;
+use board::boot::Boot;
 use board::bus::SystemBus;
 use board::coherence::{Checker, Report};
 use board::instrument::{Bench, Cables};
 use board::link::Link;
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
-use crate::base::interrupt;
-use crate::base::suggest::did_you_mean;
+use crate::rig::console::{self, Console, Ended, Then};
 use crate::rig::instrument::host::{Nobody, Outside};
 use crate::rig::snapshot::{self, Snapshots};
-use crate::runs::markers;
 use crate::runs::run::Window;
-use crate::supply::kernel::Kernel;
 
-/// What the kernel is told when nobody says otherwise.
-pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
-
-/// A panic resets the board at once instead of letting it spin.
-pub const RESET_ON_PANIC: &str = "panic=-1";
-
-/// A command line of these parts, of which any may be empty.
-pub fn command_line(parts: &[&str]) -> String {
-    let words: Vec<&str> = parts
-        .iter()
-        .flat_map(|part| part.split_whitespace())
-        .collect();
-    words.join(" ")
-}
-
-/// A boot that takes longer than this, in board seconds, has failed.
-const BOOT_LIMIT_S: f64 = 60.0;
-/// Looks at the console and at Ctrl-C per second of board time.
-const SLICES_PER_S: u64 = 200;
 /// Pins that the guest moves around its timed sections: the ring's, the overhead's.
 const PINS: usize = 2;
 
@@ -60,42 +38,6 @@ pub struct Measured {
     pub windows: [Window; PINS],
     /// From the first byte typed to the end.
     pub whole: Window,
-}
-
-/// The way of choosing victims of that name.
-pub fn victims(name: &str) -> Result<Victims> {
-    match Victims::ALL.iter().find(|(n, _)| *n == name) {
-        Some((_, victims)) => Ok(*victims),
-        None => {
-            let names = Victims::ALL.map(|(n, _)| n);
-            bail!(
-                "--victims {name}: no such way of choosing them{}",
-                did_you_mean(name, &names)
-            )
-        }
-    }
-}
-
-/// A kernel of ours with a root file system.
-pub fn linux(kernel: &Kernel, root_fs: &Path) -> Result<Boot> {
-    Ok(Boot::Linux(LinuxBoot {
-        kernel: Blob::read(&kernel.image)?,
-        dtb: Blob::read(&kernel.dtb)?,
-        initrd: Some(initrd(root_fs, kernel.modules.as_deref())?),
-        command_line: command_line(&[&kernel.command_line, CMDLINE]),
-        overrides: Vec::new(),
-    }))
-}
-
-/// A root file system and, unpacked behind it, a kernel's modules.
-pub fn initrd(root_fs: &Path, modules: Option<&Path>) -> Result<Blob> {
-    let mut blob = Blob::read(root_fs)?;
-    if let Some(modules) = modules {
-        // Archives begin at multiples of four.
-        blob.bytes.resize(blob.bytes.len().next_multiple_of(4), 0);
-        blob.bytes.extend(Blob::read(modules)?.bytes);
-    }
-    Ok(blob)
 }
 
 /// Why a guest came to no result, and all that its console had said by then.
@@ -163,10 +105,30 @@ fn seeded(board: &BoardSpec, seed: u64) -> BoardSpec {
 impl<B: BoardBus> Session<B> {
     fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
         let mut session = Session { machine };
-        let ready = session.quietly(0, markers::READY, BOOT_LIMIT_S)?;
-        // The prompt follows the marker.
-        session.quietly(ready, "# ", BOOT_LIMIT_S)?;
+        let ended = session.console(Beside::nobody()).to_prompt();
+        ended.map_err(|ended| session.gone(ended))?;
         Ok(session)
+    }
+
+    fn console<'a>(&'a mut self, beside: Beside<'a>) -> Console<'a, B, Beside<'a>> {
+        Console {
+            machine: &mut self.machine,
+            beside,
+            stop_at: u64::MAX,
+        }
+    }
+
+    /// The error that waiting ended with.
+    fn gone(&self, ended: Ended<Infallible>) -> anyhow::Error {
+        match ended {
+            Ended::Board(stop, awaited) => {
+                let message = self.machine.message(&stop, |_| None);
+                let last = self.last_words();
+                self.failure(format!("waiting for {awaited:?}: {message}{last}"))
+            }
+            Ended::Interrupted => anyhow!("stopped"),
+            Ended::Beside(never) => match never {},
+        }
     }
 
     /// Types `run-guest COMMAND` and waits for its end, taking the counters at the pins' edges.
@@ -181,16 +143,17 @@ impl<B: BoardBus> Session<B> {
         limit_s: f64,
         outside: &mut dyn Outside,
     ) -> Result<Measured> {
-        let start = self.machine.console_log().len();
         let (from, counters) = (self.now(), *self.counters());
         let mut pins = Pins::new(&self.machine);
         self.machine.set_stop_on_edge(true);
-        self.machine
-            .send(format!("run-guest {command}\n").as_bytes());
-        let end = self.until(start, markers::END, limit_s, outside, &mut |machine| {
-            pins.edge(machine)
-        })?;
-        self.quietly(end, "\n", limit_s)?;
+        let beside = Beside {
+            pins: Some(&mut pins),
+            outside: Some(outside),
+        };
+        let ended = self.console(beside).run(command, limit_s);
+        let (start, end) = ended.map_err(|ended| self.gone(ended))?;
+        let ended = self.console(Beside::nobody()).until(end, "\n", limit_s);
+        ended.map_err(|ended| self.gone(ended))?;
         self.machine.set_stop_on_edge(false);
         let console = self.machine.console_log()[start..].to_vec();
         let mut whole = Window::default();
@@ -200,55 +163,6 @@ impl<B: BoardBus> Session<B> {
             whole,
             windows: pins.windows,
         })
-    }
-
-    fn quietly(&mut self, from: usize, text: &str, limit_s: f64) -> Result<usize> {
-        self.until(from, text, limit_s, &mut Nobody, &mut |_| {})
-    }
-
-    /// Runs until the console's log has `text` behind byte `from`; gives the place behind it. Looks
-    /// at the end of fixed slices of board time, so that nothing depends on the host.
-    fn until(
-        &mut self,
-        from: usize,
-        text: &str,
-        limit_s: f64,
-        outside: &mut dyn Outside,
-        on_edge: &mut dyn FnMut(&Machine<B>),
-    ) -> Result<usize> {
-        let slice = self.cpu_hz() / SLICES_PER_S;
-        let end = cycle_after(self.now(), limit_s, self.cpu_hz());
-        loop {
-            let slice_end = (self.now() / slice + 1) * slice;
-            let acts = self.machine.link().cycle(outside.next_ns());
-            match self.machine.run_until(slice_end.min(end).min(acts)) {
-                Stop::Edge => {
-                    on_edge(&self.machine);
-                    continue;
-                }
-                Stop::Frame => {
-                    outside.act(&mut self.machine.cables());
-                    continue;
-                }
-                Stop::Limit if self.now() >= acts => {
-                    outside.act(&mut self.machine.cables());
-                    continue;
-                }
-                Stop::Limit if self.now() < end => {}
-                stop => {
-                    let message = self.machine.message(&stop, |_| None);
-                    let last = self.last_words();
-                    return Err(self.failure(format!("waiting for {text:?}: {message}{last}")));
-                }
-            }
-            let log = &self.machine.console_log()[from..];
-            if let Some(at) = log.windows(text.len()).position(|w| w == text.as_bytes()) {
-                return Ok(from + at + text.len());
-            }
-            if interrupt::asked() {
-                bail!("stopped");
-            }
-        }
     }
 
     /// The end of the console's text, for messages.
@@ -304,9 +218,49 @@ impl<B: BoardBus> Session<B> {
     }
 }
 
-/// The core cycle `seconds` after cycle `now`; the last there is when that is too far away.
-fn cycle_after(now: u64, seconds: f64, hz: u64) -> u64 {
-    now.saturating_add((seconds * hz as f64) as u64)
+/// Who stands beside a session: the pins' edges, and somebody at the board's cables.
+struct Beside<'a> {
+    pins: Option<&'a mut Pins>,
+    outside: Option<&'a mut dyn Outside>,
+}
+
+impl<'a> Beside<'a> {
+    fn nobody() -> Beside<'a> {
+        Beside {
+            pins: None,
+            outside: None,
+        }
+    }
+
+    fn act<B: BoardBus>(&mut self, machine: &mut Machine<B>) {
+        if let Some(outside) = &mut self.outside {
+            outside.act(&mut machine.cables());
+        }
+    }
+}
+
+impl<B: BoardBus> console::Beside<B> for Beside<'_> {
+    type End = Infallible;
+
+    fn next(&self, machine: &Machine<B>) -> u64 {
+        let next_ns = self.outside.as_ref().map_or(u64::MAX, |o| o.next_ns());
+        machine.link().cycle(next_ns)
+    }
+
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Infallible> {
+        let due = console::Beside::<B>::next(self, machine);
+        match stop {
+            Stop::Edge => {
+                if let Some(pins) = &mut self.pins {
+                    pins.edge(machine);
+                }
+            }
+            Stop::Frame => self.act(machine),
+            Stop::Limit if machine.now() >= due => self.act(machine),
+            _ => return Ok(Then::Nothing),
+        }
+        Ok(Then::GoOn)
+    }
 }
 
 /// Adds up cycles and counters while a pin is high.

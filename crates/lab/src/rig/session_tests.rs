@@ -2,23 +2,12 @@
 //! Claims about booted boards.
 
 use super::*;
-use crate::supply::image;
-use crate::supply::kernel;
-
-#[test]
-fn a_limit_beyond_all_time_lies_in_the_future() {
-    assert_eq!(cycle_after(5, 2.0, 100), 205);
-    assert_eq!(cycle_after(5, 1e300, 180_000_000), u64::MAX);
-}
+use crate::base::boards;
+use crate::rig::boot::Recipe;
 
 fn parts_of(board: &str, kernel: &str) -> (BoardSpec, Boot) {
-    let request = kernel::Request {
-        name: kernel.into(),
-        ..kernel::Request::default()
-    };
-    let kernel = kernel::build(&request).unwrap();
-    let boot = linux(&kernel, &image::root_fs().unwrap().cpio).unwrap();
-    (crate::base::boards::load(board).unwrap().0, boot)
+    let boot = Recipe::of(kernel).prepare().unwrap().boot();
+    (boards::load(board).unwrap().0, boot)
 }
 
 fn parts() -> (BoardSpec, Boot) {

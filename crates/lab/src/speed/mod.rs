@@ -17,14 +17,15 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use arm9::Counters;
-use board::boot::{Blob, Boot, LinuxBoot};
+use board::boot::Boot;
 use board::spec;
 use serde::Serialize;
 
 use crate::base::boards;
 use crate::base::progress::Progress;
 use crate::base::time::cpu_s;
-use crate::rig::session::{self, Session};
+use crate::rig::boot::{self, KernelFiles};
+use crate::rig::session::Session;
 use crate::runs::markers;
 use crate::supply::image;
 use crate::supply::kernel::{self, Request};
@@ -71,10 +72,8 @@ const LIMIT_S: f64 = 120.0;
 
 /// What the guest is: files for us and for QEMU.
 pub struct Guest {
-    /// zImage, so that both sides unpack it.
-    pub zimage: PathBuf,
-    /// Device tree.
-    pub dtb: PathBuf,
+    /// The kernel as zImage, so that both sides unpack it.
+    pub files: KernelFiles,
     /// Root file system.
     pub root: PathBuf,
     /// Kernel command line.
@@ -91,23 +90,20 @@ impl Guest {
             ..Request::default()
         })?;
         let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
+        let files = KernelFiles {
+            image: built.zimage.clone(),
+            ..KernelFiles::from(&built)
+        };
         Ok(Guest {
-            zimage: built.zimage,
-            dtb: built.dtb,
             root: image::root_fs()?.cpio,
-            command_line: session::command_line(&[&built.command_line, session::CMDLINE]),
+            command_line: files.command_line(&[boot::CMDLINE]),
+            files,
             ram_bytes: board.ram_bytes,
         })
     }
 
     fn boot(&self) -> Result<Boot> {
-        Ok(Boot::Linux(LinuxBoot {
-            kernel: Blob::read(&self.zimage)?,
-            dtb: Blob::read(&self.dtb)?,
-            initrd: Some(Blob::read(&self.root)?),
-            command_line: self.command_line.clone(),
-            overrides: Vec::new(),
-        }))
+        Ok(Boot::Linux(self.files.with(&self.root, &[boot::CMDLINE])?))
     }
 }
 

@@ -50,12 +50,12 @@ pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times>
     };
     let mut progress = Progress::new(label, u64::from(repeat) * WORKS.len() as u64);
     let plugin_option = plugin.map(|plugin| format!("{},{PLUGIN_OPTIONS}", plugin.display()));
-    let kernel = fs::read(&guest.zimage)?;
+    let kernel = fs::read(&guest.files.image)?;
     let mut best = vec![f64::INFINITY; WORKS.len()];
     for _ in 0..repeat {
         let mut qemu = Qemu::start(&Start {
             kernel: &kernel,
-            dtb: &guest.dtb,
+            dtb: &guest.files.dtb,
             root: &guest.root,
             command_line: &guest.command_line,
             ram_bytes: guest.ram_bytes,

@@ -3,9 +3,8 @@
 
 use super::*;
 use crate::base::boards;
-use crate::rig::session::{self, Session};
-use crate::supply::image;
-use crate::supply::kernel;
+use crate::rig::boot::Recipe;
+use crate::rig::session::Session;
 use board::link::{Fate, Rate};
 
 fn frame(way: Way, start_ns: u64, request: bool, number: u16) -> Frame {
@@ -153,11 +152,7 @@ impl Outside for Rough {
 #[test]
 #[ignore = "needs the kernel"]
 fn linux_survives_bad_frames_bursts_and_the_cable_pulled_out() {
-    let kernel = kernel::build(&kernel::Request {
-        name: "plain".into(),
-        ..kernel::Request::default()
-    });
-    let boot = session::linux(&kernel.unwrap(), &image::root_fs().unwrap().cpio).unwrap();
+    let boot = Recipe::of("plain").prepare().unwrap().boot();
     let board = boards::load("sam9263").unwrap().0;
     let mut session = Session::boot(&board, 1, &boot).unwrap();
     session.cables().set_stop_on_frame(true);

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From names to what a board boots: the one recipe of all commands.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use arm9::Victims;
+use board::BoardSpec;
+use board::boot::{Blob, Boot, LinuxBoot};
+
+use crate::base::boards;
+use crate::base::paths::shown;
+use crate::base::suggest::did_you_mean;
+use crate::supply::image;
+use crate::supply::kernel::{self, Kernel, Request};
+use crate::supply::mutant::{self, Mutant};
+use crate::supply::symbols::vmlinux_of;
+
+/// What the kernel is told when nobody says otherwise.
+pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
+
+/// A panic resets the board at once instead of letting it spin.
+pub const RESET_ON_PANIC: &str = "panic=-1";
+
+/// What is asked for. Nothing is what the measurements boot: a kernel by name, our root file system.
+#[derive(Clone, Default)]
+pub struct Recipe {
+    /// Name of a kernel, or a path to a zImage, Image or vmlinux.
+    pub kernel: String,
+    /// Instead of the kernel's own; needed for one given by path.
+    pub dtb: Option<PathBuf>,
+    /// The kernel is built from this tree.
+    pub linux: Option<PathBuf>,
+    /// Instead of our root file system.
+    pub initrd: Option<PathBuf>,
+    /// What the kernel is told instead of [`CMDLINE`].
+    pub words: Option<String>,
+    /// What it is told more.
+    pub append: String,
+    /// Whether a panic resets the board.
+    pub reset_on_panic: bool,
+}
+
+/// A kernel's files.
+#[derive(Clone)]
+pub struct KernelFiles {
+    /// zImage, Image or vmlinux.
+    pub image: PathBuf,
+    /// Its device tree.
+    pub dtb: PathBuf,
+    /// The kernel with its symbols, when it is known.
+    pub vmlinux: Option<PathBuf>,
+    /// What a kernel by this name is told.
+    pub command_line: String,
+    /// Archive of its modules, if it has any.
+    pub modules: Option<PathBuf>,
+}
+
+/// What came of a recipe.
+#[derive(Clone)]
+pub struct Prepared {
+    pub linux: LinuxBoot,
+    pub files: KernelFiles,
+}
+
+impl Recipe {
+    /// The measurements' own, of that kernel.
+    pub fn of(kernel: &str) -> Recipe {
+        Recipe {
+            kernel: kernel.to_string(),
+            ..Recipe::default()
+        }
+    }
+
+    /// Builds what is missing.
+    pub fn prepare(&self) -> Result<Prepared> {
+        let files = self.files()?;
+        let root = match &self.initrd {
+            Some(path) => path.clone(),
+            None => image::root_fs()?.cpio,
+        };
+        let panic = if self.reset_on_panic {
+            RESET_ON_PANIC
+        } else {
+            ""
+        };
+        let words = self.words.as_deref().unwrap_or(CMDLINE);
+        // The kernel's own first, so that the user's words win.
+        let words = [words, panic, self.append.as_str()];
+        Ok(Prepared {
+            linux: files.with(&root, &words)?,
+            files,
+        })
+    }
+
+    fn files(&self) -> Result<KernelFiles> {
+        if is_path(&self.kernel) {
+            let Some(dtb) = &self.dtb else {
+                bail!(
+                    "--kernel {}: a kernel given by path needs --dtb",
+                    self.kernel
+                );
+            };
+            let image = PathBuf::from(&self.kernel);
+            return Ok(KernelFiles {
+                vmlinux: vmlinux_of(&image),
+                ..KernelFiles::bare(&image, dtb)
+            });
+        }
+        let built = kernel::build(&Request {
+            name: self.kernel.clone(),
+            linux_dir: self.linux.clone(),
+            ..Request::default()
+        })?;
+        let own = KernelFiles::from(&built);
+        Ok(KernelFiles {
+            dtb: self.dtb.clone().unwrap_or(own.dtb),
+            ..own
+        })
+    }
+}
+
+impl From<&Kernel> for KernelFiles {
+    fn from(kernel: &Kernel) -> KernelFiles {
+        KernelFiles {
+            image: kernel.image.clone(),
+            dtb: kernel.dtb.clone(),
+            vmlinux: Some(kernel.vmlinux.clone()),
+            command_line: kernel.command_line.clone(),
+            modules: kernel.modules.clone(),
+        }
+    }
+}
+
+impl KernelFiles {
+    /// A kernel of which nothing else is known.
+    pub fn bare(image: &Path, dtb: &Path) -> KernelFiles {
+        KernelFiles {
+            image: image.to_path_buf(),
+            dtb: dtb.to_path_buf(),
+            vmlinux: None,
+            command_line: String::new(),
+            modules: None,
+        }
+    }
+
+    /// With this root file system, told `words` behind the kernel's own, of which any may be empty.
+    pub fn with(&self, root: &Path, words: &[&str]) -> Result<LinuxBoot> {
+        let mut initrd = Blob::read(root)?;
+        if let Some(modules) = &self.modules {
+            // Archives, which are unpacked one behind the other, begin at multiples of four.
+            let end = initrd.bytes.len().next_multiple_of(4);
+            initrd.bytes.resize(end, 0);
+            initrd.bytes.extend(Blob::read(modules)?.bytes);
+        }
+        Ok(LinuxBoot {
+            kernel: Blob::read(&self.image)?,
+            dtb: Blob::read(&self.dtb)?,
+            initrd: Some(initrd),
+            command_line: self.command_line(words),
+            overrides: Vec::new(),
+        })
+    }
+
+    /// What it is told, its own words first.
+    pub fn command_line(&self, words: &[&str]) -> String {
+        let all = [&self.command_line].into_iter().map(String::as_str);
+        let all = all.chain(words.iter().copied());
+        let words: Vec<&str> = all.flat_map(str::split_whitespace).collect();
+        words.join(" ")
+    }
+}
+
+impl Prepared {
+    /// As it is.
+    pub fn boot(&self) -> Boot {
+        Boot::Linux(self.linux.clone())
+    }
+
+    /// Takes out what the mutant says; gives the addresses that were patched.
+    pub fn patch(&mut self, mutant: &Mutant) -> Result<Vec<u32>> {
+        let Some(vmlinux) = &self.files.vmlinux else {
+            let file = shown(&self.files.image);
+            bail!(
+                "--mutant {}: {file} has no vmlinux with symbols beside it",
+                mutant.name
+            );
+        };
+        let patches = mutant::apply(&mut self.linux.kernel.bytes, vmlinux, mutant)?;
+        Ok(patches.iter().map(|p| p.address).collect())
+    }
+}
+
+/// A name that leads to a file, or looks like it should, is a path.
+pub fn is_path(kernel: &str) -> bool {
+    let path = Path::new(kernel);
+    path.is_absolute() || kernel.starts_with('.') || path.is_file()
+}
+
+/// A board by name or file, with that way of choosing victims.
+pub fn board(name: &str, victims: &str) -> Result<BoardSpec> {
+    let (mut board, _) = boards::load(name)?;
+    let found = Victims::ALL.iter().find(|(n, _)| *n == victims);
+    let Some((_, victims)) = found else {
+        let names = Victims::ALL.map(|(n, _)| n);
+        bail!(
+            "--victims {victims}: no such way of choosing them{}",
+            did_you_mean(victims, &names)
+        );
+    };
+    board.core.victims = *victims;
+    Ok(board)
+}
