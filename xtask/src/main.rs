@@ -7,6 +7,7 @@ mod ci;
 mod coverage;
 mod fuzz;
 mod mutants;
+mod slowest;
 #[cfg(test)]
 mod tidy;
 
@@ -15,12 +16,13 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | coverage | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask check | ci | coverage | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((task, rest)) => match task.as_str() {
+            "check" if rest.is_empty() => ci::check(),
             "ci" if rest.is_empty() => ci::run(),
             "coverage" if rest.is_empty() => coverage::run(),
             "fuzz" => fuzz::run(rest),

@@ -186,7 +186,7 @@ fn session<B: BoardBus>(
         beside: judge,
         stop_at,
     };
-    let booted = console.to_prompt();
+    let booted = console.boot();
     booted.map_err(|ended| match how(console.machine, ended) {
         Ended::Limit => Ended::BootLimit,
         other => other,

@@ -86,7 +86,7 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
     }
 
     /// From power-on to the shell's first prompt, which follows the marker.
-    pub fn to_prompt(&mut self) -> Result<(), Ended<W::End>> {
+    pub fn boot(&mut self) -> Result<(), Ended<W::End>> {
         let ready = self.until(0, markers::READY, BOOT_LIMIT_S)?;
         self.until(ready, "# ", BOOT_LIMIT_S)?;
         Ok(())

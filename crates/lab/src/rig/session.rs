@@ -105,7 +105,7 @@ fn seeded(board: &BoardSpec, seed: u64) -> BoardSpec {
 impl<B: BoardBus> Session<B> {
     fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
         let mut session = Session { machine };
-        let ended = session.console(Beside::nobody()).to_prompt();
+        let ended = session.console(Beside::nobody()).boot();
         ended.map_err(|ended| session.gone(ended))?;
         Ok(session)
     }
