@@ -9,13 +9,19 @@ use crate::{git, root};
 
 /// Longest file, in lines.
 const FILE_LINES: usize = 500;
-/// Longest function, in lines: "about 60" with some room.
-const FUNCTION_LINES: usize = 80;
+/// Longest function, in lines; tests aside.
+const FUNCTION_LINES: usize = 60;
 /// Longer files, each with the reason.
 const LONG_FILES: [(&str, &str); 3] = [
     ("linux/6.12/mutants.toml", "a list of mutants"),
     ("published/published.toml", "a list of published figures"),
     ("Cargo.lock", "written by cargo"),
+];
+/// Longer functions, each with the reason.
+const LONG_FUNCTIONS: [(&str, &str); 3] = [
+    ("fn cache_operation", "an arm for each operation of c7"),
+    ("fn needed", "an arm for each way of being stale"),
+    ("fn json", "one document, key by key"),
 ];
 /// Text files without a licence line, each with the reason.
 const NO_SPDX: [(&str, &str); 7] = [
@@ -79,9 +85,11 @@ fn no_file_is_longer_than_500_lines() {
 }
 
 #[test]
-fn no_function_is_longer_than_80_lines() {
+fn no_function_is_longer_than_60_lines() {
     let mut long = Vec::new();
-    for (path, text) in tracked().iter().filter(|(path, _)| path.ends_with(".rs")) {
+    let reason = |name: &str| LONG_FUNCTIONS.iter().any(|(long, _)| name.contains(long));
+    let code = |path: &str| path.ends_with(".rs") && !path.contains("/tests/");
+    for (path, text) in tracked().iter().filter(|(path, _)| code(path)) {
         let mut open: Option<(usize, usize, &str)> = None;
         for (number, line) in text.lines().enumerate() {
             let indent = line.len() - line.trim_start().len();
@@ -97,7 +105,7 @@ fn no_function_is_longer_than_80_lines() {
                 open = Some((number, indent, words));
             } else if let Some((start, depth, name)) = open {
                 if indent == depth && (words == "}" || words.ends_with(';')) {
-                    if number - start >= FUNCTION_LINES {
+                    if number - start >= FUNCTION_LINES && !reason(name) {
                         long.push(format!("{path}:{}: {name}", start + 1));
                     }
                     open = None;

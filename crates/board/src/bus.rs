@@ -11,7 +11,7 @@ use crate::instrument::Bench;
 use crate::link::Link;
 use crate::map::{Map, Region};
 use crate::memory::Sdram;
-use crate::spec::{BoardSpec, Sink};
+use crate::spec::{BoardSpec, IgnoredSpec, Sink};
 use crate::stop::{Kind, Stop, Transaction};
 use crate::wires::Wires;
 use arm9::{BusError, Signals, Width};
@@ -38,6 +38,18 @@ pub struct Ignored {
     pub reads: u64,
     /// Writes, which were dropped.
     pub writes: u64,
+}
+
+impl Ignored {
+    /// Nobody has been there.
+    fn never(spec: &IgnoredSpec) -> Ignored {
+        Ignored {
+            name: spec.name.clone(),
+            reason: spec.reason.clone(),
+            reads: 0,
+            writes: 0,
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -107,16 +119,8 @@ impl SystemBus {
                 outputs: 0,
             });
         }
-        let mut ignored = Vec::new();
         for (i, r) in set.ignored.iter().enumerate() {
             map.set(r.base, r.size, Region::Ignored(i as u16));
-            let (name, reason) = (r.name.clone(), r.reason.clone());
-            ignored.push(Ignored {
-                name,
-                reason,
-                reads: 0,
-                writes: 0,
-            });
         }
         let mut bus = SystemBus {
             ram: Sdram::new(spec.ram_bytes, &spec.sdram, spec.cpu_hz, spec.bus_hz),
@@ -127,7 +131,7 @@ impl SystemBus {
             next: 0,
             wires: Wires::new(&set.wires),
             signals: Signals::default(),
-            ignored,
+            ignored: set.ignored.iter().map(Ignored::never).collect(),
             ignored_read_cycles: cycles(spec.peripheral_read_bus),
             ignored_write_cycles: cycles(spec.peripheral_write_bus),
             stop: None,

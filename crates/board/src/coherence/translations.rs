@@ -2,7 +2,7 @@
 //! TLB entries and the descriptors they were made from.
 
 use super::shadow::Shadow;
-use arm9::{Context, Kind, Mva, Pa, TLB_ENTRIES, TLB_LOCKDOWN, Width, mapping};
+use arm9::{Context, Kind, Mapping, Mva, Pa, TLB_ENTRIES, TLB_LOCKDOWN, Width, mapping};
 
 /// Lockdown entries come last.
 const FIRST_LOCKED: usize = TLB_ENTRIES - TLB_LOCKDOWN;
@@ -149,20 +149,11 @@ impl Translations {
             && now.cb == then.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
-            let keeps = |kind, privileged| {
-                now.allows(kind, privileged, dacr, sctlr)
-                    || !then.allows(kind, privileged, dacr, sctlr)
-            };
-            let all = [Kind::Read, Kind::Write];
-            let same = all.iter().all(|k| keeps(*k, true) && keeps(*k, false));
-            // The core asks for a translation once in 4 KB.
-            let pieces = now.bytes < then.bytes.min(4096);
             // Whatever was reported under another table base, it is in use.
             entry.changed |= entry.ttb != ttb;
-            return if same && !pieces {
-                Verdict::Same
-            } else {
-                Verdict::Less
+            return match gives_less(&now, &then, dacr, sctlr) {
+                false => Verdict::Same,
+                true => Verdict::Less,
             };
         }
         entry.changed = false;
@@ -176,6 +167,17 @@ impl Translations {
         });
         differs.unwrap_or(Verdict::Same)
     }
+}
+
+/// Whether a mapping of the same page allows less than it did, or is of a smaller one.
+fn gives_less(now: &Mapping, then: &Mapping, dacr: u32, sctlr: u32) -> bool {
+    let lost = |kind, privileged| {
+        then.allows(kind, privileged, dacr, sctlr) && !now.allows(kind, privileged, dacr, sctlr)
+    };
+    let all = [Kind::Read, Kind::Write];
+    // The core asks for a translation once in 4 KB.
+    let pieces = now.bytes < then.bytes.min(4096);
+    pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))
 }
 
 #[cfg(test)]

@@ -127,15 +127,7 @@ impl Peripherals {
                 &["name", "base", "size", "reason", "source", "confidence"],
             )?
             .iter()
-            .map(|s| {
-                let (base, size) = region(s)?;
-                Ok(IgnoredSpec {
-                    name: s.text("name")?,
-                    base,
-                    size,
-                    reason: s.text("reason")?,
-                })
-            })
+            .map(ignored_region)
             .collect::<Result<Vec<_>, _>>()?;
         let wires = wires(&root, &devices)?;
         let by_name = |key: &str| {
@@ -205,6 +197,16 @@ fn region(s: &Section<'_>) -> Result<(u32, u32), SpecError> {
         return Err(s.error("size", "the region ends beyond 4 GB".to_owned()));
     }
     Ok((base as u32, size as u32))
+}
+
+fn ignored_region(s: &Section) -> Result<IgnoredSpec, SpecError> {
+    let (base, size) = region(s)?;
+    Ok(IgnoredSpec {
+        name: s.text("name")?,
+        base,
+        size,
+        reason: s.text("reason")?,
+    })
 }
 
 fn device(s: &Section<'_>) -> Result<DeviceSpec, SpecError> {

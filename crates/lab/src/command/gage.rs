@@ -8,7 +8,7 @@ use super::run::How;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
-use crate::figures::gage;
+use crate::figures::gage::{self, Study};
 use crate::figures::published::Published;
 use crate::kinds;
 use crate::sheets::grid;
@@ -21,6 +21,36 @@ pub struct Args {
     experiment: String,
     #[command(flatten)]
     how: How,
+}
+
+/// The study as a table.
+fn print(experiment: &str, study: &Study) {
+    println!(
+        "{}: gage R&R over {} points (parts), {} seeds (operators), {} samples each",
+        experiment, study.parts, study.operators, study.replicates
+    );
+    let mut table = grid::new(&[
+        "source",
+        "variance",
+        "contribution\n%",
+        "study variation\n%",
+    ]);
+    for (name, variance) in [
+        ("repeatability: samples of a run", study.repeatability),
+        ("reproducibility: seeds", study.reproducibility),
+        ("gage R&R", study.gage()),
+        ("part to part: points", study.part_to_part),
+        ("total", study.total()),
+    ] {
+        table.add_row([
+            name.to_string(),
+            format!("{variance:.4}"),
+            format!("{:.3}", study.contribution(variance)),
+            format!("{:.2}", study.study_variation(variance)),
+        ]);
+    }
+    grid::numbers_right(&mut table, 1);
+    println!("{table}");
 }
 
 /// Runs what is missing and prints the study.
@@ -54,32 +84,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         println!("{}", serde_json::to_string_pretty(&document)?);
         return Ok(Outcome::Done);
     }
-    println!(
-        "{}: gage R&R over {} points (parts), {} seeds (operators), {} samples each",
-        experiment.name, study.parts, study.operators, study.replicates
-    );
-    let mut table = grid::new(&[
-        "source",
-        "variance",
-        "contribution\n%",
-        "study variation\n%",
-    ]);
-    for (name, variance) in [
-        ("repeatability: samples of a run", study.repeatability),
-        ("reproducibility: seeds", study.reproducibility),
-        ("gage R&R", study.gage()),
-        ("part to part: points", study.part_to_part),
-        ("total", study.total()),
-    ] {
-        table.add_row([
-            name.to_string(),
-            format!("{variance:.4}"),
-            format!("{:.3}", study.contribution(variance)),
-            format!("{:.2}", study.study_variation(variance)),
-        ]);
-    }
-    grid::numbers_right(&mut table, 1);
-    println!("{table}");
+    print(&experiment.name, &study);
     let published = Published::load()?;
     if let Some(f) = published.figure("choi2004.rr") {
         let value = f.value.map_or(String::new(), |v| v.to_string());

@@ -85,6 +85,11 @@ fn study(samples: &[Vec<Vec<f64>>]) -> Result<Study> {
     if !samples.iter().all(even) {
         bail!("a study needs every point with every seed, with as many samples each: run again");
     }
+    Ok(analysed(samples, operators, replicates))
+}
+
+/// The analysis of variance of samples that are as many everywhere.
+fn analysed(samples: &[Vec<Vec<f64>>], operators: usize, replicates: usize) -> Study {
     let (p, o, r) = (samples.len() as f64, operators as f64, replicates as f64);
     let mean = |values: &mut dyn Iterator<Item = f64>| {
         let (mut sum, mut n) = (0.0, 0.0);
@@ -120,14 +125,14 @@ fn study(samples: &[Vec<Vec<f64>>]) -> Result<Study> {
     }
     let component = |ms: f64, below: f64, n: f64| ((ms - below) / n).max(0.0);
     let interaction = component(ms_both, ms_error, r);
-    Ok(Study {
+    Study {
         parts: samples.len(),
         operators,
         replicates,
         repeatability: ms_error,
         reproducibility: component(ss_operators / (o - 1.0), ms_both, p * r) + interaction,
         part_to_part: component(ss_parts / (p - 1.0), ms_both, o * r),
-    })
+    }
 }
 
 #[cfg(test)]

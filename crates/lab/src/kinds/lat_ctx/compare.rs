@@ -237,7 +237,7 @@ fn explain(
         us(terms.cycles[attribution::ICACHE_REFILL] + terms.cycles[attribution::DCACHE_REFILL]);
     let walks = us(terms.cycles[attribution::TABLE_WALKS]);
     let rest = row.difference_us.value - direct - refill - walks;
-    let candidates = [
+    let largest = largest([
         (
             direct,
             board.direct_us.typical,
@@ -279,17 +279,20 @@ fn explain(
                 terms.instructions
             ),
         ),
-    ];
-    let largest = candidates
-        .iter()
-        .max_by(|a, b| (a.0 - a.1).abs().total_cmp(&(b.0 - b.1).abs()))
-        .map_or("", |c| c.2.as_str());
+    ]);
     let less = row.difference_us.value - board.total_us.typical;
     let side = if less < 0.0 { "less" } else { "more" };
     format!(
         "{:.1} us {side} than the typical envelope; most of it: {largest}",
         less.abs()
     )
+}
+
+/// What is said of the term whose measured and expected value differ most.
+fn largest(terms: [(f64, f64, String); 4]) -> String {
+    let off = |term: &(f64, f64, String)| (term.0 - term.1).abs();
+    let largest = terms.into_iter().max_by(|a, b| off(a).total_cmp(&off(b)));
+    largest.map(|term| term.2).unwrap_or_default()
 }
 
 fn group_warnings(rings: &[Ring]) -> Vec<String> {

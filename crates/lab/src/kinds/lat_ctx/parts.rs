@@ -28,25 +28,17 @@ pub fn parts(experiment: &str, comparison: &Comparison, envelope: &Envelope) -> 
 }
 
 fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
-    let scale = plot::scale_us(rows);
-    let kernels = tables::kernels(rows);
     let charts = |shown: Shown, name: &str, words: &str| {
-        let chart = |kernel: &&str| {
-            let short = short_kernel(kernel);
-            let title = format!("{board}, {short}: {words}");
-            let svg = plot::latency(&of_kernel(rows, kernel), shown, &title, scale.clone())?;
-            let name = format!("{experiment}-{board}-{short}-{name}");
-            Ok(Chart { name, svg })
-        };
-        kernels.iter().map(chart).collect::<Result<Vec<Chart>>>()
+        let title = |kernel: &str| format!("{board}, {kernel}: {words}");
+        let scale = plot::scale_us(rows);
+        each_kernel(experiment, board, rows, name, |kernel, of| {
+            plot::latency(of, shown, &title(kernel), scale.clone())
+        })
     };
-    let cycles = |kernel: &&str| {
-        let short = short_kernel(kernel);
-        let title = format!("{board}, {short}: process less thread");
-        let svg = plot::stacked(&of_kernel(rows, kernel), &title, plot::scale_cycles(rows))?;
-        let name = format!("{experiment}-{board}-{short}-cycles");
-        Ok(Chart { name, svg })
-    };
+    let cycles = each_kernel(experiment, board, rows, "cycles", |kernel, of| {
+        let title = format!("{board}, {kernel}: process less thread");
+        plot::stacked(of, &title, plot::scale_cycles(rows))
+    })?;
     let mut others = charts(Shown::Threads, "threads", "threads of one process")?;
     others.extend(charts(
         Shown::Difference,
@@ -73,7 +65,7 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
                    the right of zero what takes longer between processes, to the left what takes \
                    less."
                 .into(),
-            charts: kernels.iter().map(cycles).collect::<Result<_>>()?,
+            charts: cycles,
             ..Part::default()
         },
         Part {
@@ -89,6 +81,23 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
             ..Part::default()
         },
     ])
+}
+
+/// A chart of each kernel's rows, drawn with its short name.
+fn each_kernel(
+    experiment: &str,
+    board: &str,
+    rows: &[&Row],
+    name: &str,
+    draw: impl Fn(&str, &[&Row]) -> Result<String>,
+) -> Result<Vec<Chart>> {
+    let chart = |kernel: &&str| {
+        let short = short_kernel(kernel);
+        let svg = draw(short, &of_kernel(rows, kernel))?;
+        let name = format!("{experiment}-{board}-{short}-{name}");
+        Ok(Chart { name, svg })
+    };
+    tables::kernels(rows).iter().map(chart).collect()
 }
 
 fn of_kernel<'a>(rows: &[&'a Row], kernel: &str) -> Vec<&'a Row> {

@@ -264,33 +264,7 @@ fn unpack(deb: &Deb, member: &str, dir: &Path, log: &Path) -> Result<()> {
         .stdout(Stdio::piped())
         .stderr(errors()?);
     let mut inner = spawn(&mut inner)?;
-    let mut outer = command("tar");
-    // Several blocks of an xz file are decompressed at once.
-    outer.args([
-        "--use-compress-program=xz -dT0",
-        "-xf",
-        "-",
-        "--strip-components=1",
-    ]);
-    outer.args([
-        "--wildcards",
-        "--wildcards-match-slash",
-        "--anchored",
-        "--no-same-owner",
-    ]);
-    let top = Path::new(member)
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
-    let top = top.trim_end_matches(".tar.xz");
-    for pattern in LEFT_OUT {
-        outer.arg(format!("--exclude={top}/{pattern}"));
-    }
-    for arch in OTHER_ARCHS {
-        for files in ["*.[chS]", "*.dts", "*.dtsi"] {
-            outer.arg(format!("--exclude={top}/arch/{arch}/{files}"));
-        }
-    }
+    let mut outer = tar_of(member);
     outer
         .arg("-C")
         .arg(dir)
@@ -314,6 +288,36 @@ fn unpack(deb: &Deb, member: &str, dir: &Path, log: &Path) -> Result<()> {
     }
     progress.finish(&deb.version);
     Ok(())
+}
+
+/// What unpacks the inner file, without its top directory and what no kernel of ours needs.
+fn tar_of(member: &str) -> Command {
+    let mut tar = command("tar");
+    // Several blocks of an xz file are decompressed at once.
+    tar.args([
+        "--use-compress-program=xz -dT0",
+        "-xf",
+        "-",
+        "--strip-components=1",
+        "--wildcards",
+        "--wildcards-match-slash",
+        "--anchored",
+        "--no-same-owner",
+    ]);
+    let top = Path::new(member)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let top = top.trim_end_matches(".tar.xz");
+    for pattern in LEFT_OUT {
+        tar.arg(format!("--exclude={top}/{pattern}"));
+    }
+    for arch in OTHER_ARCHS {
+        for files in ["*.[chS]", "*.dts", "*.dtsi"] {
+            tar.arg(format!("--exclude={top}/arch/{arch}/{files}"));
+        }
+    }
+    tar
 }
 
 fn spawn(command: &mut Command) -> Result<Child> {
