@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::LatCtx;
 use super::attribution::{self, Terms};
-use crate::figures::published::{Envelope, Range};
+use crate::figures::published::{BoardEnvelope, Envelope, Range};
 use crate::figures::statistics::{self, Estimate, Summary};
 use crate::runs::run::Run;
 
@@ -225,19 +225,30 @@ fn beside_envelope(row: &Row, envelope: &Envelope) -> Option<BesideEnvelope> {
     })
 }
 
-fn explain(
-    row: &Row,
-    terms: &Terms,
-    board: &crate::figures::published::BoardEnvelope,
-    assumed_lines: f64,
-) -> String {
+fn explain(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> String {
+    let off = |term: &Said| (term.0 - term.1).abs();
+    let said = said(row, terms, board, assumed_lines).into_iter();
+    let largest = said.max_by(|a, b| off(a).total_cmp(&off(b)));
+    let largest = largest.map(|said| said.2).unwrap_or_default();
+    let less = row.difference_us.value - board.total_us.typical;
+    let side = if less < 0.0 { "less" } else { "more" };
+    format!(
+        "{:.1} us {side} than the typical envelope; most of it: {largest}",
+        less.abs()
+    )
+}
+
+/// A term in microseconds, measured and expected, and what is to be said of it.
+type Said = (f64, f64, String);
+
+fn said(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> [Said; 4] {
     let us = |cycles: f64| cycles * 1e6 / row.cpu_hz as f64;
     let direct = us(terms.cycles[attribution::DIRECT]);
     let refill =
         us(terms.cycles[attribution::ICACHE_REFILL] + terms.cycles[attribution::DCACHE_REFILL]);
     let walks = us(terms.cycles[attribution::TABLE_WALKS]);
     let rest = row.difference_us.value - direct - refill - walks;
-    let largest = largest([
+    [
         (
             direct,
             board.direct_us.typical,
@@ -279,20 +290,7 @@ fn explain(
                 terms.instructions
             ),
         ),
-    ]);
-    let less = row.difference_us.value - board.total_us.typical;
-    let side = if less < 0.0 { "less" } else { "more" };
-    format!(
-        "{:.1} us {side} than the typical envelope; most of it: {largest}",
-        less.abs()
-    )
-}
-
-/// What is said of the term whose measured and expected value differ most.
-fn largest(terms: [(f64, f64, String); 4]) -> String {
-    let off = |term: &(f64, f64, String)| (term.0 - term.1).abs();
-    let largest = terms.into_iter().max_by(|a, b| off(a).total_cmp(&off(b)));
-    largest.map(|term| term.2).unwrap_or_default()
+    ]
 }
 
 fn group_warnings(rings: &[Ring]) -> Vec<String> {
