@@ -5,6 +5,7 @@
 use crate::figures::figure::Measured;
 use crate::figures::latencies::{self, Figure, Latencies};
 use crate::figures::statistics::{self, Estimate};
+use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::run::Run;
 
@@ -82,9 +83,9 @@ struct Of {
 }
 
 /// Every figure of the runs, and warnings that say what to do.
-pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>, Vec<String>) {
+pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>, Warnings) {
     let mut figures = Vec::new();
-    let mut too_few: Vec<(String, Vec<String>)> = Vec::new();
+    let mut warnings = Warnings::default();
     for repeated in repeated(runs) {
         let mut of_metric: Vec<(&str, &str, Vec<Vec<f64>>)> = Vec::new();
         for (metric, unit, values) in repeated.runs.iter().filter_map(|run| kind.samples(run)) {
@@ -104,7 +105,7 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
             }
             if of.seeds.iter().all(|latencies| latencies.total() == 0) {
                 if of.answers.iter().all(|(asked, _)| *asked == 0) {
-                    too_few.push(("anything".to_string(), vec![named(&of.place)]));
+                    warnings.at(named(&of.place), too_few("anything"));
                 }
                 continue;
             }
@@ -115,26 +116,15 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
                 }
             }
             if !unknown.is_empty() {
-                let (at, what) = (named(&of.place), unknown.join(" and "));
-                match too_few.iter_mut().find(|(w, _)| *w == what) {
-                    Some((_, places)) => places.push(at),
-                    None => too_few.push((what, vec![at])),
-                }
+                warnings.at(named(&of.place), too_few(&unknown.join(" and ")));
             }
         }
     }
-    let warnings = too_few.iter().map(|(what, places)| {
-        let more = match places.len() - 1 {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        format!(
-            "{}{more}: too few samples for {what}: measure longer",
-            places[0]
-        )
-    });
-    let warnings = warnings.collect();
     (figures, warnings)
+}
+
+fn too_few(what: &str) -> String {
+    format!("too few samples for {what}: measure longer")
 }
 
 fn named(at: &Place) -> String {
@@ -181,23 +171,16 @@ fn answers(seeds: &[(u64, u64)]) -> Option<Figure> {
     (whole.0 > 0).then(|| latencies::over_seeds(share(whole), seeds.iter().map(|s| share(*s))))
 }
 
-/// The median of one seed's samples, or of the seeds' medians: samples of one run share its layout of
-/// memory, and are no repetition.
-fn of_samples(runs: &[Vec<f64>]) -> Option<Figure> {
-    let seeds: Vec<f64> = runs
-        .iter()
-        .filter_map(|run| statistics::median(run))
-        .collect();
-    let summary = match runs {
-        [one] => statistics::summarise(one),
-        _ => statistics::summarise(&seeds),
-    }?;
+/// The median of one seed's samples, or of the seeds' medians.
+fn of_samples(seeds: &[Vec<f64>]) -> Option<Figure> {
+    let summary = statistics::summarise(&statistics::repetitions(seeds))?;
+    let medians = seeds.iter().filter_map(|seed| statistics::median(seed));
     Some(Figure {
         estimate: Estimate {
             value: summary.median,
             low: summary.low,
             high: summary.high,
         },
-        seeds,
+        seeds: medians.collect(),
     })
 }

@@ -11,4 +11,5 @@ pub mod measure;
 pub mod published;
 pub mod statistics;
 pub mod versus;
+pub mod warnings;
 pub mod which;

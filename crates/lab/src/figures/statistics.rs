@@ -63,6 +63,15 @@ pub fn summarise(samples: &[f64]) -> Option<Summary> {
     })
 }
 
+/// What a figure is made of: one seed's samples, or the seeds' medians. Samples of one run share its
+/// layout of memory, and are no repetition.
+pub fn repetitions(seeds: &[Vec<f64>]) -> Vec<f64> {
+    match seeds {
+        [one] => one.clone(),
+        _ => seeds.iter().filter_map(|seed| median(seed)).collect(),
+    }
+}
+
 /// Median of `a` minus median of `b`, the interval by bootstrap.
 pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     let value = median(a)? - median(b)?;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::figures::figure::Measured;
 use crate::figures::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
+use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::point::short_kernel;
 
@@ -26,7 +27,7 @@ pub struct Versus {
 }
 
 /// Every figure that has enough seeds, and a warning where there are some but too few.
-pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Option<String>) {
+pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
     let mut all = Vec::new();
     let mut most = 1;
     let base = measured.first().map(|m| m.place.kernel.as_str());
@@ -58,10 +59,13 @@ pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Option<String>) {
             ranks,
         }));
     }
-    let warning = (all.is_empty() && most > 1).then(|| {
-        format!("{most} seeds: a rank test between kernels needs {FEWEST} (--seeds {FEWEST})")
-    });
-    (all, warning)
+    let mut warnings = Warnings::default();
+    if all.is_empty() && most > 1 {
+        warnings.of_all(format!(
+            "{most} seeds: a rank test between kernels needs {FEWEST} (--seeds {FEWEST})"
+        ));
+    }
+    (all, warnings)
 }
 
 /// How they were judged; `None` when there is nothing to judge.
@@ -117,12 +121,12 @@ mod tests {
     #[test]
     fn seeds_decide_whether_a_kernel_is_lower() {
         let plain = figure("plain", &[10.0, 11.0, 12.0, 13.0]);
-        let (all, warning) = versus(&[
+        let (all, warnings) = versus(&[
             plain.clone(),
             figure("fcse", &[5.0, 6.0, 7.0, 8.0]),
             figure("same", &[10.0, 11.0, 12.0, 14.0]),
         ]);
-        assert_eq!((all.len(), warning), (2, None));
+        assert_eq!((all.len(), warnings), (2, Warnings::default()));
         assert_eq!(all[0].ratio, 0.5);
         let said = |all: &[Versus], kernel| judged(all, "switch", kernel);
         assert_eq!(
@@ -138,8 +142,8 @@ mod tests {
     #[test]
     fn one_seed_is_no_test_and_three_are_too_few() {
         let of = |seeds: &[f64]| versus(&[figure("plain", seeds), figure("fcse", seeds)]);
-        assert_eq!(of(&[1.0]).1, None);
-        let (all, warning) = of(&[1.0, 2.0, 3.0]);
-        assert!(all.is_empty() && warning.unwrap().contains("--seeds 4"));
+        assert_eq!(of(&[1.0]).1, Warnings::default());
+        let (all, warnings) = of(&[1.0, 2.0, 3.0]);
+        assert!(all.is_empty() && warnings.texts()[0].contains("--seeds 4"));
     }
 }

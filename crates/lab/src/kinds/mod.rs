@@ -20,6 +20,7 @@ use crate::figures::figure::Measured;
 use crate::figures::latencies::Latencies;
 use crate::figures::measure::Measures;
 use crate::figures::published::Papers;
+use crate::figures::warnings::Warnings;
 use crate::runs::point::{Place, short_kernel};
 use crate::runs::run::Run;
 use crate::sheets::grid;
@@ -91,8 +92,8 @@ pub trait Kind: Measures + Sync {
     }
 
     /// About the measurement itself, each saying what to do.
-    fn warnings(&self, _runs: &[Run], _papers: &Papers) -> Vec<String> {
-        Vec::new()
+    fn warnings(&self, _runs: &[Run], _papers: &Papers) -> Warnings {
+        Warnings::default()
     }
 }
 

@@ -25,7 +25,7 @@ fn latency_run(seed: u64, us: &[(u32, u64)]) -> Run {
     run
 }
 
-fn measured(runs: &[Run]) -> (Vec<Measured>, Vec<String>) {
+fn measured(runs: &[Run]) -> (Vec<Measured>, Warnings) {
     measure::measured(runs, checked(runs).unwrap())
 }
 
@@ -46,6 +46,7 @@ fn seeds_make_one_figure_with_their_range() {
     assert!(of("p99.99").is_none(), "2000 samples are too few");
     assert!(
         warnings
+            .texts()
             .join("\n")
             .contains("too few samples for p99.9 and p99.99")
     );

@@ -70,21 +70,20 @@ impl Results<'_> {
     /// Everything there is to say.
     pub fn of<'a>(e: &Experiment, runs: &[Run], papers: &'a Papers) -> Result<Results<'a>> {
         let kind = kinds::checked(runs)?;
-        let (measured, mut warnings) = measure::measured(runs, kind);
+        let (measured, warnings) = measure::measured(runs, kind);
         let mut headlines = Vec::new();
         for headline in &e.headlines {
             headlines.extend(headline.line(&e.kernels, &measured)?);
         }
         let (versus, too_few) = versus::versus(&measured);
-        warnings.extend(kind.warnings(runs, papers));
-        warnings.extend(too_few);
+        let warnings = warnings.and(kind.warnings(runs, papers)).and(too_few);
         Ok(Results {
             verdicts: e.claims.iter().map(|c| c.judge(&measured)).collect(),
             beside: claim::pairs(&e.beside, &measured, &papers.published)?,
             versus,
             headlines,
             measured,
-            warnings,
+            warnings: warnings.texts(),
         })
     }
 

@@ -4,20 +4,23 @@
 //!
 //! Everything here is a pure function of runs and published figures.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::LatCtx;
 use super::attribution::{self, Terms};
+use crate::figures::measure;
 use crate::figures::published::{BoardEnvelope, Envelope, Range};
 use crate::figures::statistics::{self, Estimate, Summary};
+use crate::figures::warnings::Warnings;
+use crate::runs::point::Place;
 use crate::runs::run::Run;
 
 /// The overhead's samples may differ by this share of their median before a warning.
 const OVERHEAD_SPREAD: f64 = 0.05;
 /// The guest's clock and the pins' edges may differ by this share before a warning.
 const CLOCK_DISAGREEMENT: f64 = 0.02;
+/// The mode of rings of threads.
+const THREAD: &str = "thread";
 /// The aim of an interval's coverage.
 const COVERAGE: f64 = 0.95;
 
@@ -79,12 +82,12 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     pub envelope: Vec<BesideEnvelope>,
     pub against: Vec<Against>,
-    /// About the measurement itself, each saying what to do.
-    pub warnings: Vec<String>,
+    #[serde(skip)]
+    pub warnings: Warnings,
 }
 
-/// Board and kernel by number, size, tasks.
-type Key = (usize, usize, u32, u32);
+/// Rings of one place, one for each seed.
+type Rings<'a> = (Place, Vec<Ring<'a>>);
 
 /// A run of a ring, and what the guest said of it.
 struct Ring<'a> {
@@ -111,31 +114,46 @@ fn number<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
 /// Makes the rows: both modes of every board, kernel, size and number of tasks, in order. The first
 /// kernel is the one that the envelope is about.
 pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
+    let rings: Vec<Rings> = measure::repeated(runs)
+        .into_iter()
+        .map(|r| (r.place, r.runs.into_iter().filter_map(Ring::of).collect()))
+        .collect();
     let (mut boards, mut kernels) = (Vec::new(), Vec::new());
-    let mut groups: BTreeMap<Key, [Vec<Ring>; 2]> = BTreeMap::new();
-    for ring in runs.iter().filter_map(Ring::of) {
-        let p = &ring.run.point;
-        let key = (
-            number(&mut boards, &p.board),
-            number(&mut kernels, &p.kernel),
-            p.axis("size_kb"),
-            p.axis("tasks"),
-        );
-        groups.entry(key).or_default()[usize::from(p.mode == "thread")].push(ring);
-    }
-    let rows: Vec<Row> = groups.values().filter_map(|[p, t]| row(p, t)).collect();
+    let mut of_processes: Vec<_> = (rings.iter().filter(|(place, _)| place.mode != THREAD))
+        .map(|(place, rings)| {
+            let axis = |name| place.axes.get(name).copied();
+            let (board, kernel) = (
+                number(&mut boards, &place.board),
+                number(&mut kernels, &place.kernel),
+            );
+            (
+                (board, kernel, axis("size_kb"), axis("tasks")),
+                place,
+                rings,
+            )
+        })
+        .collect();
+    of_processes.sort_by_key(|(key, ..)| *key);
+    let row_of = |(_, place, of_processes): &(_, &Place, &Vec<Ring>)| {
+        let threads = Place {
+            mode: THREAD.to_string(),
+            ..(*place).clone()
+        };
+        let (_, of_threads) = rings.iter().find(|(place, _)| *place == threads)?;
+        row(of_processes, of_threads)
+    };
+    let rows: Vec<Row> = of_processes.iter().filter_map(row_of).collect();
     let (first, others): (Vec<&Row>, Vec<&Row>) = rows
         .iter()
         .partition(|row| kernels.first() == Some(&row.kernel.as_str()));
     let beside = first.iter().filter_map(|r| beside_envelope(r, envelope));
-    let mut warnings: Vec<String> = groups
-        .values()
-        .flatten()
-        .flat_map(|runs| group_warnings(runs))
-        .collect();
-    warnings.extend(first.iter().filter_map(|row| row_warning(row)));
-    warnings.extend(coverage_warning(&rows));
     let against = others.iter().filter_map(|row| against(row, &first));
+    let mut warnings = Warnings::default();
+    rings
+        .iter()
+        .for_each(|(_, rings)| warn_of(rings, &mut warnings));
+    first.iter().for_each(|row| warn_of_row(row, &mut warnings));
+    warn_of_coverage(&rows, &mut warnings);
     Comparison {
         envelope: beside.collect(),
         against: against.collect(),
@@ -146,13 +164,10 @@ pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
 
 fn row(process: &[Ring], thread: &[Ring]) -> Option<Row> {
     let Ring { run: first, guest } = process.first()?;
-    let a = switches_us(process);
-    let b = switches_us(thread);
+    let a = repetitions_us(process, |guest| &guest.switch_ns);
+    let b = repetitions_us(thread, |guest| &guest.switch_ns);
     let difference_us = statistics::median_difference(&a, &b)?;
-    let overhead: Vec<f64> = process
-        .iter()
-        .flat_map(|r| r.guest.overhead_ns.iter().map(|ns| ns / 1e3))
-        .collect();
+    let overhead = repetitions_us(process, |guest| &guest.overhead_ns);
     let process_terms = mean_terms(process);
     let thread_terms = mean_terms(thread);
     Some(Row {
@@ -192,11 +207,10 @@ fn against(row: &Row, first: &[&Row]) -> Option<Against> {
     })
 }
 
-fn switches_us(rings: &[Ring]) -> Vec<f64> {
-    rings
-        .iter()
-        .flat_map(|r| r.guest.switch_ns.iter().map(|ns| ns / 1e3))
-        .collect()
+/// Of one seed its samples, of several the seeds' medians, microseconds.
+fn repetitions_us(rings: &[Ring], of: fn(&LatCtx) -> &Vec<f64>) -> Vec<f64> {
+    let us = |ring: &Ring| of(&ring.guest).iter().map(|ns| ns / 1e3).collect();
+    statistics::repetitions(&rings.iter().map(us).collect::<Vec<_>>())
 }
 
 fn mean_terms(rings: &[Ring]) -> Option<Terms> {
@@ -293,79 +307,74 @@ fn said(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> 
     ]
 }
 
-fn group_warnings(rings: &[Ring]) -> Vec<String> {
-    let mut warnings = Vec::new();
+fn warn_of(rings: &[Ring], warnings: &mut Warnings) {
     for ring in rings {
         let label = ring.run.point.label();
         let spread = statistics::spread(&ring.guest.overhead_ns);
         if spread > OVERHEAD_SPREAD {
-            warnings.push(format!(
-                "{label}: the overhead's samples differ by {:.0} %: raise `hops`",
-                spread * 100.0
-            ));
+            let percent = spread * 100.0;
+            let what = format!("the overhead's samples differ by {percent:.0} %: raise `hops`");
+            warnings.at(label, what);
         }
-        warnings.extend(pin_warning(ring));
+        warn_of_pin(ring, warnings);
     }
     for pair in rings.windows(2) {
         let [a, b] = [&pair[0].run.point, &pair[1].run.point];
         if a.seed != b.seed && pair[0].guest == pair[1].guest {
-            warnings.push(format!(
-                "{}: seeds {} and {} gave identical results: the seed does not reach this point",
-                a.label(),
-                a.seed,
-                b.seed
-            ));
+            let what = format!(
+                "seeds {} and {} gave identical results: the seed does not reach this point",
+                a.seed, b.seed
+            );
+            warnings.at(a.label(), what);
         }
     }
-    warnings
 }
 
 /// The guest's own clock against the edges of its pin.
-fn pin_warning(ring: &Ring) -> Option<String> {
+fn warn_of_pin(ring: &Ring, warnings: &mut Warnings) {
     let Ring { run, guest } = ring;
-    let label = run.point.label();
     let hops = guest.hops(run.ring.sections);
     if hops == 0 {
-        return Some(format!(
-            "{label}: no edge on pin 0, so no counters: is `-g` missing?"
-        ));
+        let what = "no edge on pin 0, so no counters: is `-g` missing?";
+        return warnings.at(run.point.label(), what);
     }
     let pin_ns = run.ring.cycles as f64 / hops as f64 * 1e9 / run.cpu_hz as f64;
     let samples = guest.hop_ns.len() as f64;
     let guest_ns = guest.hop_ns.iter().sum::<f64>() / samples;
-    let off = (pin_ns - guest_ns).abs() / guest_ns;
-    (off > CLOCK_DISAGREEMENT).then(|| {
-        format!(
-            "{label}: a hop takes {:.2} us by the guest's clock and {:.2} us by the pin: check \
-             the timer's rate",
+    if (pin_ns - guest_ns).abs() / guest_ns > CLOCK_DISAGREEMENT {
+        let what = format!(
+            "a hop takes {:.2} us by the guest's clock and {:.2} us by the pin: check the timer's \
+             rate",
             guest_ns / 1e3,
             pin_ns / 1e3
-        )
-    })
+        );
+        warnings.at(run.point.label(), what);
+    }
 }
 
 /// One warning for all rows whose intervals cover too little.
-fn coverage_warning(rows: &[Row]) -> Option<String> {
+fn warn_of_coverage(rows: &[Row], warnings: &mut Warnings) {
     let summaries = rows.iter().flat_map(|r| [&r.process_us, &r.thread_us]);
-    let worst = summaries.min_by(|a, b| a.coverage.total_cmp(&b.coverage))?;
-    (worst.coverage < COVERAGE).then(|| {
-        format!(
-            "{} samples give an interval of {:.0} % only: raise `samples`",
-            worst.count,
-            worst.coverage * 100.0
-        )
-    })
+    let worst = summaries.min_by(|a, b| a.coverage.total_cmp(&b.coverage));
+    if let Some(worst) = worst.filter(|worst| worst.coverage < COVERAGE) {
+        let (count, percent) = (worst.count, worst.coverage * 100.0);
+        warnings.of_all(format!(
+            "{count} repetitions give an interval of {percent:.0} % only: raise `samples`, or with \
+             several seeds --seeds"
+        ));
+    }
 }
 
-fn row_warning(row: &Row) -> Option<String> {
+fn warn_of_row(row: &Row, warnings: &mut Warnings) {
     let d = &row.difference_us;
-    (d.low <= 0.0).then(|| {
-        format!(
-            "{}, {} tasks, {} KB: the difference is not clear of zero ({:.2} to {:.2} us): raise \
-             `samples`",
-            row.board, row.tasks, row.size_kb, d.low, d.high
-        )
-    })
+    if d.low <= 0.0 {
+        let what = format!(
+            "the difference is not clear of zero ({:.2} to {:.2} us): raise `samples`",
+            d.low, d.high
+        );
+        let at = format!("{}, {} tasks, {} KB", row.board, row.tasks, row.size_kb);
+        warnings.at(at, what);
+    }
 }
 
 #[cfg(test)]

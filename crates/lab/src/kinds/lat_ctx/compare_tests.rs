@@ -17,7 +17,7 @@ fn the_difference_is_process_less_thread_in_microseconds_and_cycles() {
     assert!((row.difference_us.value - 68.0).abs() < 1e-6);
     assert!((row.difference_cycles - 68.0 * 180.0).abs() < 1e-3);
     assert!(row.difference_us.low > 60.0 && row.difference_us.high < 75.0);
-    assert!(c.warnings.is_empty(), "{:?}", c.warnings);
+    assert_eq!(c.warnings, Warnings::default());
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn an_unstable_overhead_and_a_wrong_clock_are_warned_about() {
     let first = std::cell::Cell::new(1.2);
     change(&mut runs[0], "overhead_ns", |ns| ns * first.replace(1.0));
     runs[1].ring.cycles *= 2;
-    let warnings = compared(&runs).warnings.join("\n");
+    let warnings = compared(&runs).warnings.texts().join("\n");
     assert!(warnings.contains("overhead's samples differ"), "{warnings}");
     assert!(warnings.contains("check the timer's rate"), "{warnings}");
 }
@@ -57,7 +57,7 @@ fn two_seeds_with_identical_results_are_warned_about() {
     let mut again = runs[0].clone();
     again.point.seed = 2;
     runs.push(again);
-    let warnings = compared(&runs).warnings.join("\n");
+    let warnings = compared(&runs).warnings.texts().join("\n");
     assert!(warnings.contains("gave identical results"), "{warnings}");
 }
 
@@ -67,7 +67,7 @@ fn a_difference_within_the_noise_is_warned_about() {
         made_up_run("sam9263", "process", 0, 2, 30.0),
         made_up_run("sam9263", "thread", 0, 2, 30.0),
     ];
-    let warnings = compared(&runs).warnings.join("\n");
+    let warnings = compared(&runs).warnings.texts().join("\n");
     assert!(warnings.contains("not clear of zero"), "{warnings}");
 }
 
@@ -95,5 +95,28 @@ fn another_kernel_stands_beside_the_first_and_not_beside_the_envelope() {
         (a.to_threads - 102.05 / 34.05).abs() < 1e-9,
         "{}",
         a.to_threads
+    );
+}
+
+#[test]
+fn of_several_seeds_a_row_is_made_of_their_medians() {
+    let mut runs = Vec::new();
+    for (seed, us) in [(1, 100.0), (2, 101.0), (3, 109.0)] {
+        for (mode, us) in [("process", us), ("thread", us - 60.0)] {
+            let mut run = made_up_run("sam9263", mode, 0, 2, us);
+            run.point.seed = seed;
+            runs.push(run);
+        }
+    }
+    let c = compared(&runs);
+    let row = &c.rows[0];
+    assert_eq!((c.rows.len(), row.process_us.count), (1, 3));
+    assert!((row.process_us.median - 101.05).abs() < 1e-9);
+    let kind = crate::kinds::checked(&runs).unwrap();
+    let (measured, _) = measure::measured(&runs, kind);
+    let figure = measured.iter().find(|m| m.place.mode == "process").unwrap();
+    assert_eq!(
+        figure.value, row.process_us.median,
+        "as in the other tables"
     );
 }

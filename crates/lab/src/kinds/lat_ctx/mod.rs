@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{Kind, Told, json_line};
 use crate::figures::measure::{Measures, Samples};
 use crate::figures::published::Papers;
+use crate::figures::warnings::Warnings;
 use crate::runs::run::Run;
 use crate::sheets::grid;
 use crate::sheets::part::Part;
@@ -70,7 +71,7 @@ impl Kind for Rings {
         ])
     }
 
-    fn warnings(&self, runs: &[Run], papers: &Papers) -> Vec<String> {
+    fn warnings(&self, runs: &[Run], papers: &Papers) -> Warnings {
         compare(runs, &papers.envelope).warnings
     }
 }
