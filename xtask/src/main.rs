@@ -5,6 +5,7 @@ mod against;
 mod bisect;
 mod ci;
 mod coverage;
+mod figures;
 mod fuzz;
 mod mutants;
 #[cfg(test)]
@@ -15,7 +16,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask ci | coverage | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask ci | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Some((task, rest)) => match task.as_str() {
             "ci" if rest.is_empty() => ci::run(),
             "coverage" if rest.is_empty() => coverage::run(),
+            "figures" => figures::run(rest),
             "fuzz" => fuzz::run(rest),
             "mutants" => mutants::run(rest),
             "bisect-demo" => bisect::run(rest),

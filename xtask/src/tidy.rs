@@ -147,3 +147,10 @@ fn no_tracked_file_names_a_registrys_host() {
     }
     none("host names of registries", found);
 }
+
+#[test]
+fn figures_in_documents_are_those_of_the_records() {
+    let differing = crate::figures::differing().unwrap().into_iter();
+    let paths = differing.map(|(path, ..)| path.display().to_string());
+    none("run `cargo xtask figures --write`", paths.collect());
+}
