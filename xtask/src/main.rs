@@ -5,6 +5,7 @@ mod against;
 mod bisect;
 mod ci;
 mod coverage;
+mod figures;
 mod fuzz;
 mod mutants;
 mod slowest;
@@ -16,7 +17,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask check | ci | coverage | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask check | ci | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
             "check" if rest.is_empty() => ci::check(),
             "ci" if rest.is_empty() => ci::run(),
             "coverage" if rest.is_empty() => coverage::run(),
+            "figures" => figures::run(rest),
             "fuzz" => fuzz::run(rest),
             "mutants" => mutants::run(rest),
             "bisect-demo" => bisect::run(rest),

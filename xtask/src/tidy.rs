@@ -11,6 +11,8 @@ use crate::{git, root};
 const FILE_LINES: usize = 500;
 /// Longest function, in lines; tests aside.
 const FUNCTION_LINES: usize = 60;
+/// Widest line of prose; tables and code aside.
+const PROSE_COLUMNS: usize = 140;
 /// Longer files, each with the reason.
 const LONG_FILES: [(&str, &str); 3] = [
     ("linux/6.12/mutants.toml", "a list of mutants"),
@@ -158,4 +160,25 @@ fn no_tracked_file_names_a_registrys_host() {
         }
     }
     none("host names of registries", found);
+}
+
+#[test]
+fn figures_in_documents_are_those_of_the_records() {
+    let differing = crate::figures::differing().unwrap().into_iter();
+    let paths = differing.map(|(path, ..)| path.display().to_string());
+    none("run `cargo xtask figures --write`", paths.collect());
+}
+
+#[test]
+fn prose_is_at_most_140_columns_wide() {
+    let wide = |line: &str| {
+        let free = line.starts_with('|') || line.starts_with("<!--") || line.starts_with("    ");
+        line.chars().count() > PROSE_COLUMNS && !free && line.trim().contains(' ')
+    };
+    let mut found = Vec::new();
+    for (path, text) in tracked().iter().filter(|(path, _)| path.ends_with(".md")) {
+        let lines = text.lines().enumerate().filter(|(_, line)| wide(line));
+        found.extend(lines.map(|(number, _)| format!("{path}:{}", number + 1)));
+    }
+    none("lines of prose too long", found);
 }

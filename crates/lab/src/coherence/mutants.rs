@@ -23,8 +23,9 @@ use crate::base::progress::Progress;
 use crate::sheets::grid;
 use crate::supply::mutant::{Expected, Kind, Mutant};
 
-/// Board seconds that a test may take; a mutant may hang.
+/// Board seconds that a test and the quick suite may take; a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
+const SUITE_LIMIT_S: f64 = 150.0;
 /// Rounds of a test: what is stale has to outlive others in its set of the TLB or the cache, which
 /// the first rounds may miss.
 const ROUNDS: u32 = 8;
@@ -119,9 +120,12 @@ impl Suite<'_> {
         let expected = mutant.expected(victims);
         let survives = matches!(expected, Expected::Nothing(_) | Expected::Chance(_));
         // A single test has no report of its own: nothing is left out that could be the mutant's.
-        let (command, suppressions) = match expected {
-            Expected::Test(test) => (format!("mm_suite --only {test} --rounds {ROUNDS}"), &[][..]),
-            _ => ("mm_suite --quick".to_string(), self.suppressions),
+        let (command, suppressions, limit_s) = match expected {
+            Expected::Test(test) => {
+                let command = format!("mm_suite --only {test} --rounds {ROUNDS}");
+                (command, &[][..], TEST_LIMIT_S)
+            }
+            _ => ("mm_suite --quick".into(), self.suppressions, SUITE_LIMIT_S),
         };
         let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
         let suppressed = |report: &Report| suppressions.iter().any(|s| s.covers(report, &names));
@@ -135,7 +139,7 @@ impl Suite<'_> {
             &Plan {
                 command: Some(&command),
                 counted: &patched,
-                limit_s: TEST_LIMIT_S,
+                limit_s,
                 ends: &ends,
             },
         )?;
