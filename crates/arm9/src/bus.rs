@@ -65,7 +65,7 @@ pub struct Signals {
 ///
 /// Reads and writes go to a memory map that may hold devices with side effects: each call is one
 /// bus transaction, made exactly once, in program order as the write buffer lets it out.
-pub trait Bus {
+pub trait Bus: 'static {
     /// Whether the core tells [`Bus::observe`] what happens inside it. When false, none of the
     /// telling is compiled in.
     const OBSERVED: bool = false;

@@ -2,6 +2,7 @@
 //! What distinguishes one core or chip from another, as data.
 
 use crate::cost::CostTable;
+use crate::model::Core;
 
 /// Size of one cache. Lines are 32 bytes on every core of this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +69,8 @@ impl Victims {
 /// A core as a chip integrates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// CP15 c0,c0,0: main id.
-    pub midr: u32,
+    /// Which.
+    pub core: &'static Core,
     /// Instruction cache.
     pub icache: CacheGeometry,
     /// Data cache.
@@ -80,6 +81,34 @@ pub struct Config {
     pub victim_seed: u32,
     /// Who makes room.
     pub victims: Victims,
+}
+
+impl Config {
+    /// A core with caches of these sizes in bytes.
+    ///
+    /// # Errors
+    /// When there is no such cache.
+    pub fn new(
+        core: &'static Core,
+        icache: u32,
+        dcache: u32,
+        cost: CostTable,
+    ) -> Result<Config, String> {
+        let cache = |what: &str, size| {
+            let ways = core.ways;
+            let cache = CacheGeometry { size, ways };
+            cache.check().map_err(|error| format!("{what}: {error}"))?;
+            Ok::<_, String>(cache)
+        };
+        Ok(Config {
+            core,
+            icache: cache("instruction cache", icache)?,
+            dcache: cache("data cache", dcache)?,
+            cost,
+            victim_seed: 0,
+            victims: Victims::Random,
+        })
+    }
 }
 
 #[cfg(test)]

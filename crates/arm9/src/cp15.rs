@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System control coprocessor of the ARM926EJ-S (`DDI0198D 2.3`): one match arm an operation.
+//! System control coprocessor: what its registers and operations do. Which there are at which number
+//! is a core's own, a row each ([`Row`], `model/`).
 //!
 //! Operands of operations by address are MVAs and are not relocated by the FCSE. Reads of
 //! write-only and writes of read-only registers, and registers the manual does not list, end the
@@ -14,13 +15,109 @@ use crate::fcse::Relocation;
 use crate::mmu::Control;
 use crate::observe::{Event, Side};
 
-/// SCTLR bits the 926 implements; B (7) is refused, the rest reads as at reset.
-const SCTLR_WRITABLE: u32 = 0x0000_f307;
-const SCTLR_RESET: u32 = 0x0005_0078;
-const SCTLR_BIG_ENDIAN: u32 = 1 << 7;
 /// The bit of the cache debug control register that is modelled; the others keep lines from being
 /// filled (`DDI0198D 2.3.15`).
-const FORCE_WRITE_THROUGH: u32 = 1 << 2;
+pub(crate) const FORCE_WRITE_THROUGH: u32 = 1 << 2;
+
+/// A register or an operation of the coprocessor, at one number or several.
+pub(crate) struct Row<B: Bus> {
+    opc1: u32,
+    crn: u32,
+    /// First and last.
+    crm: (u32, u32),
+    opc2: (u32, u32),
+    read: Option<fn(&mut Cpu<B>) -> u32>,
+    write: Option<fn(&mut Cpu<B>, u32)>,
+    /// Bits that may be written as ones.
+    modelled: u32,
+}
+
+impl<B: Bus> Row<B> {
+    pub const fn at(opc1: u32, crn: u32, crm: u32, opc2: u32) -> Row<B> {
+        Row {
+            opc1,
+            crn,
+            crm: (crm, crm),
+            opc2: (opc2, opc2),
+            read: None,
+            write: None,
+            modelled: !0,
+        }
+    }
+
+    /// Up to this CRm as well.
+    pub const fn to_crm(mut self, last: u32) -> Row<B> {
+        self.crm.1 = last;
+        self
+    }
+
+    /// Up to this opcode 2 as well.
+    pub const fn to_opc2(mut self, last: u32) -> Row<B> {
+        self.opc2.1 = last;
+        self
+    }
+
+    pub const fn read(mut self, read: fn(&mut Cpu<B>) -> u32) -> Row<B> {
+        self.read = Some(read);
+        self
+    }
+
+    pub const fn write(mut self, write: fn(&mut Cpu<B>, u32)) -> Row<B> {
+        self.write = Some(write);
+        self
+    }
+
+    /// Ones elsewhere end the run.
+    pub const fn modelled(mut self, bits: u32) -> Row<B> {
+        self.modelled = bits;
+        self
+    }
+}
+
+/// Numbers of registers and operations: 3, 4, 4 and 3 bits.
+const NUMBERS: usize = 1 << 14;
+/// No row has that number.
+const NONE: u8 = u8::MAX;
+
+/// All rows of a core, found by number.
+pub(crate) struct Rows<B: Bus + 'static> {
+    rows: &'static [Row<B>],
+    index: [u8; NUMBERS],
+}
+
+impl<B: Bus> Rows<B> {
+    /// Of rows at different numbers.
+    pub const fn new(rows: &'static [Row<B>]) -> Rows<B> {
+        assert!(rows.len() < NONE as usize);
+        let mut index = [NONE; NUMBERS];
+        let mut n = 0;
+        while n < rows.len() {
+            let row = &rows[n];
+            let mut crm = row.crm.0;
+            while crm <= row.crm.1 {
+                let mut opc2 = row.opc2.0;
+                while opc2 <= row.opc2.1 {
+                    let at = number(row.opc1, row.crn, crm, opc2);
+                    assert!(index[at] == NONE, "two rows have the same number");
+                    index[at] = n as u8;
+                    opc2 += 1;
+                }
+                crm += 1;
+            }
+            n += 1;
+        }
+        Rows { rows, index }
+    }
+
+    fn row(&self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> Option<&'static Row<B>> {
+        let at = self.index[number(opc1, crn, crm, opc2)];
+        self.rows.get(usize::from(at))
+    }
+}
+
+const fn number(opc1: u32, crn: u32, crm: u32, opc2: u32) -> usize {
+    ((opc1 & 7) << 11 | (crn & 15) << 7 | (crm & 15) << 3 | opc2 & 7) as usize
+}
 
 /// Registers of the coprocessor.
 #[derive(Clone, Debug)]
@@ -39,10 +136,10 @@ pub struct Cp15 {
     pub far: u32,
     /// FCSE PID, bits 31:25.
     pub pid: u32,
-    context_id: u32,
-    cache_debug: u32,
-    ctr: u32,
-    midr: u32,
+    pub(crate) context_id: u32,
+    pub(crate) cache_debug: u32,
+    pub(crate) ctr: u32,
+    pub(crate) midr: u32,
 }
 
 crate::state!(
@@ -61,7 +158,7 @@ impl Cp15 {
     /// As at reset.
     pub fn new(config: &Config) -> Cp15 {
         Cp15 {
-            sctlr: SCTLR_RESET,
+            sctlr: config.core.sctlr.reset,
             ttb: 0,
             dacr: 0,
             dfsr: 0,
@@ -71,7 +168,7 @@ impl Cp15 {
             context_id: 0,
             cache_debug: 0,
             ctr: cache_type(config.icache, config.dcache),
-            midr: config.midr,
+            midr: config.core.midr,
         }
     }
 
@@ -108,104 +205,77 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// MRC. The value's top four bits are the flags when the destination is r15.
-    pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> Option<u32> {
+    pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         self.cycles += u64::from(self.config.cost.cp15_busy);
-        let value = match (opc1, crn, crm, opc2) {
-            (0, 0, 0, 1) => self.cp15.ctr,
-            (0, 0, 0, 2) => 0, // TCM status: none
-            (0, 0, 0, _) => self.cp15.midr,
-            (0, 1, 0, 0) => self.cp15.sctlr,
-            (0, 2, 0, 0) => self.cp15.ttb,
-            (0, 3, 0, 0) => self.cp15.dacr,
-            (0, 5, 0, 0) => self.cp15.dfsr,
-            (0, 5, 0, 1) => self.cp15.ifsr,
-            (0, 6, 0, 0) => self.cp15.far,
-            (0, 7, 10, 3) => self.test_and_clean(),
-            (0, 7, 14, 3) => self.test_clean_and_invalidate(),
-            (0, 9, 0, 0) => self.dcache.victim.locked & 15 | 0xfff0,
-            (0, 9, 0, 1) => self.icache.victim.locked & 15 | 0xfff0,
-            (0, 9, 1, 0 | 1) => 0, // TCM regions: size 0
-            (0, 10, 0, 0) => self.mmu.tlb.lockdown_register(),
-            (0, 13, 0, 0) => self.cp15.pid,
-            (0, 13, 0, 1) => self.cp15.context_id,
-            (0, 15, 0, 0) => 0, // debug override: nothing is
-            (7, 15, 0, 0) => self.cp15.cache_debug,
-            _ => return self.unmodelled_cp15(opc1, crn, crm, opc2),
-        };
-        Some(value)
+        let row = self.config.core.cp15::<B>().row(opc1, crn, crm, opc2);
+        match row.and_then(|row| row.read) {
+            Some(read) => read(self),
+            None => self.unmodelled_cp15(opc1, crn, crm, opc2),
+        }
     }
 
     /// MCR.
-    pub(crate) fn cp15_write(
-        &mut self,
-        opc1: u32,
-        crn: u32,
-        crm: u32,
-        opc2: u32,
-        value: u32,
-    ) -> Option<()> {
+    pub(crate) fn cp15_write(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32, value: u32) {
         self.cycles += u64::from(self.config.cost.cp15_busy);
-        match (opc1, crn, crm, opc2) {
-            (0, 1, 0, 0) => self.write_sctlr(value),
-            (0, 2, 0, 0) => {
-                self.cp15.ttb = value & 0xffff_c000;
-                self.counters.ttb_writes += 1;
-                if B::OBSERVED {
-                    // Entries of the old tables are to be told of when they are used again.
-                    self.mmu.drop_translations();
-                }
-                self.control_changed();
+        let row = self.config.core.cp15::<B>().row(opc1, crn, crm, opc2);
+        match row.and_then(|row| Some((row.write?, row.modelled))) {
+            Some((write, modelled)) if value & !modelled == 0 => write(self, value),
+            _ => {
+                self.unmodelled_cp15(opc1, crn, crm, opc2);
             }
-            (0, 3, 0, 0) => {
-                self.cp15.dacr = value;
-                self.control_changed();
-            }
-            (0, 5, 0, 0) => self.cp15.dfsr = value & 0xff,
-            (0, 5, 0, 1) => self.cp15.ifsr = value & 0xff,
-            (0, 6, 0, 0) => self.cp15.far = value,
-            (0, 7, _, _) => return self.cache_operation(crm, opc2, value),
-            (0, 8, 5..=7, 0) => {
-                self.mmu.invalidate_tlb();
-                self.counters.tlb_invalidates += 1;
-                self.tell(Event::TlbInvalidateAll);
-            }
-            (0, 8, 5..=7, 1) => {
-                let gone = self.mmu.invalidate_tlb_entry(Mva(value));
-                if B::OBSERVED {
-                    for (entry, _) in gone.iter().enumerate().filter(|(_, gone)| **gone) {
-                        self.tell(Event::TlbInvalidate { entry });
-                    }
-                }
-            }
-            (0, 9, 0, 0) => self.dcache.victim.locked = value & 15,
-            (0, 9, 0, 1) => self.icache.victim.locked = value & 15,
-            (0, 9, 1, 0 | 1) => {} // no TCM to place
-            (0, 10, 0, 0) => self.mmu.tlb.set_lockdown_register(value),
-            (0, 13, 0, 0) => self.write_pid(value),
-            (0, 13, 0, 1) => self.cp15.context_id = value,
-            (0, 15, 0, 0) if value == 0 => {}
-            (7, 15, 0, 0) if value & !FORCE_WRITE_THROUGH == 0 => {
-                self.cp15.cache_debug = value;
-                self.control_changed();
-            }
-            _ => return self.unmodelled_cp15(opc1, crn, crm, opc2).map(|_| ()),
         }
-        Some(())
     }
 
-    fn unmodelled_cp15(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> Option<u32> {
+    /// Ends the run; gives 0.
+    fn unmodelled_cp15(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         let operation = opc1 << 24 | crn << 16 | crm << 8 | opc2;
         self.exit = Some(Exit::UnmodelledCp15 { operation });
         self.horizon = 0;
-        Some(0)
+        0
     }
 
-    fn write_sctlr(&mut self, value: u32) {
-        if value & SCTLR_BIG_ENDIAN != 0 {
-            let _ = self.unmodelled_cp15(0, 1, 0, 0);
+    pub(crate) fn write_ttb(&mut self, value: u32) {
+        self.cp15.ttb = value & 0xffff_c000;
+        self.counters.ttb_writes += 1;
+        if B::OBSERVED {
+            // Entries of the old tables are to be told of when they are used again.
+            self.mmu.drop_translations();
+        }
+        self.control_changed();
+    }
+
+    pub(crate) fn write_dacr(&mut self, value: u32) {
+        self.cp15.dacr = value;
+        self.control_changed();
+    }
+
+    pub(crate) fn invalidate_tlb(&mut self) {
+        self.mmu.invalidate_tlb();
+        self.counters.tlb_invalidates += 1;
+        self.tell(Event::TlbInvalidateAll);
+    }
+
+    pub(crate) fn invalidate_tlb_entry(&mut self, mva: Mva) {
+        let gone = self.mmu.invalidate_tlb_entry(mva);
+        if B::OBSERVED {
+            for (entry, _) in gone.iter().enumerate().filter(|(_, gone)| **gone) {
+                self.tell(Event::TlbInvalidate { entry });
+            }
+        }
+    }
+
+    pub(crate) fn write_cache_debug(&mut self, value: u32) {
+        self.cp15.cache_debug = value;
+        self.control_changed();
+    }
+
+    pub(crate) fn write_sctlr(&mut self, value: u32) {
+        let bits = &self.config.core.sctlr;
+        if value & bits.refused != 0 {
+            self.unmodelled_cp15(0, 1, 0, 0);
         }
         let mmu_changed = (self.cp15.sctlr ^ value) & 1 != 0;
-        self.cp15.sctlr = SCTLR_RESET | value & SCTLR_WRITABLE;
+        self.cp15.sctlr = bits.reset | value & bits.writable;
         let round_robin = value >> 14 & 1 != 0;
         self.dcache.victim.set_round_robin(round_robin);
         self.icache.victim.set_round_robin(round_robin);
@@ -222,89 +292,74 @@ impl<B: Bus> Cpu<B> {
         self.refetch();
     }
 
-    fn write_pid(&mut self, value: u32) {
+    pub(crate) fn write_pid(&mut self, value: u32) {
         self.cp15.pid = value & 0xfe00_0000;
         self.counters.pid_writes += 1;
         self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);
         self.horizon = 0;
     }
 
-    /// Writes to c7 (`DDI0198D 2.3.7`, table 2-18).
-    fn cache_operation(&mut self, crm: u32, opc2: u32, value: u32) -> Option<()> {
-        let before = self.cycles;
-        let line = |cpu: &mut Self| cpu.dcache.find(Mva(value));
-        match (crm, opc2) {
-            (0, 4) => {
-                self.drain_write_buffer();
-                self.waiting = true;
-                self.horizon = 0;
-                return Some(());
-            }
-            (7, 0) => {
-                self.invalidate_icache();
-                self.invalidate_dcache();
-            }
-            (5, 0) => self.invalidate_icache(),
-            (5, 1) => {
-                if let Some(line) = self.icache.find(Mva(value)) {
-                    self.invalidate_icache_line(line);
-                }
-                self.refetch();
-            }
-            (5, 2) => {
-                let line = self.icache.line_by_index(value);
-                self.invalidate_icache_line(line);
-                self.refetch();
-            }
-            (13, 1) => {
-                if let Err(fault) = self.prefetch_icache_line(Mva(value)) {
-                    // Nothing aborts (`DDI0198D 3.3.1`).
-                    self.cp15.ifsr = fault.fsr();
-                }
-                return Some(());
-            }
-            (6, 0) => self.invalidate_dcache(),
-            (6, 1) => {
-                if let Some(line) = line(self) {
-                    self.invalidate_dcache_line(line);
-                }
-            }
-            (6, 2) => self.invalidate_dcache_line(self.dcache.line_by_index(value)),
-            (10, 1) => {
-                if let Some(line) = line(self) {
-                    self.clean_line(line);
-                }
-            }
-            (10, 2) => self.clean_line(self.dcache.line_by_index(value)),
-            (14, 1) => {
-                if let Some(line) = line(self) {
-                    self.clean_line(line);
-                    self.invalidate_dcache_line(line);
-                }
-            }
-            (14, 2) => {
-                let line = self.dcache.line_by_index(value);
-                self.clean_line(line);
-                self.invalidate_dcache_line(line);
-            }
-            (10, 4) => {
-                self.drain_write_buffer();
-                return Some(());
-            }
-            _ => return self.unmodelled_cp15(0, 7, crm, opc2).map(|_| ()),
-        }
-        self.counters.cache_op_cycles +=
-            self.cycles - before + 1 + u64::from(self.config.cost.cp15_busy);
-        Some(())
+    pub(crate) fn wait_for_interrupt(&mut self) {
+        self.drain_write_buffer();
+        self.waiting = true;
+        self.horizon = 0;
     }
 
-    fn invalidate_dcache(&mut self) {
+    /// An operation whose time counts as that of cache maintenance.
+    pub(crate) fn maintain(&mut self, operation: impl FnOnce(&mut Self)) {
+        let before = self.cycles;
+        operation(self);
+        self.counters.cache_op_cycles +=
+            self.cycles - before + 1 + u64::from(self.config.cost.cp15_busy);
+    }
+
+    /// The same on the D-cache line at an address, if there is one.
+    pub(crate) fn maintain_line(&mut self, mva: u32, operation: impl FnOnce(&mut Self, usize)) {
+        self.maintain(|cpu| {
+            if let Some(line) = cpu.dcache.find(Mva(mva)) {
+                operation(cpu, line);
+            }
+        });
+    }
+
+    /// The same on a D-cache line by set and way.
+    pub(crate) fn maintain_index(&mut self, index: u32, operation: impl FnOnce(&mut Self, usize)) {
+        let line = self.dcache.line_by_index(index);
+        self.maintain(|cpu| operation(cpu, line));
+    }
+
+    pub(crate) fn clean_and_invalidate_line(&mut self, line: usize) {
+        self.clean_line(line);
+        self.invalidate_dcache_line(line);
+    }
+
+    pub(crate) fn invalidate_icache_mva(&mut self, mva: Mva) {
+        if let Some(line) = self.icache.find(mva) {
+            self.invalidate_icache_line(line);
+        }
+        self.refetch();
+    }
+
+    pub(crate) fn invalidate_icache_index(&mut self, index: u32) {
+        let line = self.icache.line_by_index(index);
+        self.invalidate_icache_line(line);
+        self.refetch();
+    }
+
+    pub(crate) fn prefetch_line(&mut self, mva: Mva) {
+        if let Err(fault) = self.prefetch_icache_line(mva) {
+            // Nothing aborts (`DDI0198D 3.3.1`).
+            self.cp15.ifsr = fault.fsr();
+        }
+    }
+
+    pub(crate) fn invalidate_dcache(&mut self) {
         self.tell_dcache_invalidate_all();
         self.dcache.invalidate_all();
         self.mmu.grants.take_all();
     }
 
-    fn invalidate_dcache_line(&mut self, line: usize) {
+    pub(crate) fn invalidate_dcache_line(&mut self, line: usize) {
         self.tell_dcache_invalidate(line);
         if let Some((mva, _)) = self.dcache.state(line) {
             self.mmu.grants.take(mva);
@@ -327,7 +382,7 @@ impl<B: Bus> Cpu<B> {
         self.icache.invalidate(line);
     }
 
-    fn invalidate_icache(&mut self) {
+    pub(crate) fn invalidate_icache(&mut self) {
         self.tell(Event::InvalidateAll {
             side: Side::Instruction,
         });
@@ -337,7 +392,7 @@ impl<B: Bus> Cpu<B> {
         self.refetch();
     }
 
-    fn clean_line(&mut self, line: usize) {
+    pub(crate) fn clean_line(&mut self, line: usize) {
         let mva = self.dcache.state(line).map_or(Mva(0), |(mva, _)| mva);
         let Some(dirty) = self.dcache.take_dirty(line) else {
             return;
@@ -353,7 +408,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Tests some lines, cleans the first dirty one; Z says whether the whole cache is clean.
-    fn test_and_clean(&mut self) -> u32 {
+    pub(crate) fn test_and_clean(&mut self) -> u32 {
         let before = self.cycles;
         if let Some(line) = self.dcache.test(self.config.cost.lines_tested_per_op) {
             self.clean_line(line);
@@ -364,7 +419,7 @@ impl<B: Bus> Cpu<B> {
         if self.dcache.any_dirty() { 0 } else { 1 << 30 }
     }
 
-    fn test_clean_and_invalidate(&mut self) -> u32 {
+    pub(crate) fn test_clean_and_invalidate(&mut self) -> u32 {
         let clean = self.test_and_clean();
         if clean != 0 {
             self.invalidate_dcache();
@@ -450,9 +505,9 @@ mod tests {
     fn cp15_registers_are_read_as_they_were_written() {
         let mut cpu = mapped();
         let mut read = |opc1, crn, crm, opc2| cpu.cp15_read(opc1, crn, crm, opc2);
-        assert_eq!(read(0, 0, 0, 1), Some(0x1d0d_20d2));
+        assert_eq!(read(0, 0, 0, 1), 0x1d0d_20d2);
         for (crn, crm, opc2) in [(0, 0, 2), (9, 1, 0), (9, 1, 1), (15, 0, 0)] {
-            assert_eq!(read(0, crn, crm, opc2), Some(0), "c{crn}, c{crm}, {opc2}");
+            assert_eq!(read(0, crn, crm, opc2), 0, "c{crn}, c{crm}, {opc2}");
         }
         // Ways locked in either cache; the context ID; the cache debug register. No TCM can be placed.
         let written = [
@@ -467,7 +522,7 @@ mod tests {
             let read = cpu.cp15_read(opc1, crn, crm, opc2);
             assert_eq!(
                 (read, cpu.exit),
-                (Some(found), None),
+                (found, None),
                 "{opc1}, c{crn}, c{crm}, {opc2}"
             );
         }

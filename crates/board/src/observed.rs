@@ -45,7 +45,7 @@ impl BoardBus for SystemBus {
 }
 
 /// Looks on while a board runs. It changes no result and no cycle.
-pub trait Observer: Clone {
+pub trait Observer: 'static + Clone {
     /// Something happened inside the core. `system` is as it was before.
     fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction;
 

@@ -9,10 +9,11 @@ use super::generate;
 use super::program::{Event, Op, Program};
 use super::steps::{Before, Follower, Plain, Tally};
 use crate::bus::Bus;
-use crate::config::{CacheGeometry, Config, Victims};
+use crate::config::{Config, Victims};
 use crate::cost::CostTable;
 use crate::counters::Counters;
 use crate::cpu::{Cpu, Exit, Interlock};
+use crate::model::ARM926EJS;
 use crate::state::State;
 
 type Fast = Cpu<FuzzBus<false>>;
@@ -91,24 +92,21 @@ fn difference(fast: &View, plain: &View) -> String {
 
 fn new<const PLAIN: bool>(program: &Program, ram: &[u32]) -> Cpu<FuzzBus<PLAIN>> {
     let s = &program.setup;
-    let cache = |size| CacheGeometry { size, ways: 4 };
+    let cost = CostTable {
+        bus_sync: s.seed & 1,
+        tail_exposed_256: 128,
+        walk_overhead: 1,
+        lines_tested_per_op: 8,
+        cp15_busy: 1,
+    };
     let config = Config {
-        midr: 0x4106_9265,
-        icache: cache(s.icache),
-        dcache: cache(s.dcache),
-        cost: CostTable {
-            bus_sync: s.seed & 1,
-            tail_exposed_256: 128,
-            walk_overhead: 1,
-            lines_tested_per_op: 8,
-            cp15_busy: 1,
-        },
         victim_seed: s.seed,
         victims: if s.late {
             Victims::Late
         } else {
             Victims::Random
         },
+        ..Config::new(&ARM926EJS, s.icache, s.dcache, cost).unwrap()
     };
     Cpu::new(config, FuzzBus::new(s, ram))
 }

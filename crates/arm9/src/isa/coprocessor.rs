@@ -43,13 +43,10 @@ fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let value = cpu.r[rd(insn)];
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
-    let done = cpu.privileged()
-        && cpu
-            .cp15_write(opc1, rn(insn) as u32, rm(insn) as u32, opc2, value)
-            .is_some();
-    if !done {
-        cpu.take_exception(Exception::Undefined);
+    if !cpu.privileged() {
+        return cpu.take_exception(Exception::Undefined);
     }
+    cpu.cp15_write(opc1, rn(insn) as u32, rm(insn) as u32, opc2, value);
 }
 
 fn mrc<B: Bus>(insn: u32) -> Op<B> {
@@ -62,17 +59,13 @@ fn mrc<B: Bus>(insn: u32) -> Op<B> {
 fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
-    let read = if cpu.privileged() {
-        cpu.cp15_read(opc1, rn(insn) as u32, rm(insn) as u32, opc2)
-    } else {
-        None
-    };
-    match (read, rd(insn)) {
-        (None, _) => cpu.take_exception(Exception::Undefined),
-        (Some(value), 15) => {
-            cpu.flags = cpu.flags & crate::psr::Q | value & 0xf000_0000;
-        }
-        (Some(value), register) => {
+    if !cpu.privileged() {
+        return cpu.take_exception(Exception::Undefined);
+    }
+    let value = cpu.cp15_read(opc1, rn(insn) as u32, rm(insn) as u32, opc2);
+    match rd(insn) {
+        15 => cpu.flags = cpu.flags & crate::psr::Q | value & 0xf000_0000,
+        register => {
             cpu.r[register] = value;
             cpu.pend(Interlock::after(1 << register));
         }

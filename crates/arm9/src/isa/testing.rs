@@ -2,9 +2,10 @@
 //! What tests share: a core on the test bus, executing single words, and one with its MMU on.
 
 use crate::bus::Bus;
-use crate::config::{CacheGeometry, Config, Victims};
+use crate::config::Config;
 use crate::cost::CostTable;
 use crate::cpu::Cpu;
+use crate::model::ARM926EJS;
 use crate::psr::T;
 use crate::testbus::TestBus;
 
@@ -24,22 +25,7 @@ fn on<B: Bus>(bus: B) -> Cpu<B> {
         lines_tested_per_op: 8,
         cp15_busy: 0,
     };
-    let cache = CacheGeometry {
-        size: 4096,
-        ways: 4,
-    };
-    let midr = 0x4106_9265;
-    Cpu::new(
-        Config {
-            midr,
-            icache: cache,
-            dcache: cache,
-            cost,
-            victim_seed: 0,
-            victims: Victims::Random,
-        },
-        bus,
-    )
+    Cpu::new(Config::new(&ARM926EJS, 4096, 4096, cost).unwrap(), bus)
 }
 
 /// Executes one A32 instruction at [`HERE`], whatever its condition.

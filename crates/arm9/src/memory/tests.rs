@@ -96,7 +96,7 @@ fn test_and_clean_sees_a_dirty_upper_half() {
     let mut cpu = with_a_dirty_upper_half();
     cpu.config.cost.lines_tested_per_op = 1;
     let mut operations = 0;
-    while cpu.cp15_read(0, 7, 14, 3) == Some(0) {
+    while cpu.cp15_read(0, 7, 14, 3) == 0 {
         operations += 1;
     }
     cpu.drain_write_buffer();

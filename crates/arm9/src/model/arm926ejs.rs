@@ -1,60 +1,151 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARM926EJ-S (`DDI0198D`): ARMv5TEJ, Harvard caches of 4 ways, unified TLB, no branch predictor.
 //!
-//! The TLB organisation is in `tlb.rs`, CP15 in `cp15.rs`, issue cycles in `isa/timing.rs`; what a
-//! chip's integrator chooses (cache sizes) or its memory decides (costs) comes from the board.
+//! The TLB organisation is in `tlb.rs`, issue cycles in `isa/timing.rs`; what a chip's integrator
+//! chooses (cache sizes) or its memory decides (costs) comes from the board.
 
-use crate::config::{CacheGeometry, Config, Victims};
-use crate::cost::CostTable;
+use super::{Core, Sctlr};
+use crate::addr::Mva;
+use crate::bus::Bus;
+use crate::cp15::{FORCE_WRITE_THROUGH, Row, Rows};
+use crate::cpu::Cpu;
 
-/// Main id register of revision r0p5, as SAM9 boot logs show it.
-pub const MIDR: u32 = 0x4106_9265;
-/// Associativity of both caches (`DDI0198D 4.1`).
-pub const WAYS: u32 = 4;
+/// The core.
+pub const CORE: Core = Core {
+    name: "arm926ejs",
+    // Revision r0p5, as SAM9 boot logs show it.
+    midr: 0x4106_9265,
+    // `DDI0198D 4.1`.
+    ways: 4,
+    // B, big endian, is refused; the rest reads as at reset.
+    sctlr: Sctlr {
+        writable: 0x0000_f307,
+        reset: 0x0005_0078,
+        refused: 1 << 7,
+    },
+};
 
-/// The core with caches of the given sizes in bytes.
-pub fn config(
-    icache_bytes: u32,
-    dcache_bytes: u32,
-    cost: CostTable,
-    victim_seed: u32,
-) -> Result<Config, String> {
-    let icache = CacheGeometry {
-        size: icache_bytes,
-        ways: WAYS,
-    };
-    let dcache = CacheGeometry {
-        size: dcache_bytes,
-        ways: WAYS,
-    };
-    icache
-        .check()
-        .map_err(|e| format!("instruction cache: {e}"))?;
-    dcache.check().map_err(|e| format!("data cache: {e}"))?;
-    Ok(Config {
-        midr: MIDR,
-        icache,
-        dcache,
-        cost,
-        victim_seed,
-        victims: Victims::Random,
-    })
+/// CP15 (`DDI0198D 2.3`; operations of c7: 2.3.7, table 2-18).
+pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
+    const { &Rows::new(Registers::<B>::ROWS) }
+}
+
+struct Registers<B>(B);
+
+impl<B: Bus> Registers<B> {
+    const ROWS: &[Row<B>] = &[
+        // c0: main id, also wherever nothing else is; cache type; TCM status, none.
+        Row::at(0, 0, 0, 0).read(|cpu| cpu.cp15.midr),
+        Row::at(0, 0, 0, 1).read(|cpu| cpu.cp15.ctr),
+        Row::at(0, 0, 0, 2).read(|_| 0),
+        Row::at(0, 0, 0, 3).to_opc2(7).read(|cpu| cpu.cp15.midr),
+        // c1: control.
+        Row::at(0, 1, 0, 0)
+            .read(|cpu| cpu.cp15.sctlr)
+            .write(Cpu::write_sctlr),
+        // c2: translation table base. c3: domains.
+        Row::at(0, 2, 0, 0)
+            .read(|cpu| cpu.cp15.ttb)
+            .write(Cpu::write_ttb),
+        Row::at(0, 3, 0, 0)
+            .read(|cpu| cpu.cp15.dacr)
+            .write(Cpu::write_dacr),
+        // c5: fault status, of data and of instructions. c6: fault address.
+        Row::at(0, 5, 0, 0)
+            .read(|cpu| cpu.cp15.dfsr)
+            .write(|cpu, value| cpu.cp15.dfsr = value & 0xff),
+        Row::at(0, 5, 0, 1)
+            .read(|cpu| cpu.cp15.ifsr)
+            .write(|cpu, value| cpu.cp15.ifsr = value & 0xff),
+        Row::at(0, 6, 0, 0)
+            .read(|cpu| cpu.cp15.far)
+            .write(|cpu, value| cpu.cp15.far = value),
+        // c7: wait for interrupt.
+        Row::at(0, 7, 0, 4).write(|cpu, _| cpu.wait_for_interrupt()),
+        // I-cache: all, by MVA, by set and way; prefetch.
+        Row::at(0, 7, 5, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_icache)),
+        Row::at(0, 7, 5, 1)
+            .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_mva(Mva(value)))),
+        Row::at(0, 7, 5, 2)
+            .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_index(value))),
+        Row::at(0, 7, 13, 1).write(|cpu, value| cpu.prefetch_line(Mva(value))),
+        // D-cache: invalidate; clean; both.
+        Row::at(0, 7, 6, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_dcache)),
+        Row::at(0, 7, 6, 1)
+            .write(|cpu, value| cpu.maintain_line(value, Cpu::invalidate_dcache_line)),
+        Row::at(0, 7, 6, 2)
+            .write(|cpu, value| cpu.maintain_index(value, Cpu::invalidate_dcache_line)),
+        Row::at(0, 7, 10, 1).write(|cpu, value| cpu.maintain_line(value, Cpu::clean_line)),
+        Row::at(0, 7, 10, 2).write(|cpu, value| cpu.maintain_index(value, Cpu::clean_line)),
+        Row::at(0, 7, 14, 1)
+            .write(|cpu, value| cpu.maintain_line(value, Cpu::clean_and_invalidate_line)),
+        Row::at(0, 7, 14, 2)
+            .write(|cpu, value| cpu.maintain_index(value, Cpu::clean_and_invalidate_line)),
+        // Test and clean, and invalidate.
+        Row::at(0, 7, 10, 3).read(Cpu::test_and_clean),
+        Row::at(0, 7, 14, 3).read(Cpu::test_clean_and_invalidate),
+        // Both caches; the write buffer.
+        Row::at(0, 7, 7, 0).write(|cpu, _| {
+            cpu.maintain(|cpu| {
+                cpu.invalidate_icache();
+                cpu.invalidate_dcache();
+            });
+        }),
+        Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
+        // c8: the TLB, all of it and by MVA. It is one, whichever side is named.
+        Row::at(0, 8, 5, 0)
+            .to_crm(7)
+            .write(|cpu, _| cpu.invalidate_tlb()),
+        Row::at(0, 8, 5, 1)
+            .to_crm(7)
+            .write(|cpu, value| cpu.invalidate_tlb_entry(Mva(value))),
+        // c9: lockdown of ways, format C; TCM regions, of size 0.
+        Row::at(0, 9, 0, 0)
+            .read(|cpu| cpu.dcache.victim.locked & 15 | 0xfff0)
+            .write(|cpu, value| cpu.dcache.victim.locked = value & 15),
+        Row::at(0, 9, 0, 1)
+            .read(|cpu| cpu.icache.victim.locked & 15 | 0xfff0)
+            .write(|cpu, value| cpu.icache.victim.locked = value & 15),
+        Row::at(0, 9, 1, 0).to_opc2(1).read(|_| 0).write(|_, _| {}),
+        // c10: TLB lockdown.
+        Row::at(0, 10, 0, 0)
+            .read(|cpu| cpu.mmu.tlb.lockdown_register())
+            .write(|cpu, value| cpu.mmu.tlb.set_lockdown_register(value)),
+        // c13: FCSE PID; context id.
+        Row::at(0, 13, 0, 0)
+            .read(|cpu| cpu.cp15.pid)
+            .write(Cpu::write_pid),
+        Row::at(0, 13, 0, 1)
+            .read(|cpu| cpu.cp15.context_id)
+            .write(|cpu, value| cpu.cp15.context_id = value),
+        // c15: debug override, of which nothing is modelled; cache debug control.
+        Row::at(0, 15, 0, 0)
+            .read(|_| 0)
+            .write(|_, _| {})
+            .modelled(0),
+        Row::at(7, 15, 0, 0)
+            .read(|cpu| cpu.cp15.cache_debug)
+            .write(Cpu::write_cache_debug)
+            .modelled(FORCE_WRITE_THROUGH),
+    ];
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::CORE;
+    use crate::config::{CacheGeometry, Config};
+    use crate::cost::CostTable;
     use crate::cp15::cache_type;
 
     fn ctr(icache: u32, dcache: u32) -> u32 {
         cache_type(
             CacheGeometry {
                 size: icache,
-                ways: WAYS,
+                ways: CORE.ways,
             },
             CacheGeometry {
                 size: dcache,
-                ways: WAYS,
+                ways: CORE.ways,
             },
         )
     }
@@ -77,11 +168,11 @@ mod tests {
         };
         for bytes in [0, 1, 2048, 12_000, 262_144, u32::MAX] {
             assert!(
-                config(bytes, 16384, cost, 0)
+                Config::new(&CORE, bytes, 16384, cost)
                     .unwrap_err()
                     .contains("instruction cache")
             );
         }
-        assert!(config(131_072, 4096, cost, 0).is_ok());
+        assert!(Config::new(&CORE, 131_072, 4096, cost).is_ok());
     }
 }

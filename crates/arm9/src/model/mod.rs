@@ -1,4 +1,48 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cores of the family, one file each.
+//! The cores of the family, one file each, and a line in [`ALL`] and in [`Core::cp15`].
 
-pub mod arm926ejs;
+mod arm926ejs;
+
+use crate::bus::Bus;
+use crate::cp15::Rows;
+
+pub use arm926ejs::CORE as ARM926EJS;
+
+/// Every core there is.
+pub const ALL: [&Core; 1] = [&ARM926EJS];
+
+/// What distinguishes a core from others, as data.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Core {
+    /// As board files say it.
+    pub name: &'static str,
+    /// CP15 c0,c0,0: main id.
+    pub midr: u32,
+    /// Associativity of both caches.
+    pub ways: u32,
+    /// CP15 c1.
+    pub sctlr: Sctlr,
+}
+
+/// Bits of the control register.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Sctlr {
+    /// That can be written.
+    pub writable: u32,
+    /// That are set at reset.
+    pub reset: u32,
+    /// Whose ones are not modelled.
+    pub refused: u32,
+}
+
+impl Core {
+    /// The core of that name.
+    pub fn named(name: &str) -> Option<&'static Core> {
+        ALL.into_iter().find(|core| core.name == name)
+    }
+
+    /// Its rows of CP15.
+    pub(crate) fn cp15<B: Bus>(&self) -> &'static Rows<B> {
+        arm926ejs::cp15()
+    }
+}

@@ -13,10 +13,8 @@ pub use reader::{Confidence, Quantity, SpecError};
 pub(crate) use reader::suggest;
 use reader::{Document, Section};
 
-/// Cores that boards may name.
-const CORES: &[&str] = &["arm926ejs"];
-/// Main id of the r0p5 core, as SAM9 boot logs print it.
-const MIDR_926: u32 = 0x4106_9265;
+use arm9::model::{self, Core};
+
 /// The board used when none is named.
 pub const DEFAULT_BOARD: &str = "sam9263";
 
@@ -150,11 +148,11 @@ impl BoardSpec {
             "sdram",
             "peripherals",
         ])?;
-        let core = root.text("core")?;
-        if !CORES.contains(&core.as_str()) {
-            let near = suggest(&core, CORES.iter().copied());
-            return Err(root.error("core", format!("no core \"{core}\"{near}")));
-        }
+        let name = root.text("core")?;
+        let Some(core) = Core::named(&name) else {
+            let near = suggest(&name, model::ALL.iter().map(|core| core.name));
+            return Err(root.error("core", format!("no core \"{name}\"{near}")));
+        };
         let (cpu_hz, bus_hz) = clocks(&root)?;
         let (icache, dcache, ctr) = caches(&root)?;
         let ram = root.section("ram", &["size", "soc_base"])?;
@@ -165,7 +163,7 @@ impl BoardSpec {
             cpu_hz,
             bus_hz,
             core: arm9::Config {
-                midr: MIDR_926,
+                core,
                 icache,
                 dcache,
                 cost: core_timing(&root)?,

@@ -5,14 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use arm9::{
-    BurstTime, Bus, BusError, CacheGeometry, Config, CostTable, Cpu, Exit, Mva, Pa, Signals, Width,
-};
+use arm9::model::ARM926EJS;
+use arm9::{BurstTime, Bus, BusError, Config, CostTable, Cpu, Exit, Mva, Pa, Signals, Width};
 
 use crate::layout::{RAM_BYTES, SYSREG_PA};
-
-/// Main id register of QEMU's arm926, which the core under test gets as well.
-const MIDR: u32 = 0x4106_9265;
 
 /// Flat memory at 0, and the register that ends the run.
 pub struct Flat {
@@ -98,10 +94,6 @@ pub fn run_core(
     tests: usize,
     cells: u32,
 ) -> Result<Vec<u8>, (String, u32)> {
-    let geometry = CacheGeometry {
-        size: cache,
-        ways: 4,
-    };
     let cost = CostTable {
         bus_sync: 0,
         tail_exposed_256: 256,
@@ -109,14 +101,7 @@ pub fn run_core(
         lines_tested_per_op: 8,
         cp15_busy: 0,
     };
-    let config = Config {
-        midr: MIDR,
-        icache: geometry,
-        dcache: geometry,
-        cost,
-        victim_seed: 0,
-        victims: arm9::Victims::Random,
-    };
+    let config = Config::new(&ARM926EJS, cache, cache, cost).expect("a cache of the core's");
     let mut cpu = Cpu::new(
         config,
         Flat {
