@@ -105,18 +105,20 @@ fn no_function_is_longer_than_60_lines() {
             ];
             if open.is_none() && starts.iter().any(|s| words.starts_with(s)) {
                 open = Some((number, indent, words));
-            } else if let Some((start, depth, name)) = open {
-                if indent == depth && (words == "}" || words.ends_with(';')) {
-                    if number - start >= FUNCTION_LINES && !reason(name) {
-                        long.push(format!("{path}:{}: {name}", start + 1));
-                    }
-                    open = None;
+            } else if let Some((start, depth, name)) = open
+                && indent == depth
+                && (words == "}" || words.ends_with(';'))
+            {
+                if number - start >= FUNCTION_LINES && !reason(name) {
+                    long.push(format!("{path}:{}: {name}", start + 1));
                 }
+                open = None;
             }
-            if let Some((start, _, _)) = open {
-                if start == number && (words.ends_with('}') || words.ends_with(';')) {
-                    open = None;
-                }
+            if let Some((start, _, _)) = open
+                && start == number
+                && (words.ends_with('}') || words.ends_with(';'))
+            {
+                open = None;
             }
         }
     }

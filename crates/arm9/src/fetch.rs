@@ -104,11 +104,12 @@ impl<B: Bus> Cpu<B> {
     fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
         let line = self.icache.prefetch_line();
         let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
-        if let Some((chunk, expected)) = self.icache.prefetch {
-            if expected == mva && mva.0 & !15 == chunk.0 {
-                self.icache.prefetch = Some((chunk, next));
-                return Ok(line);
-            }
+        if let Some((chunk, expected)) = self.icache.prefetch
+            && expected == mva
+            && mva.0 & !15 == chunk.0
+        {
+            self.icache.prefetch = Some((chunk, next));
+            return Ok(line);
         }
         let before = self.cycles;
         let mut data = [0; 8];

@@ -167,10 +167,11 @@ impl<B: Bus> Cpu<B> {
         } else {
             mmu::READ
         };
-        if B::SHORTCUTS && privileged == self.mmu.privileged() {
-            if let Some(page) = self.mmu.lookup(mva).filter(|page| page.has(need)) {
-                return Ok(page);
-            }
+        if B::SHORTCUTS
+            && privileged == self.mmu.privileged()
+            && let Some(page) = self.mmu.lookup(mva).filter(|page| page.has(need))
+        {
+            return Ok(page);
         }
         self.translate_slow(mva, kind, privileged)
     }
@@ -349,18 +350,18 @@ impl<B: Bus> Cpu<B> {
         let page = self.access(mva, Kind::Write, privileged)?;
         let mva = Mva(mva.0 & !(width.bytes() - 1));
         self.compare_watched(mva, width.bytes(), Kind::Write);
-        if page.has(mmu::CACHE) {
-            if let Some(line) = self.dcache.find(mva) {
-                let shift = 8 * (mva.0 & 3);
-                let mask = width.mask();
-                let write_back = page.has(mmu::BUFFER);
-                self.dcache
-                    .write(line, mva, value << shift, mask << shift, write_back);
-                if write_back {
-                    self.tell_store(page, mva, width, value & mask, true);
-                    self.grant(mva, line);
-                    return Ok(());
-                }
+        if page.has(mmu::CACHE)
+            && let Some(line) = self.dcache.find(mva)
+        {
+            let shift = 8 * (mva.0 & 3);
+            let mask = width.mask();
+            let write_back = page.has(mmu::BUFFER);
+            self.dcache
+                .write(line, mva, value << shift, mask << shift, write_back);
+            if write_back {
+                self.tell_store(page, mva, width, value & mask, true);
+                self.grant(mva, line);
+                return Ok(());
             }
         }
         let before = self.cycles;

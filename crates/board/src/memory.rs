@@ -191,7 +191,7 @@ impl Sdram {
         if u64::from(offset) + bytes.len() as u64 > u64::from(self.bytes()) {
             return false;
         }
-        if offset % 4 != 0 {
+        if !offset.is_multiple_of(4) {
             return bytes.iter().zip(offset..).all(|(&b, at)| self.poke(at, b));
         }
         let whole = bytes.chunks_exact(4);

@@ -69,10 +69,10 @@ impl Reducer {
         for op in 0..self.program.ops.len() {
             for n in 0..15 {
                 let mut other = self.program.clone();
-                if let Op::Registers(values) = &mut other.ops[op] {
-                    if core::mem::take(&mut values[n]) != 0 {
-                        self.take(other);
-                    }
+                if let Op::Registers(values) = &mut other.ops[op]
+                    && core::mem::take(&mut values[n]) != 0
+                {
+                    self.take(other);
                 }
             }
         }

@@ -71,14 +71,14 @@ fn reference(
     }
     let view = &test.view;
     let unaligned = unaligned_load(view).filter(|_| qemu[CAUSE] == FELL_THROUGH && view.passes());
-    if let Some((register, address)) = unaligned {
-        if let Some(word) = image.peek(layout, layout.mva(address)) {
-            let value = word.rotate_right(8 * (address & 3));
-            (0..RESULT_WORDS)
-                .filter(|&word| is_register(view, register, word))
-                .for_each(|word| wanted[word] = value);
-            masked[5] += 1;
-        }
+    if let Some((register, address)) = unaligned
+        && let Some(word) = image.peek(layout, layout.mva(address))
+    {
+        let value = word.rotate_right(8 * (address & 3));
+        (0..RESULT_WORDS)
+            .filter(|&word| is_register(view, register, word))
+            .for_each(|word| wanted[word] = value);
+        masked[5] += 1;
     }
     wanted
 }
