@@ -46,13 +46,13 @@ impl<B: Bus> Row<B> {
     }
 
     /// Up to this CRm as well.
-    pub const fn to_crm(mut self, last: u32) -> Row<B> {
+    pub const fn crm_up_to(mut self, last: u32) -> Row<B> {
         self.crm.1 = last;
         self
     }
 
     /// Up to this opcode 2 as well.
-    pub const fn to_opc2(mut self, last: u32) -> Row<B> {
+    pub const fn opc2_up_to(mut self, last: u32) -> Row<B> {
         self.opc2.1 = last;
         self
     }

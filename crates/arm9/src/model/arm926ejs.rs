@@ -38,7 +38,7 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 0, 0, 0).read(|cpu| cpu.cp15.midr),
         Row::at(0, 0, 0, 1).read(|cpu| cpu.cp15.ctr),
         Row::at(0, 0, 0, 2).read(|_| 0),
-        Row::at(0, 0, 0, 3).to_opc2(7).read(|cpu| cpu.cp15.midr),
+        Row::at(0, 0, 0, 3).opc2_up_to(7).read(|cpu| cpu.cp15.midr),
         // c1: control.
         Row::at(0, 1, 0, 0)
             .read(|cpu| cpu.cp15.sctlr)
@@ -94,10 +94,10 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
         // c8: the TLB, all of it and by MVA. It is one, whichever side is named.
         Row::at(0, 8, 5, 0)
-            .to_crm(7)
+            .crm_up_to(7)
             .write(|cpu, _| cpu.invalidate_tlb()),
         Row::at(0, 8, 5, 1)
-            .to_crm(7)
+            .crm_up_to(7)
             .write(|cpu, value| cpu.invalidate_tlb_entry(Mva(value))),
         // c9: lockdown of ways, format C; TCM regions, of size 0.
         Row::at(0, 9, 0, 0)
@@ -106,7 +106,10 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 9, 0, 1)
             .read(|cpu| cpu.icache.victim.locked & 15 | 0xfff0)
             .write(|cpu, value| cpu.icache.victim.locked = value & 15),
-        Row::at(0, 9, 1, 0).to_opc2(1).read(|_| 0).write(|_, _| {}),
+        Row::at(0, 9, 1, 0)
+            .opc2_up_to(1)
+            .read(|_| 0)
+            .write(|_, _| {}),
         // c10: TLB lockdown.
         Row::at(0, 10, 0, 0)
             .read(|cpu| cpu.mmu.tlb.lockdown_register())
