@@ -32,12 +32,13 @@ impl<'a> Material<'a> {
         runs: &'a [Run],
         papers: &'a Papers,
     ) -> Result<Material<'a>> {
+        let kind = kinds::checked(runs)?;
         Ok(Material {
             experiment,
             campaign,
             runs,
-            results: Results::of(experiment, runs, papers)?,
-            kind: kinds::checked(runs)?,
+            results: Results::of(experiment, kind, runs, papers)?,
+            kind,
             papers,
         })
     }
@@ -68,8 +69,12 @@ pub struct Results<'a> {
 
 impl Results<'_> {
     /// Everything there is to say.
-    pub fn of<'a>(e: &Experiment, runs: &[Run], papers: &'a Papers) -> Result<Results<'a>> {
-        let kind = kinds::checked(runs)?;
+    fn of<'a>(
+        e: &Experiment,
+        kind: &'static dyn Kind,
+        runs: &[Run],
+        papers: &'a Papers,
+    ) -> Result<Results<'a>> {
         let (measured, warnings) = measure::measured(runs, kind);
         let mut headlines = Vec::new();
         for headline in &e.headlines {

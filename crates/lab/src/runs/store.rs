@@ -26,26 +26,42 @@ fn runs_dir() -> PathBuf {
     paths::out().join("runs")
 }
 
-/// The stored run of that name; `None` when there is none.
+/// The stored run of that name; `None` when there is none, or one that another version of warmswitch
+/// stored in a format of its own: its inputs have another hash anyway.
 pub fn load(hash: &str) -> Result<Option<Run>> {
     let path = runs_dir().join(hash).join("run.json");
     let shown = paths::shown(&path);
     let Some(text) = paths::read_if_there(&path)? else {
         return Ok(None);
     };
-    let run: Run = serde_json::from_str(&text)
-        .with_context(|| format!("{shown} is damaged: remove it and run again"))?;
-    if run.format != Run::FORMAT || run.hash != hash {
-        bail!(
-            "{shown} is not run {hash} in format {}: remove it and run again",
-            Run::FORMAT
-        );
-    }
+    let whole = parse(&text, hash).with_context(|| format!("{shown}: remove it and run again"))?;
+    let Some(run) = whole else {
+        return Ok(None);
+    };
     let console = console(hash)?;
     let output = between_markers(&String::from_utf8_lossy(&console))
         .map(|(output, _)| output.to_string())
         .with_context(|| format!("{hash}/{CONSOLE} is damaged: remove it and run again"))?;
     Ok(Some(Run { output, ..run }))
+}
+
+/// A run from its `run.json`; none of another format.
+fn parse(text: &str, hash: &str) -> Result<Option<Run>> {
+    let stored: Stored = serde_json::from_str(text).context("it is damaged")?;
+    if stored.format != Run::FORMAT {
+        return Ok(None);
+    }
+    let run: Run = serde_json::from_str(text).context("it is damaged")?;
+    if run.hash != hash {
+        bail!("it is run {}, not {hash}", run.hash);
+    }
+    Ok(Some(run))
+}
+
+/// What every format of `run.json` has.
+#[derive(Deserialize)]
+struct Stored {
+    format: u32,
 }
 
 /// What the console of a run said.
@@ -177,7 +193,8 @@ impl Campaign {
         bail!("{experiment} has no runs yet: `warmswitch run {experiment}` makes them");
     }
 
-    /// Reads the runs of the last full or quick campaign; `None` when there was none.
+    /// Reads the runs of the last full or quick campaign; `None` when there was none, or none of its
+    /// runs is left.
     pub fn load_form(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
         let path = campaign_path(experiment, quick);
         let Some(text) = paths::read_if_there(&path)? else {
@@ -193,6 +210,32 @@ impl Campaign {
                 ..run
             }));
         }
-        Ok(Some((campaign, runs)))
+        let gone = runs.is_empty() && !campaign.runs.is_empty();
+        Ok((!gone).then_some((campaign, runs)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runs::for_tests::made_up_run;
+
+    #[test]
+    fn runs_of_another_format_are_none_and_damaged_ones_are_errors() {
+        let run = made_up_run("sam9263", "process", 0, 2, 100.0);
+        let text = serde_json::to_string(&run).unwrap();
+        let read = parse(&text, &run.hash).unwrap().unwrap();
+        assert_eq!(read.point, run.point);
+        for other in [Run::FORMAT - 1, Run::FORMAT + 1] {
+            let stored = format!("{{\"format\": {other}, \"hash\": \"x\", \"ring\": 7}}");
+            assert!(parse(&stored, &run.hash).unwrap().is_none());
+        }
+        let damaged = [&text[..text.len() / 2], "{}", "[]", ""];
+        for text in damaged {
+            let error = parse(text, &run.hash).unwrap_err().to_string();
+            assert!(error.contains("damaged"), "{error}");
+        }
+        let error = parse(&text, "another").unwrap_err().to_string();
+        assert!(error.contains(&run.hash), "{error}");
     }
 }
