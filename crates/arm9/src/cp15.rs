@@ -13,7 +13,7 @@ use crate::cpu::{Cpu, Exit};
 use crate::dcache::Dirty;
 use crate::fcse::Relocation;
 use crate::mmu::Control;
-use crate::observe::{Event, Side};
+use crate::observe::{Event, Side, TlbSide};
 
 /// The bit of the cache debug control register that is modelled; the others keep lines from being
 /// filled (`DDI0198D 2.3.15`).
@@ -249,18 +249,28 @@ impl<B: Bus> Cpu<B> {
         self.control_changed();
     }
 
-    pub(crate) fn invalidate_tlb(&mut self) {
-        self.mmu.invalidate_tlb();
+    pub(crate) fn invalidate_tlb(&mut self, side: TlbSide) {
+        let mut gone = Vec::new();
+        self.mmu.invalidate_tlb(side, |side| {
+            if B::OBSERVED {
+                gone.push(side);
+            }
+        });
         self.counters.tlb_invalidates += 1;
-        self.tell(Event::TlbInvalidateAll);
+        for side in gone {
+            self.tell(Event::TlbInvalidateAll { side });
+        }
     }
 
-    pub(crate) fn invalidate_tlb_entry(&mut self, mva: Mva) {
-        let gone = self.mmu.invalidate_tlb_entry(mva);
-        if B::OBSERVED {
-            for (entry, _) in gone.iter().enumerate().filter(|(_, gone)| **gone) {
-                self.tell(Event::TlbInvalidate { entry });
+    pub(crate) fn invalidate_tlb_entry(&mut self, side: TlbSide, mva: Mva) {
+        let mut gone = Vec::new();
+        self.mmu.invalidate_tlb_entry(side, mva, |side, entry| {
+            if B::OBSERVED {
+                gone.push((side, entry));
             }
+        });
+        for (side, entry) in gone {
+            self.tell(Event::TlbInvalidate { side, entry });
         }
     }
 

@@ -13,6 +13,7 @@ use crate::fcse::Relocation;
 use crate::icache::ICache;
 use crate::isa::{DecodeTable, Op};
 use crate::mmu::{Fault, Mmu, Resolved};
+use crate::model::Timing;
 use crate::psr;
 use crate::write_buffer::Biu;
 
@@ -183,16 +184,22 @@ impl<B: Bus> Cpu<B> {
             exit: None,
             abort_chain: (0, 0),
             cp15: Cp15::new(&config),
-            mmu: Mmu::new(config.victims),
+            mmu: Mmu::new(config.core, config.victims),
             icache: ICache::new(config.icache, config.victims, config.victim_seed, undecoded),
             dcache: DCache::new(config.dcache, config.victims, config.victim_seed),
             biu: Biu::new(config.cost.bus_sync),
-            decode: DecodeTable::new(),
+            decode: DecodeTable::new(config.core.version, &config.core.timing),
             watch: Watch::default(),
             counters: Counters::default(),
             config,
             bus,
         }
+    }
+
+    /// Its issue cycles.
+    #[inline(always)]
+    pub(crate) fn timing(&self) -> &'static Timing {
+        &self.config.core.timing
     }
 
     /// Runs until `limit` (core cycles since power-on) or until something else ends it.

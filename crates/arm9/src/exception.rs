@@ -3,7 +3,6 @@
 
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
-use crate::isa::timing;
 use crate::psr::{self, Mode};
 
 /// Why the core leaves the program.
@@ -63,8 +62,8 @@ impl<B: Bus> Cpu<B> {
         }
         self.pc = offset | if self.high_vectors() { 0xffff_0000 } else { 0 };
         self.cycles += match exception {
-            Exception::Undefined => timing::EXCEPTION_UNDEFINED,
-            _ => timing::EXCEPTION,
+            Exception::Undefined => self.timing().exception_undefined,
+            _ => self.timing().exception,
         };
         self.interlock = Interlock::NONE;
         self.refill_pipeline();

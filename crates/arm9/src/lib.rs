@@ -46,6 +46,5 @@ pub use cp15::{Cp15, cache_type};
 pub use cpu::{Cpu, Exit};
 pub use debug::{Watched, Watchpoint};
 pub use mmu::{Kind, Mapping, mapping};
-pub use observe::{Context, Event, Reaction, Side};
+pub use observe::{Context, Event, Reaction, Side, TlbSide};
 pub use state::{Damaged, Saved, State};
-pub use tlb::{ENTRIES as TLB_ENTRIES, LOCKDOWN as TLB_LOCKDOWN};

@@ -113,7 +113,7 @@ impl<B: Bus> Cpu<B> {
     /// Lets the next access to the line of `mva` go without asking.
     fn grant(&mut self, mva: Mva, line: usize) {
         if Self::GRANTS
-            && let Some(page) = self.mmu.lookup(mva)
+            && let Some(page) = self.mmu.lookup(mva, Kind::Read)
         {
             let (read, write) = (page.has(CACHED_READ), page.has(WRITE_BACK));
             self.mmu.grants.give(mva, line, read, write);
@@ -169,7 +169,7 @@ impl<B: Bus> Cpu<B> {
         };
         if B::SHORTCUTS
             && privileged == self.mmu.privileged()
-            && let Some(page) = self.mmu.lookup(mva).filter(|page| page.has(need))
+            && let Some(page) = self.mmu.lookup(mva, kind).filter(|page| page.has(need))
         {
             return Ok(page);
         }

@@ -8,7 +8,9 @@
 use crate::addr::Mva;
 use crate::config::Victims;
 use crate::grants::Grants;
-use crate::tlb::{self, Entry, Tlb};
+use crate::model::Core;
+use crate::observe::TlbSide;
+use crate::tlb::{Entry, Tlb};
 
 /// Kind of access, for permissions and fault registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +72,7 @@ pub const ICACHE: u32 = 1 << 4;
 const SECTION: u32 = 1 << 5;
 const DOMAIN_SHIFT: u32 = 6;
 
-/// Matches no page: bits 31:23 are never set in a context.
+/// Matches no page: bits 31:24 are never set in a context.
 const NO_KEY: u32 = u32::MAX;
 
 /// A translation whose permissions are resolved for one context.
@@ -137,14 +139,27 @@ const NOTHING: Resolved = Resolved {
 /// alternates between two when CONFIG_CPU_SW_DOMAIN_PAN is on.
 const CONTEXTS: usize = 3;
 
+/// A TLB entry that translated.
+#[derive(Clone, Copy, Debug)]
+pub struct Used {
+    /// In which TLB.
+    pub side: TlbSide,
+    /// Its number there.
+    pub entry: usize,
+    /// What it covers.
+    pub bytes: u32,
+    /// Whether it stays when all are invalidated.
+    pub locked: bool,
+}
+
 /// The memory management unit.
 #[derive(Clone)]
 pub struct Mmu {
     fast: [Resolved; FAST],
     /// Which fast entries were made from each TLB entry.
-    derived: Box<[[u64; FAST / 64]; tlb::ENTRIES]>,
-    /// The TLB itself.
-    pub tlb: Tlb,
+    derived: Box<[[u64; FAST / 64]]>,
+    /// The TLB itself, or that of instructions and that of data.
+    pub tlbs: Box<[Tlb]>,
     /// What the data side need not ask for again.
     pub grants: Grants,
     control: Control,
@@ -153,26 +168,31 @@ pub struct Mmu {
     /// Context of the current privilege and domain register, in bits 31:20.
     context: u32,
     privileged: bool,
+    /// Added to it for fetches: bit 23 where they have a TLB of their own.
+    fetches: u32,
     /// A debugger looks at every access: nothing goes into the fast table.
     watching: bool,
-    /// Entry the last [`Mmu::translate`] used and the bytes it covers.
-    last: Option<(usize, u32)>,
+    /// Entry the last [`Mmu::translate`] used.
+    last: Option<Used>,
     /// Changes whenever a translation that was valid may no longer be.
     epoch: u64,
 }
 
 impl Mmu {
     /// Off, with an empty TLB, privileged.
-    pub fn new(victims: Victims) -> Mmu {
+    pub fn new(core: &Core, victims: Victims) -> Mmu {
+        let entries = core.tlbs.iter().map(|tlb| tlb.entries()).sum();
+        let tlbs = core.tlbs.iter().map(|tlb| Tlb::new(tlb, victims));
         let mut mmu = Mmu {
             fast: [NOTHING; FAST],
-            derived: Box::new([[0; FAST / 64]; tlb::ENTRIES]),
-            tlb: Tlb::new(victims),
+            derived: vec![[0; FAST / 64]; entries].into(),
+            tlbs: tlbs.collect(),
             grants: Grants::new(),
             control: Control::default(),
             dacrs: [0; CONTEXTS],
             next_dacr: 0,
             context: 0,
+            fetches: if core.tlbs.len() > 1 { 1 << 23 } else { 0 },
             privileged: true,
             watching: false,
             last: None,
@@ -202,10 +222,44 @@ impl Mmu {
         }
     }
 
-    /// TLB entry the last [`Mmu::translate`] used, and the bytes it covers; none with the MMU off
-    /// or when the walk failed.
-    pub fn last_entry(&self) -> Option<(usize, u32)> {
+    /// TLB entry the last [`Mmu::translate`] used; none with the MMU off or when the walk failed.
+    pub fn last_entry(&self) -> Option<Used> {
         self.last
+    }
+
+    /// The TLB that an access of this kind goes by.
+    pub fn tlb(&mut self, kind: Kind) -> &mut Tlb {
+        &mut self.tlbs[self.number(kind)]
+    }
+
+    /// Its number.
+    #[inline(always)]
+    fn number(&self, kind: Kind) -> usize {
+        usize::from(self.tlbs.len() > 1 && kind != Kind::Fetch)
+    }
+
+    /// Number of its first entry in `derived`.
+    fn first_entry(&self, tlb: usize) -> usize {
+        self.tlbs[..tlb].iter().map(Tlb::entries).sum()
+    }
+
+    /// Which accesses TLB number `tlb` is for.
+    fn side(&self, tlb: usize) -> TlbSide {
+        match (self.tlbs.len(), tlb) {
+            (1, _) => TlbSide::Both,
+            (_, 0) => TlbSide::Instruction,
+            _ => TlbSide::Data,
+        }
+    }
+
+    /// Numbers of the TLBs that an operation on `side` reaches.
+    fn reached(&self, side: TlbSide) -> impl Iterator<Item = usize> + use<> {
+        let all = self.tlbs.len();
+        (0..all).filter(move |tlb| match side {
+            TlbSide::Both => true,
+            TlbSide::Instruction => *tlb == 0,
+            TlbSide::Data => tlb + 1 == all,
+        })
     }
 
     /// Makes the next use of every translation come to [`Mmu::translate`].
@@ -270,20 +324,38 @@ impl Mmu {
         }
     }
 
-    /// Invalidates all TLB entries but the lockdown ones.
-    pub fn invalidate_tlb(&mut self) {
-        self.tlb.invalidate_all();
+    /// Invalidates all TLB entries but the lockdown ones; says of which TLBs.
+    pub fn invalidate_tlb(&mut self, side: TlbSide, mut gone: impl FnMut(TlbSide)) {
+        for tlb in self.reached(side) {
+            self.tlbs[tlb].invalidate_all();
+            gone(self.side(tlb));
+        }
         self.forget_all();
     }
 
     /// Invalidates the TLB entries that cover `mva`; says which.
-    pub fn invalidate_tlb_entry(&mut self, mva: Mva) -> [bool; tlb::ENTRIES] {
-        let mut gone = [false; tlb::ENTRIES];
-        self.tlb.invalidate(mva, |n| gone[n] = true);
-        for (n, _) in gone.iter().enumerate().filter(|(_, g)| **g) {
-            self.forget(n);
+    pub fn invalidate_tlb_entry(
+        &mut self,
+        side: TlbSide,
+        mva: Mva,
+        mut gone: impl FnMut(TlbSide, usize),
+    ) {
+        for tlb in self.reached(side) {
+            let first = self.first_entry(tlb);
+            let mut from = 0;
+            while let Some(entry) = self.tlbs[tlb].invalidate(mva, from) {
+                self.forget(first + entry);
+                gone(self.side(tlb), entry);
+                from = entry + 1;
+            }
         }
-        gone
+    }
+
+    /// Context of an access of this kind in `derived`: with two TLBs fetches have translations of
+    /// their own.
+    #[inline(always)]
+    fn context_of(&self, kind: Kind) -> u32 {
+        self.context | if kind == Kind::Fetch { self.fetches } else { 0 }
     }
 
     #[inline(always)]
@@ -294,9 +366,10 @@ impl Mmu {
 
     /// The resolved translation of `mva` if it is at hand; says nothing about permissions.
     #[inline(always)]
-    pub fn lookup(&self, mva: Mva) -> Option<Resolved> {
-        let entry = self.fast[Self::slot(mva, self.context)];
-        (entry.key == mva.0 >> 12 | self.context).then_some(entry)
+    pub fn lookup(&self, mva: Mva, kind: Kind) -> Option<Resolved> {
+        let context = self.context_of(kind);
+        let entry = self.fast[Self::slot(mva, context)];
+        (entry.key == mva.0 >> 12 | context).then_some(entry)
     }
 
     /// Translates `mva` through the TLB, walking the tables if it misses, and checks it.
@@ -309,19 +382,31 @@ impl Mmu {
     ) -> Result<Resolved, Fault> {
         self.last = None;
         if !self.control.on {
-            return Ok(self.identity(mva, privileged));
+            return Ok(self.identity(mva, kind, privileged));
         }
-        let (n, entry) = match self.tlb.find(mva) {
+        let tlb = self.number(kind);
+        let first = self.first_entry(tlb);
+        let (n, entry) = match self.tlbs[tlb].find(mva) {
             Some(found) => found,
             None => {
                 let entry = walk(self.control.ttb, mva, memory)?;
-                let n = self.tlb.insert(mva, entry);
-                self.forget(n);
+                let n = self.tlbs[tlb].insert(mva, entry);
+                self.forget(first + n);
                 (n, entry)
             }
         };
-        self.last = Some((n, entry.size()));
-        let resolved = self.resolve(&entry, mva, privileged)?;
+        self.last = Some(Used {
+            side: self.side(tlb),
+            entry: n,
+            bytes: entry.size(),
+            locked: self.tlbs[tlb].is_locked(n),
+        });
+        let mut resolved = self.resolve(&entry, mva, privileged)?;
+        if entry.size() < 4096 || self.tlbs[tlb].divides(mva) {
+            resolved.key = NO_KEY;
+        } else {
+            resolved.key = mva.0 >> 12 | self.context_of(kind);
+        }
         let wanted = if kind == Kind::Write { WRITE } else { READ };
         if !resolved.has(wanted) {
             // Not at hand for what is allowed: an observer is told of the first use that is.
@@ -333,26 +418,27 @@ impl Mmu {
         }
         let keep = privileged == self.privileged && !self.watching;
         if keep && resolved.holds_for_4_kb() {
-            let slot = Self::slot(mva, self.context);
+            let slot = Self::slot(mva, self.context_of(kind));
             self.fast[slot] = resolved;
-            self.derived[n][slot / 64] |= 1 << (slot % 64);
+            self.derived[first + n][slot / 64] |= 1 << (slot % 64);
         }
         Ok(resolved)
     }
 
-    fn identity(&mut self, mva: Mva, privileged: bool) -> Resolved {
+    fn identity(&mut self, mva: Mva, kind: Kind, privileged: bool) -> Resolved {
         let icache = if self.control.icache_on { ICACHE } else { 0 };
-        let key = mva.0 >> 12 | self.context;
+        let context = self.context_of(kind);
         let resolved = Resolved {
-            key,
+            key: mva.0 >> 12 | context,
             value: (mva.0 & !0xfff) | READ | WRITE | icache | SECTION,
         };
         if privileged == self.privileged && !self.watching {
-            self.fast[Self::slot(mva, self.context)] = resolved;
+            self.fast[Self::slot(mva, context)] = resolved;
         }
         resolved
     }
 
+    /// Without a key yet.
     #[inline]
     fn resolve(&self, entry: &Entry, mva: Mva, privileged: bool) -> Result<Resolved, Fault> {
         let c = &self.control;
@@ -384,12 +470,7 @@ impl Mmu {
         }
         value |= u32::from(entry.domain) << DOMAIN_SHIFT;
         value |= entry.translate(mva).wrapping_sub(mva.0 & 0xfff) & !0x3ff;
-        let key = if entry.size() < 4096 || self.tlb.divides(mva) {
-            NO_KEY
-        } else {
-            mva.0 >> 12 | self.context
-        };
-        Ok(Resolved { key, value })
+        Ok(Resolved { key: NO_KEY, value })
     }
 }
 

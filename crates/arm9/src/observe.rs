@@ -41,6 +41,17 @@ pub enum Side {
     Data,
 }
 
+/// Which TLB, or TLBs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TlbSide {
+    /// The one that a core has for both, or both that it has.
+    Both,
+    /// That of instructions.
+    Instruction,
+    /// That of data.
+    Data,
+}
+
 /// Something that happened. Addresses of lines are those of their first byte. Accesses have the
 /// physical address their translation gives, lines that of their tag: when a mapping changes under
 /// a line, a hit in it is not an access to the line's own memory.
@@ -101,12 +112,20 @@ pub enum Event<'a> {
     },
     /// Everything in a cache was discarded; dirty lines have been told one by one before.
     InvalidateAll { side: Side },
-    /// TLB entry `entry` was loaded for `mva` and covers `bytes` around it.
-    TlbFill { entry: usize, mva: Mva, bytes: u32 },
+    /// Entry `entry` of a TLB was loaded for `mva` and covers `bytes` around it. One that is `locked`
+    /// stays when all are invalidated.
+    TlbFill {
+        side: TlbSide,
+        entry: usize,
+        mva: Mva,
+        bytes: u32,
+        locked: bool,
+    },
     /// TLB entry `entry` translated `mva` to `pa` for an access that it allows. Told when the
     /// translation is first used and again after [`Reaction::DropTranslations`] and after a new
     /// translation table base.
     TlbUse {
+        side: TlbSide,
         entry: usize,
         mva: Mva,
         pa: Pa,
@@ -114,9 +133,9 @@ pub enum Event<'a> {
         privileged: bool,
     },
     /// TLB entry `entry` was invalidated.
-    TlbInvalidate { entry: usize },
-    /// All TLB entries but the lockdown ones were invalidated.
-    TlbInvalidateAll,
+    TlbInvalidate { side: TlbSide, entry: usize },
+    /// All entries of a TLB but the locked ones were invalidated.
+    TlbInvalidateAll { side: TlbSide },
 }
 
 /// What the observer asks for in return.
@@ -243,17 +262,27 @@ impl<B: Bus> Cpu<B> {
                 },
             );
         }
-        let Some((entry, bytes)) = self.mmu.last_entry() else {
+        let Some(used) = self.mmu.last_entry() else {
             return;
         };
         if !read.is_empty() {
-            self.tell_at(pc, Event::TlbFill { entry, mva, bytes });
+            self.tell_at(
+                pc,
+                Event::TlbFill {
+                    side: used.side,
+                    entry: used.entry,
+                    mva,
+                    bytes: used.bytes,
+                    locked: used.locked,
+                },
+            );
         }
         if let Ok(page) = result {
             self.tell_at(
                 pc,
                 Event::TlbUse {
-                    entry,
+                    side: used.side,
+                    entry: used.entry,
                     mva,
                     pa: Pa(page.pa(mva)),
                     kind,

@@ -192,6 +192,16 @@ impl<T: State, const N: usize> State for [T; N] {
     }
 }
 
+impl<T: State + ?Sized> State for Box<T> {
+    fn save(&self, to: &mut Vec<u8>) {
+        self.as_ref().save(to);
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        self.as_mut().restore(from)
+    }
+}
+
 impl<T: State + Default> State for Vec<T> {
     fn save(&self, to: &mut Vec<u8>) {
         self.len().save(to);

@@ -1,22 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ARM926EJ-S main TLB: unified, 32 sets of 2 ways, and 8 fully associative lockdown entries
-//! (`DDI0198D 3.7`). Tags are modified virtual addresses.
+//! TLBs: sets of ways, and fully associative lockdown entries beside them. Tags are modified virtual
+//! addresses.
 //!
-//! Not in the manual and chosen here: the set is MVA[16:12] for pages and MVA[24:20] for sections,
-//! the victim alternates per set. See docs/LIMITS.md. With [`Victims::Late`] an empty way is filled
-//! first, and the way filled last after that.
+//! Not in the manual and chosen here: with 32 sets the set is MVA[16:12] for pages and MVA[24:20] for
+//! sections, the victims of a set take turns. See docs/LIMITS.md. With [`Victims::Late`] an empty way
+//! is filled first, and the way filled last after that.
 
 use crate::addr::Mva;
 use crate::config::Victims;
+use crate::state::Damaged;
 
-/// Sets of the two-way part.
-const SETS: usize = 32;
-/// Entries of the two-way part; lockdown entries follow.
-const MAIN: usize = SETS * 2;
-/// Number of lockdown entries.
-pub const LOCKDOWN: usize = 8;
-/// All entries.
-pub const ENTRIES: usize = MAIN + LOCKDOWN;
+/// How a TLB is built.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Organisation {
+    /// Sets of the part that walks fill: a power of two.
+    pub sets: usize,
+    /// Entries of a set, at most 256.
+    pub ways: usize,
+    /// Entries of the lockdown part: none or a power of two, at most 64.
+    pub lockdown: usize,
+}
+
+impl Organisation {
+    /// Entries of the part that walks fill; lockdown entries follow.
+    const fn main(&self) -> usize {
+        self.sets * self.ways
+    }
+
+    /// All entries.
+    pub const fn entries(&self) -> usize {
+        self.main() + self.lockdown
+    }
+
+    /// Where the lockdown register has the victim.
+    fn victim_field(&self) -> u32 {
+        (self.lockdown.max(1) as u32 - 1) << 26
+    }
+}
 
 /// One translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -71,35 +91,60 @@ impl Entry {
     }
 }
 
-/// The translation lookaside buffer.
+/// A translation lookaside buffer.
 #[derive(Clone)]
 pub struct Tlb {
-    entries: [Entry; ENTRIES],
+    organisation: &'static Organisation,
+    entries: Box<[Entry]>,
     victims: Victims,
-    /// Next way to replace, one bit per set: not the one filled last.
-    victim: u32,
-    /// CP15 c10: P in bit 0, victim in bits 28:26.
+    /// Of each set the way to replace next: not the one filled last.
+    victim: Box<[u8]>,
+    /// CP15 c10: P in bit 0, victim from bit 26 on.
     lockdown: u32,
     /// Whether an entry of less than 4 KB was ever loaded.
     divided: bool,
 }
 
-crate::state!(Tlb: entries, victim, lockdown, divided; victims);
+crate::state!(Tlb: entries, victim, lockdown, divided; organisation, victims => check);
 
 impl Tlb {
     /// An empty TLB.
-    pub fn new(victims: Victims) -> Tlb {
+    pub fn new(organisation: &'static Organisation, victims: Victims) -> Tlb {
         Tlb {
+            organisation,
             victims,
-            entries: [Entry::default(); ENTRIES],
-            victim: 0,
+            entries: vec![Entry::default(); organisation.entries()].into(),
+            victim: vec![0; organisation.sets].into(),
             lockdown: 0,
             divided: false,
         }
     }
 
-    fn sets(mva: Mva) -> [usize; 2] {
-        [(mva.0 >> 12) as usize % SETS, (mva.0 >> 20) as usize % SETS]
+    /// What was restored may be no state of this TLB.
+    fn check(&self) -> Result<(), Damaged> {
+        let ways = self.organisation.ways;
+        let field = self.organisation.victim_field();
+        let there = self.victim.iter().all(|way| usize::from(*way) < ways);
+        match there && self.lockdown & !(field | 1) == 0 {
+            true => Ok(()),
+            false => Err(Damaged("the TLB has no such entry")),
+        }
+    }
+
+    /// Number of the first entry of the sets of `mva`: as a page, as a section.
+    fn sets(&self, mva: Mva) -> [usize; 2] {
+        let Organisation { sets, ways, .. } = self.organisation;
+        [12, 20].map(|shift| ((mva.0 >> shift) as usize & (sets - 1)) * ways)
+    }
+
+    /// Number of entries.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether entry `n` stays when all are invalidated.
+    pub fn is_locked(&self, n: usize) -> bool {
+        n >= self.organisation.main()
     }
 
     /// The entry that covers `mva`, and its number. If there are more, the one that was there first:
@@ -107,80 +152,74 @@ impl Tlb {
     /// loaded for another address of a large page, which that address's set did not have.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<(usize, Entry)> {
-        let [page, section] = Self::sets(mva);
-        let (page, section) = (page * 2, section * 2);
-        let main = [
-            (page, false),
-            (page + 1, false),
-            (section, true),
-            (section + 1, true),
-        ]
-        .into_iter()
-        .filter(|(n, section)| self.entries[*n].section == *section)
-        .map(|(n, _)| n);
-        main.chain(MAIN..ENTRIES)
+        let Organisation { ways, .. } = self.organisation;
+        let main = self.organisation.main();
+        let [page, section] = self.sets(mva);
+        let pages = (page..page + ways).filter(|n| !self.entries[*n].section);
+        let sections = (section..section + ways).filter(|n| self.entries[*n].section);
+        (pages.chain(sections).chain(main..self.entries.len()))
             .filter(|n| self.entries[*n].matches(mva))
             .min_by_key(|n| {
                 let size = self.entries[*n].size();
-                (size >= 4096, size == 1 << 20, *n >= MAIN, size)
+                (size >= 4096, size == 1 << 20, *n >= main, size)
             })
             .map(|n| (n, self.entries[n]))
     }
 
     /// Whether some of the 4 KB around `mva` have an entry of less.
     pub fn divides(&self, mva: Mva) -> bool {
-        let page = Self::sets(mva)[0];
+        let [page, _] = self.sets(mva);
+        let (ways, main) = (self.organisation.ways, self.organisation.main());
         let within = |entry: &Entry| {
             entry.tag & 1 != 0 && entry.size() < 4096 && (entry.tag ^ mva.0) >> 12 == 0
         };
         self.divided
-            && (self.entries[page * 2..page * 2 + 2].iter())
-                .chain(&self.entries[MAIN..])
+            && (self.entries[page..page + ways].iter())
+                .chain(&self.entries[main..])
                 .any(within)
     }
 
     /// Loads an entry for `mva` and returns its number, which may have held another one.
     pub fn insert(&mut self, mva: Mva, entry: Entry) -> usize {
-        let n = if self.lockdown & 1 != 0 {
-            let victim = self.lockdown >> 26 & 7;
-            self.lockdown = (self.lockdown & !(7 << 26)) | ((victim + 1) & 7) << 26;
-            MAIN + victim as usize
+        let field = self.organisation.victim_field();
+        let n = if self.lockdown & 1 != 0 && self.organisation.lockdown > 0 {
+            let victim = self.lockdown & field;
+            self.lockdown = self.lockdown & !field | victim.wrapping_add(1 << 26) & field;
+            self.organisation.main() + (victim >> 26) as usize
         } else {
-            let [page, section] = Self::sets(mva);
-            let set = if entry.section { section } else { page };
+            let [page, section] = self.sets(mva);
+            let (first, ways) = (
+                if entry.section { section } else { page },
+                self.organisation.ways,
+            );
+            let next = &mut self.victim[first / ways];
             let way = match self.victims {
-                Victims::Random => self.victim >> set & 1,
-                Victims::Late => self.latest(set),
+                Victims::Random => usize::from(*next),
+                Victims::Late => {
+                    let empty = (0..ways).find(|way| self.entries[first + way].tag == 0);
+                    empty.unwrap_or((usize::from(*next) + ways - 1) % ways)
+                }
             };
-            self.victim = self.victim & !(1 << set) | (way ^ 1) << set;
-            set * 2 + way as usize
+            *next = ((way + 1) % ways) as u8;
+            first + way
         };
         self.entries[n] = entry;
         self.divided |= entry.size() < 4096;
         n
     }
 
-    /// An empty way, else the one filled last.
-    fn latest(&self, set: usize) -> u32 {
-        let empty = (0..2).find(|way| self.entries[set * 2 + way].tag == 0);
-        empty.map_or(self.victim >> set & 1 ^ 1, |way| way as u32)
-    }
-
     /// Invalidates everything but the lockdown entries (`DDI0198D 2.3.9`).
     pub fn invalidate_all(&mut self) {
-        self.entries[..MAIN].fill(Entry::default());
+        self.entries[..self.organisation.main()].fill(Entry::default());
     }
 
-    /// Invalidates the entries that cover `mva`, wherever they are: lockdown entries (`DDI0198D
-    /// 2.3.11`), and the copies of a large page, one in each set that a walk put it in. Calls
-    /// `gone` with the number of each.
-    pub fn invalidate(&mut self, mva: Mva, mut gone: impl FnMut(usize)) {
-        for (n, entry) in self.entries.iter_mut().enumerate() {
-            if entry.matches(mva) {
-                *entry = Entry::default();
-                gone(n);
-            }
-        }
+    /// Invalidates the first entry from number `from` on that covers `mva`, and says which. Lockdown
+    /// entries may (`DDI0198D 2.3.11`), and copies of a large page, one in each set that a walk put
+    /// it in.
+    pub fn invalidate(&mut self, mva: Mva, from: usize) -> Option<usize> {
+        let found = self.entries[from..].iter().position(|e| e.matches(mva))?;
+        self.entries[from + found] = Entry::default();
+        Some(from + found)
     }
 
     /// CP15 c10,c0,0.
@@ -190,13 +229,29 @@ impl Tlb {
 
     /// CP15 c10,c0,0.
     pub fn set_lockdown_register(&mut self, value: u32) {
-        self.lockdown = value & (7 << 26 | 1);
+        self.lockdown = value & (self.organisation.victim_field() | 1);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ARM926EJS;
+
+    fn tlb(victims: Victims) -> Tlb {
+        Tlb::new(&ARM926EJS.tlbs[0], victims)
+    }
+
+    /// Numbers of the entries that go.
+    fn gone(tlb: &mut Tlb, mva: u32) -> Vec<usize> {
+        let mut from = 0;
+        let next = || {
+            let n = tlb.invalidate(Mva(mva), from)?;
+            from = n + 1;
+            Some(n)
+        };
+        std::iter::from_fn(next).collect()
+    }
 
     fn small(mva: u32, pa: u32) -> Entry {
         Entry::new(Mva(mva), 4096, pa, 3, 0, 3)
@@ -204,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_third_page_of_a_set_evicts_the_first() {
-        let mut tlb = Tlb::new(Victims::Random);
+        let mut tlb = tlb(Victims::Random);
         for n in 0..3u32 {
             tlb.insert(Mva(n << 17), small(n << 17, n << 12));
         }
@@ -215,10 +270,10 @@ mod tests {
 
     #[test]
     fn late_fills_an_empty_way_then_goes_on_in_the_one_filled_last() {
-        let mut tlb = Tlb::new(Victims::Late);
+        let mut tlb = tlb(Victims::Late);
         let mut insert = |n: u32| tlb.insert(Mva(n << 17), small(n << 17, n << 12));
         assert_eq!([0, 1, 2, 3].map(&mut insert), [0, 1, 1, 1]);
-        tlb.invalidate(Mva(0), |_| ());
+        assert_eq!(gone(&mut tlb, 0), [0]);
         let mut insert = |n: u32| tlb.insert(Mva(n << 17), small(n << 17, n << 12));
         assert_eq!([4, 5].map(&mut insert), [0, 0]);
         assert!(tlb.find(Mva(3 << 17)).is_some());
@@ -226,7 +281,7 @@ mod tests {
 
     #[test]
     fn invalidate_all_keeps_lockdown_entries_and_invalidate_by_mva_removes_them() {
-        let mut tlb = Tlb::new(Victims::Random);
+        let mut tlb = tlb(Victims::Random);
         tlb.set_lockdown_register(1 | 2 << 26);
         tlb.insert(Mva(0x5000), small(0x5000, 0x9000));
         assert_eq!(tlb.lockdown_register(), 1 | 3 << 26);
@@ -235,15 +290,13 @@ mod tests {
         tlb.invalidate_all();
         assert!(tlb.find(Mva(0x6000)).is_none());
         assert!(tlb.find(Mva(0x5123)).is_some());
-        let mut gone = Vec::new();
-        tlb.invalidate(Mva(0x5fff), |n| gone.push(n));
-        assert_eq!(gone, [MAIN + 2]);
+        assert_eq!(gone(&mut tlb, 0x5fff), [64 + 2]);
         assert!(tlb.find(Mva(0x5123)).is_none());
     }
 
     #[test]
     fn a_large_page_stays_before_a_quarter_locked_later() {
-        let mut tlb = Tlb::new(Victims::Random);
+        let mut tlb = tlb(Victims::Random);
         let entry = |mva, size, pa| Entry::new(Mva(mva), size, pa, 3, 0, 3);
         tlb.insert(Mva(0x1_3000), entry(0x1_3000, 1 << 16, 0x8_0000));
         tlb.set_lockdown_register(1);
@@ -258,14 +311,12 @@ mod tests {
 
     #[test]
     fn invalidate_by_mva_removes_every_copy_of_a_large_page() {
-        let mut tlb = Tlb::new(Victims::Random);
+        let mut tlb = tlb(Victims::Random);
         let large = |mva| Entry::new(Mva(mva), 1 << 16, 0x8_0000, 3, 0, 3);
         for mva in [0x1_0000, 0x1_5000] {
             tlb.insert(Mva(mva), large(mva));
         }
-        let mut gone = Vec::new();
-        tlb.invalidate(Mva(0x1_f000), |n| gone.push(n));
-        assert_eq!(gone, [32, 42]);
+        assert_eq!(gone(&mut tlb, 0x1_f000), [32, 42]);
         assert!(
             [0x1_0000, 0x1_5000]
                 .iter()

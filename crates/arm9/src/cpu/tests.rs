@@ -40,7 +40,7 @@ fn after_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> 
         ram.put(COARSE + 4 * page, &[0x3_0ffe]);
     }
     ram.put(0x2_001c, &[0xe591_0000, 0xe592_0000, 0xe1a0_0000]); // ldr r0, [r1]; ldr r0, [r2]
-    let mut cpu = mapped_on(ram, bus);
+    let mut cpu = mapped_on(&crate::model::ARM926EJS, ram, bus);
     cpu.set_pc(0x20_001c);
     (cpu.r[1], cpu.r[2]) = (0x12_0000, 0x14_0000);
     steps(&mut cpu, 4);

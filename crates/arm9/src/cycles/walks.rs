@@ -3,6 +3,7 @@
 
 use super::memory::{COLD, COST, FILL, SINGLE, SYNC, board};
 use super::*;
+use crate::TlbSide;
 use crate::isa::testing::{COARSE, FINE};
 use crate::testbus::Transaction::Read;
 
@@ -51,7 +52,7 @@ fn loads_wait_for_the_walk_and_then_for_the_line() {
         let reads = 1 + u64::from(table.is_some());
         warm.at(&[LDR, LDR], va);
         if table.is_none() {
-            warm.cpu.mmu.invalidate_tlb();
+            warm.cpu.invalidate_tlb(TlbSide::Both);
         }
         // The code is in the section, too: it asks first.
         let fetch = if table.is_none() { walk(1) } else { 0 };
@@ -78,7 +79,7 @@ fn fetches_wait_for_the_walk_and_then_for_the_line() {
         let mut warm = with_tables(table);
         let reads = 1 + u64::from(table.is_some());
         warm.at(&[NOP], DATA);
-        warm.cpu.mmu.invalidate_tlb();
+        warm.cpu.invalidate_tlb(TlbSide::Both);
         warm.cpu.set_pc(va);
         assert_eq!(warm.run(1), walk(reads) + FILL + 1, "{kind}");
         assert_eq!(warm.run(7), 7, "{kind}");

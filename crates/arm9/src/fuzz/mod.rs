@@ -35,6 +35,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::model::{ARM926EJS, Core, SPLIT};
 use program::Program;
 use run::{Failure, run};
 use steps::Tally;
@@ -76,7 +77,12 @@ fn plan() -> (u64, u64, Option<Duration>) {
 }
 
 /// The first failure of all seeds, and what the programs came to.
-fn search(from: u64, to: u64, time: Option<Duration>) -> (Option<(u64, Failure)>, Tally) {
+fn search(
+    core: &'static Core,
+    from: u64,
+    to: u64,
+    time: Option<Duration>,
+) -> (Option<(u64, Failure)>, Tally) {
     let (start, next, stop) = (Instant::now(), AtomicU64::new(from), AtomicBool::new(false));
     let result = Mutex::new((None::<(u64, Failure)>, Tally::new()));
     let work = || {
@@ -87,7 +93,7 @@ fn search(from: u64, to: u64, time: Option<Duration>) -> (Option<(u64, Failure)>
                 break;
             }
             *tally.entry("program").or_default() += 1;
-            if let Err(failure) = run(&generate::program(seed), &mut tally) {
+            if let Err(failure) = run(core, &generate::program(seed), &mut tally) {
                 stop.store(true, Ordering::Relaxed);
                 let mut result = result.lock().unwrap();
                 if result.0.as_ref().is_none_or(|(first, _)| seed < *first) {
@@ -123,7 +129,7 @@ fn report(tally: &Tally, time: Duration) {
 fn replay(path: &str) {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let program = Program::parse(&text).unwrap_or_else(|| panic!("{path} is no program"));
-    if let Err(failure) = run(&program, &mut Tally::new()) {
+    if let Err(failure) = run(&ARM926EJS, &program, &mut Tally::new()) {
         panic!("{:?}:\n{}", failure.sort, failure.text);
     }
 }
@@ -135,7 +141,7 @@ fn random_programs_run_alike_with_shortcuts_and_without_and_as_the_manual_says()
     }
     let (from, to, hours) = plan();
     let start = Instant::now();
-    let (failed, tally) = search(from, to, hours);
+    let (failed, tally) = search(&ARM926EJS, from, to, hours);
     report(&tally, start.elapsed());
     let Some((seed, failure)) = failed else {
         return;
@@ -147,6 +153,13 @@ fn random_programs_run_alike_with_shortcuts_and_without_and_as_the_manual_says()
     let (program, failure) = reduce::reduce(generate::program(seed), failure);
     println!("{program}");
     panic!("seed {seed}: {:?}:\n{}", failure.sort, failure.text);
+}
+
+#[test]
+fn random_programs_run_alike_where_each_side_has_a_tlb() {
+    let (failed, tally) = search(&SPLIT, 0, SEEDS / 10, None);
+    assert!(tally["walk"] > 1000);
+    assert!(failed.is_none(), "seed {}", failed.unwrap().0);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use super::program::{Op, Program};
 use super::run::{Failure, Sort, run};
 use super::steps::Tally;
+use crate::model::ARM926EJS;
 
 /// Programs tried at most.
 const TRIALS: usize = 6000;
@@ -23,7 +24,7 @@ impl Reducer {
         if self.trials > TRIALS {
             return false;
         }
-        match run(&other, &mut Tally::new()) {
+        match run(&ARM926EJS, &other, &mut Tally::new()) {
             Err(failure) if failure.sort == self.sort => {
                 (self.program, self.failure) = (other, failure);
                 true

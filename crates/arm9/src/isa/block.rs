@@ -5,7 +5,7 @@
 //! forms with ^ and those that load r15 share a slow one.
 
 use super::load_store::pending_load;
-use super::{Exec, Op, bit, rn, timing};
+use super::{Exec, Op, Timing, bit, rn};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 
@@ -25,15 +25,15 @@ fn list(insn: u32) -> u32 {
     insn & 0xffff
 }
 
-fn cycles(insn: u32) -> u8 {
-    (list(insn).count_ones() as u8).max(timing::BLOCK_MINIMUM)
+fn cycles(insn: u32, t: &Timing) -> u8 {
+    (list(insn).count_ones() as u8).max(t.block_minimum)
 }
 
 fn is_base_in_list(insn: u32) -> bool {
     bit(insn, rn(insn) as u32)
 }
 
-pub(super) fn load<B: Bus>(insn: u32) -> Op<B> {
+pub(super) fn load<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let exec: Exec<B> = if list(insn) == 0 {
         execute_empty
     } else if bit(insn, 15) {
@@ -51,7 +51,7 @@ pub(super) fn load<B: Bus>(insn: u32) -> Op<B> {
             (true, true, true) => execute_load::<B, true, true, true>,
         }
     };
-    Op::new(exec, insn, 1 << rn(insn), cycles(insn))
+    Op::new(exec, insn, 1 << rn(insn), cycles(insn, t))
 }
 
 /// Does a loaded base win over the write-back? It does when it is the last of several.
@@ -60,7 +60,7 @@ fn is_base_kept(insn: u32) -> bool {
     is_base_in_list(insn) && after_base == 1 && list(insn).count_ones() > 1
 }
 
-pub(super) fn store<B: Bus>(insn: u32) -> Op<B> {
+pub(super) fn store<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let exec: Exec<B> = if list(insn) == 0 {
         execute_empty
     } else {
@@ -71,7 +71,7 @@ pub(super) fn store<B: Bus>(insn: u32) -> Op<B> {
             (true, true) => execute_store::<B, true, true>,
         }
     };
-    Op::new(exec, insn, store_uses(insn), cycles(insn))
+    Op::new(exec, insn, store_uses(insn), cycles(insn, t))
 }
 
 /// Of the stored registers only the first is needed as early as a stall could matter.
@@ -80,22 +80,22 @@ fn store_uses(insn: u32) -> u32 {
     1 << rn(insn) | first
 }
 
-fn load_user<B: Bus>(insn: u32) -> Op<B> {
+fn load_user<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let exec = if list(insn) == 0 {
         execute_empty
     } else {
         execute_load_user
     };
-    Op::new(exec, insn, 1 << rn(insn), cycles(insn))
+    Op::new(exec, insn, 1 << rn(insn), cycles(insn, t))
 }
 
-fn store_user<B: Bus>(insn: u32) -> Op<B> {
+fn store_user<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let exec = if list(insn) == 0 {
         execute_empty
     } else {
         execute_store_user
     };
-    Op::new(exec, insn, store_uses(insn), cycles(insn))
+    Op::new(exec, insn, store_uses(insn), cycles(insn, t))
 }
 
 /// Lowest address and new base of a transfer of `count` words.
@@ -211,7 +211,7 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.branch_loaded(target);
     }
-    cpu.cycles += u64::from(count) + timing::LOAD_TO_PC - op.cycles();
+    cpu.cycles += u64::from(count) + cpu.timing().load_to_pc - op.cycles();
 }
 
 /// Loads User's registers; the base is the current mode's.

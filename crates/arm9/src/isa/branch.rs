@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Branches and the instructions that raise an exception on purpose (ARM ARM A3.3, A3.12).
 
-use super::{ALWAYS, Op, bit, rm, timing};
+use super::timing::RAISES;
+use super::{ALWAYS, Op, Timing, bit, rm};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::exception::Exception;
@@ -69,24 +70,22 @@ fn distance(insn: u32) -> u32 {
     (((insn << 8) as i32) >> 6) as u32
 }
 
-fn b<B: Bus, const LINK: bool>(insn: u32) -> Op<B> {
+fn b<B: Bus, const LINK: bool>(insn: u32, t: &Timing) -> Op<B> {
     if !LINK && insn >> 28 != ALWAYS {
         // One branch of the host's for the condition, not one for having a condition, too.
-        return Op::new(execute_b_if, insn, 0, timing::BRANCH).with_cond(ALWAYS);
+        return Op::new(execute_b_if, insn, 0, t.branch).with_cond(ALWAYS);
     }
-    Op::new(execute_b::<B, LINK>, insn, 0, timing::BRANCH)
+    Op::new(execute_b::<B, LINK>, insn, 0, t.branch)
 }
 
 fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         execute_b::<B, false>(cpu, op);
     } else {
-        cpu.cycles -= NOT_TAKEN;
+        // Not taken, it takes one.
+        cpu.cycles -= op.cycles() - 1;
     }
 }
-
-/// What a branch that is not taken takes less than one that is.
-const NOT_TAKEN: u64 = timing::BRANCH as u64 - 1;
 
 fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     if LINK {
@@ -96,8 +95,8 @@ fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.jump(cpu.pc.wrapping_add(distance(op.insn())).wrapping_add(4));
 }
 
-fn blx<B: Bus>(insn: u32) -> Op<B> {
-    Op::new(execute_blx, insn, 0, timing::BRANCH)
+fn blx<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+    Op::new(execute_blx, insn, 0, t.branch)
 }
 
 /// Only from A32 to Thumb; the H bit gives bit 1 of the target.
@@ -108,8 +107,8 @@ fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.branch_exchange(target | 1);
 }
 
-pub(super) fn bx<B: Bus, const LINK: bool>(insn: u32) -> Op<B> {
-    Op::new(execute_bx::<B, LINK>, insn, 1 << rm(insn), timing::BRANCH)
+pub(super) fn bx<B: Bus, const LINK: bool>(insn: u32, t: &Timing) -> Op<B> {
+    Op::new(execute_bx::<B, LINK>, insn, 1 << rm(insn), t.branch)
 }
 
 fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -120,8 +119,8 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.branch_exchange(target);
 }
 
-pub(super) fn bkpt<B: Bus>(insn: u32) -> Op<B> {
-    Op::new(execute_bkpt, insn, 0, timing::RAISES)
+pub(super) fn bkpt<B: Bus>(insn: u32, _: &Timing) -> Op<B> {
+    Op::new(execute_bkpt, insn, 0, RAISES)
 }
 
 /// Without a debugger BKPT is a prefetch abort.
@@ -131,22 +130,17 @@ fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op<B>) {
     cpu.take_exception(Exception::PrefetchAbort);
 }
 
-pub(super) fn swi<B: Bus>(insn: u32) -> Op<B> {
-    Op::new(
-        |cpu, _| cpu.take_exception(Exception::Swi),
-        insn,
-        0,
-        timing::RAISES,
-    )
+pub(super) fn swi<B: Bus>(insn: u32, _: &Timing) -> Op<B> {
+    Op::new(|cpu, _| cpu.take_exception(Exception::Swi), insn, 0, RAISES)
 }
 
 /// What decodes to nothing else.
-pub(super) fn undefined<B: Bus>(insn: u32) -> Op<B> {
+pub(super) fn undefined<B: Bus>(insn: u32, _: &Timing) -> Op<B> {
     Op::new(
         |cpu, _| cpu.take_exception(Exception::Undefined),
         insn,
         0,
-        timing::RAISES,
+        RAISES,
     )
 }
 

@@ -3,7 +3,7 @@
 //! have: undefined, and so are both in User mode.
 
 use super::branch::undefined;
-use super::{Op, rd, rm, rn, rs, timing};
+use super::{Op, Timing, rd, rm, rn, rs};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
 use crate::exception::Exception;
@@ -32,11 +32,11 @@ rows! {
 /// The system control coprocessor, the only one.
 const CP15: usize = 15;
 
-fn mcr<B: Bus>(insn: u32) -> Op<B> {
+fn mcr<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     if rs(insn) != CP15 {
-        return undefined(insn);
+        return undefined(insn, t);
     }
-    Op::new(execute_mcr, insn, 1 << rd(insn), timing::COPROCESSOR)
+    Op::new(execute_mcr, insn, 1 << rd(insn), t.coprocessor)
 }
 
 fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -49,11 +49,11 @@ fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.cp15_write(opc1, rn(insn) as u32, rm(insn) as u32, opc2, value);
 }
 
-fn mrc<B: Bus>(insn: u32) -> Op<B> {
+fn mrc<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     if rs(insn) != CP15 {
-        return undefined(insn);
+        return undefined(insn, t);
     }
-    Op::new(execute_mrc, insn, 0, timing::COPROCESSOR)
+    Op::new(execute_mrc, insn, 0, t.coprocessor)
 }
 
 fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {

@@ -5,7 +5,7 @@
 //! it is rare, branches, and with S returns from an exception.
 
 use super::shifter::{kind, operand, operand_kind, operand_of_any_kind, operand_uses};
-use super::{Exec, Op, bit, rd, rn, timing};
+use super::{Exec, Op, Timing, bit, rd, rn};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
 use crate::psr::{C, N, Q, V};
@@ -78,15 +78,15 @@ const fn is_move(opcode: u32) -> bool {
 }
 
 /// Picks the copy of the code for one opcode.
-pub(super) fn data<B: Bus, const OP: u32>(insn: u32) -> Op<B> {
+pub(super) fn data<B: Bus, const OP: u32>(insn: u32, t: &Timing) -> Op<B> {
     let mut uses = operand_uses(insn);
     if !is_move(OP) {
         uses |= 1 << rn(insn);
     }
     let kind = operand_kind(insn);
     let cycles = match kind {
-        kind::BY_REGISTER => timing::SHIFT_BY_REGISTER,
-        _ => timing::SIMPLE,
+        kind::BY_REGISTER => t.shift_by_register,
+        _ => t.simple,
     };
     let exec: Exec<B> = if rd(insn) == 15 && !is_test(OP) {
         execute_to_pc::<B, OP>
@@ -141,9 +141,9 @@ fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
         kind::CONSTANT | kind::ROTATED | kind::REGISTER
     );
     let all = if !is_logical(OP) && OP != RSC && unshifted {
-        timing::ARITHMETIC_TO_PC
+        cpu.timing().arithmetic_to_pc
     } else {
-        timing::LOGICAL_TO_PC
+        cpu.timing().logical_to_pc
     };
     cpu.cycles += all - op.cycles();
 }

@@ -5,7 +5,7 @@
 //! and a store of it share one slow copy.
 
 use super::shifter::scaled_offset;
-use super::{Exec, Op, bit, rd, rm, rn, timing};
+use super::{Exec, Op, Timing, bit, rd, rm, rn};
 use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu, Interlock};
 
@@ -63,7 +63,7 @@ fn offset_kind(insn: u32) -> u32 {
     }
 }
 
-pub(super) fn transfer<B: Bus>(insn: u32) -> Op<B> {
+pub(super) fn transfer<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let (load, byte) = (bit(insn, 20), bit(insn, 22));
     let kind = offset_kind(insn);
     let mut uses = 1 << rn(insn);
@@ -85,11 +85,7 @@ pub(super) fn transfer<B: Bus>(insn: u32) -> Op<B> {
         exec,
         insn,
         uses,
-        if scaled {
-            timing::SCALED_OFFSET
-        } else {
-            timing::SIMPLE
-        },
+        if scaled { t.scaled_offset } else { t.simple },
     )
 }
 
@@ -285,13 +281,13 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if let Some(target) = target {
         cpu.branch_loaded(target);
         cpu.interlock = Interlock::NONE;
-        cpu.cycles += timing::LOAD_TO_PC;
+        cpu.cycles += cpu.timing().load_to_pc;
     }
 }
 
 /// ARM926EJ-S: no operation (DDI0198D 1.1).
-fn preload<B: Bus>(insn: u32) -> Op<B> {
-    Op::new(|_, _| {}, insn, 0, timing::SIMPLE)
+fn preload<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+    Op::new(|_, _| {}, insn, 0, t.simple)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::branch::undefined;
 use super::load_store::{index, pending_load};
-use super::{Exec, Op, bit, rd, rm, rn, timing};
+use super::{Exec, Op, Timing, bit, rd, rm, rn};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 
@@ -31,7 +31,7 @@ mod what {
     pub const LOAD_SIGNED_BYTE: u32 = 2;
 }
 
-pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32) -> Op<B> {
+pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32, t: &Timing) -> Op<B> {
     let mut uses = address_uses(insn);
     if WHAT == what::STORE_HALF {
         uses |= 1 << rd(insn);
@@ -41,7 +41,7 @@ pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32) -> Op<B> {
         (true, true) => execute::<B, WHAT, { index::PRE }>,
         (false, _) => execute::<B, WHAT, { index::POST }>,
     };
-    Op::new(exec, insn, uses, timing::SIMPLE)
+    Op::new(exec, insn, uses, t.simple)
 }
 
 fn address_uses(insn: u32) -> u32 {
@@ -89,15 +89,15 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B
     }
 }
 
-fn double<B: Bus, const LOAD: bool>(insn: u32) -> Op<B> {
+fn double<B: Bus, const LOAD: bool>(insn: u32, t: &Timing) -> Op<B> {
     if bit(insn, 12) {
-        return undefined(insn);
+        return undefined(insn, t);
     }
     let mut uses = address_uses(insn);
     if !LOAD {
         uses |= 1 << rd(insn);
     }
-    Op::new(execute_double::<B, LOAD>, insn, uses, timing::DOUBLE)
+    Op::new(execute_double::<B, LOAD>, insn, uses, t.double)
 }
 
 fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -124,12 +124,12 @@ fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-fn swap<B: Bus, const BYTE: bool>(insn: u32) -> Op<B> {
+fn swap<B: Bus, const BYTE: bool>(insn: u32, t: &Timing) -> Op<B> {
     Op::new(
         execute_swap::<B, BYTE>,
         insn,
         1 << rn(insn) | 1 << rm(insn),
-        timing::SWAP,
+        t.swap,
     )
 }
 

@@ -60,10 +60,11 @@ mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 mod thumb;
-pub(crate) mod timing;
+pub mod timing;
 
 pub use disassemble::{disassemble, disassemble_thumb};
 pub(crate) use table::DecodeTable;
+use timing::Timing;
 
 /// Executes one instruction whose condition passed. `cpu.pc` already points behind it and
 /// `cpu.r[15]` reads as the architecture says.
@@ -166,7 +167,7 @@ impl<B: Bus> Op<B> {
 const ALWAYS: u32 = 14;
 
 /// Turns an instruction that matched a row into what the loop executes.
-type Select<B> = fn(u32) -> Op<B>;
+type Select<B> = fn(u32, &Timing) -> Op<B>;
 
 /// First architecture version that has an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@
 
 use super::data_processing::sign_and_zero;
 use super::saturating::set_q_on_overflow;
-use super::{Op, bit, rd, rm, rn, rs, timing};
+use super::{Op, Timing, bit, rd, rm, rn, rs};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
 use crate::psr::{C, Q, V};
@@ -32,7 +32,7 @@ rows! {
 // In this class Rd (or RdHi) is where others have Rn, and the accumulator (or RdLo) where they
 // have Rd.
 
-pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32) -> Op<B> {
+pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, t: &Timing) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if ACCUMULATE {
         uses |= 1 << rd(insn);
@@ -42,15 +42,10 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32) -> Op<B> {
             execute_mul::<B, ACCUMULATE, true>,
             insn,
             uses,
-            timing::MULTIPLY_FLAGS,
+            t.multiply_flags,
         )
     } else {
-        Op::new(
-            execute_mul::<B, ACCUMULATE, false>,
-            insn,
-            uses,
-            timing::MULTIPLY,
-        )
+        Op::new(execute_mul::<B, ACCUMULATE, false>, insn, uses, t.multiply)
     }
 }
 
@@ -69,7 +64,7 @@ fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool>(cpu: &mut Cpu<B>, 
 }
 
 /// `KIND` is bits 22:21 of the instruction: signed, accumulate.
-fn long<B: Bus, const KIND: u32>(insn: u32) -> Op<B> {
+fn long<B: Bus, const KIND: u32>(insn: u32, t: &Timing) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if KIND & 1 != 0 {
         uses |= 1 << rd(insn) | 1 << rn(insn);
@@ -79,15 +74,10 @@ fn long<B: Bus, const KIND: u32>(insn: u32) -> Op<B> {
             execute_long::<B, KIND, true>,
             insn,
             uses,
-            timing::MULTIPLY_LONG_FLAGS,
+            t.multiply_long_flags,
         )
     } else {
-        Op::new(
-            execute_long::<B, KIND, false>,
-            insn,
-            uses,
-            timing::MULTIPLY_LONG,
-        )
+        Op::new(execute_long::<B, KIND, false>, insn, uses, t.multiply_long)
     }
 }
 
@@ -122,12 +112,12 @@ fn set_pair<B: Bus>(cpu: &mut Cpu<B>, insn: u32, value: u64) {
 }
 
 /// SMULxy, SMLAxy, SMULWy, SMLAWy.
-fn half<B: Bus>(insn: u32) -> Op<B> {
+fn half<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if half_accumulates(insn) {
         uses |= 1 << rd(insn);
     }
-    Op::new(execute_half, insn, uses, timing::MULTIPLY_HALF)
+    Op::new(execute_half, insn, uses, t.multiply_half)
 }
 
 /// SMLAxy (opcode 00) and SMLAWy (opcode 01 with x = 0).
@@ -164,9 +154,9 @@ fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.pend(Interlock::after_product(1 << rn(insn)));
 }
 
-fn half_long<B: Bus>(insn: u32) -> Op<B> {
+fn half_long<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let uses = 1 << rm(insn) | 1 << rs(insn) | 1 << rd(insn) | 1 << rn(insn);
-    Op::new(execute_half_long, insn, uses, timing::MULTIPLY_HALF_LONG)
+    Op::new(execute_half_long, insn, uses, t.multiply_half_long)
 }
 
 fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {

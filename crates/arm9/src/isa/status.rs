@@ -2,7 +2,7 @@
 //! MRS and MSR (ARM ARM A3.9, A4.1.38, A4.1.39).
 
 use super::shifter::rotated_constant;
-use super::{Exec, Op, bit, rd, rm, timing};
+use super::{Exec, Op, Timing, bit, rd, rm};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::psr::{J, T};
@@ -13,20 +13,20 @@ rows! {
     ("MSR", V4, "cccc00110R10ffff----rrrriiiiiiii", msr, "msr{c} {P}{F}, {I}");
 }
 
-fn mrs<B: Bus>(insn: u32) -> Op<B> {
+fn mrs<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let exec: Exec<B> = if bit(insn, 22) {
         execute_mrs::<B, true>
     } else {
         execute_mrs::<B, false>
     };
-    Op::new(exec, insn, 0, timing::MRS)
+    Op::new(exec, insn, 0, t.mrs)
 }
 
 fn execute_mrs<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[rd(op.insn())] = if SPSR { cpu.spsr() } else { cpu.cpsr() };
 }
 
-fn msr<B: Bus>(insn: u32) -> Op<B> {
+fn msr<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let exec: Exec<B> = if bit(insn, 22) {
         execute_msr::<B, true>
     } else {
@@ -39,9 +39,9 @@ fn msr<B: Bus>(insn: u32) -> Op<B> {
         insn,
         uses,
         if flags_only {
-            timing::MSR_FLAGS
+            t.msr_flags
         } else {
-            timing::MSR_CONTROL
+            t.msr_control
         },
     )
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::branch::undefined;
+use super::timing::Timing;
 use super::{A32, Encoding, Op, Select, Version, a32_selectors, fixed_bits, thumb};
 use crate::bus::Bus;
 
@@ -31,6 +32,7 @@ struct Lists<B: Bus> {
 struct Tables<B: Bus> {
     a32: Lists<B>,
     thumb: Lists<B>,
+    timing: &'static Timing,
 }
 
 /// Finds the operation for an instruction. Cheap to clone: clones share the tables.
@@ -42,25 +44,15 @@ impl<B: Bus> Clone for DecodeTable<B> {
     }
 }
 
-impl<B: Bus> Default for DecodeTable<B> {
-    fn default() -> Self {
-        DecodeTable::new()
-    }
-}
-
 impl<B: Bus> DecodeTable<B> {
-    /// Every instruction there is.
-    pub(crate) fn new() -> DecodeTable<B> {
-        DecodeTable::of_version(Version::V5J)
-    }
-
-    /// The instructions of architecture version `version` and its predecessors.
-    pub(crate) fn of_version(version: Version) -> DecodeTable<B> {
+    /// The instructions of architecture version `version` and its predecessors, and what they take.
+    pub(crate) fn new(version: Version, timing: &'static Timing) -> DecodeTable<B> {
         let a32 = A32.iter().copied().flatten().zip(a32_selectors());
         let thumb = thumb::ENCODINGS.iter().zip(thumb::selectors());
         DecodeTable(Arc::new(Tables {
             a32: Lists::new(version, a32, A32_KEYS, 32, a32_key_bits),
             thumb: Lists::new(version, thumb, THUMB_KEYS, 16, |key| (0xffc0, key << 6)),
+            timing,
         }))
     }
 
@@ -69,20 +61,18 @@ impl<B: Bus> DecodeTable<B> {
     pub(crate) fn arm(&self, insn: u32) -> Op<B> {
         let unconditional = usize::from(insn >> 28 == 15) << 12;
         let key = (insn >> 16 & 0xff0 | insn >> 4 & 15) as usize | unconditional;
-        self.0
-            .a32
-            .find(key, insn)
-            .unwrap_or_else(|| undefined(insn))
+        let (tables, t) = (&self.0, self.0.timing);
+        let row = tables.a32.find(key, insn);
+        row.map_or_else(|| undefined(insn, t), |select| select(insn, t))
     }
 
     /// Decodes a Thumb instruction.
     #[inline]
     pub(crate) fn thumb(&self, half: u16) -> Op<B> {
         let insn = u32::from(half);
-        self.0
-            .thumb
-            .find(usize::from(half >> 6), insn)
-            .unwrap_or_else(|| thumb::undefined(insn))
+        let (tables, t) = (&self.0, self.0.timing);
+        let row = tables.thumb.find(usize::from(half >> 6), insn);
+        row.map_or_else(|| thumb::undefined(insn, t), |select| select(insn, t))
     }
 }
 
@@ -155,21 +145,26 @@ impl<B: Bus> Lists<B> {
     }
 
     #[inline]
-    fn find(&self, key: usize, insn: u32) -> Option<Op<B>> {
+    fn find(&self, key: usize, insn: u32) -> Option<Select<B>> {
         let (start, length) = self.keys[key];
         let list = &self.order[usize::from(start)..usize::from(start + length)];
         let row = list
             .iter()
             .map(|&number| &self.rows[usize::from(number)])
             .find(|row| insn & row.mask == row.value)?;
-        Some((row.select)(insn))
+        Some(row.select)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ARM926EJS;
     use crate::testbus::TestBus;
+
+    fn table(version: Version) -> DecodeTable<TestBus> {
+        DecodeTable::new(version, &ARM926EJS.timing)
+    }
 
     fn a32() -> Vec<&'static Encoding> {
         A32.iter().copied().flatten().collect()
@@ -225,8 +220,8 @@ mod tests {
 
     #[test]
     fn the_index_finds_what_a_search_of_all_rows_finds() {
-        let table = DecodeTable::<TestBus>::new();
-        let selectors = a32_selectors::<TestBus>();
+        let table = table(Version::V5J);
+        let (selectors, t) = (a32_selectors::<TestBus>(), &ARM926EJS.timing);
         let mut insn: u32 = 0x1234_5678;
         for _ in 0..100_000 {
             insn = insn.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -238,7 +233,7 @@ mod tests {
                 .map(|(row, select)| (fixed_bits(row.pattern), select))
                 .filter(|((mask, value), _)| insn & mask == *value)
                 .max_by_key(|((mask, _), _)| mask.count_ones());
-            let expected = best.map_or_else(|| undefined(insn), |(_, select)| select(insn));
+            let expected = best.map_or_else(|| undefined(insn, t), |(_, select)| select(insn, t));
             let found = table.arm(insn);
             assert_eq!(
                 (found.insn(), found.uses()),
@@ -251,15 +246,15 @@ mod tests {
 
     #[test]
     fn unconditional_instructions_always_execute() {
-        let table = DecodeTable::<TestBus>::new();
+        let table = table(Version::V5J);
         assert_eq!(table.arm(0xfa00_0000).cond(), 14);
         assert_eq!(table.arm(0x1b00_0000).cond(), 1);
     }
 
     #[test]
     fn older_versions_lack_newer_instructions() {
-        let v4 = DecodeTable::<TestBus>::of_version(Version::V4);
-        let undefined = undefined::<TestBus>(0).exec as usize;
+        let v4 = table(Version::V4);
+        let undefined = undefined::<TestBus>(0, &ARM926EJS.timing).exec as usize;
         assert_eq!(v4.arm(0xe16f_0f11).exec as usize, undefined); // clz
         assert_ne!(v4.arm(0xe1a0_0000).exec as usize, undefined);
     }

@@ -5,7 +5,7 @@ use crate::bus::Bus;
 use crate::config::Config;
 use crate::cost::CostTable;
 use crate::cpu::Cpu;
-use crate::model::ARM926EJS;
+use crate::model::{ARM926EJS, Core};
 use crate::psr::T;
 use crate::testbus::TestBus;
 
@@ -14,10 +14,10 @@ pub(crate) const HERE: u32 = 0x1000;
 
 /// A core at power-on with 64 KB of RAM.
 pub(crate) fn machine() -> Cpu<TestBus> {
-    on(TestBus::new(0x1_0000))
+    on(&ARM926EJS, TestBus::new(0x1_0000))
 }
 
-fn on<B: Bus>(bus: B) -> Cpu<B> {
+fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
     let cost = CostTable {
         bus_sync: 0,
         tail_exposed_256: 256,
@@ -25,7 +25,7 @@ fn on<B: Bus>(bus: B) -> Cpu<B> {
         lines_tested_per_op: 8,
         cp15_busy: 0,
     };
-    Cpu::new(Config::new(&ARM926EJS, 4096, 4096, cost).unwrap(), bus)
+    Cpu::new(Config::new(core, 4096, 4096, cost).unwrap(), bus)
 }
 
 /// Executes one A32 instruction at [`HERE`], whatever its condition.
@@ -81,14 +81,18 @@ pub(crate) const FINE: u32 = 0xc000;
 /// written back; the fourth and the fifth are, too, not cached, the fifth buffered; the second and
 /// the third have no page yet.
 pub(crate) fn mapped() -> Cpu<TestBus> {
-    mapped_on(TestBus::new(1 << 20), |bus| bus)
+    mapped_on(&ARM926EJS, TestBus::new(1 << 20), |bus| bus)
 }
 
-/// The same on a bus that is made from the RAM.
-pub(crate) fn mapped_on<B: Bus>(mut ram: TestBus, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
+/// The same of another core, on a bus that is made from the RAM.
+pub(crate) fn mapped_on<B: Bus>(
+    core: &'static Core,
+    mut ram: TestBus,
+    bus: impl FnOnce(TestBus) -> B,
+) -> Cpu<B> {
     let sections = [0xc0e, COARSE | 1, FINE | 3, 0xc02, 0xc06];
     ram.put(0x4000, &sections);
-    let mut cpu = on(bus(ram));
+    let mut cpu = on(core, bus(ram));
     let written = [(2, 0x4000), (3, 1), (1, 0x1005)]; // TTB; DACR; SCTLR: M, C, I
     for (register, value) in written {
         cpu.cp15_write(0, register, 0, 0, value);

@@ -9,7 +9,7 @@ use super::data_processing::data;
 use super::load_store::{pending_load, transfer};
 use super::load_store_extra::extra;
 use super::multiply::mul;
-use super::{Op, rd, timing};
+use super::{Op, Timing, rd};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 
@@ -98,69 +98,91 @@ fn own<B: Bus>(exec: super::Exec<B>, half: u32, uses: u32, cycles: u8) -> Op<B> 
     Op::new(exec, AL | half, uses, cycles)
 }
 
-fn shift_constant<B: Bus>(half: u32) -> Op<B> {
+fn shift_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let (kind, amount) = (half >> 11 & 3, half >> 6 & 31);
-    data::<B, 13>(AL | 13 << 21 | S | low(half, 0) << 12 | amount << 7 | kind << 5 | low(half, 3))
-}
-
-fn three_registers<B: Bus, const OP: u32>(half: u32) -> Op<B> {
-    data::<B, OP>(AL | OP << 21 | S | low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6))
-}
-
-fn add_register<B: Bus>(half: u32) -> Op<B> {
-    three_registers::<B, 4>(half)
-}
-
-fn sub_register<B: Bus>(half: u32) -> Op<B> {
-    three_registers::<B, 2>(half)
-}
-
-fn small_constant<B: Bus, const OP: u32>(half: u32) -> Op<B> {
-    let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
-    data::<B, OP>(AL | CONSTANT | OP << 21 | S | operands)
-}
-
-fn add_constant<B: Bus>(half: u32) -> Op<B> {
-    small_constant::<B, 4>(half)
-}
-
-fn sub_constant<B: Bus>(half: u32) -> Op<B> {
-    small_constant::<B, 2>(half)
-}
-
-fn wide_constant<B: Bus, const OP: u32>(half: u32) -> Op<B> {
-    let register = low(half, 8);
-    data::<B, OP>(AL | CONSTANT | OP << 21 | S | register << 16 | register << 12 | half & 0xff)
-}
-
-fn two_registers<B: Bus, const OP: u32>(half: u32) -> Op<B> {
-    let register = low(half, 0);
-    data::<B, OP>(AL | OP << 21 | S | register << 16 | register << 12 | low(half, 3))
-}
-
-fn shift_register<B: Bus, const KIND: u32>(half: u32) -> Op<B> {
-    let register = low(half, 0);
     data::<B, 13>(
-        AL | 13 << 21 | S | register << 12 | low(half, 3) << 8 | KIND << 5 | 1 << 4 | register,
+        AL | 13 << 21 | S | low(half, 0) << 12 | amount << 7 | kind << 5 | low(half, 3),
+        t,
     )
 }
 
-fn negate<B: Bus>(half: u32) -> Op<B> {
-    data::<B, 3>(AL | CONSTANT | 3 << 21 | S | low(half, 3) << 16 | low(half, 0) << 12)
+fn three_registers<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+    data::<B, OP>(
+        AL | OP << 21 | S | low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6),
+        t,
+    )
 }
 
-fn multiply<B: Bus>(half: u32) -> Op<B> {
-    mul::<B, false>(AL | S | low(half, 0) << 16 | low(half, 0) << 8 | 0x90 | low(half, 3))
+fn add_register<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    three_registers::<B, 4>(half, t)
 }
 
-fn high_registers<B: Bus, const OP: u32>(half: u32) -> Op<B> {
+fn sub_register<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    three_registers::<B, 2>(half, t)
+}
+
+fn small_constant<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+    let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
+    data::<B, OP>(AL | CONSTANT | OP << 21 | S | operands, t)
+}
+
+fn add_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    small_constant::<B, 4>(half, t)
+}
+
+fn sub_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    small_constant::<B, 2>(half, t)
+}
+
+fn wide_constant<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+    let register = low(half, 8);
+    data::<B, OP>(
+        AL | CONSTANT | OP << 21 | S | register << 16 | register << 12 | half & 0xff,
+        t,
+    )
+}
+
+fn two_registers<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+    let register = low(half, 0);
+    data::<B, OP>(
+        AL | OP << 21 | S | register << 16 | register << 12 | low(half, 3),
+        t,
+    )
+}
+
+fn shift_register<B: Bus, const KIND: u32>(half: u32, t: &Timing) -> Op<B> {
+    let register = low(half, 0);
+    data::<B, 13>(
+        AL | 13 << 21 | S | register << 12 | low(half, 3) << 8 | KIND << 5 | 1 << 4 | register,
+        t,
+    )
+}
+
+fn negate<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    data::<B, 3>(
+        AL | CONSTANT | 3 << 21 | S | low(half, 3) << 16 | low(half, 0) << 12,
+        t,
+    )
+}
+
+fn multiply<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    mul::<B, false>(
+        AL | S | low(half, 0) << 16 | low(half, 0) << 8 | 0x90 | low(half, 3),
+        t,
+    )
+}
+
+fn high_registers<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
     let register = low(half, 0) | half >> 4 & 8;
     let s = if OP == 10 { S } else { 0 };
-    data::<B, OP>(AL | OP << 21 | s | register << 16 | register << 12 | half >> 3 & 15)
+    data::<B, OP>(
+        AL | OP << 21 | s | register << 16 | register << 12 | half >> 3 & 15,
+        t,
+    )
 }
 
-fn branch_exchange<B: Bus, const LINK: bool>(half: u32) -> Op<B> {
-    bx::<B, LINK>(AL | half >> 3 & 15)
+fn branch_exchange<B: Bus, const LINK: bool>(half: u32, t: &Timing) -> Op<B> {
+    bx::<B, LINK>(AL | half >> 3 & 15, t)
 }
 
 /// The pc operand of literals: a word's address.
@@ -168,10 +190,10 @@ fn literal_base<B: Bus>(cpu: &Cpu<B>) -> u32 {
     cpu.r[15] & !3
 }
 
-fn load_literal<B: Bus>(half: u32) -> Op<B> {
+fn load_literal<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     // Rd where A32 has it, the offset in bytes below.
     let insn = low(half, 8) << 12 | (half & 0xff) << 2;
-    own(execute_load_literal, insn, 0, timing::SIMPLE)
+    own(execute_load_literal, insn, 0, t.simple)
 }
 
 fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -182,9 +204,9 @@ fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-fn add_pc<B: Bus>(half: u32) -> Op<B> {
+fn add_pc<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let insn = low(half, 8) << 12 | (half & 0xff) << 2;
-    own(execute_add_pc, insn, 0, timing::SIMPLE)
+    own(execute_add_pc, insn, 0, t.simple)
 }
 
 fn execute_add_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -196,36 +218,39 @@ const TRANSFER: u32 = AL | 0x0580_0000;
 /// The same of the half-word class, constant offset.
 const TRANSFER_HALF: u32 = AL | 0x01c0_0090;
 
-fn word_register<B: Bus>(half: u32) -> Op<B> {
+fn word_register<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let (load, byte) = (half >> 11 & 1, half >> 10 & 1);
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
-    transfer(TRANSFER | CONSTANT | byte << 22 | load << 20 | operands)
+    transfer(TRANSFER | CONSTANT | byte << 22 | load << 20 | operands, t)
 }
 
-fn word_constant<B: Bus>(half: u32) -> Op<B> {
+fn word_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | (half >> 6 & 31) << 2;
-    transfer(TRANSFER | (half >> 11 & 1) << 20 | operands)
+    transfer(TRANSFER | (half >> 11 & 1) << 20 | operands, t)
 }
 
-fn byte_constant<B: Bus>(half: u32) -> Op<B> {
+fn byte_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | half >> 6 & 31;
-    transfer(TRANSFER | 1 << 22 | (half >> 11 & 1) << 20 | operands)
+    transfer(TRANSFER | 1 << 22 | (half >> 11 & 1) << 20 | operands, t)
 }
 
-fn stack_constant<B: Bus>(half: u32) -> Op<B> {
+fn stack_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let operands = 13 << 16 | low(half, 8) << 12 | (half & 0xff) << 2;
-    transfer(TRANSFER | (half >> 11 & 1) << 20 | operands)
+    transfer(TRANSFER | (half >> 11 & 1) << 20 | operands, t)
 }
 
-fn half_register<B: Bus, const WHAT: u32>(half: u32) -> Op<B> {
+fn half_register<B: Bus, const WHAT: u32>(half: u32, t: &Timing) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
-    extra::<B, WHAT>(TRANSFER_HALF & !(1 << 22) | operands)
+    extra::<B, WHAT>(TRANSFER_HALF & !(1 << 22) | operands, t)
 }
 
-fn half_constant<B: Bus, const WHAT: u32>(half: u32) -> Op<B> {
+fn half_constant<B: Bus, const WHAT: u32>(half: u32, t: &Timing) -> Op<B> {
     let offset = (half >> 6 & 31) << 1;
     let operands = low(half, 3) << 16 | low(half, 0) << 12;
-    extra::<B, WHAT>(TRANSFER_HALF | operands | (offset & 0xf0) << 4 | offset & 15)
+    extra::<B, WHAT>(
+        TRANSFER_HALF | operands | (offset & 0xf0) << 4 | offset & 15,
+        t,
+    )
 }
 
 /// Constant shifted left by two, as A32 writes it (rotated right by 30).
@@ -233,58 +258,64 @@ fn words(constant: u32) -> u32 {
     15 << 8 | constant
 }
 
-fn add_sp<B: Bus>(half: u32) -> Op<B> {
+fn add_sp<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let operands = 13 << 16 | low(half, 8) << 12 | words(half & 0xff);
-    data::<B, 4>(AL | CONSTANT | 4 << 21 | operands)
+    data::<B, 4>(AL | CONSTANT | 4 << 21 | operands, t)
 }
 
-fn move_sp<B: Bus, const OP: u32>(half: u32) -> Op<B> {
-    data::<B, OP>(AL | CONSTANT | OP << 21 | 13 << 16 | 13 << 12 | words(half & 0x7f))
+fn move_sp<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+    data::<B, OP>(
+        AL | CONSTANT | OP << 21 | 13 << 16 | 13 << 12 | words(half & 0x7f),
+        t,
+    )
 }
 
-fn push<B: Bus>(half: u32) -> Op<B> {
+fn push<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let list = half & 0xff | (half >> 8 & 1) << 14;
-    block::store(AL | 0x0920_0000 | 13 << 16 | list)
+    block::store(AL | 0x0920_0000 | 13 << 16 | list, t)
 }
 
-fn pop<B: Bus>(half: u32) -> Op<B> {
+fn pop<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let list = half & 0xff | (half >> 8 & 1) << 15;
-    block::load(AL | 0x08b0_0000 | 13 << 16 | list)
+    block::load(AL | 0x08b0_0000 | 13 << 16 | list, t)
 }
 
-fn store_multiple<B: Bus>(half: u32) -> Op<B> {
-    block::store(AL | 0x08a0_0000 | low(half, 8) << 16 | half & 0xff)
+fn store_multiple<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    block::store(AL | 0x08a0_0000 | low(half, 8) << 16 | half & 0xff, t)
 }
 
 /// The base is written back unless it is loaded.
-fn load_multiple<B: Bus>(half: u32) -> Op<B> {
+fn load_multiple<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let base = low(half, 8);
     let write_back = !half >> base & 1;
-    block::load(AL | 0x0890_0000 | write_back << 21 | base << 16 | half & 0xff)
+    block::load(
+        AL | 0x0890_0000 | write_back << 21 | base << 16 | half & 0xff,
+        t,
+    )
 }
 
-fn bkpt_thumb<B: Bus>(half: u32) -> Op<B> {
-    bkpt(AL | half)
+fn bkpt_thumb<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    bkpt(AL | half, t)
 }
 
-fn software_interrupt<B: Bus>(half: u32) -> Op<B> {
-    swi(AL | half)
+fn software_interrupt<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    swi(AL | half, t)
 }
 
-pub(super) fn undefined<B: Bus>(half: u32) -> Op<B> {
-    super::branch::undefined(AL | half)
+pub(super) fn undefined<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    super::branch::undefined(AL | half, t)
 }
 
-fn branch_conditional<B: Bus>(half: u32) -> Op<B> {
+fn branch_conditional<B: Bus>(half: u32, t: &Timing) -> Op<B> {
     let distance = ((half as i8 as i32) << 1) as u32;
-    let mut op = own(execute_branch, 0, 0, timing::BRANCH);
+    let mut op = own(execute_branch, 0, 0, t.branch);
     op = op.with_insn(distance);
     op = op.with_cond(half >> 8 & 15);
     op
 }
 
-fn branch<B: Bus>(half: u32) -> Op<B> {
-    let mut op = own(execute_branch, 0, 0, timing::BRANCH);
+fn branch<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    let mut op = own(execute_branch, 0, 0, t.branch);
     op = op.with_insn(distance(half));
     op
 }
@@ -299,16 +330,16 @@ fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.jump(cpu.r[15].wrapping_add(op.insn()));
 }
 
-fn call_prefix<B: Bus>(half: u32) -> Op<B> {
-    own(execute_call_prefix, half, 0, timing::BRANCH_PREFIX)
+fn call_prefix<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+    own(execute_call_prefix, half, 0, t.branch_prefix)
 }
 
 fn execute_call_prefix<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[14] = cpu.r[15].wrapping_add(distance(op.insn()) << 11);
 }
 
-fn call<B: Bus, const EXCHANGE: bool>(half: u32) -> Op<B> {
-    own(execute_call::<B, EXCHANGE>, half, 1 << 14, timing::BRANCH)
+fn call<B: Bus, const EXCHANGE: bool>(half: u32, t: &Timing) -> Op<B> {
+    own(execute_call::<B, EXCHANGE>, half, 1 << 14, t.branch)
 }
 
 fn execute_call<B: Bus, const EXCHANGE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {

@@ -14,24 +14,25 @@ impl State for Mmu {
         let Mmu {
             fast: _,
             derived: _,
-            tlb,
+            tlbs,
             grants: _,
             control,
             dacrs,
             next_dacr,
             context,
+            fetches: _,
             privileged,
             watching: _,
             last: _,
             epoch,
         } = self;
-        let parts: [&dyn State; 7] = [tlb, control, dacrs, next_dacr, context, privileged, epoch];
+        let parts: [&dyn State; 7] = [tlbs, control, dacrs, next_dacr, context, privileged, epoch];
         parts.iter().for_each(|part| part.save(to));
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
         self.forget_all();
-        self.tlb.restore(from)?;
+        self.tlbs.restore(from)?;
         self.control.restore(from)?;
         self.dacrs.restore(from)?;
         self.next_dacr.restore(from)?;

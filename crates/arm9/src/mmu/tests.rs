@@ -3,8 +3,10 @@
 use crate::addr::Mva;
 use crate::bus::Width;
 use crate::cpu::Cpu;
-use crate::isa::testing::{COARSE, mapped};
+use crate::isa::testing::{COARSE, mapped, mapped_on};
 use crate::mmu::{Kind, mapping};
+use crate::model::SPLIT;
+use crate::observe::TlbSide;
 use crate::testbus::TestBus;
 
 /// Walks that reading these addresses takes, one after the other.
@@ -53,7 +55,7 @@ fn a_large_page_has_quarters_of_16_kb() {
     cpu.bus.put(COARSE, &[0x2_0bf1; 16]);
     let reads = [0x10_0000, 0x10_0ffc, 0x10_c000, 0x10_cffc];
     assert_eq!(walks(&mut cpu, reads), [1, 0, 1, 0]);
-    let (_, quarter) = cpu.mmu.tlb.find(Mva(0x10_c000)).unwrap();
+    let (_, quarter) = cpu.mmu.tlbs[0].find(Mva(0x10_c000)).unwrap();
     assert_eq!(
         (quarter.size(), quarter.pa, quarter.ap),
         (0x4000, 0x2_c000, 2)
@@ -110,4 +112,40 @@ fn a_mapping_allows_what_its_domain_says() {
     assert_eq!(allowed(0b01 << 2), [true, false]);
     assert_eq!(allowed(0b10 << 2), [false, false]);
     assert_eq!(allowed(0b11 << 2), [true, true]);
+}
+
+#[test]
+fn where_each_side_has_a_tlb_a_translation_is_of_one_side() {
+    let mut cpu = mapped_on(&SPLIT, TestBus::new(1 << 20), |bus| bus);
+    cpu.bus.put(COARSE, &[0x2_0ff2]);
+    let at = Mva(0x10_0000);
+    let walks = |cpu: &mut Cpu<TestBus>, kind| {
+        let before = cpu.counters.tlb_walks;
+        let page = cpu.translate(at, kind, true).unwrap();
+        assert_eq!(page.pa(at), 0x2_0000);
+        (
+            cpu.counters.tlb_walks - before,
+            cpu.mmu.last_entry().unwrap().side,
+        )
+    };
+    let (instruction, data) = (TlbSide::Instruction, TlbSide::Data);
+    assert_eq!(walks(&mut cpu, Kind::Fetch), (1, instruction));
+    assert_eq!(walks(&mut cpu, Kind::Read), (1, data));
+    assert_eq!(walks(&mut cpu, Kind::Fetch).0, 0);
+    for (side, walked) in [
+        (instruction, [1, 0]),
+        (data, [0, 1]),
+        (TlbSide::Both, [1, 1]),
+    ] {
+        cpu.invalidate_tlb_entry(side, at);
+        assert_eq!(
+            [Kind::Fetch, Kind::Write].map(|kind| walks(&mut cpu, kind).0),
+            walked
+        );
+        cpu.invalidate_tlb(side);
+        assert_eq!(
+            [Kind::Fetch, Kind::Write].map(|kind| walks(&mut cpu, kind).0),
+            walked
+        );
+    }
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARM926EJ-S (`DDI0198D`): ARMv5TEJ, Harvard caches of 4 ways, unified TLB, no branch predictor.
 //!
-//! The TLB organisation is in `tlb.rs`, issue cycles in `isa/timing.rs`; what a chip's integrator
-//! chooses (cache sizes) or its memory decides (costs) comes from the board.
+//! What a chip's integrator chooses (cache sizes) or its memory decides (costs) comes from the board.
 
-use super::{Core, Sctlr};
+use super::{Core, Organisation, Sctlr, Timing, Version};
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cp15::{FORCE_WRITE_THROUGH, Row, Rows};
 use crate::cpu::Cpu;
+use crate::mmu::Kind;
+use crate::observe::TlbSide;
 
 /// The core.
 pub const CORE: Core = Core {
     name: "arm926ejs",
     // Revision r0p5, as SAM9 boot logs show it.
     midr: 0x4106_9265,
+    version: Version::V5J,
     // `DDI0198D 4.1`.
     ways: 4,
     // B, big endian, is refused; the rest reads as at reset.
@@ -22,6 +24,40 @@ pub const CORE: Core = Core {
         writable: 0x0000_f307,
         reset: 0x0005_0078,
         refused: 1 << 7,
+    },
+    // `DDI0198D 3.7`; that sections are found by MVA[24:20] is chosen here.
+    tlbs: &[Organisation {
+        sets: 32,
+        ways: 2,
+        lockdown: 8,
+    }],
+    // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
+    // it), R recollection of the TRM's tables, corroborated by neither.
+    timing: Timing {
+        simple: 1,              // D
+        shift_by_register: 2,   // D, G
+        arithmetic_to_pc: 3,    // D
+        logical_to_pc: 4,       // D
+        multiply: 2,            // G, R
+        multiply_flags: 4,      // R, and D for the ARM7EJ-S multiplier
+        multiply_long: 3,       // G, R
+        multiply_long_flags: 5, // G, R
+        multiply_half: 1,       // G, R
+        multiply_half_long: 2,  // G, R
+        saturating: 1,          // R
+        scaled_offset: 2,       // D
+        load_to_pc: 4,          // D
+        double: 2,              // D
+        block_minimum: 2,       // D for LDM, R for STM
+        swap: 2,                // R
+        branch: 3,              // R
+        branch_prefix: 1,       // R
+        mrs: 2,                 // R
+        msr_flags: 1,           // R
+        msr_control: 3,         // R
+        coprocessor: 1,         // R
+        exception: 3,           // R
+        exception_undefined: 4, // R
     },
 };
 
@@ -95,10 +131,10 @@ impl<B: Bus> Registers<B> {
         // c8: the TLB, all of it and by MVA. It is one, whichever side is named.
         Row::at(0, 8, 5, 0)
             .crm_up_to(7)
-            .write(|cpu, _| cpu.invalidate_tlb()),
+            .write(|cpu, _| cpu.invalidate_tlb(TlbSide::Both)),
         Row::at(0, 8, 5, 1)
             .crm_up_to(7)
-            .write(|cpu, value| cpu.invalidate_tlb_entry(Mva(value))),
+            .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Both, Mva(value))),
         // c9: lockdown of ways, format C; TCM regions, of size 0.
         Row::at(0, 9, 0, 0)
             .read(|cpu| cpu.dcache.victim.locked & 15 | 0xfff0)
@@ -112,8 +148,8 @@ impl<B: Bus> Registers<B> {
             .write(|_, _| {}),
         // c10: TLB lockdown.
         Row::at(0, 10, 0, 0)
-            .read(|cpu| cpu.mmu.tlb.lockdown_register())
-            .write(|cpu, value| cpu.mmu.tlb.set_lockdown_register(value)),
+            .read(|cpu| cpu.mmu.tlb(Kind::Read).lockdown_register())
+            .write(|cpu, value| cpu.mmu.tlb(Kind::Read).set_lockdown_register(value)),
         // c13: FCSE PID; context id.
         Row::at(0, 13, 0, 0)
             .read(|cpu| cpu.cp15.pid)

@@ -6,6 +6,10 @@ mod arm926ejs;
 use crate::bus::Bus;
 use crate::cp15::Rows;
 
+pub use crate::isa::Version;
+pub use crate::isa::timing::Timing;
+pub use crate::tlb::Organisation;
+
 pub use arm926ejs::CORE as ARM926EJS;
 
 /// Every core there is.
@@ -18,10 +22,16 @@ pub struct Core {
     pub name: &'static str,
     /// CP15 c0,c0,0: main id.
     pub midr: u32,
+    /// Which instructions it has.
+    pub version: Version,
     /// Associativity of both caches.
     pub ways: u32,
     /// CP15 c1.
     pub sctlr: Sctlr,
+    /// Its TLB; or that of instructions and that of data.
+    pub tlbs: &'static [Organisation],
+    /// Issue cycles.
+    pub timing: Timing,
 }
 
 /// Bits of the control register.
@@ -34,6 +44,24 @@ pub struct Sctlr {
     /// Whose ones are not modelled.
     pub refused: u32,
 }
+
+/// A core with a TLB for each side: no chip's, for what is said of such cores.
+#[cfg(test)]
+pub(crate) static SPLIT: Core = Core {
+    tlbs: &[
+        Organisation {
+            sets: 1,
+            ways: 16,
+            lockdown: 0,
+        },
+        Organisation {
+            sets: 8,
+            ways: 4,
+            lockdown: 2,
+        },
+    ],
+    ..ARM926EJS
+};
 
 impl Core {
     /// The core of that name.

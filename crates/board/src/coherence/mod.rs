@@ -33,7 +33,7 @@ use history::History;
 use report::{Pair, pair};
 use shadow::Shadow;
 use std::collections::BTreeMap;
-use translations::{Translations, Use, Verdict};
+use translations::{Filled, Translations, Use, Verdict};
 
 /// Reports kept; causes beyond are counted only.
 const REPORTS: usize = 1000;
@@ -411,10 +411,22 @@ impl Checker {
                 self.history
                     .note(context, Mva(0), Pa(0), Movement::InvalidateAll(side));
             }
-            Event::TlbFill { entry, bytes, .. } => {
-                self.translations.filled(entry, context, bytes);
+            Event::TlbFill {
+                side,
+                entry,
+                bytes,
+                locked,
+                ..
+            } => {
+                let filled = Filled {
+                    number: (side, entry),
+                    bytes,
+                    locked,
+                };
+                self.translations.filled(context, filled);
             }
             Event::TlbUse {
+                side,
                 entry,
                 mva,
                 pa,
@@ -422,7 +434,7 @@ impl Checker {
                 privileged,
             } => {
                 let access = Use {
-                    entry,
+                    entry: (side, entry),
                     mva,
                     pa,
                     kind,
@@ -430,8 +442,8 @@ impl Checker {
                 };
                 return self.use_translation(context, access);
             }
-            Event::TlbInvalidate { entry } => self.translations.invalidated(entry),
-            Event::TlbInvalidateAll => self.translations.invalidated_all(),
+            Event::TlbInvalidate { side, entry } => self.translations.invalidated((side, entry)),
+            Event::TlbInvalidateAll { side } => self.translations.invalidated_all(side),
             Event::Fetch { .. } | Event::Load { .. } | Event::Store { .. } | Event::Walk { .. } => {
             }
         }

@@ -2,10 +2,7 @@
 //! TLB entries and the descriptors they were made from.
 
 use super::shadow::Shadow;
-use arm9::{Context, Kind, Mapping, Mva, Pa, TLB_ENTRIES, TLB_LOCKDOWN, Width, mapping};
-
-/// Lockdown entries come last.
-const FIRST_LOCKED: usize = TLB_ENTRIES - TLB_LOCKDOWN;
+use arm9::{Context, Kind, Mapping, Mva, Pa, TlbSide, Width, mapping};
 
 /// A descriptor: physical address and value as read.
 pub(super) type Descriptor = (u32, u32);
@@ -23,12 +20,25 @@ struct Entry {
     cycle: u64,
     /// A descriptor was written since.
     changed: bool,
+    /// It stays when all are invalidated.
+    locked: bool,
+}
+
+/// A TLB, and the number of an entry of it.
+pub(super) type Number = (TlbSide, usize);
+
+/// An entry that a walk loaded.
+#[derive(Clone, Copy)]
+pub(super) struct Filled {
+    pub number: Number,
+    pub bytes: u32,
+    pub locked: bool,
 }
 
 /// An access that a TLB entry allowed.
 #[derive(Clone, Copy)]
 pub(super) struct Use {
-    pub entry: usize,
+    pub entry: Number,
     pub mva: Mva,
     pub pa: Pa,
     pub kind: Kind,
@@ -46,10 +56,11 @@ pub(super) enum Verdict {
     Stale(Descriptor, u32),
 }
 
-/// What is known of the TLB.
+/// What is known of the TLBs.
 #[derive(Clone)]
 pub(super) struct Translations {
-    entries: Vec<Entry>,
+    /// Of each TLB as many as were ever loaded.
+    entries: [Vec<Entry>; 3],
     /// The two descriptors read last. Walks that failed have left theirs there.
     walk: [Descriptor; 2],
 }
@@ -57,7 +68,7 @@ pub(super) struct Translations {
 impl Translations {
     pub fn new() -> Translations {
         Translations {
-            entries: vec![Entry::default(); TLB_ENTRIES],
+            entries: [const { Vec::new() }; 3],
             walk: [Descriptor::default(); 2],
         }
     }
@@ -67,19 +78,28 @@ impl Translations {
         self.walk = [self.walk[1], (pa, value)];
     }
 
+    fn entry(&mut self, (side, entry): Number) -> &mut Entry {
+        let entries = &mut self.entries[side as usize];
+        if entry >= entries.len() {
+            entries.resize_with(entry + 1, Entry::default);
+        }
+        &mut entries[entry]
+    }
+
     /// The walk loaded an entry.
-    pub fn filled(&mut self, entry: usize, context: &Context, bytes: u32) {
-        let (levels, descriptors) = match bytes {
+    pub fn filled(&mut self, context: &Context, filled: Filled) {
+        let (levels, descriptors) = match filled.bytes {
             0x10_0000 => (1, [self.walk[1], Descriptor::default()]),
             _ => (2, self.walk),
         };
-        self.entries[entry % TLB_ENTRIES] = Entry {
+        *self.entry(filled.number) = Entry {
             descriptors,
             levels,
             checked: (context.ttb, Vec::new()),
             ttb: context.ttb,
             cycle: context.cycle,
             changed: false,
+            locked: filled.locked,
         };
     }
 
@@ -87,7 +107,7 @@ impl Translations {
     pub fn written(&mut self, pa: u32) -> bool {
         let word = pa & !3;
         let mut any = false;
-        for entry in &mut self.entries {
+        for entry in self.entries.iter_mut().flatten() {
             let made = &entry.descriptors[..entry.levels];
             let checked = entry.checked.1.contains(&word);
             if checked || made.iter().any(|d| d.0 == word) {
@@ -98,18 +118,21 @@ impl Translations {
         any
     }
 
-    pub fn invalidated(&mut self, entry: usize) {
-        self.entries[entry % TLB_ENTRIES] = Entry::default();
+    pub fn invalidated(&mut self, entry: Number) {
+        *self.entry(entry) = Entry::default();
     }
 
-    /// All but the lockdown entries were.
-    pub fn invalidated_all(&mut self) {
-        self.entries[..FIRST_LOCKED].fill(Entry::default());
+    /// All but the lockdown entries of a TLB were.
+    pub fn invalidated_all(&mut self, side: TlbSide) {
+        let entries = self.entries[side as usize].iter_mut();
+        entries
+            .filter(|entry| !entry.locked)
+            .for_each(|entry| *entry = Entry::default());
     }
 
     /// When an entry was loaded.
-    pub fn filled_at(&self, entry: usize) -> u64 {
-        self.entries[entry % TLB_ENTRIES].cycle
+    pub fn filled_at(&mut self, entry: Number) -> u64 {
+        self.entry(entry).cycle
     }
 
     /// Checks an access that an entry allowed.
@@ -123,7 +146,7 @@ impl Translations {
             privileged,
             ..
         } = access;
-        let entry = &mut self.entries[access.entry % TLB_ENTRIES];
+        let entry = self.entry(access.entry);
         if !entry.changed && entry.ttb == ttb || entry.levels == 0 {
             return Verdict::Same;
         }
@@ -184,6 +207,38 @@ fn gives_less(now: &Mapping, then: &Mapping, dacr: u32, sctlr: u32) -> bool {
 mod tests {
     use super::*;
 
+    fn filled(bytes: u32) -> Filled {
+        Filled {
+            number: (TlbSide::Both, 3),
+            bytes,
+            locked: false,
+        }
+    }
+
+    #[test]
+    fn each_tlb_has_entries_of_its_own_and_locked_ones_stay() {
+        let (mut translations, context) = (Translations::new(), Context::default());
+        let mut load = |side, entry, locked, at| {
+            let number = (side, entry);
+            translations.walked(at, 1);
+            let filled = Filled {
+                number,
+                locked,
+                ..filled(1 << 20)
+            };
+            translations.filled(&context, filled);
+        };
+        load(TlbSide::Instruction, 3, false, 0x4000);
+        load(TlbSide::Data, 3, false, 0x5000);
+        load(TlbSide::Data, 70, true, 0x6000);
+        translations.invalidated_all(TlbSide::Data);
+        assert!(translations.written(0x4000) && translations.written(0x6000));
+        assert!(!translations.written(0x5000));
+        translations.invalidated((TlbSide::Data, 70));
+        translations.invalidated((TlbSide::Data, 700));
+        assert!(!translations.written(0x6000));
+    }
+
     #[test]
     fn an_entry_is_of_the_last_descriptors_whatever_walks_failed_before() {
         let (first, second) = (0x4000, 0x8000);
@@ -197,11 +252,11 @@ mod tests {
             for at in failed.iter().chain(&[first, second]) {
                 translations.walked(*at, 1);
             }
-            translations.filled(3, &Context::default(), 4096);
+            translations.filled(&Context::default(), filled(4096));
             assert!(translations.written(first) && translations.written(second));
             assert!(!translations.written(0x5000) && !translations.written(0x9000));
             translations.walked(first, 2);
-            translations.filled(3, &Context::default(), 1 << 20);
+            translations.filled(&Context::default(), filled(1 << 20));
             assert!(translations.written(first) && !translations.written(second));
         }
     }

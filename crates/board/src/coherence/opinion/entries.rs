@@ -4,7 +4,10 @@
 use super::model::Model;
 use super::tables::{Page, Read, follow};
 use super::words::{Finding, Place};
-use arm9::{Context, Kind};
+use arm9::{Context, Kind, TlbSide};
+
+/// A TLB, and the number of an entry of it.
+pub type Number = (TlbSide, usize);
 
 #[derive(Clone)]
 pub struct Entry {
@@ -13,6 +16,8 @@ pub struct Entry {
     /// A report was made, or the walk's report stands for it: under which table base, and the
     /// descriptors that were looked at. When one of them is written there may be another.
     pub told: Option<(u32, Read)>,
+    /// It stays when all are invalidated.
+    pub locked: bool,
 }
 
 impl Model {
@@ -33,13 +38,13 @@ impl Model {
     pub fn used_entry(
         &mut self,
         context: &Context,
-        number: usize,
+        number: Number,
         (mva, pa): (u32, u32),
         kind: Kind,
         privileged: bool,
     ) {
         let Some(entry) = self.tlb.get(&number) else {
-            return self.puzzle(format!("entry {number} is used and was never loaded"));
+            return self.puzzle(format!("entry {number:?} is used and was never loaded"));
         };
         if entry
             .told
@@ -81,7 +86,7 @@ impl Model {
         });
     }
 
-    pub fn tlb_filled(&mut self, ttb: u32, number: usize) {
+    pub fn tlb_filled(&mut self, ttb: u32, number: Number, locked: bool) {
         let made_from = core::mem::take(&mut self.walked);
         let old = |(at, value): &(u32, u32)| self.newest(*at).is_some_and(|new| new != *value);
         // A walk that read an old descriptor is where that is reported.
@@ -92,6 +97,7 @@ impl Model {
                 made_from,
                 ttb,
                 told,
+                locked,
             },
         );
         self.used.retain(|_, entry| *entry != number);

@@ -9,10 +9,11 @@
 
 use super::copies::{Code, Line};
 use super::entries::Entry;
+use super::entries::Number;
 use super::tables::Read;
 use super::words::{Author, Finding, NOBODY, Place, Route, Word, Write};
-use arm9::{Context, Event, Kind, Side, TLB_ENTRIES, TLB_LOCKDOWN, Width};
-use std::collections::BTreeMap;
+use arm9::{Context, Event, Kind, Side, Width};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 #[derive(Clone)]
@@ -25,9 +26,9 @@ pub struct Model {
     pub(super) code: BTreeMap<u32, Code>,
     /// What the prefetch buffer was filled from.
     pub(super) prefetched: Option<Code>,
-    pub(super) tlb: BTreeMap<usize, Entry>,
+    pub(super) tlb: HashMap<Number, Entry>,
     /// Entry that translated each 4 KB last.
-    pub(super) used: BTreeMap<u32, usize>,
+    pub(super) used: BTreeMap<u32, Number>,
     /// Descriptors of the walk that is going on.
     pub(super) walked: Read,
     pub(super) now: u64,
@@ -54,7 +55,7 @@ impl Model {
             lines: BTreeMap::new(),
             code: BTreeMap::new(),
             prefetched: None,
-            tlb: BTreeMap::new(),
+            tlb: HashMap::new(),
             used: BTreeMap::new(),
             walked: Read::new(),
             now: 0,
@@ -157,22 +158,29 @@ impl Model {
             }
             Event::InvalidateAll { side: Side::Data } => self.lines.clear(),
             Event::InvalidateAll { .. } => self.code.clear(),
-            Event::TlbFill { entry, .. } => self.tlb_filled(context.ttb, entry),
+            Event::TlbFill {
+                side,
+                entry,
+                locked,
+                ..
+            } => self.tlb_filled(context.ttb, (side, entry), locked),
             Event::TlbUse {
+                side,
                 entry,
                 mva,
                 pa,
                 kind,
                 privileged,
             } => {
-                self.used.insert(mva.0 >> 12, entry);
-                self.used_entry(context, entry, (mva.0, pa.0), kind, privileged);
+                self.used.insert(mva.0 >> 12, (side, entry));
+                self.used_entry(context, (side, entry), (mva.0, pa.0), kind, privileged);
             }
-            Event::TlbInvalidate { entry } => {
-                self.tlb.remove(&entry);
+            Event::TlbInvalidate { side, entry } => {
+                self.tlb.remove(&(side, entry));
             }
-            // The last eight are those of the lockdown region.
-            Event::TlbInvalidateAll => self.tlb.retain(|n, _| *n >= TLB_ENTRIES - TLB_LOCKDOWN),
+            Event::TlbInvalidateAll { side } => {
+                self.tlb.retain(|n, entry| n.0 != side || entry.locked);
+            }
             _ => {}
         }
     }
