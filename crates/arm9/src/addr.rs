@@ -44,3 +44,17 @@ address! {
     /// Physical address: what the bus carries.
     Pa
 }
+
+impl Pa {
+    /// Start of the line it is in.
+    #[inline(always)]
+    pub const fn line(self) -> Pa {
+        Pa(self.0 & !31)
+    }
+
+    /// So many bytes further on.
+    #[inline(always)]
+    pub const fn plus(self, bytes: u32) -> Pa {
+        Pa(self.0.wrapping_add(bytes))
+    }
+}

@@ -6,7 +6,7 @@
 //! write-only and writes of read-only registers, and registers the manual does not list, end the
 //! run, and so do bits of debug registers that would change what the core does: nothing is guessed.
 
-use crate::addr::{Mva, Pa};
+use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::{CacheGeometry, Config};
 use crate::cpu::{Cpu, Exit};
@@ -381,7 +381,7 @@ impl<B: Bus> Cpu<B> {
         if B::OBSERVED
             && let Some(mva) = self.icache.mva(line)
         {
-            let (side, pa) = (Side::Instruction, Pa(self.icache.pa(line)));
+            let (side, pa) = (Side::Instruction, self.icache.pa(line));
             self.tell(Event::Invalidate {
                 side,
                 mva,

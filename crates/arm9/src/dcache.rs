@@ -4,7 +4,7 @@
 //! Each line keeps the physical address it was filled from, so a write-back needs no translation,
 //! and two dirty bits, one a half of 16 bytes. Allocation is on read misses only.
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};
 use crate::state::{Damaged, Saved, State};
 use crate::tag::way_of;
@@ -18,7 +18,7 @@ const DIRTY: u32 = 0b110;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
     /// Physical address of the line.
-    pub pa: u32,
+    pub pa: Pa,
     /// Dirty halves: bit 0 the lower 16 bytes, bit 1 the upper.
     pub halves: u8,
     /// All eight words.
@@ -38,7 +38,7 @@ pub struct DCache {
     set_mask: u32,
     /// MVA of the line, dirty halves in bits 2:1, valid in bit 0.
     tags: Vec<u32>,
-    pas: Vec<u32>,
+    pas: Vec<Pa>,
     data: Vec<Line>,
     /// Victim selection and lockdown.
     pub victim: Victim,
@@ -74,7 +74,7 @@ impl DCache {
             way_shift: geometry.ways.trailing_zeros(),
             set_mask: geometry.sets() - 1,
             tags: vec![0; lines],
-            pas: vec![0; lines],
+            pas: vec![Pa(0); lines],
             data: vec![Line([0; 8]); lines],
             victim: Victim::new(victims, lines, seed),
             scan: 0,
@@ -139,15 +139,15 @@ impl DCache {
     }
 
     /// Fills an allocated line.
-    pub fn fill(&mut self, line: usize, mva: Mva, pa: u32, data: [u32; 8]) {
+    pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
-        self.pas[line] = pa & !31;
+        self.pas[line] = pa.line();
         self.data[line] = Line(data);
     }
 
     /// Physical address of a line's first byte.
     #[inline(always)]
-    pub fn pa(&self, line: usize) -> u32 {
+    pub fn pa(&self, line: usize) -> Pa {
         self.pas[line]
     }
 
@@ -236,7 +236,7 @@ mod tests {
     fn fill(cache: &mut DCache, mva: u32, pa: u32, word: u32) -> usize {
         let (line, _, dirty) = cache.allocate(Mva(mva));
         assert_eq!(dirty, None);
-        cache.fill(line, Mva(mva), pa, [word; 8]);
+        cache.fill(line, Mva(mva), Pa(pa), [word; 8]);
         line
     }
 
@@ -255,7 +255,10 @@ mod tests {
         let line = fill(&mut c, 0x1000, 0x8000, 0);
         c.write(line, Mva(0x1010), 5, u32::MAX, true);
         let dirty = c.take_dirty(line).unwrap();
-        assert_eq!((dirty.pa, dirty.halves, dirty.data[4]), (0x8000, 0b10, 5));
+        assert_eq!(
+            (dirty.pa, dirty.halves, dirty.data[4]),
+            (Pa(0x8000), 0b10, 5)
+        );
         assert_eq!(c.take_dirty(line), None);
     }
 

@@ -112,8 +112,8 @@ impl<B: Bus> Cpu<B> {
     pub fn debug_translate(&self, mva: Mva) -> Option<Pa> {
         struct Peek<'a, B: Bus>(&'a B);
         impl<B: Bus> DescriptorRead for Peek<'_, B> {
-            fn descriptor(&mut self, pa: u32) -> Option<u32> {
-                let bytes = [0, 1, 2, 3].map(|n| self.0.peek(Pa(pa + n)));
+            fn descriptor(&mut self, pa: Pa) -> Option<u32> {
+                let bytes = [0, 1, 2, 3].map(|n| self.0.peek(pa.plus(n)));
                 let [a, b, c, d] = bytes;
                 Some(u32::from_le_bytes([a?, b?, c?, d?]))
             }
@@ -122,7 +122,7 @@ impl<B: Bus> Cpu<B> {
             return Some(Pa(mva.0));
         }
         let entry = walk(self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()?;
-        Some(Pa(entry.translate(mva)))
+        Some(entry.translate(mva))
     }
 
     /// The modified virtual address of a data access to `va`.

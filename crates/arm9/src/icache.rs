@@ -11,7 +11,7 @@
 //! One more line, behind the real ones, is the prefetch buffer of uncached fetches
 //! (`DDI0198D 7.1`: four words, sequential only).
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::bus::Bus;
 use crate::config::{CacheGeometry, Victims};
 use crate::isa::Op;
@@ -30,8 +30,8 @@ const SHARED_THUMB: usize = 2048;
 /// The two that the line at `pa` may have. Lines that have the first in common, 512 KB apart in
 /// A32, differ in the second.
 #[inline]
-fn shared_slots(pa: u32, shared: usize) -> [usize; 2] {
-    let first = pa as usize / 32;
+fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
+    let first = pa.0 as usize / 32;
     let apart = 1021 * (1 + first / shared);
     [first % shared, (first + apart) % shared]
 }
@@ -80,7 +80,7 @@ impl<B: Bus> Ops<B> {
 /// What a line was filled with.
 #[derive(Clone, Copy, Default)]
 struct Filled {
-    pa: u32,
+    pa: Pa,
     slot: u32,
     /// Whether it is a Thumb slot.
     thumb: bool,
@@ -227,18 +227,18 @@ impl<B: Bus> ICache<B> {
 
     /// Fills a line with the words found at physical address `pa`. It is to be entered next.
     #[inline]
-    pub fn fill(&mut self, line: usize, mva: Mva, pa: u32, words: &[u32; 8], thumb: bool) {
+    pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, words: &[u32; 8], thumb: bool) {
         let slot = self.slot_for(line, pa, words, thumb) as u32;
         if let Some(tag) = self.tags.get_mut(line) {
             *tag = (mva.0 & !31) | VALID;
         }
-        let pa = pa & !31;
+        let pa = pa.line();
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
     /// The slot for a line's words. Zeros are never in a shared one.
     #[inline]
-    fn slot_for(&mut self, line: usize, pa: u32, words: &[u32; 8], thumb: bool) -> usize {
+    fn slot_for(&mut self, line: usize, pa: Pa, words: &[u32; 8], thumb: bool) -> usize {
         if !B::SHORTCUTS {
             self.words[line] = *words;
             return line;
@@ -309,7 +309,7 @@ impl<B: Bus> ICache<B> {
     }
 
     /// Physical address of a line's first byte.
-    pub fn pa(&self, line: usize) -> u32 {
+    pub fn pa(&self, line: usize) -> Pa {
         self.filled[line].pa
     }
 
@@ -398,9 +398,9 @@ mod tests {
     fn lines_with_the_same_address_and_different_words_never_share_a_slot() {
         let mut c = cache();
         let old = c.allocate(Mva(0x1000));
-        c.fill(old, Mva(0x1000), 0x8000, &[1; 8], false);
+        c.fill(old, Mva(0x1000), Pa(0x8000), &[1; 8], false);
         let new = (old + 1) % 4;
-        c.fill(new, Mva(0x5000), 0x8000, &[2; 8], false);
+        c.fill(new, Mva(0x5000), Pa(0x8000), &[2; 8], false);
         let (old, new) = (c.enter(old, false), c.enter(new, false));
         assert_eq!((c.word(old, 0, false), c.word(new, 0, false)), (1, 2));
     }
@@ -408,10 +408,10 @@ mod tests {
     #[test]
     fn a_line_that_comes_back_unchanged_finds_its_slot_again() {
         let mut c = cache();
-        c.fill(0, Mva(0x1000), 0x8000, &[1; 8], false);
+        c.fill(0, Mva(0x1000), Pa(0x8000), &[1; 8], false);
         let first = c.enter(0, false);
-        c.fill(0, Mva(0x2000), 0x9000, &[2; 8], false);
-        c.fill(3, Mva(0x1000), 0x8000, &[1; 8], false);
+        c.fill(0, Mva(0x2000), Pa(0x9000), &[2; 8], false);
+        c.fill(3, Mva(0x1000), Pa(0x8000), &[1; 8], false);
         assert_eq!(c.enter(3, false), first);
     }
 
@@ -419,8 +419,8 @@ mod tests {
     fn a_line_of_zeros_stays_one() {
         for (thumb, apart) in [(false, 512 << 10), (true, 64 << 10)] {
             let mut c = cache();
-            c.fill(0, Mva(0x1000), 0x8000, &[0; 8], thumb);
-            c.fill(1, Mva(0x5000), 0x8000 + apart, &[7; 8], thumb);
+            c.fill(0, Mva(0x1000), Pa(0x8000), &[0; 8], thumb);
+            c.fill(1, Mva(0x5000), Pa(0x8000 + apart), &[7; 8], thumb);
             let slots = [0, 1].map(|line| c.enter(line, thumb));
             assert_eq!(slots.map(|slot| c.word(slot, 0, thumb)), [0, 7]);
         }

@@ -21,11 +21,11 @@ struct Walker<'a, B: Bus> {
     now: u64,
     reads: usize,
     /// Addresses and values, for observers.
-    read: [(u32, u32); 2],
+    read: [(Pa, u32); 2],
 }
 
 impl<B: Bus> DescriptorRead for Walker<'_, B> {
-    fn descriptor(&mut self, pa: u32) -> Option<u32> {
+    fn descriptor(&mut self, pa: Pa) -> Option<u32> {
         let read = self.biu.walk_read(self.bus, self.now, pa);
         let value = read.map_or(0, |(value, _)| value);
         self.read[self.reads & 1] = (pa, value);
@@ -189,7 +189,7 @@ impl<B: Bus> Cpu<B> {
             bus: &mut self.bus,
             now: before,
             reads: 0,
-            read: [(0, 0); 2],
+            read: [(Pa(0), 0); 2],
         };
         let result = self.mmu.translate(mva, kind, privileged, &mut walker);
         let Walker {
@@ -253,7 +253,7 @@ impl<B: Bus> Cpu<B> {
                 self.counters.uncached_reads += 1;
                 self.counters.uncached_read_cycles += done - before;
                 self.bus_used();
-                let pa = Pa(page.pa(mva));
+                let pa = page.pa(mva);
                 self.tell(Event::Load {
                     mva,
                     pa,
@@ -282,7 +282,7 @@ impl<B: Bus> Cpu<B> {
             self.mmu.grants.take(victim);
         }
         // A victim with the same physical line (an alias) has to be in memory before the fill.
-        let alias = dirty.filter(|d| d.pa == pa & !31);
+        let alias = dirty.filter(|d| d.pa == pa.line());
         if let Some((victim, d)) = victim.zip(dirty.as_ref()) {
             self.tell_write_back(victim, d, true);
         }
@@ -319,7 +319,7 @@ impl<B: Bus> Cpu<B> {
         self.tell(Event::Fill {
             side,
             mva: at,
-            pa: Pa(pa & !31),
+            pa: pa.line(),
         });
         self.cycles = resume;
         self.counters.dcache_fills += 1;

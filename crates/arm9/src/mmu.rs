@@ -5,7 +5,7 @@
 //! table"). It holds only what the TLB holds and changes no result and no cycle: whenever a TLB
 //! entry, the domain register, or a control bit changes, what depended on it is dropped.
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::config::Victims;
 use crate::grants::Grants;
 use crate::model::Core;
@@ -88,8 +88,8 @@ pub struct Resolved {
 impl Resolved {
     /// Physical address of `mva`, which lies in this page.
     #[inline(always)]
-    pub fn pa(self, mva: Mva) -> u32 {
-        (self.value & !0x3ff).wrapping_add(mva.0 & 0xfff)
+    pub fn pa(self, mva: Mva) -> Pa {
+        Pa((self.value & !0x3ff).wrapping_add(mva.0 & 0xfff))
     }
 
     /// Whether all of `flags` are set.
@@ -469,7 +469,7 @@ impl Mmu {
             value |= SECTION;
         }
         value |= u32::from(entry.domain) << DOMAIN_SHIFT;
-        value |= entry.translate(mva).wrapping_sub(mva.0 & 0xfff) & !0x3ff;
+        value |= entry.translate(mva).0.wrapping_sub(mva.0 & 0xfff) & !0x3ff;
         Ok(Resolved { key: NO_KEY, value })
     }
 }

@@ -189,7 +189,7 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn tell_hit(&mut self, page: Resolved, mva: Mva, width: Width, value: u32) {
         if B::OBSERVED {
-            let pa = Pa(page.pa(mva));
+            let pa = page.pa(mva);
             self.tell(Event::Load {
                 mva,
                 pa,
@@ -211,7 +211,7 @@ impl<B: Bus> Cpu<B> {
         cached: bool,
     ) {
         if B::OBSERVED {
-            let pa = Pa(page.pa(mva));
+            let pa = page.pa(mva);
             self.tell(Event::Store {
                 mva,
                 pa,
@@ -232,7 +232,7 @@ impl<B: Bus> Cpu<B> {
                 Event::Fill {
                     side,
                     mva: at,
-                    pa: Pa(page.pa(mva) & !31),
+                    pa: page.pa(mva).line(),
                 },
             );
         }
@@ -243,7 +243,7 @@ impl<B: Bus> Cpu<B> {
         &mut self,
         mva: Mva,
         (kind, privileged): (Kind, bool),
-        read: &[(u32, u32)],
+        read: &[(Pa, u32)],
         result: Result<Resolved, Fault>,
     ) {
         let pc = if kind == Kind::Fetch {
@@ -252,7 +252,7 @@ impl<B: Bus> Cpu<B> {
             self.instruction()
         };
         for (descriptor, value) in read {
-            let (descriptor, value) = (Pa(*descriptor), *value);
+            let (descriptor, value) = (*descriptor, *value);
             self.tell_at(
                 pc,
                 Event::Walk {
@@ -284,7 +284,7 @@ impl<B: Bus> Cpu<B> {
                     side: used.side,
                     entry: used.entry,
                     mva,
-                    pa: Pa(page.pa(mva)),
+                    pa: page.pa(mva),
                     kind,
                     privileged,
                 },
@@ -303,7 +303,7 @@ impl<B: Bus> Cpu<B> {
         let mva = self.fetch_relocation.apply(crate::addr::Va(pc));
         let thumb = self.control & psr::T != 0;
         let word = self.icache.word(self.fetch.slot, pc, thumb);
-        let pa = Pa(self.fetch.resolved.pa(mva));
+        let pa = self.fetch.resolved.pa(mva);
         let (width, value) = match thumb {
             true => (Width::Half, word >> (8 * (pc & 2)) & 0xffff),
             false => (Width::Word, word),
@@ -324,7 +324,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn tell_write_back(&mut self, mva: Mva, dirty: &Dirty, victim: bool) {
         if B::OBSERVED {
             let Dirty { pa, halves, data } = dirty;
-            let pa = Pa(*pa);
+            let pa = *pa;
             self.tell(Event::WriteBack {
                 mva,
                 pa,
@@ -350,7 +350,7 @@ impl<B: Bus> Cpu<B> {
         if B::OBSERVED
             && let Some((mva, halves)) = self.dcache.state(line)
         {
-            let pa = Pa(self.dcache.pa(line));
+            let pa = self.dcache.pa(line);
             self.tell(Event::Invalidate {
                 side: Side::Data,
                 mva,

@@ -6,7 +6,7 @@
 //! sections, the victims of a set take turns. See docs/LIMITS.md. With [`Victims::Late`] an empty way
 //! is filled first, and the way filled last after that.
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::config::Victims;
 use crate::state::Damaged;
 
@@ -46,7 +46,7 @@ pub struct Entry {
     /// Ones where the MVA is compared; zero bits are the page offset.
     mask: u32,
     /// Physical address of the first byte covered.
-    pub pa: u32,
+    pub pa: Pa,
     /// Access permissions.
     pub ap: u8,
     /// Domain number, 0 to 15.
@@ -61,13 +61,13 @@ crate::state!(Entry: tag, mask, pa, ap, domain, cb, section);
 
 impl Entry {
     /// A valid entry for the `size` bytes (a power of two) around `mva`.
-    pub fn new(mva: Mva, size: u32, pa: u32, ap: u8, domain: u8, cb: u8) -> Entry {
+    pub fn new(mva: Mva, size: u32, pa: Pa, ap: u8, domain: u8, cb: u8) -> Entry {
         let mask = !(size - 1);
         let section = size == 1 << 20;
         Entry {
             tag: (mva.0 & mask) | 1,
             mask,
-            pa: pa & mask,
+            pa: Pa(pa.0 & mask),
             ap,
             domain,
             cb,
@@ -82,8 +82,8 @@ impl Entry {
     }
 
     /// Physical address of `mva`, which the entry must cover.
-    pub fn translate(&self, mva: Mva) -> u32 {
-        self.pa | (mva.0 & !self.mask)
+    pub fn translate(&self, mva: Mva) -> Pa {
+        Pa(self.pa.0 | (mva.0 & !self.mask))
     }
 
     fn matches(&self, mva: Mva) -> bool {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn small(mva: u32, pa: u32) -> Entry {
-        Entry::new(Mva(mva), 4096, pa, 3, 0, 3)
+        Entry::new(Mva(mva), 4096, Pa(pa), 3, 0, 3)
     }
 
     #[test]
@@ -264,8 +264,8 @@ mod tests {
             tlb.insert(Mva(n << 17), small(n << 17, n << 12));
         }
         assert!(tlb.find(Mva(0)).is_none());
-        assert_eq!(tlb.find(Mva(1 << 17)).unwrap().1.pa, 0x1000);
-        assert_eq!(tlb.find(Mva(2 << 17)).unwrap().1.pa, 0x2000);
+        assert_eq!(tlb.find(Mva(1 << 17)).unwrap().1.pa, Pa(0x1000));
+        assert_eq!(tlb.find(Mva(2 << 17)).unwrap().1.pa, Pa(0x2000));
     }
 
     #[test]
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_large_page_stays_before_a_quarter_locked_later() {
         let mut tlb = tlb(Victims::Random);
-        let entry = |mva, size, pa| Entry::new(Mva(mva), size, pa, 3, 0, 3);
+        let entry = |mva, size, pa| Entry::new(Mva(mva), size, Pa(pa), 3, 0, 3);
         tlb.insert(Mva(0x1_3000), entry(0x1_3000, 1 << 16, 0x8_0000));
         tlb.set_lockdown_register(1);
         tlb.insert(Mva(0x1_2000), entry(0x1_2000, 1 << 14, 0x4_0000));
@@ -305,14 +305,14 @@ mod tests {
             tlb.find(Mva(mva))
                 .map(|(_, entry)| entry.translate(Mva(mva)))
         };
-        assert_eq!(pa(0x1_3818), Some(0x8_3818));
-        assert_eq!(pa(0x1_2818), Some(0x4_2818));
+        assert_eq!(pa(0x1_3818), Some(Pa(0x8_3818)));
+        assert_eq!(pa(0x1_2818), Some(Pa(0x4_2818)));
     }
 
     #[test]
     fn invalidate_by_mva_removes_every_copy_of_a_large_page() {
         let mut tlb = tlb(Victims::Random);
-        let large = |mva| Entry::new(Mva(mva), 1 << 16, 0x8_0000, 3, 0, 3);
+        let large = |mva| Entry::new(Mva(mva), 1 << 16, Pa(0x8_0000), 3, 0, 3);
         for mva in [0x1_0000, 0x1_5000] {
             tlb.insert(Mva(mva), large(mva));
         }

@@ -18,7 +18,7 @@ const WORDS: usize = 16;
 
 #[derive(Clone, Copy, Default)]
 struct Pending {
-    pa: u32,
+    pa: Pa,
     /// Number of words; zero for a byte or half-word store.
     words: u8,
     /// Bytes of a sub-word store.
@@ -36,7 +36,7 @@ impl Pending {
         } else {
             u32::from(self.bytes)
         };
-        (self.pa, bytes)
+        (self.pa.0, bytes)
     }
 
     fn data_words(&self) -> usize {
@@ -46,7 +46,7 @@ impl Pending {
 
 #[derive(Clone, Copy, Default)]
 struct Victim {
-    pa: u32,
+    pa: Pa,
     halves: u8,
     ready: u64,
     data: [u32; 8],
@@ -74,7 +74,7 @@ fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
 }
 
 /// Writes a run of words as the bursts the core makes: 8, 4 or single words (`DDI0198D 6.2.2`).
-fn write_run<B: Bus>(bus: &mut B, mut now: u64, mut pa: u32, mut words: &[u32]) -> u64 {
+fn write_run<B: Bus>(bus: &mut B, mut now: u64, mut pa: Pa, mut words: &[u32]) -> u64 {
     let start = now;
     while !words.is_empty() {
         let n = match words.len() {
@@ -83,13 +83,13 @@ fn write_run<B: Bus>(bus: &mut B, mut now: u64, mut pa: u32, mut words: &[u32]) 
             _ => 1,
         };
         let done = if n == 1 {
-            bus.write(now, Pa(pa), Width::Word, words[0])
+            bus.write(now, pa, Width::Word, words[0])
         } else {
-            bus.write_words(now, Pa(pa), &words[..n])
+            bus.write_words(now, pa, &words[..n])
         };
         // The bus records an error response to a buffered write; the core does not see it.
         now += u64::from(done.unwrap_or(1));
-        pa = pa.wrapping_add(4 * n as u32);
+        pa = pa.plus(4 * n as u32);
         words = &words[n..];
     }
     now - start
@@ -146,7 +146,7 @@ impl Biu {
                 2 => (4, 8),
                 _ => (0, 8),
             };
-            let pa = victim.pa + from as u32 * 4;
+            let pa = victim.pa.plus(from as u32 * 4);
             let took = write_run(bus, start, pa, &victim.data[from..to]);
             self.free_at = start + took;
             return;
@@ -169,7 +169,7 @@ impl Biu {
                 Width::Half
             };
             u64::from(
-                bus.write(start, Pa(entry.pa), width, entry.data[0])
+                bus.write(start, entry.pa, width, entry.data[0])
                     .unwrap_or(1),
             )
         };
@@ -190,7 +190,7 @@ impl Biu {
         &mut self,
         bus: &mut B,
         now: u64,
-        pa: u32,
+        pa: Pa,
         width: Width,
         value: u32,
     ) -> u64 {
@@ -218,12 +218,12 @@ impl Biu {
         &mut self,
         bus: &mut B,
         now: u64,
-        pa: u32,
+        pa: Pa,
         width: Width,
         value: u32,
     ) -> (u64, Result<(), BusError>) {
         let start = self.drain(bus, now);
-        let answer = bus.write(start, Pa(pa), width, value);
+        let answer = bus.write(start, pa, width, value);
         self.free_at = start + u64::from(answer.unwrap_or(1));
         (self.free_at, answer.map(|_| ()))
     }
@@ -233,7 +233,7 @@ impl Biu {
         &mut self,
         bus: &mut B,
         mut now: u64,
-        mut pa: u32,
+        mut pa: Pa,
         words: &[u32],
     ) -> u64 {
         self.retire(bus, now);
@@ -249,20 +249,20 @@ impl Biu {
                 };
                 self.push(entry, &[*word]);
             }
-            pa = pa.wrapping_add(4);
+            pa = pa.plus(4);
         }
         now
     }
 
     /// Appends to the newest entry if the word follows it.
     #[inline]
-    fn merge(&mut self, pa: u32, word: u32) -> bool {
+    fn merge(&mut self, pa: Pa, word: u32) -> bool {
         if self.len == 0 || self.words == WORDS {
             return false;
         }
         let last = &mut self.queue[(self.head + self.len - 1) % ADDRESSES];
         let n = usize::from(last.words);
-        if n == 0 || n == WORDS || last.pa.wrapping_add(4 * n as u32) != pa {
+        if n == 0 || n == WORDS || last.pa.plus(4 * n as u32) != pa {
             return false;
         }
         last.data[n] = word;
@@ -293,7 +293,7 @@ impl Biu {
         &mut self,
         bus: &mut B,
         now: u64,
-        pa: u32,
+        pa: Pa,
         halves: u8,
         data: &[u32; 8],
     ) -> u64 {
@@ -316,13 +316,17 @@ impl Biu {
         now
     }
 
-    fn conflicts(&self, pa: u32, bytes: u32) -> bool {
-        let in_queue = (0..self.len)
-            .any(|n| overlap(self.queue[(self.head + n) % ADDRESSES].span(), (pa, bytes)));
+    fn conflicts(&self, pa: Pa, bytes: u32) -> bool {
+        let in_queue = (0..self.len).any(|n| {
+            overlap(
+                self.queue[(self.head + n) % ADDRESSES].span(),
+                (pa.0, bytes),
+            )
+        });
         in_queue
             || self
                 .victim
-                .is_some_and(|v| overlap((v.pa, 32), (pa, bytes)))
+                .is_some_and(|v| overlap((v.pa.0, 32), (pa.0, bytes)))
     }
 
     /// The newest byte for `pa` that waits to be written.
@@ -337,13 +341,13 @@ impl Biu {
             }
         }
         let victim = self.victim.as_ref()?;
-        let at = pa.0.wrapping_sub(victim.pa);
+        let at = pa.0.wrapping_sub(victim.pa.0);
         (at < 32 && victim.halves >> (at / 16) & 1 != 0).then(|| byte(&victim.data, at))
     }
 
     /// Waits for the bus, writing out first what the read of `bytes` at `pa` would miss.
     #[inline(always)]
-    fn grant<B: Bus>(&mut self, bus: &mut B, now: u64, pa: u32, bytes: u32) -> u64 {
+    fn grant<B: Bus>(&mut self, bus: &mut B, now: u64, pa: Pa, bytes: u32) -> u64 {
         if !self.is_empty() {
             self.write_before_read(bus, now, pa, bytes);
         }
@@ -351,7 +355,7 @@ impl Biu {
     }
 
     #[inline(never)]
-    fn write_before_read<B: Bus>(&mut self, bus: &mut B, now: u64, pa: u32, bytes: u32) {
+    fn write_before_read<B: Bus>(&mut self, bus: &mut B, now: u64, pa: Pa, bytes: u32) {
         self.retire(bus, now);
         if self.conflicts(pa, bytes) {
             self.drain(bus, now);
@@ -363,10 +367,10 @@ impl Biu {
         &mut self,
         bus: &mut B,
         now: u64,
-        pa: u32,
+        pa: Pa,
         line: &mut [u32; 8],
     ) -> Result<(u64, BurstTime), BusError> {
-        let granted = self.grant(bus, now, pa & !31, 32);
+        let granted = self.grant(bus, now, pa.line(), 32);
         self.line_from(bus, granted, pa, line)
     }
 
@@ -375,7 +379,7 @@ impl Biu {
         &mut self,
         bus: &mut B,
         now: u64,
-        pa: u32,
+        pa: Pa,
         line: &mut [u32; 8],
     ) -> Result<(u64, BurstTime), BusError> {
         self.retire(bus, now);
@@ -386,11 +390,11 @@ impl Biu {
         &mut self,
         bus: &mut B,
         granted: u64,
-        pa: u32,
+        pa: Pa,
         line: &mut [u32; 8],
     ) -> Result<(u64, BurstTime), BusError> {
         let start = granted + u64::from(self.sync);
-        let time = bus.read_line(start, Pa(pa & !3), line)?;
+        let time = bus.read_line(start, Pa(pa.0 & !3), line)?;
         self.free_at = start + u64::from(time.last);
         Ok((start, time))
     }
@@ -400,11 +404,11 @@ impl Biu {
         &mut self,
         bus: &mut B,
         now: u64,
-        pa: u32,
+        pa: Pa,
         width: Width,
     ) -> Result<(u32, u64), BusError> {
         let start = self.grant(bus, now, pa, width.bytes()) + u64::from(self.sync);
-        let (value, cycles) = bus.read(start, Pa(pa), width)?;
+        let (value, cycles) = bus.read(start, pa, width)?;
         self.free_at = start + u64::from(cycles);
         Ok((value, self.free_at))
     }
@@ -414,87 +418,15 @@ impl Biu {
         &mut self,
         bus: &mut B,
         now: u64,
-        pa: u32,
+        pa: Pa,
     ) -> Result<(u32, u64), BusError> {
         self.retire(bus, now);
         let start = now.max(self.free_at) + u64::from(self.sync);
-        let (value, cycles) = bus.read(start, Pa(pa), Width::Word)?;
+        let (value, cycles) = bus.read(start, pa, Width::Word)?;
         self.free_at = start + u64::from(cycles);
         Ok((value, self.free_at))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testbus::{TestBus, Transaction};
-
-    fn parts() -> (Biu, TestBus) {
-        (Biu::new(0), TestBus::new(65536))
-    }
-
-    #[test]
-    fn a_store_reaches_memory_only_when_its_turn_on_the_bus_comes() {
-        let (mut biu, mut bus) = parts();
-        let now = biu.store(&mut bus, 10, 0x100, Width::Word, 7);
-        assert_eq!((now, bus.word(0x100)), (10, 0));
-        biu.retire(&mut bus, 10);
-        assert_eq!(bus.word(0x100), 7);
-    }
-
-    #[test]
-    fn a_read_of_the_same_bytes_waits_and_walks_and_fetches_do_not_look() {
-        let (mut biu, mut bus) = parts();
-        // The first store occupies the bus from 0 to 4; the second waits behind it.
-        biu.store(&mut bus, 0, 0x200, Width::Word, 1);
-        biu.retire(&mut bus, 0);
-        biu.store(&mut bus, 1, 0x300, Width::Byte, 9);
-        let (walked, _) = biu.clone().walk_read(&mut bus.clone(), 2, 0x300).unwrap();
-        assert_eq!(walked, 0);
-        let mut line = [1; 8];
-        let fetched = biu
-            .clone()
-            .fetch_line(&mut bus.clone(), 2, 0x300, &mut line);
-        assert_eq!((fetched.unwrap().0, line[0]), (4, 0));
-        let (read, done) = biu.read(&mut bus, 2, 0x300, Width::Byte).unwrap();
-        assert_eq!((read, done), (9, 12));
-    }
-
-    #[test]
-    fn sequential_words_share_an_address_and_leave_as_bursts_of_eight_four_and_one() {
-        let (mut biu, mut bus) = parts();
-        let words: Vec<u32> = (0..13).collect();
-        biu.store_words(&mut bus, 0, 0x400, &words);
-        biu.drain(&mut bus, 0);
-        let burst = Transaction::WriteWords;
-        let last = Transaction::Write(0x430, Width::Word, 12);
-        assert_eq!(bus.log, [burst(0x400, 8), burst(0x420, 4), last]);
-    }
-
-    #[test]
-    fn the_fifth_address_waits_for_the_first_to_leave() {
-        let (mut biu, mut bus) = parts();
-        let mut now = 0;
-        // The bus is busy with a line fill until 15.
-        let mut line = [0; 8];
-        biu.read_line(&mut bus, 0, 0x1000, &mut line).unwrap();
-        for n in 0..4 {
-            now = biu.store(&mut bus, now, 0x100 + n * 64, Width::Word, n);
-        }
-        assert_eq!(now, 0);
-        assert_eq!(biu.store(&mut bus, now, 0x800, Width::Word, 4), 19);
-    }
-
-    #[test]
-    fn a_victim_goes_to_memory_after_the_fill_and_before_later_stores() {
-        let (mut biu, mut bus) = parts();
-        biu.evict(&mut bus, 5, 0x500, 0b10, &[3; 8]);
-        biu.store(&mut bus, 5, 0x510, Width::Word, 8);
-        biu.drain(&mut bus, 5);
-        assert_eq!(bus.log[0], Transaction::WriteWords(0x510, 4));
-        assert_eq!(
-            (bus.word(0x50c), bus.word(0x510), bus.word(0x514)),
-            (0, 8, 3)
-        );
-    }
-}
+mod tests;

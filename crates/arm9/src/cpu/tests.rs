@@ -192,7 +192,10 @@ fn a_vector_behind_a_fetch_that_aborted_is_translated_though_its_line_was_the_la
     cpu.r[1] = 0x10_0000;
     steps(&mut cpu, 3);
     assert_eq!((cpu.pc, cpu.cp15.ifsr), (0x10, 0b1010));
-    assert_eq!(cpu.fetch.resolved.pa(crate::addr::Mva(0xc)), 0xc);
+    assert_eq!(
+        cpu.fetch.resolved.pa(crate::addr::Mva(0xc)),
+        crate::addr::Pa(0xc)
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Pa};
 use crate::bus::Width;
 use crate::cpu::Cpu;
 use crate::isa::testing::{COARSE, mapped, mapped_on};
@@ -58,7 +58,7 @@ fn a_large_page_has_quarters_of_16_kb() {
     let (_, quarter) = cpu.mmu.tlbs[0].find(Mva(0x10_c000)).unwrap();
     assert_eq!(
         (quarter.size(), quarter.pa, quarter.ap),
-        (0x4000, 0x2_c000, 2)
+        (0x4000, Pa(0x2_c000), 2)
     );
 }
 
@@ -122,7 +122,7 @@ fn where_each_side_has_a_tlb_a_translation_is_of_one_side() {
     let walks = |cpu: &mut Cpu<TestBus>, kind| {
         let before = cpu.counters.tlb_walks;
         let page = cpu.translate(at, kind, true).unwrap();
-        assert_eq!(page.pa(at), 0x2_0000);
+        assert_eq!(page.pa(at), Pa(0x2_0000));
         (
             cpu.counters.tlb_walks - before,
             cpu.mmu.last_entry().unwrap().side,

@@ -206,7 +206,7 @@ impl Checker {
     fn mapped(&self, ttb: u32, mva: Mva) -> Option<Mapped> {
         let mut level = 0;
         let mut found = None;
-        arm9::mapping(ttb, mva, |pa| {
+        arm9::mapping(ttb, mva, |Pa(pa)| {
             level += 1;
             let writer = self.shadow.writer(pa);
             let before = self.before.get(&pa).copied();

@@ -153,7 +153,7 @@ impl Translations {
         let mut levels = entry.descriptors.iter();
         let then = mapping(entry.ttb, mva, |_| levels.next().map(|d| d.1));
         let mut read: [Option<Descriptor>; 2] = [None; 2];
-        let now = mapping(ttb, mva, |pa| {
+        let now = mapping(ttb, mva, |Pa(pa)| {
             let value = shadow.newest(pa, Width::Word);
             read[usize::from(read[0].is_some())] = Some((pa, value.unwrap_or(0)));
             value
@@ -168,7 +168,7 @@ impl Translations {
             }
         }
         if let (Some(now), Some(then)) = (now, then)
-            && now.pa == access.pa.0
+            && now.pa == access.pa
             && now.cb == then.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
