@@ -37,7 +37,22 @@ fn hint(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rig::instrument::tables::HostTable;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Measures {
+        Reply,
+        Period,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "read, not used")]
+    struct Table {
+        mbit: u32,
+        measures: Option<Measures>,
+    }
 
     #[test]
     fn a_wrong_name_is_named_with_file_line_and_the_nearest_one() {
@@ -51,7 +66,7 @@ mod tests {
                 "did you mean \"reply\"?",
             ),
         ] {
-            let error = parse::<HostTable>(text, Path::new("e/x.toml")).unwrap_err();
+            let error = parse::<Table>(text, Path::new("e/x.toml")).unwrap_err();
             let error = error.to_string();
             assert!(error.starts_with("e/x.toml: "), "{error}");
             assert!(error.contains("line 2") && error.ends_with(says), "{error}");
@@ -61,7 +76,7 @@ mod tests {
     #[test]
     fn what_is_no_wrong_name_gets_no_hint() {
         for text in ["mbit", "mbit = \"ten\"", ""] {
-            let error = parse::<HostTable>(text, Path::new("x")).unwrap_err();
+            let error = parse::<Table>(text, Path::new("x")).unwrap_err();
             assert!(!error.to_string().contains("did you mean"), "{error}");
         }
     }

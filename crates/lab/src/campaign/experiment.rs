@@ -17,8 +17,7 @@ use crate::base::toml_file;
 use crate::figures::claim::{Beside, Claim};
 use crate::figures::headline::Headline;
 use crate::figures::which::Known;
-use crate::rig::instrument::setup::Setup;
-use crate::rig::instrument::tables::{HostTable, REQUEST_HZ, ScopeTable};
+use crate::rig::instrument::Setup;
 use crate::runs::point::Point;
 use crate::supply::image::guest;
 use crate::supply::kernel;
@@ -33,7 +32,7 @@ const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
     ("tasks", 2..=64),
     ("size_kb", 0..=1024),
     ("duration_s", 1..=3600),
-    (REQUEST_HZ, 1..=100_000),
+    ("request_hz", 1..=100_000),
     ("groups", 0..=100),
 ];
 /// Guards against a slip: more points than this is not what anybody meant.
@@ -95,8 +94,8 @@ pub struct Experiment {
     #[serde(default)]
     pub beside: Vec<Beside>,
     /// Instruments beside the guest.
-    pub scope: Option<ScopeTable>,
-    pub host: Option<HostTable>,
+    #[serde(default)]
+    pub instruments: Setup,
 }
 
 fn one() -> u32 {
@@ -128,7 +127,7 @@ impl Experiment {
         let mut known = Known {
             kernels: self.kernels.clone(),
             modes: self.modes.clone(),
-            series: owned(self.instruments().series()),
+            series: owned(self.instruments.series()),
             metrics: owned(output.map_or(Vec::new(), |kind| kind.metrics())),
             ..Known::default()
         };
@@ -140,7 +139,7 @@ impl Experiment {
                 known.axes.entry(name.clone()).or_default().extend(values);
             }
         }
-        for (name, value) in self.instruments().axes() {
+        for (name, value) in self.instruments.axes() {
             known
                 .axes
                 .entry(name.to_string())
@@ -227,14 +226,6 @@ impl Experiment {
         points
     }
 
-    /// The instruments beside the guest.
-    pub fn instruments(&self) -> Setup<'_> {
-        Setup {
-            scope: self.scope.as_ref(),
-            host: self.host.as_ref(),
-        }
-    }
-
     /// What is typed on the board's console for `point`; `calls` are the workload's command lines,
     /// by mode.
     pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
@@ -254,12 +245,14 @@ impl Experiment {
         ];
         let axes = point.axes.iter();
         words.extend(axes.map(|(name, value)| (format!("{{{name}}}"), *value)));
+        let paced = self.instruments.paced_by();
         if let Some((name, _)) = point.axes.iter().find(|(name, _)| {
             let word = format!("{{{name}}}");
-            !calls.values().any(|call| call.contains(&word)) && !self.instruments().takes(name)
+            let taken = paced.iter().any(|(axis, _)| axis == name);
+            !calls.values().any(|call| call.contains(&word)) && !taken
         }) {
             let mut known: Vec<&str> = calls.values().flat_map(|call| words_of(call)).collect();
-            known.extend(self.instruments().takes(REQUEST_HZ).then_some(REQUEST_HZ));
+            known.extend(paced.iter().map(|(axis, _)| axis));
             known.sort_unstable();
             known.dedup();
             bail!(
@@ -314,6 +307,12 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
             }
         }
     }
+    if let Some(name) = Setup::NAMES.iter().find(|name| table.contains_key(**name)) {
+        bail!(
+            "{}: [{name}] is an instrument: [instruments.{name}]",
+            paths::shown(path)
+        );
+    }
     let experiment: Experiment = toml_file::parse(text, path)?;
     check(&experiment).with_context(|| paths::shown(path))?;
     Ok(experiment)
@@ -341,7 +340,7 @@ fn check(e: &Experiment) -> Result<()> {
     for plan in e.plan.iter().chain(&e.quick) {
         check_plan(e, plan)?;
     }
-    e.instruments().check()?;
+    e.instruments.check()?;
     let known = e.known();
     for claim in &e.claims {
         claim.check(&known)?;
@@ -392,9 +391,10 @@ fn check_plan(e: &Experiment, plan: &Plan) -> Result<()> {
             );
         }
     }
-    if e.instruments().takes(REQUEST_HZ) && !plan.axes.contains_key(REQUEST_HZ) {
+    let mut paced = e.instruments.paced_by().into_iter();
+    if let Some((axis, name)) = paced.find(|(axis, _)| !plan.axes.contains_key(*axis)) {
         bail!(
-            "plan for {}: {REQUEST_HZ} is missing: how often [host] asks a second",
+            "plan for {}: {axis} is missing: how often [instruments.{name}] acts a second",
             plan.board
         );
     }

@@ -258,9 +258,9 @@ impl Parts {
                 e.workload
             );
         };
-        if e.instruments().is_empty() == kind.by_instruments() {
+        if e.instruments.is_empty() == kind.by_instruments() {
             bail!(
-                "{}: [scope] or [host] is wanted by a workload whose `output` is \"instruments\", and by no \
+                "{}: [instruments] are wanted by a workload whose `output` is \"instruments\", and by no \
                  other; that of {} is not so",
                 e.name,
                 e.workload
@@ -304,7 +304,7 @@ impl Parts {
             simulator: SIMULATOR.to_string(),
             command: e.command(&self.workload.call, &point)?,
             cmdline: KernelFiles::from(kernel).command_line(&[CMDLINE]),
-            instruments: e.instruments().identity(&point)?,
+            instruments: e.instruments.identity(&point)?,
             warmswitch: env!("CARGO_PKG_VERSION").to_string(),
         };
         Ok(Planned {
@@ -437,7 +437,7 @@ impl<B: BoardBus + Clone + Send> Work<'_, B> {
         let seen = |session: &Session<B>| (self.seen)(index, session);
         let (run, console) = trial::measure(
             session,
-            self.e.instruments(),
+            &self.e.instruments,
             self.kind.name(),
             point,
             provenance,

@@ -14,8 +14,7 @@ use super::beside::{self, Beside};
 use crate::Outcome;
 use crate::base::paths::shown;
 use crate::report::capture;
-use crate::rig::instrument::host::{Host, Plan, Question, periods, round_trips};
-use crate::rig::instrument::tables::{self, LARGEST_PAYLOAD};
+use crate::rig::host::{Host, LARGEST_PAYLOAD, Plan, Question, periods, rate, round_trips};
 use crate::runs::markers;
 
 /// Of `ping -f`, when no answer comes.
@@ -57,7 +56,7 @@ pub struct Args {
 
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let Some(rate) = tables::rate(args.mbit) else {
+    let Some(rate) = rate(args.mbit) else {
         bail!("--mbit {}: 10 or 100", args.mbit);
     };
     let mut host = Host::new(args.plan()?);

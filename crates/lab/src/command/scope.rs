@@ -14,7 +14,7 @@ use super::beside::{self, Beside};
 use crate::Outcome;
 use crate::base::paths::shown;
 use crate::report::waveform::Waveform;
-use crate::rig::instrument::tables::{ANSWER, STIMULUS};
+use crate::rig::instrument::{ANSWER, STIMULUS};
 use crate::runs::markers;
 use crate::runs::screen::COLUMNS;
 use crate::runs::screen::Screen;

@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod console;
+pub mod host;
 pub mod instrument;
 pub mod qemu;
 pub mod session;

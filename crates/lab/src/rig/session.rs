@@ -14,7 +14,7 @@ use board::link::Link;
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
 use crate::rig::console::{self, Console, Ended, Then};
-use crate::rig::instrument::host::{Nobody, Outside};
+use crate::rig::host::{Nobody, Outside};
 use crate::rig::snapshot::{self, Snapshots};
 use crate::runs::run::Window;
 

@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 use board::BoardBus;
 
-use crate::rig::instrument::setup::Setup;
+use crate::rig::instrument::Setup;
 use crate::rig::session::Session;
 use crate::runs::markers::between_markers;
 use crate::runs::point::Point;
@@ -15,7 +15,7 @@ use crate::runs::run::{Provenance, Run};
 /// what the console said.
 pub fn measure<B: BoardBus>(
     session: &mut Session<B>,
-    instruments: Setup<'_>,
+    instruments: &Setup,
     kind: &str,
     point: &Point,
     provenance: &Provenance,
@@ -42,9 +42,7 @@ pub fn measure<B: BoardBus>(
         cpu_hz: session.cpu_hz(),
         kind: kind.to_string(),
         output: output.to_string(),
-        seen: (!instruments.is_empty())
-            .then(|| instruments.seen(&bench, session))
-            .transpose()?,
+        seen: bench.seen(session)?,
         ring: measured.windows[0].clone(),
         overhead: measured.windows[1].clone(),
         whole: measured.whole.clone(),

@@ -1,400 +1,199 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host at the other end of the board's network cable: a TCP/IP stack that answers, and pings.
-//!
-//! It is outside the board and costs it nothing. All its times are the wire's, so that the same
-//! board and the same plan give the same frames.
+//! `[instruments.host]`: a host at the board's network cable that asks, and a probe in the cable.
 
-use std::collections::VecDeque;
-use std::net::Ipv4Addr;
-
+use anyhow::{Result, bail, ensure};
 use board::instrument::Cables;
-use board::link::{Frame, Way};
-use board::random::Random;
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
-use smoltcp::phy::{self, ChecksumCapabilities, Device, DeviceCapabilities, Medium};
-use smoltcp::socket::{icmp, udp};
-use smoltcp::time::Instant;
-use smoltcp::wire::{
-    EthernetAddress, EthernetFrame, EthernetProtocol, Icmpv4Message, Icmpv4Packet, Icmpv4Repr,
-    IpAddress, IpCidr, IpProtocol, Ipv4Packet, UdpPacket,
-};
+use board::link::{Rate, Way};
+use serde::{Deserialize, Serialize};
 
-/// The host's address.
-pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// The board's address.
-pub const BOARD: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
-/// From a frame's last bit to the first of the answer, when the wire is free.
-const THINKS_NS: u64 = 10_000;
-const IDENT: u16 = 0x7773;
-/// Where the board waits for command packets (guest/udp_reply), and whence they come.
-const BOARD_PORT: u16 = 7000;
-const HOST_PORT: u16 = 7001;
+use super::{AtWork, Beside, DEPTH, Instrument, Place};
+use crate::rig::host::{self, Host, LARGEST_PAYLOAD, Outside, Question};
+use crate::runs::point::Point;
+use crate::runs::seen::{Seen, Series};
 
-/// Somebody outside the board, who acts at a time of his own and when a frame comes.
-pub trait Outside {
-    /// When he acts next if no frame comes, nanoseconds since power-on.
-    fn next_ns(&self) -> u64;
-    /// The time or a frame has come.
-    fn act(&mut self, cables: &mut Cables<'_>);
+/// The host's last request comes so long before the program's end, so that it can be answered.
+const SPARE_NS: u64 = 200_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+/// The next request of a flood comes after so long if the last one is not answered.
+const FLOOD_NS: u64 = 10_000_000;
+/// The axis with how many requests a host sends a second.
+const REQUEST_HZ: &str = "request_hz";
+
+/// `[instruments.host]`: a host at the board's network cable, and a probe in the cable.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostTable {
+    /// Of the cable: 10 or 100.
+    pub mbit: u32,
+    /// What the host asks of the board; nothing if it only listens.
+    pub asks: Option<Asks>,
+    /// From one request to the next it takes at most so much more or less, of a hundred.
+    #[serde(default)]
+    pub jitter_percent: f64,
+    /// Bytes in a request.
+    #[serde(default = "of_ping")]
+    pub bytes: usize,
+    /// What the probe is there for; nothing if the host is but load.
+    pub measures: Option<Measures>,
 }
 
-/// Nobody at the cable.
-pub struct Nobody;
+fn of_ping() -> usize {
+    56
+}
 
-impl Outside for Nobody {
+/// What a host asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Numbered UDP packets, from the program's first packet on.
+    Commands,
+    /// Echo requests at a rate, from the board's first frame on.
+    Pings,
+    /// As `ping -f` does, from the board's first frame on.
+    Flood,
+}
+
+/// What a probe looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measures {
+    /// From a command's first bit to its reply's.
+    Reply,
+    /// From one packet of the program to the next.
+    Period,
+}
+
+impl Measures {
+    /// What its series is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measures::Reply => "reply",
+            Measures::Period => "period",
+        }
+    }
+}
+
+impl Instrument for HostTable {
+    fn check(&self) -> Result<()> {
+        self.rate()?;
+        ensure!(
+            (0.0..=100.0).contains(&self.jitter_percent),
+            "host.jitter_percent: {} is not from 0 to 100",
+            self.jitter_percent
+        );
+        ensure!(
+            self.bytes <= LARGEST_PAYLOAD,
+            "host.bytes: {}, a frame holds {LARGEST_PAYLOAD}",
+            self.bytes
+        );
+        ensure!(
+            self.measures != Some(Measures::Period) || self.asks != Some(Asks::Commands),
+            "host.measures: \"period\" is of a program that sends by itself, without asks = \"commands\""
+        );
+        let replies = self.measures == Some(Measures::Reply);
+        ensure!(
+            !replies || self.asks == Some(Asks::Commands),
+            "host.measures: replies to what? asks = \"commands\" is missing"
+        );
+        Ok(())
+    }
+
+    fn series(&self) -> Vec<&'static str> {
+        self.measures.map(Measures::name).into_iter().collect()
+    }
+
+    fn paced_by(&self) -> Option<&'static str> {
+        let paced = matches!(self.asks, Some(Asks::Commands | Asks::Pings));
+        paced.then_some(REQUEST_HZ)
+    }
+
+    fn put_on(&self, cables: &mut Cables<'_>, place: &Place<'_>) -> Result<Box<dyn AtWork>> {
+        cables.plug(Some(self.rate()?));
+        if self.measures.is_some() {
+            cables.tap(DEPTH);
+        }
+        cables.set_stop_on_frame(true);
+        Ok(Box::new(Asking {
+            measures: self.measures,
+            host: Host::new(self.plan(place.point)),
+        }))
+    }
+}
+
+impl HostTable {
+    fn rate(&self) -> Result<Rate> {
+        host::rate(self.mbit)
+            .ok_or_else(|| anyhow::anyhow!("host.mbit: {} is not 10 or 100", self.mbit))
+    }
+
+    fn plan(&self, point: &Point) -> Option<host::Plan> {
+        let asks = self.asks?;
+        let (commands, flood) = (asks == Asks::Commands, asks == Asks::Flood);
+        let interval_ns = match flood {
+            true => FLOOD_NS,
+            false => SECOND_NS / u64::from(point.axis(REQUEST_HZ).max(1)),
+        };
+        let running = u64::from(point.axis("duration_s")) * SECOND_NS;
+        Some(host::Plan {
+            interval_ns,
+            jitter_ns: (interval_ns as f64 * self.jitter_percent / 100.0) as u64,
+            seed: point.seed,
+            duration_ns: match commands {
+                true => running.saturating_sub(SPARE_NS),
+                false => u64::MAX / 4,
+            },
+            question: match commands {
+                true => Question::Command,
+                false => Question::Echo,
+            },
+            payload: self.bytes,
+            flood,
+        })
+    }
+}
+
+/// A host that asks.
+struct Asking {
+    measures: Option<Measures>,
+    host: Host,
+}
+
+impl Outside for Asking {
     fn next_ns(&self) -> u64 {
-        u64::MAX
-    }
-
-    fn act(&mut self, _: &mut Cables<'_>) {}
-}
-
-/// What is asked of the board.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// ICMP echo requests, which its kernel answers.
-    Echo,
-    /// UDP packets with a number, which a program answers with the same number.
-    Command,
-}
-
-/// Requests that the host sends: echo requests from the board's first frame on, commands from the
-/// first packet on that a program on the board sends.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// From one to the next.
-    pub interval_ns: u64,
-    /// That time is at most so much shorter or longer, by chance.
-    pub jitter_ns: u64,
-    /// Where chance comes from.
-    pub seed: u64,
-    /// For so long.
-    pub duration_ns: u64,
-    /// Of this kind.
-    pub question: Question,
-    /// Bytes behind the header of ICMP or UDP.
-    pub payload: usize,
-    /// An answer brings the next request at once: `interval_ns` is for those that are not answered.
-    pub flood: bool,
-}
-
-/// The host.
-pub struct Host {
-    interface: Interface,
-    queues: Queues,
-    sockets: SocketSet<'static>,
-    icmp: SocketHandle,
-    udp: SocketHandle,
-    plan: Option<Plan>,
-    /// When the next request is due and when the last may be.
-    pinging: Option<(u64, u64)>,
-    random: Random,
-    /// When the stack wants to be asked.
-    wakes_ns: u64,
-    pub requests: u64,
-    /// Requests that found the host's own queue full: the cable is too slow for them.
-    pub not_sent: u64,
-    pub answers: u64,
-}
-
-#[derive(Default)]
-struct Queues {
-    received: VecDeque<Vec<u8>>,
-    sent: VecDeque<Vec<u8>>,
-}
-
-fn instant(ns: u64) -> Instant {
-    Instant::from_micros((ns / 1000) as i64)
-}
-
-impl Host {
-    /// A host that answers, and sends what `plan` says.
-    pub fn new(plan: Option<Plan>) -> Host {
-        let mut queues = Queues::default();
-        let config = Config::new(MAC.into());
-        let mut interface = Interface::new(config, &mut queues, instant(0));
-        interface.update_ip_addrs(|addresses| {
-            // There is room for one.
-            let _ = addresses.push(IpCidr::new(IpAddress::Ipv4(HOST), 24));
-        });
-        let buffer = || {
-            let packets = vec![icmp::PacketMetadata::EMPTY; 64];
-            icmp::PacketBuffer::new(packets, vec![0; 128 * 1024])
-        };
-        let mut sockets = SocketSet::new(Vec::new());
-        let icmp = sockets.add(icmp::Socket::new(buffer(), buffer()));
-        let socket = sockets.get_mut::<icmp::Socket<'_>>(icmp);
-        // A new socket can be bound to any identifier.
-        let _ = socket.bind(icmp::Endpoint::Ident(IDENT));
-        let buffer =
-            || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; 64], vec![0; 128 * 1024]);
-        let udp = sockets.add(udp::Socket::new(buffer(), buffer()));
-        // As any port.
-        let _ = sockets.get_mut::<udp::Socket<'_>>(udp).bind(HOST_PORT);
-        Host {
-            interface,
-            queues,
-            sockets,
-            icmp,
-            udp,
-            plan,
-            pinging: None,
-            random: Random::new(plan.map_or(0, |plan| plan.seed)),
-            wakes_ns: u64::MAX,
-            requests: 0,
-            not_sent: 0,
-            answers: 0,
-        }
-    }
-
-    fn request(&mut self, plan: Plan) {
-        let sent = match plan.question {
-            Question::Echo => self.echo(plan.payload),
-            Question::Command => self.command(plan.payload),
-        };
-        *if sent {
-            &mut self.requests
-        } else {
-            &mut self.not_sent
-        } += 1;
-    }
-
-    fn command(&mut self, payload: usize) -> bool {
-        let mut data = vec![0x77; payload.max(2)];
-        data[..2].copy_from_slice(&(self.requests as u16).to_be_bytes());
-        let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.udp);
-        let to = (IpAddress::Ipv4(BOARD), BOARD_PORT);
-        socket.send_slice(&data, to).is_ok()
-    }
-
-    fn echo(&mut self, payload: usize) -> bool {
-        let checksums = ChecksumCapabilities::default();
-        let data = vec![0x77; payload];
-        let repr = Icmpv4Repr::EchoRequest {
-            ident: IDENT,
-            seq_no: self.requests as u16,
-            data: &data,
-        };
-        let socket = self.sockets.get_mut::<icmp::Socket<'_>>(self.icmp);
-        match socket.send(repr.buffer_len(), IpAddress::Ipv4(BOARD)) {
-            Ok(buffer) => {
-                repr.emit(&mut Icmpv4Packet::new_unchecked(buffer), &checksums);
-                true
-            }
-            Err(_) => false,
-        }
-    }
-
-    /// Lets the stack work at `ns`; what it sends goes out from `send_ns` on.
-    fn work(&mut self, ns: u64, send_ns: u64, cables: &mut Cables<'_>) {
-        let now = instant(ns);
-        self.interface
-            .poll(now, &mut self.queues, &mut self.sockets);
-        let socket = self.sockets.get_mut::<icmp::Socket<'_>>(self.icmp);
-        while socket.recv().is_ok() {
-            self.answers += 1;
-        }
-        // What a program sends before it is asked, or when nobody asks it, is no answer.
-        let asked = self
-            .plan
-            .is_some_and(|plan| plan.question == Question::Command);
-        let asked = asked && self.requests > 0;
-        let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.udp);
-        while socket.recv().is_ok() {
-            self.answers += u64::from(asked);
-        }
-        for frame in self.queues.sent.drain(..) {
-            cables.send(send_ns, frame);
-        }
-        let wakes = self.interface.poll_at(now, &self.sockets);
-        self.wakes_ns = wakes.map_or(u64::MAX, |at| {
-            (at.total_micros() as u64 + 1).max(ns / 1000 + 1) * 1000
-        });
-    }
-}
-
-impl Outside for Host {
-    fn next_ns(&self) -> u64 {
-        let ping = self.pinging.map_or(u64::MAX, |(next, _)| next);
-        self.wakes_ns.min(ping)
+        self.host.next_ns()
     }
 
     fn act(&mut self, cables: &mut Cables<'_>) {
-        for frame in cables.received() {
-            if let (None, Some(plan)) = (self.pinging, self.plan)
-                && (plan.question == Question::Echo || from_program(&frame))
-            {
-                self.pinging = Some((
-                    frame.end_ns + plan.interval_ns,
-                    frame.end_ns + plan.duration_ns,
-                ));
-            }
-            let (answers, after) = (self.answers, frame.end_ns + THINKS_NS);
-            self.queues.received.push_back(frame.bytes);
-            self.work(frame.end_ns, after, cables);
-            if let (Some((_, last)), Some(Plan { flood: true, .. })) = (self.pinging, self.plan)
-                && self.answers > answers
-                && after <= last
-            {
-                self.pinging = Some((after, last));
-            }
+        self.host.act(cables);
+    }
+}
+
+impl AtWork for Asking {
+    fn seen(&self, beside: &Beside<'_>, seen: &mut Seen) -> Result<()> {
+        if self.host.not_sent > 0 {
+            bail!(
+                "{} requests found no room in the cable: too many a second, or too long",
+                self.host.not_sent
+            );
         }
-        while let (Some((at, last)), Some(plan)) = (self.pinging, self.plan) {
-            if at > cables.now_ns() {
-                break;
-            }
-            self.request(plan);
-            self.work(at, at, cables);
-            let jitter = self.random.below(2 * plan.jitter_ns + 1);
-            let next = at + plan.interval_ns + jitter - plan.jitter_ns;
-            let over = next > last;
-            self.pinging = Some((if over { u64::MAX } else { next }, last));
-        }
-        if self.wakes_ns <= cables.now_ns() {
-            let at = self.wakes_ns;
-            self.work(at, at, cables);
-        }
-    }
-}
-
-impl Device for Queues {
-    type RxToken<'a> = Received;
-    type TxToken<'a> = ToSend<'a>;
-
-    fn receive(&mut self, _: Instant) -> Option<(Received, ToSend<'_>)> {
-        let frame = self.received.pop_front()?;
-        Some((Received(frame), ToSend(&mut self.sent)))
-    }
-
-    fn transmit(&mut self, _: Instant) -> Option<ToSend<'_>> {
-        Some(ToSend(&mut self.sent))
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.max_transmission_unit = 1514;
-        capabilities.medium = Medium::Ethernet;
-        capabilities
-    }
-}
-
-struct Received(Vec<u8>);
-
-impl phy::RxToken for Received {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(&self.0)
-    }
-}
-
-struct ToSend<'a>(&'a mut VecDeque<Vec<u8>>);
-
-impl phy::TxToken for ToSend<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, fill: F) -> R {
-        let mut frame = vec![0; length];
-        let result = fill(&mut frame);
-        self.0.push_back(frame);
-        result
-    }
-}
-
-/// A request or the answer to one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part {
-    asks: bool,
-    question: Question,
-    /// Whose request it is, and which.
-    number: (u16, u16),
-}
-
-fn part(frame: &Frame) -> Option<Part> {
-    let ethernet = EthernetFrame::new_checked(frame.bytes.as_slice()).ok()?;
-    if ethernet.ethertype() != EthernetProtocol::Ipv4 {
-        return None;
-    }
-    let ip = Ipv4Packet::new_checked(ethernet.payload()).ok()?;
-    match ip.next_header() {
-        IpProtocol::Icmp => {
-            let icmp = Icmpv4Packet::new_checked(ip.payload()).ok()?;
-            let kind = icmp.msg_type();
-            let echo = matches!(kind, Icmpv4Message::EchoRequest | Icmpv4Message::EchoReply);
-            echo.then(|| Part {
-                asks: kind == Icmpv4Message::EchoRequest,
-                question: Question::Echo,
-                number: (icmp.echo_ident(), icmp.echo_seq_no()),
-            })
-        }
-        IpProtocol::Udp => {
-            let udp = UdpPacket::new_checked(ip.payload()).ok()?;
-            let number = udp.payload().first_chunk()?;
-            let asks = udp.dst_port() == BOARD_PORT;
-            (asks || udp.src_port() == BOARD_PORT).then(|| Part {
-                asks,
-                question: Question::Command,
-                number: (BOARD_PORT, u16::from_be_bytes(*number)),
-            })
-        }
-        _ => None,
-    }
-}
-
-/// Whether a program on the board sent it, and no kernel by itself.
-fn from_program(frame: &Frame) -> bool {
-    let program = |part: Part| !part.asks && part.question == Question::Command;
-    frame.way == Way::FromBoard && part(frame).is_some_and(program)
-}
-
-/// Times between frames, in steps of 10 ns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// How many there were to be.
-    pub asked: u64,
-    /// Those that there are, in the order in which they ended.
-    pub ns: Vec<u64>,
-}
-
-/// From each request's first bit to that of its reply; `asker` is the way that the requests go.
-pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Times {
-    let mut asked: Vec<((u16, u16), u64)> = Vec::new();
-    let mut times = Times::default();
-    for frame in frames {
-        let Some(part) = part(frame).filter(|part| part.question == question) else {
-            continue;
+        let Some(measures) = self.measures else {
+            return Ok(());
         };
-        if part.asks && frame.way == asker {
-            times.asked += 1;
-            asked.push((part.number, frame.stamp_ns()));
-        } else if !part.asks
-            && frame.way != asker
-            && let Some(at) = asked.iter().rposition(|a| a.0 == part.number)
-        {
-            times.ns.push(frame.stamp_ns() - asked.remove(at).1);
+        let probe = beside.link.probe();
+        let frames = probe.map_or(&[][..], |probe| &probe.frames);
+        if let Some(lost) = probe.map(|probe| probe.lost).filter(|lost| *lost > 0) {
+            bail!("the probe's memory holds {DEPTH} frames, {lost} more came: measure shorter");
         }
-    }
-    times
-}
-
-/// From one of the program's packets to the next; where a number is missing, a time is.
-pub fn periods(frames: &[Frame]) -> Times {
-    let mut times = Times::default();
-    let mut last: Option<(u16, u64)> = None;
-    for frame in frames.iter().filter(|frame| from_program(frame)) {
-        let Some(Part { number, .. }) = part(frame) else {
-            continue;
-        };
-        let (number, at) = (number.1, frame.stamp_ns());
-        if let Some((before, since)) = last {
-            let step = number.wrapping_sub(before);
-            times.asked += u64::from(step);
-            if step == 1 {
-                times.ns.push(at - since);
+        seen.series.push(match measures {
+            Measures::Reply => {
+                let trips = host::round_trips(frames, Question::Command, Way::ToBoard);
+                Series::new(measures.name(), trips.asked, trips.ns)
             }
-        }
-        last = Some((number, at));
+            Measures::Period => {
+                let periods = host::periods(frames);
+                Series::new(measures.name(), periods.asked, periods.ns)
+            }
+        });
+        Ok(())
     }
-    times
 }
-
-#[cfg(test)]
-#[path = "host_tests.rs"]
-mod tests;

@@ -1,75 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an experiment may ask of instruments.
+//! What a scope makes of edges.
 
-use super::super::tables::Step;
 use super::*;
-
-fn scope(text: &str) -> Result<()> {
-    let table: ScopeTable = toml::from_str(text)?;
-    let scope = Some(&table);
-    Setup { scope, host: None }.check()
-}
-
-fn host(text: &str) -> Result<()> {
-    let table: HostTable = toml::from_str(text)?;
-    let host = Some(&table);
-    Setup { scope: None, host }.check()
-}
-
-#[test]
-fn what_cannot_be_built_is_refused_with_its_key() {
-    let good = "steps = [{hz = 1000, s = 1.0}, {hz = 2000}]\nwidth_us = 10.0\nwindow_us = 500.0";
-    scope(good).unwrap();
-    for (from, to, word) in [
-        ("s = 1.0", "s = -1.0", "scope.steps: s -1"),
-        (", s = 1.0", "", "only the last"),
-        ("1000", "0", "hz 0"),
-        ("10.0", "nan", "scope.width_us"),
-        ("500.0", "0.0", "scope.window_us"),
-        ("2000", "200000", "hz 200000: a period"),
-        ("1.0}", "0.001}", "shorter than two"),
-        ("2000", "1000", "twice on one way"),
-    ] {
-        let error = scope(&good.replace(from, to)).unwrap_err().to_string();
-        assert!(error.contains(word), "{to}: {error}");
-    }
-    let good =
-        "mbit = 100\nasks = \"commands\"\njitter_percent = 50.0\nbytes = 64\nmeasures = \"reply\"";
-    host(good).unwrap();
-    for (from, to, word) in [
-        ("mbit = 100", "mbit = 11", "host.mbit"),
-        ("50.0", "101.0", "host.jitter_percent"),
-        ("64", "1473", "host.bytes"),
-        ("asks = \"commands\"\n", "", "host.measures"),
-        ("\"reply\"", "\"period\"", "sends by itself"),
-        ("\nmeasures = \"reply\"", "", "nothing else measures"),
-    ] {
-        let error = host(&good.replace(from, to)).unwrap_err().to_string();
-        assert!(error.contains(word), "{to}: {error}");
-    }
-}
-
-#[test]
-fn points_that_differ_in_what_instruments_do_are_no_others_run() {
-    let table: HostTable = toml::from_str("mbit = 100\nasks = \"commands\"").unwrap();
-    let setup = Setup {
-        scope: None,
-        host: Some(&table),
-    };
-    let identity = |hz| {
-        let axes = [(REQUEST_HZ.to_string(), hz), ("duration_s".to_string(), 1)];
-        let point = Point {
-            board: String::new(),
-            kernel: String::new(),
-            mode: String::new(),
-            axes: axes.into(),
-            seed: 1,
-        };
-        setup.identity(&point).unwrap()
-    };
-    assert_ne!(identity(100), identity(200));
-    assert!(!identity(100).contains("duration_s"), "that is the guest's");
-}
 
 #[test]
 fn a_pulse_counts_from_the_tasks_first_wait_to_its_last_answer() {
