@@ -33,7 +33,7 @@ use history::History;
 use report::{Pair, pair};
 use shadow::Shadow;
 use std::collections::BTreeMap;
-use translations::{Filled, Translations, Use, Verdict};
+use translations::{Translations, Use, Verdict};
 
 /// Reports kept; causes beyond are counted only.
 const REPORTS: usize = 1000;
@@ -411,20 +411,6 @@ impl Checker {
                 self.history
                     .note(context, Mva(0), Pa(0), Movement::InvalidateAll(side));
             }
-            Event::TlbFill {
-                side,
-                entry,
-                bytes,
-                locked,
-                ..
-            } => {
-                let filled = Filled {
-                    number: (side, entry),
-                    bytes,
-                    locked,
-                };
-                self.translations.filled(context, filled);
-            }
             Event::TlbUse {
                 side,
                 entry,
@@ -442,8 +428,9 @@ impl Checker {
                 };
                 return self.use_translation(context, access);
             }
-            Event::TlbInvalidate { side, entry } => self.translations.invalidated((side, entry)),
-            Event::TlbInvalidateAll { side } => self.translations.invalidated_all(side),
+            Event::TlbFill { .. }
+            | Event::TlbInvalidate { .. }
+            | Event::TlbInvalidateAll { .. } => self.translations.moved(context, event),
             Event::Fetch { .. } | Event::Load { .. } | Event::Store { .. } | Event::Walk { .. } => {
             }
         }

@@ -2,7 +2,7 @@
 //! TLB entries and the descriptors they were made from.
 
 use super::shadow::Shadow;
-use arm9::{Context, Kind, Mapping, Mva, Pa, TlbSide, Width, mapping};
+use arm9::{Context, Event, Kind, Mapping, Mva, Pa, TlbSide, Width, mapping};
 
 /// A descriptor: physical address and value as read.
 pub(super) type Descriptor = (u32, u32);
@@ -29,10 +29,10 @@ pub(super) type Number = (TlbSide, usize);
 
 /// An entry that a walk loaded.
 #[derive(Clone, Copy)]
-pub(super) struct Filled {
-    pub number: Number,
-    pub bytes: u32,
-    pub locked: bool,
+struct Filled {
+    number: Number,
+    bytes: u32,
+    locked: bool,
 }
 
 /// An access that a TLB entry allowed.
@@ -86,8 +86,31 @@ impl Translations {
         &mut entries[entry]
     }
 
+    /// An entry was loaded or is gone.
+    pub fn moved(&mut self, context: &Context, event: Event<'_>) {
+        match event {
+            Event::TlbFill {
+                side,
+                entry,
+                bytes,
+                locked,
+                ..
+            } => {
+                let filled = Filled {
+                    number: (side, entry),
+                    bytes,
+                    locked,
+                };
+                self.filled(context, filled);
+            }
+            Event::TlbInvalidate { side, entry } => self.invalidated((side, entry)),
+            Event::TlbInvalidateAll { side } => self.invalidated_all(side),
+            _ => {}
+        }
+    }
+
     /// The walk loaded an entry.
-    pub fn filled(&mut self, context: &Context, filled: Filled) {
+    fn filled(&mut self, context: &Context, filled: Filled) {
         let (levels, descriptors) = match filled.bytes {
             0x10_0000 => (1, [self.walk[1], Descriptor::default()]),
             _ => (2, self.walk),
@@ -118,12 +141,12 @@ impl Translations {
         any
     }
 
-    pub fn invalidated(&mut self, entry: Number) {
+    fn invalidated(&mut self, entry: Number) {
         *self.entry(entry) = Entry::default();
     }
 
     /// All but the lockdown entries of a TLB were.
-    pub fn invalidated_all(&mut self, side: TlbSide) {
+    fn invalidated_all(&mut self, side: TlbSide) {
         let entries = self.entries[side as usize].iter_mut();
         entries
             .filter(|entry| !entry.locked)
