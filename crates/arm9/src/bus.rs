@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the core asks of its surroundings: five bus transactions, and the time of the next event.
+//! What the core asks of its surroundings: four bus transactions, and the time of the next event.
 
 use crate::addr::Pa;
 use crate::observe::{Context, Event, Reaction};

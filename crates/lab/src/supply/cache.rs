@@ -3,10 +3,11 @@
 //! a name that its inputs decide.
 //!
 //! An entry is filled in a temporary directory and renamed when it is whole, so that a partial
-//! result never looks done; a lock per kind keeps two builds apart. Anything in it may be deleted
+//! result never looks done; a lock per kind, or per kernel, keeps two builds apart. Anything in it may be deleted
 //! at any time when no build runs.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -36,9 +37,16 @@ pub fn dir() -> Result<PathBuf> {
     }
 }
 
-/// Held while one kind of entry is made; released when dropped, also by the end of the process.
+/// Held while one kind of entry is made; released when dropped, also by the end of the process. The
+/// file says who holds it, or held it last.
 pub struct Lock {
     _file: File,
+}
+
+/// This process, for others that wait.
+fn us() -> String {
+    let words = std::env::args().collect::<Vec<_>>().join(" ");
+    format!("process {}, {words}", std::process::id())
 }
 
 impl Lock {
@@ -46,7 +54,7 @@ impl Lock {
     pub fn take(dir: &Path, name: &str) -> Result<Lock> {
         let path = dir.join(format!("{name}.lock"));
         fs::create_dir_all(dir).with_context(|| format!("cannot create {}", shown(dir)))?;
-        let file = OpenOptions::new()
+        let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
@@ -55,11 +63,18 @@ impl Lock {
         let mut told = false;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Lock { _file: file }),
+                Ok(()) => {
+                    // Who waits can do without a name.
+                    let _ = file
+                        .set_len(0)
+                        .and_then(|()| file.write_all(us().as_bytes()));
+                    return Ok(Lock { _file: file });
+                }
                 Err(rustix::io::Errno::WOULDBLOCK) if interrupt::asked() => bail!("stopped"),
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     if !told {
-                        eprintln!("waiting for another warmswitch that holds {}", shown(&path));
+                        let holder = fs::read_to_string(&path).unwrap_or_default();
+                        eprintln!("waiting for {}: held by {holder}", shown(&path));
                         told = true;
                     }
                     std::thread::sleep(std::time::Duration::from_millis(200));
@@ -155,7 +170,11 @@ mod tests {
     fn a_lock_is_free_again_after_it_was_dropped() {
         let dir = scratch("lock");
         drop(Lock::take(&dir, "kernel").unwrap());
-        drop(Lock::take(&dir, "kernel").unwrap());
+        let lock = Lock::take(&dir, "kernel").unwrap();
+        let holder = fs::read_to_string(dir.join("kernel.lock")).unwrap();
+        assert_eq!(holder, us());
+        assert!(holder.contains(&std::process::id().to_string()));
+        drop(lock);
         fs::remove_dir_all(&dir).unwrap();
     }
 

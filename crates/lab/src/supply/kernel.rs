@@ -10,6 +10,7 @@ mod config;
 mod modules;
 mod same;
 pub mod series;
+mod shared;
 mod source;
 mod spec;
 
@@ -24,6 +25,7 @@ use crate::base::paths::{self, shown};
 use crate::base::progress::Progress;
 use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::toolchain::{self, command, logged, output};
+use shared::Shared;
 use source::Source;
 use spec::Chosen;
 
@@ -116,7 +118,7 @@ pub fn build(request: &Request) -> Result<Kernel> {
     let kernels = cache::dir()?.join("kernel");
     let dir = kernels.join(format!("{}-{hash}", chosen.built.replace('/', "-")));
     if !dir.is_dir() {
-        let _lock = Lock::take(&kernels, "kernel")?;
+        let _lock = Lock::take(&kernels, &chosen.built.replace('/', "-"))?;
         // Another process may have built it while we waited.
         if !dir.is_dir() {
             let record = Record {
@@ -184,9 +186,10 @@ fn open(dir: &Path, command_line: String) -> Result<Kernel> {
     Ok(kernel)
 }
 
-/// One build: `tree` is read only, everything is written below `objects`.
+/// One build: everything is written below `objects`, where the user's `tree` is not.
 struct Build<'a> {
     chosen: &'a Chosen,
+    cache: PathBuf,
     tree: PathBuf,
     objects: PathBuf,
     log: PathBuf,
@@ -215,11 +218,12 @@ fn make(
     }
     let tree = source.tree(chosen, &log)?;
     // The objects of a user's tree stay: its next state, as in a bisection, needs few of them anew.
+    // Ours are made in the tree, see `shared.rs`.
     let own = source.own_dir();
-    let objects = cache.join("build").join(match own {
-        Some(dir) => objects_of(&chosen.built, dir),
-        None => record.hash.clone(),
-    });
+    let objects = match own {
+        Some(dir) => cache.join("build").join(objects_of(&chosen.built, dir)),
+        None => tree.join(format!("objects-{}", record.hash)),
+    };
     if own.is_none() {
         let _ = fs::remove_dir_all(&objects);
     }
@@ -231,6 +235,7 @@ fn make(
     };
     let build = Build {
         chosen,
+        cache,
         tree,
         objects,
         log,
@@ -259,6 +264,7 @@ fn objects_of(name: &str, dir: &Path) -> String {
 
 impl Build<'_> {
     fn all(&self, record: &mut Record, dir: &Path) -> Result<()> {
+        let shared = Shared::begin(&self.results());
         self.configure()?;
         let mut progress = Progress::new(
             &format!("building {}", self.chosen.built),
@@ -272,12 +278,12 @@ impl Build<'_> {
                 progress.step(line.trim());
             },
         )?;
-        progress.finish(&record.source);
         record.release = output(self.make().args(["-s", "kernelrelease"]))?
             .trim()
             .to_string();
         self.device_tree(&dir.join("board.dtb"))?;
         self.modules(dir)?;
+        progress.finish(&format!("{}; {}", record.source, shared.end()));
         let boot = self
             .objects
             .join("arch")
@@ -320,14 +326,19 @@ impl Build<'_> {
         )
     }
 
+    /// Where ccache notes what came of each object.
+    fn results(&self) -> PathBuf {
+        self.log.with_extension("ccache")
+    }
+
     fn make(&self) -> Command {
         let build = &self.chosen.spec.build;
         let mut make = command("make");
         // Names of this machine's directories stay out of the debug information.
         let maps = format!(
-            "KCFLAGS=-fdebug-prefix-map={}=. -fdebug-prefix-map={}=linux",
-            self.objects.display(),
-            self.tree.display()
+            "KCFLAGS=-fdebug-prefix-map={}=linux -fdebug-prefix-map=..=linux -fdebug-prefix-map={}=.",
+            self.tree.display(),
+            self.objects.display()
         );
         make.arg("-C")
             .arg(&self.tree)
@@ -344,6 +355,7 @@ impl Build<'_> {
             "KBUILD_BUILD_HOST=warmswitch",
         ]);
         make.arg("KBUILD_BUILD_VERSION=1");
+        shared::by_ccache(&mut make, &build.prefix, &self.cache, &self.results());
         make
     }
 

@@ -48,6 +48,10 @@ const NEEDS: &[Need] = &[
         package: "libc6-dev-armel-cross",
     },
     Need {
+        what: "ccache",
+        package: "ccache",
+    },
+    Need {
         what: "flex",
         package: "flex",
     },

@@ -111,6 +111,7 @@ pub fn check(
     let series = Series {
         build: Build {
             tree,
+            cache: cache.clone(),
             objects: dir.join("objects"),
             chosen: &chosen,
             log,
@@ -137,10 +138,7 @@ fn copy(chosen: &Chosen, request: &Request, dir: &Path, log: &Path) -> Result<Pa
     let source = Source::find(&bare, None, request.refresh)?;
     let unpatched = match source.unpacked(&bare)? {
         Some(tree) => tree,
-        None => {
-            let _lock = Lock::take(&cache::dir()?.join("kernel"), "kernel")?;
-            source.tree(&bare, log)?
-        }
+        None => source.tree(&bare, log)?,
     };
     let (tree, copied) = (dir.join("tree"), dir.join("copied-from"));
     let from = unpatched.to_string_lossy();
@@ -294,6 +292,7 @@ impl Series<'_> {
             ..Request::default()
         })?;
         let build = Build {
+            cache: self.build.cache.clone(),
             tree: self.build.tree.clone(),
             objects: self.dir.join("off"),
             chosen: &spec::choose(linux, &plain.record.name)?,

@@ -13,7 +13,7 @@ use super::spec::Chosen;
 use crate::base::interrupt;
 use crate::base::paths::shown;
 use crate::base::progress::Progress;
-use crate::supply::cache::{self, Inputs};
+use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::fetch::{Deb, Store, Wish};
 use crate::supply::toolchain::{self, command, output};
 
@@ -141,7 +141,7 @@ impl Source {
     }
 
     /// The tree, unpacked and patched where that is ours to do. Kept in the cache: another
-    /// configuration of the same source needs it again. To be called under the kernels' lock.
+    /// configuration of the same source needs it again.
     pub fn tree(&self, chosen: &Chosen, log: &Path) -> Result<PathBuf> {
         let deb = match self {
             Source::Debian(deb) => deb,
@@ -154,7 +154,13 @@ impl Source {
             ),
         };
         let tree = place(deb, chosen)?;
-        if !tree.is_dir() {
+        let (sources, name) = (tree.parent(), tree.file_name());
+        if let (false, Some(sources), Some(name)) = (tree.is_dir(), sources, name) {
+            let _lock = Lock::take(sources, &name.to_string_lossy())?;
+            // Another process may have unpacked it while we waited.
+            if tree.is_dir() {
+                return Ok(tree);
+            }
             cache::make(&tree, |dir| {
                 unpack(deb, &chosen.spec.source.member, dir, log)?;
                 apply(&chosen.patches, dir, log)
