@@ -3,6 +3,8 @@
 
 mod arm926ejs;
 
+use core::fmt;
+
 use crate::bus::Bus;
 use crate::cp15::Rows;
 
@@ -16,7 +18,7 @@ pub use arm926ejs::CORE as ARM926EJS;
 pub const ALL: [&Core; 1] = [&ARM926EJS];
 
 /// What distinguishes a core from others, as data.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct Core {
     /// As board files say it.
     pub name: &'static str,
@@ -62,6 +64,18 @@ pub(crate) static SPLIT: Core = Core {
     ],
     ..ARM926EJS
 };
+
+/// Boards are told apart by this; what is not here follows from the name.
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("name", &self.name)
+            .field("midr", &self.midr)
+            .field("ways", &self.ways)
+            .field("sctlr", &self.sctlr)
+            .finish()
+    }
+}
 
 impl Core {
     /// The core of that name.
