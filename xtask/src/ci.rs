@@ -16,9 +16,21 @@ enum Step {
     /// `warmswitch` as the tests are built with it: run through cargo alone it would be built once
     /// more, because without tests some of its libraries have other features.
     Program(&'static [&'static str]),
+    /// Builds the kernels of the tests.
+    Kernels,
     /// All tests, with their times.
     Tests,
 }
+
+/// All kernels that the tests and the quick experiments use, at most six; others are an error
+/// (`WARMSWITCH_NO_BUILD`). `cargo xtask ci --all` builds every one.
+const KERNELS: [&str; 5] = [
+    "6.12/plain",
+    "6.12/fcse-guaranteed",
+    "6.12/plain-latency",
+    "6.12/fcse-guaranteed-latency",
+    "6.12/fcse-checks",
+];
 
 const LINTS: &[&str] = &[
     "clippy",
@@ -37,7 +49,7 @@ const STEPS: [(&str, Step); 7] = [
         "compiling",
         Step::Cargo(&["test", "--quiet", "--workspace", "--no-run"]),
     ),
-    ("kernel", Step::Program(&["kernel", "build", "6.12/plain"])),
+    ("kernels", Step::Kernels),
     ("tests", Step::Tests),
     ("quick experiments", Step::Program(&["compare", "--quick"])),
     ("records", Step::Program(&["records", "--quick", "--all"])),
@@ -79,6 +91,7 @@ fn all(steps: &[(&str, Step)]) -> Result<ExitCode> {
         let passed = match step {
             Step::Cargo(arguments) => must(&mut with(cargo(), arguments)),
             Step::Program(arguments) => must(&mut with(program()?, arguments)),
+            Step::Kernels => kernels(),
             Step::Tests => slowest::tests(),
         };
         passed.with_context(|| format!("step \"{name}\" failed"))?;
@@ -89,12 +102,19 @@ fn all(steps: &[(&str, Step)]) -> Result<ExitCode> {
 }
 
 fn with(mut command: Command, arguments: &[&str]) -> Command {
-    command.args(arguments);
+    command.args(arguments).env("WARMSWITCH_NO_BUILD", "1");
     command
 }
 
+fn kernels() -> Result<()> {
+    for name in KERNELS {
+        must(program()?.args(["kernel", "build", name]))?;
+    }
+    Ok(())
+}
+
 /// Cargo puts it beside us.
-fn program() -> Result<Command> {
+pub fn program() -> Result<Command> {
     let us = std::env::current_exe().context("where is this program?")?;
     let mut command = Command::new(us.with_file_name("warmswitch"));
     command.current_dir(root());

@@ -7,6 +7,7 @@ mod ci;
 mod coverage;
 mod figures;
 mod fuzz;
+mod kernels;
 mod mutants;
 mod slowest;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask check | ci | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask check | ci [--all] | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Some((task, rest)) => match task.as_str() {
             "check" if rest.is_empty() => ci::check(),
             "ci" if rest.is_empty() => ci::run(),
+            "ci" if rest == ["--all"] => kernels::run(),
             "coverage" if rest.is_empty() => coverage::run(),
             "figures" => figures::run(rest),
             "fuzz" => fuzz::run(rest),

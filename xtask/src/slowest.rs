@@ -80,6 +80,7 @@ impl Program {
         command.args(["--include-ignored", "-Zunstable-options", "--report-time"]);
         // The libraries' harness tells times to those who ask for what is not stable.
         command.env("RUSTC_BOOTSTRAP", "1");
+        command.env("WARMSWITCH_NO_BUILD", "1");
         let child = command.stdout(Stdio::piped()).spawn();
         let mut child = child.with_context(|| format!("cannot run {}", self.file.display()))?;
         if let Some(stdout) = child.stdout.take() {

@@ -118,6 +118,12 @@ pub fn build(request: &Request) -> Result<Kernel> {
     let kernels = cache::dir()?.join("kernel");
     let dir = kernels.join(format!("{}-{hash}", chosen.built.replace('/', "-")));
     if !dir.is_dir() {
+        if std::env::var_os("WARMSWITCH_NO_BUILD").is_some() && request.linux_dir.is_none() {
+            bail!(
+                "{} is not built, and WARMSWITCH_NO_BUILD is set",
+                chosen.name
+            );
+        }
         let _lock = Lock::take(&kernels, &chosen.built.replace('/', "-"))?;
         // Another process may have built it while we waited.
         if !dir.is_dir() {
