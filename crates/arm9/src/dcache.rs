@@ -61,7 +61,11 @@ impl State for DCache {
         let mut lines = self.data.iter_mut();
         lines.try_for_each(|line| line.0.restore(from))?;
         self.victim.restore(from)?;
-        self.scan.restore(from)
+        self.scan.restore(from)?;
+        match self.scan < self.tags.len() {
+            true => Ok(()),
+            false => Err(Damaged("the cache has no such line")),
+        }
     }
 }
 

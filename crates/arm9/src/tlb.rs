@@ -13,15 +13,28 @@ use crate::state::Damaged;
 /// How a TLB is built.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Organisation {
-    /// Sets of the part that walks fill: a power of two.
-    pub sets: usize,
-    /// Entries of a set, at most 256.
-    pub ways: usize,
-    /// Entries of the lockdown part: none or a power of two, at most 64.
-    pub lockdown: usize,
+    sets: usize,
+    ways: usize,
+    lockdown: usize,
 }
 
 impl Organisation {
+    /// `sets` of `ways` that walks fill, and entries that only lockdown fills.
+    ///
+    /// # Panics
+    /// Sets are a power of two, ways at most 256; there are no lockdown entries, or a power of two up
+    /// to 64. Beside these there are 16 sets or more, so that the pages of a large page are in
+    /// different sets: see [`Tlb::find`].
+    pub const fn new(sets: usize, ways: usize, lockdown: usize) -> Organisation {
+        assert!(sets.is_power_of_two() && ways > 0 && ways <= 256);
+        assert!(lockdown == 0 || lockdown.is_power_of_two() && lockdown <= 64 && sets >= 16);
+        Organisation {
+            sets,
+            ways,
+            lockdown,
+        }
+    }
+
     /// Entries of the part that walks fill; lockdown entries follow.
     const fn main(&self) -> usize {
         self.sets * self.ways
@@ -125,7 +138,9 @@ impl Tlb {
         let ways = self.organisation.ways;
         let field = self.organisation.victim_field();
         let there = self.victim.iter().all(|way| usize::from(*way) < ways);
-        match there && self.lockdown & !(field | 1) == 0 {
+        let known = |entry: &Entry| entry.domain < 16 && entry.ap < 4 && entry.cb < 4;
+        let whole = there && self.entries.iter().all(known);
+        match whole && self.lockdown & !(field | 1) == 0 {
             true => Ok(()),
             false => Err(Damaged("the TLB has no such entry")),
         }
@@ -182,7 +197,7 @@ impl Tlb {
     /// Loads an entry for `mva` and returns its number, which may have held another one.
     pub fn insert(&mut self, mva: Mva, entry: Entry) -> usize {
         let field = self.organisation.victim_field();
-        let n = if self.lockdown & 1 != 0 && self.organisation.lockdown > 0 {
+        let n = if self.lockdown & 1 != 0 {
             let victim = self.lockdown & field;
             self.lockdown = self.lockdown & !field | victim.wrapping_add(1 << 26) & field;
             self.organisation.main() + (victim >> 26) as usize
@@ -229,7 +244,8 @@ impl Tlb {
 
     /// CP15 c10,c0,0.
     pub fn set_lockdown_register(&mut self, value: u32) {
-        self.lockdown = value & (self.organisation.victim_field() | 1);
+        let p = u32::from(self.organisation.lockdown > 0);
+        self.lockdown = value & (self.organisation.victim_field() | p);
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Victim {
     /// Locked ways, one bit each.
     pub locked: u32,
     /// [`Victims::Late`] only: when each line was filled, counted in fills.
-    filled: Vec<u64>,
+    filled: Box<[u64]>,
     fills: u64,
 }
 
@@ -48,8 +48,8 @@ impl Victim {
             round_robin: false,
             locked: 0,
             filled: match victims {
-                Victims::Random => Vec::new(),
-                Victims::Late => vec![0; lines],
+                Victims::Random => [].into(),
+                Victims::Late => vec![0; lines].into(),
             },
             fills: 0,
         }

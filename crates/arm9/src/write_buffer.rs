@@ -10,6 +10,7 @@
 
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};
+use crate::state::Damaged;
 
 /// Address slots of the main write buffer.
 const ADDRESSES: usize = 4;
@@ -66,7 +67,7 @@ pub struct Biu {
     sync: u32,
 }
 
-crate::state!(Biu: free_at, queue, head, len, words, victim; sync);
+crate::state!(Biu: free_at, queue, head, len, words, victim; sync => check);
 
 /// Whether `[a, a + n)` and `[b, b + m)` share a byte.
 fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
@@ -96,6 +97,19 @@ fn write_run<B: Bus>(bus: &mut B, mut now: u64, mut pa: Pa, mut words: &[u32]) -
 }
 
 impl Biu {
+    /// What was restored may be no state of a write buffer.
+    fn check(&self) -> Result<(), Damaged> {
+        let fits = |entry: &Pending| entry.data_words() <= WORDS && usize::from(entry.bytes) <= 4;
+        let within = self.head < ADDRESSES && self.len <= ADDRESSES;
+        let waiting = (0..self.len.min(ADDRESSES))
+            .map(|n| &self.queue[(self.head % ADDRESSES + n) % ADDRESSES]);
+        let words: usize = waiting.map(Pending::data_words).sum();
+        match within && self.queue.iter().all(fits) && words == self.words && words <= WORDS {
+            true => Ok(()),
+            false => Err(Damaged("the write buffer does not hold as much")),
+        }
+    }
+
     /// Idle and empty. `sync` is added to each transaction, core cycles.
     pub fn new(sync: u32) -> Biu {
         Biu {

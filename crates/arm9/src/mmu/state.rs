@@ -2,8 +2,10 @@
 //! What of the memory management unit is saved: not the fast table and the grants, which hold
 //! nothing that the TLB and the D-cache do not.
 
-use super::{Control, Mmu, Resolved};
+use super::{CONTEXTS, Control, Mmu, Resolved};
 use crate::state::{Damaged, Saved, State};
+
+const NO_CONTEXT: Damaged = Damaged("the MMU has no such context");
 
 crate::state!(Resolved: key, value);
 
@@ -36,9 +38,22 @@ impl State for Mmu {
         self.control.restore(from)?;
         self.dacrs.restore(from)?;
         self.next_dacr.restore(from)?;
-        let context = from.value()?;
-        self.set_context(context);
+        if self.next_dacr >= CONTEXTS {
+            return Err(NO_CONTEXT);
+        }
+        let context: u32 = from.value()?;
         self.privileged.restore(from)?;
-        self.epoch.restore(from)
+        let number = (context >> 21) as usize;
+        let privileged = context >> 20 & 1 != 0;
+        if number >= CONTEXTS || privileged != self.privileged || context & 0xf_ffff != 0 {
+            return Err(NO_CONTEXT);
+        }
+        self.set_context(context);
+        self.epoch.restore(from)?;
+        // It counts; what is taken from it for "none" is far away.
+        match self.epoch < 1 << 63 {
+            true => Ok(()),
+            false => Err(Damaged("the MMU has not changed so often")),
+        }
     }
 }

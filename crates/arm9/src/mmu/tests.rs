@@ -2,11 +2,14 @@
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Width;
+use crate::config::Victims;
 use crate::cpu::Cpu;
+use crate::dcache::DCache;
 use crate::isa::testing::{COARSE, mapped, mapped_on};
 use crate::mmu::{Kind, mapping};
 use crate::model::SPLIT;
 use crate::observe::TlbSide;
+use crate::state::{Saved, State};
 use crate::testbus::TestBus;
 
 /// Walks that reading these addresses takes, one after the other.
@@ -147,5 +150,52 @@ fn where_each_side_has_a_tlb_a_translation_is_of_one_side() {
             [Kind::Fetch, Kind::Write].map(|kind| walks(&mut cpu, kind).0),
             walked
         );
+    }
+}
+
+#[test]
+fn what_is_no_state_of_its_parts_is_an_error_and_no_panic() {
+    let mut cpu = mapped();
+    cpu.bus.put(COARSE, &[0x2_0ff2]);
+    assert!(cpu.load(0x10_0000, Width::Word).is_ok());
+    assert!(cpu.store(0x30_0000, Width::Word, 1).is_ok());
+    fn each<T: State + Clone>(part: &T, mut restored: impl FnMut(T)) {
+        let mut good = Vec::new();
+        part.save(&mut good);
+        for (at, flip) in (0..good.len()).flat_map(|at| [1, 0x14, 0x80, 0xff].map(|f| (at, f))) {
+            let mut bytes = good.clone();
+            bytes[at] ^= flip;
+            let mut other = part.clone();
+            if other.restore(&mut Saved::new(&bytes)).is_ok() {
+                restored(other);
+            }
+        }
+    }
+    let still = |cpu: &Cpu<TestBus>| {
+        let mut cpu = cpu.clone();
+        for va in [0x10_0000, 0x1_0020, 0x40_0000] {
+            let _ = cpu.load(va, Width::Word);
+            let _ = cpu.store(va, Width::Word, 7);
+        }
+        cpu.drain_write_buffer();
+    };
+    let base = cpu.clone();
+    each(&base.mmu, |mmu| {
+        cpu.mmu = mmu;
+        still(&cpu);
+    });
+    let mut cpu = base.clone();
+    each(&base.biu, |biu| {
+        cpu.biu = biu;
+        still(&cpu);
+    });
+    for late in [Victims::Random, Victims::Late] {
+        let cache = DCache::new(base.config.dcache, late, 1);
+        let mut cpu = base.clone();
+        each(&cache.victim, |victim| {
+            cpu.dcache = cache.clone();
+            cpu.dcache.victim = victim;
+            still(&cpu);
+        });
     }
 }

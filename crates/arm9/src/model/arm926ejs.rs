@@ -26,11 +26,7 @@ pub const CORE: Core = Core {
         refused: 1 << 7,
     },
     // `DDI0198D 3.7`; that sections are found by MVA[24:20] is chosen here.
-    tlbs: &[Organisation {
-        sets: 32,
-        ways: 2,
-        lockdown: 8,
-    }],
+    tlbs: &[Organisation::new(32, 2, 8)],
     // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
     // it), R recollection of the TRM's tables, corroborated by neither.
     timing: Timing {
@@ -70,7 +66,7 @@ struct Registers<B>(B);
 
 impl<B: Bus> Registers<B> {
     const ROWS: &[Row<B>] = &[
-        // c0: main id, also wherever nothing else is; cache type; TCM status, none.
+        // c0: main id, also where c0,c0 has nothing else; cache type; TCM status, none.
         Row::at(0, 0, 0, 0).read(|cpu| cpu.cp15.midr),
         Row::at(0, 0, 0, 1).read(|cpu| cpu.cp15.ctr),
         Row::at(0, 0, 0, 2).read(|_| 0),

@@ -47,21 +47,11 @@ pub struct Sctlr {
     pub refused: u32,
 }
 
-/// A core with a TLB for each side: no chip's, for what is said of such cores.
+/// A core with a TLB for each side: no chip's, for what is said of such cores. CP15 is the 926's, of
+/// which c8 reaches both TLBs and c10 that of data.
 #[cfg(test)]
 pub(crate) static SPLIT: Core = Core {
-    tlbs: &[
-        Organisation {
-            sets: 1,
-            ways: 16,
-            lockdown: 0,
-        },
-        Organisation {
-            sets: 8,
-            ways: 4,
-            lockdown: 2,
-        },
-    ],
+    tlbs: &[Organisation::new(1, 16, 0), Organisation::new(16, 2, 2)],
     ..ARM926EJS
 };
 
