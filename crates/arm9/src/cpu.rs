@@ -5,10 +5,10 @@ use crate::addr::Va;
 use crate::bus::{Bus, Signals};
 use crate::config::Config;
 use crate::counters::Counters;
-use crate::cp15::Cp15;
+use crate::cpu::cp15::Cp15;
+use crate::cpu::debug::Watch;
+use crate::cpu::exception::Exception;
 use crate::dcache::DCache;
-use crate::debug::Watch;
-use crate::exception::Exception;
 use crate::fcse::Relocation;
 use crate::icache::ICache;
 use crate::isa::{DecodeTable, Op};
@@ -437,9 +437,15 @@ impl<B: Bus> Cpu<B> {
     }
 }
 
+pub(crate) mod cp15;
+pub(crate) mod debug;
+pub(crate) mod exception;
+mod fetch;
 mod interlock;
+mod memory;
 mod plain;
 mod state;
+mod tell;
 #[cfg(test)]
 mod tests;
 

@@ -5,7 +5,7 @@ use super::timing::RAISES;
 use super::{ALWAYS, Op, Timing, bit, rm};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
-use crate::exception::Exception;
+use crate::cpu::exception::Exception;
 use crate::psr::T;
 
 rows! {

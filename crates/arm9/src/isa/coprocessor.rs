@@ -5,8 +5,8 @@
 use super::branch::undefined;
 use super::{Op, Timing, rd, rm, rn, rs};
 use crate::bus::Bus;
+use crate::cpu::exception::Exception;
 use crate::cpu::{Cpu, Interlock};
-use crate::exception::Exception;
 
 rows! {
     ("MCR", V4, "cccc1110ooo0nnnnddddppppxxx1mmmm", mcr, "mcr{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");

@@ -6,8 +6,8 @@
 use super::{Core, Organisation, Sctlr, Timing, Version};
 use crate::addr::Mva;
 use crate::bus::Bus;
-use crate::cp15::{FORCE_WRITE_THROUGH, Row, Rows};
 use crate::cpu::Cpu;
+use crate::cpu::cp15::{FORCE_WRITE_THROUGH, Row, Rows};
 use crate::mmu::Kind;
 use crate::observe::TlbSide;
 
@@ -170,7 +170,7 @@ mod tests {
     use super::CORE;
     use crate::config::{CacheGeometry, Config};
     use crate::cost::CostTable;
-    use crate::cp15::cache_type;
+    use crate::cpu::cp15::cache_type;
 
     fn ctr(icache: u32, dcache: u32) -> u32 {
         cache_type(

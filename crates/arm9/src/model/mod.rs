@@ -6,7 +6,7 @@ mod arm926ejs;
 use core::fmt;
 
 use crate::bus::Bus;
-use crate::cp15::Rows;
+use crate::cpu::cp15::Rows;
 
 pub use crate::isa::Version;
 pub use crate::isa::timing::Timing;

@@ -5,8 +5,8 @@
 
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};
+use crate::cpu::exception::Exception;
 use crate::cpu::{Aborted, Access, Cpu};
-use crate::exception::Exception;
 use crate::mmu::{self, DescriptorRead, Fault, Kind, Resolved};
 use crate::observe::{Event, Side};
 use crate::write_buffer::Biu;
