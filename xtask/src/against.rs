@@ -44,7 +44,7 @@ fn build(commit: &str) -> Result<String> {
         cargo()
             .current_dir(&source)
             .env("CARGO_TARGET_DIR", &target)
-            .args(["build", "--quiet", "--release", "--package", "lab"]),
+            .args(["build", "--quiet", "--release", "--bin", "warmswitch"]),
     );
     must(git().args(["worktree", "remove", "--force"]).arg(&source))?;
     built?;

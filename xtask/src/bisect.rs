@@ -118,7 +118,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
 
 /// The program, copied to `dir`: it stays as it is while the sources are edited.
 fn program(dir: &Path) -> Result<PathBuf> {
-    must(cargo().args(["build", "--quiet", "--release", "--package", "lab"]))?;
+    must(cargo().args(["build", "--quiet", "--release", "--bin", "warmswitch"]))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let program = dir.join("warmswitch");

@@ -65,7 +65,7 @@ const CHECKS: [(&str, Step); 3] = [
             "test",
             "--quiet",
             "--package",
-            "lab",
+            "warmswitch",
             "--package",
             "xtask",
             "--bins",

@@ -55,7 +55,7 @@ fn warmswitch(verb: &str, arguments: &[String]) -> Result<ExitCode> {
             "--quiet",
             "--release",
             "--package",
-            "lab",
+            "warmswitch",
             "--",
             verb,
         ])

@@ -342,20 +342,18 @@ impl Build<'_> {
         let mut make = command("make");
         // Names of this machine's directories stay out of the debug information.
         let maps = format!(
-            "KCFLAGS=-fdebug-prefix-map={}=linux -fdebug-prefix-map=..=linux -fdebug-prefix-map={}=.",
+            "-fdebug-prefix-map={}=linux -fdebug-prefix-map=..=linux -fdebug-prefix-map={}=.",
             self.tree.display(),
             self.objects.display()
         );
+        // C, and assembler.
+        make.args(["KCFLAGS", "KAFLAGS"].map(|flags| format!("{flags}={maps}")));
         make.arg("-C")
             .arg(&self.tree)
             .arg(format!("O={}", self.objects.display()));
         make.arg(format!("ARCH={}", build.arch))
             .arg(format!("CROSS_COMPILE={}", build.prefix));
-        make.args([
-            maps.as_str(),
-            "LOCALVERSION=",
-            "KBUILD_BUILD_TIMESTAMP=1970-01-01",
-        ]);
+        make.args(["LOCALVERSION=", "KBUILD_BUILD_TIMESTAMP=1970-01-01"]);
         make.args([
             "KBUILD_BUILD_USER=warmswitch",
             "KBUILD_BUILD_HOST=warmswitch",
