@@ -45,9 +45,10 @@ const REGISTRIES: [&str; 6] = [
     concat!("pypi", ".org"),
 ];
 
-/// Tracked text files: path and content.
+/// Text files that are tracked, or would be by `git add`: path and content.
 fn tracked() -> Vec<(String, String)> {
-    let output = git().arg("ls-files").output();
+    let listed = ["ls-files", "--cached", "--others", "--exclude-standard"];
+    let output = git().args(listed).output();
     let Ok(output) = output.map_err(|e| println!("no git here, nothing to check: {e}")) else {
         return Vec::new();
     };

@@ -142,6 +142,13 @@ impl Line {
         for input in &c.inputs {
             text += &format!("\n  {input}");
         }
+        if c.not_here == of {
+            text += "\n  Nothing was compared: ";
+            text += match c.inputs.is_empty() {
+                true => "run it, then ask again.",
+                false => "inputs are others, so the record has to be written anew.",
+            };
+        }
         text
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kinds of output: what a workload prints or lets instruments see, how it is read, which figures it
-//! gives, and what is drawn, told and exported of it. A kind is a file here and a line in [`ALL`].
+//! gives, and what is drawn, told and exported of it. A kind is a file here, named by its `mod`, and a line in [`ALL`].
 
 mod cyclictest;
 mod hackbench;
@@ -28,7 +28,7 @@ use crate::sheets::lines;
 use crate::sheets::part::{Chart, Part};
 
 /// Every kind there is.
-const ALL: [&dyn Kind; 5] = [
+const ALL: &[&dyn Kind] = &[
     &lat_ctx::Rings,
     &cyclictest::Cyclictest,
     &hackbench::Hackbench,
@@ -112,7 +112,7 @@ const BRACKETS: &str = "In brackets: of one seed the 95 % interval of its sample
 /// The kind of that name.
 pub fn named(name: &str) -> Result<&'static dyn Kind> {
     let Some(kind) = ALL.iter().find(|kind| kind.name() == name) else {
-        let names = ALL.map(|kind| kind.name());
+        let names: Vec<&str> = ALL.iter().map(|kind| kind.name()).collect();
         bail!("no kind of output \"{name}\"{}", did_you_mean(name, &names));
     };
     Ok(*kind)

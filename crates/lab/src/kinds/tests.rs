@@ -107,3 +107,11 @@ fn a_run_whose_output_is_not_whole_is_named() {
     let error = checked(&[run]).unwrap_err().to_string();
     assert!(error.contains("did you mean \"cyclictest\"?"), "{error}");
 }
+
+#[test]
+fn every_kind_has_its_place_in_the_document_of_exports() {
+    let exports = include_str!("../../../../docs/EXPORTS.md");
+    for kind in ALL {
+        assert!(exports.contains(kind.name()), "{}", kind.name());
+    }
+}
