@@ -44,8 +44,7 @@ impl State for Mmu {
         let context: u32 = from.value()?;
         self.privileged.restore(from)?;
         let number = (context >> 21) as usize;
-        let privileged = context >> 20 & 1 != 0;
-        if number >= CONTEXTS || privileged != self.privileged || context & 0xf_ffff != 0 {
+        if number >= CONTEXTS || context & 0xf_ffff != 0 {
             return Err(NO_CONTEXT);
         }
         self.set_context(context);
