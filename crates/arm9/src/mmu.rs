@@ -244,7 +244,7 @@ impl Mmu {
     }
 
     /// Which accesses TLB number `tlb` is for.
-    fn side(&self, tlb: usize) -> TlbSide {
+    pub fn side(&self, tlb: usize) -> TlbSide {
         match (self.tlbs.len(), tlb) {
             (1, _) => TlbSide::Both,
             (_, 0) => TlbSide::Instruction,
@@ -253,7 +253,7 @@ impl Mmu {
     }
 
     /// Numbers of the TLBs that an operation on `side` reaches.
-    fn reached(&self, side: TlbSide) -> impl Iterator<Item = usize> + use<> {
+    pub fn reached(&self, side: TlbSide) -> impl Iterator<Item = usize> + use<> {
         let all = self.tlbs.len();
         (0..all).filter(move |tlb| match side {
             TlbSide::Both => true,
@@ -324,31 +324,17 @@ impl Mmu {
         }
     }
 
-    /// Invalidates all TLB entries but the lockdown ones; says of which TLBs.
-    pub fn invalidate_tlb(&mut self, side: TlbSide, mut gone: impl FnMut(TlbSide)) {
-        for tlb in self.reached(side) {
-            self.tlbs[tlb].invalidate_all();
-            gone(self.side(tlb));
-        }
+    /// Invalidates all entries of a TLB but the lockdown ones.
+    pub fn invalidate_tlb(&mut self, tlb: usize) {
+        self.tlbs[tlb].invalidate_all();
         self.forget_all();
     }
 
-    /// Invalidates the TLB entries that cover `mva`; says which.
-    pub fn invalidate_tlb_entry(
-        &mut self,
-        side: TlbSide,
-        mva: Mva,
-        mut gone: impl FnMut(TlbSide, usize),
-    ) {
-        for tlb in self.reached(side) {
-            let first = self.first_entry(tlb);
-            let mut from = 0;
-            while let Some(entry) = self.tlbs[tlb].invalidate(mva, from) {
-                self.forget(first + entry);
-                gone(self.side(tlb), entry);
-                from = entry + 1;
-            }
-        }
+    /// Invalidates the first entry of a TLB, from number `from` on, that covers `mva`; says which.
+    pub fn invalidate_tlb_entry(&mut self, tlb: usize, mva: Mva, from: usize) -> Option<usize> {
+        let entry = self.tlbs[tlb].invalidate(mva, from)?;
+        self.forget(self.first_entry(tlb) + entry);
+        Some(entry)
     }
 
     /// Context of an access of this kind in `derived`: with two TLBs fetches have translations of
@@ -402,10 +388,9 @@ impl Mmu {
             locked: self.tlbs[tlb].is_locked(n),
         });
         let mut resolved = self.resolve(&entry, mva, privileged)?;
-        if entry.size() < 4096 || self.tlbs[tlb].divides(mva) {
-            resolved.key = NO_KEY;
-        } else {
-            resolved.key = mva.0 >> 12 | self.context_of(kind);
+        let context = self.context_of(kind);
+        if entry.size() >= 4096 && !self.tlbs[tlb].divides(mva) {
+            resolved.key = mva.0 >> 12 | context;
         }
         let wanted = if kind == Kind::Write { WRITE } else { READ };
         if !resolved.has(wanted) {
@@ -418,7 +403,7 @@ impl Mmu {
         }
         let keep = privileged == self.privileged && !self.watching;
         if keep && resolved.holds_for_4_kb() {
-            let slot = Self::slot(mva, self.context_of(kind));
+            let slot = Self::slot(mva, context);
             self.fast[slot] = resolved;
             self.derived[first + n][slot / 64] |= 1 << (slot % 64);
         }

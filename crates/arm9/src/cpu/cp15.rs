@@ -250,27 +250,21 @@ impl<B: Bus> Cpu<B> {
     }
 
     pub(crate) fn invalidate_tlb(&mut self, side: TlbSide) {
-        let mut gone = Vec::new();
-        self.mmu.invalidate_tlb(side, |side| {
-            if B::OBSERVED {
-                gone.push(side);
-            }
-        });
         self.counters.tlb_invalidates += 1;
-        for side in gone {
+        for tlb in self.mmu.reached(side) {
+            self.mmu.invalidate_tlb(tlb);
+            let side = self.mmu.side(tlb);
             self.tell(Event::TlbInvalidateAll { side });
         }
     }
 
     pub(crate) fn invalidate_tlb_entry(&mut self, side: TlbSide, mva: Mva) {
-        let mut gone = Vec::new();
-        self.mmu.invalidate_tlb_entry(side, mva, |side, entry| {
-            if B::OBSERVED {
-                gone.push((side, entry));
+        for tlb in self.mmu.reached(side) {
+            let (side, mut from) = (self.mmu.side(tlb), 0);
+            while let Some(entry) = self.mmu.invalidate_tlb_entry(tlb, mva, from) {
+                self.tell(Event::TlbInvalidate { side, entry });
+                from = entry + 1;
             }
-        });
-        for (side, entry) in gone {
-            self.tell(Event::TlbInvalidate { side, entry });
         }
     }
 

@@ -231,7 +231,7 @@ impl<B: Bus> Cpu<B> {
             let line = self.cached_line(aligned, page)?;
             let word = self.dcache.line(line)[(aligned.0 >> 2 & 7) as usize];
             let value = word >> (8 * (aligned.0 & 3)) & width.mask();
-            self.tell_hit(page, aligned, width, value);
+            self.tell_load(page, aligned, width, value, true);
             self.grant(aligned, line);
             value
         } else {
@@ -253,14 +253,7 @@ impl<B: Bus> Cpu<B> {
                 self.counters.uncached_reads += 1;
                 self.counters.uncached_read_cycles += done - before;
                 self.bus_used();
-                let pa = page.pa(mva);
-                self.tell(Event::Load {
-                    mva,
-                    pa,
-                    width,
-                    value,
-                    cached: false,
-                });
+                self.tell_load(page, mva, width, value, false);
                 Ok(value)
             }
             Err(_) => {

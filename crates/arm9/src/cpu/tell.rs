@@ -45,9 +45,16 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// Tells of a load that hit a line.
+    /// Tells of a load: from a line, or (not `cached`) from the bus.
     #[inline(always)]
-    pub(crate) fn tell_hit(&mut self, page: Resolved, mva: Mva, width: Width, value: u32) {
+    pub(crate) fn tell_load(
+        &mut self,
+        page: Resolved,
+        mva: Mva,
+        width: Width,
+        value: u32,
+        cached: bool,
+    ) {
         if B::OBSERVED {
             let pa = page.pa(mva);
             self.tell(Event::Load {
@@ -55,7 +62,7 @@ impl<B: Bus> Cpu<B> {
                 pa,
                 width,
                 value,
-                cached: true,
+                cached,
             });
         }
     }

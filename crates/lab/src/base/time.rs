@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time: the board's by its cycles, the host's by its processor.
 
+use anyhow::{Context as _, Result};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of this process, seconds.
 pub fn cpu_s() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Whose times `/proc/PID/stat` is asked for: the number of the field with the user time, behind which
+/// the system time stands.
+#[derive(Clone, Copy)]
+pub enum Of {
+    /// All threads of the process.
+    Process = 14,
+    /// Its children that have ended and were waited for.
+    Children = 16,
+}
+
+/// CPU time of a process (`self`, or a number), user and system, seconds.
+pub fn cpu_s_of(process: &str, of: Of) -> Result<f64> {
+    let path = format!("/proc/{process}/stat");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    // Behind the name, which may hold anything, stands field 3.
+    let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let times = rest.split_whitespace().skip(of as usize - 3).take(2);
+    let times: Vec<u64> = times.filter_map(|field| field.parse().ok()).collect();
+    let [user, system] = times[..] else {
+        anyhow::bail!("{path}: no times");
+    };
+    Ok((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 /// A core cycle as nanoseconds since power-on, rounded to the nearest.
@@ -17,7 +42,14 @@ pub fn nanoseconds(cycle: u64, cpu_hz: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::nanoseconds;
+    use super::{Of, cpu_s_of, nanoseconds};
+
+    #[test]
+    fn times_of_a_process_and_of_its_children_are_read() {
+        assert!(cpu_s_of("self", Of::Process).unwrap() >= 0.0);
+        assert!(cpu_s_of("self", Of::Children).unwrap() >= 0.0);
+        assert!(cpu_s_of("no-such-process", Of::Process).is_err());
+    }
 
     #[test]
     fn cycles_are_rounded_to_the_nearest_nanosecond() {

@@ -17,6 +17,7 @@ use board::fdt::Tree;
 
 use crate::base::interrupt;
 use crate::base::paths::{self, shown};
+use crate::base::time::{Of, cpu_s_of};
 use crate::runs::markers;
 
 /// QEMU's program.
@@ -226,18 +227,7 @@ impl Qemu {
 
     /// CPU time of all its threads, user and system, seconds.
     pub fn cpu_s(&self) -> Result<f64> {
-        let path = format!("/proc/{}/stat", self.child.id());
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        // Behind the name, which may hold anything: state is field 3, utime 14, stime 15.
-        let fields: Vec<&str> = match text.rsplit_once(')') {
-            Some((_, rest)) => rest.split_whitespace().collect(),
-            None => Vec::new(),
-        };
-        let ticks = |n: usize| fields.get(n - 3).and_then(|f| f.parse::<u64>().ok());
-        let (user, system) = ticks(14)
-            .zip(ticks(15))
-            .with_context(|| format!("{path}: no times"))?;
-        Ok((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
+        cpu_s_of(&self.child.id().to_string(), Of::Process)
     }
 }
 

@@ -3,20 +3,15 @@
 
 use super::*;
 
-fn scope(text: &str) -> Result<()> {
-    let setup: Setup = toml::from_str(&format!("[scope]\n{text}"))?;
-    setup.check()
-}
-
-fn host(text: &str) -> Result<()> {
-    let setup: Setup = toml::from_str(&format!("[host]\n{text}"))?;
+fn check(name: &str, text: &str) -> Result<()> {
+    let setup: Setup = toml::from_str(&format!("[{name}]\n{text}"))?;
     setup.check()
 }
 
 #[test]
 fn what_cannot_be_built_is_refused_with_its_key() {
     let good = "steps = [{hz = 1000, s = 1.0}, {hz = 2000}]\nwidth_us = 10.0\nwindow_us = 500.0";
-    scope(good).unwrap();
+    check("scope", good).unwrap();
     for (from, to, word) in [
         ("s = 1.0", "s = -1.0", "scope.steps: s -1"),
         (", s = 1.0", "", "only the last"),
@@ -27,12 +22,14 @@ fn what_cannot_be_built_is_refused_with_its_key() {
         ("1.0}", "0.001}", "shorter than two"),
         ("2000", "1000", "twice on one way"),
     ] {
-        let error = scope(&good.replace(from, to)).unwrap_err().to_string();
+        let error = check("scope", &good.replace(from, to))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(word), "{to}: {error}");
     }
     let good =
         "mbit = 100\nasks = \"commands\"\njitter_percent = 50.0\nbytes = 64\nmeasures = \"reply\"";
-    host(good).unwrap();
+    check("host", good).unwrap();
     for (from, to, word) in [
         ("mbit = 100", "mbit = 11", "host.mbit"),
         ("50.0", "101.0", "host.jitter_percent"),
@@ -41,7 +38,9 @@ fn what_cannot_be_built_is_refused_with_its_key() {
         ("\"reply\"", "\"period\"", "sends by itself"),
         ("\nmeasures = \"reply\"", "", "none of them measures"),
     ] {
-        let error = host(&good.replace(from, to)).unwrap_err().to_string();
+        let error = check("host", &good.replace(from, to))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(word), "{to}: {error}");
     }
 }
