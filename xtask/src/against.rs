@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: is this tree's simulator slower than
-//! that of a commit? Builds the commit in `target/against`, and runs both by turns.
+//! that of a commit? Builds the commit in `target/against`, and runs both on one core at the same time.
 
 use std::process::ExitCode;
 

@@ -165,7 +165,7 @@ impl Biu {
             self.free_at = start + took;
             return;
         }
-        let entry = self.queue[self.head];
+        let entry = &self.queue[self.head];
         self.head = (self.head + 1) % ADDRESSES;
         self.len -= 1;
         self.words -= entry.data_words();
@@ -213,17 +213,7 @@ impl Biu {
         }
         self.retire(bus, now);
         let now = self.make_room(bus, now);
-        let bytes = width.bytes() as u8;
-        self.push(
-            Pending {
-                pa,
-                words: 0,
-                bytes,
-                ready: now,
-                data: [0; WORDS],
-            },
-            &[value],
-        );
+        self.push(pa, (0, width.bytes() as u8), now, value);
         now
     }
 
@@ -254,14 +244,7 @@ impl Biu {
         for word in words {
             if !self.merge(pa, *word) {
                 now = self.make_room(bus, now);
-                let entry = Pending {
-                    pa,
-                    words: 1,
-                    bytes: 0,
-                    ready: now,
-                    data: [0; WORDS],
-                };
-                self.push(entry, &[*word]);
+                self.push(pa, (1, 0), now, *word);
             }
             pa = pa.plus(4);
         }
@@ -294,10 +277,12 @@ impl Biu {
         now
     }
 
-    fn push(&mut self, mut entry: Pending, data: &[u32]) {
-        entry.data[..data.len()].copy_from_slice(data);
+    /// Appends an entry of `(words, bytes)`. What is behind its first word means nothing.
+    fn push(&mut self, pa: Pa, (words, bytes): (u8, u8), ready: u64, first: u32) {
+        let entry = &mut self.queue[(self.head + self.len) % ADDRESSES];
+        (entry.pa, entry.words, entry.bytes, entry.ready) = (pa, words, bytes, ready);
+        entry.data[0] = first;
         self.words += entry.data_words();
-        self.queue[(self.head + self.len) % ADDRESSES] = entry;
         self.len += 1;
     }
 

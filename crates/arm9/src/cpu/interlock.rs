@@ -39,8 +39,15 @@ impl Interlock {
         Interlock((self.0 >> 48) * 0x1_0001_0001)
     }
 
+    /// Whether it is words that were loaded, which mostly it is: the next instruction waits a cycle
+    /// for them, whenever it needs them, and nothing is left for a later one.
+    #[inline(always)]
+    fn is_of_words(self) -> bool {
+        self.0 & !(0xffff << 32) == 0
+    }
+
     /// Cycles that an operation which uses one of the registers waits.
-    #[inline]
+    #[inline(always)]
     fn stall<B: Bus>(self, op: Op<B>) -> u64 {
         let Some(operands) = operand::with_late_ones(op.insn()) else {
             return 1 + u64::from(op.uses_any_of(self.later().0));
@@ -69,8 +76,18 @@ impl<B: Bus> Cpu<B> {
     pub(super) fn wait_and_execute(&mut self, op: Op<B>) {
         // One that is not decoded yet asks again when it is.
         if self.interlock != Interlock::NONE && op.header() != 0 {
-            self.wait_for_operands(op);
+            if !self.interlock.is_of_words() {
+                // No call that comes back: the loop keeps the next operation in registers.
+                return self.wait_by_stage_and_execute(op);
+            }
+            self.stall(u64::from(op.uses_any_of(self.interlock.0)));
+            self.interlock = Interlock::NONE;
         }
+        self.execute_if_passed(op);
+    }
+
+    #[inline(always)]
+    fn execute_if_passed(&mut self, op: Op<B>) {
         if self.passes(op.cond()) {
             self.cycles += op.cycles();
             (op.exec)(self, op);
@@ -85,19 +102,26 @@ impl<B: Bus> Cpu<B> {
     }
 
     #[inline(always)]
-    fn wait_for_operands(&mut self, op: Op<B>) {
+    fn stall(&mut self, cycles: u64) {
+        self.cycles += cycles;
+        self.counters.interlock_cycles += cycles;
+    }
+
+    /// Waits for results, or with operands, of different stages.
+    #[inline(never)]
+    fn wait_by_stage_and_execute(&mut self, op: Op<B>) {
         let pending = self.interlock;
         let mut stall = 0;
         if op.uses_any_of(pending.0) {
             stall = pending.stall(op);
-            self.cycles += stall;
-            self.counters.interlock_cycles += stall;
+            self.stall(stall);
         }
         self.interlock = if stall == 0 && (op.cycles() == 1 || self.fails(op)) {
             pending.later()
         } else {
             Interlock::NONE
         };
+        self.execute_if_passed(op);
     }
 
     /// Whether the condition of an operation fails, which then takes one cycle.

@@ -29,7 +29,7 @@ pub struct Args {
     /// Leave QEMU out
     #[arg(long)]
     no_qemu: bool,
-    /// Another build of this program: runs both by turns, and prints the ratio of their speeds
+    /// Another build of this program: runs both on one core at the same time, and prints the ratio of their speeds
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["repeat", "cache_plugin", "no_qemu"])]
     against: Option<PathBuf>,
     /// How often each of two builds is run
@@ -134,7 +134,7 @@ fn render_against(rows: &[Comparison]) -> String {
     };
     format!(
         "Host CPU time per guest instruction on {}, this build to the other one: below 1 this one is\n\
-         faster. Median of {count} pairs that ran by turns, with its {:.0} % interval.\n{table}\n",
+         faster. Median of {count} pairs that shared a core, with its {:.0} % interval.\n{table}\n",
         spec::DEFAULT_BOARD,
         coverage * 100.0
     )

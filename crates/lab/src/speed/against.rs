@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two builds of this program, one after the other and again, so that what else the machine does
-//! meets both alike: the ratio of their speeds in pairs.
+//! Two builds of this program on one core of the host at the same time, so that what else the
+//! machine does meets both alike: the ratio of their speeds in pairs.
 //!
-//! Each run is a process of its own with one repetition of all works. Which of the two begins
-//! changes from pair to pair.
+//! Each run is a process of its own with one repetition of all works. The host's scheduler has the
+//! two of a pair take turns within milliseconds. Core and which of the two begins change from pair
+//! to pair.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::WORKS;
@@ -53,18 +55,24 @@ pub struct Comparison {
     pub instructions: [u64; 2],
 }
 
-/// Runs both `pairs` times.
+/// Runs both `pairs` times, and leaves this thread on one core.
 pub fn compare(other: &Path, pairs: u32) -> Result<Vec<Comparison>> {
     let this = std::env::current_exe().context("where is this program?")?;
     let other = (other.canonicalize())
         .with_context(|| format!("no other build at {}", paths::shown(other)))?;
-    let mut progress = Progress::new("builds", u64::from(pairs) * 2);
+    let programs = [this.as_path(), other.as_path()];
+    let cores = cores()?;
+    let mut progress = Progress::new("pairs", u64::from(pairs));
     let mut costs: [Vec<Vec<Cost>>; 2] = Default::default();
     for pair in 0..pairs as usize {
-        for which in [pair % 2, 1 - pair % 2] {
-            costs[which].push(run([&this, &other][which])?);
-            progress.step(["this one", "the other one"][which]);
+        stay_on(cores[pair / 2 % cores.len()])?;
+        let first = pair % 2;
+        let mut running = [first, 1 - first].map(|which| start(programs[which]));
+        running.rotate_left(first);
+        for ((program, run), costs) in programs.iter().zip(running).zip(&mut costs) {
+            costs.push(result(program, run?)?);
         }
+        progress.step("");
     }
     progress.finish("done");
     WORKS
@@ -84,11 +92,36 @@ pub fn compare(other: &Path, pairs: u32) -> Result<Vec<Comparison>> {
         .collect()
 }
 
-/// One repetition of each work.
-fn run(program: &Path) -> Result<Vec<Cost>> {
-    let output = Command::new(program)
+/// Numbers of the cores that this thread may use.
+fn cores() -> Result<Vec<usize>> {
+    let allowed = sched_getaffinity(None).context("which cores may this thread use?")?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|core| allowed.is_set(*core))
+        .collect())
+}
+
+/// Keeps this thread, and what it starts, on a core.
+fn stay_on(core: usize) -> Result<()> {
+    let mut only = CpuSet::new();
+    only.set(core);
+    sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))
+}
+
+/// Starts one repetition of each work.
+fn start(program: &Path) -> Result<Child> {
+    Command::new(program)
         .args(["bench", "--no-qemu", "--repeat", "1", "--json"])
-        .output()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {}", paths::shown(program)))
+}
+
+/// What it comes to. It prints less than a pipe holds.
+fn result(program: &Path, run: Child) -> Result<Vec<Cost>> {
+    let output = run
+        .wait_with_output()
         .with_context(|| format!("cannot run {}", paths::shown(program)))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
