@@ -45,20 +45,24 @@ const REGISTRIES: [&str; 6] = [
     concat!("pypi", ".org"),
 ];
 
-/// Text files that are tracked, or would be by `git add`: path and content.
-fn tracked() -> Vec<(String, String)> {
+/// Paths of what is tracked, or would be by `git add`.
+fn paths() -> Vec<String> {
     let listed = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let output = git().args(listed).output();
     let Ok(output) = output.map_err(|e| println!("no git here, nothing to check: {e}")) else {
         return Vec::new();
     };
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|path| {
-            let text = std::fs::read_to_string(root().join(path)).ok()?;
-            Some((path.to_string(), text))
-        })
-        .collect()
+    let paths = String::from_utf8_lossy(&output.stdout);
+    paths.lines().map(str::to_string).collect()
+}
+
+/// The text files among them: path and content.
+fn tracked() -> Vec<(String, String)> {
+    let text = |path: String| {
+        let text = std::fs::read_to_string(root().join(&path)).ok()?;
+        Some((path, text))
+    };
+    paths().into_iter().filter_map(text).collect()
 }
 
 fn listed(list: &[(&str, &str)], path: &str) -> bool {
@@ -73,6 +77,14 @@ fn is_prose(path: &str) -> bool {
 
 fn none(what: &str, found: Vec<String>) {
     assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn every_file_is_text() {
+    let binary = |path: &String| {
+        std::fs::read(root().join(path)).is_ok_and(|bytes| String::from_utf8(bytes).is_err())
+    };
+    none("binary files", paths().into_iter().filter(binary).collect());
 }
 
 #[test]
