@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Thin names over `cargo xtask` and `warmswitch`.
 
-.PHONY: help compare quick check test setup bench tidy
+.PHONY: help compare full check test setup bench tidy
 
 help:
-	@echo 'make compare   measure, print the table, write out/report/index.html'
-	@echo 'make quick     the same on a subset of the points'
+	@echo 'make compare   measure, print the tables, write out/report/index.html'
+	@echo 'make full      the same, and two of its experiments in full'
 	@echo 'make check     after each change: format, lints, unit tests of the lab, house rules'
 	@echo 'make test      every test (installs QEMU and gdb when they are missing)'
 	@echo 'make tidy      the house rules alone'
@@ -16,10 +16,10 @@ setup:
 	@scripts/setup
 
 compare: setup
-	@cargo xtask compare
-
-quick: setup
 	@cargo xtask compare --quick
+
+full: setup
+	@cargo xtask compare
 
 check:
 	@cargo xtask check

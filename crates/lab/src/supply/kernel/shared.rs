@@ -57,6 +57,9 @@ pub fn by_ccache(make: &mut Command, prefix: &str, cache: &Path, results: &Path)
         .env("CCACHE_DIR", cache.join("ccache"))
         .env("CCACHE_MAXSIZE", SIZE)
         .env("CCACHE_STATSLOG", results)
+        // What was preprocessed to be looked up is compiled, not preprocessed again: a first build is
+        // a quarter faster, and the code the same (only notes for debuggers could differ).
+        .env("CCACHE_NOCPP2", "1")
         // Names of directories are not in the objects: see `-fdebug-prefix-map`.
         .env("CCACHE_NOHASHDIR", "1");
 }
