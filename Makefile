@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Thin names over `cargo xtask` and `warmswitch`.
 
+WARMSWITCH = cargo run --quiet --release --package warmswitch --
+
 .PHONY: help compare full check test setup bench tidy
 
 help:
@@ -16,10 +18,10 @@ setup:
 	@scripts/setup
 
 compare: setup
-	@cargo xtask compare --quick
+	@$(WARMSWITCH) compare --quick
 
 full: setup
-	@cargo xtask compare
+	@$(WARMSWITCH) compare
 
 check:
 	@cargo xtask check
