@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask check | ci [--all] | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | compare [--quick] ... | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask check | ci [--all] | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
             "mutants" => mutants::run(rest),
             "bisect-demo" => bisect::run(rest),
             "bench" if rest.iter().any(|word| word == "--against") => against::run(rest),
-            "compare" | "bench" => warmswitch(task, rest),
+            "bench" => warmswitch(task, rest),
             _ => Err(anyhow::anyhow!("no task \"{task}\"; {USAGE}")),
         },
         None => Err(anyhow::anyhow!(USAGE)),

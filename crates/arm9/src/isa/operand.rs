@@ -58,6 +58,9 @@ pub(crate) fn with_late_ones(insn: u32) -> Option<Operands> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::isa::Op;
+    use crate::isa::testing::machine;
+    use crate::testbus::TestBus;
 
     #[test]
     fn late_operands_are_accumulators_and_what_is_stored() {
@@ -90,5 +93,29 @@ mod tests {
             0xe1a0_0411, // mov r0, r1, lsl r4
         ];
         assert_eq!(none.map(late), [None; 11]);
+    }
+
+    #[test]
+    fn whoever_uses_a_register_needs_it_early_or_late() {
+        // So that a word which was just loaded costs a cycle, whatever of it is used when.
+        let cpu = machine();
+        let needs = |op: Op<TestBus>| match with_late_ones(op.insn()) {
+            Some(operands) => operands.early | operands.accumulated | operands.stored,
+            None => op.uses(),
+        };
+        let mut random = 1u32;
+        for bits in 0..0x1_0000u32 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Bits 27:20 and 7:4 choose the operation, all others are registers and constants.
+            let insn = 0xe000_0000 | (bits >> 4 & 0xff) << 20 | random >> 12 & 0xf_ff0f;
+            let op = cpu.decode.arm(insn | (bits & 15) << 4);
+            assert_eq!(op.uses() & !needs(op), 0, "{:#010x}", op.insn());
+            // BL's second half is no other's word, and follows the first, which has r14 ready.
+            if matches!(bits >> 11, 0b11101 | 0b11111) {
+                continue;
+            }
+            let op = cpu.decode.thumb(bits as u16);
+            assert_eq!(op.uses() & !needs(op), 0, "Thumb {bits:#06x}");
+        }
     }
 }
