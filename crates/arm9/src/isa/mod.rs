@@ -44,6 +44,8 @@ macro_rules! rows {
     };
 }
 
+#[cfg(test)]
+mod added;
 mod block;
 mod branch;
 mod coprocessor;

@@ -48,6 +48,15 @@ impl<B: Bus> DecodeTable<B> {
     /// The instructions of architecture version `version` and its predecessors, and what they take.
     pub(crate) fn new(version: Version, timing: &'static Timing) -> DecodeTable<B> {
         let a32 = A32.iter().copied().flatten().zip(a32_selectors());
+        DecodeTable::of(version, timing, a32)
+    }
+
+    /// The same with these rows for A32.
+    pub(super) fn of<'a>(
+        version: Version,
+        timing: &'static Timing,
+        a32: impl Iterator<Item = (&'a Encoding, Select<B>)>,
+    ) -> DecodeTable<B> {
         let thumb = thumb::ENCODINGS.iter().zip(thumb::selectors());
         DecodeTable(Arc::new(Tables {
             a32: Lists::new(version, a32, A32_KEYS, 32, a32_key_bits),
