@@ -2,7 +2,8 @@
 //! `cargo xtask bisect-demo [DIR]`: does `git bisect run warmswitch coherence` find a planted bug?
 //!
 //! Makes a git repository of the kernel's source with nine commits, one of which drops a cache
-//! flush, lets git look for it, and fails when it finds another one. The first kernel takes some
+//! flush, lets git look for it in kernels of a `.config` of the user's own, and fails when it finds
+//! another one. The first kernel takes some
 //! minutes, the next ones build little anew. DIR is made anew; 1.5 GB.
 
 use std::fs;
@@ -95,7 +96,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let program = program(&dir)?;
     // The cache has the source once a kernel was built from it.
-    must(Command::new(&program).args(["kernel", "build", "6.12/plain"]))?;
+    let config = own_config(&program, &dir)?;
     let tree = Tree(dir.join("linux"));
     tree.fill(&source()?)?;
     let first = tree.git(&["rev-parse", "HEAD"])?;
@@ -105,7 +106,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     tree.git(&["bisect", "start", "HEAD", first.trim()])?;
     let mut bisect = tree.command(&["bisect", "run"]);
     bisect.arg(&program);
-    bisect.args(["coherence", "--bisect", "--linux", ".", "--"]);
+    bisect.args(["coherence", "--bisect", "--linux", ".", "--config"]);
+    bisect.arg(&config).arg("--");
     must(bisect.args(TEST))?;
     let found = tree.git(&["log", "-1", "--format=%s", "refs/bisect/bad"])?;
     if found.trim() != BUG {
@@ -117,7 +119,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
 }
 
 /// The program, copied to `dir`: it stays as it is while the sources are edited.
-fn program(dir: &Path) -> Result<PathBuf> {
+pub fn program(dir: &Path) -> Result<PathBuf> {
     must(cargo().args(["build", "--quiet", "--release", "--bin", "warmswitch"]))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
@@ -127,14 +129,36 @@ fn program(dir: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// The kernel's source in the cache.
-fn source() -> Result<PathBuf> {
+/// A configuration of the user's: that of the plain kernel with a name of its own.
+fn own_config(program: &Path, dir: &Path) -> Result<PathBuf> {
+    let built = Command::new(program)
+        .args(["kernel", "build", "6.12/plain", "--json"])
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    let built: serde_json::Value = serde_json::from_slice(&built.stdout)?;
+    let config = built["config"].as_str().context("no configuration")?;
+    let text = fs::read_to_string(config).with_context(|| config.to_string())?;
+    let lines = text.lines().map(|line| match line {
+        line if line.starts_with("CONFIG_LOCALVERSION=") => "CONFIG_LOCALVERSION=\"-mine\"",
+        line => line,
+    });
+    let own = dir.join("my.config");
+    fs::write(&own, lines.collect::<Vec<_>>().join("\n") + "\n")?;
+    Ok(own)
+}
+
+/// Where the program keeps what it fetched and built.
+pub fn cache() -> Result<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
-    let cache = set("WARMSWITCH_CACHE")
+    set("WARMSWITCH_CACHE")
         .or_else(|| Some(set("XDG_CACHE_HOME")?.join("warmswitch")))
         .or_else(|| Some(set("HOME")?.join(".cache/warmswitch")))
-        .context("HOME is not set")?;
-    let dir = cache.join("source");
+        .context("HOME is not set")
+}
+
+/// The kernel's source in the cache.
+fn source() -> Result<PathBuf> {
+    let dir = cache()?.join("source");
     let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let mut trees: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))

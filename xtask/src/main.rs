@@ -5,6 +5,7 @@ mod against;
 mod bisect;
 mod ci;
 mod coverage;
+mod defconfig;
 mod figures;
 mod fuzz;
 mod kernels;
@@ -18,7 +19,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask check | ci [--all] | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask check | ci [--all] | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | defconfig-demo [DIR] | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
             "fuzz" => fuzz::run(rest),
             "mutants" => mutants::run(rest),
             "bisect-demo" => bisect::run(rest),
+            "defconfig-demo" => defconfig::run(rest),
             "bench" if rest.iter().any(|word| word == "--against") => against::run(rest),
             "bench" => warmswitch(task, rest),
             _ => Err(anyhow::anyhow!("no task \"{task}\"; {USAGE}")),

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask defconfig-demo [DIR]`: does a kernel that nobody adapted run on the boards?
+//!
+//! Builds Linux's own `versatile_defconfig` from Debian's whole source package with `make`, boots it
+//! with its own `versatile-pb.dtb`, types commands, and fails when it does not answer, or when its ten
+//! seconds are not ten seconds of board time. DIR is made anew; 2.5 GB.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::bisect::{cache, program};
+use crate::{must, root};
+
+/// The clock of the guest before and behind ten seconds of it.
+const TYPED: &str = "uname -r; cat /proc/uptime; sleep 10; cat /proc/uptime\n";
+/// Between the two, as the guest has it, and the board beside it may differ by so much: 1 %.
+const SECONDS: f64 = 10.0;
+const ERROR: f64 = 0.1;
+
+/// Builds, boots, types, compares.
+pub fn run(arguments: &[String]) -> Result<ExitCode> {
+    let dir = match arguments {
+        [] => root().join("target/defconfig-demo"),
+        [dir] => std::path::absolute(dir)?,
+        _ => bail!("usage: cargo xtask defconfig-demo [DIR]"),
+    };
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let program = program(&dir)?;
+    // The cache has the package once a kernel was built from it.
+    must(Command::new(&program).args(["kernel", "build", "6.12/plain"]))?;
+    let boot = built(&dir)?;
+    let (zimage, dtb) = (boot.join("zImage"), boot.join("dts/arm/versatile-pb.dtb"));
+    let mut child = Command::new(&program)
+        .args(["boot", "--json", "--kernel"])
+        .arg(&zimage)
+        .arg("--dtb")
+        .arg(&dtb)
+        .args(["--", "console=ttyAMA0,115200"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().context("a pipe")?;
+    stdin.write_all(TYPED.as_bytes())?;
+    drop(stdin);
+    let output = child.wait_with_output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    if !output.status.success() {
+        bail!("the boot: {}", output.status);
+    }
+    let took = seconds_between(&text)?;
+    let end = text.lines().rev().find(|line| line.starts_with('{'));
+    let end: serde_json::Value = serde_json::from_str(end.context("no JSON")?)?;
+    let board_s = end["seconds"].as_f64().context("no seconds")?;
+    println!("\nsleep 10: {took} s by the guest's clock, of {board_s:.2} s of the board's in all");
+    if !(SECONDS..SECONDS + ERROR).contains(&took) || board_s < SECONDS {
+        bail!("the guest's clock is not the board's");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `arch/arm/boot` of a build.
+fn built(dir: &Path) -> Result<PathBuf> {
+    let packages = cache()?.join("packages/amd64");
+    let entries = fs::read_dir(&packages).with_context(|| packages.display().to_string())?;
+    let package = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.to_string_lossy().contains("linux-source-6.12"))
+        .with_context(|| format!("no source package in {}", packages.display()))?;
+    must(Command::new("dpkg-deb").arg("-x").arg(&package).arg(dir))?;
+    let tar = dir.join("usr/src/linux-source-6.12.tar.xz");
+    must(Command::new("tar").arg("xJf").arg(&tar).arg("-C").arg(dir))?;
+    let objects = dir.join("objects");
+    let log = File::create(dir.join("make.log"))?;
+    let make = |targets: &[&str]| {
+        let mut make = Command::new("make");
+        make.arg("-C").arg(dir.join("linux-source-6.12"));
+        make.arg(format!("O={}", objects.display()));
+        make.args(["ARCH=arm", "CROSS_COMPILE=arm-linux-gnueabi-"]);
+        make.arg("CC=ccache arm-linux-gnueabi-gcc").args(targets);
+        make.stdout(log.try_clone()?);
+        must(&mut make).with_context(|| dir.join("make.log").display().to_string())
+    };
+    make(&["versatile_defconfig"])?;
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    make(&[&format!("-j{jobs}"), "zImage", "dtbs"])?;
+    Ok(objects.join("arch/arm/boot"))
+}
+
+/// Between the two lines of `/proc/uptime`.
+fn seconds_between(console: &str) -> Result<f64> {
+    let uptime = |line: &str| {
+        let (up, idle) = line.trim().split_once(' ')?;
+        idle.parse::<f64>().ok()?;
+        up.parse::<f64>().ok()
+    };
+    let times: Vec<f64> = console.lines().filter_map(uptime).collect();
+    match times.as_slice() {
+        [before, behind] => Ok(behind - before),
+        _ => bail!("the console has {} uptimes", times.len()),
+    }
+}
