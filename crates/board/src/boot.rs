@@ -4,7 +4,10 @@
 //!
 //! A raw Image goes to 0x8000, a vmlinux where its segments say, a zImage above what it unpacks.
 //! Device tree and RAM disk come behind. Nothing runs before the kernel: caches and MMU are off.
+//! What cannot work together is refused: a device tree of another machine, a zImage of a kernel that
+//! is linked elsewhere.
 
+use crate::clocks;
 use crate::elf::Elf;
 use crate::fdt::Tree;
 use crate::memory::Sdram;
@@ -19,6 +22,11 @@ const IMAGE_BSS: u32 = 4 << 20;
 /// Where zImage and device tree go when the RAM is large enough: above any unpacked kernel.
 const HIGH: u32 = 24 << 20;
 const ALIGN: u32 = 0x1_0000;
+/// The code before a zImage's compressed part is smaller.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// What a device tree must say to be one of the peripherals that there are.
+const COMPATIBLE: &str = "arm,versatile-pb";
 
 /// Something is wrong with what the user wants to boot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -141,6 +149,20 @@ struct Piece<'a> {
 }
 
 impl Boot {
+    /// The board as the device tree describes it: its timers count the clock that the tree says.
+    ///
+    /// # Errors
+    /// When it is no device tree, or one of another machine.
+    pub fn on(&self, mut spec: BoardSpec) -> Result<BoardSpec, BootError> {
+        if let Boot::Linux(linux) = self {
+            let tree = linux.own_tree()?;
+            linux.check_machine(&tree)?;
+            clocks::set(&mut spec.peripherals, &tree)
+                .map_err(|problem| linux.dtb.error(problem))?;
+        }
+        Ok(spec)
+    }
+
     /// Puts everything into RAM and says how the core starts.
     ///
     /// # Errors
@@ -246,6 +268,7 @@ impl LinuxBoot {
                 ))
             }
             KernelKind::Zimage => {
+                self.check_place(spec)?;
                 let at = ram + high(spec);
                 // It needs room for its stack and heap behind itself.
                 Ok((vec![piece(at, 1 << 20)], at))
@@ -254,10 +277,45 @@ impl LinuxBoot {
         }
     }
 
+    /// A zImage that unpacks its kernel to an address of its own, instead of to the RAM that it finds
+    /// itself in, has to mean this board's RAM.
+    fn check_place(&self, spec: &BoardSpec) -> Result<(), BootError> {
+        let (base, bytes) = (spec.peripherals.ram_base, &self.kernel.bytes);
+        let Some(place) = place_of(bytes) else {
+            return Ok(());
+        };
+        let end = u64::from(base) + u64::from(spec.ram_bytes);
+        if (u64::from(base)..end).contains(&u64::from(place)) {
+            return Ok(());
+        }
+        Err(self.kernel.error(format!(
+            "the zImage unpacks its kernel to {place:#010x}; this board's RAM is {base:#010x} to {end:#010x}: \
+             CONFIG_AUTO_ZRELADDR makes one for any RAM"
+        )))
+    }
+
+    fn own_tree(&self) -> Result<Tree, BootError> {
+        Tree::parse(&self.dtb.bytes)
+            .map_err(|problem| self.dtb.error(format!("not a device tree: {problem}")))
+    }
+
+    /// A tree that says of what machine it is has to be one of ours.
+    fn check_machine(&self, tree: &Tree) -> Result<(), BootError> {
+        let Some(machine) = tree.root.texts("compatible").next() else {
+            return Ok(());
+        };
+        if tree.root.is(COMPATIBLE) {
+            return Ok(());
+        }
+        Err(self.dtb.error(format!(
+            "the device tree is of {machine:?}; this board has the peripherals of \
+             \"{COMPATIBLE}\", whatever its chip"
+        )))
+    }
+
     /// The device tree with memory, command line, RAM disk and overrides set.
     fn tree(&self, spec: &BoardSpec, initrd: (u32, u32)) -> Result<Vec<u8>, BootError> {
-        let mut tree = Tree::parse(&self.dtb.bytes)
-            .map_err(|problem| self.dtb.error(format!("not a device tree: {problem}")))?;
+        let mut tree = self.own_tree()?;
         for cells in ["#address-cells", "#size-cells"] {
             if tree.root.get_u32(cells) != Some(1) {
                 return Err(self.dtb.error(format!("the root's {cells} is not 1")));
@@ -348,6 +406,25 @@ fn kind(kernel: &Blob) -> Result<KernelKind, BootError> {
         Some(first) if first >> 28 == 0xe && b.len() > 0x1000 => Ok(KernelKind::Image),
         _ => Err(kernel.error("is not an ARM kernel: neither zImage nor Image nor ELF")),
     }
+}
+
+/// Where the code before a zImage's compressed part is told to unpack the kernel, if it is: a word of
+/// its literal pool, 0x8000 behind a multiple of 16 MB, which is no immediate value of ARM's (Linux
+/// arch/arm/boot/compressed/head.S, `zreladdr`).
+fn place_of(zimage: &[u8]) -> Option<u32> {
+    const MAGICS: [&[u8]; 5] = [
+        b"\x1f\x8b\x08",
+        b"\xfd7zXZ",
+        b"\x5d\0\0",
+        b"\x89LZO",
+        b"\x02\x21\x4c\x18",
+    ];
+    let head = &zimage[..zimage.len().min(LONGEST_HEAD)];
+    let packed = |at: &usize| MAGICS.iter().any(|magic| head[*at..].starts_with(magic));
+    let end = (0..head.len()).find(packed).unwrap_or(0);
+    let words = head[..end].chunks_exact(4);
+    let mut words = words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+    words.find(|word| word & 0x00ff_ffff == TEXT_OFFSET && *word != TEXT_OFFSET)
 }
 
 /// Checks that everything fits and puts it into RAM.

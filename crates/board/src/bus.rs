@@ -171,6 +171,16 @@ impl SystemBus {
         &self.ignored
     }
 
+    /// What devices are used for that they model only in part.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let notes = self
+            .slots
+            .iter()
+            .map(|slot| (&slot.name, slot.device.note()));
+        let notes = notes.filter_map(|(name, note)| Some(format!("{name}: {}", note?)));
+        notes.collect()
+    }
+
     /// With true, an address that nothing answers gives the core a bus error (an external abort)
     /// and the run goes on; without, it ends the run.
     pub fn set_unmapped_aborts(&mut self, aborts: bool) {

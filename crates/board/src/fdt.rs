@@ -234,6 +234,28 @@ impl Node {
         &mut self.children[at]
     }
 
+    /// The first node, this one or one below it, that is wanted.
+    pub fn find(&self, wanted: &dyn Fn(&Node) -> bool) -> Option<&Node> {
+        if wanted(self) {
+            return Some(self);
+        }
+        self.children.iter().find_map(|child| child.find(wanted))
+    }
+
+    /// Texts of a property that is a list of them.
+    pub fn texts(&self, property: &str) -> impl Iterator<Item = &str> {
+        let bytes = self.get(property).unwrap_or_default();
+        let texts = bytes
+            .split(|byte| *byte == 0)
+            .filter(|text| !text.is_empty());
+        texts.filter_map(|text| std::str::from_utf8(text).ok())
+    }
+
+    /// Whether it is compatible with that.
+    pub fn is(&self, compatible: &str) -> bool {
+        self.texts("compatible").any(|text| text == compatible)
+    }
+
     /// A property's bytes.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.properties

@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod bus;
+mod clocks;
 pub mod coherence;
 mod console;
 pub mod device;

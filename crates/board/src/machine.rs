@@ -82,6 +82,7 @@ impl<B: BoardBus> Machine<B> {
         boot: &Boot,
         wrap: impl FnOnce(SystemBus) -> B,
     ) -> Result<Machine<B>, SetupError> {
+        let spec = boot.on(spec)?;
         let mut bus = SystemBus::new(&spec).map_err(SetupError::Part)?;
         let start = boot.load(&spec, bus.ram_mut())?;
         let mut cpu = Cpu::new(spec.core.clone(), wrap(bus));
@@ -206,6 +207,11 @@ impl<B: BoardBus> Machine<B> {
     /// Ignored regions and how often the guest went there.
     pub fn ignored(&self) -> &[Ignored] {
         self.cpu.bus.system().ignored()
+    }
+
+    /// What the guest uses that is not modelled as it should be, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        self.cpu.bus.system().notes()
     }
 
     /// BLAKE3 hash of the RAM. What is dirty in the caches is not in it.

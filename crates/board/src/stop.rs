@@ -159,6 +159,7 @@ impl Stop {
                 "the guest went astray, or expects a part this board does not have: the map is in \
                  boards/machine/*.toml",
                 "a part that may be left out can be listed there under [[ignored]] with a reason",
+                "a kernel for RAM at another address (a zImage without AUTO_ZRELADDR) ends like this, too",
             ],
             Stop::Unmodelled { .. } => &[
                 "what each part models is said at the top of crates/board/src/device/<part>.rs",
@@ -241,7 +242,9 @@ mod tests {
              at pc 0xc0012344 (start_kernel+0x10), 0.005000 s of board time, cycle 900000\n  \
              help: the guest went astray, or expects a part this board does not have: the map is \
              in boards/machine/*.toml\n  \
-             help: a part that may be left out can be listed there under [[ignored]] with a reason"
+             help: a part that may be left out can be listed there under [[ignored]] with a reason\n  \
+             help: a kernel for RAM at another address (a zImage without AUTO_ZRELADDR) ends like \
+             this, too"
         );
     }
 

@@ -24,6 +24,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use rig::session::Failure;
+
 /// How a command that did not fail ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -61,7 +63,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Abort) => ExitCode::from(ABORT),
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<Failure>() { 1 } else { 2 })
         }
     }
 }

@@ -259,3 +259,58 @@ fn pieces_that_overlap_are_both_named() {
     );
     assert_eq!(ram.peek(0x100), Some(0), "nothing was loaded");
 }
+
+#[test]
+fn a_device_tree_of_another_machine_is_refused_by_name() {
+    let mut boot = LinuxBoot {
+        kernel: image(),
+        dtb: dtb(),
+        ..LinuxBoot::default()
+    };
+    let mut tree = Tree::parse(&boot.dtb.bytes).unwrap();
+    tree.root.set(
+        "compatible",
+        b"microchip,sam9x60ek\0microchip,sam9x60\0".to_vec(),
+    );
+    boot.dtb.bytes = tree.to_blob();
+    let message = |boot: &LinuxBoot| {
+        Boot::Linux(boot.clone())
+            .on(spec())
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        message(&boot),
+        "pb.dtb: the device tree is of \"microchip,sam9x60ek\"; this board has the peripherals of \
+         \"arm,versatile-pb\", whatever its chip"
+    );
+    tree.root.set_text("compatible", COMPATIBLE);
+    boot.dtb.bytes = tree.to_blob();
+    assert_eq!(Boot::Linux(boot).on(spec()), Ok(spec()));
+}
+
+#[test]
+fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
+    let mut kernel = zimage(0x6000, 0x6000);
+    kernel.bytes[0x5000..0x5003].copy_from_slice(b"\x1f\x8b\x08");
+    let boot = |word: u32| {
+        let mut kernel = kernel.clone();
+        kernel.bytes[0x4000..0x4004].copy_from_slice(&word.to_le_bytes());
+        let linux = LinuxBoot {
+            kernel,
+            dtb: dtb(),
+            ..LinuxBoot::default()
+        };
+        linux.kernel_pieces(&spec()).map(|_| ())
+    };
+    let message = boot(0x2000_8000).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "zImage: the zImage unpacks its kernel to 0x20008000; this board's RAM is 0x00000000 to \
+         0x04000000: CONFIG_AUTO_ZRELADDR makes one for any RAM"
+    );
+    // This board's own place, an instruction, and what is in the compressed part.
+    assert_eq!(boot(0x0000_8000), Ok(()));
+    assert_eq!(boot(0xe1a0_8000), Ok(()));
+    assert_eq!(place_of(&[0; 16]), None);
+}

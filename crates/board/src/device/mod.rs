@@ -79,6 +79,11 @@ pub trait Device: State + Duplicate + Send {
         Vec::new()
     }
 
+    /// What the guest has it do that is modelled only in part, in a sentence.
+    fn note(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Offers a received Ethernet frame (without preamble and checksum) to the device.
     fn give_frame(&mut self, _now: u64, _frame: &[u8], _bad_checksum: bool) -> Fate {
         Fate::NoLink

@@ -90,7 +90,7 @@ static PARTS: &[Part] = &[
     part("pl080", &[], |_| Box::new(Pl080::eight_channels())),
     part("pl081", &[], |_| Box::new(Pl080::two_channels())),
     part("pl093", &[], |_| Box::new(PrimeCell::new("pl093", 0x0004_1093))),
-    part("pl110", &[], |_| Box::new(Pl110::new())),
+    part("pl110", &[], |p| Box::new(Pl110::new(p.clock(25_000_000)))),
     part("pl131", &[], |_| Box::new(PrimeCell::new("pl131", 0x0004_1131))),
     part("pl175", &[], |_| Box::new(PrimeCell::new("pl175", 0x0004_1175))),
     part("pl180", &[], |p| Box::new(Pl180::new(p.clock(XTAL_HZ)))),
@@ -118,8 +118,12 @@ pub fn names() -> Vec<&'static str> {
 /// A sentence for the user when there is no such part or value (with the nearest valid name), or a
 /// clock is not between 1 Hz and 10 GHz.
 pub fn build(part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
-    let Some(found) = PARTS.iter().find(|p| p.name == part) else {
-        let near = nearest(part, PARTS.iter().map(|p| p.name));
+    build_of(PARTS, part, params)
+}
+
+fn build_of(parts: &[Part], part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
+    let Some(found) = parts.iter().find(|p| p.name == part) else {
+        let near = nearest(part, parts.iter().map(|p| p.name));
         return Err(format!("unknown part \"{part}\"{near}"));
     };
     if let Some(key) = params
@@ -185,6 +189,60 @@ mod tests {
             assert_eq!((device.part(), device.clone().part()), (name, name));
         }
         assert!(names().is_sorted());
+    }
+
+    /// What a part's own file would have: a register that adds up what is written to it.
+    #[derive(Clone)]
+    struct Adder {
+        sum: u32,
+        step: u32,
+    }
+
+    arm9::state!(Adder: sum; step);
+
+    impl Device for Adder {
+        fn part(&self) -> &'static str {
+            "adder"
+        }
+
+        fn read(
+            &mut self,
+            _: u64,
+            _: u32,
+            _: arm9::Width,
+        ) -> Result<u32, super::super::Unmodelled> {
+            Ok(self.sum)
+        }
+
+        fn write(
+            &mut self,
+            _: u64,
+            _: u32,
+            _: arm9::Width,
+            value: u32,
+        ) -> Result<(), super::super::Unmodelled> {
+            self.sum = self.sum.wrapping_add(value.wrapping_mul(self.step));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_part_is_a_file_and_a_line() {
+        let adder = |p: &Params| -> Box<dyn Device> {
+            let step = p.value("step", 1) as u32;
+            Box::new(Adder { sum: 0, step })
+        };
+        let line = [part("adder", &["step"], adder)];
+        let mut p = params();
+        p.values.insert("step".into(), 3);
+        let mut device = build_of(&line, "adder", &p).unwrap();
+        device.write(0, 0, arm9::Width::Word, 5).unwrap();
+        assert_eq!(device.read(0, 0, arm9::Width::Word), Ok(15));
+        let mut saved = Vec::new();
+        device.save(&mut saved);
+        let mut other = build_of(&line, "adder", &p).unwrap();
+        other.restore(&mut arm9::Saved::new(&saved)).unwrap();
+        assert_eq!(other.read(0, 0, arm9::Width::Word), Ok(15));
     }
 
     #[test]

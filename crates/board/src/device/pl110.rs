@@ -2,16 +2,23 @@
 //! PL110 colour LCD controller (DDI 0161), Versatile variant: the control register is at 0x18 and
 //! the interrupt mask at 0x1c, the other way round than in the manual (DUI 0224, 4.6).
 //!
-//! Modelled: the registers and the palette. Enabling the controller is refused: scan-out would take
-//! memory bandwidth that the model does not account for.
+//! Modelled: the registers, the palette, and the end of each frame, which raises two interrupts. A
+//! frame lasts as long as the timing registers say at CLCDCLK. Nothing is drawn: an enabled controller
+//! says so in a note, as its reading of the picture would take memory bandwidth that the model does not
+//! account for. Nor is the programmable oscillator behind CLCDCLK: its rate is fixed.
 //!
-//! Outputs: 0 = CLCDINTR (never raised). No inputs.
+//! Outputs: 0 = CLCDINTR. No inputs. Clock: CLCDCLK, 25 MHz unless given.
 
 use super::{Device, Unmodelled, regs};
+use crate::time::Clock;
 use arm9::Width;
 
 const PERIPHID: u32 = 0x0004_1110;
 const ENABLE: u32 = 1 << 0;
+/// LNBU, next base update, and VCOMP, vertical compare: both at the end of a frame.
+const FRAME: u32 = 1 << 2 | 1 << 3;
+/// Bypass of the pixel clock's divider, in TIM2.
+const BYPASS: u32 = 1 << 26;
 
 /// The controller's state.
 #[derive(Clone, Debug)]
@@ -21,18 +28,61 @@ pub(crate) struct Pl110 {
     control: u32,
     mask: u32,
     palette: [u32; 128],
+    /// Interrupts that were not cleared.
+    raised: u32,
+    /// Tick of CLCDCLK at which the frame began.
+    began: u64,
+    /// First core cycle behind the frame; `u64::MAX` when none is shown.
+    ends_at: u64,
+    clock: Clock,
 }
 
-arm9::state!(Pl110: held, control, mask, palette);
+arm9::state!(Pl110: held, control, mask, palette, raised, began, ends_at; clock);
 
 impl Pl110 {
     /// Disabled.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Pl110 {
             held: [0; 6],
             control: 0,
             mask: 0,
             palette: [0; 128],
+            raised: 0,
+            began: 0,
+            ends_at: u64::MAX,
+            clock,
+        }
+    }
+
+    /// Ticks of CLCDCLK in a frame (DDI 0161, 3.2.2 to 3.2.4).
+    fn frame(&self) -> u64 {
+        let field =
+            |reg: usize, at: u32, bits: u32| u64::from(self.held[reg] >> at & ((1 << bits) - 1));
+        let line =
+            16 * (field(0, 2, 6) + 1) + field(0, 8, 8) + field(0, 16, 8) + field(0, 24, 8) + 3;
+        let lines = field(1, 0, 10) + 1 + field(1, 10, 6) + 1 + field(1, 16, 8) + field(1, 24, 8);
+        let divisor = match self.held[2] & BYPASS {
+            0 => (field(2, 27, 5) << 5 | field(2, 0, 5)) + 2,
+            _ => 1,
+        };
+        line * lines * divisor
+    }
+
+    /// A frame begins with the tick `at`, if the controller is on.
+    fn begin(&mut self, at: u64) {
+        self.began = at;
+        self.ends_at = match self.control & ENABLE {
+            0 => u64::MAX,
+            _ => self.clock.cycles(at.saturating_add(self.frame())),
+        };
+    }
+
+    /// Takes every frame that ended up to `now` into account.
+    fn sync(&mut self, now: u64) {
+        if now >= self.ends_at {
+            self.raised |= FRAME;
+            let (passed, frame) = (self.clock.ticks(now) - self.began, self.frame());
+            self.begin(self.began + passed / frame * frame);
         }
     }
 
@@ -41,7 +91,9 @@ impl Pl110 {
             0x000..=0x014 => self.held[(reg / 4) as usize],
             0x018 => self.control,
             0x01c => self.mask,
-            0x020 | 0x024 | 0x028 => 0, // nothing raised
+            0x020 => self.raised,
+            0x024 => self.raised & self.mask,
+            0x028 => 0, // write-only
             0x02c => self.held[4],
             0x030 => self.held[5],
             0x200..=0x3fc => self.palette[((reg - 0x200) / 4) as usize],
@@ -49,15 +101,23 @@ impl Pl110 {
         })
     }
 
-    fn set(&mut self, reg: u32, value: u32) -> Result<(), &'static str> {
+    fn set(&mut self, now: u64, reg: u32, value: u32) -> Result<(), &'static str> {
         match reg {
-            0x000..=0x014 => self.held[(reg / 4) as usize] = value,
-            0x018 if value & ENABLE != 0 => {
-                return Err("enabling the LCD is not modelled (its memory traffic is not)");
+            0x000..=0x008 => {
+                self.held[(reg / 4) as usize] = value;
+                self.begin(self.clock.ticks(now));
             }
-            0x018 => self.control = value & 0x1_ffff,
+            0x00c..=0x014 => self.held[(reg / 4) as usize] = value,
+            0x018 => {
+                let turned = (self.control ^ value) & ENABLE != 0;
+                self.control = value & 0x1_ffff;
+                if turned {
+                    self.begin(self.clock.ticks(now));
+                }
+            }
             0x01c => self.mask = value & 0x1e,
-            0x020..=0x030 => {} // read-only, or nothing to clear
+            0x028 => self.raised &= !value,
+            0x020..=0x030 => {} // read-only
             _ => return Err(regs::NO_REGISTER),
         }
         Ok(())
@@ -65,15 +125,24 @@ impl Pl110 {
 }
 
 impl Device for Pl110 {
+    fn note(&self) -> Option<&'static str> {
+        let on = self.control & ENABLE != 0;
+        on.then_some(
+            "the LCD is on: it draws nothing, and takes no memory bandwidth as a real one does",
+        )
+    }
+
     fn part(&self) -> &'static str {
         "pl110"
     }
 
-    fn read(&mut self, _: u64, offset: u32, width: Width) -> Result<u32, Unmodelled> {
+    fn read(&mut self, now: u64, offset: u32, width: Width) -> Result<u32, Unmodelled> {
+        self.sync(now);
         regs::apb_read("pl110", Some(PERIPHID), offset, width, |reg| self.get(reg))
     }
 
-    fn write(&mut self, _: u64, offset: u32, width: Width, value: u32) -> Result<(), Unmodelled> {
+    fn write(&mut self, now: u64, offset: u32, width: Width, value: u32) -> Result<(), Unmodelled> {
+        self.sync(now);
         // On AHB, with byte lanes: the palette is memory.
         if (0x200..0x400).contains(&offset) {
             let word = &mut self.palette[((offset - 0x200) / 4) as usize];
@@ -81,8 +150,25 @@ impl Device for Pl110 {
             return Ok(());
         }
         regs::apb_write("pl110", Some(PERIPHID), offset, value, |reg, v| {
-            self.set(reg, v)
+            self.set(now, reg, v)
         })
+    }
+
+    /// Frames that nobody waits for are counted when somebody looks.
+    fn deadline(&self) -> u64 {
+        if self.mask & FRAME & !self.raised == 0 {
+            u64::MAX
+        } else {
+            self.ends_at
+        }
+    }
+
+    fn tick(&mut self, now: u64) {
+        self.sync(now);
+    }
+
+    fn outputs(&self) -> u32 {
+        u32::from(self.raised & self.mask != 0)
     }
 }
 
@@ -90,18 +176,55 @@ impl Device for Pl110 {
 mod tests {
     use super::*;
 
+    fn lcd() -> Pl110 {
+        Pl110::new(Clock {
+            cpu_hz: 250_000_000,
+            hz: 25_000_000,
+        })
+    }
+
+    #[test]
+    fn each_frame_ends_with_an_interrupt() {
+        let mut l = lcd();
+        // VGA as Linux sets it up: 800 times 525 pixels.
+        for (reg, value) in [(0, 0x2f_0f_5f_9c), (4, 0x20_0b_05_df), (8, BYPASS)] {
+            l.write(0, reg, Width::Word, value).unwrap();
+        }
+        let frame = 10 * l.frame();
+        assert_eq!(l.frame(), (640 + 96 + 16 + 48) * (480 + 2 + 11 + 32));
+        l.write(1000, 0x18, Width::Word, ENABLE).unwrap();
+        assert_eq!(l.deadline(), u64::MAX, "nobody waits");
+        l.write(1000, 0x1c, Width::Word, 4).unwrap();
+        assert_eq!(l.deadline(), 1000 + frame);
+        l.tick(l.deadline());
+        assert_eq!((l.outputs(), l.deadline()), (1, u64::MAX));
+        assert_eq!(l.read(frame + 2000, 0x24, Width::Word), Ok(4));
+        assert_eq!(l.read(frame + 2000, 0x20, Width::Word), Ok(FRAME));
+        l.write(frame + 2000, 0x28, Width::Word, 4).unwrap();
+        assert_eq!((l.outputs(), l.deadline()), (0, 1000 + 2 * frame));
+        // Frames missed while nobody looked are one interrupt.
+        l.tick(1005 + 9 * frame);
+        l.write(1005 + 9 * frame, 0x28, Width::Word, 4).unwrap();
+        assert_eq!((l.outputs(), l.deadline()), (0, 1000 + 10 * frame));
+        l.write(2000 + 9 * frame, 0x18, Width::Word, 0).unwrap();
+        assert_eq!(l.deadline(), u64::MAX);
+    }
+
     #[test]
     fn the_palette_has_byte_lanes() {
-        let mut l = Pl110::new();
+        let mut l = lcd();
         l.write(0, 0x200, Width::Word, 0x4433_2211).unwrap();
         l.write(0, 0x202, Width::Half, 0xbbaa).unwrap();
         assert_eq!(l.read(0, 0x200, Width::Word), Ok(0xbbaa_2211));
     }
 
     #[test]
-    fn enabling_is_refused_at_the_versatile_offset() {
-        let mut l = Pl110::new();
-        assert!(l.write(0, 0x18, Width::Word, 1).is_err());
-        assert!(l.write(0, 0x1c, Width::Word, 4).is_ok());
+    fn an_enabled_one_says_what_it_does_not_do() {
+        let mut l = lcd();
+        l.write(0, 0x1c, Width::Word, 4).unwrap();
+        assert_eq!(l.note(), None);
+        l.write(0, 0x18, Width::Word, 0x821).unwrap();
+        assert!(l.note().is_some_and(|note| note.contains("draws nothing")));
+        assert_eq!(l.read(0, 0x18, Width::Word), Ok(0x821));
     }
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boards as data: core, clocks, caches, memory timing, and the peripheral set they sit on.
 //!
-//! The files are `boards/*.toml` and `boards/machine/*.toml`; those of the repository are built in.
+//! The files are `boards/*.toml` and `boards/machine/*.toml`, read at run time; those of the repository
+//! are built in as well, for tests and for a program without its tree.
 //! Every number has a source and a confidence (see [`reader`]).
 
+mod change;
 mod peripherals;
 mod reader;
 
+pub use change::Change;
 pub use peripherals::{DeviceSpec, IgnoredSpec, PAGE, Peripherals, Sink, Wire};
 pub use reader::{Confidence, Quantity, SpecError};
 
@@ -14,6 +17,7 @@ pub(crate) use reader::suggest;
 use reader::{Document, Section};
 
 use arm9::model::{self, Core};
+use std::path::Path;
 
 /// The board used when none is named.
 pub const DEFAULT_BOARD: &str = "sam9263";
@@ -114,28 +118,33 @@ impl BoardSpec {
         }
     }
 
-    /// A board from a file of the user's.
+    /// A board from a file, with some numbers changed, which become a part of its name. Its machine is in
+    /// the directory `machine` beside it, else in that of `data`.
     ///
     /// # Errors
-    /// When the file cannot be read, or for the first mistake in it.
-    pub fn from_file(path: &std::path::Path) -> Result<BoardSpec, SpecError> {
-        let file = path.display().to_string();
-        let bytes = crate::boot::read_at_most(path, LARGEST_FILE);
-        let text = bytes.and_then(|b| String::from_utf8(b).map_err(|e| e.to_string()));
-        let text = text.map_err(|problem| SpecError {
-            file: file.clone(),
-            key: "file".to_owned(),
-            problem,
-        })?;
-        BoardSpec::parse(&file, &text)
+    /// When a file cannot be read, or for the first mistake in it.
+    pub fn from_file(path: &Path, data: &Path, changes: &[Change]) -> Result<BoardSpec, SpecError> {
+        let beside = path.parent().unwrap_or(Path::new(""));
+        let machines = Machines::In(&[&beside.join("machine"), &data.join("machine")]);
+        let (file, text) = read(path)?;
+        BoardSpec::with_machines(&file, &text, changes, &machines)
     }
 
-    /// Reads a board file's text; `file` is what messages call it.
+    /// Reads a board file's text, the machine being a built-in one; `file` is what messages call it.
     ///
     /// # Errors
     /// The first mistake found.
     pub fn parse(file: &str, text: &str) -> Result<BoardSpec, SpecError> {
-        let document = Document::parse(file, text)?;
+        BoardSpec::with_machines(file, text, &[], &Machines::BuiltIn)
+    }
+
+    fn with_machines(
+        file: &str,
+        text: &str,
+        changes: &[Change],
+        machines: &Machines<'_>,
+    ) -> Result<BoardSpec, SpecError> {
+        let document = Document::changed(file, text, changes)?;
         let root = document.root(&[
             "name",
             "title",
@@ -176,10 +185,13 @@ impl BoardSpec {
             sdram: sdram(&root)?,
             peripheral_read_bus: peripheral.integer("read_bus", 1..=1000, " bus clocks")? as u32,
             peripheral_write_bus: peripheral.integer("write_bus", 1..=1000, " bus clocks")? as u32,
-            peripherals: machine(&root)?,
+            peripherals: machines.find(&root)?,
             quantities: Vec::new(),
         };
         spec.check_ram_place(&ram)?;
+        for change in changes {
+            spec.name.push_str(&format!("+{change}"));
+        }
         spec.quantities = document.quantities();
         Ok(spec)
     }
@@ -205,14 +217,69 @@ impl BoardSpec {
     }
 }
 
-fn machine(root: &Section<'_>) -> Result<Peripherals, SpecError> {
-    let name = root.text("machine")?;
-    match MACHINES.iter().find(|m| m.0 == name) {
-        Some((_, text)) => Peripherals::parse(&format!("boards/machine/{name}.toml"), text),
-        None => {
-            let near = suggest(&name, MACHINES.iter().map(|m| m.0));
-            Err(root.error("machine", format!("no machine \"{name}\"{near}")))
+/// A file's name for messages, and its text.
+fn read(path: &Path) -> Result<(String, String), SpecError> {
+    let file = path.display().to_string();
+    let bytes = crate::boot::read_at_most(path, LARGEST_FILE);
+    let text = bytes.and_then(|b| String::from_utf8(b).map_err(|e| e.to_string()));
+    match text {
+        Ok(text) => Ok((file, text)),
+        Err(problem) => Err(SpecError {
+            file,
+            key: "file".to_owned(),
+            problem,
+        }),
+    }
+}
+
+/// Where machine files are looked for.
+enum Machines<'a> {
+    BuiltIn,
+    /// In the first of these directories that has it.
+    In(&'a [&'a Path]),
+}
+
+impl Machines<'_> {
+    fn find(&self, root: &Section<'_>) -> Result<Peripherals, SpecError> {
+        let name = root.text("machine")?;
+        let plain = !name.contains(['/', '\\']);
+        let found = match self {
+            _ if !plain => None,
+            Machines::BuiltIn => {
+                let text = MACHINES
+                    .iter()
+                    .find(|m| m.0 == name)
+                    .map(|m| m.1.to_owned());
+                text.map(|text| (format!("boards/machine/{name}.toml"), text))
+            }
+            Machines::In(dirs) => {
+                let mut paths = dirs.iter().map(|dir| dir.join(format!("{name}.toml")));
+                let path = paths.find(|path| path.is_file());
+                path.map(|path| read(&path)).transpose()?
+            }
+        };
+        if let Some((file, text)) = found {
+            return Peripherals::parse(&file, &text);
         }
+        let names = self.names();
+        let near = suggest(&name, names.iter().map(String::as_str));
+        Err(root.error("machine", format!("no machine \"{name}\"{near}")))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = match self {
+            Machines::BuiltIn => MACHINES.iter().map(|m| m.0.to_owned()).collect(),
+            Machines::In(dirs) => {
+                let entries = dirs.iter().flat_map(std::fs::read_dir).flatten().flatten();
+                let paths = entries.map(|entry| entry.path());
+                let files = paths.filter(|p| p.extension().is_some_and(|e| e == "toml"));
+                let stem = |p: std::path::PathBuf| Some(p.file_stem()?.to_str()?.to_owned());
+                files.filter_map(stem).collect()
+            }
+        };
+        names.sort();
+        names.dedup();
+        names
     }
 }
 
@@ -229,6 +296,7 @@ fn clocks(root: &Section<'_>) -> Result<(u64, u64), SpecError> {
     Ok((cpu_hz, bus_hz))
 }
 
+/// Instruction side, data side, cache type register.
 type Caches = (arm9::CacheGeometry, arm9::CacheGeometry, u32);
 
 fn caches(root: &Section<'_>) -> Result<Caches, SpecError> {
@@ -243,6 +311,10 @@ fn caches(root: &Section<'_>) -> Result<Caches, SpecError> {
         Ok(geometry)
     };
     let (icache, dcache) = (geometry("icache_bytes")?, geometry("dcache_bytes")?);
+    let right = arm9::cache_type(icache, dcache);
+    if !caches.has("ctr") {
+        return Ok((icache, dcache, right));
+    }
     let ctr = caches.integer("ctr", 0..=0xffff_ffff, "")? as u32;
     let parts = [
         ("instruction", ctr & 0xfff, icache),
@@ -256,7 +328,7 @@ fn caches(root: &Section<'_>) -> Result<Caches, SpecError> {
                 "ctr",
                 format!(
                     "{ctr:#010x} says {size} bytes in {ways} ways of {}-byte lines for the {side} \
-                     side, the cache has {} in {} of 32",
+                     side, the cache has {} in {} of 32: leave it out, or write {right:#010x}",
                     8 << words,
                     geometry.size,
                     geometry.ways

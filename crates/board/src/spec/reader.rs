@@ -5,6 +5,7 @@
 //! that has `source` and `confidence` itself. Mistakes name the file, the key, what is wrong, and
 //! the nearest valid name.
 
+use super::change::{self, Change};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -103,7 +104,12 @@ pub(crate) fn suggest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> S
 impl Document {
     /// Parses `text`; `file` is what messages call it.
     pub fn parse(file: &str, text: &str) -> Result<Document, SpecError> {
-        let root: Table = text.parse().map_err(|e: toml::de::Error| {
+        Document::changed(file, text, &[])
+    }
+
+    /// The same with some numbers changed.
+    pub fn changed(file: &str, text: &str, changes: &[Change]) -> Result<Document, SpecError> {
+        let mut root: Table = text.parse().map_err(|e: toml::de::Error| {
             let offset = e.span().map_or(0, |s| s.start.min(text.len()));
             let line = text.as_bytes()[..offset]
                 .iter()
@@ -116,6 +122,7 @@ impl Document {
                 problem: e.message().trim().replace('\n', ", "),
             }
         })?;
+        change::apply(&mut root, changes)?;
         let mut document = Document {
             file: file.to_owned(),
             root,

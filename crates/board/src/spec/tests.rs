@@ -168,8 +168,35 @@ fn the_cache_type_register_must_agree_with_the_sizes() {
             "dcache_bytes = { value = 8192"
         ),
         "b.toml: caches.ctr: 0x1d152152 says 16384 bytes in 4 ways of 32-byte lines for the data \
-         side, the cache has 8192 in 4 of 32"
+         side, the cache has 8192 in 4 of 32: leave it out, or write 0x1d112152"
     );
+    let left_out: String = SAM9263
+        .split_inclusive('\n')
+        .filter(|l| !l.starts_with("ctr"))
+        .collect();
+    let spec = BoardSpec::parse("b.toml", &left_out).unwrap();
+    assert_eq!(spec.ctr, 0x1d15_2152);
+}
+
+#[test]
+fn a_machine_is_looked_for_beside_the_board_and_then_in_the_data() {
+    let dir = std::env::temp_dir().join(format!("board-machines-{}", std::process::id()));
+    let data = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"));
+    std::fs::create_dir_all(dir.join("machine")).unwrap();
+    let board = dir.join("mine.toml");
+    std::fs::write(&board, SAM9263.replacen("versatilepb", "mine", 1)).unwrap();
+    let message = BoardSpec::from_file(&board, data, &[])
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("no machine \"mine\""), "{message}");
+    let text = VERSATILE.replacen("versatilepb", "mine", 1);
+    std::fs::write(dir.join("machine/mine.toml"), text).unwrap();
+    let spec = BoardSpec::from_file(&board, data, &[]).unwrap();
+    assert_eq!(spec.peripherals.name, "mine");
+    std::fs::write(&board, SAM9263).unwrap();
+    let spec = BoardSpec::from_file(&board, data, &[]).unwrap();
+    assert_eq!(spec, BoardSpec::named("sam9263").unwrap());
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]
@@ -334,4 +361,41 @@ fn nanoseconds_become_cycles_without_overflow() {
     assert_eq!(spec.cycles_of_ns(1_000_000_000), 180_000_000);
     assert_eq!(spec.cycles_of_ns(5), 0);
     assert!(spec.cycles_of_ns(u64::MAX) > 1 << 60);
+}
+
+#[test]
+fn a_number_can_be_changed_by_its_key_and_becomes_a_part_of_the_name() {
+    let data = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"));
+    let of = |changes: &[&str]| {
+        let changes: Vec<Change> = changes.iter().map(|c| c.parse().unwrap()).collect();
+        let spec = BoardSpec::from_file(&data.join("sam9263.toml"), data, &changes);
+        spec.map_err(|e| e.to_string())
+    };
+    let spec = of(&["caches.dcache_bytes=32K", "caches.icache_bytes=32K"]).unwrap();
+    assert_eq!(
+        spec.name,
+        "sam9263+caches.dcache_bytes=32K+caches.icache_bytes=32K"
+    );
+    assert_eq!((spec.core.dcache.size, spec.ctr), (32768, 0x1d19_2192));
+    let changed = spec
+        .quantities
+        .iter()
+        .find(|q| q.key == "caches.dcache_bytes");
+    assert!(changed.is_some_and(|q| q.source.starts_with("set by the user")));
+    assert_eq!(
+        of(&[]).unwrap(),
+        BoardSpec::named("sam9263").unwrap_or_else(|e| panic!("{e}"))
+    );
+    let wrong = of(&["caches.dcache_byte=32K"]).unwrap_err();
+    assert!(
+        wrong.contains("did you mean \"caches.dcache_bytes\"?"),
+        "{wrong}"
+    );
+    let wrong = of(&["caches.dcache_bytes=33K"]).unwrap_err();
+    assert!(wrong.contains("33792 bytes is not a cache size"), "{wrong}");
+    let wrong = of(&["clocks.cpu_hz=9GHz"]).unwrap_err();
+    assert!(
+        wrong.contains("is not from 1000000 to 2000000000 Hz"),
+        "{wrong}"
+    );
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What every other room may use and that uses none: where things are, how a run is interrupted,
-//! threads, progress, TOML, what a terminal shows.
+//! threads, progress, TOML, what a shell takes and a terminal shows.
 
 pub mod boards;
 pub mod interrupt;
@@ -9,6 +9,8 @@ pub mod output;
 pub mod parallel;
 pub mod paths;
 pub mod progress;
+pub mod shell;
+pub mod standard_input;
 pub mod suggest;
 pub mod terminal;
 pub mod time;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nearest valid name to what the user typed.
+//! What is wrong with names that the user typed: the nearest valid one, and what is there twice.
 
 /// `; did you mean "x"?` for the nearest of `names`, or the list of them when none is near.
 pub fn did_you_mean<S: AsRef<str>>(typed: &str, names: &[S]) -> String {
@@ -16,6 +16,18 @@ pub fn did_you_mean<S: AsRef<str>>(typed: &str, names: &[S]) -> String {
             format!("; there are: {}", all.join(", "))
         }
     }
+}
+
+/// The first that is there twice.
+pub fn repeated<T: PartialEq>(all: impl Iterator<Item = T>) -> Option<T> {
+    let mut seen = Vec::new();
+    for one in all {
+        if seen.contains(&one) {
+            return Some(one);
+        }
+        seen.push(one);
+    }
+    None
 }
 
 /// Edits (insert, delete, replace one character) from `a` to `b`.

@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use board::spec;
 use serde::Deserialize;
 
-use crate::base::paths;
-use crate::base::suggest::did_you_mean;
+use crate::base::suggest::{did_you_mean, repeated};
 use crate::base::toml_file;
+use crate::base::{boards, paths};
 use crate::figures::claim::{Beside, Claim};
 use crate::figures::headline::Headline;
 use crate::figures::which::Known;
@@ -149,8 +148,11 @@ impl Experiment {
         known
     }
 
-    /// Loads `experiments/NAME`.
+    /// Loads `experiments/NAME`, or the experiment in a folder of the user's.
     pub fn load(name: &str) -> Result<Experiment> {
+        if name.contains('/') || name == "." {
+            return Experiment::load_own(Path::new(name));
+        }
         let path = folder(name).join("experiment.toml");
         if !path.is_file() {
             bail!(
@@ -158,13 +160,37 @@ impl Experiment {
                 did_you_mean(name, &paths::experiments())
             );
         }
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", paths::shown(&path)))?;
-        let mut experiment = parse(&text, &path)?;
+        Experiment::read(name, &path)
+    }
+
+    /// Its results go by the folder's name and a number that follows from where it is.
+    fn load_own(folder: &Path) -> Result<Experiment> {
+        let shown = paths::shown(folder);
+        let whole = folder
+            .canonicalize()
+            .with_context(|| format!("no experiment {shown}"))?;
+        let path = whole.join("experiment.toml");
+        if !path.is_file() {
+            bail!("no experiment {shown}: there is no experiment.toml in it");
+        }
+        let name = whole.file_name().and_then(|name| name.to_str());
+        let name = name.with_context(|| format!("{shown}: its name is not text"))?;
+        let project = paths::root().join("experiments");
+        if whole.parent() == project.canonicalize().ok().as_deref() {
+            return Experiment::read(name, &path);
+        }
+        let number = blake3::hash(whole.as_os_str().as_encoded_bytes()).to_hex();
+        Experiment::read(&format!("{name}-{}", &number[..8]), &path)
+    }
+
+    fn read(name: &str, path: &Path) -> Result<Experiment> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", paths::shown(path)))?;
+        let mut experiment = parse(&text, path)?;
         experiment.name = name.to_string();
         experiment
             .check_parts()
-            .with_context(|| paths::shown(&path))?;
+            .with_context(|| paths::shown(path))?;
         Ok(experiment)
     }
 
@@ -179,34 +205,31 @@ impl Experiment {
         for kernel in &self.kernels {
             kernel::check_name(kernel)?;
         }
-        let boards = spec::board_names();
         for plan in self.plan.iter().chain(&self.quick) {
-            if !boards.contains(&plan.board.as_str()) && !plan.board.contains('/') {
-                let hint = did_you_mean(&plan.board, &boards);
-                bail!("no board \"{}\"{hint}", plan.board);
-            }
+            boards::check_name(&plan.board)?;
         }
         for quick in [false, true] {
-            for point in self.points(quick, None, None) {
+            for point in self.points(quick, &[], None) {
                 self.command(&workload.call, &point)?;
             }
         }
         Ok(())
     }
 
-    /// The points in the file's order. `board` and `seeds` replace what the file says.
-    pub fn points(&self, quick: bool, board: Option<&str>, seeds: Option<&[u64]>) -> Vec<Point> {
-        let plans = if quick && !self.quick.is_empty() {
-            &self.quick
+    /// The points in the file's order. `boards`, unless there are none, run the first plan one after
+    /// the other; `seeds` replace what the file says.
+    pub fn points(&self, quick: bool, boards: &[String], seeds: Option<&[u64]>) -> Vec<Point> {
+        let plans = self.plans(quick);
+        let each: Vec<(&Plan, &str)> = if boards.is_empty() {
+            plans.iter().map(|plan| (plan, &*plan.board)).collect()
         } else {
-            &self.plan
+            let first = plans.iter().take(1);
+            first
+                .flat_map(|plan| boards.iter().map(move |board| (plan, &**board)))
+                .collect()
         };
         let mut points = Vec::new();
-        for plan in plans
-            .iter()
-            .take(if board.is_some() { 1 } else { plans.len() })
-        {
-            let board = board.unwrap_or(&plan.board);
+        for (plan, board) in each {
             let seeds = seeds.unwrap_or(&plan.seeds);
             let choices = product(&plan.axes);
             for kernel in plan.kernels.as_ref().unwrap_or(&self.kernels) {
@@ -224,6 +247,19 @@ impl Experiment {
             }
         }
         points
+    }
+
+    /// The board that the first plan runs on.
+    pub fn first_board(&self, quick: bool) -> &str {
+        self.plans(quick).first().map_or("", |plan| &plan.board)
+    }
+
+    fn plans(&self, quick: bool) -> &[Plan] {
+        if quick && !self.quick.is_empty() {
+            &self.quick
+        } else {
+            &self.plan
+        }
     }
 
     /// What is typed on the board's console for `point`; `calls` are the workload's command lines,
@@ -356,7 +392,7 @@ fn check(e: &Experiment) -> Result<()> {
             .map_or(Ok(()), |which| which.check(&known))
             .with_context(of_this)?;
     }
-    let points = e.points(false, None, None).len();
+    let points = e.points(false, &[], None).len();
     if points > MAX_POINTS {
         bail!("{points} points; more than {MAX_POINTS} is refused");
     }
@@ -368,19 +404,19 @@ fn check_plan(e: &Experiment, plan: &Plan) -> Result<()> {
     if let Some((name, _)) = empty {
         bail!("plan for {}: {name} must not be empty", plan.board);
     }
+    for (name, values) in &plan.axes {
+        if let Some(twice) = repeated(values.iter()) {
+            bail!("plan for {}: {name}: {twice} is there twice", plan.board);
+        }
+    }
     if plan.seeds.is_empty() || plan.kernels.as_ref().is_some_and(Vec::is_empty) {
         bail!(
             "plan for {}: seeds and kernels must not be empty",
             plan.board
         );
     }
-    let repeated = |n: &usize| plan.seeds[..*n].contains(&plan.seeds[*n]);
-    if let Some(n) = (0..plan.seeds.len()).find(repeated) {
-        bail!(
-            "plan for {}: seeds: {} is there twice",
-            plan.board,
-            plan.seeds[n]
-        );
+    if let Some(twice) = repeated(plan.seeds.iter()) {
+        bail!("plan for {}: seeds: {twice} is there twice", plan.board);
     }
     for kernel in plan.kernels.iter().flatten() {
         if !e.kernels.contains(kernel) {

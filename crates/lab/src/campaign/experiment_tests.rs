@@ -29,7 +29,7 @@ fn parsed(text: &str) -> Result<Experiment> {
 #[test]
 fn the_points_are_the_product_of_the_axes_in_the_files_order() {
     let e = parsed(GOOD).unwrap();
-    let points = e.points(false, None, None);
+    let points = e.points(false, &[], None);
     assert_eq!(points.len(), 8);
     assert_eq!(
         (
@@ -47,9 +47,9 @@ fn the_points_are_the_product_of_the_axes_in_the_files_order() {
         ),
         (4, 16, "thread")
     );
-    assert_eq!(e.points(true, Some("s3c24a0"), Some(&[7])).len(), 2);
+    assert_eq!(e.points(true, &["s3c24a0".into()], Some(&[7])).len(), 2);
     assert_eq!(
-        e.points(true, Some("s3c24a0"), Some(&[7]))[0].board,
+        e.points(true, &["s3c24a0".into()], Some(&[7]))[0].board,
         "s3c24a0"
     );
 }
@@ -57,7 +57,7 @@ fn the_points_are_the_product_of_the_axes_in_the_files_order() {
 #[test]
 fn a_ring_gets_at_least_the_hops_asked_for() {
     let e = parsed(GOOD).unwrap();
-    let points = e.points(false, None, None);
+    let points = e.points(false, &[], None);
     let line = "x -s {size_kb} -n {rounds} -r {samples} {tasks}".to_string();
     let calls: BTreeMap<String, String> = [
         ("process".to_string(), line.clone()),
@@ -97,7 +97,7 @@ fn an_axis_that_no_command_line_has_is_unknown() {
     let e = parsed(&GOOD.replacen("size_kb", "size_kB", 1)).unwrap();
     let calls = [("process".to_string(), "x {size_kb} {tasks}".to_string())];
     let error = e
-        .command(&calls.into(), &e.points(false, None, None)[0])
+        .command(&calls.into(), &e.points(false, &[], None)[0])
         .unwrap_err()
         .to_string();
     let says = "\"plan.size_kB\"; did you mean \"size_kb\"?";
@@ -107,9 +107,9 @@ fn an_axis_that_no_command_line_has_is_unknown() {
 #[test]
 fn a_plan_may_name_fewer_kernels_but_no_others() {
     let two = GOOD.replace("[\"6.12/plain\"]", "[\"6.12/plain\", \"x\"]");
-    assert_eq!(parsed(&two).unwrap().points(true, None, None).len(), 4);
+    assert_eq!(parsed(&two).unwrap().points(true, &[], None).len(), 4);
     let one = two.clone() + "kernels = [\"x\"]\n";
-    assert_eq!(parsed(&one).unwrap().points(true, None, None).len(), 2);
+    assert_eq!(parsed(&one).unwrap().points(true, &[], None).len(), 2);
     let other = two + "kernels = [\"y\"]\n";
     assert!(format!("{:#}", parsed(&other).unwrap_err()).contains("\"y\""));
 }

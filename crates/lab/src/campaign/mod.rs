@@ -2,4 +2,5 @@
 //! Experiments as they are written down, and their points run one after the other.
 
 pub mod experiment;
+pub mod options;
 pub mod run;

@@ -20,6 +20,7 @@ use crate::base::parallel::{lock, parallel};
 use crate::base::progress::Progress;
 use crate::base::suggest::did_you_mean;
 use crate::campaign::experiment::Experiment;
+use crate::campaign::options::Options;
 use crate::kinds::Kind;
 use crate::rig::boot::{CMDLINE, KernelFiles};
 use crate::rig::session::{Checked, Failure, Session};
@@ -32,22 +33,6 @@ use crate::supply::image::guest::{self, Workload};
 use crate::supply::image::{self, RootFs};
 use crate::supply::kernel::{self, Kernel};
 use crate::supply::toolchain;
-
-/// How to run an experiment.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    pub quick: bool,
-    /// Instead of the file's seeds.
-    pub seeds: Option<Vec<u64>>,
-    /// Instead of the file's boards.
-    pub board: Option<String>,
-    /// Points at a time; 0 for one per processor.
-    pub jobs: usize,
-    /// Board seconds per point instead of the file's.
-    pub limit_s: Option<f64>,
-    /// Without snapshots.
-    pub fresh_boot: bool,
-}
 
 /// What the runs are made of: each board and kernel once.
 struct Parts {
@@ -160,22 +145,22 @@ pub fn check(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>, V
 
 impl<'a> Started<'a> {
     fn new(e: &'a Experiment, options: &Options) -> Result<Started<'a>> {
-        let points = e.points(
-            options.quick,
-            options.board.as_deref(),
-            options.seeds.as_deref(),
-        );
-        let parts = Parts::prepare(e, &points)?;
-        let plan: Vec<Planned> = points
-            .into_iter()
-            .map(|p| parts.planned(e, p))
-            .collect::<Result<_>>()?;
+        let boards = options.boards_of(e);
+        let points = e.points(options.quick, &boards, options.seeds.as_deref());
+        let mut parts = Parts::prepare(e, &points)?;
+        let mut plan = Vec::new();
+        if !boards.is_empty() {
+            plan = parts.measured_before(e, options.quick, &points)?;
+        }
+        for point in points {
+            plan.push(parts.planned(e, point)?);
+        }
         let runs: Vec<Option<Run>> = plan.iter().map(|p| stored(e, p)).collect::<Result<_>>()?;
         let campaign = Campaign {
             experiment: e.name.clone(),
             quick: options.quick,
             planned: plan.len(),
-            whole_plan: options.board.is_none() && options.seeds.is_none(),
+            whole_plan: boards.is_empty() && options.seeds.is_none(),
             runs: listed(&plan, &runs),
             failed: Vec::new(),
         };
@@ -272,6 +257,14 @@ impl Parts {
                 specs.insert(point.board.clone(), boards::load(&point.board)?);
             }
         }
+        let mut same = specs.iter().enumerate();
+        if let Some((n, (name, (_, hash)))) =
+            same.find(|(n, (_, (_, hash)))| specs.values().take(*n).any(|(_, other)| other == hash))
+        {
+            let other = specs.iter().take(n).find(|(_, (_, other))| other == hash);
+            let other = other.map_or("", |(name, _)| name);
+            bail!("boards {other} and {name} are one and the same");
+        }
         let mut kernels = BTreeMap::new();
         for name in e
             .kernels
@@ -291,6 +284,48 @@ impl Parts {
             kind,
             workload,
         })
+    }
+
+    /// What the last campaign measured besides `points`, as far as the same would come out today: its
+    /// parts are as they were.
+    fn measured_before(
+        &mut self,
+        e: &Experiment,
+        quick: bool,
+        points: &[Point],
+    ) -> Result<Vec<Planned>> {
+        let Some((campaign, _)) = Campaign::load_form(&e.name, quick)? else {
+            return Ok(Vec::new());
+        };
+        let mut before = Vec::new();
+        for Listed { point, run } in campaign.runs {
+            if points.contains(&point) || !self.kernels.contains_key(&point.kernel) {
+                continue;
+            }
+            // What the experiment's file does not have any more is not of it.
+            let own = [point.board.clone()];
+            let planned = [e.points(quick, &own, None), e.points(quick, &[], None)].concat();
+            if !planned
+                .iter()
+                .any(|planned| planned.place() == point.place())
+            {
+                continue;
+            }
+            if !self.specs.contains_key(&point.board) {
+                // A file that is gone, or no longer a board's.
+                let Ok(spec) = boards::load(&point.board) else {
+                    continue;
+                };
+                self.specs.insert(point.board.clone(), spec);
+            }
+            let Ok(planned) = self.planned(e, point) else {
+                continue;
+            };
+            if planned.hash == run && stored(e, &planned)?.is_some() {
+                before.push(planned);
+            }
+        }
+        Ok(before)
     }
 
     fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {

@@ -17,14 +17,14 @@ use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
 use crate::base::time::cpu_s;
 use crate::rig::console::{self, Beside, Console, Then};
-use crate::runs::markers;
+use crate::runs::markers::Typed;
 use names::Names;
 use suppress::Suppression;
 
 /// What to run.
 pub struct Plan<'a> {
-    /// What `run-guest` is given; only the boot without.
-    pub command: Option<&'a str>,
+    /// What is typed; only the boot without.
+    pub command: Option<&'a Typed>,
     /// Instructions of the kernel whose executions are counted.
     pub counted: &'a [u32],
     /// Board seconds that the command may take.
@@ -88,6 +88,8 @@ pub struct Findings {
     pub instructions: u64,
     /// What the console said.
     pub console: Vec<u8>,
+    /// What the command printed of it, byte for byte.
+    pub said: Vec<u8>,
 }
 
 /// Boots and runs what `plan` says.
@@ -110,6 +112,9 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
         seconds: machine.seconds(),
         instructions: machine.counters().instructions,
         console: machine.console_log().to_vec(),
+        said: plan
+            .command
+            .map_or(Vec::new(), |typed| typed.said(machine.console_log()).0),
     })
 }
 
@@ -178,7 +183,7 @@ fn session<B: BoardBus>(
     machine: &mut Machine<B>,
     judge: impl Beside<B, End = Ended>,
     stop_at: u64,
-    command: Option<&str>,
+    command: Option<&Typed>,
     limit_s: f64,
 ) -> Result<Option<i32>, Ended> {
     let mut console = Console {
@@ -198,16 +203,17 @@ fn session<B: BoardBus>(
     let (start, end) = ran.map_err(|ended| how(console.machine, ended))?;
     let ran = console.until(end, "\n", limit_s);
     ran.map_err(|ended| how(console.machine, ended))?;
-    let console = String::from_utf8_lossy(&machine.console_log()[start..]).into_owned();
-    let (_, status) =
-        markers::between_markers(&console).map_err(|error| Ended::Stopped(format!("{error:#}")))?;
-    Ok(Some(status))
+    match command.said(&machine.console_log()[start..]) {
+        (_, Some(status)) => Ok(Some(status)),
+        (_, None) => Err(Ended::Stopped("the command's status is damaged".into())),
+    }
 }
 
 fn how<B: BoardBus>(machine: &Machine<B>, ended: console::Ended<Ended>) -> Ended {
     match ended {
         console::Ended::Board(Stop::Limit, _) => Ended::Limit,
         console::Ended::Board(stop, _) => Ended::Stopped(machine.message(&stop, |_| None)),
+        console::Ended::Over(over) => Ended::Stopped(over.what().to_string()),
         console::Ended::Interrupted => Ended::Interrupted,
         console::Ended::Beside(ended) => ended,
     }

@@ -20,6 +20,7 @@ use super::{Ended, Plan, check};
 use crate::base::interrupt;
 use crate::base::parallel::parallel;
 use crate::base::progress::Progress;
+use crate::runs::markers::Typed;
 use crate::sheets::grid;
 use crate::supply::mutant::{Expected, Kind, Mutant};
 
@@ -137,7 +138,7 @@ impl Suite<'_> {
             self.board,
             &boot,
             &Plan {
-                command: Some(&command),
+                command: Some(&Typed::by_run_guest(&command)),
                 counted: &patched,
                 limit_s,
                 ends: &ends,

@@ -14,8 +14,10 @@ use crate::supply::symbols::Symbols;
 
 /// What a pc outside the kernel is called in suppressions.
 pub const USER: &str = "user";
-/// Kernel modules and the kernel are above.
+/// Kernel modules and the kernel are above, unless a kernel's own symbols say otherwise.
 const KERNEL: u32 = 0xbf00_0000;
+/// Modules are so far below the kernel.
+const MODULES: u32 = 0x0100_0000;
 
 type Lines = addr2line::Context<EndianArcSlice<LittleEndian>>;
 
@@ -35,6 +37,12 @@ impl Names {
         }
     }
 
+    /// Where the kernel's part of the addresses begins: it may have 1, 2 or 3 GB of them.
+    fn kernel(&self) -> u32 {
+        let first = self.symbols.first().map(|first| first & 0xf000_0000);
+        first.map_or(KERNEL, |first| KERNEL.min(first.saturating_sub(MODULES)))
+    }
+
     /// Whether no function of the kernel has a name.
     pub fn are_none(&self) -> bool {
         self.symbols.is_empty()
@@ -42,7 +50,7 @@ impl Names {
 
     /// The function at `pc` without what the compiler appended to its name, or `user`.
     pub fn function(&self, pc: u32) -> String {
-        if pc < KERNEL {
+        if pc < self.kernel() {
             return USER.to_string();
         }
         let Some(name) = self.symbols.name(pc) else {
@@ -52,14 +60,18 @@ impl Names {
         name[..end].to_string()
     }
 
-    /// Whether `pc` is in the function `name`, which may have other names.
+    /// Whether `pc` is in the function `name`, which may have other names. `f < g` is `f`, or `g`,
+    /// which calls it, in a kernel whose compiler put `f` into its caller.
     pub fn is_in(&self, pc: u32, name: &str) -> bool {
+        let mut chain = name.split('<').map(str::trim);
+        let there = chain.clone().find(|name| self.symbols.has(name));
+        let name = there.or_else(|| chain.next()).unwrap_or(name);
         self.function(pc) == self.symbols.plainest(name)
     }
 
     /// `function+0x10` and `file:line`, as far as they are known.
     pub fn symbol_and_line(&self, pc: u32) -> (Option<String>, Option<String>) {
-        if pc < KERNEL {
+        if pc < self.kernel() {
             return (None, None);
         }
         (self.symbols.name(pc), self.line(pc))
@@ -67,7 +79,7 @@ impl Names {
 
     /// `0xc0010768 function+0x10 (file:line)`.
     pub fn place(&self, pc: u32) -> String {
-        if pc < KERNEL {
+        if pc < self.kernel() {
             return format!("{pc:#010x} in user land");
         }
         match self.symbol_and_line(pc) {
@@ -137,6 +149,25 @@ mod tests {
         assert_eq!(names.function(0x0001_0400), USER);
         assert_eq!(names.place(0xc000_2004), "0xc0002004 zero+0x4");
         assert_eq!(names.place(0x0001_0400), "0x00010400 in user land");
+    }
+
+    #[test]
+    fn a_function_that_was_put_into_its_caller_is_there_by_the_callers_name() {
+        let both = Names::by_hand(&[(0xc000_1000, "copy_mm.isra.0"), (0xc000_2000, "fork")]);
+        assert!(both.is_in(0xc000_1004, "copy_mm < fork"));
+        assert!(!both.is_in(0xc000_2004, "copy_mm < fork"));
+        let one = Names::by_hand(&[(0xc000_2000, "fork"), (0xc000_3000, "other")]);
+        assert!(one.is_in(0xc000_2004, "copy_mm < fork"));
+        assert!(!one.is_in(0xc000_3004, "copy_mm < fork"));
+        assert!(both.is_in(0x0001_0000, USER));
+    }
+
+    #[test]
+    fn a_kernel_with_two_gigabytes_of_its_own_begins_lower() {
+        let names = Names::by_hand(&[(0x8000_8000, "stext"), (0x8031_9880, "copy")]);
+        assert_eq!(names.function(0x8031_9884), "copy");
+        assert_eq!(names.function(0x7f00_0000), "0x7f000000");
+        assert_eq!(names.function(0x7eff_fffc), USER);
     }
 
     #[test]

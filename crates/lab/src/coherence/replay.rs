@@ -7,6 +7,8 @@ use anyhow::{Result, bail};
 use board::boot::Boot;
 use board::{BoardBus, BoardSpec, Machine};
 
+use crate::runs::markers::Typed;
+
 use super::{Ended, Judge, session};
 
 /// Core cycles before the report from which on instructions are looked at one by one: more than
@@ -41,7 +43,7 @@ impl FromStr for At {
 pub fn machine_at(
     board: &BoardSpec,
     boot: &Boot,
-    command: Option<&str>,
+    command: Option<&Typed>,
     at: At,
 ) -> Result<Machine> {
     let mut machine = Machine::new(board.clone(), boot)?;

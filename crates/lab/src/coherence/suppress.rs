@@ -18,7 +18,8 @@ use crate::base::toml_file;
 pub struct Suppression {
     /// Kinds of report, by [`Wrong::name`].
     pub wrong: Vec<String>,
-    /// Functions that used the data, without suffixes of the compiler; `user` for user land.
+    /// Functions that used the data, without suffixes of the compiler; `user` for user land. Here
+    /// and below `f < g` is `f`, or its caller `g` where the compiler put `f` into it.
     #[serde(default)]
     pub access: Vec<String>,
     /// Functions that wrote the newest value.
@@ -44,7 +45,9 @@ struct List {
 impl Suppression {
     /// Does it cover the report?
     pub fn covers(&self, report: &Report, names: &Names) -> bool {
-        let is = |wanted: &[String], pc| wanted.is_empty() || wanted.contains(&names.function(pc));
+        let is = |wanted: &[String], pc| {
+            wanted.is_empty() || wanted.iter().any(|name| names.is_in(pc, name))
+        };
         let among = |wanted: &[String], callers: &[u32]| {
             let is_in = |name: &String| callers.iter().any(|pc| names.is_in(*pc, name));
             wanted.is_empty() || wanted.iter().any(is_in)

@@ -2,14 +2,13 @@
 //! What `scope` and `net` share: a command in a booted guest with instruments beside it, and how its
 //! result is told.
 
-use anyhow::{Result, bail};
-use board::spec;
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::base::boards;
-use crate::rig::boot::Recipe;
-use crate::rig::session::Session;
+use crate::rig::session::{Measured, Session};
+use crate::rig::target::Target;
+use crate::runs::markers::{self, Typed};
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -17,12 +16,8 @@ const LIMIT_S: f64 = 300.0;
 /// Where a command runs, and for how long.
 #[derive(clap::Args)]
 pub struct Beside {
-    /// Name of a board, or a path to a board file
-    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
-    pub board: String,
-    /// Name of a kernel
-    #[arg(long, value_name = "KERNEL", default_value = "plain")]
-    pub kernel: String,
+    #[command(flatten)]
+    pub target: Target,
     /// Start of all that is random: the caches' choice of victims and, of a generator, jitter and phase
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -38,9 +33,9 @@ impl Beside {
     /// Boots, without a snapshot: instruments are to see all from power-on.
     pub fn boot(&self) -> Result<Session> {
         seconds("limit", self.limit)?;
-        let (spec, _) = boards::load(&self.board)?;
-        let boot = Recipe::of(&self.kernel).prepare()?.boot();
-        Session::boot(&spec, self.seed, &boot)
+        let board = self.target.check()?;
+        let boot = self.target.prepare()?.boot();
+        Session::boot(&board, self.seed, &boot)
     }
 
     /// Prints what the command printed and how it ended, with `result`, an object.
@@ -50,7 +45,7 @@ impl Beside {
             result["output"] = output.into();
             println!("{result}");
         } else {
-            println!("{output}");
+            print!("{output}");
             for (key, value) in result.as_object().into_iter().flatten() {
                 println!("{key}: {value}");
             }
@@ -61,6 +56,15 @@ impl Beside {
             Outcome::No
         }
     }
+}
+
+/// What the command printed and its status; an error when the guest could not run it.
+pub fn ended(typed: &Typed, measured: &Measured) -> Result<(String, i32)> {
+    let (said, status) = typed.said(&measured.console);
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let status = status.context("the command's status is damaged")?;
+    markers::check_that_it_ran(status, &said)?;
+    Ok((said, status))
 }
 
 /// Refuses what is no length of time, given by option `name`.

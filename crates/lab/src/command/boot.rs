@@ -3,14 +3,19 @@
 //!
 //! On a terminal, keys go to the board's first UART and Ctrl-A x leaves; the board runs as fast as
 //! it can while it works and in real time while it idles and input may come. Without a terminal,
-//! standard input is typed once the guest waits for it; the run ends when the guest resets the
-//! board, when it was idle and quiet for a while after the last byte of input, or at the limit. A
-//! board that sleeps until a key comes stands still; the time it waits counts towards the limit.
+//! standard input is typed once the guest shows a prompt, and the run ends when it shows one again
+//! and there is no more input ([`prompt`]); escape sequences are left out of a file. A guest that
+//! resets the board, panics or halts ends the run, too, and so does the limit. A board that sleeps
+//! until a key comes stands still; the time it waits counts towards the limit.
 
-use std::io::{Read as _, Write as _};
+mod prompt;
+
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
+use anstream::adapter::StripBytes;
 use anyhow::{Context as _, Result, bail};
 use board::{Machine, Stop};
 use serde_json::json;
@@ -18,7 +23,9 @@ use serde_json::json;
 use crate::Outcome;
 use crate::base::interrupt;
 use crate::base::terminal::RawMode;
-use crate::rig::target::{Prepared, Target};
+use crate::rig::boot::Recipe;
+use crate::rig::target::Target;
+use crate::rig::watchdog::{Over, Watchdog};
 use crate::runs::markers;
 use crate::supply::symbols::Symbols;
 
@@ -26,6 +33,8 @@ use crate::supply::symbols::Symbols;
 const SLICE_S: f64 = 0.005;
 /// The guest counts as waiting after this much board time without output or work.
 const QUIET_S: f64 = 2.0;
+/// Input is typed after this much quiet board time, prompt or none.
+const LONG_QUIET_S: f64 = 10.0;
 /// A slice with less idle time than this share is work.
 const IDLE: f64 = 0.9;
 /// Board time after which a run that nobody watches ends.
@@ -38,6 +47,9 @@ const ESCAPE: u8 = 0x01;
 pub struct Args {
     #[command(flatten)]
     target: Target,
+    /// The kernel's command line instead of ours
+    #[arg(last = true, value_name = "CMDLINE")]
+    cmdline: Vec<String>,
     /// Stop after this much board time, in seconds [default: none on a terminal, else 300]
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
@@ -51,7 +63,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(limit) = args.limit.filter(|s| !(*s > 0.0 && s.is_finite())) {
         bail!("--limit {limit}: not a number of seconds above 0");
     }
-    let Prepared { machine, vmlinux } = args.target.prepare()?;
+    let (machine, vmlinux) = power_on(&args.target, &args.cmdline)?;
     let raw = RawMode::enter().context("cannot switch the terminal to raw mode")?;
     let default_limit_s = if raw.is_some() {
         f64::INFINITY
@@ -65,22 +77,33 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         awaits_marker: args.target.has_our_root(),
         leave: false,
         limit_s: args.limit.unwrap_or(default_limit_s),
-        to_the_limit: args.limit.is_some(),
         input: keyboard(),
         raw,
         escape: false,
         input_ended: false,
         held: Vec::new(),
         asleep_s: 0.0,
+        prompt: None,
+        strip: (!std::io::stdout().is_terminal()).then(StripBytes::new),
     };
     let ending = console.run();
     console.raw = None;
     let ending = ending?;
+    for note in console.machine.notes() {
+        eprintln!("note: {note}");
+    }
     if args.json {
         println!("\n{}", console.summary(&ending));
     }
     match ending {
         Ending::Left => Ok(Outcome::Done),
+        Ending::Over(over) => {
+            eprintln!("\n{}", over.what());
+            Ok(match over {
+                Over::Halted | Over::PoweredDown => Outcome::Done,
+                Over::Panic | Over::Still => Outcome::No,
+            })
+        }
         Ending::Stopped(stop) => {
             let symbols = Symbols::of(vmlinux.as_deref());
             eprintln!(
@@ -94,6 +117,19 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             })
         }
     }
+}
+
+/// A machine before its first instruction, with everything in memory; and its kernel's symbols.
+pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<PathBuf>)> {
+    let board = target.check()?;
+    let words = Some(cmdline.join(" ")).filter(|words| !words.is_empty());
+    let prepared = Recipe {
+        words,
+        ..target.recipe()
+    }
+    .prepare()?;
+    let machine = Machine::new(board, &prepared.boot())?;
+    Ok((machine, prepared.files.vmlinux))
 }
 
 /// Bytes of standard input, read by a thread of their own; closed at the end of input.
@@ -113,6 +149,8 @@ fn keyboard() -> Receiver<Vec<u8>> {
 enum Ending {
     /// The user left, or the input was done with.
     Left,
+    /// The guest came to its end.
+    Over(Over),
     Stopped(Stop),
 }
 
@@ -127,8 +165,6 @@ struct Console {
     /// The user wants to go.
     leave: bool,
     limit_s: f64,
-    /// A limit was asked for: the end of the input does not end the run.
-    to_the_limit: bool,
     input: Receiver<Vec<u8>>,
     /// On a terminal.
     raw: Option<RawMode>,
@@ -139,11 +175,16 @@ struct Console {
     held: Vec<u8>,
     /// Host time for which the board slept until a key came.
     asleep_s: f64,
+    /// The end of the prompt behind which the input was typed.
+    prompt: Option<String>,
+    /// Takes escape sequences out of what is not for a terminal.
+    strip: Option<StripBytes>,
 }
 
 impl Console {
     fn run(&mut self) -> Result<Ending> {
         let mut pace = Pace::new(&self.machine);
+        let mut watchdog = Watchdog::new(&self.machine);
         loop {
             self.take_input();
             if interrupt::asked() || self.leave {
@@ -167,6 +208,9 @@ impl Console {
                 }
                 Stop::Asleep => {}
                 stop => return Ok(Ending::Stopped(stop)),
+            }
+            if let Some(over) = watchdog.look(&self.machine) {
+                return Ok(Ending::Over(over));
             }
             // Whoever feeds a pipe slowly is waited for like somebody at a terminal.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
@@ -194,7 +238,7 @@ impl Console {
     /// Waits for a key that wakes the board; the ending when none can come, or none came in time.
     fn sleep(&mut self) -> Option<Ending> {
         if self.raw.is_none() && self.input_ended {
-            let done = !self.awaits_marker && !self.to_the_limit;
+            let done = !self.awaits_marker && self.asks();
             return Some(if done {
                 Ending::Left
             } else {
@@ -211,28 +255,37 @@ impl Console {
         None
     }
 
-    /// Without a terminal: types the input once the guest waits; true when all is done.
+    /// Without a terminal: types the input once the guest waits for it; true when all is done.
     fn type_held(&mut self, asleep: bool) -> bool {
         let now = self.machine.seconds();
-        let waits = asleep || now - self.last_active_s >= QUIET_S;
+        let quiet_s = now - self.last_active_s;
+        let log = self.machine.console_log();
         let marker = markers::READY.as_bytes();
-        if self.awaits_marker
-            && self
-                .machine
-                .console_log()
-                .windows(marker.len())
-                .any(|w| w == marker)
-        {
+        if self.awaits_marker && log.windows(marker.len()).any(|w| w == marker) {
             self.awaits_marker = false;
         }
-        // Nothing but input goes on with a guest that sleeps, ready or not.
-        if !self.held.is_empty() && (asleep || waits && !self.awaits_marker) {
-            let held = std::mem::take(&mut self.held);
+        let asks = (asleep || quiet_s >= QUIET_S) && self.asks();
+        // Nothing but input goes on with a guest that sleeps, ready or not; another one may have
+        // said something behind its prompt.
+        let types = asleep || !self.awaits_marker && (asks || quiet_s >= LONG_QUIET_S);
+        if types && !self.held.is_empty() {
+            self.prompt = prompt::of(self.machine.console_log());
+            let mut held = std::mem::take(&mut self.held);
+            // The last line of a file may not have been ended.
+            if self.input_ended && held.last().is_some_and(|byte| *byte >= b' ') {
+                held.push(b'\n');
+            }
             self.machine.send(&held);
             self.last_active_s = now;
             return false;
         }
-        waits && !self.awaits_marker && self.input_ended && !self.to_the_limit
+        asks && self.held.is_empty() && !self.awaits_marker && self.input_ended
+    }
+
+    /// Whether the guest shows a prompt: after input was typed, one that ends like that before.
+    fn asks(&self) -> bool {
+        let shown = prompt::of(self.machine.console_log());
+        shown.is_some() && (self.prompt.is_none() || self.prompt == shown)
     }
 
     /// Moves what was typed to the machine.
@@ -283,6 +336,7 @@ impl Console {
     fn summary(&self, ending: &Ending) -> serde_json::Value {
         let stop = match ending {
             Ending::Left => "left".to_string(),
+            Ending::Over(over) => over.what().to_string(),
             Ending::Stopped(stop) => stop.what(),
         };
         let counters: serde_json::Map<String, serde_json::Value> = self
@@ -307,8 +361,15 @@ impl Console {
         let log = self.machine.console_log();
         if log.len() > self.shown {
             let mut out = std::io::stdout().lock();
-            out.write_all(&log[self.shown..])
-                .and_then(|()| out.flush())?;
+            match &mut self.strip {
+                None => out.write_all(&log[self.shown..])?,
+                Some(strip) => {
+                    for text in strip.strip_next(&log[self.shown..]) {
+                        out.write_all(text)?;
+                    }
+                }
+            }
+            out.flush()?;
             self.shown = log.len();
             self.last_active_s = self.machine.seconds();
         }

@@ -12,10 +12,11 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use arm9::Victims;
-use board::{BoardSpec, spec};
+use board::BoardSpec;
 
 use crate::Outcome;
 use crate::base::paths::shown;
+use crate::base::shell::{self, quoted};
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
 use crate::coherence::render::Style;
@@ -23,37 +24,19 @@ use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Ended, Plan};
 use crate::command::debug;
-use crate::rig::boot::{self, Prepared, Recipe, is_path};
-use crate::supply::kernel;
+use crate::rig::target::Target;
+use crate::runs::markers::Typed;
 use crate::supply::mutant::{self, Mutant};
 use shown::Shown;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
-/// Whose mutants a kernel given by path has.
-const PLAIN: &str = "plain";
 
 /// Run with the coherence checker: exit 1 at the first stale access
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a board, or a path to a board file
-    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
-    board: String,
-    /// Name of a kernel, or a path to a zImage, Image or vmlinux
-    #[arg(long, value_name = "KERNEL", default_value = "plain")]
-    kernel: String,
-    /// Build the kernel from this source tree
-    #[arg(long, value_name = "DIR")]
-    linux: Option<PathBuf>,
-    /// Device tree for a kernel given by path
-    #[arg(long, value_name = "FILE")]
-    dtb: Option<PathBuf>,
-    /// Root file system (cpio archive) instead of ours
-    #[arg(long, value_name = "FILE")]
-    initrd: Option<PathBuf>,
-    /// Who makes room in caches and TLB: random, as the core does it, or late, to keep what is stale
-    #[arg(long, value_name = "POLICY", default_value = "random")]
-    victims: String,
+    #[command(flatten)]
+    target: Target,
     /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
     #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
     mutant: Option<String>,
@@ -132,6 +115,8 @@ pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
 struct Asked<'a> {
     args: &'a Args,
     board: BoardSpec,
+    /// What is typed to the guest's shell, if anything is.
+    command: Option<Typed>,
     suppressions: Vec<Suppression>,
     mutant: Option<Mutant>,
 }
@@ -144,23 +129,18 @@ impl Asked<'_> {
         if args.jobs == Some(0) {
             bail!("--jobs 0: at least one mutant at a time");
         }
-        if args
-            .command
-            .iter()
-            .any(|word| word.contains(char::is_control))
-        {
-            bail!(
-                "-- {:?}: the guest's shell is typed one line of text",
-                args.command
-            );
-        }
-        let board = boot::board(&args.board, &args.victims)?;
-        args.check_kernel()?;
+        let command = match args.command.is_empty() {
+            true => None,
+            // Nobody types what it would read.
+            false => Some(Typed::own(&(shell::typed(&args.command)? + " </dev/null"))),
+        };
+        let board = args.target.check()?;
         Ok(Asked {
             args,
             board,
+            command,
             suppressions: args.suppressions()?,
-            mutant: args.mutant()?,
+            mutant: args.target.mutant(args.mutant.as_deref())?,
         })
     }
 
@@ -169,14 +149,13 @@ impl Asked<'_> {
         if args.all_mutants {
             return args.all(board, suppressions);
         }
-        let mut guest = args.guest()?;
+        let mut guest = args.target.prepare()?;
         let patched = match &self.mutant {
             Some(mutant) => guest.patch(mutant)?,
             None => Vec::new(),
         };
         let boot = guest.boot();
-        let command = args.command.join(" ");
-        let typed = Some(command.as_str()).filter(|c| !c.is_empty());
+        let typed = self.command.as_ref();
         if let Some(at) = args.gdb {
             let machine = replay::machine_at(board, &boot, typed, at)?;
             let port = (!args.stdio).then_some(args.port);
@@ -217,56 +196,12 @@ impl Asked<'_> {
 }
 
 impl Args {
-    fn check_kernel(&self) -> Result<()> {
-        let name = &self.kernel;
-        if !is_path(&self.kernel) {
-            return kernel::check_name(name);
-        }
-        if self.linux.is_some() {
-            bail!("--linux: --kernel {name} is built already");
-        }
-        if self.dtb.is_none() {
-            bail!("--kernel {name}: a kernel given by path needs --dtb");
-        }
-        Ok(())
-    }
-
-    /// The kernel's list of mutants; that of the plain kernel for one given by path.
-    fn mutants(&self) -> Result<PathBuf> {
-        let name = if is_path(&self.kernel) {
-            PLAIN
-        } else {
-            &self.kernel
-        };
-        kernel::mutants(name)
-    }
-
-    /// The mutant NAME of the kernel's list, or of FILE in `FILE:NAME`.
-    fn mutant(&self) -> Result<Option<Mutant>> {
-        let Some(text) = &self.mutant else {
-            return Ok(None);
-        };
-        mutant::named(text, || self.mutants()).map(Some)
-    }
-
-    /// Builds what is missing.
-    fn guest(&self) -> Result<Prepared> {
-        Recipe {
-            dtb: self.dtb.clone(),
-            linux: self.linux.clone(),
-            initrd: self.initrd.clone(),
-            reset_on_panic: true,
-            ..Recipe::of(&self.kernel)
-        }
-        .prepare()
-    }
-
     /// The list asked for, else the kernel's own; none for a kernel given by path.
     fn suppressions(&self) -> Result<Vec<Suppression>> {
         if let Some(path) = &self.suppressions {
             return suppress::load(path);
         }
-        suppress::of_kernel(&self.kernel)
+        suppress::of_kernel(&self.target.kernel)
     }
 
     /// How to come back to a report.
@@ -278,15 +213,24 @@ impl Args {
             }
         };
         let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
-        option("--board", Some(self.board.clone()));
-        option("--kernel", Some(self.kernel.clone()));
-        option("--linux", path(&self.linux));
-        option("--dtb", path(&self.dtb));
-        option("--initrd", path(&self.initrd));
-        let victims = Some(self.victims.clone());
+        let target = &self.target;
+        option("--board", Some(target.board()));
+        option("--kernel", Some(target.kernel.clone()));
+        option("--linux", path(&target.linux));
+        option("--config", path(&target.config));
+        option("--dtb", path(&target.dtb));
+        option("--initrd", path(&target.initrd));
+        for added in &target.add {
+            option("--add", Some(added.to_string()));
+        }
+        let append = quoted(&format!("--append={}", target.append));
+        let victims = Some(target.victims.clone());
         option("--victims", victims.filter(|v| v != Victims::Random.name()));
         option("--mutant", self.mutant.clone());
         option("--gdb", Some(format!("{:#010x}@{}", at.pc, at.cycle)));
+        if !target.append.is_empty() {
+            words.push(append);
+        }
         if !self.command.is_empty() {
             words.push("--".to_string());
             words.extend(self.command.iter().map(|word| quoted(word)));
@@ -295,8 +239,8 @@ impl Args {
     }
 
     fn all(&self, board: &BoardSpec, suppressions: &[Suppression]) -> Result<Outcome> {
-        let list = mutant::load(&self.mutants()?)?;
-        let guest = self.guest()?;
+        let list = mutant::load(&self.target.mutants()?)?;
+        let guest = self.target.prepare()?;
         let names = Names::of(guest.files.vmlinux.as_deref());
         let suite = Suite {
             board,
@@ -331,15 +275,6 @@ impl Args {
     }
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,=+%@".contains(c);
-    match word.chars().all(plain) && !word.is_empty() {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,13 +286,5 @@ mod tests {
         assert!(!is("warmswitch coherence --vitims late -- true --bisect"));
         assert!(!is("warmswitch run --bisect"));
         assert!(!is("warmswitch"));
-    }
-
-    #[test]
-    fn words_come_through_a_shell_as_they_are() {
-        assert_eq!(quoted("mm_suite"), "mm_suite");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -11,9 +11,10 @@ use gdbstub::stub::{DisconnectReason, GdbStub};
 
 use crate::Outcome;
 use crate::base::paths::shown;
+use crate::command::boot;
 use crate::gdb::link::Link;
 use crate::gdb::{Debuggee, EventLoop};
-use crate::rig::target::{Prepared, Target};
+use crate::rig::target::Target;
 use crate::supply::symbols::Symbols;
 
 /// Debug a guest with gdb (registers, memory, break and watch points)
@@ -21,6 +22,9 @@ use crate::supply::symbols::Symbols;
 pub struct Args {
     #[command(flatten)]
     target: Target,
+    /// The kernel's command line instead of ours
+    #[arg(last = true, value_name = "CMDLINE")]
+    cmdline: Vec<String>,
     /// TCP port to listen on, on this machine only; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 1234)]
     port: u16,
@@ -31,7 +35,7 @@ pub struct Args {
 
 /// Debugs.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let Prepared { machine, vmlinux } = args.target.prepare()?;
+    let (machine, vmlinux) = boot::power_on(&args.target, &args.cmdline)?;
     let port = (!args.stdio).then_some(args.port);
     serve(machine, vmlinux.as_deref(), port)
 }

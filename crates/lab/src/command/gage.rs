@@ -17,7 +17,7 @@ use crate::supply::image::guest;
 /// Run an experiment with several seeds and study how well it measures (gage R&R)
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of the experiment
+    /// Name of the experiment, or its folder: ./mine
     experiment: String,
     #[command(flatten)]
     how: How,

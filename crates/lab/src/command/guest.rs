@@ -2,23 +2,23 @@
 //! `warmswitch guest`: boot, run one command, show what it printed; on a board of ours, or on QEMU's
 //! versatilepb, which has no caches: what goes wrong on a board alone is a matter of caches.
 
-use std::path::PathBuf;
+use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail};
-use board::spec;
+use board::BoardSpec;
 
 use crate::Outcome;
-use crate::base::boards;
-use crate::rig::boot::{Prepared, Recipe, is_path};
+use crate::base::shell;
+use crate::base::standard_input;
+use crate::rig::boot::{Prepared, Recipe};
+use crate::rig::fetched::{self, Fetched};
 use crate::rig::qemu::{self, Qemu, Start};
-use crate::rig::session::Session;
+use crate::rig::session::{Failure, Session};
 use crate::rig::snapshot::Snapshots;
-
-use crate::runs::markers;
+use crate::rig::target::Target;
+use crate::runs::markers::{self, Typed};
 use crate::runs::run::Window;
-use crate::supply::image;
-use crate::supply::kernel;
-use crate::supply::mutant;
+use crate::supply::added;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -26,50 +26,42 @@ const LIMIT_S: f64 = 300.0;
 /// Boot, run one command in the guest and show what it printed: exit 1 when it failed
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a board, or a path to a board file
-    #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
-    board: String,
-    /// Name of a kernel, or a path to a zImage or Image
-    #[arg(long, value_name = "KERNEL", default_value = "plain")]
-    kernel: String,
-    /// Device tree for a kernel given by path
-    #[arg(long, value_name = "FILE")]
-    dtb: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
     /// Run it on QEMU's versatilepb, with the board's size of RAM
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
-          default_missing_value = qemu::ARM926)]
+          default_missing_value = qemu::ARM926, conflicts_with = "set")]
     qemu: Option<String>,
-    /// More of the kernel's command line
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true
-    )]
-    append: String,
     /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
     /// Board time the command may take, in seconds; on QEMU there is no limit
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Then say what the command took on the board: cycles and the core's counters
+    /// Then bring this file of the guest here, under its name or another
+    #[arg(long, value_name = "GUEST[:HOST]")]
+    fetch: Vec<Fetched>,
+    /// Then say what the shell and the command took on the board, to 5 ms: cycles, those of waiting
+    /// among them, and the core's counters
     #[arg(long, conflicts_with = "qemu")]
     counters: bool,
     /// Boot, instead of going on from the snapshot of an earlier boot
     #[arg(long, conflicts_with = "qemu")]
     fresh_boot: bool,
-    /// What to run in the guest
+    /// What to run in the guest: one word is a line for its shell, several are a program and its
+    /// arguments; it gets what comes on standard input, if that is a file or a pipe
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
 
 /// What came of the command.
 struct Ran {
-    text: String,
+    text: Vec<u8>,
     status: i32,
     /// On a board.
     took: Option<Window>,
+    /// Files that were brought here, or why one was not.
+    fetched: Result<()>,
 }
 
 /// Runs.
@@ -77,91 +69,121 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if !(args.limit > 0.0 && args.limit.is_finite()) {
         bail!("--limit {}: not a number of seconds above 0", args.limit);
     }
-    let prepared = args.prepared()?;
-    let result = match &args.qemu {
-        Some(cpu) => args.on_qemu(cpu, &prepared),
-        None => args.on_board(&prepared),
+    let command = shell::typed(&args.command)?;
+    let board = args.target.check()?;
+    let stdin = standard_input::given()?;
+    let typed = Typed::own(&match stdin.as_deref() {
+        None => command,
+        Some([]) => command + " </dev/null",
+        Some(_) => format!("{command} </{}", added::STDIN),
+    });
+    let prepared = args.prepared(stdin)?;
+    let ran = match &args.qemu {
+        Some(cpu) => args.on_qemu(cpu, &board, &prepared, &typed),
+        None => args.on_board(&board, &prepared, &typed),
     };
-    match result {
-        Ok(ran) => {
-            println!("{}", ran.text);
-            if let Some(took) = ran.took.filter(|_| args.counters) {
-                println!("cycles {}", took.cycles);
-                for (name, value) in took.counters {
-                    println!("{name} {value}");
-                }
-            }
-            if ran.status == 0 {
-                return Ok(Outcome::Done);
-            }
-            eprintln!("the command ended with {}", ran.status);
-            Ok(Outcome::No)
-        }
-        Err(error) => {
-            eprintln!("{error:#}");
-            Ok(Outcome::No)
+    if let Err(error) = &ran
+        && let Some(failure) = error.downcast_ref::<Failure>()
+    {
+        show(&typed.said(&failure.console).0)?;
+    }
+    let ran = ran?;
+    show(&ran.text)?;
+    markers::check_that_it_ran(ran.status, "")?;
+    if let Some(took) = ran.took.filter(|_| args.counters) {
+        println!("cycles {}", took.cycles);
+        for (name, value) in took.counters {
+            println!("{name} {value}");
         }
     }
+    ran.fetched?;
+    if ran.status == 0 {
+        return Ok(Outcome::Done);
+    }
+    eprintln!("the command ended with {}", ran.status);
+    Ok(Outcome::No)
+}
+
+/// Prints what the command printed.
+fn show(text: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text).and_then(|()| out.flush())?;
+    Ok(())
 }
 
 impl Args {
     /// Without what the mutant lacks.
-    fn prepared(&self) -> Result<Prepared> {
+    fn prepared(&self, stdin: Option<Vec<u8>>) -> Result<Prepared> {
         let mut prepared = Recipe {
-            dtb: self.dtb.clone(),
-            append: self.append.clone(),
+            stdin: stdin.filter(|bytes| !bytes.is_empty()),
             reset_on_panic: true,
-            ..Recipe::of(&self.kernel)
+            ..self.target.recipe()
         }
         .prepare()?;
-        if let Some(text) = &self.mutant {
-            let found = mutant::named(text, || kernel::mutants(&self.kernel))?;
+        if let Some(found) = self.target.mutant(self.mutant.as_deref())? {
             prepared.patch(&found)?;
         }
         Ok(prepared)
     }
 
     /// Boots that come once are not kept.
-    fn snapshots(&self) -> Snapshots {
-        let common = self.append.is_empty() && self.mutant.is_none() && !is_path(&self.kernel);
+    fn snapshots(&self, has_input: bool) -> Snapshots {
+        let common = self.target.is_common() && self.mutant.is_none() && !has_input;
         Snapshots::cached_if(common && !self.fresh_boot)
     }
 
-    fn on_board(&self, prepared: &Prepared) -> Result<Ran> {
-        let (board, _) = boards::load(&self.board)?;
+    fn on_board(&self, board: &BoardSpec, prepared: &Prepared, typed: &Typed) -> Result<Ran> {
         let boot = prepared.boot();
         let note = |line: &str| eprintln!("{line}");
-        let mut session = Session::booted(&self.snapshots(), &board, 1, &boot, &note)?;
-        let measured = session.run_guest(&self.command.join(" "), self.limit)?;
-        let console = String::from_utf8_lossy(&measured.console);
-        let (text, status) = markers::between_markers(&console)?;
+        let mut session = Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?;
+        let mut run = |typed: &Typed| -> Result<_> {
+            let measured = session.run(typed, self.limit)?;
+            let (text, status) = typed.said(&measured.console);
+            let status = status.context("the command's status is damaged")?;
+            Ok((text, status, measured.whole))
+        };
+        let (text, status, whole) = run(typed)?;
+        let fetched = fetched::all(&self.fetch, &mut |typed| {
+            run(typed).map(|(text, status, _)| (text, status))
+        });
+        session.notes().iter().for_each(|n| eprintln!("note: {n}"));
         Ok(Ran {
-            text: text.to_string(),
+            text,
             status,
-            took: Some(measured.whole),
+            took: Some(whole),
+            fetched,
         })
     }
 
-    fn on_qemu(&self, cpu: &str, prepared: &Prepared) -> Result<Ran> {
-        let (board, _) = boards::load(&self.board)?;
+    fn on_qemu(
+        &self,
+        cpu: &str,
+        board: &BoardSpec,
+        prepared: &Prepared,
+        typed: &Typed,
+    ) -> Result<Ran> {
         let linux = &prepared.linux;
+        let root = linux.initrd.as_ref().map_or(&[][..], |root| &root.bytes);
         let mut qemu = Qemu::start(&Start {
             kernel: &linux.kernel.bytes,
             dtb: &prepared.files.dtb,
-            root: &image::root_fs()?.cpio,
+            root,
             command_line: &linux.command_line,
             ram_bytes: board.ram_bytes,
             cpu,
             plugin: None,
         })?;
-        let ran = qemu
-            .wait_for_prompt()
-            .and_then(|()| qemu.run_guest(&self.command.join(" ")));
-        let (text, status) = ran.with_context(|| qemu.last_words())?;
+        let ran = qemu.wait_for_prompt().and_then(|()| qemu.run(typed));
+        let (text, status) = ran.map_err(|error| Failure {
+            message: format!("{error:#}{}", markers::last_words(qemu.console())),
+            console: qemu.console().to_vec(),
+        })?;
+        let fetched = fetched::all(&self.fetch, &mut |typed| qemu.run(typed));
         Ok(Ran {
             text,
             status,
             took: None,
+            fetched,
         })
     }
 }

@@ -16,6 +16,7 @@ use crate::base::boards;
 use crate::base::paths;
 use crate::coherence::{self, Ended, Plan};
 use crate::rig::boot::{self, KernelFiles};
+use crate::runs::markers::Typed;
 use crate::supply::image;
 use crate::supply::kernel::{self, Request, series};
 
@@ -60,6 +61,9 @@ struct BuildArgs {
     /// Build from this source tree instead of Debian's source package
     #[arg(long, value_name = "DIR")]
     linux: Option<PathBuf>,
+    /// With --linux: configure it by this .config or defconfig instead of the kernel's own fragments
+    #[arg(long, value_name = "FILE", requires = "linux")]
+    config: Option<PathBuf>,
     /// Parallel jobs [default: one per processor]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
@@ -110,7 +114,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec, root: &Path) -> Result<()> 
         board,
         &boot,
         &Plan {
-            command: Some(SMOKE),
+            command: Some(&Typed::by_run_guest(SMOKE)),
             counted: &[],
             limit_s: SMOKE_LIMIT_S,
             ends: &|_| true,
@@ -127,6 +131,7 @@ fn build(args: &BuildArgs) -> Result<Outcome> {
     let kernel = kernel::build(&Request {
         name: args.name.clone(),
         linux_dir: args.linux.clone(),
+        config: args.config.clone(),
         jobs: args.jobs,
         refresh: args.refresh,
     })?;

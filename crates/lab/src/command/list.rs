@@ -2,12 +2,11 @@
 //! `warmswitch list`: what there is.
 
 use anyhow::Result;
-use board::{BoardSpec, spec};
 use clap::ValueEnum;
 use serde_json::json;
 
 use crate::Outcome;
-use crate::base::paths;
+use crate::base::{boards, paths};
 use crate::campaign::experiment::Experiment;
 use crate::runs::store;
 use crate::supply::image::guest;
@@ -46,9 +45,9 @@ impl What {
     /// Names, each with one line about it.
     fn entries(self) -> Result<Vec<(String, String)>> {
         match self {
-            What::Boards => spec::board_names()
+            What::Boards => boards::names()
                 .into_iter()
-                .map(|name| Ok((name.to_string(), BoardSpec::named(name)?.title)))
+                .map(|name| Ok((name.clone(), boards::load(&name)?.0.title)))
                 .collect(),
             What::Kernels => kernel::list(),
             What::Workloads => Ok(guest::all()?

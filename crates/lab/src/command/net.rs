@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use super::beside::{self, Beside};
 use crate::Outcome;
 use crate::base::paths::shown;
+use crate::base::shell;
 use crate::report::capture;
 use crate::rig::host::{Host, LARGEST_PAYLOAD, Plan, Question, periods, rate, round_trips};
-use crate::runs::markers;
+use crate::runs::markers::Typed;
 
 /// Of `ping -f`, when no answer comes.
 const FLOOD_HZ: f64 = 100.0;
@@ -59,23 +60,23 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let Some(rate) = rate(args.mbit) else {
         bail!("--mbit {}: 10 or 100", args.mbit);
     };
+    let command = shell::typed(&args.command)?;
+    let typed = Typed::own(&format!("network-up {command} </dev/null"));
     let mut host = Host::new(args.plan()?);
     let mut session = args.beside.boot()?;
     let mut cables = session.cables();
     cables.plug(Some(rate));
     cables.tap(args.depth);
     cables.set_stop_on_frame(true);
-    let command = format!("network-up {}", args.command.join(" "));
-    let measured = session.run_guest_beside(&command, args.beside.limit, &mut host)?;
-    let text = String::from_utf8_lossy(&measured.console).into_owned();
-    let (output, status) = markers::between_markers(&text)?;
+    let measured = session.run_beside(&typed, args.beside.limit, &mut host)?;
+    let (output, status) = beside::ended(&typed, &measured)?;
     let link = session.link();
     if let (Some(path), Some(probe)) = (&args.pcapng, link.probe()) {
         let cannot = || format!("cannot write {}", shown(path));
         let file = File::create(path).with_context(cannot)?;
         capture::pcapng(probe, BufWriter::new(file)).with_context(cannot)?;
     }
-    Ok(args.beside.tell(output, status, result(&host, link)))
+    Ok(args.beside.tell(&output, status, result(&host, link)))
 }
 
 impl Args {

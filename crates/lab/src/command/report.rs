@@ -17,8 +17,11 @@ use crate::runs::store::Campaign;
 /// Write the HTML report of an experiment's runs (never simulates)
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of the experiment
+    /// Name of the experiment, or its folder: ./mine
     experiment: String,
+    /// Of its last quick form, though its full one was measured, too
+    #[arg(long)]
+    quick: bool,
     /// Directory to write to
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -30,7 +33,7 @@ pub struct Args {
 /// Writes the report.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
-    let (campaign, runs) = Campaign::load_runs(&experiment.name)?;
+    let (campaign, runs) = Campaign::load_runs(&experiment.name, args.quick)?;
     let dir = args.out.clone();
     let dir = dir.unwrap_or_else(|| default_dir().join(&experiment.name));
     let papers = Papers::load()?;

@@ -9,12 +9,15 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 use arm9::Context;
+use board::spec::Change;
 use serde_json::json;
 
 use super::table;
 use crate::Outcome;
+use crate::base::suggest::repeated;
 use crate::campaign::experiment::Experiment;
-use crate::campaign::run::{self, Findings, Options};
+use crate::campaign::options::Options;
+use crate::campaign::run::{self, Findings};
 use crate::coherence::names::Names;
 use crate::coherence::render::Style;
 use crate::coherence::suppress::{self, Suppression};
@@ -23,7 +26,7 @@ use crate::coherence::{self, Group};
 /// Run what is missing of an experiment, then print its table
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of the experiment
+    /// Name of the experiment, or its folder: ./mine
     experiment: String,
     /// Run every point again under the coherence checker and print its reports, too
     #[arg(long)]
@@ -47,9 +50,14 @@ pub struct How {
     /// Points at a time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Run the first plan on this board instead of the experiment's
-    #[arg(long, value_name = "BOARD")]
-    board: Option<String>,
+    /// Run the first plan on these boards, names or files, instead of the experiment's; their runs
+    /// stand beside those of the last campaign
+    #[arg(long, value_name = "BOARD", value_delimiter = ',')]
+    board: Vec<String>,
+    /// The same on each board with another value for a number of it, by its key, beside the board
+    /// as it is: caches.dcache_bytes=32K
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
+    set: Vec<Change>,
     /// Board time a point may take, in seconds, instead of the experiment's
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
@@ -70,13 +78,20 @@ impl How {
         if self.jobs == Some(0) {
             bail!("--jobs 0: at least one point at a time");
         }
+        if let Some(twice) = repeated(self.board.iter()) {
+            bail!("--board {twice}: it is given twice");
+        }
+        if let Some(twice) = repeated(self.set.iter().map(Change::key)) {
+            bail!("--set {twice}: it is given twice");
+        }
         Ok(Options {
             quick: self.quick,
             seeds: match (self.seed, self.seeds) {
                 (Some(seed), _) => Some(vec![seed]),
                 (_, n) => n.map(|n| (1..=n).collect()),
             },
-            board: self.board.clone(),
+            boards: self.board.clone(),
+            changes: self.set.clone(),
             jobs: self.jobs.unwrap_or(0),
             limit_s: self.limit,
             fresh_boot: self.fresh_boot,

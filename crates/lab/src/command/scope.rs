@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use super::beside::{self, Beside};
 use crate::Outcome;
 use crate::base::paths::shown;
+use crate::base::shell;
 use crate::report::waveform::Waveform;
 use crate::rig::instrument::{ANSWER, STIMULUS};
-use crate::runs::markers;
+use crate::runs::markers::Typed;
 use crate::runs::screen::COLUMNS;
 use crate::runs::screen::Screen;
 use crate::sheets::screen;
@@ -72,6 +73,7 @@ pub struct Args {
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
     beside::seconds("seconds", args.seconds)?;
+    let typed = Typed::own(&(shell::typed(&args.command)? + " </dev/null"));
     let mut session = args.beside.boot()?;
     let cpu_hz = session.cpu_hz();
     let cycles = |us: f64| (us * 1e-6 * cpu_hz as f64) as u64;
@@ -90,14 +92,13 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if !args.hz.is_empty() {
         session.cables().generate(args.pulses()?)?;
     }
-    let measured = session.run_guest(&args.command.join(" "), args.beside.limit)?;
-    let text = String::from_utf8_lossy(&measured.console).into_owned();
-    let (output, status) = markers::between_markers(&text)?;
+    let measured = session.run(&typed, args.beside.limit)?;
+    let (output, status) = beside::ended(&typed, &measured)?;
     let bench = session.bench();
     args.write(&bench.scopes()[0], session.now(), cpu_hz)?;
     let mut result = args.result(bench, session.now(), cpu_hz);
     result["rates"] = args.rates(bench, begin, cpu_hz);
-    Ok(args.beside.tell(output, status, result))
+    Ok(args.beside.tell(&output, status, result))
 }
 
 impl Args {
@@ -148,9 +149,9 @@ impl Args {
                 .collect();
             let title = format!(
                 "{}, {}: {}",
-                self.beside.board,
-                self.beside.kernel,
-                self.command.join(" ")
+                self.beside.target.board(),
+                self.beside.target.kernel,
+                shell::shown(&self.command)
             );
             let svg = screen::svg(&Screen::of(screen, cpu_hz), &names, &title)?;
             std::fs::write(path, svg).with_context(|| cannot(path))?;

@@ -15,8 +15,11 @@ use crate::runs::store::Campaign;
 /// Print the table of an experiment's runs (never simulates)
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of the experiment
+    /// Name of the experiment, or its folder: ./mine
     experiment: String,
+    /// Of its last quick form, though its full one was measured, too
+    #[arg(long)]
+    quick: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -25,7 +28,7 @@ pub struct Args {
 /// Prints the table.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
-    let (campaign, runs) = Campaign::load_runs(&experiment.name)?;
+    let (campaign, runs) = Campaign::load_runs(&experiment.name, args.quick)?;
     print(&experiment, &campaign, &runs, args.json)
 }
 

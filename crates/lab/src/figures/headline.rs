@@ -25,11 +25,27 @@ pub struct Line {
 }
 
 impl Headline {
-    /// The line; `None` when it was not measured on the first of `kernels`.
-    pub fn line(&self, kernels: &[String], measured: &[Measured]) -> Result<Option<Line>> {
+    /// A line for each board; none for one on which the first of `kernels` was not measured.
+    pub fn lines(&self, kernels: &[String], measured: &[Measured]) -> Result<Vec<Line>> {
+        let mut boards: Vec<&str> = Vec::new();
+        for m in measured.iter().filter(|m| self.of.takes(m)) {
+            if !boards.contains(&m.place.board.as_str()) {
+                boards.push(&m.place.board);
+            }
+        }
+        let mut lines = Vec::new();
+        for board in boards {
+            lines.extend(self.line(board, kernels, measured)?);
+        }
+        Ok(lines)
+    }
+
+    fn line(&self, board: &str, kernels: &[String], measured: &[Measured]) -> Result<Option<Line>> {
         let mut figures = Vec::new();
         for kernel in kernels {
-            let of_kernel = |m: &&Measured| m.place.kernel == *kernel && self.of.takes(m);
+            let of_kernel = |m: &&Measured| {
+                m.place.board == board && m.place.kernel == *kernel && self.of.takes(m)
+            };
             let found: Vec<&Measured> = measured.iter().filter(of_kernel).collect();
             if let [one, other, ..] = found.as_slice() {
                 bail!(
@@ -119,19 +135,33 @@ mod tests {
             figure("fcse", "process", 42.0),
             figure("plain", "thread", 50.0),
         ];
-        let line = headline("{ mode = \"process\" }").line(&kernels, &measured);
-        let line = line.unwrap().unwrap();
+        let lines = headline("{ mode = \"process\" }").lines(&kernels, &measured);
+        let line = &lines.unwrap()[0];
         assert_eq!(line.what(), "a switch (sam9263)");
         assert_eq!(line.cell("plain"), "140 us");
         assert_eq!(line.cell("fcse"), "42.0 us (0.30)");
         assert_eq!(line.cell("other"), "-");
-        let of = headline("{ board = \"s3c24a0\" }").line(&kernels, &measured);
-        assert!(of.unwrap().is_none());
-        let error = headline("{}").line(&kernels, &measured).unwrap_err();
+        let of = headline("{ board = \"s3c24a0\" }").lines(&kernels, &measured);
+        assert!(of.unwrap().is_empty());
+        let error = headline("{}").lines(&kernels, &measured).unwrap_err();
         assert!(
             error
                 .to_string()
                 .contains("means process switch as well as thread switch")
+        );
+    }
+
+    #[test]
+    fn every_board_has_a_line_of_its_own() {
+        let kernels = ["plain".to_string()];
+        let one = figure("plain", "process", 140.0);
+        let mut other = figure("plain", "process", 70.0);
+        other.place.board = "sam9263+sdram.banks=8".into();
+        let lines = headline("{}").lines(&kernels, &[one, other]).unwrap();
+        let what: Vec<String> = lines.iter().map(Line::what).collect();
+        assert_eq!(
+            what,
+            ["a switch (sam9263)", "a switch (sam9263+sdram.banks=8)"]
         );
     }
 }

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
-use board::spec;
+use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::base::paths;
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
+use crate::base::{boards, paths};
 
 /// The one format of the files that there is.
 const FORMAT: u32 = 1;
@@ -183,10 +182,8 @@ impl Envelope {
         let (file, envelope): (String, Envelope) = read("envelope.toml")?;
         known_format(&file, envelope.format)?;
         for board in &envelope.boards {
-            let (name, names) = (board.name.as_str(), spec::board_names());
-            if !names.contains(&name) {
-                bail!("{file}: no board \"{name}\"{}", did_you_mean(name, &names));
-            }
+            let name = board.name.as_str();
+            boards::check_name(name).with_context(|| file.clone())?;
             for range in [&board.total_us, &board.direct_us, &board.refill_us] {
                 let Range { typical, low, high } = range;
                 if !(low <= typical && typical <= high) {

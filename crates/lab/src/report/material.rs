@@ -78,7 +78,7 @@ impl Results<'_> {
         let (measured, warnings) = measure::measured(runs, kind);
         let mut headlines = Vec::new();
         for headline in &e.headlines {
-            headlines.extend(headline.line(&e.kernels, &measured)?);
+            headlines.extend(headline.lines(&e.kernels, &measured)?);
         }
         let (versus, too_few) = versus::versus(&measured);
         let warnings = warnings.and(kind.warnings(runs, papers)).and(too_few);

@@ -21,6 +21,7 @@ use crate::report::plot_headlines;
 use crate::report::table;
 use crate::runs::run::Run;
 use crate::runs::store::Failed;
+use crate::sheets::boards;
 use crate::sheets::grid::Grid;
 use crate::sheets::part::Part;
 
@@ -142,7 +143,10 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
         String::new()
     };
     let beside = beside_part(results, &papers.published).into_iter();
-    let mut parts: Vec<Part> = beside.chain(versus_part(results)).collect();
+    let mut parts: Vec<Part> = beside
+        .chain(versus_part(results))
+        .chain(boards_part(results))
+        .collect();
     parts.extend(m.kind.parts(&m.told())?);
     let claims = results.verdicts.iter().map(|v| Claim {
         word: v.word(),
@@ -219,6 +223,17 @@ fn versus_part(results: &Results) -> Option<Part> {
         heading: "Kernel against kernel".into(),
         text,
         tables: vec![table::versus(&results.versus)],
+        ..Part::default()
+    })
+}
+
+/// What was measured on several boards.
+fn boards_part(results: &Results) -> Option<Part> {
+    let tables = boards::side_by_side(&results.measured);
+    (!tables.is_empty()).then(|| Part {
+        heading: "Board against board".into(),
+        text: boards::CAPTION.into(),
+        tables,
         ..Part::default()
     })
 }

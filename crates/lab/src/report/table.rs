@@ -12,7 +12,11 @@ use crate::figures::versus::{self, Versus};
 use crate::report::material::Material;
 use crate::runs::point::short_kernel;
 use crate::runs::store::Failed;
+use crate::sheets::boards;
 use crate::sheets::grid::{Grid, new, numbers_right, wrapped};
+
+/// Lines of a table that somebody reads on a terminal.
+const SCREEN: usize = 64;
 
 /// Everything `compare` prints.
 pub fn render(material: &Material) -> String {
@@ -22,6 +26,7 @@ pub fn render(material: &Material) -> String {
     if let Some(caption) = versus::caption(&results.versus) {
         let _ = writeln!(text, "{caption}\n{}\n", versus(&results.versus));
     }
+    text.push_str(&boards_text(&boards::side_by_side(&results.measured)));
     text.push_str(&published_text(&results.beside, &material.papers.published));
     for warning in &results.warnings {
         text.push_str(&wrapped(&format!("warning: {warning}")));
@@ -74,6 +79,19 @@ fn headings(first: &str, kernels: &[&str]) -> Vec<String> {
         .collect()
 }
 
+/// Boards side by side, where that is not too long for a screen.
+fn boards_text(grids: &[Grid]) -> String {
+    let rows: usize = grids.iter().map(|grid| grid.rows.len()).sum();
+    match rows {
+        0 => String::new(),
+        1..=SCREEN => {
+            let grids: Vec<String> = grids.iter().map(Grid::to_string).collect();
+            format!("{}{}\n\n", wrapped(boards::CAPTION), grids.join("\n"))
+        }
+        more => format!("Boards side by side, {more} lines: in the report.\n\n"),
+    }
+}
+
 /// What became of the claims.
 fn verdicts_text(verdicts: &[Verdict]) -> String {
     let mut text = String::new();
@@ -123,7 +141,7 @@ fn published_text(beside: &[Pair], published: &Published) -> String {
             pair.figure.shown(),
             pair.figure.board.clone(),
             pair.each(|m| Some(format!("{} {}", figure(m), m.unit))),
-            pair.each(|m| Some(m.place.board.clone())),
+            pair.each(|m| Some(m.place.board.replace('+', "\n+"))),
             pair.each(ratio),
         ]);
     }

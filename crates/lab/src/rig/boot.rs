@@ -11,6 +11,8 @@ use board::boot::{Blob, Boot, LinuxBoot};
 use crate::base::boards;
 use crate::base::paths::shown;
 use crate::base::suggest::did_you_mean;
+use crate::rig::root_fs;
+use crate::supply::added::{self, Added};
 use crate::supply::image;
 use crate::supply::kernel::{self, Kernel, Request};
 use crate::supply::mutant::{self, Mutant};
@@ -18,6 +20,10 @@ use crate::supply::symbols::vmlinux_of;
 
 /// What the kernel is told when nobody says otherwise.
 pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
+
+/// What a kernel for ARM takes (Linux arch/arm/include/uapi/asm/setup.h, COMMAND_LINE_SIZE, with its
+/// last zero).
+const LONGEST_COMMAND_LINE: usize = 1023;
 
 /// A panic resets the board at once instead of letting it spin.
 pub const RESET_ON_PANIC: &str = "panic=-1";
@@ -31,8 +37,14 @@ pub struct Recipe {
     pub dtb: Option<PathBuf>,
     /// The kernel is built from this tree.
     pub linux: Option<PathBuf>,
+    /// And with this configuration instead of the named kernel's.
+    pub config: Option<PathBuf>,
     /// Instead of our root file system.
     pub initrd: Option<PathBuf>,
+    /// The user's files in it.
+    pub added: Vec<Added>,
+    /// What a command of the guest can read from [`added::STDIN`].
+    pub stdin: Option<Vec<u8>>,
     /// What the kernel is told instead of [`CMDLINE`].
     pub words: Option<String>,
     /// What it is told more.
@@ -87,10 +99,13 @@ impl Recipe {
         let words = self.words.as_deref().unwrap_or(CMDLINE);
         // The kernel's own first, so that the user's words win.
         let words = [words, panic, self.append.as_str()];
-        Ok(Prepared {
-            linux: files.with(&root, &words)?,
-            files,
-        })
+        let mut linux = files.with(&root, &words)?;
+        if let Some(initrd) = &mut linux.initrd {
+            let around = root_fs::check(initrd, &linux.command_line, self.initrd.is_none())?;
+            let added = added::archive(&self.added, self.stdin.as_deref(), &around)?;
+            append(&mut initrd.bytes, &added);
+        }
+        Ok(Prepared { linux, files })
     }
 
     fn files(&self) -> Result<KernelFiles> {
@@ -110,6 +125,7 @@ impl Recipe {
         let built = kernel::build(&Request {
             name: self.kernel.clone(),
             linux_dir: self.linux.clone(),
+            config: self.config.clone(),
             ..Request::default()
         })?;
         let own = KernelFiles::from(&built);
@@ -148,18 +164,26 @@ impl KernelFiles {
     pub fn with(&self, root: &Path, words: &[&str]) -> Result<LinuxBoot> {
         let mut initrd = Blob::read(root)?;
         if let Some(modules) = &self.modules {
-            // Archives, which are unpacked one behind the other, begin at multiples of four.
-            let end = initrd.bytes.len().next_multiple_of(4);
-            initrd.bytes.resize(end, 0);
-            initrd.bytes.extend(Blob::read(modules)?.bytes);
+            append(&mut initrd.bytes, &Blob::read(modules)?.bytes);
         }
         Ok(LinuxBoot {
             kernel: Blob::read(&self.image)?,
             dtb: Blob::read(&self.dtb)?,
             initrd: Some(initrd),
-            command_line: self.command_line(words),
+            command_line: self.checked_command_line(words)?,
             overrides: Vec::new(),
         })
+    }
+
+    fn checked_command_line(&self, words: &[&str]) -> Result<String> {
+        let line = self.command_line(words);
+        if line.len() > LONGEST_COMMAND_LINE {
+            bail!(
+                "the kernel's command line has {} bytes, and the kernel takes {LONGEST_COMMAND_LINE}",
+                line.len()
+            );
+        }
+        Ok(line)
     }
 
     /// What it is told, its own words first.
@@ -188,6 +212,15 @@ impl Prepared {
         };
         let patches = mutant::apply(&mut self.linux.kernel.bytes, vmlinux, mutant)?;
         Ok(patches.iter().map(|p| p.address).collect())
+    }
+}
+
+/// Puts an archive behind another: they are unpacked one behind the other, and begin at multiples of
+/// four.
+fn append(archives: &mut Vec<u8>, another: &[u8]) {
+    if !another.is_empty() {
+        archives.resize(archives.len().next_multiple_of(4), 0);
+        archives.extend(another);
     }
 }
 

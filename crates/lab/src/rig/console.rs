@@ -5,7 +5,8 @@
 use board::{BoardBus, Machine, Stop};
 
 use crate::base::interrupt;
-use crate::runs::markers;
+use crate::rig::watchdog::{Over, Watchdog};
+use crate::runs::markers::{self, Typed};
 
 /// A boot that takes longer than this, in board seconds, has failed.
 const BOOT_LIMIT_S: f64 = 60.0;
@@ -16,6 +17,8 @@ const SLICES_PER_S: u64 = 200;
 pub enum Ended<E> {
     /// The board stopped, or the limit of board time was reached; and for what it waited.
     Board(Stop, String),
+    /// The guest came to its end.
+    Over(Over),
     /// The user asked.
     Interrupted,
     /// Who stands beside ended it.
@@ -60,6 +63,7 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
         let hz = self.machine.spec().cpu_hz;
         let slice = hz / SLICES_PER_S;
         let end = cycle_after(self.machine.now(), limit_s, hz).min(self.stop_at);
+        let mut watchdog = Watchdog::new(self.machine);
         loop {
             let slice_end = ((self.machine.now() / slice + 1) * slice).min(end);
             let next = self.beside.next(self.machine);
@@ -79,6 +83,9 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
             if let Some(at) = log.windows(text.len()).position(|w| w == text.as_bytes()) {
                 return Ok(from + at + text.len());
             }
+            if let Some(over) = watchdog.look(self.machine) {
+                return Err(Ended::Over(over));
+            }
             if interrupt::asked() {
                 return Err(Ended::Interrupted);
             }
@@ -94,11 +101,10 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
 
     /// Types a command and waits for its end; gives where its part of the log begins and the marker
     /// of its end is.
-    pub fn run(&mut self, command: &str, limit_s: f64) -> Result<(usize, usize), Ended<W::End>> {
+    pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<(usize, usize), Ended<W::End>> {
         let start = self.machine.console_log().len();
-        self.machine
-            .send(format!("run-guest {command}\n").as_bytes());
-        let end = self.until(start, markers::END, limit_s)?;
+        self.machine.send(format!("{}\n", typed.line).as_bytes());
+        let end = self.until(start, &typed.end, limit_s)?;
         Ok((start, end))
     }
 }

@@ -3,10 +3,13 @@
 
 pub mod boot;
 pub mod console;
+pub mod fetched;
 pub mod host;
 pub mod instrument;
 pub mod qemu;
+pub mod root_fs;
 pub mod session;
 pub mod snapshot;
 pub mod target;
 pub mod trial;
+pub mod watchdog;

@@ -18,7 +18,7 @@ use board::fdt::Tree;
 use crate::base::interrupt;
 use crate::base::paths::{self, shown};
 use crate::base::time::{Of, cpu_s_of};
-use crate::runs::markers;
+use crate::runs::markers::{self, Typed};
 
 /// QEMU's program.
 pub const PROGRAM: &str = "qemu-system-arm";
@@ -53,7 +53,7 @@ pub struct Start<'a> {
     /// The board's device tree, which is changed for QEMU's timers.
     pub dtb: &'a Path,
     /// Root file system.
-    pub root: &'a Path,
+    pub root: &'a [u8],
     /// Kernel command line.
     pub command_line: &'a str,
     /// RAM.
@@ -107,7 +107,7 @@ pub struct Qemu {
     console: Vec<u8>,
     /// Behind what was waited for last.
     seen: usize,
-    /// Kernel and device tree, as long as it runs.
+    /// Kernel, device tree and root file system, as long as it runs.
     files: PathBuf,
 }
 
@@ -125,7 +125,8 @@ impl Qemu {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let files = paths::out().join(format!("qemu/{}-{number}", std::process::id()));
-        let (kernel, dtb) = (files.join("kernel"), files.join("dtb"));
+        let [kernel, dtb, root] = ["kernel", "dtb", "root"].map(|name| files.join(name));
+        paths::write_atomically(&root, start.root)?;
         paths::write_atomically(&kernel, &loadable(start.kernel))?;
         paths::write_atomically(&dtb, &device_tree(start.dtb)?)?;
         let mut command = Command::new(PROGRAM);
@@ -141,7 +142,7 @@ impl Qemu {
             .arg("-dtb")
             .arg(&dtb)
             .arg("-initrd")
-            .arg(start.root)
+            .arg(&root)
             .args(["-append", start.command_line]);
         if let Some(plugin) = start.plugin {
             command.args(["-plugin", plugin]);
@@ -179,25 +180,21 @@ impl Qemu {
         self.wait_for("# ")
     }
 
-    /// Types `run-guest COMMAND`; gives what the command printed, and its status.
-    pub fn run_guest(&mut self, command: &str) -> Result<(String, i32)> {
+    /// Types a command; gives what it printed, and its status.
+    pub fn run(&mut self, typed: &Typed) -> Result<(Vec<u8>, i32)> {
         let start = self.seen;
         self.stdin
-            .write_all(format!("run-guest {command}\n").as_bytes())?;
+            .write_all(format!("{}\n", typed.line).as_bytes())?;
         self.stdin.flush()?;
-        self.wait_for(markers::END)?;
+        self.wait_for(&typed.end)?;
         self.wait_for("\n")?;
-        let console = String::from_utf8_lossy(&self.console[start..self.seen]).into_owned();
-        let (text, status) = markers::between_markers(&console)?;
-        Ok((text.to_owned(), status))
+        let (text, status) = typed.said(&self.console[start..self.seen]);
+        Ok((text, status.context("the command's status is damaged")?))
     }
 
-    /// The end of the console's text, for messages.
-    pub fn last_words(&self) -> String {
-        let text = String::from_utf8_lossy(&self.console);
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        let last = &lines[lines.len().saturating_sub(30)..];
-        format!("the console's last lines:\n  {}\n", last.join("\n  "))
+    /// All that the console said.
+    pub fn console(&self) -> &[u8] {
+        &self.console
     }
 
     /// Waits until the console says `text`.

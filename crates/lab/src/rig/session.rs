@@ -16,6 +16,7 @@ use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 use crate::rig::console::{self, Console, Ended, Then};
 use crate::rig::host::{Nobody, Outside};
 use crate::rig::snapshot::{self, Snapshots};
+use crate::runs::markers::{self, Typed};
 use crate::runs::run::Window;
 
 /// Pins that the guest moves around its timed sections: the ring's, the overhead's.
@@ -70,7 +71,7 @@ impl Session {
         boot: &Boot,
         note: &dyn Fn(&str),
     ) -> Result<Session> {
-        let spec = seeded(board, seed);
+        let spec = boot.on(seeded(board, seed))?;
         let Some(name) = snapshot::name(&spec, boot) else {
             return Session::boot(board, seed, boot);
         };
@@ -123,9 +124,12 @@ impl<B: BoardBus> Session<B> {
         match ended {
             Ended::Board(stop, awaited) => {
                 let message = self.machine.message(&stop, |_| None);
-                let last = self.last_words();
-                self.failure(format!("waiting for {awaited:?}: {message}{last}"))
+                self.failure(format!(
+                    "waiting for {awaited:?}: {message}{}",
+                    self.last_words()
+                ))
             }
+            Ended::Over(over) => self.failure(format!("{}{}", over.what(), self.last_words())),
             Ended::Interrupted => anyhow!("stopped"),
             Ended::Beside(never) => match never {},
         }
@@ -143,6 +147,21 @@ impl<B: BoardBus> Session<B> {
         limit_s: f64,
         outside: &mut dyn Outside,
     ) -> Result<Measured> {
+        self.run_beside(&Typed::by_run_guest(command), limit_s, outside)
+    }
+
+    /// Types a user's command.
+    pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<Measured> {
+        self.run_beside(typed, limit_s, &mut Nobody)
+    }
+
+    /// The same with somebody at the board's cables.
+    pub fn run_beside(
+        &mut self,
+        typed: &Typed,
+        limit_s: f64,
+        outside: &mut dyn Outside,
+    ) -> Result<Measured> {
         let (from, counters) = (self.now(), *self.counters());
         let mut pins = Pins::new(&self.machine);
         self.machine.set_stop_on_edge(true);
@@ -150,7 +169,7 @@ impl<B: BoardBus> Session<B> {
             pins: Some(&mut pins),
             outside: Some(outside),
         };
-        let ended = self.console(beside).run(command, limit_s);
+        let ended = self.console(beside).run(typed, limit_s);
         let (start, end) = ended.map_err(|ended| self.gone(ended))?;
         let ended = self.console(Beside::nobody()).until(end, "\n", limit_s);
         ended.map_err(|ended| self.gone(ended))?;
@@ -167,13 +186,7 @@ impl<B: BoardBus> Session<B> {
 
     /// The end of the console's text, for messages.
     fn last_words(&self) -> String {
-        let text = String::from_utf8_lossy(self.machine.console_log());
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        let last = &lines[lines.len().saturating_sub(5)..];
-        if last.is_empty() {
-            return "\n  the console said nothing".into();
-        }
-        format!("\n  the console's last lines:\n    {}", last.join("\n    "))
+        markers::last_words(self.machine.console_log())
     }
 
     /// The error that ends a point here.
@@ -195,6 +208,11 @@ impl<B: BoardBus> Session<B> {
     /// The instruments.
     pub fn bench(&self) -> &Bench {
         self.machine.bench()
+    }
+
+    /// What the guest uses that is not modelled as it should be.
+    pub fn notes(&self) -> Vec<String> {
+        self.machine.notes()
     }
 
     /// Board time since power-on.

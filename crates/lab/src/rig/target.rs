@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What to boot on which board: the options that `boot` and `debug` share.
+//! What to boot on which board: the options that all verbs share which boot something.
 
 use std::path::PathBuf;
 
-use anyhow::Result;
-use board::{Machine, spec};
+use anyhow::{Result, bail};
+use board::spec::{self, BoardSpec, Change};
 
-use crate::rig::boot::{self, Recipe};
+use crate::base::boards;
+use crate::base::suggest::repeated;
+use crate::rig::boot::{self, Prepared, Recipe, is_path};
+use crate::supply::added::{self, Added, Around};
+use crate::supply::kernel;
+use crate::supply::mutant::{self, Mutant};
+
+/// Whose mutants a kernel given by path has.
+const PLAIN: &str = "plain";
 
 /// Board, kernel and what the kernel is given.
 #[derive(clap::Args)]
@@ -15,51 +23,129 @@ pub struct Target {
     /// Name of a board, or a path to a board file
     #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
     board: String,
+    /// Another value for a number of the board, by its key: caches.dcache_bytes=32K
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub set: Vec<Change>,
     /// Name of a kernel, or a path to a zImage, Image or vmlinux
     #[arg(long, value_name = "KERNEL", default_value = "plain")]
-    kernel: String,
-    /// Device tree for a kernel given by path
+    pub kernel: String,
+    /// Build the kernel from this source tree
+    #[arg(long, value_name = "DIR")]
+    pub linux: Option<PathBuf>,
+    /// With --linux: configure it by this .config or defconfig instead of the kernel's own fragments
+    #[arg(long, value_name = "FILE", requires = "linux")]
+    pub config: Option<PathBuf>,
+    /// Device tree instead of the kernel's own; one given by path needs it
     #[arg(long, value_name = "FILE")]
-    dtb: Option<PathBuf>,
-    /// Root file system (cpio archive) instead of ours
+    pub dtb: Option<PathBuf>,
+    /// Root file system (cpio archive, may be compressed) instead of ours
     #[arg(long, value_name = "FILE")]
-    initrd: Option<PathBuf>,
+    pub initrd: Option<PathBuf>,
+    /// A file or folder of yours for the guest; programs go to /bin, libraries where they are found,
+    /// all else to / when no place is given
+    #[arg(long, value_name = "HOST[:/GUEST]")]
+    pub add: Vec<Added>,
+    /// More of the kernel's command line
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub append: String,
     /// Who makes room in caches and TLB: random, as the core does it, or late (docs/COHERENCE.md)
     #[arg(long, value_name = "POLICY", default_value = "random")]
-    victims: String,
-    /// The kernel's command line
-    #[arg(last = true, value_name = "CMDLINE")]
-    cmdline: Vec<String>,
-}
-
-/// A machine before its first instruction.
-pub struct Prepared {
-    /// The machine.
-    pub machine: Machine,
-    /// The kernel with its symbols, when it is known.
-    pub vmlinux: Option<PathBuf>,
+    pub victims: String,
 }
 
 impl Target {
-    /// Powers the board on with everything in memory, building what is missing.
-    pub fn prepare(&self) -> Result<Prepared> {
-        let board = boot::board(&self.board, &self.victims)?;
-        let words = self.cmdline.join(" ");
-        let prepared = Recipe {
+    /// Refuses what can be refused before anything is built; gives the board.
+    pub fn check(&self) -> Result<BoardSpec> {
+        let board = boot::board(&self.board(), &self.victims)?;
+        let name = &self.kernel;
+        if !is_path(name) {
+            kernel::check_name(name)?;
+        } else if self.linux.is_some() {
+            bail!("--linux: --kernel {name} is built already");
+        } else if self.dtb.is_none() {
+            bail!("--kernel {name}: a kernel given by path needs --dtb");
+        }
+        let files = [
+            ("linux", &self.linux),
+            ("config", &self.config),
+            ("dtb", &self.dtb),
+            ("initrd", &self.initrd),
+        ];
+        for (option, file) in files {
+            if let Some(file) = file.as_ref().filter(|file| !file.exists()) {
+                bail!("--{option} {}: there is no such file", file.display());
+            }
+        }
+        if let Some(twice) = repeated(self.set.iter().map(Change::key)) {
+            bail!("--set {twice}: it is given twice");
+        }
+        // What is wrong with the files themselves, too.
+        let around = Around {
+            names: None,
+            is_ours: self.has_our_root(),
+        };
+        added::archive(&self.add, None, &around)?;
+        Ok(board)
+    }
+
+    /// The board's name, with what is changed of it.
+    pub fn board(&self) -> String {
+        boards::changed(&self.board, &self.set)
+    }
+
+    /// What is to be prepared.
+    pub fn recipe(&self) -> Recipe {
+        Recipe {
+            linux: self.linux.clone(),
+            config: self.config.clone(),
             dtb: self.dtb.clone(),
             initrd: self.initrd.clone(),
-            words: Some(words).filter(|words| !words.is_empty()),
+            added: self.add.clone(),
+            append: self.append.clone(),
             ..Recipe::of(&self.kernel)
         }
-        .prepare()?;
-        Ok(Prepared {
-            machine: Machine::new(board, &prepared.boot())?,
-            vmlinux: prepared.files.vmlinux,
+    }
+
+    /// The same, for a command: a panic ends the run.
+    pub fn prepare(&self) -> Result<Prepared> {
+        let recipe = Recipe {
+            reset_on_panic: true,
+            ..self.recipe()
+        };
+        recipe.prepare()
+    }
+
+    /// The kernel's list of mutants; that of the plain kernel for one given by path.
+    pub fn mutants(&self) -> Result<PathBuf> {
+        kernel::mutants(if is_path(&self.kernel) {
+            PLAIN
+        } else {
+            &self.kernel
         })
+    }
+
+    /// The mutant NAME of the kernel's list, or of FILE in `FILE:NAME`.
+    pub fn mutant(&self, text: Option<&str>) -> Result<Option<Mutant>> {
+        text.map(|text| mutant::named(text, || self.mutants()))
+            .transpose()
     }
 
     /// Whether the root file system is ours, whose shell says when it is ready.
     pub fn has_our_root(&self) -> bool {
         self.initrd.is_none()
+    }
+
+    /// Whether the boot is one that comes again and again.
+    pub fn is_common(&self) -> bool {
+        let own = [&self.linux, &self.config, &self.dtb, &self.initrd];
+        !is_path(&self.kernel)
+            && own.iter().all(|file| file.is_none())
+            && self.append.is_empty()
+            && self.add.is_empty()
     }
 }

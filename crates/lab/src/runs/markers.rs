@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands around a guest's words on the console.
+//! What stands around a guest's words on the console, and what its kernel says when it ends.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 /// Printed by `run-guest` before the program starts.
 pub const BEGIN: &str = "@@begin";
@@ -9,8 +9,89 @@ pub const BEGIN: &str = "@@begin";
 pub const END: &str = "@@end ";
 /// Printed by the first process before the first prompt.
 pub const READY: &str = "@@ready";
+/// Linux's words before it says why it panicked.
+const PANIC: &str = "Kernel panic";
+/// Lines that a message shows of the console's end.
+const LAST_LINES: usize = 5;
 
-/// What stands between the markers, and the exit status.
+/// A line that is typed to the guest's shell, and what it prints around what the command prints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typed {
+    /// What is typed.
+    pub line: String,
+    begin: String,
+    /// Printed when the command has ended; its status follows.
+    pub end: String,
+}
+
+impl Typed {
+    /// A workload's command, by the guest's `run-guest`: its output is ours and has no markers.
+    pub fn by_run_guest(command: &str) -> Typed {
+        Typed {
+            line: format!("run-guest {command}"),
+            begin: BEGIN.to_string(),
+            end: END.to_string(),
+        }
+    }
+
+    /// A user's command, which may print anything: the markers have a number that follows from it, and
+    /// the terminal's echo of the line has quotes in them.
+    pub fn own(command: &str) -> Typed {
+        let number = &blake3::hash(command.as_bytes()).to_hex()[..8];
+        let line = format!(
+            r#"printf '%s\n' @@"begin-{number}"; {command}; printf '\n%s %d\n' @@"end-{number}" $?"#
+        );
+        Typed {
+            line,
+            begin: format!("@@begin-{number}"),
+            end: format!("@@end-{number} "),
+        }
+    }
+
+    /// Whether it is given anything to read.
+    pub fn reads(&self) -> bool {
+        self.line.contains(" </.stdin;")
+    }
+
+    /// What the command printed so far, byte for byte, and its status if it has ended.
+    pub fn said(&self, console: &[u8]) -> (Vec<u8>, Option<i32>) {
+        let Some(begin) = find(console, self.begin.as_bytes()) else {
+            return (Vec::new(), None);
+        };
+        let body = &console[begin + self.begin.len()..];
+        let body = body.strip_prefix(b"\r").unwrap_or(body);
+        let body = body.strip_prefix(b"\n").unwrap_or(body);
+        let end = find(body, format!("\n{}", self.end).as_bytes());
+        let status = end.and_then(|end| {
+            let rest = String::from_utf8_lossy(&body[end + 1 + self.end.len()..]).into_owned();
+            rest.split_whitespace().next()?.parse().ok()
+        });
+        let body = &body[..end.unwrap_or(body.len())];
+        let body = if end.is_some() {
+            body.strip_suffix(b"\r").unwrap_or(body)
+        } else {
+            body
+        };
+        (without_returns(body), status)
+    }
+}
+
+/// The terminal puts a return before each line feed.
+fn without_returns(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len());
+    for (at, byte) in body.iter().enumerate() {
+        if *byte != b'\r' || body.get(at + 1) != Some(&b'\n') {
+            out.push(*byte);
+        }
+    }
+    out
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}
+
+/// What stands between the markers of `run-guest`, and the exit status.
 pub fn between_markers(console: &str) -> Result<(&str, i32)> {
     let start = console
         .rfind(BEGIN)
@@ -29,6 +110,32 @@ pub fn between_markers(console: &str) -> Result<(&str, i32)> {
     Ok((body[..end].trim(), status))
 }
 
+/// Refuses the statuses that say the command was not run (POSIX, exit status for commands).
+pub fn check_that_it_ran(status: i32, said: &str) -> Result<()> {
+    let why = match status {
+        126 => "it cannot be executed",
+        127 => "there is no such program",
+        _ => return Ok(()),
+    };
+    let said = said.trim_end();
+    bail!("the guest cannot run the command: {why} (its shell's status {status})\n{said}");
+}
+
+/// The end of the console's text, for messages; with the panic's own line, which a trace of calls
+/// follows.
+pub fn last_words(console: &[u8]) -> String {
+    let text = anstream::adapter::strip_bytes(console).into_vec();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
+    if lines.is_empty() {
+        return "\n  the console said nothing".into();
+    }
+    let from = lines.len().saturating_sub(LAST_LINES);
+    let panic = lines[..from].iter().rfind(|line| line.contains(PANIC));
+    let last: Vec<&str> = panic.into_iter().chain(&lines[from..]).copied().collect();
+    format!("\n  the console's last lines:\n    {}", last.join("\n    "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +150,49 @@ mod tests {
     fn a_console_without_markers_is_an_error() {
         assert!(between_markers("nothing").is_err());
         assert!(between_markers("@@begin\nx\n@@end q\n").is_err());
+    }
+
+    #[test]
+    fn what_a_users_command_prints_is_no_marker_and_comes_byte_for_byte() {
+        let typed = Typed::own("echo @@end 0");
+        let echo = format!("# {}\r\n", typed.line);
+        assert!(!echo.contains(&typed.begin) && !echo.contains(&typed.end));
+        let said = |output: &[u8], status: &str| {
+            let mut console = format!("{echo}{}\r\n", typed.begin).into_bytes();
+            console.extend(output);
+            console.extend(format!("\r\n{}{status}\r\n# ", typed.end).bytes());
+            typed.said(&console)
+        };
+        let lines = said(b"  @@end 0\r\n@@begin\r\n \xff\r\r\n\r\n", "9");
+        assert_eq!(
+            lines,
+            (b"  @@end 0\n@@begin\n \xff\r\n\n".to_vec(), Some(9))
+        );
+        assert_eq!(
+            said(b"no line feed", "0"),
+            (b"no line feed".to_vec(), Some(0))
+        );
+        assert_eq!(said(b"", "1"), (Vec::new(), Some(1)));
+        let begun = format!("{echo}{}\r\nhalf", typed.begin);
+        assert_eq!(typed.said(begun.as_bytes()), (b"half".to_vec(), None));
+        assert_eq!(typed.said(echo.as_bytes()), (Vec::new(), None));
+    }
+
+    #[test]
+    fn a_command_that_the_shell_did_not_find_is_an_error_with_its_words() {
+        let error = check_that_it_ran(127, "sh: x: not found\n").unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("no such program") && text.ends_with("sh: x: not found"));
+        assert!(check_that_it_ran(1, "").is_ok());
+    }
+
+    #[test]
+    fn a_panics_line_is_among_the_last_words_however_long_its_trace() {
+        let trace = "#0 f\r\n".repeat(20);
+        let console = format!("boots\r\nKernel panic - not syncing: x\r\n{trace}");
+        let words = last_words(console.as_bytes());
+        assert!(words.contains("Kernel panic - not syncing: x\n") && !words.contains("boots"));
+        assert_eq!(words.lines().count(), 8);
+        assert!(last_words(b"\r\n").contains("said nothing"));
     }
 }

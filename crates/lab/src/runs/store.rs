@@ -12,7 +12,6 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::base::paths;
-use crate::base::suggest::did_you_mean;
 use crate::runs::markers::between_markers;
 use crate::runs::point::Point;
 use crate::runs::run::Run;
@@ -176,21 +175,14 @@ impl Campaign {
         paths::write_atomically(&path, serde_json::to_string_pretty(self)?.as_bytes())
     }
 
-    /// Reads the runs of the last campaign: the full one, else the quick one.
-    pub fn load_runs(experiment: &str) -> Result<(Campaign, Vec<Run>)> {
-        for quick in [false, true] {
-            if let Some(found) = Campaign::load_form(experiment, quick)? {
+    /// Reads the runs of the last campaign: the full one unless the quick one is asked for, else that.
+    pub fn load_runs(experiment: &str, quick: bool) -> Result<(Campaign, Vec<Run>)> {
+        for quick in if quick { &[true][..] } else { &[false, true] } {
+            if let Some(found) = Campaign::load_form(experiment, *quick)? {
                 return Ok(found);
             }
         }
-        let names = paths::experiments();
-        if !names.iter().any(|n| n == experiment) {
-            bail!(
-                "no experiment \"{experiment}\"{}",
-                did_you_mean(experiment, &names)
-            );
-        }
-        bail!("{experiment} has no runs yet: `warmswitch run {experiment}` makes them");
+        bail!("{experiment} has no runs yet: `warmswitch run` makes them");
     }
 
     /// Reads the runs of the last full or quick campaign; `None` when there was none, or none of its

@@ -11,6 +11,7 @@ use super::{Guest, WORKS};
 use crate::base::paths::shown;
 use crate::base::progress::Progress;
 use crate::rig::qemu::{self, Qemu, Start};
+use crate::runs::markers::Typed;
 
 /// Where distributions and `make install` put plugins.
 const PLUGIN_DIRS: &[&str] = &[
@@ -50,13 +51,13 @@ pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times>
     };
     let mut progress = Progress::new(label, u64::from(repeat) * WORKS.len() as u64);
     let plugin_option = plugin.map(|plugin| format!("{},{PLUGIN_OPTIONS}", plugin.display()));
-    let kernel = fs::read(&guest.files.image)?;
+    let (kernel, root) = (fs::read(&guest.files.image)?, fs::read(&guest.root)?);
     let mut best = vec![f64::INFINITY; WORKS.len()];
     for _ in 0..repeat {
         let mut qemu = Qemu::start(&Start {
             kernel: &kernel,
             dtb: &guest.files.dtb,
-            root: &guest.root,
+            root: &root,
             command_line: &guest.command_line,
             ram_bytes: guest.ram_bytes,
             cpu: qemu::ARM926,
@@ -66,7 +67,8 @@ pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times>
         let mut since = 0.0;
         for (work, best) in WORKS.iter().zip(&mut best) {
             for command in work.commands {
-                let (text, status) = qemu.run_guest(command)?;
+                let (text, status) = qemu.run(&Typed::by_run_guest(command))?;
+                let text = String::from_utf8_lossy(&text);
                 if status != 0 {
                     bail!("{}: {command}: ended with {status}: {text}", qemu::PROGRAM);
                 }

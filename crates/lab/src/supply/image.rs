@@ -29,7 +29,7 @@ use guest::Workload;
 const RECIPE: &str = "root 1";
 
 /// Where libraries go: the first place where Debian's loader looks.
-const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
+pub const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
 
 /// A built root file system.
 #[derive(Clone, Debug)]

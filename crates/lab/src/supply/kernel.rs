@@ -39,6 +39,8 @@ pub struct Request {
     pub name: String,
     /// The user's own tree instead of Debian's source package.
     pub linux_dir: Option<PathBuf>,
+    /// A whole configuration instead of the fragments of that name.
+    pub config: Option<PathBuf>,
     /// Parallel jobs; 0 for one per processor.
     pub jobs: usize,
     /// Ask the archive for a newer source even when the cache has one.
@@ -102,7 +104,10 @@ pub fn mutants(name: &str) -> Result<PathBuf> {
 
 /// The kernel asked for: from the cache, else built.
 pub fn build(request: &Request) -> Result<Kernel> {
-    let chosen = spec::choose(&paths::root().join("linux"), &request.name)?;
+    let mut chosen = spec::choose(&paths::root().join("linux"), &request.name)?;
+    if let Some(path) = &request.config {
+        chosen.configuration = Some(config::own(path)?);
+    }
     toolchain::require()?;
     let source = Source::find(&chosen, request.linux_dir.as_deref(), request.refresh)?;
     if !source.tested(&chosen) {
@@ -155,6 +160,9 @@ fn hash(chosen: &Chosen, source: &Source, tools: &str) -> Result<String> {
     }
     if chosen.dts != chosen.common_dts {
         inputs.add("common dts", &fs::read(&chosen.common_dts)?);
+    }
+    if let Some(own) = &chosen.configuration {
+        inputs.add("config", own.text.as_bytes());
     }
     modules::add_to(&chosen.modules, &mut inputs)?;
     Ok(inputs.hash())
@@ -314,10 +322,21 @@ impl Build<'_> {
 
     /// Lays the fragments over the smallest configuration and checks what came out.
     fn configure(&self) -> Result<()> {
+        if let Some(own) = &self.chosen.configuration {
+            return self.take(own);
+        }
         self.lay_fragments()?;
         let config = fs::read_to_string(self.objects.join(".config"))?;
         config::took_effect(&self.chosen.asked, &config)
             .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
+    }
+
+    /// Takes a whole configuration; what it leaves out gets its default.
+    fn take(&self, own: &config::Own) -> Result<()> {
+        let file = self.objects.join(".config");
+        fs::write(&file, &own.text)?;
+        logged(self.make().arg("olddefconfig"), &self.log, |_| {})?;
+        config::fits_the_boards(own, &fs::read_to_string(&file)?)
     }
 
     fn lay_fragments(&self) -> Result<()> {

@@ -2,6 +2,7 @@
 //! What a board is given: kernels, root file systems, and what they are made of, from Debian's
 //! archive to the cache.
 
+pub mod added;
 pub mod cache;
 pub mod fetch;
 pub mod image;

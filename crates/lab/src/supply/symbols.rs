@@ -10,14 +10,20 @@ use object::{Object as _, ObjectSymbol as _, SymbolKind};
 /// A symbol further away than this, in bytes, says nothing.
 const FAR: u32 = 0x1_0000;
 
-/// The file with a kernel's symbols: the kernel itself if it is ELF, else a vmlinux beside it.
+/// The file with a kernel's symbols: the kernel itself if it is ELF, else a vmlinux beside it, or at
+/// the top of the tree that it was built in (`arch/arm/boot/zImage`).
 pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     let mut magic = [0; 4];
     let read = std::fs::File::open(kernel).and_then(|mut file| file.read_exact(&mut magic));
     if read.is_ok() && magic == *b"\x7fELF" {
         return Some(kernel.to_path_buf());
     }
-    Some(kernel.with_file_name("vmlinux")).filter(|v| v.is_file())
+    let boot = kernel.parent()?;
+    let whole = boot.canonicalize().ok();
+    let in_tree = whole.is_some_and(|boot| boot.ends_with("arch/arm/boot"));
+    let top = in_tree.then(|| boot.join("../../../vmlinux"));
+    let places = [Some(boot.join("vmlinux")), top];
+    places.into_iter().flatten().find(|v| v.is_file())
 }
 
 /// Functions by address.
@@ -54,6 +60,19 @@ impl Symbols {
             same
         });
         Symbols { functions, others }
+    }
+
+    /// Whether a function has this name, or had it before the compiler appended to it.
+    pub fn has(&self, name: &str) -> bool {
+        let plain = |full: &str| full.split('.').next() == Some(name);
+        self.others.contains_key(name) || self.functions.iter().any(|(_, full)| plain(full))
+    }
+
+    /// The lowest address of a function in the upper three quarters of all addresses: a vmlinux has
+    /// some that are copied elsewhere, to low ones.
+    pub fn first(&self) -> Option<u32> {
+        let all = self.functions.iter().map(|(at, _)| *at);
+        all.filter(|at| *at >= 0x4000_0000).min()
     }
 
     /// Whether no function has a name.
@@ -122,6 +141,14 @@ mod tests {
         std::fs::write(dir.join("vmlinux"), b"\x7fELF...").unwrap();
         assert_eq!(vmlinux_of(&image), Some(dir.join("vmlinux")));
         assert!(Symbols::of(Some(&image)).is_empty());
+        let boot = dir.join("arch/arm/boot");
+        std::fs::create_dir_all(&boot).unwrap();
+        std::fs::write(boot.join("zImage"), b"not an ELF file").unwrap();
+        let found = vmlinux_of(&boot.join("zImage")).unwrap();
+        assert_eq!(
+            found.canonicalize().unwrap(),
+            dir.join("vmlinux").canonicalize().unwrap()
+        );
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -6,6 +6,7 @@ mod boots;
 mod browser;
 mod campaign;
 mod coherence;
+mod commands;
 mod debug;
 mod fcse;
 mod instruments;

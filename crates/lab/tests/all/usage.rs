@@ -69,11 +69,12 @@ fn a_file_that_is_no_kernel_is_refused_by_name() {
     elf.resize(256, 0);
     elf[18] = 62;
     let foreign = scratch("elf", &elf);
-    let dtb = scratch("dtb", b"no tree");
+    let dtb = scratch("dtb", &smallest_tree());
+    let initrd = scratch("initrd", SOME_ARCHIVE);
     for kernel in [&text, &empty, &foreign] {
         let kernel = kernel.to_str().expect("a plain path");
-        let dtb = dtb.to_str().expect("a plain path");
-        let arguments = ["boot", "--kernel", kernel, "--dtb", dtb, "--initrd", dtb];
+        let [dtb, initrd] = [&dtb, &initrd].map(|path| path.to_str().expect("a plain path"));
+        let arguments = ["boot", "--kernel", kernel, "--dtb", dtb, "--initrd", initrd];
         refused(&arguments, &[kernel]);
     }
     refused(
@@ -123,6 +124,9 @@ fn what_there_is_can_be_listed_for_people_and_for_programs() {
     }
 }
 
+/// Looks as if it were compressed.
+const SOME_ARCHIVE: &[u8] = b"\x1f\x8b\x08";
+
 /// A device tree with a root and nothing else but its cell sizes.
 fn smallest_tree() -> Vec<u8> {
     let strings = b"#address-cells\0#size-cells\0";
@@ -160,13 +164,14 @@ fn a_guest_that_sleeps_for_ever_ends_at_the_limit_though_input_may_still_come() 
     image.resize(0x2000, 0);
     let kernel = scratch("asleep", &image);
     let tree = scratch("asleep.dtb", &smallest_tree());
+    let initrd = scratch("asleep.gz", SOME_ARCHIVE);
     let mut boot = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args(["boot", "--limit", "0.3", "--kernel"])
         .arg(&kernel)
         .arg("--dtb")
         .arg(&tree)
         .arg("--initrd")
-        .arg(&tree)
+        .arg(&initrd)
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{Args, LIMIT_S};
 use crate::Outcome;
+use crate::base::shell;
 use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
 use crate::coherence::{Cost, Ended, Findings, Group};
@@ -28,6 +29,11 @@ pub struct Shown<'a> {
 }
 
 impl Shown<'_> {
+    /// What the command printed, to the end if it came there.
+    fn said(&self) -> String {
+        String::from_utf8_lossy(&self.findings.said).into_owned()
+    }
+
     fn reported(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().filter(|g| g.suppression.is_none())
     }
@@ -45,7 +51,10 @@ impl Shown<'_> {
     }
 
     fn text(&self) -> String {
-        let mut text = String::new();
+        let mut text = self.said();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
         for group in self.reported() {
             text.push_str(&self.style.group(group));
         }
@@ -66,6 +75,9 @@ impl Shown<'_> {
             text.push_str(&format!("{mutant} was reached {count} times\n"));
         }
         let count = self.reported().count();
+        if count == 0 && self.judged().is_err() {
+            return text;
+        }
         let (seconds, instructions) = (self.findings.seconds, self.findings.instructions);
         text.push_str(&format!(
             "{count} report{}; {seconds:.3} s of board time, {} million instructions checked\n",
@@ -103,14 +115,15 @@ impl Shown<'_> {
             })
             .collect();
         json!({
-            "board": self.args.board,
-            "kernel": self.args.kernel,
-            "victims": self.args.victims,
+            "board": self.args.target.board(),
+            "kernel": self.args.target.kernel,
+            "victims": self.args.target.victims,
             "mutant": self.args.mutant,
             "reached": self.findings.counted,
-            "command": self.args.command.join(" "),
+            "command": shell::shown(&self.args.command),
             "ended": self.findings.ended.word(),
             "status": self.findings.ended.status(),
+            "output": self.said(),
             "cycles": self.findings.cycles,
             "seconds": self.findings.seconds,
             "instructions": self.findings.instructions,
@@ -122,6 +135,9 @@ impl Shown<'_> {
 
     fn tap(&self) -> String {
         let mut text = "TAP version 14\n".to_string();
+        for line in self.said().lines() {
+            text.push_str(&format!("# {line}\n"));
+        }
         let mut number = 0;
         for group in self.reported() {
             number += 1;
@@ -163,10 +179,12 @@ impl Shown<'_> {
             return Ok(Outcome::Abort);
         }
         let outcome = self.judged()?;
+        if self.findings.ended == Ended::Limit {
+            let limit_s = self.args.limit.unwrap_or(LIMIT_S);
+            eprintln!("note: --limit ended the command after {limit_s} s of board time");
+        }
         if let (Outcome::Done, Some(status)) = (&outcome, self.failed()) {
-            let console = String::from_utf8_lossy(&self.findings.console);
-            let said = markers::between_markers(&console).map_or("", |(said, _)| said);
-            eprintln!("{}\nnote: the command ended with {status}", said.trim_end());
+            eprintln!("note: the command ended with {status}");
         }
         Ok(outcome)
     }
@@ -177,38 +195,38 @@ impl Shown<'_> {
             return Ok(Outcome::No);
         }
         match &self.findings.ended {
-            Ended::Limit if self.args.limit.is_some() => Ok(Outcome::Done),
-            Ended::Finished(Some(status @ (126 | 127))) => {
+            Ended::Limit if self.args.bisect => {
                 bail!(
-                    "the guest cannot run the command (status {status}){}",
-                    self.last_words()
+                    "--limit ended the command: that nothing was reported until then says nothing"
                 )
             }
-            Ended::Finished(_) => Ok(Outcome::Done),
+            Ended::Limit if self.args.limit.is_some() => Ok(Outcome::Done),
+            Ended::Finished(status) => {
+                let status = status.unwrap_or(0);
+                markers::check_that_it_ran(status, &self.said())?;
+                if self.args.bisect && status != 0 {
+                    bail!(
+                        "the command ended with {status}: that nothing was reported says nothing"
+                    );
+                }
+                Ok(Outcome::Done)
+            }
             Ended::Report => Ok(Outcome::No),
             Ended::Limit => bail!(
                 "the command ran longer than {LIMIT_S} s of board time; --limit gives it more{}",
-                self.last_words()
+                markers::last_words(&self.findings.console)
             ),
-            Ended::BootLimit => bail!("the guest did not boot{}", self.last_words()),
+            Ended::BootLimit => bail!(
+                "the guest did not boot{}",
+                markers::last_words(&self.findings.console)
+            ),
             Ended::Interrupted => bail!("stopped"),
-            Ended::Stopped(what) => bail!("{what}{}", self.last_words()),
+            Ended::Stopped(what) => bail!("{what}{}", markers::last_words(&self.findings.console)),
         }
     }
 
     /// What the command ended with, if that was not 0.
     fn failed(&self) -> Option<i32> {
         self.findings.ended.status().filter(|status| *status != 0)
-    }
-
-    /// The end of the console's text.
-    fn last_words(&self) -> String {
-        let text = String::from_utf8_lossy(&self.findings.console);
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        if lines.is_empty() {
-            return "\n  the console said nothing".to_string();
-        }
-        let last = &lines[lines.len().saturating_sub(5)..];
-        format!("\n  the console's last lines:\n    {}", last.join("\n    "))
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the `newc` form of cpio archives that the kernel unpacks as its first root file system
+//! Writes, and lists, the `newc` form of cpio archives that the kernel unpacks as its first root file system
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
 //! The same entries give the same bytes: sorted by path, numbered in that order, owned by root,
@@ -8,6 +8,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+
+/// Bytes before a member's name.
+const HEADER: usize = 110;
+/// The name of the member that ends an archive.
+const TRAILER: &str = "TRAILER!!!";
 
 /// What is at one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,9 +111,47 @@ impl Archive {
                 content,
             );
         }
-        member(&mut out, 0, 0, 1, (0, 0), "TRAILER!!!", &[]);
+        member(&mut out, 0, 0, 1, (0, 0), TRAILER, &[]);
         out
     }
+}
+
+/// Paths in archives that stand one behind the other, without `/` or `./` before them, and whether they
+/// are, or may lead to, directories; none for what is no such archive, or a damaged one.
+pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, bool>> {
+    let mut names = BTreeMap::new();
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        // Zeros stand between archives.
+        if rest[0] == 0 {
+            at += 1;
+            continue;
+        }
+        if !(rest.starts_with(b"070701") || rest.starts_with(b"070702")) {
+            return None;
+        }
+        let field = |n: usize| {
+            let digits = rest.get(6 + 8 * n..14 + 8 * n)?;
+            usize::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+        };
+        let (mode, size, name_size) = (field(1)?, field(6)?, field(11)?);
+        let name = rest.get(HEADER..HEADER.checked_add(name_size)?)?;
+        let name = String::from_utf8_lossy(name.strip_suffix(b"\0")?);
+        let name = name.trim_start_matches("./").trim_start_matches('/');
+        let content = (at + HEADER + name_size).next_multiple_of(4);
+        at = content.checked_add(size)?.checked_next_multiple_of(4)?;
+        // The last member may be cut off behind its content.
+        if at > bytes.len().checked_next_multiple_of(4)? {
+            return None;
+        }
+        if name != TRAILER {
+            names.insert(
+                name.to_string(),
+                matches!(mode & 0o170_000, 0o040_000 | 0o120_000),
+            );
+        }
+    }
+    Some(names)
 }
 
 fn member(
@@ -195,6 +238,31 @@ mod tests {
                 .to_string()
                 .contains("no directory")
         );
+    }
+
+    #[test]
+    fn archives_are_listed_and_damaged_ones_are_not() {
+        let (mut one, mut two) = (Archive::default(), Archive::default());
+        one.file("init", true, b"#!/bin/sh".to_vec()).unwrap();
+        two.link("bin/sh", "busybox").unwrap();
+        let mut bytes = one.bytes();
+        bytes.extend([0; 8]);
+        bytes.extend(two.bytes());
+        let names = names(&bytes).unwrap();
+        let expected = [("bin", true), ("bin/sh", true), ("init", false)];
+        assert_eq!(
+            names,
+            expected.map(|(name, is)| (name.to_string(), is)).into()
+        );
+        for length in 0..bytes.len() {
+            let _ = super::names(&bytes[..length]);
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0xff;
+            let _ = super::names(&damaged);
+        }
+        assert_eq!(super::names(b"\x1f\x8b..."), None);
     }
 
     #[test]

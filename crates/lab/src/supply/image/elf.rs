@@ -6,8 +6,13 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use object::elf;
-use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
+use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, ReadRef as _};
+
+/// Of the build attributes, those that come first (IHI0045): two texts and a number.
+const CPU_RAW_NAME: u64 = 4;
+const CPU_NAME: u64 = 5;
+const CPU_ARCH: u64 = 6;
 
 type Header = elf::FileHeader32<Endianness>;
 
@@ -23,6 +28,7 @@ pub struct Needs {
 /// Reads an ELF file for soft-float ARM; `name` is for messages.
 pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
     let bad = |error: object::Error| anyhow::anyhow!("{name}: not a good ELF file: {error}");
+    check_machine(name, data)?;
     let header = Header::parse(data).map_err(bad)?;
     let endian = header.endian().map_err(bad)?;
     if header.e_machine(endian) != elf::EM_ARM || endian != Endianness::Little {
@@ -62,6 +68,53 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
         }
     }
     Ok(needs)
+}
+
+/// Refuses programs for what people usually have, by its name.
+fn check_machine(name: &str, data: &[u8]) -> Result<()> {
+    let Some(machine) = data.get(18..20).filter(|_| data.starts_with(b"\x7fELF")) else {
+        return Ok(());
+    };
+    let machine = match u16::from_le_bytes([machine[0], machine[1]]) {
+        elf::EM_X86_64 => "x86-64 (amd64)",
+        elf::EM_386 => "x86 (i386)",
+        elf::EM_AARCH64 => "64-bit ARM (arm64)",
+        elf::EM_RISCV => "RISC-V",
+        _ => return Ok(()),
+    };
+    bail!(
+        "{name}: a program for {machine}, not for little-endian ARM: arm-linux-gnueabi-gcc makes one \
+         for these boards"
+    );
+}
+
+/// The architecture that a file says it needs, by the number that ARM's ABI gives it
+/// (IHI0045, `Tag_CPU_arch`); none when it does not say.
+pub fn architecture(data: &[u8]) -> Option<u64> {
+    let header = Header::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let section = sections
+        .iter()
+        .find(|section| section.sh_type(endian) == elf::SHT_ARM_ATTRIBUTES)?;
+    let mut attributes = section
+        .attributes(endian, data)
+        .and_then(|attributes| attributes.subsections())
+        .ok()?;
+    while let Some(subsection) = attributes.next().ok()? {
+        let mut parts = subsection.subsubsections();
+        while let Some(part) = parts.next().ok()? {
+            let mut reader = part.attributes();
+            while let Some(tag) = reader.read_tag().ok()? {
+                match tag {
+                    CPU_ARCH => return reader.read_integer().ok(),
+                    CPU_RAW_NAME | CPU_NAME => drop(reader.read_string().ok()?),
+                    _ => return None,
+                }
+            }
+        }
+    }
+    None
 }
 
 /// Where in the file the segment that holds address `va` has it.

@@ -3,8 +3,12 @@
 //! took effect (Kconfig drops without a word what its dependencies do not allow).
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
+
+use crate::base::paths;
 
 /// One symbol as a fragment asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +101,59 @@ pub fn took_effect(all: &[Asked], config: &str) -> Result<()> {
     Ok(())
 }
 
+/// A whole configuration of the user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// For messages.
+    file: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// Reads a `.config` or a defconfig.
+pub fn own(path: &Path) -> Result<Own> {
+    let file = paths::shown(path);
+    let text = fs::read_to_string(path).with_context(|| format!("--config {file}"))?;
+    if !text.lines().any(|line| line.starts_with("CONFIG_")) {
+        bail!("--config {file}: no configuration of a kernel: no line begins with CONFIG_");
+    }
+    Ok(Own { file, text })
+}
+
+/// What a kernel needs to say anything on the boards, and why.
+const NEEDED: [(&str, &str); 5] = [
+    ("CONFIG_MMU", "the boards' cores have one"),
+    (
+        "CONFIG_ARCH_VERSATILE",
+        "the boards have this machine's peripherals",
+    ),
+    ("CONFIG_CPU_ARM926T", "it is their core"),
+    ("CONFIG_SERIAL_AMBA_PL011_CONSOLE", "it is their console"),
+    ("CONFIG_BLK_DEV_INITRD", "the root file system comes so"),
+];
+
+/// Says which of them are off in what came out of a user's configuration.
+pub fn fits_the_boards(own: &Own, config: &str) -> Result<()> {
+    let on = |symbol: &str| {
+        config
+            .lines()
+            .any(|line| line.strip_prefix(symbol) == Some("=y"))
+    };
+    let missing: Vec<String> = NEEDED
+        .iter()
+        .filter(|(symbol, _)| !on(symbol))
+        .map(|(symbol, why)| format!("  {symbol}: {why}"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "--config {}: such a kernel says nothing on these boards; it lacks\n{}",
+        own.file,
+        missing.join("\n")
+    );
+}
+
 fn shown(value: Option<&str>) -> &str {
     value.unwrap_or("off")
 }
@@ -141,6 +198,26 @@ mod tests {
         all.extend(parse("c", "# CONFIG_A is not set").unwrap());
         let error = agree(&all).unwrap_err().to_string();
         assert!(error.contains("c:1") && error.contains("b:1"), "{error}");
+    }
+
+    #[test]
+    fn a_configuration_of_another_machine_is_told_what_it_lacks() {
+        let own = Own {
+            file: "at91.config".into(),
+            text: String::new(),
+        };
+        let all: String = NEEDED
+            .iter()
+            .map(|(symbol, _)| format!("{symbol}=y\n"))
+            .collect();
+        fits_the_boards(&own, &all).unwrap();
+        let other = all.replace(
+            "CONFIG_ARCH_VERSATILE=y",
+            "# CONFIG_ARCH_VERSATILE is not set",
+        );
+        let error = fits_the_boards(&own, &other).unwrap_err().to_string();
+        assert!(error.contains("at91.config") && error.contains("\n  CONFIG_ARCH_VERSATILE: "));
+        assert_eq!(error.lines().count(), 2);
     }
 
     #[test]

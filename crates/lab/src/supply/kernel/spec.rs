@@ -122,7 +122,9 @@ pub struct Chosen {
     pub spec: Spec,
     /// All fragments, one behind the other.
     pub fragments: String,
-    /// The same, read.
+    /// The user's configuration instead.
+    pub configuration: Option<config::Own>,
+    /// The fragments, read.
     pub asked: Vec<Asked>,
     /// The patches in the order in which they apply.
     pub patches: Vec<PathBuf>,
@@ -184,6 +186,7 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
         mutants,
         spec,
         fragments,
+        configuration: None,
         asked,
         patches,
         modules,

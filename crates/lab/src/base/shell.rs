@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Words and lines as a POSIX shell takes them: what is typed to the guest's, and what a replay shows.
+
+use anyhow::{Result, bail};
+
+/// A line that is longer does not fit the guest's line editor, with what is typed around it.
+const LONGEST: usize = 900;
+
+/// Words that mean something to the shell when they come first (POSIX, reserved words).
+const RESERVED: [&str; 18] = [
+    "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then",
+    "until", "while", "function", "[[",
+];
+
+/// Builtins that change or end the shell which runs them (POSIX, special built-in utilities, and two of busybox): the
+/// guest runs them in a shell of their own.
+const SPECIAL: [&str; 17] = [
+    "break", ":", "continue", ".", "eval", "exec", "exit", "export", "readonly", "return", "set",
+    "shift", "times", "trap", "unset", "local", "source",
+];
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,=+%@".contains(c);
+    match word.chars().all(plain) && !word.is_empty() {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// What the guest's shell is typed for the words behind `--`: one word is a line for the shell,
+/// several are a program and its arguments.
+pub fn typed(words: &[String]) -> Result<String> {
+    if words.iter().any(|word| word.contains(char::is_control)) {
+        bail!("-- {words:?}: the guest's shell is typed one line of text");
+    }
+    let line = match words {
+        [] => String::new(),
+        [line] if line.trim().is_empty() => bail!("-- {line:?}: no command"),
+        [line] if quoted(line) == *line && is_program(line) => line.clone(),
+        [line] => format!("sh -c {}", quoted(line)),
+        [first, ..] if SPECIAL.contains(&first.as_str()) => {
+            format!("sh -c {}", quoted(&shown(words)))
+        }
+        [first, rest @ ..] if !is_program(first) => {
+            // It is the name of a program, whatever it looks like.
+            let name = format!("'{}'", first.replace('\'', r"'\''"));
+            [vec![name], rest.iter().map(|word| quoted(word)).collect()]
+                .concat()
+                .join(" ")
+        }
+        words => shown(words),
+    };
+    if line.len() > LONGEST {
+        bail!(
+            "-- {:.40}...: {} bytes; the guest's shell takes lines of {LONGEST}: put them into a script",
+            line,
+            line.len()
+        );
+    }
+    Ok(line)
+}
+
+/// The words as somebody reads them: a line as it is, a program with its arguments quoted.
+pub fn shown(words: &[String]) -> String {
+    if let [line] = words {
+        return line.clone();
+    }
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+/// Whether a shell that reads this first takes it for a program.
+fn is_program(word: &str) -> bool {
+    !SPECIAL.contains(&word) && !RESERVED.contains(&word) && !word.contains('=')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+        typed(&words).unwrap()
+    }
+
+    #[test]
+    fn words_come_through_a_shell_as_they_are() {
+        assert_eq!(quoted("mm_suite"), "mm_suite");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn one_word_is_a_line_and_several_are_a_program_and_its_arguments() {
+        assert_eq!(of(&["true; false"]), "sh -c 'true; false'");
+        assert_eq!(of(&["sh", "-c", "echo a; b"]), "sh -c 'echo a; b'");
+        assert_eq!(of(&["grep", "-c", "a b", "/x"]), "grep -c 'a b' /x");
+        assert_eq!(of(&["mm_suite"]), "mm_suite");
+        assert_eq!(of(&["echo", "$HOME", ""]), "echo '$HOME' ''");
+    }
+
+    #[test]
+    fn what_would_end_the_shell_that_tells_the_status_runs_in_another() {
+        assert_eq!(of(&["exit 3"]), "sh -c 'exit 3'");
+        assert_eq!(of(&["exit"]), "sh -c exit");
+        assert_eq!(of(&["A=3"]), "sh -c A=3");
+        assert_eq!(of(&["if", "x"]), "'if' x");
+        assert_eq!(of(&["A=3", "x"]), "'A=3' x");
+        assert_eq!(of(&["if"]), "sh -c if");
+        assert_eq!(of(&["exec", "a b"]), r"sh -c 'exec '\''a b'\'''");
+    }
+
+    #[test]
+    fn what_cannot_be_typed_is_refused() {
+        for bad in ["", "  ", "a\nb", "\u{1b}[A", &"x".repeat(901)] {
+            assert!(typed(&[bad.to_string()]).is_err(), "{bad:?}");
+        }
+        assert_eq!(typed(&[]).unwrap(), "");
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A prompt as a console's log shows it: a line that was begun and not ended.
+
+/// How much of the log is looked at: more than a prompt and what a kernel says behind it.
+const TAIL: usize = 4096;
+/// Visible characters by which two prompts are the same; what stands before may be a directory.
+const SAME: usize = 2;
+
+/// The end of the prompt that the log shows, if it shows one. What a kernel says behind it, with a
+/// time, does not count.
+pub fn of(log: &[u8]) -> Option<String> {
+    let text = anstream::adapter::strip_bytes(&log[log.len().saturating_sub(TAIL)..]).into_vec();
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.rsplit('\n');
+    if let Some(prompt) = lines.next().and_then(end) {
+        return Some(prompt);
+    }
+    for line in lines {
+        // It was ended: by the kernel, or there is no prompt.
+        let begun = &line[..kernel_part(line)?];
+        if let Some(prompt) = end(begun) {
+            return Some(prompt);
+        }
+    }
+    None
+}
+
+/// The last visible characters of a line that has any.
+fn end(line: &str) -> Option<String> {
+    let line = line.trim_matches('\r');
+    // A shell's, a question's.
+    if !["# ", "$ ", "> ", ": ", "? "]
+        .iter()
+        .any(|end| line.ends_with(end))
+    {
+        return None;
+    }
+    let from = line.char_indices().rev().take(SAME).last();
+    let (from, _) = from.filter(|_| !line.trim().is_empty())?;
+    Some(line[from..].to_string())
+}
+
+/// Where in a line the kernel's part begins, `[    1.234567] `, if it has one.
+fn kernel_part(line: &str) -> Option<usize> {
+    let is = |(at, _): &(usize, &str)| {
+        let time = line[at + 1..]
+            .split_once("] ")
+            .map(|(time, _)| time.trim_start());
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        time.and_then(|time| time.split_once('.'))
+            .is_some_and(|(s, us)| digits(s) && digits(us) && us.len() == 6)
+    };
+    line.match_indices('[').find(is).map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(log: &str) -> Option<String> {
+        of(log.as_bytes())
+    }
+
+    #[test]
+    fn a_line_that_was_not_ended_is_a_prompt() {
+        assert_eq!(shown("boots\r\nwarmswitch# "), Some("# ".into()));
+        assert_eq!(shown("~ # \x1b[6n"), Some("# ".into()));
+        assert_eq!(shown("login: "), Some(": ".into()));
+        assert_eq!(shown("checking the disk... "), None);
+        assert_eq!(shown("# sleep 10\r\n"), None);
+        assert_eq!(shown(""), None);
+        assert_eq!(shown("\r\n\r"), None);
+    }
+
+    #[test]
+    fn what_the_kernel_says_behind_a_prompt_does_not_end_it() {
+        let said = "a\r\n/ # [    9.100000] random: crng init done\r\n";
+        assert_eq!(shown(said), Some("# ".into()));
+        let more = format!("{said}[   10.200000] eth0: link up\r\n");
+        assert_eq!(shown(&more), Some("# ".into()));
+        let echo = "# printf '[ 1.5 ] && sleep 20; echo finished\r\n";
+        assert_eq!(shown(echo), None);
+        assert_eq!(shown("a\r\n[   10.200000] eth0: link up\r\n"), None);
+    }
+}
