@@ -87,13 +87,7 @@ const TEST: [&str; 3] = ["mm_suite", "--only", "shared_and_write"];
 
 /// Makes the repository, bisects, compares.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
-    let dir = match arguments {
-        [] => root().join("target/bisect-demo"),
-        [dir] => std::path::absolute(dir)?,
-        _ => bail!("usage: cargo xtask bisect-demo [DIR]"),
-    };
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let dir = made_anew("bisect-demo", arguments)?;
     let program = program(&dir)?;
     // The cache has the source once a kernel was built from it.
     let config = own_config(&program, &dir)?;
@@ -116,6 +110,18 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     println!("{}", tree.git(&["bisect", "log"])?);
     println!("found: {BUG}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The directory that is given, or one of that name, empty.
+pub fn made_anew(name: &str, arguments: &[String]) -> Result<PathBuf> {
+    let dir = match arguments {
+        [] => root().join("target").join(name),
+        [dir] => std::path::absolute(dir)?,
+        _ => bail!("usage: cargo xtask {name} [DIR]"),
+    };
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    Ok(dir)
 }
 
 /// The program, copied to `dir`: it stays as it is while the sources are edited.

@@ -12,8 +12,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::bisect::{cache, program};
-use crate::{must, root};
+use crate::bisect::{cache, made_anew, program};
+use crate::must;
 
 /// The clock of the guest before and behind ten seconds of it.
 const TYPED: &str = "uname -r; cat /proc/uptime; sleep 10; cat /proc/uptime\n";
@@ -23,13 +23,7 @@ const ERROR: f64 = 0.1;
 
 /// Builds, boots, types, compares.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
-    let dir = match arguments {
-        [] => root().join("target/defconfig-demo"),
-        [dir] => std::path::absolute(dir)?,
-        _ => bail!("usage: cargo xtask defconfig-demo [DIR]"),
-    };
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let dir = made_anew("defconfig-demo", arguments)?;
     let program = program(&dir)?;
     // The cache has the package once a kernel was built from it.
     must(Command::new(&program).args(["kernel", "build", "6.12/plain"]))?;

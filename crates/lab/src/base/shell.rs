@@ -24,8 +24,17 @@ pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,=+%@".contains(c);
     match word.chars().all(plain) && !word.is_empty() {
         true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+        false => in_quotes(word),
     }
+}
+
+fn in_quotes(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A line in a shell of its own.
+pub fn in_shell(line: &str) -> String {
+    format!("sh -c {}", quoted(line))
 }
 
 /// What the guest's shell is typed for the words behind `--`: one word is a line for the shell,
@@ -38,16 +47,12 @@ pub fn typed(words: &[String]) -> Result<String> {
         [] => String::new(),
         [line] if line.trim().is_empty() => bail!("-- {line:?}: no command"),
         [line] if quoted(line) == *line && is_program(line) => line.clone(),
-        [line] => format!("sh -c {}", quoted(line)),
-        [first, ..] if SPECIAL.contains(&first.as_str()) => {
-            format!("sh -c {}", quoted(&shown(words)))
-        }
+        [line] => in_shell(line),
+        [first, ..] if SPECIAL.contains(&first.as_str()) => in_shell(&shown(words)),
         [first, rest @ ..] if !is_program(first) => {
             // It is the name of a program, whatever it looks like.
-            let name = format!("'{}'", first.replace('\'', r"'\''"));
-            [vec![name], rest.iter().map(|word| quoted(word)).collect()]
-                .concat()
-                .join(" ")
+            let rest = rest.iter().map(|word| format!(" {}", quoted(word)));
+            in_quotes(first) + &rest.collect::<String>()
         }
         words => shown(words),
     };

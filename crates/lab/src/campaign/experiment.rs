@@ -17,7 +17,7 @@ use crate::figures::claim::{Beside, Claim};
 use crate::figures::headline::Headline;
 use crate::figures::which::Known;
 use crate::rig::instrument::Setup;
-use crate::runs::point::Point;
+use crate::runs::point::{Place, Point};
 use crate::supply::image::guest;
 use crate::supply::kernel;
 
@@ -247,6 +247,12 @@ impl Experiment {
             }
         }
         points
+    }
+
+    /// What these points measure, once a seed.
+    pub fn places(&self, quick: bool, boards: &[String]) -> Vec<Place> {
+        let points = self.points(quick, boards, None);
+        points.iter().map(Point::place).collect()
     }
 
     /// The board that the first plan runs on.

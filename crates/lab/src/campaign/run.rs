@@ -26,7 +26,7 @@ use crate::rig::boot::{CMDLINE, KernelFiles};
 use crate::rig::session::{Checked, Failure, Session};
 use crate::rig::snapshot::Snapshots;
 use crate::rig::trial;
-use crate::runs::point::Point;
+use crate::runs::point::{Place, Point};
 use crate::runs::run::{Provenance, Run, SIMULATOR};
 use crate::runs::store::{self, Campaign, Failed, Listed};
 use crate::supply::image::guest::{self, Workload};
@@ -251,19 +251,18 @@ impl Parts {
                 e.workload
             );
         }
-        let mut specs = BTreeMap::new();
+        let mut specs: BTreeMap<String, (BoardSpec, String)> = BTreeMap::new();
         for point in points {
-            if !specs.contains_key(&point.board) {
-                specs.insert(point.board.clone(), boards::load(&point.board)?);
+            let name = &point.board;
+            if specs.contains_key(name) {
+                continue;
             }
-        }
-        let mut same = specs.iter().enumerate();
-        if let Some((n, (name, (_, hash)))) =
-            same.find(|(n, (_, (_, hash)))| specs.values().take(*n).any(|(_, other)| other == hash))
-        {
-            let other = specs.iter().take(n).find(|(_, (_, other))| other == hash);
-            let other = other.map_or("", |(name, _)| name);
-            bail!("boards {other} and {name} are one and the same");
+            let (spec, hash) = boards::load(name)?;
+            let mut others = specs.iter();
+            if let Some((other, _)) = others.find(|(_, (_, other))| *other == hash) {
+                bail!("boards {other} and {name} are one and the same");
+            }
+            specs.insert(name.clone(), (spec, hash));
         }
         let mut kernels = BTreeMap::new();
         for name in e
@@ -294,21 +293,24 @@ impl Parts {
         quick: bool,
         points: &[Point],
     ) -> Result<Vec<Planned>> {
-        let Some((campaign, _)) = Campaign::load_form(&e.name, quick)? else {
+        let Some((_, runs)) = Campaign::load_form(&e.name, quick)? else {
             return Ok(Vec::new());
         };
+        let first_board = e.first_board(quick).to_string();
+        let first = e.places(quick, std::slice::from_ref(&first_board));
+        let whole = e.places(quick, &[]);
         let mut before = Vec::new();
-        for Listed { point, run } in campaign.runs {
+        for Run { point, hash, .. } in runs {
             if points.contains(&point) || !self.kernels.contains_key(&point.kernel) {
                 continue;
             }
-            // What the experiment's file does not have any more is not of it.
-            let own = [point.board.clone()];
-            let planned = [e.points(quick, &own, None), e.points(quick, &[], None)].concat();
-            if !planned
-                .iter()
-                .any(|planned| planned.place() == point.place())
-            {
+            // What the experiment's file does not have any more is not of it; any board may have run
+            // its first plan.
+            let of_first = Place {
+                board: first_board.clone(),
+                ..point.place()
+            };
+            if !whole.contains(&point.place()) && !first.contains(&of_first) {
                 continue;
             }
             if !self.specs.contains_key(&point.board) {
@@ -321,7 +323,7 @@ impl Parts {
             let Ok(planned) = self.planned(e, point) else {
                 continue;
             };
-            if planned.hash == run && stored(e, &planned)?.is_some() {
+            if planned.hash == hash {
                 before.push(planned);
             }
         }

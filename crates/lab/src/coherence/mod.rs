@@ -203,9 +203,10 @@ fn session<B: BoardBus>(
     let (start, end) = ran.map_err(|ended| how(console.machine, ended))?;
     let ran = console.until(end, "\n", limit_s);
     ran.map_err(|ended| how(console.machine, ended))?;
-    match command.said(&machine.console_log()[start..]) {
-        (_, Some(status)) => Ok(Some(status)),
-        (_, None) => Err(Ended::Stopped("the command's status is damaged".into())),
+    let ended = command.ended(&machine.console_log()[start..]);
+    match ended {
+        Ok((_, status)) => Ok(Some(status)),
+        Err(error) => Err(Ended::Stopped(format!("{error:#}"))),
     }
 }
 

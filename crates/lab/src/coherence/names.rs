@@ -63,10 +63,15 @@ impl Names {
     /// Whether `pc` is in the function `name`, which may have other names. `f < g` is `f`, or `g`,
     /// which calls it, in a kernel whose compiler put `f` into its caller.
     pub fn is_in(&self, pc: u32, name: &str) -> bool {
-        let mut chain = name.split('<').map(str::trim);
-        let there = chain.clone().find(|name| self.symbols.has(name));
-        let name = there.or_else(|| chain.next()).unwrap_or(name);
-        self.function(pc) == self.symbols.plainest(name)
+        let mut name = name;
+        // Only a chain asks which functions there are, of which there are many.
+        while let Some((inlined, caller)) = name.split_once('<') {
+            name = match self.symbols.has(inlined.trim()) {
+                true => inlined,
+                false => caller,
+            };
+        }
+        self.function(pc) == self.symbols.plainest(name.trim())
     }
 
     /// `function+0x10` and `file:line`, as far as they are known.

@@ -2,7 +2,7 @@
 //! What `scope` and `net` share: a command in a booted guest with instruments beside it, and how its
 //! result is told.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -60,9 +60,8 @@ impl Beside {
 
 /// What the command printed and its status; an error when the guest could not run it.
 pub fn ended(typed: &Typed, measured: &Measured) -> Result<(String, i32)> {
-    let (said, status) = typed.said(&measured.console);
+    let (said, status) = typed.ended(&measured.console)?;
     let said = String::from_utf8_lossy(&said).into_owned();
-    let status = status.context("the command's status is damaged")?;
     markers::check_that_it_ran(status, &said)?;
     Ok((said, status))
 }

@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use board::BoardSpec;
 
 use crate::Outcome;
@@ -138,8 +138,7 @@ impl Args {
         let mut session = Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?;
         let mut run = |typed: &Typed| -> Result<_> {
             let measured = session.run(typed, self.limit)?;
-            let (text, status) = typed.said(&measured.console);
-            let status = status.context("the command's status is damaged")?;
+            let (text, status) = typed.ended(&measured.console)?;
             Ok((text, status, measured.whole))
         };
         let (text, status, whole) = run(typed)?;

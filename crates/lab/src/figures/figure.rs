@@ -21,6 +21,17 @@ pub struct Measured {
     pub seeds: Vec<f64>,
 }
 
+/// Boards of figures, in the order in which they first come.
+pub fn boards<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Vec<&'a str> {
+    let mut boards: Vec<&str> = Vec::new();
+    for m in measured {
+        if !boards.contains(&m.place.board.as_str()) {
+            boards.push(&m.place.board);
+        }
+    }
+    boards
+}
+
 /// A value in as many digits as tell something.
 pub fn digits(x: f64) -> String {
     match x.abs() {

@@ -4,8 +4,7 @@
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::figures::figure::Measured;
-use crate::figures::figure::digits;
+use crate::figures::figure::{self, Measured, digits};
 use crate::figures::which::Which;
 
 /// `[[headline]]`: one figure of each kernel.
@@ -27,14 +26,8 @@ pub struct Line {
 impl Headline {
     /// A line for each board; none for one on which the first of `kernels` was not measured.
     pub fn lines(&self, kernels: &[String], measured: &[Measured]) -> Result<Vec<Line>> {
-        let mut boards: Vec<&str> = Vec::new();
-        for m in measured.iter().filter(|m| self.of.takes(m)) {
-            if !boards.contains(&m.place.board.as_str()) {
-                boards.push(&m.place.board);
-            }
-        }
         let mut lines = Vec::new();
-        for board in boards {
+        for board in figure::boards(measured.iter().filter(|m| self.of.takes(m))) {
             lines.extend(self.line(board, kernels, measured)?);
         }
         Ok(lines)

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 
 use crate::base::paths;
-use crate::base::shell::quoted;
+use crate::base::shell::{in_shell, quoted};
 use crate::runs::markers::Typed;
 
 /// A file that came over a console of 115,200 baud is far below it.
@@ -67,7 +67,7 @@ impl Fetched {
         }
         let guest = quoted(&self.guest);
         let line = format!("test -f {guest} && gzip -c {guest} | busybox base64");
-        let typed = Typed::own(&format!("sh -c {}", quoted(&line)));
+        let typed = Typed::own(&in_shell(&line));
         let (text, status) = run(&typed)?;
         let text = String::from_utf8_lossy(&text);
         if status != 0 {

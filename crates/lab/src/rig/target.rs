@@ -9,7 +9,7 @@ use board::spec::{self, BoardSpec, Change};
 use crate::base::boards;
 use crate::base::suggest::repeated;
 use crate::rig::boot::{self, Prepared, Recipe, is_path};
-use crate::supply::added::{self, Added, Around};
+use crate::supply::added::{self, Added};
 use crate::supply::kernel;
 use crate::supply::mutant::{self, Mutant};
 
@@ -85,11 +85,7 @@ impl Target {
             bail!("--set {twice}: it is given twice");
         }
         // What is wrong with the files themselves, too.
-        let around = Around {
-            names: None,
-            is_ours: self.has_our_root(),
-        };
-        added::archive(&self.add, None, &around)?;
+        added::check(&self.add, self.has_our_root())?;
         Ok(board)
     }
 

@@ -48,6 +48,12 @@ impl Typed {
         }
     }
 
+    /// The same of a command that has ended.
+    pub fn ended(&self, console: &[u8]) -> Result<(Vec<u8>, i32)> {
+        let (said, status) = self.said(console);
+        Ok((said, status.context("the command's status is damaged")?))
+    }
+
     /// Whether it is given anything to read.
     pub fn reads(&self) -> bool {
         self.line.contains(" </.stdin;")

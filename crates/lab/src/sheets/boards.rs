@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boards side by side: what was measured on several of them, a column for each.
 
-use crate::figures::figure::{Measured, figure};
+use crate::figures::figure::{Measured, boards, figure};
 use crate::runs::point::{Place, short_kernel};
 use crate::sheets::grid::Grid;
 
@@ -12,12 +12,7 @@ pub const CAPTION: &str = "Boards side by side; in brackets the ratio to the fir
 /// Figures of each kernel with their ratio to the first board; and each kernel's ratio to the first
 /// kernel, board by board. Empty where nothing was measured on two boards.
 pub fn side_by_side(measured: &[Measured]) -> Vec<Grid> {
-    let mut boards: Vec<&str> = Vec::new();
-    for m in measured {
-        if !boards.contains(&m.place.board.as_str()) {
-            boards.push(&m.place.board);
-        }
-    }
+    let boards = boards(measured);
     if boards.len() < 2 {
         return Vec::new();
     }

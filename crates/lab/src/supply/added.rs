@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -81,13 +82,15 @@ pub struct Around {
     pub is_ours: bool,
 }
 
+/// Refuses what is wrong with the files, whatever else the guest has.
+pub fn check(added: &[Added], is_ours: bool) -> Result<()> {
+    let names = None;
+    Files::of(added, &Around { names, is_ours }).map(drop)
+}
+
 /// An archive of what is added; empty when nothing is.
 pub fn archive(added: &[Added], stdin: Option<&[u8]>, around: &Around) -> Result<Vec<u8>> {
-    let mut files = Files::default();
-    for one in added {
-        files.add(one, around)?;
-    }
-    files.check(around)?;
+    let mut files = Files::of(added, around)?;
     if let Some(stdin) = stdin {
         files.archive.file(STDIN, false, stdin.to_vec())?;
     }
@@ -106,6 +109,15 @@ struct Files {
 }
 
 impl Files {
+    fn of(added: &[Added], around: &Around) -> Result<Files> {
+        let mut files = Files::default();
+        for one in added {
+            files.add(one, around)?;
+        }
+        files.check(around)?;
+        Ok(files)
+    }
+
     fn add(&mut self, one: &Added, around: &Around) -> Result<()> {
         let shown = format!("--add {one}");
         let whole = one.host.canonicalize().with_context(|| shown.clone())?;
@@ -118,7 +130,7 @@ impl Files {
             known.copied()
         };
         let place = match &one.guest {
-            None => usual_place(&one.host, name)?,
+            None => usual_place(&one.host, name),
             Some(guest) => {
                 let path = guest.trim_end_matches('/');
                 let into = guest.ends_with('/') || is_directory(path) == Some(true);
@@ -184,8 +196,9 @@ impl Files {
             self.programs.push((host.to_path_buf(), needs));
         }
         self.paths.insert(guest.to_string());
-        let executable = metadata.permissions().mode() & 0o111 != 0 || is_script(&content);
-        if is_script(&content) {
+        let script = is_script(&content);
+        let executable = metadata.permissions().mode() & 0o111 != 0 || script;
+        if script {
             let first = content
                 .split(|byte| *byte == b'\n')
                 .next()
@@ -251,17 +264,24 @@ impl Files {
 }
 
 /// Programs go where the shell looks, libraries where the loader does, all else to the top.
-fn usual_place(host: &Path, name: &str) -> Result<String> {
-    let metadata = fs::metadata(host);
-    let script = || fs::read(host).is_ok_and(|content| is_script(&content));
-    let is_program = |m: &fs::Metadata| m.is_file() && m.permissions().mode() & 0o111 != 0;
-    Ok(if name.ends_with(".so") || name.contains(".so.") {
+fn usual_place(host: &Path, name: &str) -> String {
+    // What is no file may never end.
+    let file = fs::metadata(host).ok().filter(fs::Metadata::is_file);
+    let runs =
+        file.is_some_and(|file| file.permissions().mode() & 0o111 != 0 || begins_as_script(host));
+    if name.ends_with(".so") || name.contains(".so.") {
         format!("{LIBRARY_DIR}/{name}")
-    } else if metadata.as_ref().is_ok_and(is_program) || !host.is_dir() && script() {
+    } else if runs {
         format!("bin/{name}")
     } else {
         name.to_string()
-    })
+    }
+}
+
+fn begins_as_script(file: &Path) -> bool {
+    let mut begin = [0; 2];
+    let read = fs::File::open(file).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && is_script(&begin)
 }
 
 fn is_script(content: &[u8]) -> bool {
@@ -358,6 +378,9 @@ mod tests {
         let machine = error(own.display().to_string());
         assert!(machine.contains("not for little-endian ARM"), "{machine}");
         fs::write(dir.join("x"), "1").unwrap();
+        // Neither read nor waited for.
+        let device = error("/dev/zero".into());
+        assert!(device.contains("neither a file nor a folder"), "{device}");
         let covered = error(format!("{}/x:/tmp/x", dir.display()));
         assert!(
             covered.contains("/tmp/x would be out of sight"),

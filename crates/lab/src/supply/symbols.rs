@@ -71,8 +71,8 @@ impl Symbols {
     /// The lowest address of a function in the upper three quarters of all addresses: a vmlinux has
     /// some that are copied elsewhere, to low ones.
     pub fn first(&self) -> Option<u32> {
-        let all = self.functions.iter().map(|(at, _)| *at);
-        all.filter(|at| *at >= 0x4000_0000).min()
+        let from = self.functions.partition_point(|(at, _)| *at < 0x4000_0000);
+        self.functions.get(from).map(|(at, _)| *at)
     }
 
     /// Whether no function has a name.
