@@ -2,7 +2,7 @@
 /*
  * Runs one random instruction after the other from a table and records what each did.
  *
- * The same bytes run on the simulated core and on QEMU's arm926 (crates/board/tests/differential).
+ * The same bytes run on a simulated core and on QEMU's of the kind (crates/board/tests/differential).
  * The host puts everything into one memory image: this code at physical 0 with its parameters,
  * page tables, tests, scratch memory. Layout of the records: crates/board/tests/differential/
  * layout.rs. Position independent: runs at 0 with the MMU off, at 0xffff0000 with it on.
@@ -12,7 +12,7 @@
  * exception: its own, or that of the guard (undefined instruction) or of the unmapped address it
  * jumped to.
  */
-	.arch	armv5te
+	.arch	armv4t
 	.syntax	unified
 	.arm
 	.text
@@ -54,6 +54,9 @@ output:	.word	0
 main_va:	.word	0
 sysreg:	.word	0
 started:
+	.word	0
+	/* Not 0: clean the D-cache by segment and index (ARM920T), else by testing (ARM926EJ-S). */
+by_index:
 	.word	0
 	/* For the host: where `done` and `main` are, from `vectors`. */
 	.org	0x80
@@ -259,9 +262,19 @@ main:
 
 	/* Everything into memory, then reset the board: the end. */
 finish:
-	mrc	p15, 0, r15, c7, c14, 3
-	bne	finish
-	mov	r0, #0
+	ldr	r0, by_index
+	cmp	r0, #0
+	bne	4f
+3:	mrc	p15, 0, r15, c7, c14, 3
+	bne	3b
+	b	6f
+4:	mov	r1, #0xe0
+5:	mcr	p15, 0, r1, c7, c14, 2
+	adds	r1, r1, #0x04000000
+	bcc	5b
+	subs	r1, r1, #0x20
+	bpl	5b
+6:	mov	r0, #0
 	mcr	p15, 0, r0, c7, c10, 4
 	ldr	r0, sysreg
 	ldr	r1, =0xa05f

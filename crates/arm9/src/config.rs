@@ -7,7 +7,7 @@ use crate::model::Core;
 /// Size of one cache. Lines are 32 bytes on every core of this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheGeometry {
-    /// Total size in bytes: a power of two from 4 KB to 128 KB.
+    /// Total size in bytes: a power of two.
     pub size: u32,
     /// Associativity: a power of two.
     pub ways: u32,
@@ -22,23 +22,6 @@ impl CacheGeometry {
     /// Number of sets.
     pub const fn sets(self) -> u32 {
         self.lines() / self.ways
-    }
-
-    /// Says what is wrong with the geometry, if anything.
-    pub fn check(self) -> Result<(), String> {
-        if !self.size.is_power_of_two() || !(4096..=131_072).contains(&self.size) {
-            return Err(format!(
-                "{} bytes is not a cache size: a power of two from 4096 to 131072",
-                self.size
-            ));
-        }
-        if !self.ways.is_power_of_two() || self.ways > 64 || self.sets() == 0 {
-            return Err(format!(
-                "{} ways do not divide {} bytes",
-                self.ways, self.size
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -95,10 +78,8 @@ impl Config {
         cost: CostTable,
     ) -> Result<Config, String> {
         let cache = |what: &str, size| {
-            let ways = core.ways;
-            let cache = CacheGeometry { size, ways };
-            cache.check().map_err(|error| format!("{what}: {error}"))?;
-            Ok::<_, String>(cache)
+            let cache = core.cache(size);
+            cache.map_err(|error| format!("{what}: {error}"))
         };
         Ok(Config {
             core,
@@ -108,20 +89,5 @@ impl Config {
             victim_seed: 0,
             victims: Victims::Random,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cache_that_cannot_be_is_refused() {
-        let check = |size, ways| CacheGeometry { size, ways }.check();
-        assert_eq!(check(16384, 4), Ok(()));
-        for (size, ways) in [(16384, 3), (16384, 128)] {
-            let expected = format!("{ways} ways do not divide {size} bytes");
-            assert_eq!(check(size, ways), Err(expected));
-        }
     }
 }

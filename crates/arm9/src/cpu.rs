@@ -5,7 +5,7 @@ use crate::addr::Va;
 use crate::bus::{Bus, Signals};
 use crate::config::Config;
 use crate::counters::Counters;
-use crate::cpu::cp15::Cp15;
+use crate::cpu::cp15::{Cp15, Rows};
 use crate::cpu::debug::Watch;
 use crate::cpu::exception::Exception;
 use crate::dcache::DCache;
@@ -106,6 +106,7 @@ pub struct Cpu<B: Bus> {
     pub(crate) dcache: DCache,
     pub(crate) biu: Biu,
     pub(crate) decode: DecodeTable<B>,
+    pub(crate) cp15_rows: &'static Rows<B>,
     pub(crate) watch: Watch,
     /// What happened and how many cycles it took. Cleared only by power-on.
     pub counters: Counters,
@@ -185,10 +186,22 @@ impl<B: Bus> Cpu<B> {
             abort_chain: (0, 0),
             cp15: Cp15::new(&config),
             mmu: Mmu::new(config.core, config.victims),
-            icache: ICache::new(config.icache, config.victims, config.victim_seed, undecoded),
-            dcache: DCache::new(config.dcache, config.victims, config.victim_seed),
+            icache: ICache::new(
+                config.icache,
+                config.core.replacement,
+                config.victims,
+                config.victim_seed,
+                undecoded,
+            ),
+            dcache: DCache::new(
+                config.dcache,
+                config.core.replacement,
+                config.victims,
+                config.victim_seed,
+            ),
             biu: Biu::new(config.cost.bus_sync),
             decode: DecodeTable::new(config.core.version, &config.core.timing),
+            cp15_rows: config.core.cp15(),
             watch: Watch::default(),
             counters: Counters::default(),
             config,

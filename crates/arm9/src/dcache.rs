@@ -8,7 +8,7 @@ use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};
 use crate::state::{Damaged, Saved, State};
 use crate::tag::way_of;
-use crate::victim::{Held, Victim};
+use crate::victim::{Held, Replacement, Victim};
 
 const VALID: u32 = 1;
 /// Set on valid lines only.
@@ -71,7 +71,12 @@ impl State for DCache {
 
 impl DCache {
     /// An empty cache.
-    pub fn new(geometry: CacheGeometry, victims: Victims, seed: u32) -> DCache {
+    pub fn new(
+        geometry: CacheGeometry,
+        replacement: Replacement,
+        victims: Victims,
+        seed: u32,
+    ) -> DCache {
         let lines = geometry.lines() as usize;
         DCache {
             ways: geometry.ways,
@@ -80,7 +85,7 @@ impl DCache {
             tags: vec![0; lines],
             pas: vec![Pa(0); lines],
             data: vec![Line([0; 8]); lines],
-            victim: Victim::new(victims, lines, seed),
+            victim: Victim::new(replacement, victims, (lines, geometry.ways), seed),
             scan: 0,
         }
     }
@@ -130,7 +135,7 @@ impl DCache {
         let tags = &self.tags;
         let way = self
             .victim
-            .choose(first, self.ways, |line| match tags[line] {
+            .choose(first, |line| match tags[line] {
                 tag if tag & VALID == 0 => Held::Nothing,
                 tag if tag & DIRTY == 0 => Held::Clean,
                 _ => Held::Dirty,
@@ -232,6 +237,7 @@ mod tests {
                 size: 4096,
                 ways: 4,
             },
+            Replacement::Ways,
             Victims::Random,
             0,
         )

@@ -16,7 +16,7 @@ use crate::bus::Bus;
 use crate::config::{CacheGeometry, Victims};
 use crate::isa::Op;
 use crate::tag::way_of;
-use crate::victim::{Held, Victim};
+use crate::victim::{Held, Replacement, Victim};
 
 const VALID: u32 = 1;
 /// In a hint: the operations are Thumb's.
@@ -118,6 +118,7 @@ impl<B: Bus> ICache<B> {
     /// An empty cache. `undecoded` is what executes in place of an operation not yet decoded.
     pub fn new(
         geometry: CacheGeometry,
+        replacement: Replacement,
         victims: Victims,
         seed: u32,
         undecoded: Op<B>,
@@ -141,7 +142,12 @@ impl<B: Bus> ICache<B> {
             hints: Box::new([Hint::default(); HINTS]),
             undecoded,
             turn: 0,
-            victim: Victim::new(victims, lines, seed.rotate_left(7)),
+            victim: Victim::new(
+                replacement,
+                victims,
+                (lines, geometry.ways),
+                seed.rotate_left(7),
+            ),
             prefetch: None,
         }
     }
@@ -216,7 +222,7 @@ impl<B: Bus> ICache<B> {
         let tags = &self.tags;
         let way = self
             .victim
-            .choose(first, self.ways, |line| match tags[line] {
+            .choose(first, |line| match tags[line] {
                 tag if tag & VALID == 0 => Held::Nothing,
                 _ => Held::Clean,
             });
@@ -388,6 +394,7 @@ mod tests {
                 size: 4096,
                 ways: 4,
             },
+            Replacement::Ways,
             Victims::Random,
             0,
             undecoded,

@@ -37,7 +37,7 @@ pub use bus::{BurstTime, Bus, BusError, Signals, Width};
 pub use config::{CacheGeometry, Config, Victims};
 pub use cost::CostTable;
 pub use counters::Counters;
-pub use cpu::cp15::{Cp15, cache_type};
+pub use cpu::cp15::Cp15;
 pub use cpu::debug::{Watched, Watchpoint};
 pub use cpu::{Cpu, Exit};
 pub use mmu::{Kind, Mapping, mapping};

@@ -3,6 +3,7 @@
 
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::isa::Version;
 
 /// CPSR bit: negative.
 pub const N: u32 = 1 << 31;
@@ -24,8 +25,19 @@ pub const F: u32 = 1 << 6;
 pub const T: u32 = 1 << 5;
 /// Mask of the mode bits.
 pub const MODE: u32 = 0x1f;
-/// Every CPSR bit that exists on ARMv5TEJ.
-pub const IMPLEMENTED: u32 = N | Z | C | V | Q | J | I | F | T | MODE;
+/// Every status register bit that exists on ARMv4T; later ones have more.
+const IMPLEMENTED: u32 = N | Z | C | V | I | F | T | MODE;
+
+impl Version {
+    /// Status register bits that it has.
+    fn status_bits(self) -> u32 {
+        match self {
+            Version::V4 | Version::V5 => IMPLEMENTED,
+            Version::V5E => IMPLEMENTED | Q,
+            Version::V5J => IMPLEMENTED | Q | J,
+        }
+    }
+}
 
 /// Processor mode, CPSR[4:0].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +106,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     fn write_cpsr(&mut self, value: u32) {
+        let value = value & self.config.core.version.status_bits();
         self.flags = value & (N | Z | C | V | Q);
         if let Some(mode) = Mode::from_bits(value) {
             self.switch_bank(mode);
@@ -126,7 +139,7 @@ impl<B: Bus> Cpu<B> {
     pub fn set_spsr(&mut self, value: u32) {
         let mode = self.mode();
         if mode.has_spsr() {
-            self.spsr[mode.bank()] = value & IMPLEMENTED;
+            self.spsr[mode.bank()] = value & self.config.core.version.status_bits();
         }
     }
 

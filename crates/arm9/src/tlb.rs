@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLBs: sets of ways, and fully associative lockdown entries beside them. Tags are modified virtual
-//! addresses.
+//! TLBs: sets of ways, and fully associative lockdown entries beside them; or one set, filled round
+//! robin from a base, whose entries say themselves whether they are preserved (`DDI0184B 2.3.14`). Tags
+//! are modified virtual addresses.
 //!
 //! Not in the manual and chosen here: with 32 sets the set is MVA[16:12] for pages and MVA[24:20] for
 //! sections, the victims of a set take turns. See docs/LIMITS.md. With [`Victims::Late`] an empty way
@@ -16,7 +17,12 @@ pub struct Organisation {
     sets: usize,
     ways: usize,
     lockdown: usize,
+    /// One set, whose victim counter goes from a base to the last entry.
+    based: bool,
 }
+
+/// Entries of a TLB with a base: what the fields of its register count.
+const BASED: usize = 64;
 
 impl Organisation {
     /// `sets` of `ways` that walks fill, and entries that only lockdown fills.
@@ -32,6 +38,17 @@ impl Organisation {
             sets,
             ways,
             lockdown,
+            based: false,
+        }
+    }
+
+    /// Fully associative, 64 entries, replaced round robin from a base on.
+    pub const fn from_base() -> Organisation {
+        Organisation {
+            sets: 1,
+            ways: BASED,
+            lockdown: 0,
+            based: true,
         }
     }
 
@@ -48,6 +65,15 @@ impl Organisation {
     /// Where the lockdown register has the victim.
     fn victim_field(&self) -> u32 {
         (self.lockdown.max(1) as u32 - 1) << 26
+    }
+
+    /// Bits that the lockdown register has.
+    fn register(&self) -> u32 {
+        match (self.based, self.lockdown) {
+            (true, _) => 0xfff0_0001,
+            (false, 0) => 0,
+            (false, _) => self.victim_field() | 1,
+        }
     }
 }
 
@@ -68,9 +94,11 @@ pub struct Entry {
     pub cb: u8,
     /// Loaded by a section descriptor: decides the fault codes.
     pub section: bool,
+    /// Loaded with the preserve bit set, into a TLB with a base.
+    preserved: bool,
 }
 
-crate::state!(Entry: tag, mask, pa, ap, domain, cb, section);
+crate::state!(Entry: tag, mask, pa, ap, domain, cb, section, preserved);
 
 impl Entry {
     /// A valid entry for the `size` bytes (a power of two) around `mva`.
@@ -85,6 +113,7 @@ impl Entry {
             domain,
             cb,
             section,
+            preserved: false,
         }
     }
 
@@ -112,7 +141,7 @@ pub struct Tlb {
     victims: Victims,
     /// Of each set the way to replace next: not the one filled last.
     victim: Box<[u8]>,
-    /// CP15 c10: P in bit 0, victim from bit 26 on.
+    /// CP15 c10: P in bit 0, victim from bit 26 on; with a base that is there, and the victim from bit 20 on.
     lockdown: u32,
     /// Whether an entry of less than 4 KB was ever loaded.
     divided: bool,
@@ -136,11 +165,10 @@ impl Tlb {
     /// What was restored may be no state of this TLB.
     fn check(&self) -> Result<(), Damaged> {
         let ways = self.organisation.ways;
-        let field = self.organisation.victim_field();
         let there = self.victim.iter().all(|way| usize::from(*way) < ways);
         let known = |entry: &Entry| entry.domain < 16 && entry.ap < 4 && entry.cb < 4;
         let whole = there && self.entries.iter().all(known);
-        match whole && self.lockdown & !(field | 1) == 0 {
+        match whole && self.lockdown & !self.organisation.register() == 0 {
             true => Ok(()),
             false => Err(Damaged("the TLB has no such entry")),
         }
@@ -159,7 +187,7 @@ impl Tlb {
 
     /// Whether entry `n` stays when all are invalidated.
     pub fn is_locked(&self, n: usize) -> bool {
-        n >= self.organisation.main()
+        n >= self.organisation.main() || self.entries[n].preserved
     }
 
     /// The entry that covers `mva`, and its number. If there are more, the one that was there first:
@@ -195,9 +223,12 @@ impl Tlb {
     }
 
     /// Loads an entry for `mva` and returns its number, which may have held another one.
-    pub fn insert(&mut self, mva: Mva, entry: Entry) -> usize {
+    pub fn insert(&mut self, mva: Mva, mut entry: Entry) -> usize {
         let field = self.organisation.victim_field();
-        let n = if self.lockdown & 1 != 0 {
+        let n = if self.organisation.based {
+            entry.preserved = self.lockdown & 1 != 0;
+            self.victim_from_base()
+        } else if self.lockdown & 1 != 0 {
             let victim = self.lockdown & field;
             self.lockdown = self.lockdown & !field | victim.wrapping_add(1 << 26) & field;
             self.organisation.main() + (victim >> 26) as usize
@@ -223,9 +254,30 @@ impl Tlb {
         n
     }
 
-    /// Invalidates everything but the lockdown entries (`DDI0198D 2.3.9`).
+    /// The entry to replace; the counter goes on, behind the last entry from the base.
+    fn victim_from_base(&mut self) -> usize {
+        let (base, victim) = (self.lockdown >> 26, self.lockdown >> 20 & 63);
+        let last = BASED as u32 - 1;
+        let n = match self.victims {
+            Victims::Late if victim >= base => {
+                let mut from_base = (base..=last).map(|n| (n, self.entries[n as usize].tag));
+                let empty = from_base.find(|(_, tag)| *tag == 0).map(|(n, _)| n);
+                let filled_last = if victim == base { last } else { victim - 1 };
+                empty.unwrap_or(filled_last)
+            }
+            // Below the base it goes where software says.
+            _ => victim,
+        };
+        let next = if n == last { base } else { n + 1 };
+        self.lockdown = self.lockdown & !(63 << 20) | next << 20;
+        n as usize
+    }
+
+    /// Invalidates everything but the lockdown entries (`DDI0198D 2.3.9`) and preserved ones.
     pub fn invalidate_all(&mut self) {
-        self.entries[..self.organisation.main()].fill(Entry::default());
+        let main = &mut self.entries[..self.organisation.main()];
+        let gone = main.iter_mut().filter(|entry| !entry.preserved);
+        gone.for_each(|entry| *entry = Entry::default());
     }
 
     /// Invalidates the first entry from number `from` on that covers `mva`, and says which. Lockdown
@@ -244,8 +296,7 @@ impl Tlb {
 
     /// CP15 c10,c0,0.
     pub fn set_lockdown_register(&mut self, value: u32) {
-        let p = u32::from(self.organisation.lockdown > 0);
-        self.lockdown = value & (self.organisation.victim_field() | p);
+        self.lockdown = value & self.organisation.register();
     }
 }
 
@@ -308,6 +359,50 @@ mod tests {
         assert!(tlb.find(Mva(0x5123)).is_some());
         assert_eq!(gone(&mut tlb, 0x5fff), [64 + 2]);
         assert!(tlb.find(Mva(0x5123)).is_none());
+    }
+
+    fn full(victims: Victims) -> Tlb {
+        Tlb::new(&crate::model::ARM920T.tlbs[0], victims)
+    }
+
+    #[test]
+    fn a_full_tlb_goes_round_from_its_base() {
+        let mut tlb = full(Victims::Random);
+        let mut insert = |n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));
+        assert_eq!([0, 1, 2].map(&mut insert), [0, 1, 2]);
+        tlb.set_lockdown_register(3 << 26 | 63 << 20);
+        let mut insert = |n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));
+        assert_eq!([10, 11, 12].map(&mut insert), [63, 3, 4]);
+        assert_eq!(tlb.lockdown_register(), 3 << 26 | 5 << 20);
+        assert_eq!(tlb.find(Mva(0x1123)).unwrap().0, 1, "below the base");
+    }
+
+    /// Lockdown as the manual has it: base and victim at the entry, P set; then a base above it.
+    #[test]
+    fn a_preserved_entry_survives_all_but_its_own_address() {
+        let mut tlb = full(Victims::Random);
+        tlb.set_lockdown_register(1);
+        tlb.insert(Mva(0x5000), small(0x5000, 0x9000));
+        tlb.set_lockdown_register(1 << 26 | 1 << 20);
+        for n in 8..100 {
+            tlb.insert(Mva(n << 12), small(n << 12, n << 12));
+        }
+        assert_eq!([0, 1].map(|n| tlb.is_locked(n)), [true, false]);
+        tlb.invalidate_all();
+        assert_eq!(tlb.find(Mva(0x5123)).unwrap().0, 0);
+        assert!((8..100).all(|n| tlb.find(Mva(n << 12)).is_none()));
+        assert_eq!(gone(&mut tlb, 0x5000), [0]);
+    }
+
+    #[test]
+    fn late_fills_empty_entries_of_a_full_tlb_then_goes_on_in_the_one_filled_last() {
+        let mut tlb = full(Victims::Late);
+        let mut insert = |n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));
+        assert_eq!((0..64).map(&mut insert).collect::<Vec<_>>(), (0..64).collect::<Vec<_>>());
+        assert_eq!([64, 65].map(&mut insert), [63, 63]);
+        assert_eq!(gone(&mut tlb, 7 << 12), [7]);
+        let mut insert = |n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));
+        assert_eq!([70, 71].map(&mut insert), [7, 7]);
     }
 
     #[test]

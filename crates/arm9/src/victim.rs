@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which way of a set is filled next (`DDI0198D 4.2`): pseudo-random or round robin by SCTLR.RR.
+//! Which way of a set is filled next: pseudo-random or round robin by SCTLR.RR.
 //!
-//! The manual does not publish the random sequence; here it is a 16-bit maximal-length LFSR that
-//! steps at each fill, started from a seed. Ways locked by CP15 c9 (format C) are passed over.
+//! [`Replacement::Ways`] (`DDI0198D 4.2`): one counter a cache; ways locked by CP15 c9 (format C) are
+//! passed over. [`Replacement::FromBase`] (`DDI0184B 2.3.13`): a victim pointer a segment, which a fill uses
+//! and then moves, between the base that CP15 c9 has (format A) and the last way.
+//!
+//! Manuals do not publish the random sequence; here it is a 16-bit maximal-length LFSR that steps at
+//! each fill, started from a seed.
 //!
 //! [`Victims::Late`] is no silicon but a way to look for missing maintenance. A line does harm by
 //! being old, so what is old is kept: an empty way is filled if there is one, else a clean line
@@ -11,6 +15,16 @@
 //! somebody cleans it. Nothing is random: a run depends on no seed.
 
 use crate::config::Victims;
+use crate::state::Damaged;
+
+/// How a core's caches choose, and what CP15 c9 locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// Any way that is not locked.
+    Ways,
+    /// Ways from a base on.
+    FromBase,
+}
 
 /// What a way holds, worst victim last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,27 +45,73 @@ pub struct Victim {
     round_robin: bool,
     /// Locked ways, one bit each.
     pub locked: u32,
+    /// [`Replacement::FromBase`]: ways below it are locked.
+    base: u8,
+    /// The same, by segment: the way to fill next.
+    next: Box<[u8]>,
     /// [`Victims::Late`] only: when each line was filled, counted in fills.
     filled: Box<[u64]>,
     fills: u64,
+    ways: u32,
 }
 
-crate::state!(Victim: lfsr, counter, round_robin, locked, filled, fills);
+crate::state!(Victim: lfsr, counter, round_robin, locked, base, next, filled, fills; ways => check);
 
 impl Victim {
-    /// Of a cache of `lines` lines. Starts from `seed`; zero stands for the reset value.
-    pub fn new(victims: Victims, lines: usize, seed: u32) -> Victim {
+    /// Of a cache of `lines` lines in sets of `ways`, a power of two. Starts from `seed`; zero stands for
+    /// the reset value.
+    pub fn new(
+        replacement: Replacement,
+        victims: Victims,
+        (lines, ways): (usize, u32),
+        seed: u32,
+    ) -> Victim {
+        let segments = match replacement {
+            Replacement::Ways => 0,
+            Replacement::FromBase => lines / ways as usize,
+        };
         let folded = (seed ^ seed >> 16) as u16;
         Victim {
             lfsr: if folded == 0 { 0xace1 } else { folded },
             counter: 0,
             round_robin: false,
             locked: 0,
+            base: 0,
+            next: vec![0; segments].into(),
             filled: match victims {
                 Victims::Random => [].into(),
                 Victims::Late => vec![0; lines].into(),
             },
             fills: 0,
+            ways,
+        }
+    }
+
+    /// What was restored may be no state of this cache.
+    fn check(&self) -> Result<(), Damaged> {
+        let there = |way: &u8| u32::from(*way) < self.ways;
+        match there(&self.base) && self.next.iter().all(there) {
+            true => Ok(()),
+            false => Err(Damaged("the cache has no such way")),
+        }
+    }
+
+    /// First way that is not locked, of caches that have a base.
+    pub fn base(&self) -> u32 {
+        self.base.into()
+    }
+
+    /// CP15 c9: the base, and the next way of every segment.
+    pub fn set_base(&mut self, way: u32) {
+        self.base = (way & (self.ways - 1)) as u8;
+        self.next.fill(self.base);
+    }
+
+    /// An operation by index has moved the pointer of a line's segment to it (`DDI0184B 4.3.5`).
+    pub fn point_at(&mut self, line: usize) {
+        let ways = self.ways as usize;
+        if let Some(next) = self.next.get_mut(line / ways) {
+            *next = (line % ways) as u8;
         }
     }
 
@@ -60,12 +120,15 @@ impl Victim {
         self.round_robin = on;
     }
 
-    /// The way to fill, of `ways` (a power of two) that begin at line `first`. With every way
-    /// locked the last one is used.
+    /// The way to fill, of those that begin at line `first`. With every way locked the last one is used.
     #[inline]
-    pub fn choose(&mut self, first: usize, ways: u32, held: impl Fn(usize) -> Held) -> u32 {
+    pub fn choose(&mut self, first: usize, held: impl Fn(usize) -> Held) -> u32 {
+        let ways = self.ways;
         if !self.filled.is_empty() {
-            return self.latest(first, ways, held);
+            return self.latest(first, held);
+        }
+        if !self.next.is_empty() {
+            return self.pointed_at(first / ways as usize);
         }
         let start = if self.round_robin {
             self.counter = self.counter.wrapping_add(1);
@@ -78,8 +141,27 @@ impl Victim {
         if self.locked == 0 {
             start
         } else {
-            self.first_unlocked(start, ways)
+            self.first_unlocked(start)
         }
+    }
+
+    /// The segment's pointer, which goes on.
+    fn pointed_at(&mut self, segment: usize) -> u32 {
+        let (way, base) = (u32::from(self.next[segment]), u32::from(self.base));
+        let next = if !self.round_robin {
+            self.step(self.ways.trailing_zeros());
+            base + u32::from(self.lfsr) % (self.ways - base)
+        } else if way + 1 < self.ways {
+            way + 1
+        } else {
+            base
+        };
+        self.next[segment] = next as u8;
+        way
+    }
+
+    fn is_locked(&self, way: u32) -> bool {
+        self.locked >> (way & 31) & 1 != 0 || way < u32::from(self.base)
     }
 
     /// Steps `n` times (at most ten) at once: the bits shifted in then come from the old state.
@@ -92,23 +174,23 @@ impl Victim {
     }
 
     #[cold]
-    fn latest(&mut self, first: usize, ways: u32, held: impl Fn(usize) -> Held) -> u32 {
+    fn latest(&mut self, first: usize, held: impl Fn(usize) -> Held) -> u32 {
         let line = |way: u32| first + way as usize;
-        let way = (0..ways)
-            .filter(|way| self.locked >> (way & 31) & 1 == 0)
+        let way = (0..self.ways)
+            .filter(|way| !self.is_locked(*way))
             .max_by_key(|way| (held(line(*way)), self.filled[line(*way)]))
-            .unwrap_or(ways - 1);
+            .unwrap_or(self.ways - 1);
         self.fills += 1;
         self.filled[line(way)] = self.fills;
         way
     }
 
     #[cold]
-    fn first_unlocked(&self, start: u32, ways: u32) -> u32 {
-        let mut order = (0..ways).map(|n| (start + n) & (ways - 1));
+    fn first_unlocked(&self, start: u32) -> u32 {
+        let mut order = (0..self.ways).map(|n| (start + n) & (self.ways - 1));
         order
-            .find(|way| self.locked >> (way & 31) & 1 == 0)
-            .unwrap_or(ways - 1)
+            .find(|way| !self.is_locked(*way))
+            .unwrap_or(self.ways - 1)
     }
 }
 
@@ -117,11 +199,11 @@ mod tests {
     use super::*;
 
     fn random(seed: u32) -> Victim {
-        Victim::new(Victims::Random, 4, seed)
+        Victim::new(Replacement::Ways, Victims::Random, (4, 4), seed)
     }
 
     fn choose(v: &mut Victim) -> u32 {
-        v.choose(0, 4, |_| Held::Nothing)
+        v.choose(0, |_| Held::Nothing)
     }
 
     #[test]
@@ -146,6 +228,45 @@ mod tests {
         assert!((0..4).all(|way| sequence(7).contains(&way)));
     }
 
+    /// Of eight segments of 64 ways.
+    fn from_base(round_robin: bool) -> Victim {
+        let mut victim = Victim::new(Replacement::FromBase, Victims::Random, (512, 64), 0);
+        victim.set_round_robin(round_robin);
+        victim
+    }
+
+    fn fill(v: &mut Victim, segment: usize) -> u32 {
+        v.choose(64 * segment, |_| Held::Clean)
+    }
+
+    /// The example of `DDI0184B 2.3.13`, for each segment as the lockdown procedure of 4.4 has it.
+    #[test]
+    fn lines_are_locked_one_a_segment_by_moving_the_base() {
+        for round_robin in [true, false] {
+            let mut v = from_base(round_robin);
+            for n in 0..3 {
+                v.set_base(n);
+                assert_eq!([0, 5, 7].map(|segment| fill(&mut v, segment)), [n; 3]);
+            }
+            v.set_base(3);
+            assert_eq!(v.base(), 3);
+            assert!((0..1000).all(|n| fill(&mut v, n % 8) >= 3));
+        }
+    }
+
+    #[test]
+    fn a_segment_goes_round_from_its_base_by_itself() {
+        let mut v = from_base(true);
+        v.set_base(61);
+        assert_eq!([0; 4].map(|_| fill(&mut v, 2)), [61, 62, 63, 61]);
+        assert_eq!(fill(&mut v, 3), 61);
+        v.point_at(2 * 64 + 7);
+        assert_eq!([0; 2].map(|_| fill(&mut v, 2)), [7, 8], "into what is locked");
+        let mut v = from_base(false);
+        let ways: std::collections::BTreeSet<_> = (0..2000).map(|_| fill(&mut v, 0)).collect();
+        assert_eq!(ways.len(), 64);
+    }
+
     /// Fills the second set of two and keeps what it holds.
     struct Set {
         victim: Victim,
@@ -154,13 +275,13 @@ mod tests {
 
     impl Set {
         fn new(held: [Held; 4]) -> Set {
-            let victim = Victim::new(Victims::Late, 8, 0);
+            let victim = Victim::new(Replacement::Ways, Victims::Late, (8, 4), 0);
             Set { victim, held }
         }
 
         fn fill(&mut self) -> u32 {
             let held = self.held;
-            let way = self.victim.choose(4, 4, |line| held[line - 4]);
+            let way = self.victim.choose(4, |line| held[line - 4]);
             self.held[way as usize] = Held::Clean;
             way
         }

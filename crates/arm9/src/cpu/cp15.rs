@@ -8,10 +8,11 @@
 
 use crate::addr::Mva;
 use crate::bus::Bus;
-use crate::config::{CacheGeometry, Config};
+use crate::config::Config;
 use crate::cpu::{Cpu, Exit};
 use crate::dcache::Dirty;
 use crate::fcse::Relocation;
+use crate::isa::Version;
 use crate::mmu::Control;
 use crate::observe::{Event, Side, TlbSide};
 
@@ -146,14 +147,6 @@ crate::state!(
     Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug; ctr, midr
 );
 
-/// Cache type register for the given caches (`DDI0198D 2.3.2`): write-back, clean operations of
-/// c7, lockdown format C, separate caches.
-pub fn cache_type(icache: CacheGeometry, dcache: CacheGeometry) -> u32 {
-    let field =
-        |c: CacheGeometry| (c.size.trailing_zeros() - 9) << 6 | c.ways.trailing_zeros() << 3 | 0b10;
-    0b1110 << 25 | 1 << 24 | field(dcache) << 12 | field(icache)
-}
-
 impl Cp15 {
     /// As at reset.
     pub fn new(config: &Config) -> Cp15 {
@@ -167,7 +160,7 @@ impl Cp15 {
             pid: 0,
             context_id: 0,
             cache_debug: 0,
-            ctr: cache_type(config.icache, config.dcache),
+            ctr: config.core.cache_type(config.icache, config.dcache),
             midr: config.core.midr,
         }
     }
@@ -199,15 +192,15 @@ impl<B: Bus> Cpu<B> {
         self.cp15.sctlr >> 13 & 1 != 0
     }
 
-    /// SCTLR.L4 clear: loads to pc take the Thumb bit.
+    /// ARMv5 with SCTLR.L4 clear: loads to pc take the Thumb bit.
     pub(crate) fn loads_interwork(&self) -> bool {
-        self.cp15.sctlr >> 15 & 1 == 0
+        self.config.core.version > Version::V4 && self.cp15.sctlr >> 15 & 1 == 0
     }
 
     /// MRC. The value's top four bits are the flags when the destination is r15.
     pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         self.cycles += u64::from(self.config.cost.cp15_busy);
-        let row = self.config.core.cp15::<B>().row(opc1, crn, crm, opc2);
+        let row = self.cp15_rows.row(opc1, crn, crm, opc2);
         match row.and_then(|row| row.read) {
             Some(read) => read(self),
             None => self.unmodelled_cp15(opc1, crn, crm, opc2),
@@ -217,7 +210,7 @@ impl<B: Bus> Cpu<B> {
     /// MCR.
     pub(crate) fn cp15_write(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32, value: u32) {
         self.cycles += u64::from(self.config.cost.cp15_busy);
-        let row = self.config.core.cp15::<B>().row(opc1, crn, crm, opc2);
+        let row = self.cp15_rows.row(opc1, crn, crm, opc2);
         match row.and_then(|row| Some((row.write?, row.modelled))) {
             Some((write, modelled)) if value & !modelled == 0 => write(self, value),
             _ => {
@@ -275,7 +268,8 @@ impl<B: Bus> Cpu<B> {
 
     pub(crate) fn write_sctlr(&mut self, value: u32) {
         let bits = &self.config.core.sctlr;
-        if value & bits.refused != 0 {
+        let clocking = (value ^ bits.reset) & self.config.core.clocking;
+        if value & bits.refused != 0 || clocking != 0 {
             self.unmodelled_cp15(0, 1, 0, 0);
         }
         let mmu_changed = (self.cp15.sctlr ^ value) & 1 != 0;

@@ -29,7 +29,7 @@ crate::state!(
     r, pc, flags, control, banked, other_r8_12, spsr,
     cycles, interlock, fetch, data_relocation, fetch_relocation, following_relocation,
     waiting, signals, abort_chain, cp15, mmu, icache, dcache, biu, counters, bus;
-    horizon, exit, config, decode, watch
+    horizon, exit, config, decode, cp15_rows, watch
     => find_slot
 );
 

@@ -5,7 +5,7 @@
 
 use super::data_processing::sign_and_zero;
 use super::saturating::set_q_on_overflow;
-use super::{Op, Timing, bit, rd, rm, rn, rs};
+use super::{Exec, Op, Timing, bit, rd, rm, rn, rs};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
 use crate::psr::{C, Q, V};
@@ -37,27 +37,41 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, t: &Timing) -> Op<B
     if ACCUMULATE {
         uses |= 1 << rd(insn);
     }
-    if bit(insn, 20) {
-        Op::new(
-            execute_mul::<B, ACCUMULATE, true>,
-            insn,
-            uses,
-            t.multiply_flags,
-        )
-    } else {
-        Op::new(execute_mul::<B, ACCUMULATE, false>, insn, uses, t.multiply)
-    }
+    let (exec, cycles): (Exec<B>, _) = match (bit(insn, 20), t.early_termination) {
+        (true, false) => (execute_mul::<B, ACCUMULATE, true, false>, t.multiply_flags),
+        (false, false) => (execute_mul::<B, ACCUMULATE, false, false>, t.multiply),
+        (true, true) => (execute_mul::<B, ACCUMULATE, true, true>, t.multiply_flags),
+        (false, true) => (execute_mul::<B, ACCUMULATE, false, true>, t.multiply),
+    };
+    Op::new(exec, insn, uses, cycles)
 }
 
-fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+/// Cycles that the multiplier takes for its second factor: one for each byte that is not only sign
+/// (unsigned long ones: not only zeros), at least one.
+fn iterations(factor: u32, signed: bool) -> u64 {
+    let folded = if signed {
+        factor ^ ((factor as i32) >> 31) as u32
+    } else {
+        factor
+    };
+    u64::from(4 - (folded | 1).leading_zeros() / 8)
+}
+
+fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool, const EARLY: bool>(
+    cpu: &mut Cpu<B>,
+    op: Op<B>,
+) {
     let insn = op.insn();
+    if EARLY {
+        cpu.cycles += iterations(cpu.r[rs(insn)], true);
+    }
     let mut result = cpu.r[rm(insn)].wrapping_mul(cpu.r[rs(insn)]);
     if ACCUMULATE {
         result = result.wrapping_add(cpu.r[rd(insn)]);
     }
     if S {
         cpu.flags = cpu.flags & (C | V | Q) | sign_and_zero(result);
-    } else {
+    } else if !EARLY {
         cpu.pend(Interlock::after_product(1 << rn(insn)));
     }
     cpu.r[rn(insn)] = result;
@@ -69,21 +83,24 @@ fn long<B: Bus, const KIND: u32>(insn: u32, t: &Timing) -> Op<B> {
     if KIND & 1 != 0 {
         uses |= 1 << rd(insn) | 1 << rn(insn);
     }
-    if bit(insn, 20) {
-        Op::new(
-            execute_long::<B, KIND, true>,
-            insn,
-            uses,
-            t.multiply_long_flags,
-        )
-    } else {
-        Op::new(execute_long::<B, KIND, false>, insn, uses, t.multiply_long)
-    }
+    let (exec, cycles): (Exec<B>, _) = match (bit(insn, 20), t.early_termination) {
+        (true, false) => (execute_long::<B, KIND, true, false>, t.multiply_long_flags),
+        (false, false) => (execute_long::<B, KIND, false, false>, t.multiply_long),
+        (true, true) => (execute_long::<B, KIND, true, true>, t.multiply_long_flags),
+        (false, true) => (execute_long::<B, KIND, false, true>, t.multiply_long),
+    };
+    Op::new(exec, insn, uses, cycles)
 }
 
-fn execute_long<B: Bus, const KIND: u32, const S: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+fn execute_long<B: Bus, const KIND: u32, const S: bool, const EARLY: bool>(
+    cpu: &mut Cpu<B>,
+    op: Op<B>,
+) {
     let insn = op.insn();
     let (m, s) = (cpu.r[rm(insn)], cpu.r[rs(insn)]);
+    if EARLY {
+        cpu.cycles += iterations(s, KIND & 2 != 0);
+    }
     let mut result = if KIND & 2 != 0 {
         (i64::from(m as i32) * i64::from(s as i32)) as u64
     } else {
@@ -95,7 +112,7 @@ fn execute_long<B: Bus, const KIND: u32, const S: bool>(cpu: &mut Cpu<B>, op: Op
     if S {
         let flags = sign_and_zero((result >> 32) as u32 | u32::from(result as u32 != 0));
         cpu.flags = cpu.flags & (C | V | Q) | flags;
-    } else {
+    } else if !EARLY {
         cpu.pend(Interlock::after_product(1 << rn(insn) | 1 << rd(insn)));
     }
     set_pair(cpu, insn, result);

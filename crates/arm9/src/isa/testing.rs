@@ -17,7 +17,7 @@ pub(crate) fn machine() -> Cpu<TestBus> {
     on(&ARM926EJS, TestBus::new(0x1_0000))
 }
 
-fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
+pub(crate) fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
     let cost = CostTable {
         bus_sync: 0,
         tail_exposed_256: 256,
@@ -25,7 +25,8 @@ fn on<B: Bus>(core: &'static Core, bus: B) -> Cpu<B> {
         lines_tested_per_op: 8,
         cp15_busy: 0,
     };
-    Cpu::new(Config::new(core, 4096, 4096, cost).unwrap(), bus)
+    let least = core.cache_bytes.0;
+    Cpu::new(Config::new(core, least, least, cost).unwrap(), bus)
 }
 
 /// Executes one A32 instruction at [`HERE`], whatever its condition.
@@ -93,7 +94,8 @@ pub(crate) fn mapped_on<B: Bus>(
     let sections = [0xc0e, COARSE | 1, FINE | 3, 0xc02, 0xc06];
     ram.put(0x4000, &sections);
     let mut cpu = on(core, bus(ram));
-    let written = [(2, 0x4000), (3, 1), (1, 0x1005)]; // TTB; DACR; SCTLR: M, C, I
+    let kept = core.sctlr.reset & core.clocking;
+    let written = [(2, 0x4000), (3, 1), (1, kept | 0x1005)]; // TTB; DACR; SCTLR: M, C, I
     for (register, value) in written {
         cpu.cp15_write(0, register, 0, 0, value);
     }

@@ -15,6 +15,9 @@ pub struct Timing {
     pub arithmetic_to_pc: u64,
     /// Data processing that writes the pc: anything else, and whatever is shifted.
     pub logical_to_pc: u64,
+    /// A multiply takes 1 to 4 more, by the significant bytes of its second factor, and its result is
+    /// there for the next instruction.
+    pub early_termination: bool,
     /// MUL, MLA.
     pub multiply: u8,
     /// MULS, MLAS; the result is ready.

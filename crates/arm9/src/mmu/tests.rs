@@ -190,7 +190,7 @@ fn what_is_no_state_of_its_parts_is_an_error_and_no_panic() {
         still(&cpu);
     });
     for late in [Victims::Random, Victims::Late] {
-        let cache = DCache::new(base.config.dcache, late, 1);
+        let cache = DCache::new(base.config.dcache, base.config.core.replacement, late, 1);
         let mut cpu = base.clone();
         each(&cache.victim, |victim| {
             cpu.dcache = cache.clone();

@@ -3,7 +3,7 @@
 //!
 //! What a chip's integrator chooses (cache sizes) or its memory decides (costs) comes from the board.
 
-use super::{Core, Organisation, Sctlr, Timing, Version};
+use super::{Core, Organisation, Replacement, Sctlr, Timing, Version};
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -19,12 +19,18 @@ pub const CORE: Core = Core {
     version: Version::V5J,
     // `DDI0198D 4.1`.
     ways: 4,
+    cache_bytes: (4096, 131_072),
+    replacement: Replacement::Ways,
+    // Write-back, clean operations of c7, lockdown format C.
+    cache_class: 0b1110,
+    test_and_clean: true,
     // B, big endian, is refused; the rest reads as at reset.
     sctlr: Sctlr {
         writable: 0x0000_f307,
         reset: 0x0005_0078,
         refused: 1 << 7,
     },
+    clocking: 0,
     // `DDI0198D 3.7`; that sections are found by MVA[24:20] is chosen here.
     tlbs: &[Organisation::new(32, 2, 8)],
     // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
@@ -34,6 +40,7 @@ pub const CORE: Core = Core {
         shift_by_register: 2,   // D, G
         arithmetic_to_pc: 3,    // D
         logical_to_pc: 4,       // D
+        early_termination: false,
         multiply: 2,            // G, R
         multiply_flags: 4,      // R, and D for the ARM7EJ-S multiplier
         multiply_long: 3,       // G, R
@@ -168,21 +175,12 @@ impl<B: Bus> Registers<B> {
 #[cfg(test)]
 mod tests {
     use super::CORE;
-    use crate::config::{CacheGeometry, Config};
+    use crate::config::Config;
     use crate::cost::CostTable;
-    use crate::cpu::cp15::cache_type;
 
     fn ctr(icache: u32, dcache: u32) -> u32 {
-        cache_type(
-            CacheGeometry {
-                size: icache,
-                ways: CORE.ways,
-            },
-            CacheGeometry {
-                size: dcache,
-                ways: CORE.ways,
-            },
-        )
+        let cache = |size| CORE.cache(size).expect("a size");
+        CORE.cache_type(cache(icache), cache(dcache))
     }
 
     #[test]

@@ -1,24 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cores of the family, one file each, and a line in [`ALL`] and in [`Core::cp15`].
-
-mod arm926ejs;
+//! The cores of the family, one file each, and a line here.
 
 use core::fmt;
 
 use crate::bus::Bus;
+use crate::config::CacheGeometry;
 use crate::cpu::cp15::Rows;
 
 pub use crate::isa::Version;
 pub use crate::isa::timing::Timing;
 pub use crate::tlb::Organisation;
+pub use crate::victim::Replacement;
 
-pub use arm926ejs::CORE as ARM926EJS;
+macro_rules! cores {
+    ($($file:ident: $name:ident),*) => {
+        $(mod $file;
+        pub use $file::CORE as $name;)*
 
-/// Every core there is.
-pub const ALL: [&Core; 1] = [&ARM926EJS];
+        /// Every core there is.
+        pub const ALL: &[&Core] = &[$(&$name),*];
+
+        impl Core {
+            /// Its rows of CP15.
+            pub(crate) fn cp15<B: Bus>(&self) -> &'static Rows<B> {
+                $(if self.name == $name.name {
+                    return $file::cp15();
+                })*
+                unreachable!("cores are made in this folder")
+            }
+        }
+    };
+}
+
+cores!(arm926ejs: ARM926EJS, arm920t: ARM920T);
 
 /// What distinguishes a core from others, as data.
 #[derive(PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Core {
     /// As board files say it.
     pub name: &'static str,
@@ -28,8 +46,18 @@ pub struct Core {
     pub version: Version,
     /// Associativity of both caches.
     pub ways: u32,
+    /// Smallest and largest size of a cache that a chip may have, in bytes.
+    pub cache_bytes: (u32, u32),
+    /// How a cache makes room.
+    pub replacement: Replacement,
+    /// CP15 c0, cache type: what caches can do (bits 28:25; `DDI0198D 2.3.2`, `DDI0184B 2.3.4`).
+    pub cache_class: u32,
+    /// Whether it has the operations that test D-cache lines and clean the first dirty one.
+    pub test_and_clean: bool,
     /// CP15 c1.
     pub sctlr: Sctlr,
+    /// Bits of it that choose how the core is clocked. They have to stay as they are at reset.
+    pub clocking: u32,
     /// Its TLB; or that of instructions and that of data.
     pub tlbs: &'static [Organisation],
     /// Issue cycles.
@@ -70,11 +98,31 @@ impl fmt::Debug for Core {
 impl Core {
     /// The core of that name.
     pub fn named(name: &str) -> Option<&'static Core> {
-        ALL.into_iter().find(|core| core.name == name)
+        ALL.iter().find(|core| core.name == name).copied()
     }
 
-    /// Its rows of CP15.
-    pub(crate) fn cp15<B: Bus>(&self) -> &'static Rows<B> {
-        arm926ejs::cp15()
+    /// Cache type register for caches of these sizes: separate ones, write-back.
+    pub fn cache_type(&self, icache: CacheGeometry, dcache: CacheGeometry) -> u32 {
+        let field = |c: CacheGeometry| {
+            (c.size.trailing_zeros() - 9) << 6 | c.ways.trailing_zeros() << 3 | 0b10
+        };
+        self.cache_class << 25 | 1 << 24 | field(dcache) << 12 | field(icache)
+    }
+
+    /// A cache of this size.
+    ///
+    /// # Errors
+    /// When the core cannot have it.
+    pub fn cache(&self, size: u32) -> Result<CacheGeometry, String> {
+        let (least, most) = self.cache_bytes;
+        let ways = self.ways;
+        if size.is_power_of_two() && (least..=most).contains(&size) {
+            return Ok(CacheGeometry { size, ways });
+        }
+        let sizes = match least == most {
+            true => format!("{} has {least}", self.name),
+            false => format!("a power of two from {least} to {most}"),
+        };
+        Err(format!("{size} bytes is not a cache size: {sizes}"))
     }
 }

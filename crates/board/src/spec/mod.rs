@@ -163,7 +163,7 @@ impl BoardSpec {
             return Err(root.error("core", format!("no core \"{name}\"{near}")));
         };
         let (cpu_hz, bus_hz) = clocks(&root)?;
-        let (icache, dcache, ctr) = caches(&root)?;
+        let (icache, dcache, ctr) = caches(&root, core)?;
         let ram = root.section("ram", &["size", "soc_base"])?;
         let peripheral = root.section("peripherals", &["read_bus", "write_bus"])?;
         let mut spec = BoardSpec {
@@ -175,7 +175,7 @@ impl BoardSpec {
                 core,
                 icache,
                 dcache,
-                cost: core_timing(&root)?,
+                cost: core_timing(&root, core)?,
                 victim_seed: 0,
                 victims: arm9::Victims::Random,
             },
@@ -299,19 +299,20 @@ fn clocks(root: &Section<'_>) -> Result<(u64, u64), SpecError> {
 /// Instruction side, data side, cache type register.
 type Caches = (arm9::CacheGeometry, arm9::CacheGeometry, u32);
 
-fn caches(root: &Section<'_>) -> Result<Caches, SpecError> {
+fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
     let caches = root.section("caches", &["icache_bytes", "dcache_bytes", "ways", "ctr"])?;
     let ways = caches.integer("ways", 1..=64, "")? as u32;
+    if ways != core.ways {
+        let problem = format!("caches of {} have {} ways", core.name, core.ways);
+        return Err(caches.error("ways", problem));
+    }
     let geometry = |key: &str| {
         let size = caches.integer(key, 0..=u64::from(u32::MAX), " bytes")? as u32;
-        let geometry = arm9::CacheGeometry { size, ways };
-        geometry
-            .check()
-            .map_err(|problem| caches.error(key, problem))?;
-        Ok(geometry)
+        let cache = core.cache(size);
+        cache.map_err(|problem| caches.error(key, problem))
     };
     let (icache, dcache) = (geometry("icache_bytes")?, geometry("dcache_bytes")?);
-    let right = arm9::cache_type(icache, dcache);
+    let right = core.cache_type(icache, dcache);
     if !caches.has("ctr") {
         return Ok((icache, dcache, right));
     }
@@ -339,7 +340,7 @@ fn caches(root: &Section<'_>) -> Result<Caches, SpecError> {
     Ok((icache, dcache, ctr))
 }
 
-fn core_timing(root: &Section<'_>) -> Result<arm9::CostTable, SpecError> {
+fn core_timing(root: &Section<'_>, core: &Core) -> Result<arm9::CostTable, SpecError> {
     let t = root.section(
         "core_timing",
         &[
@@ -350,11 +351,20 @@ fn core_timing(root: &Section<'_>) -> Result<arm9::CostTable, SpecError> {
             "cp15_busy_cpu",
         ],
     )?;
+    let tested = "lines_tested_per_op";
+    let lines_tested_per_op = match core.test_and_clean {
+        true => t.integer(tested, 1..=4096, "")? as u32,
+        false if t.has(tested) => {
+            let problem = format!("{} has no such operation: leave it out", core.name);
+            return Err(t.error(tested, problem));
+        }
+        false => 0,
+    };
     Ok(arm9::CostTable {
         bus_sync: t.integer("sync_cpu", 0..=1000, " cycles")? as u32,
         tail_exposed_256: (t.real("tail_exposed", 0.0..=1.0)? * 256.0).round() as u32,
         walk_overhead: t.integer("walk_overhead_cpu", 0..=1000, " cycles")? as u32,
-        lines_tested_per_op: t.integer("lines_tested_per_op", 1..=4096, "")? as u32,
+        lines_tested_per_op,
         cp15_busy: t.integer("cp15_busy_cpu", 0..=1000, " cycles")? as u32,
     })
 }

@@ -37,7 +37,7 @@ fn the_ctr_of_each_board_is_what_its_core_reads() {
     for name in board_names() {
         let spec = BoardSpec::named(name).unwrap();
         assert_eq!(
-            arm9::cache_type(spec.core.icache, spec.core.dcache),
+            spec.core.core.cache_type(spec.core.icache, spec.core.dcache),
             spec.ctr,
             "{name}"
         );
@@ -246,12 +246,37 @@ fn memory_timing_must_make_sense() {
 #[test]
 fn unknown_cores_and_machines_are_told_what_there_is() {
     assert_eq!(
-        complaint("\"arm926ejs\"", "\"arm920t\""),
-        "b.toml: core: no core \"arm920t\"; did you mean \"arm926ejs\"?"
+        complaint("\"arm926ejs\"", "\"arm926\""),
+        "b.toml: core: no core \"arm926\"; did you mean \"arm926ejs\"?"
     );
     assert_eq!(
         complaint("\"versatilepb\"", "\"integrator\""),
         "b.toml: machine: no machine \"integrator\"; there is: versatilepb"
+    );
+}
+
+#[test]
+fn a_core_has_the_caches_that_were_made_of_it() {
+    let at91 = include_str!("../../../../boards/at91rm9200.toml");
+    let complaint = |from: &str, to: &str| {
+        assert!(at91.contains(from), "{from}");
+        let parsed = BoardSpec::parse("b.toml", &at91.replacen(from, to, 1));
+        parsed.unwrap_err().to_string()
+    };
+    assert_eq!(
+        complaint("ways = { value = 64", "ways = { value = 4"),
+        "b.toml: caches.ways: caches of arm920t have 64 ways"
+    );
+    assert_eq!(
+        complaint("dcache_bytes = { value = 16384", "dcache_bytes = { value = 8192"),
+        "b.toml: caches.dcache_bytes: 8192 bytes is not a cache size: arm920t has 16384"
+    );
+    assert_eq!(
+        complaint(
+            "[ram]",
+            "lines_tested_per_op = { value = 8, source = \"estimate\", confidence = \"E\" }\n[ram]"
+        ),
+        "b.toml: core_timing.lines_tested_per_op: arm920t has no such operation: leave it out"
     );
 }
 

@@ -105,6 +105,9 @@ pub fn differences(
         differ.retain(|&word| !covered(word));
         masked[entry] += u64::from(differ.len() < before);
     };
+    if !layout.setup.armv5 {
+        mask(6, &mut differ, &|word| word == IFSR);
+    }
     if both(DATA_ABORT) {
         let access = test.view.access();
         let loads = access

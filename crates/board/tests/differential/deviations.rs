@@ -52,7 +52,7 @@ const fn qemu(name: &'static str, section: &'static str, applies: fn(&View) -> b
 }
 
 /// Partly compared results: name and section.
-pub const MASKS: [(&str, &str); 6] = [
+pub const MASKS: [(&str, &str); 7] = [
     ("FAR holds the MVA", "DDI0198D 2.3, FAR"),
     ("registers loaded before a data abort", "A2.6.6"),
     ("fault status after BKPT", "A4.1 BKPT: FSR not specified"),
@@ -62,6 +62,7 @@ pub const MASKS: [(&str, &str); 6] = [
     ),
     ("base of an aborted LDM of User registers", "A2.6.6"),
     ("unaligned LDR rotates", "A4.1 LDR"),
+    ("IFSR of the ARM920T", "DDI0151C 2.3, FSR"),
 ];
 
 /// Everything that is dropped. The first entry that applies counts.

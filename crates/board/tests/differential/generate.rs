@@ -37,6 +37,8 @@ pub struct Rows {
     /// Name of each row, for the count.
     pub names: Vec<String>,
     rows: Vec<Row>,
+    /// CP15 registers that are read: CRn and opcode 2.
+    registers: &'static [(u32, u32)],
 }
 
 #[derive(Clone, Copy)]
@@ -50,8 +52,8 @@ enum Row {
 }
 
 impl Rows {
-    /// Every row of the decode table, and the random ones.
-    pub fn new() -> Rows {
+    /// Every row of the decode table, those that the core does not have among them, and the random ones.
+    pub fn new(registers: &'static [(u32, u32)]) -> Rows {
         let arm = arm9::isa::encodings(false).map(|(name, p)| (format!("A32 {name}"), Row::Arm(p)));
         let thumb =
             arm9::isa::encodings(true).map(|(name, p)| (format!("Thumb {name}"), Row::Thumb(p)));
@@ -67,7 +69,11 @@ impl Rows {
         ];
         let more = more.map(|(name, row)| (name.to_string(), row));
         let (names, rows) = arm.chain(thumb).chain(more).unzip();
-        Rows { names, rows }
+        Rows {
+            names,
+            rows,
+            registers,
+        }
     }
 }
 
@@ -128,7 +134,7 @@ impl Generator<'_> {
     /// One candidate, complete or refused.
     pub fn draw(&self, random: &mut Random) -> Result<Test, Refused> {
         let row = random.below(self.rows.rows.len() as u32) as usize;
-        let (insn, thumb, second) = draw_instruction(self.rows.rows[row], random);
+        let (insn, thumb, second) = draw_instruction(self.rows.rows[row], self.rows.registers, random);
         let bank = random.below(BANKS as u32) as usize;
         let cpsr = psr(random);
         let slot = match (thumb, random.percent(50)) {
@@ -264,7 +270,7 @@ impl Generator<'_> {
                 jump = Some(self.load_jump(view, word.unwrap_or(0x9000_0000)));
             }
         }
-        if is_control_write(view) {
+        if is_control_write(view, self.rows.registers) {
             return Err(Refused::Harness);
         }
         let second = View {
@@ -287,8 +293,13 @@ impl Generator<'_> {
                 raw: word,
                 thumb: view.spsr & 0x20 != 0,
             }
-        } else {
+        } else if self.layout.setup.armv5 {
             Jump::exchange(word)
+        } else {
+            Jump {
+                raw: word & if view.thumb { !1 } else { !3 },
+                thumb: view.thumb,
+            }
         }
     }
 
@@ -394,28 +405,19 @@ impl Generator<'_> {
 const NOP: u32 = 0x46c0;
 
 /// MCR to CP15, and reads of registers that are not on the list, by privileged code.
-fn is_control_write(view: &View) -> bool {
+fn is_control_write(view: &View, registers: &[(u32, u32)]) -> bool {
     let p15 = !view.thumb && view.insn >> 28 != 15 && view.is(0x0f00_0f10, 0x0e00_0f10);
-    let listed = CONTROL.iter().any(|&(crn, opc2)| {
+    let listed = registers.iter().any(|&(crn, opc2)| {
         view.is(0x00f0_0000, 0x0010_0000) && view.is(0x000f_00ef, crn << 16 | opc2 << 5)
     });
     p15 && !view.user() && !listed
 }
 
-/// CP15 registers that are read: CRn and opcode 2.
-const CONTROL: [(u32, u32); 9] = [
-    (0, 0),
-    (0, 1),
-    (1, 0),
-    (2, 0),
-    (3, 0),
-    (5, 0),
-    (5, 1),
-    (6, 0),
-    (13, 0),
-];
-
-fn draw_instruction(row: Row, random: &mut Random) -> (u32, bool, u16) {
+fn draw_instruction(
+    row: Row,
+    registers: &[(u32, u32)],
+    random: &mut Random,
+) -> (u32, bool, u16) {
     let nop = NOP as u16;
     match row {
         Row::Arm(pattern) => (fill(pattern, random), false, nop),
@@ -428,7 +430,7 @@ fn draw_instruction(row: Row, random: &mut Random) -> (u32, bool, u16) {
             (first, true, (suffix | random.below(0x800)) as u16)
         }
         Row::ControlRead => {
-            let (crn, opc2) = random.pick(&CONTROL);
+            let (crn, opc2) = random.pick(registers);
             let rd = random.below(16) << 12;
             (
                 condition(0x0e10_0f10 | crn << 16 | rd | opc2 << 5, random),

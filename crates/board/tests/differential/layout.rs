@@ -9,6 +9,8 @@ use crate::random::Random;
 
 /// Physical memory of both machines.
 pub const RAM_BYTES: usize = 64 << 20;
+/// Where the harness finds the control register's value.
+pub const SCTLR: usize = 0x40;
 /// Words of one test.
 pub const TEST_WORDS: usize = 24;
 /// Words of one result.
@@ -52,6 +54,8 @@ pub struct Setup {
     pub aligned: bool,
     /// FCSE PID, 0 to 127.
     pub pid: u32,
+    /// ARMv5, whose loads into pc choose the state; else ARMv4T.
+    pub armv5: bool,
 }
 
 /// A piece of scratch memory with random contents.
@@ -248,9 +252,15 @@ impl Image {
         image.ram[..harness.len()].copy_from_slice(harness);
         let done = image.word(0x80) + layout.vectors;
         let main = image.word(0x84) + layout.vectors;
-        let Setup { mmu, aligned, pid } = layout.setup;
-        // I-cache on; with the MMU also D-cache, R bit, high vectors.
-        let sctlr = 0x5_0078 | 1 << 12 | u32::from(aligned) << 1;
+        let Setup {
+            mmu,
+            aligned,
+            pid,
+            armv5,
+        } = layout.setup;
+        // I-cache on; with the MMU also D-cache, R bit, high vectors. Of the ARM920T the clock mode that stays.
+        let always = if armv5 { 0x5_0078 } else { 0xc000_0078 };
+        let sctlr = always | 1 << 12 | u32::from(aligned) << 1;
         let sctlr = if mmu { sctlr | 0x2205 } else { sctlr };
         let parameters = [
             sctlr,
@@ -262,9 +272,11 @@ impl Image {
             layout.results,
             main,
             layout.sysreg,
+            0,
+            u32::from(!armv5),
         ];
         for (n, value) in (0..).zip(parameters) {
-            image.put(0x40 + 4 * n, value);
+            image.put(SCTLR as u32 + 4 * n, value);
         }
         if mmu {
             image.page_tables(layout);

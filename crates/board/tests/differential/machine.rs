@@ -1,14 +1,58 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two machines that run an image: the core under test on flat memory, and QEMU.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use arm9::model::ARM926EJS;
+use arm9::model::{ARM920T, ARM926EJS, Core};
 use arm9::{BurstTime, Bus, BusError, Config, CostTable, Cpu, Exit, Mva, Pa, Signals, Width};
 
-use crate::layout::{RAM_BYTES, SYSREG_PA};
+use crate::layout::{RAM_BYTES, SCTLR, SYSREG_PA};
+
+/// A core, and QEMU's of the kind.
+pub struct Pair {
+    /// Ours.
+    pub core: &'static Core,
+    /// Theirs, as `-cpu` has it.
+    qemu: &'static str,
+    /// ARMv5, else ARMv4T.
+    pub armv5: bool,
+    /// CP15 registers that are read, privileged: CRn and opcode 2.
+    pub registers: &'static [(u32, u32)],
+    /// Bits of the control register that only ours has.
+    ours: u32,
+}
+
+/// The ARM926EJ-S.
+pub static ARMV5: Pair = Pair {
+    core: &ARM926EJS,
+    qemu: "arm926,vfp=off",
+    armv5: true,
+    registers: &[
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (2, 0),
+        (3, 0),
+        (5, 0),
+        (5, 1),
+        (6, 0),
+        (13, 0),
+    ],
+    ours: 0,
+};
+
+/// The ARM920T. QEMU has no such core; TI's OMAP core is of the same architecture, but for CP15: its control
+/// and cache type registers are others, and c5,c0,1 is the fault status of data.
+pub static ARMV4T: Pair = Pair {
+    core: &ARM920T,
+    qemu: "ti925t,midr=0x41129200",
+    armv5: false,
+    registers: &[(0, 0), (2, 0), (3, 0), (5, 0), (6, 0), (13, 0)],
+    ours: 0xc000_0000,
+};
 
 /// Flat memory at 0, and the register that ends the run.
 pub struct Flat {
@@ -89,6 +133,7 @@ impl Bus for Flat {
 /// Runs an image on the core under test with caches of `cache` bytes; returns memory at its end, or what went
 /// wrong and how many tests were not finished.
 pub fn run_core(
+    core: &'static Core,
     image: &[u8],
     cache: u32,
     tests: usize,
@@ -101,7 +146,8 @@ pub fn run_core(
         lines_tested_per_op: 8,
         cp15_busy: 0,
     };
-    let config = Config::new(&ARM926EJS, cache, cache, cost).expect("a cache of the core's");
+    let cache = cache.clamp(core.cache_bytes.0, core.cache_bytes.1);
+    let config = Config::new(core, cache, cache, cost).expect("a cache of the core's");
     let mut cpu = Cpu::new(
         config,
         Flat {
@@ -136,8 +182,13 @@ const QEMU_LIMIT: Duration = Duration::from_secs(120);
 
 impl Qemu {
     /// Starts QEMU with the image as its memory, kept in a file at `ram`.
-    pub fn start(image: &[u8], ram: &Path) -> Result<Qemu, String> {
-        std::fs::write(ram, image).map_err(|e| format!("{}: {e}", ram.display()))?;
+    pub fn start(pair: &Pair, image: &[u8], ram: &Path) -> Result<Qemu, String> {
+        let sctlr = u32::from_le_bytes(image[SCTLR..SCTLR + 4].try_into().expect("four bytes"));
+        let theirs = (sctlr & !pair.ours).to_le_bytes();
+        let parts = [&image[..SCTLR], &theirs, &image[SCTLR + 4..]];
+        let written = std::fs::File::create(ram)
+            .and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
+        written.map_err(|e| format!("{}: {e}", ram.display()))?;
         let memory = format!(
             "memory-backend-file,id=ram,size={RAM_BYTES},share=on,mem-path={}",
             ram.display()
@@ -147,7 +198,7 @@ impl Qemu {
                 "-M",
                 "versatilepb,memory-backend=ram",
                 "-cpu",
-                "arm926,vfp=off",
+                pair.qemu,
             ])
             .args(["-m", &format!("{}M", RAM_BYTES >> 20), "-object", &memory])
             .args([

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A million random instructions on the core and on QEMU's arm926: every register, status register,
-//! exception and store must agree, outside the list in docs/QEMU-DEVIATIONS.md.
+//! Random instructions on a core and on QEMU's of the kind: every register, status register, exception and
+//! store must agree, outside the list in docs/QEMU-DEVIATIONS.md.
 //!
 //! Environment: `DIFF_SEED` (number) draws other tests, `DIFF_BATCH` runs one batch only,
 //! `DIFF_ONLY` one test of it, `DIFF_TESTS` sets the tests per batch, `DIFF_SHOW` how many differences
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use compare::{describe, differences};
 use generate::{Generator, Refused, Rows, Test};
 use layout::{Image, Layout, MAX_TESTS, RESULT_WORDS, Setup};
-use machine::{Qemu, assemble, run_core};
+use machine::{ARMV4T, ARMV5, Pair, Qemu, assemble, run_core};
 use random::Random;
 
 /// Batches of [`MAX_TESTS`]: (MMU, alignment checked, FCSE PID, bytes of each cache).
@@ -104,6 +104,7 @@ fn shown_at_most() -> usize {
 }
 
 fn build(
+    pair: &Pair,
     number: usize,
     seed: u64,
     harness: &[u8],
@@ -112,7 +113,13 @@ fn build(
     tally: &mut Tally,
 ) -> Batch {
     let (mmu, aligned, pid, cache) = BATCHES[number];
-    let layout = Layout::new(Setup { mmu, aligned, pid });
+    let armv5 = pair.armv5;
+    let layout = Layout::new(Setup {
+        mmu,
+        aligned,
+        pid,
+        armv5,
+    });
     let mut random = Random::new(seed << 8 | number as u64);
     let mut image = Image::new(&layout, harness, &mut random);
     let banks = generate::banks(&mut random);
@@ -150,11 +157,18 @@ fn build(
 }
 
 /// Runs a batch on both machines at once and compares.
-fn run(batch: &Batch, directory: &Path, rows: &Rows, tally: &mut Tally) -> Result<(), String> {
-    let ram = directory.join(format!("batch-{}.ram", batch.number));
-    let qemu = Qemu::start(&batch.image.ram, &ram)?;
+fn run(
+    pair: &Pair,
+    batch: &Batch,
+    directory: &Path,
+    rows: &Rows,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let ram = directory.join(format!("{}-{}.ram", pair.core.name, batch.number));
+    let qemu = Qemu::start(pair, &batch.image.ram, &ram)?;
     let count = batch.tests.len();
-    let core = run_core(&batch.image.ram, batch.cache, count, batch.layout.cells());
+    let cells = batch.layout.cells();
+    let core = run_core(pair.core, &batch.image.ram, batch.cache, count, cells);
     let core = core.map_err(|(text, left)| {
         let at = count.saturating_sub(left as usize).min(count - 1);
         let test = describe(
@@ -242,10 +256,20 @@ fn report(tally: &Tally) {
 
 #[test]
 fn a_million_random_instructions_agree_with_qemu() {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    compare_all(&ARMV5);
+}
+
+#[test]
+fn a_million_random_instructions_agree_with_qemu_on_armv4t() {
+    compare_all(&ARMV4T);
+}
+
+fn compare_all(pair: &Pair) {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(pair.core.name);
+    std::fs::create_dir_all(&directory).unwrap_or_else(|e| panic!("{e}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/differential/harness.S");
     let harness = assemble(&source, &directory).unwrap_or_else(|e| panic!("{e}"));
-    let rows = Rows::new();
+    let rows = Rows::new(pair.registers);
     let seed = number("DIFF_SEED").unwrap_or(1);
     let count = number("DIFF_TESTS").map_or(MAX_TESTS, |n| (n as usize).clamp(1, MAX_TESTS));
     let chosen = (0..BATCHES.len())
@@ -258,8 +282,8 @@ fn a_million_random_instructions_agree_with_qemu() {
         let mut done = Vec::new();
         while let Some(&n) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut tally = Tally::new();
-            let batch = build(n, seed, &harness, &rows, count, &mut tally);
-            if let Err(e) = run(&batch, &directory, &rows, &mut tally) {
+            let batch = build(pair, n, seed, &harness, &rows, count, &mut tally);
+            if let Err(e) = run(pair, &batch, &directory, &rows, &mut tally) {
                 panic!("batch {n} (DIFF_SEED={seed} DIFF_BATCH={n}): {e}");
             }
             done.push((n, tally));

@@ -127,7 +127,7 @@ pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<
         words,
         ..target.recipe()
     }
-    .prepare()?;
+    .prepare(board.core.core)?;
     let machine = Machine::new(board, &prepared.boot())?;
     Ok((machine, prepared.files.vmlinux))
 }

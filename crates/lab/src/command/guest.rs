@@ -119,7 +119,7 @@ impl Args {
             reset_on_panic: true,
             ..self.target.recipe()
         }
-        .prepare()?;
+        .prepare(self.target.check()?.core.core)?;
         if let Some(found) = self.target.mutant(self.mutant.as_deref())? {
             prepared.patch(&found)?;
         }

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use arm9::Victims;
+use arm9::model::Core;
 use board::BoardSpec;
 use board::boot::{Blob, Boot, LinuxBoot};
 
 use crate::base::boards;
 use crate::base::paths::shown;
 use crate::base::suggest::did_you_mean;
-use crate::rig::root_fs;
+use crate::rig::{cores, root_fs};
 use crate::supply::added::{self, Added};
 use crate::supply::image;
 use crate::supply::kernel::{self, Kernel, Request};
@@ -84,12 +85,13 @@ impl Recipe {
         }
     }
 
-    /// Builds what is missing.
-    pub fn prepare(&self) -> Result<Prepared> {
+    /// For this core; builds what is missing.
+    pub fn prepare(&self, core: &Core) -> Result<Prepared> {
         let files = self.files()?;
+        cores::check(files.vmlinux.as_deref(), core)?;
         let root = match &self.initrd {
             Some(path) => path.clone(),
-            None => image::root_fs()?.cpio,
+            None => image::root_fs_for(core)?.cpio,
         };
         let panic = if self.reset_on_panic {
             RESET_ON_PANIC

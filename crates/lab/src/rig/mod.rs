@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod console;
+pub mod cores;
 pub mod fetched;
 pub mod host;
 pub mod instrument;

@@ -113,7 +113,7 @@ impl Target {
             reset_on_panic: true,
             ..self.recipe()
         };
-        recipe.prepare()
+        recipe.prepare(self.check()?.core.core)
     }
 
     /// The kernel's list of mutants; that of the plain kernel for one given by path.

@@ -7,6 +7,7 @@
 //! lists; the hash is checked once more here and kept beside the file. What is in the cache is used
 //! without network.
 
+pub mod source;
 pub mod sources;
 
 use std::fs::{self, File};
@@ -55,9 +56,10 @@ struct Offer {
     sha256: String,
 }
 
-/// The packages of one architecture.
+/// The packages of one architecture, or source packages.
 pub struct Store {
     arch: String,
+    of_sources: bool,
     suites: Vec<String>,
     apt: PathBuf,
     debs: PathBuf,
@@ -79,7 +81,19 @@ impl Store {
             debs: cache.join("packages").join(&arch),
             suites: suites.to_vec(),
             arch,
+            of_sources: false,
             cache,
+        })
+    }
+
+    /// Source packages.
+    pub fn of_sources(suites: &[String]) -> Result<Store> {
+        let store = Store::new("native", suites)?;
+        Ok(Store {
+            apt: store.cache.join("apt/source"),
+            debs: store.cache.join("packages/source"),
+            of_sources: true,
+            ..store
         })
     }
 
@@ -143,15 +157,7 @@ impl Store {
     }
 
     fn fetch(&self, wishes: &[&Wish]) -> Result<()> {
-        self.configure()?;
-        let progress = Progress::new("package lists", 0);
-        // One suite that is gone does not matter when the package is found elsewhere.
-        let updated = output(self.apt_get().arg("update"));
-        progress.finish(if updated.is_ok() {
-            "up to date"
-        } else {
-            "not all could be fetched"
-        });
+        let updated = self.update()?;
         let mut words = Vec::new();
         for wish in wishes {
             let exact = wish.version.map(|v| format!("{}={v}", wish.name));
@@ -163,20 +169,38 @@ impl Store {
         let offers = match self.offers(&words) {
             Ok(offers) => offers,
             Err(error) => {
-                // Lists that could not be fetched explain every package that is not in them.
-                let why = format!("{:#}", updated.err().unwrap_or(error));
-                let why: Vec<&str> = why.lines().take(5).collect();
-                bail!(
-                    "cannot get packages for {} from the suites {}\n{}\n  help: is there a \
-                     network? The packages: {}",
-                    self.arch,
-                    self.suites.join(", "),
-                    why.join("\n"),
-                    words.join(", ")
-                );
+                return Err(self.not_to_be_had(&words, updated.err().unwrap_or(error)));
             }
         };
-        self.download(&words, &offers)
+        self.download(&["download"], &words, &offers, &self.debs)
+    }
+
+    /// Fetches the lists of packages.
+    fn update(&self) -> Result<Result<String>> {
+        self.configure()?;
+        let progress = Progress::new("package lists", 0);
+        // One suite that is gone does not matter when the package is found elsewhere.
+        let updated = output(self.apt_get().arg("update"));
+        progress.finish(if updated.is_ok() {
+            "up to date"
+        } else {
+            "not all could be fetched"
+        });
+        Ok(updated)
+    }
+
+    /// Lists that could not be fetched explain every package that is not in them.
+    fn not_to_be_had(&self, words: &[String], why: anyhow::Error) -> anyhow::Error {
+        let why = format!("{why:#}");
+        let why: Vec<&str> = why.lines().take(5).collect();
+        let arch = if self.of_sources { "source" } else { &self.arch };
+        anyhow::anyhow!(
+            "cannot get packages for {arch} from the suites {}\n{}\n  help: is there a network? \
+             The packages: {}",
+            self.suites.join(", "),
+            why.join("\n"),
+            words.join(", ")
+        )
     }
 
     fn offers(&self, words: &[String]) -> Result<Vec<Offer>> {
@@ -196,19 +220,27 @@ impl Store {
         Ok(offers)
     }
 
-    fn download(&self, words: &[String], offers: &[Offer]) -> Result<()> {
+    /// By this verb of apt-get's, into `place`.
+    fn download(
+        &self,
+        verb: &[&str],
+        words: &[String],
+        offers: &[Offer],
+        place: &Path,
+    ) -> Result<()> {
         const MEGABYTE: u64 = 1_000_000;
         let incoming = self.apt.join("incoming");
         let _ = fs::remove_dir_all(&incoming);
         fs::create_dir_all(&incoming)?;
-        fs::create_dir_all(&self.debs)?;
+        fs::create_dir_all(place)?;
         let total: u64 = offers.iter().map(|o| o.bytes).sum();
         let mut progress = Progress::new("fetching packages (MB)", total.div_ceil(MEGABYTE));
         let errors = File::create(self.apt.join("download.log"))?;
         let mut child = self
             .apt_get()
             .current_dir(&incoming)
-            .args(["-qq", "download"])
+            .arg("-qq")
+            .args(verb)
             .args(words)
             .stdout(Stdio::null())
             .stderr(errors)
@@ -231,7 +263,7 @@ impl Store {
             bail!("the download failed ({status})\n{}", log.trim_end());
         }
         for offer in offers {
-            self.take_in(&incoming.join(&offer.file), offer)?;
+            take_in(&incoming.join(&offer.file), offer, place)?;
         }
         progress.finish(&format!(
             "{} packages, {} MB",
@@ -239,26 +271,6 @@ impl Store {
             total.div_ceil(MEGABYTE)
         ));
         Ok(())
-    }
-
-    /// Checks one file and puts it into the store; its hash goes first, so that a file without one
-    /// is never taken for whole.
-    fn take_in(&self, incoming: &Path, offer: &Offer) -> Result<()> {
-        let sha256 = sha256_of(incoming)?;
-        if sha256 != offer.sha256 {
-            bail!(
-                "{}: SHA-256 is {sha256}, the archive's signed list says {}",
-                offer.file,
-                offer.sha256
-            );
-        }
-        let place = self.debs.join(&offer.file);
-        write_atomically(
-            &place.with_extension("sha256"),
-            format!("{sha256}\n").as_bytes(),
-        )?;
-        fs::rename(incoming, &place)
-            .with_context(|| format!("cannot move {} to its place", offer.file))
     }
 
     /// Writes apt's configuration: all its directories are ours.
@@ -279,7 +291,8 @@ impl Store {
         if !status.exists() {
             fs::write(&status, b"")?;
         }
-        let list = archive.list(&self.suites, &self.arch);
+        let arch = (!self.of_sources).then_some(self.arch.as_str());
+        let list = archive.list(&self.suites, arch);
         write_atomically(&self.apt.join("etc/sources.list"), list.as_bytes())?;
         write_atomically(&self.apt.join("apt.conf"), text.as_bytes())
     }
@@ -289,6 +302,25 @@ impl Store {
         apt.env("APT_CONFIG", self.apt.join("apt.conf"));
         apt
     }
+}
+
+/// Checks one file and puts it into the store; its hash goes first, so that a file without one is never
+/// taken for whole.
+fn take_in(incoming: &Path, offer: &Offer, place: &Path) -> Result<()> {
+    let sha256 = sha256_of(incoming)?;
+    if sha256 != offer.sha256 {
+        bail!(
+            "{}: SHA-256 is {sha256}, the archive's signed list says {}",
+            offer.file,
+            offer.sha256
+        );
+    }
+    let place = place.join(&offer.file);
+    write_atomically(
+        &place.with_extension("sha256"),
+        format!("{sha256}\n").as_bytes(),
+    )?;
+    fs::rename(incoming, &place).with_context(|| format!("cannot move {} to its place", offer.file))
 }
 
 fn configuration(dir: &Path, arch: &str, transport: &str) -> Result<String> {

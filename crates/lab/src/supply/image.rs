@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The root file system: programs of Debian's armel packages, the libraries they need, our guests
-//! and `/init`, as one uncompressed archive that the kernel unpacks at start.
+//! and `/init`, as one uncompressed archive that the kernel unpacks at start. For ARMv4T, which these
+//! packages are not for: a busybox of its own (`armv4t.rs`), and guests.
 //!
 //! `guest/root/root.toml` says what is in it. It is uncompressed because the simulated core would
 //! spend longer inflating it than copying it. Kept by the hash of everything that went in.
@@ -14,11 +15,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use arm9::model::{Core, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::base::paths::{self, shown};
 use crate::base::progress::Progress;
 use crate::base::toml_file;
+use crate::supply::armv4t::UserLand;
 use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::fetch::{Deb, Store, Wish};
 use crate::supply::toolchain::{self, command, output};
@@ -56,7 +59,7 @@ pub struct Package {
     pub name: String,
     /// Debian's version.
     pub version: String,
-    /// SHA-256 of the .deb.
+    /// SHA-256 of the .deb; of a source package, the hash of its files' names and SHA-256.
     pub sha256: String,
 }
 
@@ -84,14 +87,18 @@ struct Busybox {
     applets: Vec<String>,
 }
 
+/// The root file system for a core.
+pub fn root_fs_for(core: &Core) -> Result<RootFs> {
+    match core.version {
+        Version::V4 => root_fs_for_armv4t(),
+        _ => root_fs(),
+    }
+}
+
 /// The root file system: from the cache, else built. Packages in the cache stay as they are; without
 /// the cache's `packages/armel` the archive's newest are fetched.
 pub fn root_fs() -> Result<RootFs> {
-    let dir = paths::root().join("guest/root");
-    let file = dir.join("root.toml");
-    let text =
-        fs::read_to_string(&file).with_context(|| format!("cannot read {}", shown(&file)))?;
-    let spec: Spec = toml_file::parse(&text, &file)?;
+    let (file, text, spec) = read_spec()?;
     toolchain::require()?;
     let store = Store::new(&spec.debian.arch, &spec.debian.suites)?;
     let wishes: Vec<Wish> = spec
@@ -118,22 +125,46 @@ pub fn root_fs() -> Result<RootFs> {
     for deb in &debs {
         inputs.add(&deb.name, deb.sha256.as_bytes());
     }
-    let hash = inputs.hash();
-    let roots = cache::dir()?.join("root");
-    let place = roots.join(&hash);
-    if !place.is_dir() {
-        let _lock = Lock::take(&roots, "root")?;
-        if !place.is_dir() {
-            let build = Build {
-                spec: &spec,
-                file: &file,
-                debs: &debs,
-                guests: &guests,
-            };
-            cache::make(&place, |dir| build.all(hash, dir))?;
-        }
+    Build {
+        spec: &spec,
+        file: &file,
+        from: From::Debian(&debs),
+        guests: &guests,
     }
-    open(&place)
+    .kept(inputs.hash())
+}
+
+/// The same for ARMv4T: scripts and names of `root.toml`, programs of our own making.
+fn root_fs_for_armv4t() -> Result<RootFs> {
+    let (file, text, spec) = read_spec()?;
+    let user_land = UserLand::get()?;
+    let mut guests = guest::all()?;
+    guests.retain(|name, _| user_land.guests.contains(name));
+    let mut inputs = Inputs::new("root for ARMv4T 1");
+    inputs.add("root.toml", text.as_bytes());
+    inputs.add("user land", user_land.hash.as_bytes());
+    for source in spec.files.values() {
+        inputs.add(source, &read_beside(&file, source)?);
+    }
+    for (name, workload) in &guests {
+        workload.add_to(name, &mut inputs)?;
+    }
+    Build {
+        spec: &spec,
+        file: &file,
+        from: From::Own(&user_land),
+        guests: &guests,
+    }
+    .kept(inputs.hash())
+}
+
+/// `root.toml`: where it is, its text, what it says.
+fn read_spec() -> Result<(PathBuf, String, Spec)> {
+    let file = paths::root().join("guest/root/root.toml");
+    let text =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", shown(&file)))?;
+    let spec = toml_file::parse(&text, &file)?;
+    Ok((file, text, spec))
 }
 
 fn open(dir: &Path) -> Result<RootFs> {
@@ -153,22 +184,49 @@ fn read_beside(file: &Path, name: &str) -> Result<Vec<u8>> {
     fs::read(&path).with_context(|| format!("{}: files: cannot read {}", shown(file), shown(&path)))
 }
 
+/// Where programs come from.
+enum From<'a> {
+    /// Packages.
+    Debian(&'a [Deb]),
+    /// We built them.
+    Own(&'a UserLand),
+}
+
 struct Build<'a> {
     spec: &'a Spec,
     file: &'a Path,
-    debs: &'a [Deb],
+    from: From<'a>,
     guests: &'a BTreeMap<String, Workload>,
 }
 
 impl Build<'_> {
-    fn all(&self, hash: String, dir: &Path) -> Result<()> {
-        let steps = self.debs.len() + self.guests.len() + 1;
-        let mut progress = Progress::new("root file system", steps as u64);
-        let packages = dir.join("packages");
-        for deb in self.debs {
-            progress.step(&deb.name);
-            output(command("dpkg-deb").arg("-x").arg(&deb.path).arg(&packages))?;
+    /// What has this hash: from the cache, else built.
+    fn kept(&self, hash: String) -> Result<RootFs> {
+        let roots = cache::dir()?.join("root");
+        let place = roots.join(&hash);
+        if !place.is_dir() {
+            let _lock = Lock::take(&roots, "root")?;
+            if !place.is_dir() {
+                cache::make(&place, |dir| self.all(hash, dir))?;
+            }
         }
+        open(&place)
+    }
+
+    /// Programs that are no guests, by their places; `packages` is where packages are unpacked.
+    fn programs(&self, packages: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+        let debs = match self.from {
+            From::Own(user_land) => {
+                return Ok(vec![("bin/busybox".to_string(), user_land.busybox()?)]);
+            }
+            From::Debian(debs) => debs,
+        };
+        let mut progress = Progress::new("packages", debs.len() as u64);
+        for deb in debs {
+            progress.step(&deb.name);
+            output(command("dpkg-deb").arg("-x").arg(&deb.path).arg(packages))?;
+        }
+        progress.finish("unpacked");
         let mut programs = Vec::new();
         for (to, from) in &self.spec.programs {
             let data = fs::read(packages.join(from)).with_context(|| {
@@ -176,12 +234,28 @@ impl Build<'_> {
             })?;
             programs.push((to.clone(), data));
         }
+        Ok(programs)
+    }
+
+    fn compiler(&self) -> Option<PathBuf> {
+        match self.from {
+            From::Debian(_) => None,
+            From::Own(user_land) => Some(user_land.compiler()),
+        }
+    }
+
+    fn all(&self, hash: String, dir: &Path) -> Result<()> {
+        let packages = dir.join("packages");
+        fs::create_dir_all(&packages)?;
+        let mut programs = self.programs(&packages)?;
+        let mut progress = Progress::new("root file system", self.guests.len() as u64 + 1);
+        let compiler = self.compiler();
         fs::create_dir_all(dir.join("guest"))?;
         for (name, workload) in self.guests {
             progress.step(name);
             for (name, flags) in workload.programs(name) {
                 let program = dir.join("guest").join(&name);
-                let program = workload.build(&program, &flags)?;
+                let program = workload.build(&program, &flags, compiler.as_deref())?;
                 programs.extend(program.map(|program| (format!("guest/{name}"), program)));
             }
         }
@@ -189,14 +263,9 @@ impl Build<'_> {
         let archive = self.archive(programs, &packages)?;
         fs::write(dir.join("root.cpio"), archive.bytes())?;
         fs::remove_dir_all(&packages)?;
-        let package = |deb: &Deb| Package {
-            name: deb.name.clone(),
-            version: deb.version.clone(),
-            sha256: deb.sha256.clone(),
-        };
         let record = Record {
             hash,
-            packages: self.debs.iter().map(package).collect(),
+            packages: self.packages(),
         };
         fs::write(
             dir.join("root.json"),
@@ -204,6 +273,26 @@ impl Build<'_> {
         )?;
         progress.finish("done");
         Ok(())
+    }
+
+    /// What it was made of.
+    fn packages(&self) -> Vec<Package> {
+        let package = |(name, version, sha256): (&String, &String, &String)| Package {
+            name: name.clone(),
+            version: version.clone(),
+            sha256: sha256.clone(),
+        };
+        match self.from {
+            From::Debian(debs) => debs
+                .iter()
+                .map(|deb| package((&deb.name, &deb.version, &deb.sha256)))
+                .collect(),
+            From::Own(user_land) => user_land
+                .packages
+                .iter()
+                .map(|(name, version, hash)| package((name, version, hash)))
+                .collect(),
+        }
     }
 
     fn archive(&self, programs: Vec<(String, Vec<u8>)>, packages: &Path) -> Result<Archive> {

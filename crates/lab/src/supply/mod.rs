@@ -3,6 +3,7 @@
 //! archive to the cache.
 
 pub mod added;
+pub mod armv4t;
 pub mod cache;
 pub mod fetch;
 pub mod image;

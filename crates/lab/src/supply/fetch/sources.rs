@@ -77,8 +77,12 @@ impl Archive {
         })
     }
 
-    /// A source list with `suites` for packages of `arch`.
-    pub fn list(&self, suites: &[String], arch: &str) -> String {
+    /// A source list with `suites` for packages of `arch`; none: for source packages.
+    pub fn list(&self, suites: &[String], arch: Option<&str>) -> String {
+        let kind = match arch {
+            Some(arch) => format!("deb [arch={arch} "),
+            None => "deb-src [".to_string(),
+        };
         let mut text = String::new();
         for suite in suites {
             let uri = if suite.ends_with("-security") {
@@ -89,9 +93,7 @@ impl Archive {
             } else {
                 &self.main
             };
-            text.push_str(&format!(
-                "deb [arch={arch} signed-by={KEYRING}] {uri} {suite} main\n"
-            ));
+            text.push_str(&format!("{kind}signed-by={KEYRING}] {uri} {suite} main\n"));
         }
         text
     }
@@ -277,7 +279,7 @@ mod tests {
             "bookworm-security".to_string(),
             "bookworm-backports".to_string(),
         ];
-        let text = archive.list(&suites, "amd64");
+        let text = archive.list(&suites, Some("amd64"));
         assert_eq!(text.lines().count(), 1);
         assert!(text.contains("arch=amd64") && text.contains("bookworm-backports main"));
     }

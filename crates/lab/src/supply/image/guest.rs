@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
@@ -15,7 +16,8 @@ use crate::kinds::{self, Kind};
 use crate::supply::cache::Inputs;
 use crate::supply::toolchain::{PREFIX, command, output};
 
-/// Every guest is built so: for the oldest core, in A32, without floating-point hardware.
+/// Every guest is built so: for the oldest core that Debian's packages are for, in A32, without
+/// floating-point hardware.
 const FLAGS: &[&str] = &[
     "-O2",
     "-g",
@@ -28,6 +30,8 @@ const FLAGS: &[&str] = &[
     "-Werror",
     "-Wl,--build-id=none",
 ];
+/// The same, by a compiler that knows for which core.
+const CORE_FLAGS: [&str; 3] = ["-march=armv5te", "-marm", "-mfloat-abi=soft"];
 
 /// One `workload.toml`.
 #[derive(Clone, Debug, Deserialize)]
@@ -150,13 +154,30 @@ impl Workload {
     }
 
     /// Compiles to `program`, with debug information; gives the bytes without it. `None` when
-    /// there is nothing to compile.
-    pub fn build(&self, program: &Path, flags: &[String]) -> Result<Option<Vec<u8>>> {
+    /// there is nothing to compile. By Debian's cross compiler, or by one for another core.
+    pub fn build(
+        &self,
+        program: &Path,
+        flags: &[String],
+        compiler: Option<&Path>,
+    ) -> Result<Option<Vec<u8>>> {
         let Some(build) = &self.build else {
             return Ok(None);
         };
-        let mut compile = command(&format!("{PREFIX}gcc"));
-        compile.current_dir(&self.dir).args(FLAGS).args(flags);
+        let mut compile = match compiler {
+            Some(compiler) => {
+                let mut compile = Command::new(compiler);
+                let others = FLAGS.iter().filter(|flag| !CORE_FLAGS.contains(flag));
+                compile.args(others);
+                compile
+            }
+            None => {
+                let mut compile = command(&format!("{PREFIX}gcc"));
+                compile.args(FLAGS);
+                compile
+            }
+        };
+        compile.current_dir(&self.dir).args(flags);
         compile.arg(format!("-ffile-prefix-map={}=.", self.dir.display()));
         compile.arg("-o").arg(program).args(&build.sources);
         let libraries = build.libraries.iter();

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! ARM920T (`DDI0151C`, read in Samsung's S3C2410A manual; `DDI0184B` is the ARM922T's, the same with half the
+//! cache): ARMv4T, Harvard caches of 64 ways, a TLB for each side, no branch predictor.
+
+use super::{Core, Organisation, Replacement, Sctlr, Timing, Version};
+use crate::addr::Mva;
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::cpu::cp15::{Row, Rows};
+use crate::mmu::Kind;
+use crate::observe::TlbSide;
+
+/// iA and nF: asynchronous clocking, as U-Boot leaves it (`DDI0151C 5.3`). What an access pays for it is in the
+/// board's `sync_cpu`; the other modes are not modelled.
+const ASYNCHRONOUS: u32 = 0b11 << 30;
+
+/// The core.
+pub const CORE: Core = Core {
+    name: "arm920t",
+    midr: 0x4112_9200,
+    version: Version::V4,
+    // `DDI0151C 4.1`.
+    ways: 64,
+    cache_bytes: (16_384, 16_384),
+    replacement: Replacement::FromBase,
+    // Write-back, clean operations of c7, lockdown format A.
+    cache_class: 0b0110,
+    test_and_clean: false,
+    // B, big endian, is refused; the rest reads as at reset.
+    sctlr: Sctlr {
+        writable: 0x0000_7307,
+        reset: ASYNCHRONOUS | 0x78,
+        refused: 1 << 7,
+    },
+    clocking: ASYNCHRONOUS,
+    // `DDI0151C 3.1`: that of instructions, that of data.
+    tlbs: &[Organisation::from_base(), Organisation::from_base()],
+    // The ARM9TDMI's (`DDI0180A 7`), recalled but where a letter stands: D manufacturer's document. What its
+    // successor, the ARM9E-S, has alike is in the 926's file.
+    timing: Timing {
+        simple: 1,
+        shift_by_register: 2,
+        arithmetic_to_pc: 3,
+        logical_to_pc: 4,
+        early_termination: true,
+        multiply: 2,
+        multiply_flags: 2,
+        multiply_long: 3,
+        multiply_long_flags: 3,
+        // ARMv5TE's: not there.
+        multiply_half: 1,
+        multiply_half_long: 2,
+        saturating: 1,
+        double: 2,
+        scaled_offset: 1,
+        load_to_pc: 4,
+        block_minimum: 2,
+        swap: 2,
+        branch: 3,
+        branch_prefix: 1,
+        mrs: 1,
+        msr_flags: 1,
+        msr_control: 3,
+        coprocessor: 1,
+        exception: 3,
+        exception_undefined: 4,
+    },
+};
+
+/// CP15 (`DDI0151C 2.3`; operations of c7: table 2-16). There is no context id.
+pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
+    const { &Rows::new(Registers::<B>::ROWS) }
+}
+
+/// Operations by segment and index move the victim pointer (`DDI0151C 4.4`).
+fn at_index<B: Bus>(cpu: &mut Cpu<B>, index: u32, operation: fn(&mut Cpu<B>, usize)) {
+    cpu.maintain_index(index, operation);
+    let line = cpu.dcache.line_by_index(index);
+    cpu.dcache.victim.point_at(line);
+}
+
+struct Registers<B>(B);
+
+impl<B: Bus> Registers<B> {
+    const ROWS: &[Row<B>] = &[
+        // c0: main id; cache type.
+        Row::at(0, 0, 0, 0).read(|cpu| cpu.cp15.midr),
+        Row::at(0, 0, 0, 1).read(|cpu| cpu.cp15.ctr),
+        // c1: control.
+        Row::at(0, 1, 0, 0)
+            .read(|cpu| cpu.cp15.sctlr)
+            .write(Cpu::write_sctlr),
+        // c2: translation table base. c3: domains.
+        Row::at(0, 2, 0, 0)
+            .read(|cpu| cpu.cp15.ttb)
+            .write(Cpu::write_ttb),
+        Row::at(0, 3, 0, 0)
+            .read(|cpu| cpu.cp15.dacr)
+            .write(Cpu::write_dacr),
+        // c5: fault status, of data and of instructions. c6: fault address.
+        Row::at(0, 5, 0, 0)
+            .read(|cpu| cpu.cp15.dfsr)
+            .write(|cpu, value| cpu.cp15.dfsr = value & 0xff),
+        Row::at(0, 5, 0, 1)
+            .read(|cpu| cpu.cp15.ifsr)
+            .write(|cpu, value| cpu.cp15.ifsr = value & 0xff),
+        Row::at(0, 6, 0, 0)
+            .read(|cpu| cpu.cp15.far)
+            .write(|cpu, value| cpu.cp15.far = value),
+        // c7: wait for interrupt.
+        Row::at(0, 7, 0, 4).write(|cpu, _| cpu.wait_for_interrupt()),
+        // I-cache: all, by MVA; prefetch.
+        Row::at(0, 7, 5, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_icache)),
+        Row::at(0, 7, 5, 1)
+            .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_mva(Mva(value)))),
+        Row::at(0, 7, 13, 1).write(|cpu, value| cpu.prefetch_line(Mva(value))),
+        // D-cache: invalidate; clean; both.
+        Row::at(0, 7, 6, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_dcache)),
+        Row::at(0, 7, 6, 1)
+            .write(|cpu, value| cpu.maintain_line(value, Cpu::invalidate_dcache_line)),
+        Row::at(0, 7, 10, 1).write(|cpu, value| cpu.maintain_line(value, Cpu::clean_line)),
+        Row::at(0, 7, 10, 2).write(|cpu, value| at_index(cpu, value, Cpu::clean_line)),
+        Row::at(0, 7, 14, 1)
+            .write(|cpu, value| cpu.maintain_line(value, Cpu::clean_and_invalidate_line)),
+        Row::at(0, 7, 14, 2)
+            .write(|cpu, value| at_index(cpu, value, Cpu::clean_and_invalidate_line)),
+        // Both caches; the write buffer.
+        Row::at(0, 7, 7, 0).write(|cpu, _| {
+            cpu.maintain(|cpu| {
+                cpu.invalidate_icache();
+                cpu.invalidate_dcache();
+            });
+        }),
+        Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
+        // c8: both TLBs; that of instructions and that of data, all of it and by MVA.
+        Row::at(0, 8, 7, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Both)),
+        Row::at(0, 8, 5, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Instruction)),
+        Row::at(0, 8, 5, 1)
+            .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Instruction, Mva(value))),
+        Row::at(0, 8, 6, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Data)),
+        Row::at(0, 8, 6, 1)
+            .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Data, Mva(value))),
+        // c9: lockdown of caches, by a base.
+        Row::at(0, 9, 0, 0)
+            .read(|cpu| cpu.dcache.victim.base() << 26)
+            .write(|cpu, value| cpu.dcache.victim.set_base(value >> 26)),
+        Row::at(0, 9, 0, 1)
+            .read(|cpu| cpu.icache.victim.base() << 26)
+            .write(|cpu, value| cpu.icache.victim.set_base(value >> 26)),
+        // c10: lockdown of TLBs.
+        Row::at(0, 10, 0, 0)
+            .read(|cpu| cpu.mmu.tlb(Kind::Read).lockdown_register())
+            .write(|cpu, value| cpu.mmu.tlb(Kind::Read).set_lockdown_register(value)),
+        Row::at(0, 10, 0, 1)
+            .read(|cpu| cpu.mmu.tlb(Kind::Fetch).lockdown_register())
+            .write(|cpu, value| cpu.mmu.tlb(Kind::Fetch).set_lockdown_register(value)),
+        // c13: FCSE PID.
+        Row::at(0, 13, 0, 0)
+            .read(|cpu| cpu.cp15.pid)
+            .write(Cpu::write_pid),
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CORE;
+    use crate::addr::Mva;
+    use crate::cpu::{Cpu, Exit};
+    use crate::isa::testing::{arm, mapped_on, on, steps};
+    use crate::psr::{Q, T};
+    use crate::testbus::TestBus;
+
+    fn machine() -> Cpu<TestBus> {
+        on(&CORE, TestBus::new(0x1_0000))
+    }
+
+    #[test]
+    fn the_registers_are_the_chips() {
+        let mut cpu = machine();
+        for (insn, value) in [
+            (0xee10_0f10, 0x4112_9200), // mrc p15, 0, r0, c0, c0, 0
+            (0xee10_0f30, 0x0d17_2172), // c0, c0, 1
+            (0xee11_0f10, 0xc000_0078), // c1, c0, 0
+        ] {
+            arm(&mut cpu, insn);
+            assert_eq!(cpu.r[0], value, "{insn:#x}");
+        }
+    }
+
+    #[test]
+    fn what_the_926_has_and_this_core_has_not_ends_the_run() {
+        for insn in [
+            0xee1d_0f30, // mrc p15, 0, r0, c13, c0, 1: context id
+            0xee17_0f7a, // c7, c10, 3: test and clean
+            0xee08_0f37, // mcr c8, c7, 1: one entry of both TLBs
+            0xee07_0f55, // mcr c7, c5, 2: I-cache line by index
+        ] {
+            let mut cpu = machine();
+            cpu.bus.put(0, &[insn]);
+            let exit = cpu.run(1000);
+            assert!(matches!(exit, Exit::UnmodelledCp15 { .. }), "{insn:#x}: {exit:?}");
+        }
+    }
+
+    #[test]
+    fn the_clock_mode_stays() {
+        for (value, ends) in [(0xc000_0078, false), (0x4000_0078, true), (0x78, true)] {
+            let mut cpu = machine();
+            cpu.r[0] = value;
+            cpu.bus.put(0, &[0xee01_0f10]); // mcr p15, 0, r0, c1, c0, 0
+            let exit = cpu.run(40);
+            assert_eq!(matches!(exit, Exit::UnmodelledCp15 { .. }), ends, "{value:#x}");
+        }
+    }
+
+    #[test]
+    fn instructions_of_armv5_are_undefined() {
+        for insn in [
+            0xe16f_0f11_u32, // clz
+            0xe12f_ff31,     // blx r1
+            0xfa00_0000,     // blx
+            0xe120_0070,     // bkpt
+            0xe102_0051,     // qadd
+            0xe100_0281,     // smlabb
+            0xe1c0_00d0,     // ldrd
+            0xf5d0_f000,     // pld
+        ] {
+            let mut cpu = machine();
+            cpu.bus.put(0, &[insn]);
+            cpu.step();
+            assert_eq!(cpu.pc(), 4, "{insn:#x}: the vector of undefined instructions");
+            assert_eq!(cpu.cpsr() & 0x1f, 0x1b, "{insn:#x}");
+        }
+    }
+
+    #[test]
+    fn loads_to_the_pc_do_not_change_the_state_and_there_is_no_q() {
+        let mut cpu = machine();
+        cpu.bus.put(0x100, &[0x201]);
+        cpu.r[1] = 0x100;
+        arm(&mut cpu, 0xe591_f000); // ldr pc, [r1]
+        assert_eq!((cpu.pc(), cpu.cpsr() & T), (0x200, 0));
+        let mut cpu = machine();
+        cpu.r[0] = 0xffff_ffff;
+        arm(&mut cpu, 0xe128_f000); // msr CPSR_f, r0
+        assert_eq!(cpu.cpsr() >> 27, 0b11110);
+        assert_eq!(cpu.cpsr() & Q, 0);
+    }
+
+    /// The loop that Linux and the manual clean the cache with (`DDI0151C 4.4`).
+    #[test]
+    fn a_loop_over_segments_and_indexes_cleans_everything() {
+        let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
+        cpu.dcache.victim.set_round_robin(true);
+        cpu.r[2] = 0x55;
+        for n in 0..600u32 {
+            cpu.r[1] = 0x4_0000 + 32 * n;
+            arm(&mut cpu, 0xe591_3000); // ldr r3, [r1]
+            arm(&mut cpu, 0xe581_2000); // str r2, [r1]
+        }
+        let dirty = |cpu: &Cpu<TestBus>| {
+            let lines = 0..cpu.dcache.lines();
+            lines.filter(|line| cpu.dcache.state(*line).is_some_and(|(_, halves)| halves != 0)).count()
+        };
+        assert_eq!(dirty(&cpu), 512);
+        for segment in 0..8u32 {
+            for index in 0..64u32 {
+                cpu.r[0] = index << 26 | segment << 5;
+                arm(&mut cpu, 0xee07_0f5e); // mcr p15, 0, r0, c7, c14, 2
+            }
+        }
+        assert_eq!(dirty(&cpu), 0);
+        assert_eq!(cpu.dcache.find(Mva(0x4_0000)), None);
+    }
+
+    #[test]
+    fn each_side_has_a_tlb_of_its_own() {
+        let mut ram = TestBus::new(1 << 20);
+        let load = 0xe591_3000; // ldr r3, [r1]
+        let next_line = 0xea00_0004;
+        // mcr p15, 0, r0, c8: c5 of instructions, c6 of data, c7 of both.
+        for (n, invalidate) in (0..).zip([0xee08_0f15, 0xee08_0f16, 0xee08_0f17, load]) {
+            ram.put(0x2000 + 32 * n, &[load, invalidate, next_line]);
+        }
+        let mut cpu = mapped_on(&CORE, ram, |bus| bus);
+        cpu.r[1] = 0x5_0000;
+        cpu.jump(0x2000);
+        let walks = [0; 4].map(|_: u8| {
+            let before = cpu.counters.tlb_walks;
+            steps(&mut cpu, 3);
+            cpu.counters.tlb_walks - before
+        });
+        assert_eq!(walks, [2, 1, 1, 2]);
+    }
+
+    /// `DDI0180A 7.2`, m by the manual's table: 8, 16, 24, 32 bits of the second factor.
+    #[test]
+    fn a_multiply_ends_early() {
+        let cycles = |insn: u32, factor: u32| {
+            let mut cpu = machine();
+            cpu.r[2] = factor;
+            arm(&mut cpu, insn);
+            cpu.cycles()
+        };
+        for (factor, signed, unsigned) in [
+            (0, 1, 1),
+            (0xff, 1, 1),
+            (0x100, 2, 2),
+            (0xffff, 2, 2),
+            (0x1_0000, 3, 3),
+            (0x100_0000, 4, 4),
+            (0xffff_ffff, 1, 4),
+            (0xffff_ff00, 1, 4),
+            (0xffff_0000, 2, 4),
+        ] {
+            let took = [0xe000_0291, 0xe0c4_0291, 0xe084_0291].map(|insn| cycles(insn, factor));
+            // mul r0, r1, r2; smull; umull
+            assert_eq!(took, [2 + signed, 3 + signed, 3 + unsigned], "{factor:#x}");
+        }
+    }
+}
