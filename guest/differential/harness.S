@@ -217,9 +217,31 @@ next:
 	msr	spsr_cxsf, r5
 	msr	cpsr_c, #0xdf
 	ldmia	r3!, {r8-r14}
+	/*
+	 * Registers of its mode from r8 on (User's are System's), the others, and away: by a return from
+	 * Undefined mode, or from Supervisor mode if Undefined is its own. ARMv4T enters Thumb so, or by BX,
+	 * which needs a register. r14 and SPSR of that mode stay as the return had them.
+	 */
 	add	r0, r7, #TEST_REGISTERS
-	msr	cpsr_cxsf, r4
-	ldmia	r0, {r0-r15}
+	ldr	r1, [r0, #60]
+	and	r2, r1, #1
+	orr	r4, r4, r2, lsl #5
+	bic	r1, r1, #1
+	and	r2, r4, #0x1f
+	cmp	r2, #0x10
+	orr	r3, r2, #0xc0
+	orreq	r3, r3, #0xf
+	msr	cpsr_c, r3
+	add	r3, r0, #32
+	ldmia	r3, {r8-r14}
+	cmp	r2, #0x1b
+	movne	r3, #0xdb
+	moveq	r3, #0xd3
+	msr	cpsr_c, r3
+	msr	spsr_cxsf, r4
+	mov	r14, r1
+	ldmia	r0, {r0-r7}
+	movs	pc, r14
 
 	/* A test that comes here has run away: stay, the host sees that the count stands still. */
 reset:

@@ -139,6 +139,11 @@ pub static ENTRIES: &[Entry] = &[
         undefined_blx_suffix,
     ),
     qemu(
+        "BL prefix and BLX suffix on ARMv4T",
+        "A7.1 BL, BLX (1)",
+        blx_on_armv4t,
+    ),
+    qemu(
         "CBZ, CBNZ, IT and hints",
         "A6.2: undefined in ARMv5",
         compare_and_branch,
@@ -448,6 +453,12 @@ pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
 fn undefined_blx_suffix(view: &View) -> bool {
     let pair = view.is(0xf800, 0xf000) && view.second & 0xf801 == 0xe801;
     view.thumb && (pair || view.is(0xf801, 0xe801))
+}
+
+/// There the second half is undefined, behind the first as well as alone; QEMU calls.
+fn blx_on_armv4t(view: &View) -> bool {
+    let pair = view.is(0xf800, 0xf000) && view.second & 0xf800 == 0xe800;
+    view.thumb && !view.armv5 && pair
 }
 
 /// ARMv6T2 instructions QEMU executes on every core.

@@ -147,7 +147,7 @@ impl Generator<'_> {
         r[..15].fill_with(|| value(random));
         r[15] = address + if thumb { 4 } else { 8 };
         let spsr = self.spsr(bank, cpsr);
-        let aligned = self.layout.setup.aligned;
+        let (aligned, armv5) = (self.layout.setup.aligned, self.layout.setup.armv5);
         let mut view = View {
             insn,
             thumb,
@@ -156,6 +156,7 @@ impl Generator<'_> {
             cpsr,
             spsr,
             aligned,
+            armv5,
         };
         if matches!(self.rows.rows[row], Row::Arm(_) | Row::Thumb(_)) && random.percent(93) {
             let (mask, value) = deviations::should_be(&view);

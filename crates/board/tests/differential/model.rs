@@ -20,6 +20,8 @@ pub struct View {
     pub spsr: u32,
     /// SCTLR.A.
     pub aligned: bool,
+    /// ARMv5; else ARMv4T.
+    pub armv5: bool,
 }
 
 /// A load or store.
