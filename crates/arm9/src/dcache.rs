@@ -133,13 +133,11 @@ impl DCache {
     pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
         let tags = &self.tags;
-        let way = self
-            .victim
-            .choose(first, |line| match tags[line] {
-                tag if tag & VALID == 0 => Held::Nothing,
-                tag if tag & DIRTY == 0 => Held::Clean,
-                _ => Held::Dirty,
-            });
+        let way = self.victim.choose(first, |line| match tags[line] {
+            tag if tag & VALID == 0 => Held::Nothing,
+            tag if tag & DIRTY == 0 => Held::Clean,
+            _ => Held::Dirty,
+        });
         let line = first + way as usize;
         let victim = self.state(line).map(|(mva, _)| mva);
         let dirty = self.take_dirty(line);

@@ -220,12 +220,10 @@ impl<B: Bus> ICache<B> {
         let set = self.set(mva.0);
         let first = set << self.way_shift;
         let tags = &self.tags;
-        let way = self
-            .victim
-            .choose(first, |line| match tags[line] {
-                tag if tag & VALID == 0 => Held::Nothing,
-                _ => Held::Clean,
-            });
+        let way = self.victim.choose(first, |line| match tags[line] {
+            tag if tag & VALID == 0 => Held::Nothing,
+            _ => Held::Clean,
+        });
         let line = first + way as usize;
         self.invalidate(line);
         line

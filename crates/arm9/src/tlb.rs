@@ -398,7 +398,10 @@ mod tests {
     fn late_fills_empty_entries_of_a_full_tlb_then_goes_on_in_the_one_filled_last() {
         let mut tlb = full(Victims::Late);
         let mut insert = |n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));
-        assert_eq!((0..64).map(&mut insert).collect::<Vec<_>>(), (0..64).collect::<Vec<_>>());
+        assert_eq!(
+            (0..64).map(&mut insert).collect::<Vec<_>>(),
+            (0..64).collect::<Vec<_>>()
+        );
         assert_eq!([64, 65].map(&mut insert), [63, 63]);
         assert_eq!(gone(&mut tlb, 7 << 12), [7]);
         let mut insert = |n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));

@@ -261,7 +261,11 @@ mod tests {
         assert_eq!([0; 4].map(|_| fill(&mut v, 2)), [61, 62, 63, 61]);
         assert_eq!(fill(&mut v, 3), 61);
         v.point_at(2 * 64 + 7);
-        assert_eq!([0; 2].map(|_| fill(&mut v, 2)), [7, 8], "into what is locked");
+        assert_eq!(
+            [0; 2].map(|_| fill(&mut v, 2)),
+            [7, 8],
+            "into what is locked"
+        );
         let mut v = from_base(false);
         let ways: std::collections::BTreeSet<_> = (0..2000).map(|_| fill(&mut v, 0)).collect();
         assert_eq!(ways.len(), 64);

@@ -138,8 +138,7 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 8, 5, 1)
             .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Instruction, Mva(value))),
         Row::at(0, 8, 6, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Data)),
-        Row::at(0, 8, 6, 1)
-            .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Data, Mva(value))),
+        Row::at(0, 8, 6, 1).write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Data, Mva(value))),
         // c9: lockdown of caches, by a base.
         Row::at(0, 9, 0, 0)
             .read(|cpu| cpu.dcache.victim.base() << 26)
@@ -198,7 +197,10 @@ mod tests {
             let mut cpu = machine();
             cpu.bus.put(0, &[insn]);
             let exit = cpu.run(1000);
-            assert!(matches!(exit, Exit::UnmodelledCp15 { .. }), "{insn:#x}: {exit:?}");
+            assert!(
+                matches!(exit, Exit::UnmodelledCp15 { .. }),
+                "{insn:#x}: {exit:?}"
+            );
         }
     }
 
@@ -209,7 +211,11 @@ mod tests {
             cpu.r[0] = value;
             cpu.bus.put(0, &[0xee01_0f10]); // mcr p15, 0, r0, c1, c0, 0
             let exit = cpu.run(40);
-            assert_eq!(matches!(exit, Exit::UnmodelledCp15 { .. }), ends, "{value:#x}");
+            assert_eq!(
+                matches!(exit, Exit::UnmodelledCp15 { .. }),
+                ends,
+                "{value:#x}"
+            );
         }
     }
 
@@ -228,7 +234,11 @@ mod tests {
             let mut cpu = machine();
             cpu.bus.put(0, &[insn]);
             cpu.step();
-            assert_eq!(cpu.pc(), 4, "{insn:#x}: the vector of undefined instructions");
+            assert_eq!(
+                cpu.pc(),
+                4,
+                "{insn:#x}: the vector of undefined instructions"
+            );
             assert_eq!(cpu.cpsr() & 0x1f, 0x1b, "{insn:#x}");
         }
     }
@@ -260,7 +270,13 @@ mod tests {
         }
         let dirty = |cpu: &Cpu<TestBus>| {
             let lines = 0..cpu.dcache.lines();
-            lines.filter(|line| cpu.dcache.state(*line).is_some_and(|(_, halves)| halves != 0)).count()
+            lines
+                .filter(|line| {
+                    cpu.dcache
+                        .state(*line)
+                        .is_some_and(|(_, halves)| halves != 0)
+                })
+                .count()
         };
         assert_eq!(dirty(&cpu), 512);
         for segment in 0..8u32 {

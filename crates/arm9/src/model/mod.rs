@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cores of the family, one file each, and a line here.
+//! The cores of the family, one file each; here its name stands twice.
+
+mod arm920t;
+mod arm926ejs;
 
 use core::fmt;
 
@@ -14,8 +17,7 @@ pub use crate::victim::Replacement;
 
 macro_rules! cores {
     ($($file:ident: $name:ident),*) => {
-        $(mod $file;
-        pub use $file::CORE as $name;)*
+        $(pub use $file::CORE as $name;)*
 
         /// Every core there is.
         pub const ALL: &[&Core] = &[$(&$name),*];

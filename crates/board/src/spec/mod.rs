@@ -27,6 +27,10 @@ const BOARDS: &[(&str, &str)] = &[
     ("s3c24a0", include_str!("../../../../boards/s3c24a0.toml")),
     ("omap1610", include_str!("../../../../boards/omap1610.toml")),
     ("sam9x60", include_str!("../../../../boards/sam9x60.toml")),
+    (
+        "at91rm9200",
+        include_str!("../../../../boards/at91rm9200.toml"),
+    ),
 ];
 const MACHINES: &[(&str, &str)] = &[(
     "versatilepb",

@@ -37,7 +37,9 @@ fn the_ctr_of_each_board_is_what_its_core_reads() {
     for name in board_names() {
         let spec = BoardSpec::named(name).unwrap();
         assert_eq!(
-            spec.core.core.cache_type(spec.core.icache, spec.core.dcache),
+            spec.core
+                .core
+                .cache_type(spec.core.icache, spec.core.dcache),
             spec.ctr,
             "{name}"
         );
@@ -52,7 +54,7 @@ fn an_unknown_board_is_told_its_nearest_name() {
     );
     assert_eq!(
         BoardSpec::named("qqq").unwrap_err().to_string(),
-        "boards/qqq.toml: board: no board \"qqq\"; there is: sam9263, s3c24a0, omap1610, sam9x60"
+        "boards/qqq.toml: board: no board \"qqq\"; there is: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200"
     );
 }
 
@@ -268,7 +270,10 @@ fn a_core_has_the_caches_that_were_made_of_it() {
         "b.toml: caches.ways: caches of arm920t have 64 ways"
     );
     assert_eq!(
-        complaint("dcache_bytes = { value = 16384", "dcache_bytes = { value = 8192"),
+        complaint(
+            "dcache_bytes = { value = 16384",
+            "dcache_bytes = { value = 8192"
+        ),
         "b.toml: caches.dcache_bytes: 8192 bytes is not a cache size: arm920t has 16384"
     );
     assert_eq!(

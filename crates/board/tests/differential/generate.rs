@@ -134,7 +134,8 @@ impl Generator<'_> {
     /// One candidate, complete or refused.
     pub fn draw(&self, random: &mut Random) -> Result<Test, Refused> {
         let row = random.below(self.rows.rows.len() as u32) as usize;
-        let (insn, thumb, second) = draw_instruction(self.rows.rows[row], self.rows.registers, random);
+        let (insn, thumb, second) =
+            draw_instruction(self.rows.rows[row], self.rows.registers, random);
         let bank = random.below(BANKS as u32) as usize;
         let cpsr = psr(random);
         let slot = match (thumb, random.percent(50)) {
@@ -414,11 +415,7 @@ fn is_control_write(view: &View, registers: &[(u32, u32)]) -> bool {
     p15 && !view.user() && !listed
 }
 
-fn draw_instruction(
-    row: Row,
-    registers: &[(u32, u32)],
-    random: &mut Random,
-) -> (u32, bool, u16) {
+fn draw_instruction(row: Row, registers: &[(u32, u32)], random: &mut Random) -> (u32, bool, u16) {
     let nop = NOP as u16;
     match row {
         Row::Arm(pattern) => (fill(pattern, random), false, nop),

@@ -194,12 +194,7 @@ impl Qemu {
             ram.display()
         );
         let child = Command::new("qemu-system-arm")
-            .args([
-                "-M",
-                "versatilepb,memory-backend=ram",
-                "-cpu",
-                pair.qemu,
-            ])
+            .args(["-M", "versatilepb,memory-backend=ram", "-cpu", pair.qemu])
             .args(["-m", &format!("{}M", RAM_BYTES >> 20), "-object", &memory])
             .args([
                 "-nodefaults",

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use board::coherence::{Report, Wrong};
+use arm9::Kind;
+use board::coherence::{Access, Report, Wrong};
 use serde::Deserialize;
 
 use super::names::Names;
@@ -22,6 +23,9 @@ pub struct Suppression {
     /// and below `f < g` is `f`, or its caller `g` where the compiler put `f` into it.
     #[serde(default)]
     pub access: Vec<String>,
+    /// Only of instructions that were fetched.
+    #[serde(default)]
+    pub fetched: bool,
     /// Functions that wrote the newest value.
     #[serde(default)]
     pub writer: Vec<String>,
@@ -42,6 +46,13 @@ struct List {
     suppression: Vec<Suppression>,
 }
 
+fn is_fetch(access: Access) -> bool {
+    matches!(
+        access,
+        Access::Fetch { .. } | Access::Translation(Kind::Fetch)
+    )
+}
+
 impl Suppression {
     /// Does it cover the report?
     pub fn covers(&self, report: &Report, names: &Names) -> bool {
@@ -56,6 +67,7 @@ impl Suppression {
             && among(&self.running, &report.trace.running)
             && self.wrong.iter().any(|w| w == report.wrong.name())
             && is(&self.access, report.context.pc)
+            && (!self.fetched || is_fetch(report.access))
             && is(&self.writer, report.writer.pc)
     }
 
@@ -68,7 +80,14 @@ impl Suppression {
         format!(
             "{}{}{}{}{}",
             self.wrong.join("/"),
-            side("used by", &self.access),
+            side(
+                if self.fetched {
+                    "fetched by"
+                } else {
+                    "used by"
+                },
+                &self.access
+            ),
             side("written by", &self.writer),
             side("called by", &self.called_by),
             side("during", &self.running)
@@ -162,6 +181,21 @@ mod tests {
         found.wrong = Wrong::OldOverNewer;
         assert!(!entry.covers(&found, &names), "another kind");
         assert_eq!(entry.label(), "stale-read, used by reader, written by user");
+    }
+
+    #[test]
+    fn an_entry_may_ask_for_a_fetch() {
+        let names = Names::by_hand(&[(0xc000_1000, "reader")]);
+        let text = GOOD.replace("writer=", "fetched=true\nwriter=");
+        let entry = loaded(&text).unwrap().remove(0);
+        let mut found = report();
+        assert!(!entry.covers(&found, &names), "a load");
+        found.access = Access::Translation(Kind::Fetch);
+        assert!(entry.covers(&found, &names));
+        assert_eq!(
+            entry.label(),
+            "stale-read, fetched by reader, written by user"
+        );
     }
 
     #[test]

@@ -6,7 +6,10 @@ use crate::base::boards;
 use crate::rig::boot::Recipe;
 
 fn parts_of(board: &str, kernel: &str) -> (BoardSpec, Boot) {
-    let boot = Recipe::of(kernel).prepare(&arm9::model::ARM926EJS).unwrap().boot();
+    let boot = Recipe::of(kernel)
+        .prepare(&arm9::model::ARM926EJS)
+        .unwrap()
+        .boot();
     (boards::load(board).unwrap().0, boot)
 }
 

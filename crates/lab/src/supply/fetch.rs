@@ -193,7 +193,11 @@ impl Store {
     fn not_to_be_had(&self, words: &[String], why: anyhow::Error) -> anyhow::Error {
         let why = format!("{why:#}");
         let why: Vec<&str> = why.lines().take(5).collect();
-        let arch = if self.of_sources { "source" } else { &self.arch };
+        let arch = if self.of_sources {
+            "source"
+        } else {
+            &self.arch
+        };
         anyhow::anyhow!(
             "cannot get packages for {arch} from the suites {}\n{}\n  help: is there a network? \
              The packages: {}",

@@ -111,13 +111,20 @@ impl SourcePackage {
 
 /// Names of the files of an index.
 fn files(index: &str) -> impl Iterator<Item = &str> {
-    index.lines().filter_map(|line| Some(line.split_once(' ')?.1))
+    index
+        .lines()
+        .filter_map(|line| Some(line.split_once(' ')?.1))
 }
 
 /// From the name of its description.
 fn version<'a>(name: &str, mut files: impl Iterator<Item = &'a str>) -> Option<String> {
     let description = files.find_map(|file| file.strip_suffix(".dsc"))?;
-    Some(description.strip_prefix(name)?.strip_prefix('_')?.to_string())
+    Some(
+        description
+            .strip_prefix(name)?
+            .strip_prefix('_')?
+            .to_string(),
+    )
 }
 
 #[cfg(test)]
