@@ -18,7 +18,7 @@ use crate::figures::headline::Headline;
 use crate::figures::which::Known;
 use crate::rig::instrument::Setup;
 use crate::runs::point::{Place, Point};
-use crate::supply::image::guest;
+use crate::supply::image::{Programs, guest};
 use crate::supply::kernel;
 
 /// Keys of a plan that are no axes.
@@ -68,6 +68,9 @@ pub struct Experiment {
     pub title: String,
     /// The guest program.
     pub workload: String,
+    /// Programs on every board, instead of those for its core.
+    #[serde(default)]
+    pub programs: Option<Programs>,
     pub kernels: Vec<String>,
     /// Board seconds a point may take before it is stopped.
     pub limit_s: f64,

@@ -5,7 +5,8 @@
 //! Points run on a pool of threads, each on a machine of its own, so that their order and number
 //! change nothing; results are merged in the plan's order.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -23,6 +24,7 @@ use crate::campaign::experiment::Experiment;
 use crate::campaign::options::Options;
 use crate::kinds::Kind;
 use crate::rig::boot::{CMDLINE, KernelFiles};
+use crate::rig::cores;
 use crate::rig::session::{Checked, Failure, Session};
 use crate::rig::snapshot::Snapshots;
 use crate::rig::trial;
@@ -30,7 +32,7 @@ use crate::runs::point::{Place, Point};
 use crate::runs::run::{Provenance, Run, SIMULATOR};
 use crate::runs::store::{self, Campaign, Failed, Listed};
 use crate::supply::image::guest::{self, Workload};
-use crate::supply::image::{self, RootFs};
+use crate::supply::image::{Programs, RootFs};
 use crate::supply::kernel::{self, Kernel};
 use crate::supply::toolchain;
 
@@ -38,7 +40,9 @@ use crate::supply::toolchain;
 struct Parts {
     specs: BTreeMap<String, (board::BoardSpec, String)>,
     kernels: BTreeMap<String, Kernel>,
-    root_fs: RootFs,
+    roots: BTreeMap<Programs, RootFs>,
+    /// On every board.
+    programs: Option<Programs>,
     workload: Workload,
     kind: &'static dyn Kind,
 }
@@ -276,10 +280,23 @@ impl Parts {
             };
             kernels.insert(name.clone(), kernel::build(&request)?);
         }
+        let (mut roots, mut checked) = (BTreeMap::new(), BTreeSet::new());
+        for point in points {
+            let core = specs[&point.board].0.core.core;
+            let pair = (&point.board, &point.kernel);
+            if checked.insert(pair) {
+                cores::check(Some(&kernels[&point.kernel].vmlinux), core)?;
+            }
+            let programs = e.programs.unwrap_or(Programs::of(core));
+            if let Entry::Vacant(place) = roots.entry(programs) {
+                place.insert(programs.root_fs()?);
+            }
+        }
         Ok(Parts {
             specs,
             kernels,
-            root_fs: image::root_fs()?,
+            roots,
+            programs: e.programs,
             kind,
             workload,
         })
@@ -318,6 +335,10 @@ impl Parts {
                 let Ok(spec) = boards::load(&point.board) else {
                     continue;
                 };
+                let programs = Programs::of(spec.0.core.core);
+                if !self.roots.contains_key(&self.programs.unwrap_or(programs)) {
+                    continue;
+                }
                 self.specs.insert(point.board.clone(), spec);
             }
             let Ok(planned) = self.planned(e, point) else {
@@ -330,6 +351,12 @@ impl Parts {
         Ok(before)
     }
 
+    /// The root file system of a board.
+    fn root_fs(&self, board: &str) -> &RootFs {
+        let own = || Programs::of(self.specs[board].0.core.core);
+        &self.roots[&self.programs.unwrap_or_else(own)]
+    }
+
     fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
         let kernel = &self.kernels[&point.kernel];
         let record = &kernel.record;
@@ -337,7 +364,7 @@ impl Parts {
             board_hash: self.specs[&point.board].1.clone(),
             kernel_version: record.release.clone(),
             kernel_hash: record.hash.clone(),
-            root_fs_hash: self.root_fs.record.hash.clone(),
+            root_fs_hash: self.root_fs(&point.board).record.hash.clone(),
             simulator: SIMULATOR.to_string(),
             command: e.command(&self.workload.call, &point)?,
             cmdline: KernelFiles::from(kernel).command_line(&[CMDLINE]),
@@ -366,7 +393,7 @@ impl Parts {
         let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
             let (spec, _) = &self.specs[board];
             let files = KernelFiles::from(&self.kernels[kernel]);
-            let boot = Boot::Linux(files.with(&self.root_fs.cpio, &[CMDLINE])?);
+            let boot = Boot::Linux(files.with(&self.root_fs(board).cpio, &[CMDLINE])?);
             let note = |line: &str| lock(&progress).note(line);
             let session = start(spec, *seed, &boot, &note);
             lock(&progress).step(&format!("{board}, {kernel}"));

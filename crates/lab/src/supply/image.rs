@@ -87,11 +87,31 @@ struct Busybox {
     applets: Vec<String>,
 }
 
-/// The root file system for a core.
-pub fn root_fs_for(core: &Core) -> Result<RootFs> {
-    match core.version {
-        Version::V4 => root_fs_for_armv4t(),
-        _ => root_fs(),
+/// For which architecture programs are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Programs {
+    /// Debian's: ARMv5TE.
+    Armv5te,
+    /// Ours: ARMv4T, which every core runs.
+    Armv4t,
+}
+
+impl Programs {
+    /// What a core gets.
+    pub fn of(core: &Core) -> Programs {
+        match core.version {
+            Version::V4 => Programs::Armv4t,
+            _ => Programs::Armv5te,
+        }
+    }
+
+    /// Their root file system.
+    pub fn root_fs(self) -> Result<RootFs> {
+        match self {
+            Programs::Armv5te => root_fs(),
+            Programs::Armv4t => root_fs_for_armv4t(),
+        }
     }
 }
 
