@@ -11,14 +11,27 @@ use serde_json::Value;
 
 use crate::{ci, git, root};
 
-/// What is run on each; board seconds that it may take.
+/// Board seconds that it may take on each.
 const LIMIT_S: &str = "120";
+/// A board of each core.
+const BOARDS: [&str; 2] = ["sam9263", "at91rm9200"];
+/// How a kernel is refused that is not for a board's core.
+const NOT_FOR_IT: &str = "has no code for the board's core";
 
 /// One variant.
 struct Tried {
     name: String,
-    /// As it says itself, and the hash of what it was made of; or what went wrong.
-    came_to: Result<(String, String), String>,
+    /// Or what went wrong.
+    came_to: Result<Booted, String>,
+}
+
+/// A variant that boots.
+struct Booted {
+    /// As it says itself.
+    release: String,
+    /// Of what it was made of.
+    hash: String,
+    boards: Vec<&'static str>,
 }
 
 /// Builds and boots all; says no when one did not.
@@ -29,7 +42,11 @@ pub fn run() -> Result<ExitCode> {
     for name in names.iter().filter_map(|kernel| kernel["name"].as_str()) {
         let came_to = tried(name).map_err(|error| format!("{error:#}"));
         match &came_to {
-            Ok((release, _)) => println!("ci: {name}: {release}"),
+            Ok(booted) => println!(
+                "ci: {name}: {}, {}",
+                booted.release,
+                booted.boards.join(", ")
+            ),
             Err(error) => println!("ci: {name}: FAILED: {error}"),
         }
         all.push(Tried {
@@ -44,19 +61,39 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-fn tried(name: &str) -> Result<(String, String)> {
+fn tried(name: &str) -> Result<Booted> {
     let built = json(ci::program()?.args(["kernel", "build", name, "--json"]))?;
     let hash = built["kernel"]["hash"].as_str().context("it has no hash")?;
-    let guest = ["guest", "--kernel", name, "--limit", LIMIT_S, "--"];
-    let said = output(ci::program()?.args(guest).args(["uname", "-rv"]))?;
-    Ok((said.trim().to_string(), hash.to_string()))
+    let mut booted = Booted {
+        release: String::new(),
+        hash: hash.to_string(),
+        boards: Vec::new(),
+    };
+    for board in BOARDS {
+        let guest = [
+            "guest", "--board", board, "--kernel", name, "--limit", LIMIT_S, "--",
+        ];
+        match output(ci::program()?.args(guest).args(["uname", "-rv"])) {
+            Ok(said) => {
+                booted.release = said.trim().to_string();
+                booted.boards.push(board);
+            }
+            Err(error) if format!("{error:#}").contains(NOT_FOR_IT) => {}
+            Err(error) => return Err(error.context(board)),
+        }
+    }
+    Ok(booted)
 }
 
 fn output(command: &mut Command) -> Result<String> {
     let out = command.output().context("cannot run warmswitch")?;
     if !out.status.success() {
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        bail!("{}", said.lines().last().unwrap_or("it said nothing"));
+        let error = said.lines().find(|line| line.starts_with("error"));
+        bail!(
+            "{}",
+            error.or(said.lines().last()).unwrap_or("it said nothing")
+        );
     }
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
@@ -72,14 +109,18 @@ fn page(all: &[Tried]) -> Result<String> {
         "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
          # Every kernel, built and booted\n\n\
          Written by `cargo xtask ci --all`: each variant was built, or found in the cache by the hash of all its\n\
-         inputs, and ran `uname -rv` on `sam9263`. State of {}.\n\n\
-         | kernel | says | inputs |\n|---|---|---|\n",
+         inputs, and ran `uname -rv` on a board of each core that it has code for. State of {}.\n\n\
+         | kernel | says | inputs | boards |\n|---|---|---|---|\n",
         at.trim()
     );
     for Tried { name, came_to } in all {
         match came_to {
-            Ok((said, hash)) => writeln!(page, "| {name} | {said} | {} |", &hash[..12])?,
-            Err(error) => writeln!(page, "| {name} | FAILED: {error} | |")?,
+            Ok(booted) => {
+                let (said, hash) = (&booted.release, &booted.hash[..12]);
+                let boards = booted.boards.join(", ");
+                writeln!(page, "| {name} | {said} | {hash} | {boards} |")?;
+            }
+            Err(error) => writeln!(page, "| {name} | FAILED: {error} | | |")?,
         }
     }
     Ok(page)

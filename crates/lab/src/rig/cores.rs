@@ -26,7 +26,7 @@ pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     let list = elf.section_by_name(SECTION).and_then(|s| s.data().ok());
     match list.map(|list| has(list, core.midr)) {
         Some(Some(false)) => bail!(
-            "{}: has no code for the board's core, {} (main id {:#010x})\\n  help: `warmswitch list` says \\
+            "{}: has no code for the board's core, {} (main id {:#010x})\n  help: `warmswitch list` says \
              which kernels are for other cores",
             shown(file),
             core.name,
