@@ -5,54 +5,30 @@
 //! Points run on a pool of threads, each on a machine of its own, so that their order and number
 //! change nothing; results are merged in the plan's order.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use board::boot::Boot;
 use board::coherence::Report;
 use board::{BoardBus, BoardSpec};
 
-use crate::base::boards;
 use crate::base::interrupt;
 use crate::base::parallel::{lock, parallel};
 use crate::base::progress::Progress;
-use crate::base::suggest::did_you_mean;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::options::Options;
+use crate::campaign::parts::{Parts, Planned};
 use crate::kinds::Kind;
 use crate::rig::boot::{CMDLINE, KernelFiles};
-use crate::rig::cores;
 use crate::rig::session::{Checked, Failure, Session};
 use crate::rig::snapshot::Snapshots;
 use crate::rig::trial;
-use crate::runs::point::{Place, Point};
-use crate::runs::run::{Provenance, Run, SIMULATOR};
+use crate::runs::point::Point;
+use crate::runs::run::Run;
 use crate::runs::store::{self, Campaign, Failed, Listed};
-use crate::supply::image::guest::{self, Workload};
-use crate::supply::image::{Programs, RootFs};
-use crate::supply::kernel::{self, Kernel};
 use crate::supply::toolchain;
-
-/// What the runs are made of: each board and kernel once.
-struct Parts {
-    specs: BTreeMap<String, (board::BoardSpec, String)>,
-    kernels: BTreeMap<String, Kernel>,
-    roots: BTreeMap<Programs, RootFs>,
-    /// On every board.
-    programs: Option<Programs>,
-    workload: Workload,
-    kind: &'static dyn Kind,
-}
-
-/// One point and the name of its run.
-struct Planned {
-    point: Point,
-    provenance: Provenance,
-    hash: String,
-}
 
 /// Points with the same board, kernel and seed start from the same boot.
 type BootKey = (String, String, u64);
@@ -229,155 +205,6 @@ fn listed(plan: &[Planned], runs: &[Option<Run>]) -> Vec<Listed> {
 }
 
 impl Parts {
-    /// Reads the boards, builds the kernels and the root file system that are missing.
-    fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
-        let mut workloads = guest::all()?;
-        let Some(workload) = workloads.remove(&e.workload) else {
-            let names: Vec<&String> = workloads.keys().collect();
-            bail!(
-                "no workload \"{}\"{}",
-                e.workload,
-                did_you_mean(&e.workload, &names)
-            );
-        };
-        let Some(kind) = workload.output else {
-            bail!(
-                "{}: workload \"{}\" prints no figures: it has no `output`",
-                e.name,
-                e.workload
-            );
-        };
-        if e.instruments.is_empty() == kind.by_instruments() {
-            bail!(
-                "{}: [instruments] are wanted by a workload whose `output` is \"instruments\", and by no \
-                 other; that of {} is not so",
-                e.name,
-                e.workload
-            );
-        }
-        let mut specs: BTreeMap<String, (BoardSpec, String)> = BTreeMap::new();
-        for point in points {
-            let name = &point.board;
-            if specs.contains_key(name) {
-                continue;
-            }
-            let (spec, hash) = boards::load(name)?;
-            let mut others = specs.iter();
-            if let Some((other, _)) = others.find(|(_, (_, other))| *other == hash) {
-                bail!("boards {other} and {name} are one and the same");
-            }
-            specs.insert(name.clone(), (spec, hash));
-        }
-        let mut kernels = BTreeMap::new();
-        for name in e
-            .kernels
-            .iter()
-            .filter(|k| points.iter().any(|p| p.kernel == **k))
-        {
-            let request = kernel::Request {
-                name: name.clone(),
-                ..kernel::Request::default()
-            };
-            kernels.insert(name.clone(), kernel::build(&request)?);
-        }
-        let (mut roots, mut checked) = (BTreeMap::new(), BTreeSet::new());
-        for point in points {
-            let core = specs[&point.board].0.core.core;
-            let pair = (&point.board, &point.kernel);
-            if checked.insert(pair) {
-                cores::check(Some(&kernels[&point.kernel].vmlinux), core)?;
-            }
-            let programs = e.programs.unwrap_or(Programs::of(core));
-            if let Entry::Vacant(place) = roots.entry(programs) {
-                place.insert(programs.root_fs()?);
-            }
-        }
-        Ok(Parts {
-            specs,
-            kernels,
-            roots,
-            programs: e.programs,
-            kind,
-            workload,
-        })
-    }
-
-    /// What the last campaign measured besides `points`, as far as the same would come out today: its
-    /// parts are as they were.
-    fn measured_before(
-        &mut self,
-        e: &Experiment,
-        quick: bool,
-        points: &[Point],
-    ) -> Result<Vec<Planned>> {
-        let Some((_, runs)) = Campaign::load_form(&e.name, quick)? else {
-            return Ok(Vec::new());
-        };
-        let first_board = e.first_board(quick).to_string();
-        let first = e.places(quick, std::slice::from_ref(&first_board));
-        let whole = e.places(quick, &[]);
-        let mut before = Vec::new();
-        for Run { point, hash, .. } in runs {
-            if points.contains(&point) || !self.kernels.contains_key(&point.kernel) {
-                continue;
-            }
-            // What the experiment's file does not have any more is not of it; any board may have run
-            // its first plan.
-            let of_first = Place {
-                board: first_board.clone(),
-                ..point.place()
-            };
-            if !whole.contains(&point.place()) && !first.contains(&of_first) {
-                continue;
-            }
-            if !self.specs.contains_key(&point.board) {
-                // A file that is gone, or no longer a board's.
-                let Ok(spec) = boards::load(&point.board) else {
-                    continue;
-                };
-                let programs = Programs::of(spec.0.core.core);
-                if !self.roots.contains_key(&self.programs.unwrap_or(programs)) {
-                    continue;
-                }
-                self.specs.insert(point.board.clone(), spec);
-            }
-            let Ok(planned) = self.planned(e, point) else {
-                continue;
-            };
-            if planned.hash == hash {
-                before.push(planned);
-            }
-        }
-        Ok(before)
-    }
-
-    /// The root file system of a board.
-    fn root_fs(&self, board: &str) -> &RootFs {
-        let own = || Programs::of(self.specs[board].0.core.core);
-        &self.roots[&self.programs.unwrap_or_else(own)]
-    }
-
-    fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
-        let kernel = &self.kernels[&point.kernel];
-        let record = &kernel.record;
-        let provenance = Provenance {
-            board_hash: self.specs[&point.board].1.clone(),
-            kernel_version: record.release.clone(),
-            kernel_hash: record.hash.clone(),
-            root_fs_hash: self.root_fs(&point.board).record.hash.clone(),
-            simulator: SIMULATOR.to_string(),
-            command: e.command(&self.workload.call, &point)?,
-            cmdline: KernelFiles::from(kernel).command_line(&[CMDLINE]),
-            instruments: e.instruments.identity(&point)?,
-            warmswitch: env!("CARGO_PKG_VERSION").to_string(),
-        };
-        Ok(Planned {
-            hash: provenance.run_hash(&point),
-            point,
-            provenance,
-        })
-    }
-
     /// Boots every board and kernel that a missing point needs, in parallel.
     fn boot<B: BoardBus + Send>(
         &self,

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a campaign's runs are made of, and what is measured already.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Result, bail};
+use board::BoardSpec;
+
+use crate::base::boards;
+use crate::base::suggest::did_you_mean;
+use crate::campaign::experiment::Experiment;
+use crate::kinds::Kind;
+use crate::rig::boot::{CMDLINE, KernelFiles};
+use crate::rig::cores;
+use crate::runs::point::{Place, Point};
+use crate::runs::run::{Provenance, Run, SIMULATOR};
+use crate::runs::store::Campaign;
+use crate::supply::image::guest::{self, Workload};
+use crate::supply::image::{Programs, RootFs};
+use crate::supply::kernel::{self, Kernel};
+
+/// What the runs are made of: each board and kernel once.
+pub struct Parts {
+    pub specs: BTreeMap<String, (BoardSpec, String)>,
+    pub kernels: BTreeMap<String, Kernel>,
+    roots: BTreeMap<Programs, RootFs>,
+    /// On every board.
+    programs: Option<Programs>,
+    pub workload: Workload,
+    pub kind: &'static dyn Kind,
+}
+
+/// One point and the name of its run.
+pub struct Planned {
+    pub point: Point,
+    pub provenance: Provenance,
+    pub hash: String,
+}
+
+impl Parts {
+    /// Reads the boards, builds the kernels and the root file systems that are missing.
+    pub fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
+        let (workload, kind) = workload(e)?;
+        let specs = boards_of(points)?;
+        let mut kernels = BTreeMap::new();
+        for name in e
+            .kernels
+            .iter()
+            .filter(|k| points.iter().any(|p| p.kernel == **k))
+        {
+            let request = kernel::Request {
+                name: name.clone(),
+                ..kernel::Request::default()
+            };
+            kernels.insert(name.clone(), kernel::build(&request)?);
+        }
+        let (mut roots, mut checked) = (BTreeMap::new(), BTreeSet::new());
+        for point in points {
+            let core = specs[&point.board].0.core.core;
+            if checked.insert((&point.board, &point.kernel)) {
+                cores::check(Some(&kernels[&point.kernel].vmlinux), core)?;
+            }
+            let programs = e.programs.unwrap_or(Programs::of(core));
+            if let Entry::Vacant(place) = roots.entry(programs) {
+                place.insert(programs.root_fs()?);
+            }
+        }
+        Ok(Parts {
+            specs,
+            kernels,
+            roots,
+            programs: e.programs,
+            kind,
+            workload,
+        })
+    }
+
+    /// What the last campaign measured besides `points`, as far as the same would come out today: its
+    /// parts are as they were.
+    pub fn measured_before(
+        &mut self,
+        e: &Experiment,
+        quick: bool,
+        points: &[Point],
+    ) -> Result<Vec<Planned>> {
+        let Some((_, runs)) = Campaign::load_form(&e.name, quick)? else {
+            return Ok(Vec::new());
+        };
+        let first_board = e.first_board(quick).to_string();
+        let first = e.places(quick, std::slice::from_ref(&first_board));
+        let whole = e.places(quick, &[]);
+        let mut before = Vec::new();
+        for Run { point, hash, .. } in runs {
+            if points.contains(&point) || !self.kernels.contains_key(&point.kernel) {
+                continue;
+            }
+            // What the experiment's file does not have any more is not of it; any board may have run
+            // its first plan.
+            let of_first = Place {
+                board: first_board.clone(),
+                ..point.place()
+            };
+            if !whole.contains(&point.place()) && !first.contains(&of_first) {
+                continue;
+            }
+            if !self.specs.contains_key(&point.board) {
+                // A file that is gone, or no longer a board's.
+                let Ok(spec) = boards::load(&point.board) else {
+                    continue;
+                };
+                let programs = Programs::of(spec.0.core.core);
+                if !self.roots.contains_key(&self.programs.unwrap_or(programs)) {
+                    continue;
+                }
+                self.specs.insert(point.board.clone(), spec);
+            }
+            let Ok(planned) = self.planned(e, point) else {
+                continue;
+            };
+            if planned.hash == hash {
+                before.push(planned);
+            }
+        }
+        Ok(before)
+    }
+
+    /// The root file system of a board.
+    pub fn root_fs(&self, board: &str) -> &RootFs {
+        let own = || Programs::of(self.specs[board].0.core.core);
+        &self.roots[&self.programs.unwrap_or_else(own)]
+    }
+
+    pub fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
+        let kernel = &self.kernels[&point.kernel];
+        let record = &kernel.record;
+        let provenance = Provenance {
+            board_hash: self.specs[&point.board].1.clone(),
+            kernel_version: record.release.clone(),
+            kernel_hash: record.hash.clone(),
+            root_fs_hash: self.root_fs(&point.board).record.hash.clone(),
+            simulator: SIMULATOR.to_string(),
+            command: e.command(&self.workload.call, &point)?,
+            cmdline: KernelFiles::from(kernel).command_line(&[CMDLINE]),
+            instruments: e.instruments.identity(&point)?,
+            warmswitch: env!("CARGO_PKG_VERSION").to_string(),
+        };
+        Ok(Planned {
+            hash: provenance.run_hash(&point),
+            point,
+            provenance,
+        })
+    }
+}
+
+/// The experiment's workload, and how it is read.
+fn workload(e: &Experiment) -> Result<(Workload, &'static dyn Kind)> {
+    let mut workloads = guest::all()?;
+    let Some(workload) = workloads.remove(&e.workload) else {
+        let names: Vec<&String> = workloads.keys().collect();
+        bail!(
+            "no workload \"{}\"{}",
+            e.workload,
+            did_you_mean(&e.workload, &names)
+        );
+    };
+    let Some(kind) = workload.output else {
+        bail!(
+            "{}: workload \"{}\" prints no figures: it has no `output`",
+            e.name,
+            e.workload
+        );
+    };
+    if e.instruments.is_empty() == kind.by_instruments() {
+        bail!(
+            "{}: [instruments] are wanted by a workload whose `output` is \"instruments\", and by no \
+             other; that of {} is not so",
+            e.name,
+            e.workload
+        );
+    }
+    Ok((workload, kind))
+}
+
+/// Each board once, by name, with its hash.
+fn boards_of(points: &[Point]) -> Result<BTreeMap<String, (BoardSpec, String)>> {
+    let mut specs: BTreeMap<String, (BoardSpec, String)> = BTreeMap::new();
+    for point in points {
+        let name = &point.board;
+        if specs.contains_key(name) {
+            continue;
+        }
+        let (spec, hash) = boards::load(name)?;
+        let mut others = specs.iter();
+        if let Some((other, _)) = others.find(|(_, (_, other))| *other == hash) {
+            bail!("boards {other} and {name} are one and the same");
+        }
+        specs.insert(name.clone(), (spec, hash));
+    }
+    Ok(specs)
+}
