@@ -137,6 +137,8 @@ pub struct Start {
     pub pc: u32,
     /// r0 to r2.
     pub registers: [u32; 3],
+    /// A kernel without the decompressor that enters it on a product.
+    pub decompressed: bool,
 }
 
 /// One thing in RAM.
@@ -185,6 +187,7 @@ impl Boot {
                 Ok(Start {
                     pc: *entry,
                     registers: [0; 3],
+                    decompressed: false,
                 })
             }
             Boot::BareElf(blob) => {
@@ -193,6 +196,7 @@ impl Boot {
                 Ok(Start {
                     pc: elf.entry,
                     registers: [0; 3],
+                    decompressed: false,
                 })
             }
         }
@@ -244,6 +248,7 @@ impl LinuxBoot {
         Ok(Start {
             pc,
             registers: [0, spec.peripherals.machine_id, dtb_at],
+            decompressed: !matches!(kind(&self.kernel)?, KernelKind::Zimage),
         })
     }
 

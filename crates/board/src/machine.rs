@@ -90,6 +90,10 @@ impl<B: BoardBus> Machine<B> {
             cpu.set_register(n as _, value);
         }
         cpu.set_pc(start.pc);
+        if start.decompressed {
+            // Linux keeps it on cores whose set-up does not clear it.
+            cpu.set_round_robin();
+        }
         Ok(Machine::powered(cpu, spec))
     }
 

@@ -285,6 +285,11 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
+    /// SCTLR.RR, as a zImage's decompressor leaves it (Linux arch/arm/boot/compressed/head.S).
+    pub fn set_round_robin(&mut self) {
+        self.write_sctlr(self.cp15.sctlr | 1 << 14);
+    }
+
     fn control_changed(&mut self) {
         self.mmu.set_control(self.cp15.mmu_control());
         self.refetch();

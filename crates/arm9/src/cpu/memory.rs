@@ -357,6 +357,9 @@ impl<B: Bus> Cpu<B> {
                 return Ok(());
             }
         }
+        if !page.has(mmu::CACHE) && self.config.core.uncached_stores_update {
+            self.update_line(mva, width, value);
+        }
         let before = self.cycles;
         self.counters.buffered_stores += 1;
         let value = value & width.mask();
@@ -373,6 +376,16 @@ impl<B: Bus> Cpu<B> {
         self.counters.write_wait_cycles += done - before;
         self.bus_used();
         answer.map_err(|_| self.data_abort(page.external_abort(), mva))
+    }
+
+    /// Of a store that goes past the cache.
+    fn update_line(&mut self, mva: Mva, width: Width, value: u32) {
+        let on = self.cp15.sctlr >> 2 & 1 != 0;
+        if let Some(line) = self.dcache.find(mva).filter(|_| on) {
+            let shift = 8 * (mva.0 & 3);
+            let mask = width.mask() << shift;
+            self.dcache.write(line, mva, value << shift, mask, false);
+        }
     }
 
     /// CP15 c7,c10,4: waits until nothing is left to be written.

@@ -25,8 +25,10 @@ pub const CORE: Core = Core {
     replacement: Replacement::FromBase,
     // Write-back, clean operations of c7, lockdown format A.
     cache_class: 0b0110,
+    // `DDI0151C 4.5`, implementation notes.
+    uncached_stores_update: true,
     test_and_clean: false,
-    // B, big endian, is refused; the rest reads as at reset.
+    // B, big endian, is refused; the rest reads as at reset, but for the clock mode.
     sctlr: Sctlr {
         writable: 0x0000_7307,
         reset: ASYNCHRONOUS | 0x78,
@@ -41,7 +43,7 @@ pub const CORE: Core = Core {
         simple: 1,
         shift_by_register: 2,
         arithmetic_to_pc: 3,
-        logical_to_pc: 4,
+        logical_to_pc: 3,
         early_termination: true,
         multiply: 2,
         multiply_flags: 2,
@@ -165,7 +167,7 @@ mod tests {
     use super::CORE;
     use crate::addr::Mva;
     use crate::cpu::{Cpu, Exit};
-    use crate::isa::testing::{arm, mapped_on, on, steps};
+    use crate::isa::testing::{COARSE, arm, mapped_on, on, steps};
     use crate::psr::{Q, T};
     use crate::testbus::TestBus;
 
@@ -287,6 +289,27 @@ mod tests {
         }
         assert_eq!(dirty(&cpu), 0);
         assert_eq!(cpu.dcache.find(Mva(0x4_0000)), None);
+    }
+
+    /// `DDI0151C 4.5`: such a store updates the cache, too; such a load takes what the bus has.
+    #[test]
+    fn a_store_past_the_cache_updates_a_line_that_has_its_address() {
+        for cb in [0, 4] {
+            let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
+            [cpu.r[0], cpu.r[1], cpu.r[2]] = [0x10_0000, 0x10_0000, 0x1234];
+            cpu.bus.put(COARSE, &[0x5_0000 | 0xff0 | 0xc | 2]);
+            arm(&mut cpu, 0xe591_3000); // ldr r3, [r1]: fills
+            cpu.bus.put(COARSE, &[0x5_0000 | 0xff0 | cb | 2]);
+            arm(&mut cpu, 0xee08_0f36); // mcr p15, 0, r0, c8, c6, 1
+            arm(&mut cpu, 0xe581_2000); // str r2, [r1]
+            assert_eq!(cpu.bus.word(0x5_0000), 0x1234);
+            let line = cpu.dcache.find(Mva(0x10_0000)).unwrap();
+            assert_eq!(cpu.dcache.line(line)[0], 0x1234);
+            assert_eq!(cpu.dcache.state(line).unwrap().1, 0, "it is not dirty");
+            cpu.bus.put(0x5_0000, &[0x77]);
+            arm(&mut cpu, 0xe591_3000);
+            assert_eq!(cpu.r[3], 0x77);
+        }
     }
 
     #[test]

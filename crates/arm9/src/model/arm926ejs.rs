@@ -23,6 +23,7 @@ pub const CORE: Core = Core {
     replacement: Replacement::Ways,
     // Write-back, clean operations of c7, lockdown format C.
     cache_class: 0b1110,
+    uncached_stores_update: false,
     test_and_clean: true,
     // B, big endian, is refused; the rest reads as at reset.
     sctlr: Sctlr {

@@ -54,11 +54,14 @@ pub struct Core {
     pub replacement: Replacement,
     /// CP15 c0, cache type: what caches can do (bits 28:25; `DDI0198D 2.3.2`, `DDI0184B 2.3.4`).
     pub cache_class: u32,
+    /// Whether a store past the cache updates a line that has its address all the same.
+    pub uncached_stores_update: bool,
     /// Whether it has the operations that test D-cache lines and clean the first dirty one.
     pub test_and_clean: bool,
     /// CP15 c1.
     pub sctlr: Sctlr,
-    /// Bits of it that choose how the core is clocked. They have to stay as they are at reset.
+    /// Bits of it that choose how the core is clocked. They have to stay as the boot loader left them,
+    /// which is how `sctlr.reset` has them.
     pub clocking: u32,
     /// Its TLB; or that of instructions and that of data.
     pub tlbs: &'static [Organisation],

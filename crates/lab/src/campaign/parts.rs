@@ -62,7 +62,15 @@ impl Parts {
                 cores::check(Some(&kernels[&point.kernel].vmlinux), core)?;
             }
             let programs = e.programs.unwrap_or(Programs::of(core));
+            if (programs, Programs::of(core)) == (Programs::Armv5te, Programs::Armv4t) {
+                bail!(
+                    "{}: programs: {} runs those for ARMv4T only",
+                    e.name,
+                    point.board
+                );
+            }
             if let Entry::Vacant(place) = roots.entry(programs) {
+                programs.check(&e.workload)?;
                 place.insert(programs.root_fs()?);
             }
         }
@@ -109,9 +117,9 @@ impl Parts {
                 let Ok(spec) = boards::load(&point.board) else {
                     continue;
                 };
-                let programs = Programs::of(spec.0.core.core);
-                if !self.roots.contains_key(&self.programs.unwrap_or(programs)) {
-                    continue;
+                let programs = self.programs.unwrap_or(Programs::of(spec.0.core.core));
+                if let Entry::Vacant(place) = self.roots.entry(programs) {
+                    place.insert(programs.root_fs()?);
                 }
                 self.specs.insert(point.board.clone(), spec);
             }

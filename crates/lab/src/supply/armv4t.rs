@@ -42,6 +42,16 @@ struct Debian {
     compiler: String,
 }
 
+fn spec() -> Result<(Spec, PathBuf)> {
+    let file = paths::root().join("guest/root/armv4t.toml");
+    Ok((toml_file::read(&file)?, file))
+}
+
+/// Guests that there are.
+pub fn guests() -> Result<Vec<String>> {
+    Ok(spec()?.0.guests)
+}
+
 /// What was built.
 pub struct UserLand {
     dir: PathBuf,
@@ -56,10 +66,8 @@ pub struct UserLand {
 impl UserLand {
     /// From the cache, else built.
     pub fn get() -> Result<UserLand> {
-        let root = paths::root().join("guest/root");
-        let file = root.join("armv4t.toml");
-        let spec: Spec = toml_file::read(&file)?;
-        let wrapper = root.join("armv4t-gcc");
+        let (spec, file) = spec()?;
+        let wrapper = file.with_file_name("armv4t-gcc");
         toolchain::require()?;
         let [musl, busybox] = &spec.debian.sources[..] else {
             bail!("{}: debian.sources: a C library and busybox", shown(&file));

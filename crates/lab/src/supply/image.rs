@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::paths::{self, shown};
 use crate::base::progress::Progress;
 use crate::base::toml_file;
-use crate::supply::armv4t::UserLand;
+use crate::supply::armv4t::{self, UserLand};
 use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::fetch::{Deb, Store, Wish};
 use crate::supply::toolchain::{self, command, output};
@@ -104,6 +104,21 @@ impl Programs {
             Version::V4 => Programs::Armv4t,
             _ => Programs::Armv5te,
         }
+    }
+
+    /// Whether a workload is among them.
+    pub fn check(self, workload: &str) -> Result<()> {
+        let there = match self {
+            Programs::Armv5te => return Ok(()),
+            Programs::Armv4t => armv4t::guests()?,
+        };
+        if there.iter().all(|guest| guest != workload) {
+            bail!(
+                "workload \"{workload}\" is not there for ARMv4T, where there are {}",
+                there.join(", ")
+            );
+        }
+        Ok(())
     }
 
     /// Their root file system.
