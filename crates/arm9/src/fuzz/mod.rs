@@ -35,7 +35,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::model::{ARM926EJS, Core, SPLIT};
+use crate::model::{ARM926EJS, Core, FROM_BASE, SPLIT};
 use program::Program;
 use run::{Failure, run};
 use steps::Tally;
@@ -158,6 +158,13 @@ fn random_programs_run_alike_with_shortcuts_and_without_and_as_the_manual_says()
 #[test]
 fn random_programs_run_alike_where_each_side_has_a_tlb() {
     let (failed, tally) = search(&SPLIT, 0, SEEDS / 10, None);
+    assert!(tally["walk"] > 1000);
+    assert!(failed.is_none(), "seed {}", failed.unwrap().0);
+}
+
+#[test]
+fn random_programs_run_alike_where_caches_and_tlbs_go_round_from_a_base() {
+    let (failed, tally) = search(&FROM_BASE, 0, SEEDS / 10, None);
     assert!(tally["walk"] > 1000);
     assert!(failed.is_none(), "seed {}", failed.unwrap().0);
 }

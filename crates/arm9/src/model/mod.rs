@@ -88,6 +88,16 @@ pub(crate) static SPLIT: Core = Core {
     ..ARM926EJS
 };
 
+/// One with the ARM920T's caches and TLBs, and the 926's CP15, so that programs for that run on it.
+#[cfg(test)]
+pub(crate) static FROM_BASE: Core = Core {
+    ways: ARM920T.ways,
+    replacement: ARM920T.replacement,
+    uncached_stores_update: ARM920T.uncached_stores_update,
+    tlbs: ARM920T.tlbs,
+    ..ARM926EJS
+};
+
 /// Boards are told apart by this; what is not here follows from the name.
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
