@@ -43,45 +43,34 @@ impl Parts {
     pub fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
         let (workload, kind) = workload(e)?;
         let specs = boards_of(points)?;
-        let mut kernels = BTreeMap::new();
-        for name in e
-            .kernels
-            .iter()
-            .filter(|k| points.iter().any(|p| p.kernel == **k))
-        {
-            let request = kernel::Request {
-                name: name.clone(),
-                ..kernel::Request::default()
-            };
-            kernels.insert(name.clone(), kernel::build(&request)?);
+        for (name, (board, _)) in &specs {
+            check_programs(e, name, board)?;
         }
-        let (mut roots, mut checked) = (BTreeMap::new(), BTreeSet::new());
-        for point in points {
-            let core = specs[&point.board].0.core.core;
-            if checked.insert((&point.board, &point.kernel)) {
-                cores::check(Some(&kernels[&point.kernel].vmlinux), core)?;
-            }
-            let programs = e.programs.unwrap_or(Programs::of(core));
-            if (programs, Programs::of(core)) == (Programs::Armv5te, Programs::Armv4t) {
-                bail!(
-                    "{}: programs: {} runs those for ARMv4T only",
-                    e.name,
-                    point.board
-                );
-            }
-            if let Entry::Vacant(place) = roots.entry(programs) {
-                programs.check(&e.workload)?;
-                place.insert(programs.root_fs()?);
-            }
-        }
-        Ok(Parts {
+        let mut parts = Parts {
             specs,
-            kernels,
-            roots,
+            kernels: BTreeMap::new(),
+            roots: BTreeMap::new(),
             programs: e.programs,
             kind,
             workload,
-        })
+        };
+        let mut checked = BTreeSet::new();
+        for point in points {
+            let (board, name) = (&point.board, &point.kernel);
+            if !parts.kernels.contains_key(name) {
+                let request = kernel::Request {
+                    name: name.clone(),
+                    ..kernel::Request::default()
+                };
+                parts.kernels.insert(name.clone(), kernel::build(&request)?);
+            }
+            if checked.insert((board, name)) {
+                let core = parts.specs[board].0.core.core;
+                cores::check(Some(&parts.kernels[name].vmlinux), core)?;
+            }
+            parts.add_root_fs(parts.programs_of(&parts.specs[board].0))?;
+        }
+        Ok(parts)
     }
 
     /// What the last campaign measured besides `points`, as far as the same would come out today: its
@@ -117,10 +106,7 @@ impl Parts {
                 let Ok(spec) = boards::load(&point.board) else {
                     continue;
                 };
-                let programs = self.programs.unwrap_or(Programs::of(spec.0.core.core));
-                if let Entry::Vacant(place) = self.roots.entry(programs) {
-                    place.insert(programs.root_fs()?);
-                }
+                self.add_root_fs(self.programs_of(&spec.0))?;
                 self.specs.insert(point.board.clone(), spec);
             }
             let Ok(planned) = self.planned(e, point) else {
@@ -133,10 +119,20 @@ impl Parts {
         Ok(before)
     }
 
+    fn programs_of(&self, board: &BoardSpec) -> Programs {
+        self.programs.unwrap_or(Programs::of(board.core.core))
+    }
+
+    fn add_root_fs(&mut self, programs: Programs) -> Result<()> {
+        if let Entry::Vacant(place) = self.roots.entry(programs) {
+            place.insert(programs.root_fs()?);
+        }
+        Ok(())
+    }
+
     /// The root file system of a board.
     pub fn root_fs(&self, board: &str) -> &RootFs {
-        let own = || Programs::of(self.specs[board].0.core.core);
-        &self.roots[&self.programs.unwrap_or_else(own)]
+        &self.roots[&self.programs_of(&self.specs[board].0)]
     }
 
     pub fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
@@ -159,6 +155,16 @@ impl Parts {
             provenance,
         })
     }
+}
+
+/// Says no when a board cannot run the experiment's programs, or has none for its workload.
+fn check_programs(e: &Experiment, name: &str, board: &BoardSpec) -> Result<()> {
+    let own = Programs::of(board.core.core);
+    let programs = e.programs.unwrap_or(own);
+    if (programs, own) == (Programs::Armv5te, Programs::Armv4t) {
+        bail!("{}: programs: {name} runs those for ARMv4T only", e.name);
+    }
+    programs.check(&e.workload)
 }
 
 /// The experiment's workload, and how it is read.

@@ -34,7 +34,7 @@ impl Beside {
     pub fn boot(&self) -> Result<Session> {
         seconds("limit", self.limit)?;
         let board = self.target.check()?;
-        let boot = self.target.prepare()?.boot();
+        let boot = self.target.prepare(&board)?.boot();
         Session::boot(&board, self.seed, &boot)
     }
 

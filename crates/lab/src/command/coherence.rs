@@ -149,7 +149,7 @@ impl Asked<'_> {
         if args.all_mutants {
             return args.all(board, suppressions);
         }
-        let mut guest = args.target.prepare()?;
+        let mut guest = args.target.prepare(board)?;
         let patched = match &self.mutant {
             Some(mutant) => guest.patch(mutant)?,
             None => Vec::new(),
@@ -240,7 +240,7 @@ impl Args {
 
     fn all(&self, board: &BoardSpec, suppressions: &[Suppression]) -> Result<Outcome> {
         let list = mutant::load(&self.target.mutants()?)?;
-        let guest = self.target.prepare()?;
+        let guest = self.target.prepare(board)?;
         let names = Names::of(guest.files.vmlinux.as_deref());
         let suite = Suite {
             board,

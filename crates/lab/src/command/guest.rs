@@ -77,7 +77,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         Some([]) => command + " </dev/null",
         Some(_) => format!("{command} </{}", added::STDIN),
     });
-    let prepared = args.prepared(stdin)?;
+    let prepared = args.prepared(&board, stdin)?;
     let ran = match &args.qemu {
         Some(cpu) => args.on_qemu(cpu, &board, &prepared, &typed),
         None => args.on_board(&board, &prepared, &typed),
@@ -113,13 +113,13 @@ fn show(text: &[u8]) -> Result<()> {
 
 impl Args {
     /// Without what the mutant lacks.
-    fn prepared(&self, stdin: Option<Vec<u8>>) -> Result<Prepared> {
+    fn prepared(&self, board: &BoardSpec, stdin: Option<Vec<u8>>) -> Result<Prepared> {
         let mut prepared = Recipe {
             stdin: stdin.filter(|bytes| !bytes.is_empty()),
             reset_on_panic: true,
             ..self.target.recipe()
         }
-        .prepare(self.target.check()?.core.core)?;
+        .prepare(board.core.core)?;
         if let Some(found) = self.target.mutant(self.mutant.as_deref())? {
             prepared.patch(&found)?;
         }

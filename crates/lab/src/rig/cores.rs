@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a kernel has code for the board's core: its list of processors (Linux arch/arm/include/asm/procinfo.h).
 
+use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use arm9::model::Core;
-use object::{Object as _, ObjectSection as _};
+use object::{Object as _, ObjectSection as _, ReadCache};
 
 use crate::base::paths::shown;
 
@@ -19,8 +20,12 @@ pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     let Some(file) = vmlinux else {
         return Ok(());
     };
-    let bytes = std::fs::read(file).unwrap_or_default();
-    let Ok(elf) = object::File::parse(&*bytes) else {
+    let Ok(opened) = File::open(file) else {
+        return Ok(());
+    };
+    // Of the many megabytes of a vmlinux only what is asked for.
+    let cache = ReadCache::new(opened);
+    let Ok(elf) = object::File::parse(&cache) else {
         return Ok(());
     };
     let list = elf.section_by_name(SECTION).and_then(|s| s.data().ok());

@@ -107,13 +107,13 @@ impl Target {
         }
     }
 
-    /// The same, for a command: a panic ends the run.
-    pub fn prepare(&self) -> Result<Prepared> {
+    /// The same, for a command on the board that was checked: a panic ends the run.
+    pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
         let recipe = Recipe {
             reset_on_panic: true,
             ..self.recipe()
         };
-        recipe.prepare(self.check()?.core.core)
+        recipe.prepare(board.core.core)
     }
 
     /// The kernel's list of mutants; that of the plain kernel for one given by path.

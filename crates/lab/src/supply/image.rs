@@ -148,25 +148,20 @@ pub fn root_fs() -> Result<RootFs> {
     let debs = store.get(&wishes, false)?;
     let guests = guest::all()?;
 
+    let build = Build {
+        spec: &spec,
+        file: &file,
+        origin: Origin::Debian(&debs),
+        guests: &guests,
+    };
     let mut inputs = Inputs::new(RECIPE);
     inputs.add("root.toml", text.as_bytes());
     inputs.add("tools", toolchain::version()?.as_bytes());
-    for source in spec.files.values() {
-        inputs.add(source, &read_beside(&file, source)?);
-    }
-    for (name, workload) in &guests {
-        workload.add_to(name, &mut inputs)?;
-    }
+    build.add_to(&mut inputs)?;
     for deb in &debs {
         inputs.add(&deb.name, deb.sha256.as_bytes());
     }
-    Build {
-        spec: &spec,
-        file: &file,
-        from: From::Debian(&debs),
-        guests: &guests,
-    }
-    .kept(inputs.hash())
+    build.kept(inputs.hash())
 }
 
 /// The same for ARMv4T: scripts and names of `root.toml`, programs of our own making.
@@ -175,22 +170,17 @@ fn root_fs_for_armv4t() -> Result<RootFs> {
     let user_land = UserLand::get()?;
     let mut guests = guest::all()?;
     guests.retain(|name, _| user_land.guests.contains(name));
+    let build = Build {
+        spec: &spec,
+        file: &file,
+        origin: Origin::Own(&user_land),
+        guests: &guests,
+    };
     let mut inputs = Inputs::new("root for ARMv4T 1");
     inputs.add("root.toml", text.as_bytes());
     inputs.add("user land", user_land.hash.as_bytes());
-    for source in spec.files.values() {
-        inputs.add(source, &read_beside(&file, source)?);
-    }
-    for (name, workload) in &guests {
-        workload.add_to(name, &mut inputs)?;
-    }
-    Build {
-        spec: &spec,
-        file: &file,
-        from: From::Own(&user_land),
-        guests: &guests,
-    }
-    .kept(inputs.hash())
+    build.add_to(&mut inputs)?;
+    build.kept(inputs.hash())
 }
 
 /// `root.toml`: where it is, its text, what it says.
@@ -220,7 +210,7 @@ fn read_beside(file: &Path, name: &str) -> Result<Vec<u8>> {
 }
 
 /// Where programs come from.
-enum From<'a> {
+enum Origin<'a> {
     /// Packages.
     Debian(&'a [Deb]),
     /// We built them.
@@ -230,11 +220,22 @@ enum From<'a> {
 struct Build<'a> {
     spec: &'a Spec,
     file: &'a Path,
-    from: From<'a>,
+    origin: Origin<'a>,
     guests: &'a BTreeMap<String, Workload>,
 }
 
 impl Build<'_> {
+    /// Adds the files and the guests.
+    fn add_to(&self, inputs: &mut Inputs) -> Result<()> {
+        for source in self.spec.files.values() {
+            inputs.add(source, &read_beside(self.file, source)?);
+        }
+        for (name, workload) in self.guests {
+            workload.add_to(name, inputs)?;
+        }
+        Ok(())
+    }
+
     /// What has this hash: from the cache, else built.
     fn kept(&self, hash: String) -> Result<RootFs> {
         let roots = cache::dir()?.join("root");
@@ -250,11 +251,11 @@ impl Build<'_> {
 
     /// Programs that are no guests, by their places; `packages` is where packages are unpacked.
     fn programs(&self, packages: &Path) -> Result<Vec<(String, Vec<u8>)>> {
-        let debs = match self.from {
-            From::Own(user_land) => {
+        let debs = match self.origin {
+            Origin::Own(user_land) => {
                 return Ok(vec![("bin/busybox".to_string(), user_land.busybox()?)]);
             }
-            From::Debian(debs) => debs,
+            Origin::Debian(debs) => debs,
         };
         let mut progress = Progress::new("packages", debs.len() as u64);
         for deb in debs {
@@ -273,9 +274,9 @@ impl Build<'_> {
     }
 
     fn compiler(&self) -> Option<PathBuf> {
-        match self.from {
-            From::Debian(_) => None,
-            From::Own(user_land) => Some(user_land.compiler()),
+        match self.origin {
+            Origin::Debian(_) => None,
+            Origin::Own(user_land) => Some(user_land.compiler()),
         }
     }
 
@@ -317,12 +318,12 @@ impl Build<'_> {
             version: version.clone(),
             sha256: sha256.clone(),
         };
-        match self.from {
-            From::Debian(debs) => debs
+        match self.origin {
+            Origin::Debian(debs) => debs
                 .iter()
                 .map(|deb| package((&deb.name, &deb.version, &deb.sha256)))
                 .collect(),
-            From::Own(user_land) => user_land
+            Origin::Own(user_land) => user_land
                 .packages
                 .iter()
                 .map(|(name, version, hash)| package((name, version, hash)))

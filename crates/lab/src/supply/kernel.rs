@@ -408,7 +408,7 @@ impl Build<'_> {
             preprocess.arg("-I").arg(dir);
         }
         output(preprocess.arg(&self.chosen.dts).arg("-o").arg(&dts))?;
-        let mut compile = command(&self.objects.join("scripts/dtc/dtc").to_string_lossy());
+        let mut compile = command(&self.objects.join("scripts/dtc/dtc"));
         compile
             .args(["-I", "dts", "-O", "dtb", "-q", "-q", "-o"])
             .arg(dtb)

@@ -2,6 +2,7 @@
 //! The host's programs that build kernels and guests: what is needed, what is missing, which
 //! versions they are, and how they are run.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -135,7 +136,7 @@ pub fn version() -> Result<String> {
 }
 
 /// A command free of what a calling make, shell or locale would add.
-pub fn command(program: &str) -> Command {
+pub fn command<S: AsRef<OsStr> + ?Sized>(program: &S) -> Command {
     let mut command = Command::new(program);
     for name in [
         "MAKEFLAGS",

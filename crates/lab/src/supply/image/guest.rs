@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
@@ -30,8 +29,6 @@ const FLAGS: &[&str] = &[
     "-Werror",
     "-Wl,--build-id=none",
 ];
-/// The same, by a compiler that knows for which core.
-const CORE_FLAGS: [&str; 3] = ["-march=armv5te", "-marm", "-mfloat-abi=soft"];
 
 /// One `workload.toml`.
 #[derive(Clone, Debug, Deserialize)]
@@ -166,9 +163,9 @@ impl Workload {
         };
         let mut compile = match compiler {
             Some(compiler) => {
-                let mut compile = Command::new(compiler);
-                let others = FLAGS.iter().filter(|flag| !CORE_FLAGS.contains(flag));
-                compile.args(others);
+                let mut compile = command(compiler);
+                // It knows for which core.
+                compile.args(FLAGS.iter().filter(|flag| !flag.starts_with("-m")));
                 compile
             }
             None => {
