@@ -8,12 +8,13 @@
 use crate::addr::Mva;
 
 /// Grants, chosen by address: lines this many apart share one.
-const GRANTS: usize = 256;
+const GRANTS: usize = 512;
 
 /// Matches no line: no context has all bits set ([`crate::mmu::Mmu`] sees to that).
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
+#[repr(align(16))]
 struct Grant {
     /// Address of the line and context, or [`NONE`], for reads.
     read: u32,

@@ -7,6 +7,8 @@
 //! sections, the victims of a set take turns. See docs/LIMITS.md. With [`Victims::Late`] an empty way
 //! is filled first, and the way filled last after that.
 
+use core::ops::Range;
+
 use crate::addr::{Mva, Pa};
 use crate::config::Victims;
 use crate::state::Damaged;
@@ -145,9 +147,11 @@ pub struct Tlb {
     lockdown: u32,
     /// Whether an entry of less than 4 KB was ever loaded.
     divided: bool,
+    /// Whether a lockdown entry was ever loaded.
+    locked: bool,
 }
 
-crate::state!(Tlb: entries, victim, lockdown, divided; organisation, victims => check);
+crate::state!(Tlb: entries, victim, lockdown, divided, locked; organisation, victims => check);
 
 impl Tlb {
     /// An empty TLB.
@@ -159,6 +163,7 @@ impl Tlb {
             victim: vec![0; organisation.sets].into(),
             lockdown: 0,
             divided: false,
+            locked: false,
         }
     }
 
@@ -195,18 +200,44 @@ impl Tlb {
     /// loaded for another address of a large page, which that address's set did not have.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<(usize, Entry)> {
-        let Organisation { ways, .. } = self.organisation;
-        let main = self.organisation.main();
+        let ways = self.organisation.ways;
         let [page, section] = self.sets(mva);
-        let pages = (page..page + ways).filter(|n| !self.entries[*n].section);
-        let sections = (section..section + ways).filter(|n| self.entries[*n].section);
-        (pages.chain(sections).chain(main..self.entries.len()))
-            .filter(|n| self.entries[*n].matches(mva))
-            .min_by_key(|n| {
-                let size = self.entries[*n].size();
-                (size >= 4096, size == 1 << 20, *n >= main, size)
-            })
-            .map(|n| (n, self.entries[n]))
+        let mut found = self.first_of(page..page + ways, mva, |_| true, None);
+        if section != page {
+            found = self.first_of(section..section + ways, mva, |entry| entry.section, found);
+        }
+        if self.locked {
+            let lockdown = self.organisation.main()..self.entries.len();
+            found = self.first_of(lockdown, mva, |_| true, found);
+        }
+        found.map(|n| (n, self.entries[n]))
+    }
+
+    /// Of the entries in `range` that cover `mva`, and of `found`, the one that was there first.
+    #[inline(always)]
+    fn first_of(
+        &self,
+        range: Range<usize>,
+        mva: Mva,
+        may: fn(&Entry) -> bool,
+        mut found: Option<usize>,
+    ) -> Option<usize> {
+        for (n, entry) in range.clone().zip(&self.entries[range]) {
+            if entry.matches(mva) && may(entry) {
+                found = match found {
+                    Some(other) if self.rank(other) <= self.rank(n) => Some(other),
+                    _ => Some(n),
+                };
+            }
+        }
+        found
+    }
+
+    /// Of two entries that cover the same the lower one was there first.
+    fn rank(&self, n: usize) -> (bool, bool, bool, u32) {
+        let size = self.entries[n].size();
+        let lockdown = n >= self.organisation.main();
+        (size >= 4096, size == 1 << 20, lockdown, size)
     }
 
     /// Whether some of the 4 KB around `mva` have an entry of less.
@@ -231,6 +262,7 @@ impl Tlb {
         } else if self.lockdown & 1 != 0 {
             let victim = self.lockdown & field;
             self.lockdown = self.lockdown & !field | victim.wrapping_add(1 << 26) & field;
+            self.locked = true;
             self.organisation.main() + (victim >> 26) as usize
         } else {
             let [page, section] = self.sets(mva);

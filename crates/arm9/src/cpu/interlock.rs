@@ -116,16 +116,17 @@ impl<B: Bus> Cpu<B> {
             stall = pending.stall(op);
             self.stall(stall);
         }
-        self.interlock = if stall == 0 && (op.cycles() == 1 || self.fails(op)) {
+        let passed = self.passes(op.cond());
+        // A branch looks at its condition itself.
+        let fails = !passed || op.is_conditional_branch() && !self.passes(op.insn() >> 28);
+        self.interlock = if stall == 0 && (op.cycles() == 1 || fails) {
             pending.later()
         } else {
             Interlock::NONE
         };
-        self.execute_if_passed(op);
-    }
-
-    /// Whether the condition of an operation fails, which then takes one cycle.
-    fn fails(&self, op: Op<B>) -> bool {
-        !self.passes(op.cond()) || op.is_conditional_branch() && !self.passes(op.insn() >> 28)
+        self.cycles += if passed { op.cycles() } else { 1 };
+        if passed {
+            (op.exec)(self, op);
+        }
     }
 }

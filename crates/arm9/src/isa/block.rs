@@ -192,20 +192,29 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let count = list(insn).count_ones();
     let (start, end) = range(cpu.r[rn(insn)], count, bit(insn, 24), bit(insn, 23));
-    let mut words = [0; 16];
-    if cpu
-        .load_multiple(start, &mut words[..count as usize])
-        .is_err()
-    {
-        return;
-    }
-    for (register, word) in registers(list(insn) & 0x7fff).zip(words) {
-        cpu.r[register] = word;
-    }
+    let others = registers(list(insn) & 0x7fff);
+    let target = match cpu.granted_line(start, count) {
+        Some((line, first)) => {
+            for (register, word) in others.zip(&line[first..]) {
+                cpu.r[register] = *word;
+            }
+            line[(first + count as usize - 1) % 8]
+        }
+        None => {
+            let mut words = [0; 16];
+            let words = &mut words[..count as usize];
+            if cpu.load_multiple(start, words).is_err() {
+                return;
+            }
+            for (register, word) in others.zip(&*words) {
+                cpu.r[register] = *word;
+            }
+            words[count as usize - 1]
+        }
+    };
     if bit(insn, 21) {
         cpu.r[rn(insn)] = end;
     }
-    let target = words[count as usize - 1];
     if bit(insn, 22) {
         cpu.return_from_exception(target);
     } else {

@@ -51,7 +51,9 @@ pub(super) mod index {
 mod offset {
     pub const CONSTANT: u32 = 0;
     pub const REGISTER: u32 = 1;
-    pub const SCALED: u32 = 2;
+    /// Register shifted left: of an index into words.
+    pub const LSL: u32 = 2;
+    pub const SCALED: u32 = 3;
 }
 
 #[inline]
@@ -59,6 +61,7 @@ fn offset_kind(insn: u32) -> u32 {
     match insn & 0x0200_0ff0 {
         word if word & 0x0200_0000 == 0 => offset::CONSTANT,
         0x0200_0000 => offset::REGISTER,
+        word if word & 0x60 == 0 => offset::LSL,
         _ => offset::SCALED,
     }
 }
@@ -80,7 +83,7 @@ pub(super) fn transfer<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
         (_, false, true) => by_index::<B, { what::STORE_BYTE }>(insn),
         (_, true, true) => by_index::<B, { what::LOAD_BYTE }>(insn),
     };
-    let scaled = kind == offset::SCALED;
+    let scaled = kind >= offset::LSL;
     Op::new(
         exec,
         insn,
@@ -101,12 +104,15 @@ fn by_index<B: Bus, const WHAT: u32>(insn: u32) -> Exec<B> {
 fn by_direction<B: Bus, const WHAT: u32, const INDEX: u32>(insn: u32) -> Exec<B> {
     const C: u32 = offset::CONSTANT;
     const R: u32 = offset::REGISTER;
+    const L: u32 = offset::LSL;
     match (bit(insn, 23), offset_kind(insn)) {
         (true, C) => execute::<B, WHAT, INDEX, true, C>,
         (true, R) => execute::<B, WHAT, INDEX, true, R>,
+        (true, L) => execute::<B, WHAT, INDEX, true, L>,
         (true, _) => execute::<B, WHAT, INDEX, true, { offset::SCALED }>,
         (false, C) => execute::<B, WHAT, INDEX, false, C>,
         (false, R) => execute::<B, WHAT, INDEX, false, R>,
+        (false, L) => execute::<B, WHAT, INDEX, false, L>,
         (false, _) => execute::<B, WHAT, INDEX, false, { offset::SCALED }>,
     }
 }
@@ -119,6 +125,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND
     let offset = match KIND {
         offset::CONSTANT => insn & 0xfff,
         offset::REGISTER => cpu.r[rm(insn)],
+        offset::LSL => cpu.r[rm(insn)] << (insn >> 7 & 31),
         _ => scaled_offset(cpu, insn),
     };
     let base = cpu.r[rn(insn)];

@@ -36,16 +36,22 @@ impl<B: Bus> Cpu<B> {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
         }
         let va = va & !3;
-        if let Some((line, first)) = self.granted_line(va, out.len() as u32) {
-            out.copy_from_slice(&line[first..first + out.len()]);
-            return Ok(());
-        }
         let last = self.data_mva(va).0.wrapping_add(4 * (out.len() as u32 - 1));
-        for (n, word) in (0..).zip(out) {
-            match self.load(va.wrapping_add(4 * n), Width::Word) {
-                Ok(value) => *word = value,
+        let mut n = 0;
+        while n < out.len() {
+            let va = va.wrapping_add(4 * n as u32);
+            let left = &mut out[n..];
+            let count = left.len().min(8 - (va >> 2 & 7) as usize);
+            if let Some((line, first)) = self.granted_line(va, count as u32) {
+                left[..count].copy_from_slice(&line[first..first + count]);
+                n += count;
+                continue;
+            }
+            match self.load(va, Width::Word) {
+                Ok(value) => left[0] = value,
                 Err(aborted) => return Err(self.aborted_within(last, aborted)),
             }
+            n += 1;
         }
         Ok(())
     }
