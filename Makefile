@@ -2,11 +2,13 @@
 # Thin names over `cargo xtask` and `warmswitch`.
 
 WARMSWITCH = cargo run --quiet --release --package warmswitch --
+CORES_TOO = $(if $(CORES),$(if $(filter all,$(CORES)),--cores,$(error CORES=$(CORES): only CORES=all is known)))
 
 .PHONY: help compare full check test setup bench tidy
 
 help:
 	@echo 'make compare   measure, print the tables, write out/report/index.html'
+	@echo '               (with CORES=all a switch on every core, too, instead of the recorded figures)'
 	@echo 'make full      the same, and two of its experiments in full'
 	@echo 'make check     after each change: format, lints, unit tests of the lab, house rules'
 	@echo 'make test      every test (installs QEMU and gdb when they are missing)'
@@ -18,7 +20,7 @@ setup:
 	@scripts/setup
 
 compare: setup
-	@$(WARMSWITCH) compare --quick
+	@$(WARMSWITCH) compare --quick $(CORES_TOO)
 
 full: setup
 	@$(WARMSWITCH) compare

@@ -11,6 +11,7 @@ use crate::base::paths;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
 use crate::figures::published::Papers;
+use crate::report::cores::{self, Cores};
 use crate::report::material::Material;
 use crate::report::page::write;
 use crate::report::table as tables;
@@ -30,13 +31,17 @@ const EXPERIMENTS: [(&str, bool); 5] = [
 pub struct Args {
     #[command(flatten)]
     how: How,
+    /// Measure a switch on every core, too, instead of showing what was recorded; builds kernels and programs for them
+    #[arg(long)]
+    cores: bool,
 }
 
 /// Runs, prints, reports.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let mut outcome = Outcome::Done;
     let mut done = Vec::new();
-    for (name, quick) in EXPERIMENTS {
+    let cores = args.cores.then_some((cores::EXPERIMENT, false));
+    for (name, quick) in EXPERIMENTS.into_iter().chain(cores) {
         let experiment = Experiment::load(name)?;
         let mut options = args.how.options()?;
         options.quick |= quick;
@@ -49,6 +54,13 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .iter()
         .map(|(experiment, campaign, runs)| Material::of(experiment, campaign, runs, &papers))
         .collect::<Result<_>>()?;
+    let of_cores = match materials
+        .iter()
+        .find(|m| m.experiment.name == cores::EXPERIMENT)
+    {
+        Some(material) => Some(Cores::measured(material)),
+        None => Cores::recorded()?,
+    };
     let mut texts = Vec::new();
     for material in &materials {
         let (mut text, says) = table::shown(material, json)?;
@@ -73,9 +85,18 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         println!("{}", texts.join("\n"));
         let lines = materials.iter().flat_map(|m| &m.results.headlines);
         println!("{}\n", tables::headlines(&lines.collect::<Vec<_>>()));
+        if let Some(cores) = &of_cores {
+            let lines = tables::headlines(&cores.lines.iter().collect::<Vec<_>>());
+            println!("{}\n{lines}\n", cores.text);
+        }
     }
     if done.iter().any(|(_, _, runs)| !runs.is_empty()) {
-        let index = write(&materials, &papers, &report::default_dir())?;
+        let index = write(
+            &materials,
+            of_cores.as_ref(),
+            &papers,
+            &report::default_dir(),
+        )?;
         if !json {
             println!("report: {}", paths::shown(&index));
         }

@@ -2,9 +2,11 @@
 //! A campaign's figures as files beside its report: CSV, and what the kind of output adds. Pure
 //! functions of runs; docs/EXPORTS.md has every field.
 
+use anyhow::{Context as _, Result};
+
 use crate::figures::figure::Measured;
 use crate::report::material::Material;
-use crate::runs::point::short_kernel;
+use crate::runs::point::{Place, short_kernel};
 
 /// Names and contents.
 pub fn files(material: &Material) -> Vec<(String, String)> {
@@ -27,6 +29,56 @@ pub fn figures(material: &Material) -> String {
     text
 }
 
+/// The figures that were written so, of an experiment with these kernels.
+///
+/// # Errors
+/// When a line is none.
+pub fn read(text: &str, kernels: &[String]) -> Result<Vec<Measured>> {
+    let line = |(n, line): (usize, &str)| {
+        read_line(line, kernels).with_context(|| format!("line {}: {line}", n + 1))
+    };
+    text.lines().enumerate().skip(1).map(line).collect()
+}
+
+fn read_line(line: &str, kernels: &[String]) -> Option<Measured> {
+    let cells: Vec<&str> = line.split(',').collect();
+    let [
+        board,
+        axes,
+        kernel,
+        mode,
+        series,
+        metric,
+        unit,
+        value,
+        low,
+        high,
+    ] = cells[..]
+    else {
+        return None;
+    };
+    let axis = |axis: &str| {
+        let (name, value) = axis.split_once('=')?;
+        Some((name.to_string(), value.parse().ok()?))
+    };
+    Some(Measured {
+        place: Place {
+            board: board.to_string(),
+            kernel: kernels.iter().find(|k| short_kernel(k) == kernel)?.clone(),
+            mode: mode.to_string(),
+            series: series.to_string(),
+            axes: axes.split_whitespace().map(axis).collect::<Option<_>>()?,
+        },
+        // A few words, which are shown as long as the program runs.
+        metric: metric.to_string().leak(),
+        unit: unit.to_string().leak(),
+        value: value.parse().ok()?,
+        low: low.parse().ok()?,
+        high: high.parse().ok()?,
+        seeds: Vec::new(),
+    })
+}
+
 /// A figure as text, cell by cell.
 fn cells(m: &Measured) -> Vec<String> {
     let number = |x: f64| format!("{x:.3}");
@@ -40,4 +92,37 @@ fn cells(m: &Measured) -> Vec<String> {
         number(m.low),
         number(m.high),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_other_lines_are_named() {
+        let kernels = ["6.12/plain".to_string()];
+        let head = "board,axes,kernel,mode,series,metric,unit,value,low,high\n";
+        let line = "sam9263,size_kb=0 tasks=2,plain,process,,switch,us,140.140,139.000,141.500";
+        let read_one = read(&format!("{head}{line}\n"), &kernels).unwrap();
+        let m = &read_one[0];
+        assert_eq!((m.value, m.low, m.high), (140.14, 139.0, 141.5));
+        assert_eq!(m.place.kernel, "6.12/plain");
+        assert_eq!(
+            (&*m.place.axes_text(), m.metric),
+            ("size_kb=0 tasks=2", "switch")
+        );
+        assert_eq!(
+            format!("sam9263,{},{}", m.place.axes_text(), cells(m).join(",")),
+            line
+        );
+        for bad in [
+            "",
+            "sam9263",
+            &line.replace("plain", "other"),
+            &line.replace("=2", "=x"),
+        ] {
+            let error = read(&format!("{head}{line}\n{bad}\n"), &kernels).unwrap_err();
+            assert!(error.to_string().starts_with("line 3"), "{error}");
+        }
+    }
 }

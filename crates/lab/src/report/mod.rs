@@ -3,6 +3,7 @@
 
 pub mod assumptions;
 pub mod capture;
+pub mod cores;
 pub mod export;
 pub mod material;
 pub mod page;

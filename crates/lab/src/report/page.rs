@@ -15,6 +15,7 @@ use crate::figures::headline::Line;
 use crate::figures::published::{Papers, Published};
 use crate::figures::versus;
 use crate::report::assumptions;
+use crate::report::cores::Cores;
 use crate::report::export;
 use crate::report::material::{Material, Results};
 use crate::report::plot_headlines;
@@ -36,6 +37,8 @@ struct Page {
     /// Empty without headlines.
     headline_chart: String,
     headlines: Grid,
+    /// Of each core; none in the report of one experiment.
+    cores: Vec<Part>,
     sections: Vec<Section>,
     assumptions: Vec<Part>,
     provenance: Vec<(String, String)>,
@@ -64,13 +67,19 @@ struct Claim {
 }
 
 /// Writes `index.html`, the charts and the exports into `dir`; gives the path of the page.
-pub fn write(materials: &[Material], papers: &Papers, dir: &Path) -> Result<PathBuf> {
-    let page = page(materials, papers)?;
-    for (section, material) in page.sections.iter().zip(materials) {
-        for chart in section.parts.iter().flat_map(|part| &part.charts) {
-            let file = dir.join(format!("{}.svg", chart.name));
-            paths::write_atomically(&file, chart.svg.as_bytes())?;
-        }
+pub fn write(
+    materials: &[Material],
+    cores: Option<&Cores>,
+    papers: &Papers,
+    dir: &Path,
+) -> Result<PathBuf> {
+    let page = page(materials, cores, papers)?;
+    let of_sections = page.sections.iter().flat_map(|section| &section.parts);
+    for chart in of_sections.chain(&page.cores).flat_map(|part| &part.charts) {
+        let file = dir.join(format!("{}.svg", chart.name));
+        paths::write_atomically(&file, chart.svg.as_bytes())?;
+    }
+    for material in materials {
         for (name, text) in export::files(material) {
             paths::write_atomically(&dir.join(name), text.as_bytes())?;
         }
@@ -84,7 +93,7 @@ pub fn write(materials: &[Material], papers: &Papers, dir: &Path) -> Result<Path
     Ok(index)
 }
 
-fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
+fn page(materials: &[Material], cores: Option<&Cores>, papers: &Papers) -> Result<Page> {
     let section = |m: &Material| section(m, papers);
     let lines: Vec<&Line> = materials
         .iter()
@@ -104,6 +113,7 @@ fn page(materials: &[Material], papers: &Papers) -> Result<Page> {
             lines => plot_headlines::bars(lines)?,
         },
         headlines: table::headlines(&lines),
+        cores: cores.into_iter().map(Cores::part).collect::<Result<_>>()?,
         title: match materials {
             [one] => one.experiment.title.clone(),
             _ => "Context switches on cores with virtually tagged caches".to_string(),
@@ -313,7 +323,10 @@ mod tests {
         let material = Material::of(&experiment, &campaign, runs, &papers).unwrap();
         let files = export::files(&material).into_iter();
         let files = files.map(|(_, text)| text).collect();
-        (page(&[material], &papers).unwrap().render().unwrap(), files)
+        (
+            page(&[material], None, &papers).unwrap().render().unwrap(),
+            files,
+        )
     }
 
     #[test]
