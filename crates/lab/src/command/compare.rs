@@ -38,7 +38,6 @@ pub struct Args {
 
 /// Runs, prints, reports.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let mut outcome = Outcome::Done;
     let mut done = Vec::new();
     let cores = args.cores.then_some((cores::EXPERIMENT, false));
     for (name, quick) in EXPERIMENTS.into_iter().chain(cores) {
@@ -61,8 +60,31 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         Some(material) => Some(Cores::measured(material)),
         None => Cores::recorded()?,
     };
+    let (tables, outcome) = tables_of(&materials, json)?;
+    println!("{tables}");
+    if let (false, Some(cores)) = (json, &of_cores) {
+        let lines = tables::headlines(&cores.lines.iter().collect::<Vec<_>>());
+        println!("{}\n{lines}\n", cores.text);
+    }
+    if done.iter().any(|(_, _, runs)| !runs.is_empty()) {
+        let index = write(
+            &materials,
+            of_cores.as_ref(),
+            &papers,
+            &report::default_dir(),
+        )?;
+        if !json {
+            println!("report: {}", paths::shown(&index));
+        }
+    }
+    Ok(outcome)
+}
+
+/// Every experiment's tables and the headlines of all, or all as JSON; and whether a claim failed.
+fn tables_of(materials: &[Material], json: bool) -> Result<(String, Outcome)> {
+    let mut outcome = Outcome::Done;
     let mut texts = Vec::new();
-    for material in &materials {
+    for material in materials {
         let (mut text, says) = table::shown(material, json)?;
         let (experiment, campaign) = (material.experiment, material.campaign);
         if !json {
@@ -80,26 +102,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         }
     }
     if json {
-        println!("[{}]", texts.join(","));
-    } else {
-        println!("{}", texts.join("\n"));
-        let lines = materials.iter().flat_map(|m| &m.results.headlines);
-        println!("{}\n", tables::headlines(&lines.collect::<Vec<_>>()));
-        if let Some(cores) = &of_cores {
-            let lines = tables::headlines(&cores.lines.iter().collect::<Vec<_>>());
-            println!("{}\n{lines}\n", cores.text);
-        }
+        return Ok((format!("[{}]", texts.join(",")), outcome));
     }
-    if done.iter().any(|(_, _, runs)| !runs.is_empty()) {
-        let index = write(
-            &materials,
-            of_cores.as_ref(),
-            &papers,
-            &report::default_dir(),
-        )?;
-        if !json {
-            println!("report: {}", paths::shown(&index));
-        }
-    }
-    Ok(outcome)
+    let lines = materials.iter().flat_map(|m| &m.results.headlines);
+    let headlines = tables::headlines(&lines.collect::<Vec<_>>());
+    Ok((format!("{}\n{headlines}\n", texts.join("\n")), outcome))
 }
