@@ -46,7 +46,7 @@ struct Hint {
 }
 
 /// Hints, chosen by address: lines this many apart share one.
-const HINTS: usize = 1024;
+const HINTS: usize = 2048;
 
 /// Decoded operations, one a word, in two lines of the host's cache. An A32 operation contains the
 /// word it was decoded from, also before it is decoded.
