@@ -82,37 +82,47 @@ const NONE: u8 = u8::MAX;
 
 /// All rows of a core, found by number.
 pub(crate) struct Rows<B: Bus + 'static> {
-    rows: &'static [Row<B>],
+    rows: [Option<&'static Row<B>>; NONE as usize],
     index: [u8; NUMBERS],
 }
 
 impl<B: Bus> Rows<B> {
-    /// Of rows at different numbers.
-    pub const fn new(rows: &'static [Row<B>]) -> Rows<B> {
-        assert!(rows.len() < NONE as usize);
-        let mut index = [NONE; NUMBERS];
-        let mut n = 0;
-        while n < rows.len() {
-            let row = &rows[n];
-            let mut crm = row.crm.0;
-            while crm <= row.crm.1 {
-                let mut opc2 = row.opc2.0;
-                while opc2 <= row.opc2.1 {
-                    let at = number(row.opc1, row.crn, crm, opc2);
-                    assert!(index[at] == NONE, "two rows have the same number");
-                    index[at] = n as u8;
-                    opc2 += 1;
-                }
-                crm += 1;
+    /// Of lists of rows, all at different numbers.
+    pub const fn new(lists: &'static [&'static [Row<B>]]) -> Rows<B> {
+        let mut all = Rows {
+            rows: [None; NONE as usize],
+            index: [NONE; NUMBERS],
+        };
+        let (mut list, mut count) = (0, 0);
+        while list < lists.len() {
+            let mut n = 0;
+            while n < lists[list].len() {
+                all.add(count, &lists[list][n]);
+                (n, count) = (n + 1, count + 1);
             }
-            n += 1;
+            list += 1;
         }
-        Rows { rows, index }
+        all
+    }
+
+    const fn add(&mut self, n: u8, row: &'static Row<B>) {
+        self.rows[n as usize] = Some(row);
+        let mut crm = row.crm.0;
+        while crm <= row.crm.1 {
+            let mut opc2 = row.opc2.0;
+            while opc2 <= row.opc2.1 {
+                let at = number(row.opc1, row.crn, crm, opc2);
+                assert!(self.index[at] == NONE, "two rows have the same number");
+                self.index[at] = n;
+                opc2 += 1;
+            }
+            crm += 1;
+        }
     }
 
     fn row(&self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> Option<&'static Row<B>> {
         let at = self.index[number(opc1, crn, crm, opc2)];
-        self.rows.get(usize::from(at))
+        *self.rows.get(usize::from(at))?
     }
 }
 

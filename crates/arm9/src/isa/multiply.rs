@@ -37,13 +37,20 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, t: &Timing) -> Op<B
     if ACCUMULATE {
         uses |= 1 << rd(insn);
     }
-    let (exec, cycles): (Exec<B>, _) = match (bit(insn, 20), t.early_termination) {
-        (true, false) => (execute_mul::<B, ACCUMULATE, true, false>, t.multiply_flags),
-        (false, false) => (execute_mul::<B, ACCUMULATE, false, false>, t.multiply),
-        (true, true) => (execute_mul::<B, ACCUMULATE, true, true>, t.multiply_flags),
-        (false, true) => (execute_mul::<B, ACCUMULATE, false, true>, t.multiply),
-    };
+    let copies: [Exec<B>; 4] = [
+        execute_mul::<B, ACCUMULATE, false, false>,
+        execute_mul::<B, ACCUMULATE, true, false>,
+        execute_mul::<B, ACCUMULATE, false, true>,
+        execute_mul::<B, ACCUMULATE, true, true>,
+    ];
+    let exec = copy(copies, insn, t);
+    let cycles = [t.multiply, t.multiply_flags][usize::from(bit(insn, 20))];
     Op::new(exec, insn, uses, cycles)
+}
+
+/// Of the copies of a multiplication the one by the multiplier's kind, and by whether it sets flags.
+fn copy<B: Bus>(copies: [Exec<B>; 4], insn: u32, t: &Timing) -> Exec<B> {
+    copies[usize::from(t.early_termination) << 1 | usize::from(bit(insn, 20))]
 }
 
 /// Cycles that the multiplier takes for its second factor: one for each byte that is not only sign
@@ -83,12 +90,14 @@ fn long<B: Bus, const KIND: u32>(insn: u32, t: &Timing) -> Op<B> {
     if KIND & 1 != 0 {
         uses |= 1 << rd(insn) | 1 << rn(insn);
     }
-    let (exec, cycles): (Exec<B>, _) = match (bit(insn, 20), t.early_termination) {
-        (true, false) => (execute_long::<B, KIND, true, false>, t.multiply_long_flags),
-        (false, false) => (execute_long::<B, KIND, false, false>, t.multiply_long),
-        (true, true) => (execute_long::<B, KIND, true, true>, t.multiply_long_flags),
-        (false, true) => (execute_long::<B, KIND, false, true>, t.multiply_long),
-    };
+    let copies: [Exec<B>; 4] = [
+        execute_long::<B, KIND, false, false>,
+        execute_long::<B, KIND, true, false>,
+        execute_long::<B, KIND, false, true>,
+        execute_long::<B, KIND, true, true>,
+    ];
+    let exec = copy(copies, insn, t);
+    let cycles = [t.multiply_long, t.multiply_long_flags][usize::from(bit(insn, 20))];
     Op::new(exec, insn, uses, cycles)
 }
 

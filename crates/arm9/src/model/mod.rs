@@ -3,6 +3,7 @@
 
 mod arm920t;
 mod arm926ejs;
+mod rows;
 
 use core::fmt;
 
