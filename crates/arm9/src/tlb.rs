@@ -21,9 +21,11 @@ pub struct Organisation {
     lockdown: usize,
     /// One set, whose victim counter goes from a base to the last entry.
     based: bool,
+    /// The same, and the base is behind the entries that an operation has locked (IXP42X 3.1.3.3).
+    locks: bool,
 }
 
-/// Entries of a TLB with a base: what the fields of its register count.
+/// Most entries of a TLB with a base: what the fields of its register count.
 const BASED: usize = 64;
 
 impl Organisation {
@@ -41,6 +43,7 @@ impl Organisation {
             ways,
             lockdown,
             based: false,
+            locks: false,
         }
     }
 
@@ -51,7 +54,30 @@ impl Organisation {
             ways: BASED,
             lockdown: 0,
             based: true,
+            locks: false,
         }
+    }
+
+    /// Fully associative, `entries` of them, replaced round robin behind those locked.
+    pub const fn behind_locked(entries: usize) -> Organisation {
+        assert!(entries <= BASED);
+        Organisation {
+            sets: 1,
+            ways: entries,
+            lockdown: 0,
+            based: true,
+            locks: true,
+        }
+    }
+
+    /// The last entry, where a victim counter ends.
+    const fn last(&self) -> u32 {
+        self.ways as u32 - 1
+    }
+
+    /// The lockdown register at reset: the counter is at the last entry where locked ones are the first.
+    const fn reset(&self) -> u32 {
+        if self.locks { self.last() << 20 } else { 0 }
     }
 
     /// Entries of the part that walks fill; lockdown entries follow.
@@ -92,7 +118,7 @@ pub struct Entry {
     pub ap: u8,
     /// Domain number, 0 to 15.
     pub domain: u8,
-    /// C and B bits: C in bit 1, B in bit 0.
+    /// C and B bits: C in bit 1, B in bit 0; XScale's X in bit 2.
     pub cb: u8,
     /// Loaded by a section descriptor: decides the fault codes.
     pub section: bool,
@@ -135,6 +161,13 @@ impl Entry {
     }
 }
 
+/// An entry is being locked.
+#[derive(Clone, Copy, Debug)]
+pub struct Lock {
+    base: u32,
+    last: u32,
+}
+
 /// A translation lookaside buffer.
 #[derive(Clone)]
 pub struct Tlb {
@@ -161,7 +194,7 @@ impl Tlb {
             victims,
             entries: vec![Entry::default(); organisation.entries()].into(),
             victim: vec![0; organisation.sets].into(),
-            lockdown: 0,
+            lockdown: organisation.reset(),
             divided: false,
             locked: false,
         }
@@ -171,8 +204,11 @@ impl Tlb {
     fn check(&self) -> Result<(), Damaged> {
         let ways = self.organisation.ways;
         let there = self.victim.iter().all(|way| usize::from(*way) < ways);
-        let known = |entry: &Entry| entry.domain < 16 && entry.ap < 4 && entry.cb < 4;
-        let whole = there && self.entries.iter().all(known);
+        let known = |entry: &Entry| entry.domain < 16 && entry.ap < 4 && entry.cb < 8;
+        let last = self.organisation.last();
+        let counts = [self.lockdown >> 26, self.lockdown >> 20 & 63];
+        let counted = !self.organisation.based || counts.iter().all(|n| *n <= last);
+        let whole = there && counted && self.entries.iter().all(known);
         match whole && self.lockdown & !self.organisation.register() == 0 {
             true => Ok(()),
             false => Err(Damaged("the TLB has no such entry")),
@@ -289,7 +325,7 @@ impl Tlb {
     /// The entry to replace; the counter goes on, behind the last entry from the base.
     fn victim_from_base(&mut self) -> usize {
         let (base, victim) = (self.lockdown >> 26, self.lockdown >> 20 & 63);
-        let last = BASED as u32 - 1;
+        let last = self.organisation.last();
         let n = match self.victims {
             Victims::Late if victim >= base => {
                 let mut from_base = (base..=last).map(|n| (n, self.entries[n as usize].tag));
@@ -319,6 +355,32 @@ impl Tlb {
         let found = self.entries[from..].iter().position(|e| e.matches(mva))?;
         self.entries[from + found] = Entry::default();
         Some(from + found)
+    }
+
+    /// The next entry loaded is to be locked: the first behind those that are, and not the last one of all.
+    /// Behind it the counter is at the last one (IXP42X 3.1.3.3, 3.1.3.4).
+    pub fn begin_lock(&mut self) -> Lock {
+        let base = self.lockdown >> 26;
+        let locks = base < self.organisation.last();
+        self.lockdown = base << 26 | base << 20 | u32::from(locks);
+        Lock {
+            base,
+            last: self.organisation.last(),
+        }
+    }
+
+    /// What [`Tlb::begin_lock`] began is done, and an entry was `loaded` or not.
+    pub fn end_lock(&mut self, lock: Lock, loaded: bool) {
+        let base = if loaded { lock.base + 1 } else { lock.base };
+        self.lockdown = base.min(lock.last) << 26 | lock.last << 20;
+    }
+
+    /// No entry is locked any more. They stay.
+    pub fn unlock(&mut self) {
+        self.entries
+            .iter_mut()
+            .for_each(|entry| entry.preserved = false);
+        self.lockdown = self.organisation.reset();
     }
 
     /// CP15 c10,c0,0.

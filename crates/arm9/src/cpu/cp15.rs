@@ -9,6 +9,7 @@
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::Config;
+use crate::cpu::extension::Extension;
 use crate::cpu::{Cpu, Exit};
 use crate::dcache::Dirty;
 use crate::fcse::Relocation;
@@ -46,6 +47,11 @@ impl<B: Bus> Row<B> {
         }
     }
 
+    /// One of coprocessor 14.
+    pub const fn cp14(crn: u32, crm: u32) -> Row<B> {
+        Row::at(CP14, crn, crm, 0)
+    }
+
     /// Up to this CRm as well.
     pub const fn crm_up_to(mut self, last: u32) -> Row<B> {
         self.crm.1 = last;
@@ -75,8 +81,10 @@ impl<B: Bus> Row<B> {
     }
 }
 
-/// Numbers of registers and operations: 3, 4, 4 and 3 bits.
-const NUMBERS: usize = 1 << 14;
+/// Numbers of registers and operations: 4, 4, 4 and 3 bits.
+const NUMBERS: usize = 1 << 15;
+/// The first opcode 1 of CP14's, which stand beside CP15's.
+pub(crate) const CP14: u32 = 8;
 /// No row has that number.
 const NONE: u8 = u8::MAX;
 
@@ -127,7 +135,7 @@ impl<B: Bus> Rows<B> {
 }
 
 const fn number(opc1: u32, crn: u32, crm: u32, opc2: u32) -> usize {
-    ((opc1 & 7) << 11 | (crn & 15) << 7 | (crm & 15) << 3 | opc2 & 7) as usize
+    ((opc1 & 15) << 11 | (crn & 15) << 7 | (crm & 15) << 3 | opc2 & 7) as usize
 }
 
 /// Registers of the coprocessor.
@@ -151,10 +159,12 @@ pub struct Cp15 {
     pub(crate) cache_debug: u32,
     pub(crate) ctr: u32,
     pub(crate) midr: u32,
+    /// What XScale adds.
+    pub(crate) extension: Extension,
 }
 
 crate::state!(
-    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug; ctr, midr
+    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, extension; ctr, midr
 );
 
 impl Cp15 {
@@ -172,6 +182,7 @@ impl Cp15 {
             cache_debug: 0,
             ctr: config.core.cache_type(config.icache, config.dcache),
             midr: config.core.midr,
+            extension: Extension::default(),
         }
     }
 
@@ -190,6 +201,7 @@ impl Cp15 {
             s: bit(8),
             r: bit(9),
             force_write_through: self.cache_debug & FORCE_WRITE_THROUGH != 0,
+            mini: (self.extension.auxiliary >> 4 & 3) as u8,
             ttb: self.ttb,
             dacr: self.dacr,
         }
@@ -230,7 +242,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Ends the run; gives 0.
-    fn unmodelled_cp15(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
+    pub(crate) fn unmodelled_cp15(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         let operation = opc1 << 24 | crn << 16 | crm << 8 | opc2;
         self.exit = Some(Exit::UnmodelledCp15 { operation });
         self.horizon = 0;
@@ -300,7 +312,7 @@ impl<B: Bus> Cpu<B> {
         self.write_sctlr(self.cp15.sctlr | 1 << 14);
     }
 
-    fn control_changed(&mut self) {
+    pub(crate) fn control_changed(&mut self) {
         self.mmu.set_control(self.cp15.mmu_control());
         self.refetch();
     }

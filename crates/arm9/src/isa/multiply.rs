@@ -64,6 +64,16 @@ fn iterations(factor: u32, signed: bool) -> u64 {
     u64::from(4 - (folded | 1).leading_zeros() / 8)
 }
 
+/// Cycles that XScale's multiplier is busy with a signed factor (IXP42X 3.9.4.4, recalled): one when its upper
+/// 17 bits are alike, two when the upper five are, else three.
+pub(super) fn magnitude(factor: u32) -> u64 {
+    match (factor as i32) >> 15 {
+        0 | -1 => 1,
+        _ if matches!((factor as i32) >> 27, 0 | -1) => 2,
+        _ => 3,
+    }
+}
+
 fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool, const EARLY: bool>(
     cpu: &mut Cpu<B>,
     op: Op<B>,

@@ -52,8 +52,10 @@ pub struct Timing {
     pub msr_flags: u8,
     /// MSR of anything else.
     pub msr_control: u8,
-    /// MCR, MRC, without busy-waiting.
+    /// MCR, without busy-waiting.
     pub coprocessor: u8,
+    /// MRC, likewise.
+    pub coprocessor_read: u8,
     /// Entry of SWI, IRQ, FIQ and aborts.
     pub exception: u64,
     /// Entry of an undefined instruction.

@@ -3,7 +3,7 @@
 //! cache): ARMv4T, Harvard caches of 64 ways, a TLB for each side, no branch predictor.
 
 use super::rows::{Arm, Every, TwoTlbs};
-use super::{Core, Organisation, Replacement, Sctlr, Timing, Version};
+use super::{Core, Descriptors, Organisation, Replacement, Sctlr, Timing, Version};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::cp15::{Row, Rows};
@@ -26,6 +26,8 @@ pub const CORE: Core = Core {
     cache_class: 0b0110,
     // `DDI0151C 4.5`, implementation notes.
     uncached_stores_update: true,
+    mini_cache: false,
+    descriptors: Descriptors::Arm,
     test_and_clean: false,
     // B, big endian, is refused; the rest reads as at reset, but for the clock mode.
     sctlr: Sctlr {
@@ -63,6 +65,7 @@ pub const CORE: Core = Core {
         msr_flags: 1,
         msr_control: 3,
         coprocessor: 1,
+        coprocessor_read: 1,
         exception: 3,
         exception_undefined: 4,
     },

@@ -4,7 +4,7 @@
 //! What a chip's integrator chooses (cache sizes) or its memory decides (costs) comes from the board.
 
 use super::rows::{Arm, Every};
-use super::{Core, Organisation, Replacement, Sctlr, Timing, Version};
+use super::{Core, Descriptors, Organisation, Replacement, Sctlr, Timing, Version};
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -25,6 +25,8 @@ pub const CORE: Core = Core {
     // Write-back, clean operations of c7, lockdown format C.
     cache_class: 0b1110,
     uncached_stores_update: false,
+    mini_cache: false,
+    descriptors: Descriptors::Arm,
     test_and_clean: true,
     // B, big endian, is refused; the rest reads as at reset.
     sctlr: Sctlr {
@@ -61,6 +63,7 @@ pub const CORE: Core = Core {
         msr_flags: 1,           // R
         msr_control: 3,         // R
         coprocessor: 1,         // R
+        coprocessor_read: 1,    // R
         exception: 3,           // R
         exception_undefined: 4, // R
     },

@@ -4,6 +4,7 @@
 mod arm920t;
 mod arm926ejs;
 mod rows;
+mod xscale;
 
 use core::fmt;
 
@@ -13,6 +14,7 @@ use crate::cpu::cp15::Rows;
 
 pub use crate::isa::Version;
 pub use crate::isa::timing::Timing;
+pub use crate::mmu::Descriptors;
 pub use crate::tlb::Organisation;
 pub use crate::victim::Replacement;
 
@@ -35,7 +37,7 @@ macro_rules! cores {
     };
 }
 
-cores!(arm926ejs: ARM926EJS, arm920t: ARM920T);
+cores!(arm926ejs: ARM926EJS, arm920t: ARM920T, xscale: IXP42X);
 
 /// What distinguishes a core from others, as data.
 #[derive(PartialEq, Eq)]
@@ -57,6 +59,10 @@ pub struct Core {
     pub cache_class: u32,
     /// Whether a store past the cache updates a line that has its address all the same.
     pub uncached_stores_update: bool,
+    /// Whether it has a mini data cache beside the other one: 2 KB, of two ways.
+    pub mini_cache: bool,
+    /// What its translation tables say, and its fault status.
+    pub descriptors: Descriptors,
     /// Whether it has the operations that test D-cache lines and clean the first dirty one.
     pub test_and_clean: bool,
     /// CP15 c1.
