@@ -169,3 +169,6 @@ impl<B: Bus> Registers<B> {
             .modelled(1),
     ];
 }
+
+#[cfg(test)]
+mod tests;
