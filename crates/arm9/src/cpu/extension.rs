@@ -20,7 +20,7 @@ const ACCUMULATOR: u64 = (1 << 40) - 1;
 const UNFILLED: [u32; 8] = [0xa110_ca7e; 8];
 
 /// Registers that XScale adds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extension {
     /// CP15 c1,c0,1: K, P, MD.
     pub(crate) auxiliary: u32,
@@ -58,7 +58,7 @@ impl Extension {
 }
 
 /// The clock counter of the performance monitoring unit (IXP42X 3.7.2).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockCounter {
     /// PMNC: D in bit 3, E in bit 0.
     control: u32,
