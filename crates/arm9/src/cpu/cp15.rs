@@ -182,7 +182,7 @@ impl Cp15 {
             cache_debug: 0,
             ctr: config.core.cache_type(config.icache, config.dcache),
             midr: config.core.midr,
-            extension: Extension::default(),
+            extension: Extension::new(config.core.timing.predicted),
         }
     }
 
@@ -320,6 +320,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn write_pid(&mut self, value: u32) {
         self.cp15.pid = value & 0xfe00_0000;
         self.counters.pid_writes += 1;
+        self.cp15.extension.branches.forget();
         self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);
         self.horizon = 0;
     }
@@ -414,6 +415,7 @@ impl<B: Bus> Cpu<B> {
         self.icache.invalidate_all();
         self.icache.prefetch = None;
         self.counters.icache_invalidates += 1;
+        self.cp15.extension.branches.forget();
         self.refetch();
     }
 

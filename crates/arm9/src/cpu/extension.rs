@@ -2,15 +2,19 @@
 //! What XScale has beside an ARM9's registers, and what its operations do. IXP42X is the IXP42X
 //! Developer's Manual (252480-006), by section; XSC the Intel XScale core's (January 2004).
 
-use crate::addr::Mva;
+use crate::addr::{Mva, Va};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::cpu::branches::Branches;
 use crate::cpu::cp15::CP14;
-use crate::mmu::{Fault, Kind};
+use crate::mmu::{self, Fault, Kind};
 
 /// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
 /// estimate (E): with the MCR and the ADD behind it the loop that cleans the cache takes 8 cycles a line.
 const ALLOCATION: u64 = 5;
+
+/// Lines that may be on their way at a time (IXP42X p. 62).
+const FILL_BUFFERS: usize = 4;
 
 /// Bits of the internal accumulator.
 const ACCUMULATOR: u64 = (1 << 40) - 1;
@@ -31,11 +35,22 @@ pub struct Extension {
     pub(crate) clock: ClockCounter,
     /// CP14 c0 to c3,c2,0: event counters, which count nothing.
     pub(crate) events: [u32; 4],
+    pub(crate) branches: Branches,
+    /// D-cache lines that PLD fills, and when they are there, the oldest first.
+    fills: [(u32, u64); FILL_BUFFERS],
 }
 
-crate::state!(Extension: auxiliary, access, accumulator, clock, events);
+crate::state!(Extension: auxiliary, access, accumulator, clock, events, branches, fills);
 
 impl Extension {
+    /// Of a core that `predicts` branches or not.
+    pub(crate) fn new(predicts: bool) -> Extension {
+        Extension {
+            branches: Branches::new(predicts),
+            ..Extension::default()
+        }
+    }
+
     /// Whether code may use coprocessor 0.
     pub(crate) fn may_accumulate(&self) -> bool {
         self.access & 1 != 0
@@ -156,6 +171,40 @@ impl<B: Bus> Cpu<B> {
         }
         self.dcache.claim(line, mva, UNFILLED);
         self.tell_claim(mva);
+    }
+
+    /// PLD: fills the line that holds `va` without waiting for it. What cannot be read is left alone.
+    pub(crate) fn preload(&mut self, va: u32) {
+        let mva = self.debug_mva(Va(va & !31));
+        let Ok(page) = self.translate(mva, Kind::Read, self.mmu.privileged()) else {
+            return;
+        };
+        let there = self.bus.peek(page.pa(mva)).is_some();
+        if !page.has(mmu::CACHE) || !there || self.dcache.find(mva).is_some() {
+            return;
+        }
+        // With all buffers in use it waits for the first.
+        let oldest = self.cp15.extension.fills[0].1;
+        self.cycles = self.cycles.max(oldest);
+        let before = self.cycles;
+        let Ok(line) = self.cached_line(mva, page) else {
+            return;
+        };
+        let fills = &mut self.cp15.extension.fills;
+        fills.rotate_left(1);
+        fills[FILL_BUFFERS - 1] = (line as u32, self.cycles);
+        self.counters.dcache_fill_cycles -= self.cycles - before;
+        self.cycles = before;
+    }
+
+    /// A line is used for the first time: it may be on its way.
+    pub(crate) fn wait_for_fill(&mut self, line: usize) {
+        for (filled, ready) in self.cp15.extension.fills {
+            if filled == line as u32 && ready > self.cycles {
+                self.counters.dcache_fill_cycles += ready - self.cycles;
+                self.cycles = ready;
+            }
+        }
     }
 
     /// CP15 c10,c4,0 and c10,c8,0: loads a translation into an entry that stays.

@@ -276,8 +276,13 @@ impl<B: Bus> Cpu<B> {
             None if self.extends(page, mmu::ALLOCATE) => Some(self.cached_line(mva, page)?),
             found => found,
         };
-        if let Some(line) = line.filter(|line| self.dcache.is_nowhere(*line)) {
-            self.dcache.place(line, page.pa(mva));
+        if let Some(line) = line
+            && self.config.core.timing.preload
+        {
+            self.wait_for_fill(line);
+            if self.dcache.is_nowhere(line) {
+                self.dcache.place(line, page.pa(mva));
+            }
         }
         Ok(line)
     }
@@ -285,6 +290,9 @@ impl<B: Bus> Cpu<B> {
     /// The line that holds `mva`, filled if need be.
     pub(crate) fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
         if let Some(line) = self.dcache.find(mva) {
+            if self.config.core.timing.preload {
+                self.wait_for_fill(line);
+            }
             return Ok(line);
         }
         let before = self.cycles;

@@ -24,7 +24,8 @@ pub fn word(at: u32, word: u32) -> u32 {
     match word & 0xffff_0fff {
         // D-cache, clean and invalidate; by index; I-cache, prefetch, by index; wait for interrupt.
         0xee07_0f3e => c7(2, 5),
-        0xee07_0f5a | 0xee07_0f56 | 0xee07_0f5e => c7(10, 1),
+        0xee07_0f5e => 0xf5d0_f000 | register << 4,
+        0xee07_0f5a | 0xee07_0f56 => c7(10, 1),
         0xee07_0f3d if bits(at) & 3 == 0 => 0xee09_0f11 | register,
         0xee07_0f3d => c7(2, 5),
         0xee07_0f55 => c7(5, 6),

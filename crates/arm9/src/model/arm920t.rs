@@ -3,7 +3,9 @@
 //! cache): ARMv4T, Harvard caches of 64 ways, a TLB for each side, no branch predictor.
 
 use super::rows::{Arm, Every, TwoTlbs};
-use super::{Core, Descriptors, Organisation, Replacement, Sctlr, Timing, Version};
+use super::{
+    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::cp15::{Row, Rows};
@@ -38,6 +40,7 @@ pub const CORE: Core = Core {
     clocking: ASYNCHRONOUS,
     // `DDI0151C 3.1`: that of instructions, that of data.
     tlbs: &[Organisation::from_base(), Organisation::from_base()],
+    buffers: Buffers::ARM,
     // The ARM9TDMI's (`DDI0180A 7`), recalled but where a letter stands: D manufacturer's document. What its
     // successor, the ARM9E-S, has alike is in the 926's file.
     timing: Timing {
@@ -45,7 +48,7 @@ pub const CORE: Core = Core {
         shift_by_register: 2,
         arithmetic_to_pc: 3,
         logical_to_pc: 3,
-        early_termination: true,
+        multiplier: Multiplier::Bytes,
         multiply: 2,
         multiply_flags: 2,
         multiply_long: 3,
@@ -57,9 +60,13 @@ pub const CORE: Core = Core {
         double: 2,
         scaled_offset: 1,
         load_to_pc: 4,
+        late_words: false,
+        preload: false,
         block_minimum: 2,
+        block_extra: 0,
         swap: 2,
         branch: 3,
+        predicted: false,
         branch_prefix: 1,
         mrs: 1,
         msr_flags: 1,

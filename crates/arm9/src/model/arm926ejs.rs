@@ -4,7 +4,9 @@
 //! What a chip's integrator chooses (cache sizes) or its memory decides (costs) comes from the board.
 
 use super::rows::{Arm, Every};
-use super::{Core, Descriptors, Organisation, Replacement, Sctlr, Timing, Version};
+use super::{
+    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+};
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -37,6 +39,7 @@ pub const CORE: Core = Core {
     clocking: 0,
     // `DDI0198D 3.7`; that sections are found by MVA[24:20] is chosen here.
     tlbs: &[Organisation::new(32, 2, 8)],
+    buffers: Buffers::ARM,
     // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
     // it), R recollection of the TRM's tables, corroborated by neither.
     timing: Timing {
@@ -44,7 +47,7 @@ pub const CORE: Core = Core {
         shift_by_register: 2, // D, G
         arithmetic_to_pc: 3,  // D
         logical_to_pc: 4,     // D
-        early_termination: false,
+        multiplier: Multiplier::Fixed,
         multiply: 2,            // G, R
         multiply_flags: 4,      // R, and D for the ARM7EJ-S multiplier
         multiply_long: 3,       // G, R
@@ -54,10 +57,14 @@ pub const CORE: Core = Core {
         saturating: 1,          // R
         scaled_offset: 2,       // D
         load_to_pc: 4,          // D
-        double: 2,              // D
-        block_minimum: 2,       // D for LDM, R for STM
-        swap: 2,                // R
-        branch: 3,              // R
+        late_words: false,
+        preload: false,
+        double: 2,        // D
+        block_minimum: 2, // D for LDM, R for STM
+        block_extra: 0,
+        swap: 2,   // R
+        branch: 3, // R
+        predicted: false,
         branch_prefix: 1,       // R
         mrs: 2,                 // R
         msr_flags: 1,           // R

@@ -13,10 +13,11 @@ use crate::config::CacheGeometry;
 use crate::cpu::cp15::Rows;
 
 pub use crate::isa::Version;
-pub use crate::isa::timing::Timing;
+pub use crate::isa::timing::{Multiplier, Timing};
 pub use crate::mmu::Descriptors;
 pub use crate::tlb::Organisation;
 pub use crate::victim::Replacement;
+pub use crate::write_buffer::Buffers;
 
 macro_rules! cores {
     ($($file:ident: $name:ident),*) => {
@@ -72,6 +73,8 @@ pub struct Core {
     pub clocking: u32,
     /// Its TLB; or that of instructions and that of data.
     pub tlbs: &'static [Organisation],
+    /// Its main write buffer.
+    pub buffers: Buffers,
     /// Issue cycles.
     pub timing: Timing,
 }

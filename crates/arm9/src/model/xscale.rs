@@ -4,7 +4,9 @@
 //! cache, a TLB for each side, descriptors with an X bit.
 
 use super::rows::{Every, TwoTlbs};
-use super::{Core, Descriptors, Organisation, Replacement, Sctlr, Timing, Version};
+use super::{
+    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+};
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -39,26 +41,31 @@ pub const CORE: Core = Core {
         Organisation::behind_locked(32),
         Organisation::behind_locked(32),
     ],
+    buffers: Buffers::XSCALE,
     // IXP42X 3.9.4. D document read, R recalled from the same tables.
     timing: Timing {
         simple: 1,            // D
         shift_by_register: 2, // D
         arithmetic_to_pc: 5,  // D: 4 beside the operation's own
         logical_to_pc: 5,     // D
-        early_termination: false,
+        multiplier: Multiplier::Bits,
         multiply: 1,            // R
-        multiply_flags: 3,      // R: blocks for its latency, 2 to 4
+        multiply_flags: 2,      // R: blocks for its latency
         multiply_long: 2,       // D
-        multiply_long_flags: 4, // R
+        multiply_long_flags: 3, // R
         multiply_half: 1,       // R
         multiply_half_long: 2,  // R
         saturating: 1,          // R
         double: 2,              // D for STRD
         scaled_offset: 1,       // R
         load_to_pc: 7,          // D: LDR is 8
-        block_minimum: 3,       // R
+        late_words: true,       // R
+        preload: true,          // D
+        block_minimum: 1,       // R
+        block_extra: 2,         // R: LDM of two, D
         swap: 5,                // R
-        branch: 5,              // D: not predicted
+        branch: 5,              // D: not, or wrongly, predicted
+        predicted: true,        // D
         branch_prefix: 1,       // R
         mrs: 1,                 // R
         msr_flags: 2,           // R
@@ -101,7 +108,7 @@ impl<B: Bus> Registers<B> {
         // c7: allocate a D-cache line; invalidate the branch target buffer.
         Row::at(0, 7, 2, 5)
             .write(|cpu, value| cpu.maintain(|cpu| cpu.allocate_line(Mva(value & !31)))),
-        Row::at(0, 7, 5, 6).write(|_, _| {}),
+        Row::at(0, 7, 5, 6).write(|cpu, _| cpu.cp15.extension.branches.forget()),
         // c9: lock an I-cache line; unlock all. The D-cache: lock what is filled; unlock.
         Row::at(0, 9, 1, 0).write(|cpu, value| cpu.lock_icache_line(Mva(value))),
         Row::at(0, 9, 1, 1).write(|cpu, _| cpu.icache.victim.unlock()),
