@@ -200,7 +200,7 @@ impl<B: Bus> Cpu<B> {
                 config.victim_seed,
             )
             .with_mini(config.core.mini_cache),
-            biu: Biu::new(config.cost.bus_sync, &config.core.buffers),
+            biu: Biu::new(config.cost.bus_sync, config.core.buffers),
             decode: DecodeTable::new(config.core.version, &config.core.timing),
             cp15_rows: config.core.cp15(),
             watch: Watch::default(),

@@ -58,6 +58,8 @@ pub struct DCache {
     /// First line of the mini data cache, or the number of lines where there is none.
     mini: usize,
     mini_victim: Victim,
+    /// Whether a line was ever claimed.
+    claimed: bool,
 }
 
 impl State for DCache {
@@ -68,6 +70,7 @@ impl State for DCache {
         self.victim.save(to);
         self.scan.save(to);
         self.mini_victim.save(to);
+        self.claimed.save(to);
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
@@ -78,6 +81,7 @@ impl State for DCache {
         self.victim.restore(from)?;
         self.scan.restore(from)?;
         self.mini_victim.restore(from)?;
+        self.claimed.restore(from)?;
         match self.scan < self.tags.len() {
             true => Ok(()),
             false => Err(Damaged("the cache has no such line")),
@@ -105,6 +109,7 @@ impl DCache {
             scan: 0,
             mini: lines,
             mini_victim: Victim::new(Replacement::Ways, Victims::Random, (0, MINI_WAYS), 0),
+            claimed: false,
         }
     }
 
@@ -214,12 +219,14 @@ impl DCache {
     pub fn claim(&mut self, line: usize, mva: Mva, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
         self.pas[line] = NOWHERE;
+        self.claimed = true;
         self.data[line] = Line(data);
     }
 
     /// Whether a line was claimed and not stored to.
+    #[inline(always)]
     pub fn is_nowhere(&self, line: usize) -> bool {
-        self.pas[line] == NOWHERE
+        self.claimed && self.pas[line] == NOWHERE
     }
 
     /// A claimed line is stored to: it is of the memory that the store's page names.

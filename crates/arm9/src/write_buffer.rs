@@ -18,7 +18,7 @@ const ADDRESSES: usize = 8;
 const WORDS: usize = 16;
 
 /// How a main write buffer is built.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     addresses: usize,
     /// Data words of all entries.
@@ -91,7 +91,7 @@ pub struct Biu {
     words: usize,
     victim: Option<Victim>,
     sync: u32,
-    buffers: &'static Buffers,
+    buffers: Buffers,
 }
 
 crate::state!(Biu: free_at, queue, head, len, words, victim; sync, buffers => check);
@@ -142,7 +142,7 @@ impl Biu {
     }
 
     /// Idle and empty. `sync` is added to each transaction, core cycles.
-    pub fn new(sync: u32, buffers: &'static Buffers) -> Biu {
+    pub fn new(sync: u32, buffers: Buffers) -> Biu {
         Biu {
             free_at: 0,
             queue: [Pending::default(); ADDRESSES],
@@ -286,7 +286,7 @@ impl Biu {
     /// Appends to the newest entry if the word follows it.
     #[inline]
     fn merge(&mut self, pa: Pa, word: u32) -> bool {
-        let Buffers { words, block, .. } = *self.buffers;
+        let Buffers { words, block, .. } = self.buffers;
         if self.len == 0 || self.words == words || block != 0 && pa.0 % block == 0 {
             return false;
         }

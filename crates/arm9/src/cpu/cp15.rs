@@ -34,6 +34,14 @@ pub(crate) struct Row<B: Bus> {
     modelled: u32,
 }
 
+impl<B: Bus> Clone for Row<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Bus> Copy for Row<B> {}
+
 impl<B: Bus> Row<B> {
     pub const fn at(opc1: u32, crn: u32, crm: u32, opc2: u32) -> Row<B> {
         Row {
@@ -85,12 +93,14 @@ impl<B: Bus> Row<B> {
 const NUMBERS: usize = 1 << 15;
 /// The first opcode 1 of CP14's, which stand beside CP15's.
 pub(crate) const CP14: u32 = 8;
-/// No row has that number.
-const NONE: u8 = u8::MAX;
+/// Most rows of a core, and one that has nothing.
+const ROWS: usize = 128;
+/// The one that has nothing.
+const NONE: u8 = 0;
 
 /// All rows of a core, found by number.
 pub(crate) struct Rows<B: Bus + 'static> {
-    rows: [Option<&'static Row<B>>; NONE as usize],
+    rows: [Row<B>; ROWS],
     index: [u8; NUMBERS],
 }
 
@@ -98,14 +108,14 @@ impl<B: Bus> Rows<B> {
     /// Of lists of rows, all at different numbers.
     pub const fn new(lists: &'static [&'static [Row<B>]]) -> Rows<B> {
         let mut all = Rows {
-            rows: [None; NONE as usize],
+            rows: [Row::at(0, 0, 0, 0); ROWS],
             index: [NONE; NUMBERS],
         };
-        let (mut list, mut count) = (0, 0);
+        let (mut list, mut count) = (0, NONE + 1);
         while list < lists.len() {
             let mut n = 0;
             while n < lists[list].len() {
-                all.add(count, &lists[list][n]);
+                all.add(count, lists[list][n]);
                 (n, count) = (n + 1, count + 1);
             }
             list += 1;
@@ -113,8 +123,8 @@ impl<B: Bus> Rows<B> {
         all
     }
 
-    const fn add(&mut self, n: u8, row: &'static Row<B>) {
-        self.rows[n as usize] = Some(row);
+    const fn add(&mut self, n: u8, row: Row<B>) {
+        self.rows[n as usize] = row;
         let mut crm = row.crm.0;
         while crm <= row.crm.1 {
             let mut opc2 = row.opc2.0;
@@ -128,9 +138,9 @@ impl<B: Bus> Rows<B> {
         }
     }
 
-    fn row(&self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> Option<&'static Row<B>> {
-        let at = self.index[number(opc1, crn, crm, opc2)];
-        *self.rows.get(usize::from(at))?
+    #[inline(always)]
+    fn row(&'static self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> &'static Row<B> {
+        &self.rows[usize::from(self.index[number(opc1, crn, crm, opc2)]) % ROWS]
     }
 }
 
@@ -223,7 +233,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         self.cycles += u64::from(self.config.cost.cp15_busy);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
-        match row.and_then(|row| row.read) {
+        match row.read {
             Some(read) => read(self),
             None => self.unmodelled_cp15(opc1, crn, crm, opc2),
         }
@@ -233,8 +243,8 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn cp15_write(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32, value: u32) {
         self.cycles += u64::from(self.config.cost.cp15_busy);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
-        match row.and_then(|row| Some((row.write?, row.modelled))) {
-            Some((write, modelled)) if value & !modelled == 0 => write(self, value),
+        match row.write {
+            Some(write) if value & !row.modelled == 0 => write(self, value),
             _ => {
                 self.unmodelled_cp15(opc1, crn, crm, opc2);
             }

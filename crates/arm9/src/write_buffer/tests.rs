@@ -4,7 +4,7 @@ use super::*;
 use crate::testbus::{TestBus, Transaction};
 
 fn parts() -> (Biu, TestBus) {
-    (Biu::new(0, &Buffers::ARM), TestBus::new(65536))
+    (Biu::new(0, Buffers::ARM), TestBus::new(65536))
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_victim_goes_to_memory_after_the_fill_and_before_later_stores() {
 
 #[test]
 fn xscales_has_eight_entries_each_within_16_bytes() {
-    let (mut biu, mut bus) = (Biu::new(0, &Buffers::XSCALE), TestBus::new(65536));
+    let (mut biu, mut bus) = (Biu::new(0, Buffers::XSCALE), TestBus::new(65536));
     biu.free_at = 1000;
     for n in 0..8 {
         assert_eq!(
