@@ -287,7 +287,7 @@ impl Biu {
     #[inline]
     fn merge(&mut self, pa: Pa, word: u32) -> bool {
         let Buffers { words, block, .. } = self.buffers;
-        if self.len == 0 || self.words == words || block != 0 && pa.0 % block == 0 {
+        if self.len == 0 || self.words == words || block != 0 && pa.0 & (block - 1) == 0 {
             return false;
         }
         let last = &mut self.queue[(self.head + self.len - 1) % ADDRESSES];

@@ -7,6 +7,7 @@ use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};
 use crate::cpu::exception::Exception;
 use crate::cpu::{Aborted, Access, Cpu};
+use crate::dcache::Dirty;
 use crate::mmu::{self, DescriptorRead, Descriptors, Fault, Kind, Resolved};
 use crate::observe::{Event, Side};
 use crate::write_buffer::Biu;
@@ -287,6 +288,19 @@ impl<B: Bus> Cpu<B> {
         Ok(line)
     }
 
+    /// A line to fill for `mva`, and what was there.
+    #[inline(always)]
+    fn make_room(&mut self, mva: Mva, page: Resolved) -> (usize, Option<Mva>, Option<Dirty>) {
+        let room = match self.extends(page, mmu::MINI) {
+            true => self.dcache.allocate_mini(mva),
+            false => self.dcache.allocate(mva),
+        };
+        if let Some(victim) = room.1 {
+            self.mmu.grants.take(victim);
+        }
+        room
+    }
+
     /// The line that holds `mva`, filled if need be.
     pub(crate) fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
         if let Some(line) = self.dcache.find(mva) {
@@ -297,13 +311,7 @@ impl<B: Bus> Cpu<B> {
         }
         let before = self.cycles;
         let pa = page.pa(mva);
-        let (line, victim, dirty) = match self.extends(page, mmu::MINI) {
-            true => self.dcache.allocate_mini(mva),
-            false => self.dcache.allocate(mva),
-        };
-        if let Some(victim) = victim {
-            self.mmu.grants.take(victim);
-        }
+        let (line, victim, dirty) = self.make_room(mva, page);
         // A victim with the same physical line (an alias) has to be in memory before the fill.
         let alias = dirty.filter(|d| d.pa == pa.line());
         if let Some((victim, d)) = victim.zip(dirty.as_ref()) {

@@ -124,7 +124,7 @@ mod tests {
             arm(&mut cpu, insn);
             accumulator(&mut cpu).0 as i32
         };
-        assert_eq!(low(0xee28_1010), 3 * -1 + -2 * 5); // miaph acc0, r0, r1
+        assert_eq!(low(0xee28_1010), -3 - 10); // miaph acc0, r0, r1
         assert_eq!(low(0xee2c_1010), -10); // miabb
         assert_eq!(low(0xee2d_1010), 2); // miabt
         assert_eq!(low(0xee2e_1010), 15); // miatb

@@ -432,10 +432,9 @@ impl Checker {
             Event::TlbFill { .. }
             | Event::TlbInvalidate { .. }
             | Event::TlbInvalidateAll { .. } => self.translations.moved(context, event),
-            // What a claimed line holds is nobody's, and nobody is to use it: who does gets a report.
-            Event::Claim { .. } => {}
-            Event::Fetch { .. } | Event::Load { .. } | Event::Store { .. } | Event::Walk { .. } => {
-            }
+            // What a claimed line holds is nobody's: who uses it gets a report.
+            Event::Claim { .. } | Event::Fetch { .. } | Event::Load { .. } => {}
+            Event::Store { .. } | Event::Walk { .. } => {}
         }
         Reaction::Continue
     }
