@@ -55,8 +55,8 @@ main_va:	.word	0
 sysreg:	.word	0
 started:
 	.word	0
-	/* Not 0: clean the D-cache by segment and index (ARM920T), else by testing (ARM926EJ-S). */
-by_index:
+	/* Clean the D-cache 0: by testing (ARM926EJ-S), 1: by segment and index (ARM920T), 2: by allocation (XScale). */
+clean_by:
 	.word	0
 	/* For the host: where `done` and `main` are, from `vectors`. */
 	.org	0x80
@@ -175,13 +175,22 @@ record:
 	add	r3, r3, r3, lsl #5
 	subs	r6, r6, #1
 	bne	1b
-2:	mrc	p15, 0, r0, c5, c0, 0
-	mrc	p15, 0, r1, c5, c0, 1
+2:	ldr	r0, clean_by
+	cmp	r0, #2
+	bne	7f
+	/* XScale: the accumulator's 40 bits, and one fault status register. */
+	.inst	0xec510000		@ mra r0, r1, acc0
+	and	r1, r1, #0xff
+	eor	r3, r3, r0, ror #1
+	eor	r3, r3, r1, ror #9
+	mov	r1, #0
+7:	mrc	p15, 0, r0, c5, c0, 0
+	mrcne	p15, 0, r1, c5, c0, 1
 	mrc	p15, 0, r2, c6, c0, 0
 	stmia	r7!, {r0-r3}
 	mov	r0, #0
 	mcr	p15, 0, r0, c5, c0, 0
-	mcr	p15, 0, r0, c5, c0, 1
+	mcrne	p15, 0, r0, c5, c0, 1
 	mcr	p15, 0, r0, c6, c0, 0
 	str	r7, CELL_OUT
 	ldr	r7, CELL_IN
@@ -257,6 +266,11 @@ reset:
 	mcr	p15, 0, r0, c2, c0, 0
 	ldr	r0, dacr
 	mcr	p15, 0, r0, c3, c0, 0
+	/* XScale: coprocessor 0 for everybody. */
+	ldr	r0, clean_by
+	cmp	r0, #2
+	moveq	r0, #1
+	mcreq	p15, 0, r0, c15, c1, 0
 	ldr	r1, main_va
 	ldr	r0, sctlr
 	mcr	p15, 0, r0, c1, c0, 0
@@ -284,9 +298,10 @@ main:
 
 	/* Everything into memory, then reset the board: the end. */
 finish:
-	ldr	r0, by_index
-	cmp	r0, #0
-	bne	4f
+	ldr	r0, clean_by
+	cmp	r0, #1
+	beq	4f
+	bhi	8f
 3:	mrc	p15, 0, r15, c7, c14, 3
 	bne	3b
 	b	6f
@@ -296,6 +311,13 @@ finish:
 	bcc	5b
 	subs	r1, r1, #0x20
 	bpl	5b
+	b	6f
+8:	mov	r1, #0xe0000000
+	add	r2, r1, #0x8000
+9:	mcr	p15, 0, r1, c7, c2, 5
+	add	r1, r1, #0x20
+	cmp	r1, r2
+	bne	9b
 6:	mov	r0, #0
 	mcr	p15, 0, r0, c7, c10, 4
 	ldr	r0, sysreg

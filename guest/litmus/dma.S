@@ -28,7 +28,12 @@ device_to_memory.first:
 	cmp	r10, #1
 	mcreq	p15, 0, r0, c7, c6, 1
 	cmp	r10, #2
+#ifdef XSCALE
+	mcreq	p15, 0, r0, c7, c10, 1
+	mcreq	p15, 0, r0, c7, c6, 1
+#else
 	mcreq	p15, 0, r0, c7, c14, 1
+#endif
 	cmp	r10, #3
 	mcreq	p15, 0, r0, c7, c10, 1
 device_to_memory.read:
@@ -65,8 +70,12 @@ descriptor_from_a_device.read:
 	if_variant 1, 1f
 	cmp	r10, #2
 	bne	3f
+#ifdef XSCALE
+	clean_invalidate_all
+#else
 2:	mrc	p15, 0, r15, c7, c10, 3
 	bne	2b
+#endif
 	b	4f
 1:	clean_line r0
 4:	drain

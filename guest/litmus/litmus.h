@@ -77,6 +77,21 @@
 	mcr	p15, 0, \reg, c7, c6, 1
 	.endm
 
+#ifdef XSCALE	/* which has neither of these: lines of two windows that nobody uses take the place of all others */
+	.macro	clean_invalidate_line reg
+	mcr	p15, 0, \reg, c7, c10, 1
+	mcr	p15, 0, \reg, c7, c6, 1
+	.endm
+
+	.macro	clean_invalidate_all
+	mov	r12, #0xe0000000
+997:	mcr	p15, 0, r12, c7, c2, 5
+	add	r12, r12, #0x20
+	tst	r12, #0x10000
+	beq	997b
+	drain
+	.endm
+#else
 	.macro	clean_invalidate_line reg
 	mcr	p15, 0, \reg, c7, c14, 1
 	.endm
@@ -87,6 +102,7 @@
 	bne	997b
 	drain
 	.endm
+#endif
 
 	.macro	invalidate_icache
 	mov	r12, #0

@@ -129,7 +129,11 @@ data_abort:
 	/* r9 = 0x200 | IFSR, on at r8 */
 prefetch_abort:
 	str	lr, [sp]
+#ifdef XSCALE
+	mrc	p15, 0, r9, c5, c0, 0
+#else
 	mrc	p15, 0, r9, c5, c0, 1
+#endif
 	str	r9, [sp, #4]
 	orr	r9, r9, #0x200
 	mov	lr, r8

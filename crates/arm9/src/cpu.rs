@@ -12,7 +12,7 @@ use crate::dcache::DCache;
 use crate::fcse::Relocation;
 use crate::icache::ICache;
 use crate::isa::{DecodeTable, Op};
-use crate::mmu::{Fault, Mmu, Resolved};
+use crate::mmu::{Descriptors, Fault, Mmu, Resolved};
 use crate::model::Timing;
 use crate::psr;
 use crate::write_buffer::Biu;
@@ -198,8 +198,9 @@ impl<B: Bus> Cpu<B> {
                 config.core.replacement,
                 config.victims,
                 config.victim_seed,
-            ),
-            biu: Biu::new(config.cost.bus_sync),
+            )
+            .with_mini(config.core.mini_cache),
+            biu: Biu::new(config.cost.bus_sync, config.core.buffers),
             decode: DecodeTable::new(config.core.version, &config.core.timing),
             cp15_rows: config.core.cp15(),
             watch: Watch::default(),
@@ -402,7 +403,10 @@ impl<B: Bus> Cpu<B> {
     fn prefetch_abort(&mut self, fault: Fault) {
         // Its line was left, whether or not the vector is in it, too.
         self.fetch.line_pc = NO_LINE;
-        self.cp15.ifsr = fault.fsr();
+        match self.config.core.descriptors {
+            Descriptors::Arm => self.cp15.ifsr = fault.fsr(),
+            Descriptors::Extended => self.cp15.dfsr = fault.of_fetch().fsr(),
+        }
         let (at, chain) = self.abort_chain;
         let now = self.counters.instructions;
         self.abort_chain = (now, if at == now { chain + 1 } else { 1 });
@@ -450,9 +454,11 @@ impl<B: Bus> Cpu<B> {
     }
 }
 
+pub(crate) mod branches;
 pub(crate) mod cp15;
 pub(crate) mod debug;
 pub(crate) mod exception;
+pub(crate) mod extension;
 mod fetch;
 mod interlock;
 mod memory;

@@ -2,13 +2,24 @@
 //! Data cache: virtually indexed, virtually tagged by MVA, holding the data (`DDI0198D 4`).
 //!
 //! Each line keeps the physical address it was filled from, so a write-back needs no translation,
-//! and two dirty bits, one a half of 16 bytes. Allocation is on read misses only.
+//! and two dirty bits, one a half of 16 bytes. Allocation is on read misses; on XScale also on write misses
+//! where a page says so, and by an operation that reads nothing.
+//!
+//! XScale has a mini data cache beside the other: its lines follow the others here. A page says which of the
+//! two is filled; a line is found in either.
 
 use crate::addr::{Mva, Pa};
 use crate::config::{CacheGeometry, Victims};
 use crate::state::{Damaged, Saved, State};
 use crate::tag::way_of;
 use crate::victim::{Held, Replacement, Victim};
+
+/// Lines of the mini data cache, in sets of two (IXP42X p. 61).
+const MINI_LINES: usize = 64;
+const MINI_WAYS: u32 = 2;
+
+/// Physical address of a line that was not filled from memory. No line begins there.
+const NOWHERE: Pa = Pa(1);
 
 const VALID: u32 = 1;
 /// Set on valid lines only.
@@ -44,6 +55,11 @@ pub struct DCache {
     pub victim: Victim,
     /// Where test-and-clean goes on looking.
     scan: usize,
+    /// First line of the mini data cache, or the number of lines where there is none.
+    mini: usize,
+    mini_victim: Victim,
+    /// Whether a line was ever claimed.
+    claimed: bool,
 }
 
 impl State for DCache {
@@ -53,6 +69,8 @@ impl State for DCache {
         self.data.iter().for_each(|line| line.0.save(to));
         self.victim.save(to);
         self.scan.save(to);
+        self.mini_victim.save(to);
+        self.claimed.save(to);
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
@@ -62,6 +80,8 @@ impl State for DCache {
         lines.try_for_each(|line| line.0.restore(from))?;
         self.victim.restore(from)?;
         self.scan.restore(from)?;
+        self.mini_victim.restore(from)?;
+        self.claimed.restore(from)?;
         match self.scan < self.tags.len() {
             true => Ok(()),
             false => Err(Damaged("the cache has no such line")),
@@ -87,7 +107,24 @@ impl DCache {
             data: vec![Line([0; 8]); lines],
             victim: Victim::new(replacement, victims, (lines, geometry.ways), seed),
             scan: 0,
+            mini: lines,
+            mini_victim: Victim::new(Replacement::Ways, Victims::Random, (0, MINI_WAYS), 0),
+            claimed: false,
         }
+    }
+
+    /// The same with a mini data cache beside it, if there `is` one. It goes round whatever the policy:
+    /// the line of a set that was filled first makes room, and software makes use of that.
+    pub fn with_mini(mut self, is: bool) -> DCache {
+        if is {
+            let lines = self.mini + MINI_LINES;
+            self.tags.resize(lines, 0);
+            self.pas.resize(lines, Pa(0));
+            self.data.resize(lines, Line([0; 8]));
+            let size = (MINI_LINES, MINI_WAYS);
+            self.mini_victim = Victim::new(Replacement::Sets, Victims::Random, size, 0);
+        }
+        self
     }
 
     #[inline(always)]
@@ -101,7 +138,21 @@ impl DCache {
         let first = self.set(mva.0) << self.way_shift;
         let want = (mva.0 & !31) | VALID;
         let ways = &self.tags[first..first + self.ways as usize];
-        way_of(ways, |tag| tag & !DIRTY == want).map(|way| first + way)
+        match way_of(ways, |tag| tag & !DIRTY == want) {
+            Some(way) => Some(first + way),
+            None if self.mini == self.tags.len() => None,
+            None => self.find_in_mini(mva),
+        }
+    }
+
+    /// First line of the mini cache's set for `mva`.
+    fn mini_set(&self, mva: Mva) -> usize {
+        self.mini + (mva.0 as usize / 32 * 2) % MINI_LINES
+    }
+
+    fn find_in_mini(&self, mva: Mva) -> Option<usize> {
+        let (first, want) = (self.mini_set(mva), (mva.0 & !31) | VALID);
+        (first..first + 2).find(|line| self.tags[*line] & !DIRTY == want)
     }
 
     /// The words of a line.
@@ -138,11 +189,49 @@ impl DCache {
             tag if tag & DIRTY == 0 => Held::Clean,
             _ => Held::Dirty,
         });
-        let line = first + way as usize;
+        self.empty(first + way as usize)
+    }
+
+    /// The same in the mini data cache.
+    pub fn allocate_mini(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
+        let first = self.mini_set(mva);
+        let way = self
+            .mini_victim
+            .choose(first - self.mini, |_| Held::Nothing);
+        self.empty(first + way as usize)
+    }
+
+    /// The same by the set's pointer, whatever the policy.
+    pub fn allocate_in_turn(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
+        let first = self.set(mva.0) << self.way_shift;
+        let way = self.victim.choose_in_turn(first);
+        self.empty(first + way as usize)
+    }
+
+    fn empty(&mut self, line: usize) -> (usize, Option<Mva>, Option<Dirty>) {
         let victim = self.state(line).map(|(mva, _)| mva);
         let dirty = self.take_dirty(line);
         self.tags[line] = 0;
         (line, victim, dirty)
+    }
+
+    /// Makes an allocated line one of `mva` that has not been filled, with whatever `data`.
+    pub fn claim(&mut self, line: usize, mva: Mva, data: [u32; 8]) {
+        self.tags[line] = (mva.0 & !31) | VALID;
+        self.pas[line] = NOWHERE;
+        self.claimed = true;
+        self.data[line] = Line(data);
+    }
+
+    /// Whether a line was claimed and not stored to.
+    #[inline(always)]
+    pub fn is_nowhere(&self, line: usize) -> bool {
+        self.claimed && self.pas[line] == NOWHERE
+    }
+
+    /// A claimed line is stored to: it is of the memory that the store's page names.
+    pub fn place(&mut self, line: usize, pa: Pa) {
+        self.pas[line] = pa.line();
     }
 
     /// Fills an allocated line.
@@ -155,7 +244,7 @@ impl DCache {
     /// Physical address of a line's first byte.
     #[inline(always)]
     pub fn pa(&self, line: usize) -> Pa {
-        self.pas[line]
+        self.pas[line].line()
     }
 
     /// MVA and dirty halves of a line, if it is valid.
@@ -199,9 +288,22 @@ impl DCache {
         self.tags[line] = 0;
     }
 
-    /// Discards everything, dirty or not.
+    /// Discards everything, dirty or not, but what is locked by lines.
     pub fn invalidate_all(&mut self) {
-        self.tags.fill(0);
+        if self.victim.holds_any() {
+            for line in 0..self.tags.len() {
+                if !self.holds(line) {
+                    self.tags[line] = 0;
+                }
+            }
+        } else {
+            self.tags.fill(0);
+        }
+    }
+
+    /// Whether a line stays when all are discarded.
+    pub fn holds(&self, line: usize) -> bool {
+        line < self.mini && self.victim.holds(line)
     }
 
     /// Looks at up to `lines` lines from where the last call stopped. Returns the first dirty one.

@@ -371,9 +371,16 @@ impl<B: Bus> ICache<B> {
         self.hints[tag as usize / 32 % HINTS] = Hint::default();
     }
 
-    /// Discards everything.
+    /// Discards everything but what is locked by lines.
     pub fn invalidate_all(&mut self) {
-        self.tags.fill(0);
+        if self.victim.holds_any() {
+            let lines = 0..self.tags.len();
+            let victim = &self.victim;
+            let (tags, gone) = (&mut self.tags, lines.filter(|line| !victim.holds(*line)));
+            gone.for_each(|line| tags[line] = 0);
+        } else {
+            self.tags.fill(0);
+        }
         self.hints.fill(Hint::default());
     }
 }

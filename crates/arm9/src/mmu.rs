@@ -23,41 +23,6 @@ pub enum Kind {
     Fetch,
 }
 
-/// Why a translation or an access failed: the four status bits of the fault status register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// FSR[3:0].
-    pub status: u8,
-    /// FSR[7:4]; zero where the manual says it is invalid.
-    pub domain: u8,
-}
-
-impl Fault {
-    /// Unaligned access with SCTLR.A set.
-    pub const ALIGNMENT: Fault = Fault {
-        status: 0b0001,
-        domain: 0,
-    };
-
-    /// External abort on a linefetch or uncached read.
-    pub fn external(section: bool, domain: u8) -> Fault {
-        Fault {
-            status: if section { 0b1000 } else { 0b1010 },
-            domain,
-        }
-    }
-
-    /// Whether a value of the fault status register is of [`Fault::external`].
-    pub fn is_external(fsr: u32) -> bool {
-        fsr & 0b1101 == 0b1000
-    }
-
-    /// Value of the fault status register.
-    pub fn fsr(self) -> u32 {
-        u32::from(self.domain) << 4 | u32::from(self.status)
-    }
-}
-
 /// The current privilege may read (and fetch).
 pub const READ: u32 = 1 << 0;
 /// The current privilege may write.
@@ -70,7 +35,15 @@ pub const CACHE: u32 = 1 << 3;
 pub const ICACHE: u32 = 1 << 4;
 /// Translated by a section descriptor.
 const SECTION: u32 = 1 << 5;
+/// The domain, which external aborts tell.
 const DOMAIN_SHIFT: u32 = 6;
+/// With [`Descriptors::Extended`], which have no domain to tell, in its place: lines go into the mini
+/// data cache.
+pub const MINI: u32 = 1 << 6;
+/// The same: a store that misses fills a line.
+pub const ALLOCATE: u32 = 1 << 7;
+/// The same: a buffered store stays one of its own.
+pub const SINGLE: u32 = 1 << 8;
 
 /// Matches no page: bits 31:24 are never set in a context.
 const NO_KEY: u32 = u32::MAX;
@@ -103,8 +76,8 @@ impl Resolved {
         self.key != NO_KEY
     }
 
-    /// The fault an external abort at this page raises.
-    pub fn external_abort(self) -> Fault {
+    /// The fault an external abort at this page raises, of ARM's own cores.
+    fn external_abort(self) -> Fault {
         Fault::external(self.has(SECTION), (self.value >> DOMAIN_SHIFT & 15) as u8)
     }
 }
@@ -124,10 +97,27 @@ pub struct Control {
     pub r: bool,
     /// Write-back pages behave as write-through (CP15 c15 cache debug control).
     pub force_write_through: bool,
+    /// Of the auxiliary control register MD, the mini data cache's policy.
+    pub mini: u8,
     /// Translation table base, 16 KB aligned.
     pub ttb: u32,
     /// Domain access control register.
     pub dacr: u32,
+}
+
+impl Control {
+    /// What the X bit adds (IXP42X 3.1.1.2, p. 46). X alone is reserved, and adds nothing.
+    fn extension(&self, xcb: u8) -> u32 {
+        match (xcb, self.mini) {
+            (0b101, _) => SINGLE,
+            (0b110 | 0b111, _) if !self.dcache_on => 0,
+            (0b110, 0) => MINI | BUFFER,
+            (0b110, 1) => MINI | BUFFER | ALLOCATE,
+            (0b110, _) => MINI,
+            (0b111, _) => ALLOCATE,
+            _ => 0,
+        }
+    }
 }
 
 const FAST: usize = 256;
@@ -168,6 +158,7 @@ pub struct Mmu {
     /// Context of the current privilege and domain register, in bits 31:20.
     context: u32,
     privileged: bool,
+    descriptors: Descriptors,
     /// Added to it for fetches: bit 23 where they have a TLB of their own.
     fetches: u32,
     /// A debugger looks at every access: nothing goes into the fast table.
@@ -194,6 +185,7 @@ impl Mmu {
             context: 0,
             fetches: if core.tlbs.len() > 1 { 1 << 23 } else { 0 },
             privileged: true,
+            descriptors: core.descriptors,
             watching: false,
             last: None,
             epoch: 0,
@@ -260,6 +252,14 @@ impl Mmu {
             TlbSide::Instruction => *tlb == 0,
             TlbSide::Data => tlb + 1 == all,
         })
+    }
+
+    /// The fault an external abort of an access by `page` raises.
+    pub fn external_abort(&self, page: Resolved) -> Fault {
+        match self.descriptors {
+            Descriptors::Arm => page.external_abort(),
+            Descriptors::Extended => Fault::IMPRECISE,
+        }
     }
 
     /// Makes the next use of every translation come to [`Mmu::translate`].
@@ -375,7 +375,7 @@ impl Mmu {
         let (n, entry) = match self.tlbs[tlb].find(mva) {
             Some(found) => found,
             None => {
-                let entry = walk(self.control.ttb, mva, memory)?;
+                let entry = walk(self.descriptors, self.control.ttb, mva, memory)?;
                 let n = self.tlbs[tlb].insert(mva, entry);
                 self.forget(first + n);
                 (n, entry)
@@ -453,7 +453,10 @@ impl Mmu {
         if entry.section {
             value |= SECTION;
         }
-        value |= u32::from(entry.domain) << DOMAIN_SHIFT;
+        value |= match self.descriptors {
+            Descriptors::Arm => u32::from(entry.domain) << DOMAIN_SHIFT,
+            Descriptors::Extended => c.extension(entry.cb),
+        };
         value |= entry.translate(mva).0.wrapping_sub(mva.0 & 0xfff) & !0x3ff;
         Ok(Resolved { key: NO_KEY, value })
     }
@@ -473,10 +476,12 @@ fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
     }
 }
 
+mod fault;
 mod state;
 mod walk;
 
-pub use walk::{DescriptorRead, Mapping, mapping, walk};
+pub use fault::Fault;
+pub use walk::{DescriptorRead, Descriptors, Mapping, mapping, walk};
 
 #[cfg(test)]
 mod tests;

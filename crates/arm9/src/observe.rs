@@ -6,7 +6,7 @@
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Width;
-use crate::mmu::Kind;
+use crate::mmu::{Descriptors, Kind};
 
 /// Under what circumstances an event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Context {
     pub sctlr: u32,
     /// Domain access control register.
     pub dacr: u32,
+    /// What the core's translation tables say.
+    pub descriptors: Descriptors,
 }
 
 /// Which of the two caches.
@@ -92,6 +94,8 @@ pub enum Event<'a> {
     },
     /// A line was filled from memory.
     Fill { side: Side, mva: Mva, pa: Pa },
+    /// A D-cache line came to be of `mva` without a word from memory.
+    Claim { mva: Mva },
     /// Dirty halves of a line left for memory: because the line was a victim, or by an operation.
     WriteBack {
         mva: Mva,

@@ -3,7 +3,8 @@
 //!
 //! [`Replacement::Ways`] (`DDI0198D 4.2`): one counter a cache; ways locked by CP15 c9 (format C) are
 //! passed over. [`Replacement::FromBase`] (`DDI0184B 2.3.13`): a victim pointer a segment, which a fill uses
-//! and then moves, between the base that CP15 c9 has (format A) and the last way.
+//! and then moves, between the base that CP15 c9 has (format A) and the last way. [`Replacement::Sets`]
+//! (IXP42X p. 56, 65, 72): a pointer a set, always round robin, behind the ways of that set that are locked.
 //!
 //! Manuals do not publish the random sequence; here it is a 16-bit maximal-length LFSR that steps at
 //! each fill, started from a seed.
@@ -24,7 +25,12 @@ pub enum Replacement {
     Ways,
     /// Ways from a base on.
     FromBase,
+    /// Ways of a set in turn, behind those locked.
+    Sets,
 }
+
+/// Ways of a set that cannot be locked ([`Replacement::Sets`]).
+const UNLOCKED: u32 = 4;
 
 /// What a way holds, worst victim last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,15 +53,22 @@ pub struct Victim {
     pub locked: u32,
     /// [`Replacement::FromBase`]: ways below it are locked.
     base: u8,
-    /// The same, by segment: the way to fill next.
+    /// The same, and [`Replacement::Sets`], by segment: the way to fill next.
     next: Box<[u8]>,
+    /// [`Replacement::Sets`]: how many ways of each set are locked, the first ones.
+    locks: Box<[u8]>,
+    /// The same: what is filled is locked.
+    pub locking: bool,
     /// [`Victims::Late`] only: when each line was filled, counted in fills.
     filled: Box<[u64]>,
     fills: u64,
     ways: u32,
 }
 
-crate::state!(Victim: lfsr, counter, round_robin, locked, base, next, filled, fills; ways => check);
+crate::state!(
+    Victim: lfsr, counter, round_robin, locked, base, next, locks, locking, filled, fills;
+    ways => check
+);
 
 impl Victim {
     /// Of a cache of `lines` lines in sets of `ways`, a power of two. Starts from `seed`; zero stands for
@@ -66,9 +79,11 @@ impl Victim {
         (lines, ways): (usize, u32),
         seed: u32,
     ) -> Victim {
-        let segments = match replacement {
-            Replacement::Ways => 0,
-            Replacement::FromBase => lines / ways as usize,
+        let sets = lines / ways as usize;
+        let (segments, locks, first) = match replacement {
+            Replacement::Ways => (0, 0, 0),
+            Replacement::FromBase => (sets, 0, 0),
+            Replacement::Sets => (sets, sets, (ways - 1) as u8),
         };
         let folded = (seed ^ seed >> 16) as u16;
         Victim {
@@ -77,7 +92,9 @@ impl Victim {
             round_robin: false,
             locked: 0,
             base: 0,
-            next: vec![0; segments].into(),
+            next: vec![first; segments].into(),
+            locks: vec![0; locks].into(),
+            locking: false,
             filled: match victims {
                 Victims::Random => [].into(),
                 Victims::Late => vec![0; lines].into(),
@@ -90,7 +107,8 @@ impl Victim {
     /// What was restored may be no state of this cache.
     fn check(&self) -> Result<(), Damaged> {
         let there = |way: &u8| u32::from(*way) < self.ways;
-        match there(&self.base) && self.next.iter().all(there) {
+        let pointers = self.next.iter().chain(&self.locks);
+        match there(&self.base) && pointers.into_iter().all(there) {
             true => Ok(()),
             false => Err(Damaged("the cache has no such way")),
         }
@@ -115,6 +133,36 @@ impl Victim {
         }
     }
 
+    /// The way to fill of the set that begins at line `first`, by its pointer whatever the policy:
+    /// software goes through a set by it.
+    pub fn choose_in_turn(&mut self, first: usize) -> u32 {
+        let way = self.in_set(first / self.ways as usize);
+        self.note_filled(first + way as usize);
+        way
+    }
+
+    /// Ways of the set that a line is in that are locked, the first ones.
+    fn locks_of(&self, line: usize) -> u32 {
+        let set = line / self.ways as usize;
+        self.locks.get(set).map_or(0, |locks| (*locks).into())
+    }
+
+    /// Whether line `line` was locked by filling it.
+    pub fn holds(&self, line: usize) -> bool {
+        (line % self.ways as usize) < self.locks_of(line) as usize
+    }
+
+    /// Whether any line was locked so.
+    pub fn holds_any(&self) -> bool {
+        self.locks.iter().any(|locks| *locks > 0)
+    }
+
+    /// No line is locked any more.
+    pub fn unlock(&mut self) {
+        self.locks.fill(0);
+        self.next.fill((self.ways - 1) as u8);
+    }
+
     /// SCTLR.RR.
     pub fn set_round_robin(&mut self, on: bool) {
         self.round_robin = on;
@@ -125,10 +173,16 @@ impl Victim {
     pub fn choose(&mut self, first: usize, held: impl Fn(usize) -> Held) -> u32 {
         let ways = self.ways;
         if !self.filled.is_empty() {
-            return self.latest(first, held);
+            return match self.locking {
+                true => self.choose_in_turn(first),
+                false => self.latest(first, held),
+            };
         }
         if !self.next.is_empty() {
-            return self.pointed_at(first / ways as usize);
+            return match self.locks.is_empty() {
+                true => self.pointed_at(first / ways as usize),
+                false => self.in_set(first / ways as usize),
+            };
         }
         let start = if self.round_robin {
             self.counter = self.counter.wrapping_add(1);
@@ -160,6 +214,25 @@ impl Victim {
         way
     }
 
+    /// The set's pointer, which goes on; what is locked is in the first ways, but for the last four.
+    fn in_set(&mut self, set: usize) -> u32 {
+        let (Some(next), Some(locks)) = (self.next.get_mut(set), self.locks.get_mut(set)) else {
+            return self.ways - 1;
+        };
+        let last = (self.ways - 1) as u8;
+        if !self.locking {
+            let way = *next;
+            *next = if way == last { *locks } else { way + 1 };
+            return way.into();
+        }
+        *next = last;
+        if u32::from(*locks) + UNLOCKED < self.ways {
+            *locks += 1;
+            return u32::from(*locks) - 1;
+        }
+        last.into()
+    }
+
     fn is_locked(&self, way: u32) -> bool {
         self.locked >> (way & 31) & 1 != 0 || way < u32::from(self.base)
     }
@@ -176,13 +249,19 @@ impl Victim {
     #[cold]
     fn latest(&mut self, first: usize, held: impl Fn(usize) -> Held) -> u32 {
         let line = |way: u32| first + way as usize;
-        let way = (0..self.ways)
+        let way = (self.locks_of(first)..self.ways)
             .filter(|way| !self.is_locked(*way))
             .max_by_key(|way| (held(line(*way)), self.filled[line(*way)]))
             .unwrap_or(self.ways - 1);
-        self.fills += 1;
-        self.filled[line(way)] = self.fills;
+        self.note_filled(line(way));
         way
+    }
+
+    fn note_filled(&mut self, line: usize) {
+        if let Some(filled) = self.filled.get_mut(line) {
+            self.fills += 1;
+            *filled = self.fills;
+        }
     }
 
     #[cold]

@@ -12,10 +12,36 @@ use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};
 use crate::state::Damaged;
 
-/// Address slots of the main write buffer.
-const ADDRESSES: usize = 4;
-/// Data words of the main write buffer.
+/// Most address slots of a main write buffer.
+const ADDRESSES: usize = 8;
+/// Most data words of one of its entries.
 const WORDS: usize = 16;
+
+/// How a main write buffer is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    addresses: usize,
+    /// Data words of all entries.
+    words: usize,
+    /// An entry is within so many aligned bytes.
+    block: u32,
+}
+
+impl Buffers {
+    /// Four addresses and 16 words of any of them (`DDI0198D 4.2`, `DDI0151C 4.5`).
+    pub const ARM: Buffers = Buffers {
+        addresses: 4,
+        words: WORDS,
+        block: 0,
+    };
+
+    /// Eight entries of 16 bytes (IXP42X p. 72).
+    pub const XSCALE: Buffers = Buffers {
+        addresses: 8,
+        words: 32,
+        block: 16,
+    };
+}
 
 #[derive(Clone, Copy, Default)]
 struct Pending {
@@ -65,9 +91,10 @@ pub struct Biu {
     words: usize,
     victim: Option<Victim>,
     sync: u32,
+    buffers: Buffers,
 }
 
-crate::state!(Biu: free_at, queue, head, len, words, victim; sync => check);
+crate::state!(Biu: free_at, queue, head, len, words, victim; sync, buffers => check);
 
 /// Whether `[a, a + n)` and `[b, b + m)` share a byte.
 fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
@@ -100,18 +127,22 @@ impl Biu {
     /// What was restored may be no state of a write buffer.
     fn check(&self) -> Result<(), Damaged> {
         let fits = |entry: &Pending| entry.data_words() <= WORDS && usize::from(entry.bytes) <= 4;
-        let within = self.head < ADDRESSES && self.len <= ADDRESSES;
+        let within = self.head < ADDRESSES && self.len <= self.buffers.addresses;
         let waiting = (0..self.len.min(ADDRESSES))
             .map(|n| &self.queue[(self.head % ADDRESSES + n) % ADDRESSES]);
         let words: usize = waiting.map(Pending::data_words).sum();
-        match within && self.queue.iter().all(fits) && words == self.words && words <= WORDS {
+        match within
+            && self.queue.iter().all(fits)
+            && words == self.words
+            && words <= self.buffers.words
+        {
             true => Ok(()),
             false => Err(Damaged("the write buffer does not hold as much")),
         }
     }
 
     /// Idle and empty. `sync` is added to each transaction, core cycles.
-    pub fn new(sync: u32) -> Biu {
+    pub fn new(sync: u32, buffers: Buffers) -> Biu {
         Biu {
             free_at: 0,
             queue: [Pending::default(); ADDRESSES],
@@ -120,6 +151,7 @@ impl Biu {
             words: 0,
             victim: None,
             sync,
+            buffers,
         }
     }
 
@@ -254,7 +286,8 @@ impl Biu {
     /// Appends to the newest entry if the word follows it.
     #[inline]
     fn merge(&mut self, pa: Pa, word: u32) -> bool {
-        if self.len == 0 || self.words == WORDS {
+        let Buffers { words, block, .. } = self.buffers;
+        if self.len == 0 || self.words == words || block != 0 && pa.0 & (block - 1) == 0 {
             return false;
         }
         let last = &mut self.queue[(self.head + self.len - 1) % ADDRESSES];
@@ -270,7 +303,7 @@ impl Biu {
 
     fn make_room<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
         let mut now = now;
-        while self.len == ADDRESSES || self.words == WORDS {
+        while self.len == self.buffers.addresses || self.words == self.buffers.words {
             self.write_next(bus);
             now = now.max(self.free_at);
         }

@@ -129,7 +129,11 @@ impl Stop {
             }
             Stop::UnmodelledCp15 { operation } => {
                 let [opc1, crn, crm, opc2] = operation.to_be_bytes();
-                format!("the core does not model the CP15 operation {opc1}, c{crn}, c{crm}, {opc2}")
+                // XScale's CP14 stands beside it.
+                let (which, opc1) = if opc1 < 8 { (15, opc1) } else { (14, opc1 - 8) };
+                format!(
+                    "the core does not model the CP{which} operation {opc1}, c{crn}, c{crm}, {opc2}"
+                )
             }
             Stop::WireLoop { device } => {
                 format!("the wires around \"{device}\" feed back and do not settle")

@@ -9,6 +9,7 @@
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::Config;
+use crate::cpu::extension::Extension;
 use crate::cpu::{Cpu, Exit};
 use crate::dcache::Dirty;
 use crate::fcse::Relocation;
@@ -33,6 +34,14 @@ pub(crate) struct Row<B: Bus> {
     modelled: u32,
 }
 
+impl<B: Bus> Clone for Row<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Bus> Copy for Row<B> {}
+
 impl<B: Bus> Row<B> {
     pub const fn at(opc1: u32, crn: u32, crm: u32, opc2: u32) -> Row<B> {
         Row {
@@ -44,6 +53,11 @@ impl<B: Bus> Row<B> {
             write: None,
             modelled: !0,
         }
+    }
+
+    /// One of coprocessor 14.
+    pub const fn cp14(crn: u32, crm: u32) -> Row<B> {
+        Row::at(CP14, crn, crm, 0)
     }
 
     /// Up to this CRm as well.
@@ -75,49 +89,63 @@ impl<B: Bus> Row<B> {
     }
 }
 
-/// Numbers of registers and operations: 3, 4, 4 and 3 bits.
-const NUMBERS: usize = 1 << 14;
-/// No row has that number.
-const NONE: u8 = u8::MAX;
+/// Numbers of registers and operations: 4, 4, 4 and 3 bits.
+const NUMBERS: usize = 1 << 15;
+/// The first opcode 1 of CP14's, which stand beside CP15's.
+pub(crate) const CP14: u32 = 8;
+/// Most rows of a core, and one that has nothing.
+const ROWS: usize = 128;
+/// The one that has nothing.
+const NONE: u8 = 0;
 
 /// All rows of a core, found by number.
 pub(crate) struct Rows<B: Bus + 'static> {
-    rows: &'static [Row<B>],
+    rows: [Row<B>; ROWS],
     index: [u8; NUMBERS],
 }
 
 impl<B: Bus> Rows<B> {
-    /// Of rows at different numbers.
-    pub const fn new(rows: &'static [Row<B>]) -> Rows<B> {
-        assert!(rows.len() < NONE as usize);
-        let mut index = [NONE; NUMBERS];
-        let mut n = 0;
-        while n < rows.len() {
-            let row = &rows[n];
-            let mut crm = row.crm.0;
-            while crm <= row.crm.1 {
-                let mut opc2 = row.opc2.0;
-                while opc2 <= row.opc2.1 {
-                    let at = number(row.opc1, row.crn, crm, opc2);
-                    assert!(index[at] == NONE, "two rows have the same number");
-                    index[at] = n as u8;
-                    opc2 += 1;
-                }
-                crm += 1;
+    /// Of lists of rows, all at different numbers.
+    pub const fn new(lists: &'static [&'static [Row<B>]]) -> Rows<B> {
+        let mut all = Rows {
+            rows: [Row::at(0, 0, 0, 0); ROWS],
+            index: [NONE; NUMBERS],
+        };
+        let (mut list, mut count) = (0, NONE + 1);
+        while list < lists.len() {
+            let mut n = 0;
+            while n < lists[list].len() {
+                all.add(count, lists[list][n]);
+                (n, count) = (n + 1, count + 1);
             }
-            n += 1;
+            list += 1;
         }
-        Rows { rows, index }
+        all
     }
 
-    fn row(&self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> Option<&'static Row<B>> {
-        let at = self.index[number(opc1, crn, crm, opc2)];
-        self.rows.get(usize::from(at))
+    const fn add(&mut self, n: u8, row: Row<B>) {
+        self.rows[n as usize] = row;
+        let mut crm = row.crm.0;
+        while crm <= row.crm.1 {
+            let mut opc2 = row.opc2.0;
+            while opc2 <= row.opc2.1 {
+                let at = number(row.opc1, row.crn, crm, opc2);
+                assert!(self.index[at] == NONE, "two rows have the same number");
+                self.index[at] = n;
+                opc2 += 1;
+            }
+            crm += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn row(&'static self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> &'static Row<B> {
+        &self.rows[usize::from(self.index[number(opc1, crn, crm, opc2)]) % ROWS]
     }
 }
 
 const fn number(opc1: u32, crn: u32, crm: u32, opc2: u32) -> usize {
-    ((opc1 & 7) << 11 | (crn & 15) << 7 | (crm & 15) << 3 | opc2 & 7) as usize
+    ((opc1 & 15) << 11 | (crn & 15) << 7 | (crm & 15) << 3 | opc2 & 7) as usize
 }
 
 /// Registers of the coprocessor.
@@ -141,10 +169,12 @@ pub struct Cp15 {
     pub(crate) cache_debug: u32,
     pub(crate) ctr: u32,
     pub(crate) midr: u32,
+    /// What XScale adds.
+    pub(crate) extension: Extension,
 }
 
 crate::state!(
-    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug; ctr, midr
+    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, extension; ctr, midr
 );
 
 impl Cp15 {
@@ -162,6 +192,7 @@ impl Cp15 {
             cache_debug: 0,
             ctr: config.core.cache_type(config.icache, config.dcache),
             midr: config.core.midr,
+            extension: Extension::new(config.core.timing.predicted),
         }
     }
 
@@ -180,6 +211,7 @@ impl Cp15 {
             s: bit(8),
             r: bit(9),
             force_write_through: self.cache_debug & FORCE_WRITE_THROUGH != 0,
+            mini: (self.extension.auxiliary >> 4 & 3) as u8,
             ttb: self.ttb,
             dacr: self.dacr,
         }
@@ -201,7 +233,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         self.cycles += u64::from(self.config.cost.cp15_busy);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
-        match row.and_then(|row| row.read) {
+        match row.read {
             Some(read) => read(self),
             None => self.unmodelled_cp15(opc1, crn, crm, opc2),
         }
@@ -211,8 +243,8 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn cp15_write(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32, value: u32) {
         self.cycles += u64::from(self.config.cost.cp15_busy);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
-        match row.and_then(|row| Some((row.write?, row.modelled))) {
-            Some((write, modelled)) if value & !modelled == 0 => write(self, value),
+        match row.write {
+            Some(write) if value & !row.modelled == 0 => write(self, value),
             _ => {
                 self.unmodelled_cp15(opc1, crn, crm, opc2);
             }
@@ -220,7 +252,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Ends the run; gives 0.
-    fn unmodelled_cp15(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
+    pub(crate) fn unmodelled_cp15(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
         let operation = opc1 << 24 | crn << 16 | crm << 8 | opc2;
         self.exit = Some(Exit::UnmodelledCp15 { operation });
         self.horizon = 0;
@@ -290,7 +322,7 @@ impl<B: Bus> Cpu<B> {
         self.write_sctlr(self.cp15.sctlr | 1 << 14);
     }
 
-    fn control_changed(&mut self) {
+    pub(crate) fn control_changed(&mut self) {
         self.mmu.set_control(self.cp15.mmu_control());
         self.refetch();
     }
@@ -298,6 +330,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn write_pid(&mut self, value: u32) {
         self.cp15.pid = value & 0xfe00_0000;
         self.counters.pid_writes += 1;
+        self.cp15.extension.branches.forget();
         self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);
         self.horizon = 0;
     }
@@ -392,6 +425,7 @@ impl<B: Bus> Cpu<B> {
         self.icache.invalidate_all();
         self.icache.prefetch = None;
         self.counters.icache_invalidates += 1;
+        self.cp15.extension.branches.forget();
         self.refetch();
     }
 

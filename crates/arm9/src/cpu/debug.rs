@@ -93,7 +93,9 @@ impl<B: Bus> Cpu<B> {
     /// (which becomes dirty), into memory otherwise. The I-cache keeps what it has. False where
     /// nothing is mapped or no memory is.
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
-        if let Some(line) = self.dcache.find(mva) {
+        if let Some(line) = self.dcache.find(mva)
+            && !self.dcache.is_nowhere(line)
+        {
             let shift = 8 * (mva.0 & 3);
             self.dcache
                 .write(line, mva, u32::from(value) << shift, 0xff << shift, true);
@@ -121,7 +123,8 @@ impl<B: Bus> Cpu<B> {
         if self.cp15.sctlr & 1 == 0 {
             return Some(Pa(mva.0));
         }
-        let entry = walk(self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()?;
+        let descriptors = self.config.core.descriptors;
+        let entry = walk(descriptors, self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()?;
         Some(entry.translate(mva))
     }
 

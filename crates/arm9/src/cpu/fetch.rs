@@ -90,7 +90,7 @@ impl<B: Bus> Cpu<B> {
         let mut data = [0; 8];
         let filled = self.biu.fetch_line(&mut self.bus, before, pa, &mut data);
         self.bus_used();
-        let (start, time) = filled.map_err(|_| page.external_abort())?;
+        let (start, time) = filled.map_err(|_| self.mmu.external_abort(page))?;
         let line = self.icache.allocate(mva);
         self.icache.fill(line, mva, pa, &data, thumb);
         self.tell_ifill(Side::Instruction, pc, mva, page);
@@ -117,7 +117,7 @@ impl<B: Bus> Cpu<B> {
             .biu
             .fetch_line(&mut self.bus, before, page.pa(mva), &mut data);
         self.bus_used();
-        let (start, time) = read.map_err(|_| page.external_abort())?;
+        let (start, time) = read.map_err(|_| self.mmu.external_abort(page))?;
         self.icache.fill(line, mva, page.pa(mva), &data, thumb);
         self.icache.prefetch = Some((Mva(mva.0 & !15), next));
         self.tell_ifill(Side::Prefetch, self.pc, mva, page);

@@ -7,7 +7,8 @@ use crate::addr::{Mva, Pa, Va};
 use crate::bus::{Bus, Width};
 use crate::cpu::exception::Exception;
 use crate::cpu::{Aborted, Access, Cpu};
-use crate::mmu::{self, DescriptorRead, Fault, Kind, Resolved};
+use crate::dcache::Dirty;
+use crate::mmu::{self, DescriptorRead, Descriptors, Fault, Kind, Resolved};
 use crate::observe::{Event, Side};
 use crate::write_buffer::Biu;
 
@@ -113,6 +114,7 @@ impl<B: Bus> Cpu<B> {
     /// Lets the next access to the line of `mva` go without asking.
     fn grant(&mut self, mva: Mva, line: usize) {
         if Self::GRANTS
+            && !self.dcache.is_nowhere(line)
             && let Some(page) = self.mmu.lookup(mva, Kind::Read)
         {
             let (read, write) = (page.has(CACHED_READ), page.has(WRITE_BACK));
@@ -177,7 +179,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     #[inline(never)]
-    fn translate_slow(
+    pub(crate) fn translate_slow(
         &mut self,
         mva: Mva,
         kind: Kind,
@@ -208,7 +210,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     #[cold]
-    fn data_abort(&mut self, fault: Fault, mva: Mva) -> Aborted {
+    pub(crate) fn data_abort(&mut self, fault: Fault, mva: Mva) -> Aborted {
         self.cp15.dfsr = fault.fsr();
         self.cp15.far = mva.0;
         self.take_exception(Exception::DataAbort);
@@ -258,22 +260,58 @@ impl<B: Bus> Cpu<B> {
             }
             Err(_) => {
                 self.bus_used();
-                Err(self.data_abort(page.external_abort(), mva))
+                Err(self.data_abort(self.mmu.external_abort(page), mva))
             }
         }
     }
 
+    /// Whether the page has an attribute that only [`Descriptors::Extended`] have.
+    #[inline(always)]
+    fn extends(&self, page: Resolved, flags: u32) -> bool {
+        self.config.core.descriptors == Descriptors::Extended && page.has(flags)
+    }
+
+    /// The line that a store to a cached page writes to: filled before if the page says so.
+    fn line_to_store(&mut self, mva: Mva, page: Resolved) -> Access<Option<usize>> {
+        let line = match self.dcache.find(mva) {
+            None if self.extends(page, mmu::ALLOCATE) => Some(self.cached_line(mva, page)?),
+            found => found,
+        };
+        if let Some(line) = line
+            && self.config.core.timing.preload
+        {
+            self.wait_for_fill(line);
+            if self.dcache.is_nowhere(line) {
+                self.dcache.place(line, page.pa(mva));
+            }
+        }
+        Ok(line)
+    }
+
+    /// A line to fill for `mva`, and what was there.
+    #[inline(always)]
+    fn make_room(&mut self, mva: Mva, page: Resolved) -> (usize, Option<Mva>, Option<Dirty>) {
+        let room = match self.extends(page, mmu::MINI) {
+            true => self.dcache.allocate_mini(mva),
+            false => self.dcache.allocate(mva),
+        };
+        if let Some(victim) = room.1 {
+            self.mmu.grants.take(victim);
+        }
+        room
+    }
+
     /// The line that holds `mva`, filled if need be.
-    fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
+    pub(crate) fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
         if let Some(line) = self.dcache.find(mva) {
+            if self.config.core.timing.preload {
+                self.wait_for_fill(line);
+            }
             return Ok(line);
         }
         let before = self.cycles;
         let pa = page.pa(mva);
-        let (line, victim, dirty) = self.dcache.allocate(mva);
-        if let Some(victim) = victim {
-            self.mmu.grants.take(victim);
-        }
+        let (line, victim, dirty) = self.make_room(mva, page);
         // A victim with the same physical line (an alias) has to be in memory before the fill.
         let alias = dirty.filter(|d| d.pa == pa.line());
         if let Some((victim, d)) = victim.zip(dirty.as_ref()) {
@@ -291,7 +329,7 @@ impl<B: Bus> Cpu<B> {
                 self.cycles = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
             }
             self.bus_used();
-            return Err(self.data_abort(page.external_abort(), mva));
+            return Err(self.data_abort(self.mmu.external_abort(page), mva));
         };
         let mut resume = start + self.exposed(time);
         if let Some(d) = dirty {
@@ -344,7 +382,7 @@ impl<B: Bus> Cpu<B> {
         let mva = Mva(mva.0 & !(width.bytes() - 1));
         self.compare_watched(mva, width.bytes(), Kind::Write);
         if page.has(mmu::CACHE)
-            && let Some(line) = self.dcache.find(mva)
+            && let Some(line) = self.line_to_store(mva, page)?
         {
             let shift = 8 * (mva.0 & 3);
             let mask = width.mask();
@@ -375,7 +413,7 @@ impl<B: Bus> Cpu<B> {
         self.cycles = done;
         self.counters.write_wait_cycles += done - before;
         self.bus_used();
-        answer.map_err(|_| self.data_abort(page.external_abort(), mva))
+        answer.map_err(|_| self.data_abort(self.mmu.external_abort(page), mva))
     }
 
     /// Of a store that goes past the cache.

@@ -33,6 +33,7 @@ impl<B: Bus> Cpu<B> {
             mode: self.control & psr::MODE,
             sctlr: self.cp15.sctlr,
             dacr: self.cp15.dacr,
+            descriptors: self.config.core.descriptors,
         }
     }
 
@@ -187,6 +188,11 @@ impl<B: Bus> Cpu<B> {
         self.react(reaction);
     }
 
+    /// Tells of a D-cache line made without reading memory.
+    pub(crate) fn tell_claim(&mut self, mva: Mva) {
+        self.tell(Event::Claim { mva });
+    }
+
     /// Tells of halves that go to memory.
     pub(crate) fn tell_write_back(&mut self, mva: Mva, dirty: &Dirty, victim: bool) {
         if B::OBSERVED {
@@ -206,7 +212,9 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn tell_dcache_invalidate_all(&mut self) {
         if B::OBSERVED {
             for line in 0..self.dcache.lines() {
-                self.tell_dcache_invalidate(line);
+                if !self.dcache.holds(line) {
+                    self.tell_dcache_invalidate(line);
+                }
             }
             self.tell(Event::InvalidateAll { side: Side::Data });
         }

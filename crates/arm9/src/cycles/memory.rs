@@ -7,6 +7,7 @@ use crate::bus::BurstTime;
 use crate::cost::CostTable;
 use crate::testbus::Transaction;
 use crate::write_buffer::Biu;
+use crate::write_buffer::Buffers;
 
 /// Parameters, none of which is a multiple of another.
 pub(super) const COST: CostTable = CostTable {
@@ -43,7 +44,7 @@ pub(super) const COLD: u32 = 0x5_0000;
 pub(super) fn board() -> Warm {
     let mut warm = Warm::new();
     warm.cpu.config.cost = COST;
-    warm.cpu.biu = Biu::new(COST.bus_sync);
+    warm.cpu.biu = Biu::new(COST.bus_sync, Buffers::ARM);
     warm.cpu.bus.single = SINGLE as u32;
     warm.cpu.bus.line = LINE;
     // Translations of all that is used here.

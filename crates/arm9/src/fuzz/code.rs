@@ -3,6 +3,7 @@
 
 use super::random::Random;
 use crate::isa::encodings;
+use crate::model::ARM926EJS;
 
 /// Eight words of something.
 pub fn line(r: &mut Random) -> [u32; 8] {
@@ -157,7 +158,7 @@ fn status(r: &mut Random) -> u32 {
 
 /// A row of the table, its letters drawn.
 fn random_row(r: &mut Random, thumb: bool) -> u32 {
-    let rows: Vec<_> = encodings(thumb).collect();
+    let rows: Vec<_> = encodings(thumb, ARM926EJS.version).collect();
     let (_, pattern) = r.pick(&rows);
     let bits = pattern.bytes().fold(0, |bits, letter| {
         bits << 1

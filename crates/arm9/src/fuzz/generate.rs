@@ -15,6 +15,11 @@ const FINE: u32 = 0x2_8000;
 /// All tables are in between.
 pub const TABLES_START: u32 = 0x1_0000;
 pub const TABLES_END: u32 = 0x3_0000;
+/// Whether a word of them is a first-level descriptor.
+pub fn is_first_level(pa: u32) -> bool {
+    (TABLES_START..COARSE).contains(&pa)
+}
+
 /// Second-level tables of each kind.
 const SECOND: u32 = 5;
 /// First-level descriptors, of both tables, for PIDs that no program chooses.

@@ -30,6 +30,7 @@ mod reduce;
 mod reference;
 mod run;
 mod steps;
+mod xscale;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -167,6 +168,16 @@ fn random_programs_run_alike_where_caches_and_tlbs_go_round_from_a_base() {
     let (failed, tally) = search(&FROM_BASE, 0, SEEDS / 10, None);
     assert!(tally["walk"] > 1000);
     assert!(failed.is_none(), "seed {}", failed.unwrap().0);
+}
+
+#[test]
+fn random_programs_run_alike_on_xscale() {
+    let (failed, tally) = search(&xscale::SMALL, 0, SEEDS / 5, None);
+    assert!(failed.is_none(), "{failed:#?}");
+    assert!(
+        tally["walk"] > 1000 && tally["D-cache victim"] > 500,
+        "{tally:?}"
+    );
 }
 
 #[test]

@@ -8,12 +8,14 @@ use super::code;
 use super::generate;
 use super::program::{Event, Op, Program};
 use super::steps::{Before, Follower, Plain, Tally};
+use super::xscale;
 use crate::bus::Bus;
 use crate::config::{Config, Victims};
 use crate::cost::CostTable;
 use crate::counters::Counters;
+use crate::cpu::extension::Extension;
 use crate::cpu::{Cpu, Exit, Interlock};
-use crate::model::Core;
+use crate::model::{Core, Descriptors};
 use crate::state::State;
 
 type Fast = Cpu<FuzzBus<false>>;
@@ -49,6 +51,7 @@ struct View {
     interlock: Interlock,
     waiting: bool,
     cp15: [u32; 7],
+    extension: Extension,
     counters: Counters,
 }
 
@@ -65,6 +68,7 @@ fn view<B: Bus>(cpu: &Cpu<B>) -> View {
         interlock: cpu.interlock,
         waiting: cpu.waiting,
         cp15: [c.sctlr, c.ttb, c.dacr, c.dfsr, c.ifsr, c.far, c.pid],
+        extension: c.extension.clone(),
         counters: cpu.counters,
     }
 }
@@ -147,12 +151,22 @@ impl Pair {
             _ => code::elsewhere(pa),
         };
         let mut ram: Vec<_> = (0..RAM).step_by(4).map(word).collect();
+        let extended = core.descriptors == Descriptors::Extended;
         for (pa, words) in &program.lines {
-            let at = *pa as usize / 4;
-            ram[at..at + 8].copy_from_slice(words);
+            for (pa, word) in (*pa..).step_by(4).zip(words) {
+                ram[pa as usize / 4] = if extended {
+                    xscale::word(pa, *word)
+                } else {
+                    *word
+                };
+            }
         }
         for (pa, word) in &program.tables {
-            ram[*pa as usize / 4] = *word;
+            let first = generate::is_first_level(*pa);
+            ram[*pa as usize / 4] = match extended {
+                true => xscale::descriptor(*pa, first, *word),
+                false => *word,
+            };
         }
         Pair {
             fast: new(core, program, &ram),

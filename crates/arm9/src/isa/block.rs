@@ -26,7 +26,7 @@ fn list(insn: u32) -> u32 {
 }
 
 fn cycles(insn: u32, t: &Timing) -> u8 {
-    (list(insn).count_ones() as u8).max(t.block_minimum)
+    (list(insn).count_ones() as u8).max(t.block_minimum) + t.block_extra
 }
 
 fn is_base_in_list(insn: u32) -> bool {

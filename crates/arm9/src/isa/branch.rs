@@ -71,6 +71,11 @@ fn distance(insn: u32) -> u32 {
 }
 
 fn b<B: Bus, const LINK: bool>(insn: u32, t: &Timing) -> Op<B> {
+    if t.predicted {
+        let op = Op::new(execute_b_predicted::<B, LINK>, insn, 0, t.branch);
+        // It looks at its condition itself: what is not taken is predicted, too.
+        return op.with_cond(ALWAYS);
+    }
     if !LINK && insn >> 28 != ALWAYS {
         // One branch of the host's for the condition, not one for having a condition, too.
         return Op::new(execute_b_if, insn, 0, t.branch).with_cond(ALWAYS);
@@ -84,6 +89,23 @@ fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         // Not taken, it takes one.
         cpu.cycles -= op.cycles() - 1;
+    }
+}
+
+/// With a branch target buffer (IXP42X 3.3): one cycle when it was right.
+fn execute_b_predicted<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    let taken = cpu.passes(op.insn() >> 28);
+    let pc = cpu.pc.wrapping_sub(4);
+    let predicts = cpu.cp15.sctlr >> 11 & 1 != 0;
+    let right = match predicts {
+        true => cpu.cp15.extension.branches.predict(pc, taken),
+        false => !taken,
+    };
+    if right {
+        cpu.cycles -= op.cycles() - 1;
+    }
+    if taken {
+        execute_b::<B, LINK>(cpu, op);
     }
 }
 

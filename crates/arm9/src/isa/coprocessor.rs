@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MCR and MRC of CP15 (ARM ARM A3.11). Everything else addresses a coprocessor the core does not
-//! have: undefined, and so are both in User mode.
+//! MCR and MRC of CP15, and of XScale's CP14 (ARM ARM A3.11). Everything else addresses a coprocessor
+//! the core does not have, but for XScale's CP0 (`accumulator.rs`): undefined, and so are all in User mode.
 
 use super::branch::undefined;
 use super::{Op, Timing, rd, rm, rn, rs};
 use crate::bus::Bus;
+use crate::cpu::cp15::CP14;
 use crate::cpu::exception::Exception;
 use crate::cpu::{Cpu, Interlock};
 
 rows! {
     ("MCR", V4, "cccc1110ooo0nnnnddddppppxxx1mmmm", mcr, "mcr{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");
+    ("MCR", XScale, "cccc1110ooo0nnnndddd1110xxx1mmmm", mcr14,
+        "mcr{c} p14, {o}, {d}, c{N}, c{K}, {X}");
+    ("MRC", XScale, "cccc1110ooo1nnnndddd1110xxx1mmmm", mrc14,
+        "mrc{c} p14, {o}, {d}, c{N}, c{K}, {X}");
     ("MRC", V4, "cccc1110ooo1nnnnddddppppxxx1mmmm", mrc, "mrc{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");
     ("CDP", V4, "cccc1110oooonnnnddddppppxxx0mmmm", undefined,
         "cdp{c} p{p}, {o}, c{D}, c{N}, c{K}, {X}");
@@ -36,33 +41,42 @@ fn mcr<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     if rs(insn) != CP15 {
         return undefined(insn, t);
     }
-    Op::new(execute_mcr, insn, 1 << rd(insn), t.coprocessor)
+    Op::new(execute_mcr::<B, 0>, insn, 1 << rd(insn), t.coprocessor)
 }
 
-fn execute_mcr<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+fn mcr14<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+    Op::new(execute_mcr::<B, CP14>, insn, 1 << rd(insn), t.coprocessor)
+}
+
+/// `FIRST` is the coprocessor's first opcode 1 in the core's rows.
+fn execute_mcr<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let value = cpu.r[rd(insn)];
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
     if !cpu.privileged() {
         return cpu.take_exception(Exception::Undefined);
     }
-    cpu.cp15_write(opc1, rn(insn) as u32, rm(insn) as u32, opc2, value);
+    cpu.cp15_write(FIRST | opc1, rn(insn) as u32, rm(insn) as u32, opc2, value);
 }
 
 fn mrc<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     if rs(insn) != CP15 {
         return undefined(insn, t);
     }
-    Op::new(execute_mrc, insn, 0, t.coprocessor)
+    Op::new(execute_mrc::<B, 0>, insn, 0, t.coprocessor_read)
 }
 
-fn execute_mrc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+fn mrc14<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+    Op::new(execute_mrc::<B, CP14>, insn, 0, t.coprocessor_read)
+}
+
+fn execute_mrc<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
     if !cpu.privileged() {
         return cpu.take_exception(Exception::Undefined);
     }
-    let value = cpu.cp15_read(opc1, rn(insn) as u32, rm(insn) as u32, opc2);
+    let value = cpu.cp15_read(FIRST | opc1, rn(insn) as u32, rm(insn) as u32, opc2);
     match rd(insn) {
         15 => cpu.flags = cpu.flags & crate::psr::Q | value & 0xf000_0000,
         register => {

@@ -130,7 +130,9 @@ impl Text<'_> {
             b'W' => flag("!"),
             b'd' | b'n' | b'm' | b's' | b'l' => self.register(letter),
             b'h' if !self.thumb => self.register(letter),
-            b'x' | b'y' if self.encoding.name.starts_with("SM") => {
+            b'x' | b'y'
+                if self.encoding.name.starts_with("SM") || self.encoding.name == "MIAxy" =>
+            {
                 if self.field(letter) != 0 {
                     "t".into()
                 } else {

@@ -36,6 +36,8 @@ mod what {
     pub const LOAD_WORD: u32 = 1;
     pub const STORE_BYTE: u32 = 2;
     pub const LOAD_BYTE: u32 = 3;
+    /// The same as a word, on a core that is late with it.
+    pub const LOAD_LATE_WORD: u32 = 5;
 }
 
 /// How the address is formed; a const parameter.
@@ -79,6 +81,7 @@ pub(super) fn transfer<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let exec: Exec<B> = match (rd(insn) == 15, load, byte) {
         (true, _, _) => transfer_pc,
         (_, false, false) => by_index::<B, { what::STORE_WORD }>(insn),
+        (_, true, false) if t.late_words => by_index::<B, { what::LOAD_LATE_WORD }>(insn),
         (_, true, false) => by_index::<B, { what::LOAD_WORD }>(insn),
         (_, false, true) => by_index::<B, { what::STORE_BYTE }>(insn),
         (_, true, true) => by_index::<B, { what::LOAD_BYTE }>(insn),
@@ -150,13 +153,7 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32, const UP: bool, const KIND
             return execute_slowly::<B, WHAT, INDEX>(cpu, op);
         }
     }
-    finish::<B, INDEX>(
-        cpu,
-        insn,
-        moved,
-        loaded,
-        WHAT == what::LOAD_BYTE || va & 3 != 0,
-    );
+    finish::<B, INDEX>(cpu, insn, moved, loaded, is_late(WHAT) || va & 3 != 0);
 }
 
 /// The same with whatever the access needs; nothing has been done yet.
@@ -183,13 +180,7 @@ fn execute_slowly<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, o
             Err(_) => return,
         },
     };
-    finish::<B, INDEX>(
-        cpu,
-        insn,
-        moved,
-        loaded,
-        WHAT == what::LOAD_BYTE || va & 3 != 0,
-    );
+    finish::<B, INDEX>(cpu, insn, moved, loaded, is_late(WHAT) || va & 3 != 0);
 }
 
 /// Write-back and result of an access that went well.
@@ -208,6 +199,11 @@ fn finish<B: Bus, const INDEX: u32>(
         cpu.r[rd(insn)] = value;
         cpu.pend(pending_load(rd(insn), extended));
     }
+}
+
+/// Whether the result takes a cycle more than an ARM9's words.
+const fn is_late(what: u32) -> bool {
+    what == what::LOAD_BYTE || what == what::LOAD_LATE_WORD
 }
 
 #[inline]
@@ -292,9 +288,17 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-/// ARM926EJ-S: no operation (DDI0198D 1.1).
+/// ARM926EJ-S: no operation (DDI0198D 1.1). XScale fills the line.
 fn preload<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(|_, _| {}, insn, 0, t.simple)
+    if !t.preload {
+        return Op::new(|_, _| {}, insn, 0, t.simple);
+    }
+    let exec: Exec<B> = |cpu, op| {
+        let (_, va) = base_and_moved(cpu, op.insn());
+        cpu.preload(va);
+    };
+    let by_register = u32::from(bit(insn, 25)) << rm(insn);
+    Op::new(exec, insn, 1 << rn(insn) | by_register, t.simple)
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ macro_rules! rows {
     };
 }
 
+mod accumulator;
 #[cfg(test)]
 mod added;
 mod block;
@@ -180,10 +181,19 @@ pub enum Version {
     V5,
     /// ARMv5TE: the enhanced DSP instructions.
     V5E,
+    /// ARMv5TE with XScale's accumulator and coprocessor 14.
+    XScale,
     /// ARMv5TEJ: ARM926EJ-S.
     V5J,
 }
-use Version::{V4, V5, V5E, V5J};
+use Version::{V4, V5, V5E, V5J, XScale};
+
+impl Version {
+    /// Whether it has the instructions that `first` was the first to have.
+    fn has(self, first: Version) -> bool {
+        self == first || first != XScale && first < self
+    }
+}
 
 /// One encoding: the part of a row that does not depend on the bus.
 struct Encoding {
@@ -207,7 +217,7 @@ fn fixed_bits(pattern: &str) -> (u32, u32) {
 }
 
 /// Every A32 encoding, file by file.
-static A32: [&[Encoding]; 9] = [
+static A32: [&[Encoding]; 10] = [
     data_processing::ENCODINGS,
     multiply::ENCODINGS,
     saturating::ENCODINGS,
@@ -217,6 +227,7 @@ static A32: [&[Encoding]; 9] = [
     block::ENCODINGS,
     branch::ENCODINGS,
     coprocessor::ENCODINGS,
+    accumulator::ENCODINGS,
 ];
 
 /// Their selectors, in the same order.
@@ -231,13 +242,18 @@ fn a32_selectors<B: Bus>() -> Vec<Select<B>> {
         block::selectors(),
         branch::selectors(),
         coprocessor::selectors(),
+        accumulator::selectors(),
     ]
     .concat()
 }
 
-/// Name and bit pattern of every Thumb or A32 encoding, for tests that draw instructions. In a
-/// pattern letters and `-` stand for bits that vary; a leading `cccc` is the condition.
-pub fn encodings(thumb: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Name and bit pattern of every Thumb or A32 encoding, those of later versions among them and XScale's for it
+/// alone, for tests that draw instructions. In a pattern letters and `-` stand for bits that vary; a leading
+/// `cccc` is the condition.
+pub fn encodings(
+    thumb: bool,
+    version: Version,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
     let rows = if thumb {
         vec![thumb::ENCODINGS]
     } else {
@@ -245,6 +261,7 @@ pub fn encodings(thumb: bool) -> impl Iterator<Item = (&'static str, &'static st
     };
     rows.into_iter()
         .flatten()
+        .filter(move |row| row.version != XScale || version == XScale)
         .map(|row| (row.name, row.pattern))
 }
 

@@ -5,6 +5,7 @@
 
 use super::data_processing::sign_and_zero;
 use super::saturating::set_q_on_overflow;
+use super::timing::Multiplier;
 use super::{Exec, Op, Timing, bit, rd, rm, rn, rs};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
@@ -37,13 +38,38 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, t: &Timing) -> Op<B
     if ACCUMULATE {
         uses |= 1 << rd(insn);
     }
-    let (exec, cycles): (Exec<B>, _) = match (bit(insn, 20), t.early_termination) {
-        (true, false) => (execute_mul::<B, ACCUMULATE, true, false>, t.multiply_flags),
-        (false, false) => (execute_mul::<B, ACCUMULATE, false, false>, t.multiply),
-        (true, true) => (execute_mul::<B, ACCUMULATE, true, true>, t.multiply_flags),
-        (false, true) => (execute_mul::<B, ACCUMULATE, false, true>, t.multiply),
-    };
+    let copies: [Exec<B>; 6] = [
+        execute_mul::<B, ACCUMULATE, false, FIXED>,
+        execute_mul::<B, ACCUMULATE, true, FIXED>,
+        execute_mul::<B, ACCUMULATE, false, BYTES>,
+        execute_mul::<B, ACCUMULATE, true, BYTES>,
+        execute_mul::<B, ACCUMULATE, false, BITS>,
+        execute_mul::<B, ACCUMULATE, true, BITS>,
+    ];
+    let exec = copy(copies, insn, t);
+    let cycles = [t.multiply, t.multiply_flags][usize::from(bit(insn, 20))];
     Op::new(exec, insn, uses, cycles)
+}
+
+// Multipliers, a const parameter.
+const FIXED: u32 = Multiplier::Fixed as u32;
+const BYTES: u32 = Multiplier::Bytes as u32;
+const BITS: u32 = Multiplier::Bits as u32;
+
+/// Of the copies of a multiplication the one by the multiplier, and by whether it sets flags.
+fn copy<B: Bus>(copies: [Exec<B>; 6], insn: u32, t: &Timing) -> Exec<B> {
+    copies[(t.multiplier as usize) << 1 | usize::from(bit(insn, 20))]
+}
+
+/// Cycles beside the issue.
+#[inline(always)]
+fn taken<const HOW: u32>(factor: u32, signed: bool) -> u64 {
+    match HOW {
+        BYTES => iterations(factor, signed),
+        BITS if signed => magnitude(factor) - 1,
+        BITS => u64::from(factor >> 15 != 0) + u64::from(factor >> 27 != 0),
+        _ => 0,
+    }
 }
 
 /// Cycles that the multiplier takes for its second factor: one for each byte that is not only sign
@@ -57,13 +83,23 @@ fn iterations(factor: u32, signed: bool) -> u64 {
     u64::from(4 - (folded | 1).leading_zeros() / 8)
 }
 
-fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool, const EARLY: bool>(
+/// Cycles that XScale's multiplier is busy with a signed factor (IXP42X 3.9.4.4, recalled): one when its upper
+/// 17 bits are alike, two when the upper five are, else three.
+pub(super) fn magnitude(factor: u32) -> u64 {
+    match (factor as i32) >> 15 {
+        0 | -1 => 1,
+        _ if matches!((factor as i32) >> 27, 0 | -1) => 2,
+        _ => 3,
+    }
+}
+
+fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool, const HOW: u32>(
     cpu: &mut Cpu<B>,
     op: Op<B>,
 ) {
     let insn = op.insn();
-    if EARLY {
-        cpu.cycles += iterations(cpu.r[rs(insn)], true);
+    if HOW != FIXED {
+        cpu.cycles += taken::<HOW>(cpu.r[rs(insn)], true);
     }
     let mut result = cpu.r[rm(insn)].wrapping_mul(cpu.r[rs(insn)]);
     if ACCUMULATE {
@@ -71,7 +107,7 @@ fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool, const EARLY: bool>
     }
     if S {
         cpu.flags = cpu.flags & (C | V | Q) | sign_and_zero(result);
-    } else if !EARLY {
+    } else if HOW != BYTES {
         cpu.pend(Interlock::after_product(1 << rn(insn)));
     }
     cpu.r[rn(insn)] = result;
@@ -83,23 +119,27 @@ fn long<B: Bus, const KIND: u32>(insn: u32, t: &Timing) -> Op<B> {
     if KIND & 1 != 0 {
         uses |= 1 << rd(insn) | 1 << rn(insn);
     }
-    let (exec, cycles): (Exec<B>, _) = match (bit(insn, 20), t.early_termination) {
-        (true, false) => (execute_long::<B, KIND, true, false>, t.multiply_long_flags),
-        (false, false) => (execute_long::<B, KIND, false, false>, t.multiply_long),
-        (true, true) => (execute_long::<B, KIND, true, true>, t.multiply_long_flags),
-        (false, true) => (execute_long::<B, KIND, false, true>, t.multiply_long),
-    };
+    let copies: [Exec<B>; 6] = [
+        execute_long::<B, KIND, false, FIXED>,
+        execute_long::<B, KIND, true, FIXED>,
+        execute_long::<B, KIND, false, BYTES>,
+        execute_long::<B, KIND, true, BYTES>,
+        execute_long::<B, KIND, false, BITS>,
+        execute_long::<B, KIND, true, BITS>,
+    ];
+    let exec = copy(copies, insn, t);
+    let cycles = [t.multiply_long, t.multiply_long_flags][usize::from(bit(insn, 20))];
     Op::new(exec, insn, uses, cycles)
 }
 
-fn execute_long<B: Bus, const KIND: u32, const S: bool, const EARLY: bool>(
+fn execute_long<B: Bus, const KIND: u32, const S: bool, const HOW: u32>(
     cpu: &mut Cpu<B>,
     op: Op<B>,
 ) {
     let insn = op.insn();
     let (m, s) = (cpu.r[rm(insn)], cpu.r[rs(insn)]);
-    if EARLY {
-        cpu.cycles += iterations(s, KIND & 2 != 0);
+    if HOW != FIXED {
+        cpu.cycles += taken::<HOW>(s, KIND & 2 != 0);
     }
     let mut result = if KIND & 2 != 0 {
         (i64::from(m as i32) * i64::from(s as i32)) as u64
@@ -112,7 +152,7 @@ fn execute_long<B: Bus, const KIND: u32, const S: bool, const EARLY: bool>(
     if S {
         let flags = sign_and_zero((result >> 32) as u32 | u32::from(result as u32 != 0));
         cpu.flags = cpu.flags & (C | V | Q) | flags;
-    } else if !EARLY {
+    } else if HOW != BYTES {
         cpu.pend(Interlock::after_product(1 << rn(insn) | 1 << rd(insn)));
     }
     set_pair(cpu, insn, result);

@@ -15,9 +15,8 @@ pub struct Timing {
     pub arithmetic_to_pc: u64,
     /// Data processing that writes the pc: anything else, and whatever is shifted.
     pub logical_to_pc: u64,
-    /// A multiply takes 1 to 4 more, by the significant bytes of its second factor, and its result is
-    /// there for the next instruction.
-    pub early_termination: bool,
+    /// How long a multiply takes beside its issue.
+    pub multiplier: Multiplier,
     /// MUL, MLA.
     pub multiply: u8,
     /// MULS, MLAS; the result is ready.
@@ -34,16 +33,24 @@ pub struct Timing {
     pub saturating: u8,
     /// Load or store with a scaled register offset.
     pub scaled_offset: u8,
+    /// A loaded word is there a cycle later than on an ARM9, as its bytes are.
+    pub late_words: bool,
+    /// PLD fills a line.
+    pub preload: bool,
     /// Added when a load writes the pc (LDR pc is 5 in all, 6 scaled).
     pub load_to_pc: u64,
     /// LDRD, STRD.
     pub double: u8,
     /// Least number of cycles of LDM and STM, one per register otherwise.
     pub block_minimum: u8,
+    /// Cycles of LDM and STM beside those.
+    pub block_extra: u8,
     /// SWP, SWPB.
     pub swap: u8,
-    /// B, BL, BX, BLX, taken.
+    /// B, BL, BX, BLX, taken; where B and BL are predicted, wrongly predicted.
     pub branch: u8,
+    /// B and BL of A32 are predicted by a branch target buffer.
+    pub predicted: bool,
     /// First half of a Thumb BL.
     pub branch_prefix: u8,
     /// MRS.
@@ -52,12 +59,27 @@ pub struct Timing {
     pub msr_flags: u8,
     /// MSR of anything else.
     pub msr_control: u8,
-    /// MCR, MRC, without busy-waiting.
+    /// MCR, without busy-waiting.
     pub coprocessor: u8,
+    /// MRC, likewise.
+    pub coprocessor_read: u8,
     /// Entry of SWI, IRQ, FIQ and aborts.
     pub exception: u64,
     /// Entry of an undefined instruction.
     pub exception_undefined: u64,
+}
+
+/// Multipliers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Multiplier {
+    /// Takes its time whatever the factors; the next instruction waits for the result.
+    Fixed,
+    /// Takes 1 to 4 cycles more, by the significant bytes of the second factor, and the result is there for
+    /// the next instruction.
+    Bytes,
+    /// Takes up to 2 cycles more, by how many of the second factor's upper bits are alike; the next
+    /// instruction waits for the result.
+    Bits,
 }
 
 /// Of instructions that only raise an exception: the entry has the whole cost.

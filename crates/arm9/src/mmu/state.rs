@@ -9,7 +9,7 @@ const NO_CONTEXT: Damaged = Damaged("the MMU has no such context");
 
 crate::state!(Resolved: key, value);
 
-crate::state!(Control: on, dcache_on, icache_on, s, r, force_write_through, ttb, dacr);
+crate::state!(Control: on, dcache_on, icache_on, s, r, force_write_through, mini, ttb, dacr);
 
 impl State for Mmu {
     fn save(&self, to: &mut Vec<u8>) {
@@ -24,6 +24,7 @@ impl State for Mmu {
             context,
             fetches: _,
             privileged,
+            descriptors: _,
             watching: _,
             last: _,
             epoch,

@@ -6,6 +6,7 @@ use crate::config::Victims;
 use crate::cpu::Cpu;
 use crate::dcache::DCache;
 use crate::isa::testing::{COARSE, mapped, mapped_on};
+use crate::mmu::Descriptors;
 use crate::mmu::{Kind, mapping};
 use crate::model::SPLIT;
 use crate::observe::TlbSide;
@@ -106,7 +107,7 @@ fn a_quarter_that_was_first_stays_a_quarter_of_a_page_loaded_later() {
 fn a_mapping_allows_what_its_domain_says() {
     // A section of domain 1 that only privileged code may use.
     let section = |_| Some(0x0010_0422);
-    let found = mapping(0x4000, Mva(0x10_0000), section).unwrap();
+    let found = mapping(Descriptors::Arm, 0x4000, Mva(0x10_0000), section).unwrap();
     let allowed = |dacr| {
         let modes = [true, false];
         modes.map(|privileged| found.allows(Kind::Read, privileged, dacr, 0))

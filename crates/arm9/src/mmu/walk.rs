@@ -11,8 +11,40 @@ pub trait DescriptorRead {
     fn descriptor(&mut self, pa: Pa) -> Option<u32>;
 }
 
+/// What descriptors say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Descriptors {
+    /// As ARM's own cores have them.
+    #[default]
+    Arm,
+    /// XScale's: with an X bit beside C and B, in TEX, and extended small pages (IXP42X 3.8.3.2). The fault
+    /// status has a further bit and is one for fetches and data.
+    Extended,
+}
+
+impl Descriptors {
+    /// C and B; and X, the lowest bit of TEX, which is at bit `tex`.
+    fn attributes(self, descriptor: u32, tex: u32) -> u8 {
+        let x = match self {
+            Descriptors::Arm => 0,
+            Descriptors::Extended => descriptor >> tex & 1,
+        };
+        (x << 2 | descriptor >> 2 & 3) as u8
+    }
+}
+
+/// Where TEX is in a descriptor of a section or a large page.
+const TEX: u32 = 12;
+/// The same of a tiny page or an extended small one.
+const TEX_SMALL: u32 = 6;
+
 /// Walks the tables (`DDI0198D 3.2`): one descriptor read for a section, two for a page.
-pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entry, Fault> {
+pub fn walk(
+    descriptors: Descriptors,
+    ttb: u32,
+    mva: Mva,
+    memory: &mut impl DescriptorRead,
+) -> Result<Entry, Fault> {
     let first_at = Pa((ttb & 0xffff_c000) | (mva.0 >> 20) << 2);
     let first = memory.descriptor(first_at).ok_or(Fault {
         status: 0b1100,
@@ -28,7 +60,7 @@ pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entr
         }
         2 => {
             let ap = (first >> 10 & 3) as u8;
-            let cb = (first >> 2 & 3) as u8;
+            let cb = descriptors.attributes(first, TEX);
             return Ok(Entry::new(mva, 1 << 20, Pa(first), ap, domain, cb));
         }
         1 => (first & 0xffff_fc00) | (mva.0 >> 12 & 0xff) << 2,
@@ -39,12 +71,17 @@ pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entr
         domain,
     })?;
     match second & 3 {
-        1 => Ok(page(mva, 1 << 16, second, domain)),
-        2 => Ok(page(mva, 1 << 12, second, domain)),
-        // A tiny page in a coarse table is UNPREDICTABLE; it faults here.
-        3 if first & 3 == 3 => {
-            let (ap, cb) = ((second >> 4 & 3) as u8, (second >> 2 & 3) as u8);
-            Ok(Entry::new(mva, 1 << 10, Pa(second), ap, domain, cb))
+        1 => {
+            let cb = descriptors.attributes(second, TEX);
+            Ok(page(mva, 1 << 16, second, domain, cb))
+        }
+        2 => Ok(page(mva, 1 << 12, second, domain, (second >> 2 & 3) as u8)),
+        // A tiny page in a coarse table is UNPREDICTABLE on ARM's own cores; it faults there.
+        3 if first & 3 == 3 || descriptors == Descriptors::Extended => {
+            let ap = (second >> 4 & 3) as u8;
+            let cb = descriptors.attributes(second, TEX_SMALL);
+            let size = if first & 3 == 3 { 1 << 10 } else { 1 << 12 };
+            Ok(Entry::new(mva, size, Pa(second), ap, domain, cb))
         }
         _ => Err(Fault {
             status: 0b0111,
@@ -55,12 +92,12 @@ pub fn walk(ttb: u32, mva: Mva, memory: &mut impl DescriptorRead) -> Result<Entr
 
 /// The entry for a large or small page: for all of it if the permissions of its quarters are the
 /// same, else for the quarter that holds `mva` (`DDI0198D 2.3.11`).
-fn page(mva: Mva, size: u32, descriptor: u32, domain: u8) -> Entry {
+fn page(mva: Mva, size: u32, descriptor: u32, domain: u8, cb: u8) -> Entry {
     let quarters = [4, 6, 8, 10].map(|bit| (descriptor >> bit & 3) as u8);
     let ap = quarters[(mva.0 / (size / 4)) as usize & 3];
     let covered = if quarters == [ap; 4] { size } else { size / 4 };
     let pa = Pa(descriptor & !(size - 1) | mva.0 & (size - 1));
-    Entry::new(mva, covered, pa, ap, domain, (descriptor >> 2 & 3) as u8)
+    Entry::new(mva, covered, pa, ap, domain, cb)
 }
 
 /// What the translation tables say of an address.
@@ -72,7 +109,7 @@ pub struct Mapping {
     pub ap: u8,
     /// Domain.
     pub domain: u8,
-    /// C in bit 1, B in bit 0.
+    /// C in bit 1, B in bit 0; X in bit 2.
     pub cb: u8,
     /// How much around it has the same mapping, bytes.
     pub bytes: u32,
@@ -96,14 +133,19 @@ impl Mapping {
 
 /// Reads the tables at `ttb` through `read`, which gives the word at a physical address, without
 /// time, TLB or side effects. `None` where nothing is mapped.
-pub fn mapping(ttb: u32, mva: Mva, read: impl FnMut(Pa) -> Option<u32>) -> Option<Mapping> {
+pub fn mapping(
+    descriptors: Descriptors,
+    ttb: u32,
+    mva: Mva,
+    read: impl FnMut(Pa) -> Option<u32>,
+) -> Option<Mapping> {
     struct Reader<F>(F);
     impl<F: FnMut(Pa) -> Option<u32>> DescriptorRead for Reader<F> {
         fn descriptor(&mut self, pa: Pa) -> Option<u32> {
             self.0(pa)
         }
     }
-    let entry = walk(ttb, mva, &mut Reader(read)).ok()?;
+    let entry = walk(descriptors, ttb, mva, &mut Reader(read)).ok()?;
     Some(Mapping {
         pa: entry.translate(mva),
         ap: entry.ap,

@@ -2,13 +2,14 @@
 //! ARM920T (`DDI0151C`, read in Samsung's S3C2410A manual; `DDI0184B` is the ARM922T's, the same with half the
 //! cache): ARMv4T, Harvard caches of 64 ways, a TLB for each side, no branch predictor.
 
-use super::{Core, Organisation, Replacement, Sctlr, Timing, Version};
-use crate::addr::Mva;
+use super::rows::{Arm, Every, TwoTlbs};
+use super::{
+    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::cp15::{Row, Rows};
 use crate::mmu::Kind;
-use crate::observe::TlbSide;
 
 /// iA and nF: asynchronous clocking, as U-Boot leaves it (`DDI0151C 5.3`). What an access pays for it is in the
 /// board's `sync_cpu`; the other modes are not modelled.
@@ -27,6 +28,8 @@ pub const CORE: Core = Core {
     cache_class: 0b0110,
     // `DDI0151C 4.5`, implementation notes.
     uncached_stores_update: true,
+    mini_cache: false,
+    descriptors: Descriptors::Arm,
     test_and_clean: false,
     // B, big endian, is refused; the rest reads as at reset, but for the clock mode.
     sctlr: Sctlr {
@@ -37,6 +40,7 @@ pub const CORE: Core = Core {
     clocking: ASYNCHRONOUS,
     // `DDI0151C 3.1`: that of instructions, that of data.
     tlbs: &[Organisation::from_base(), Organisation::from_base()],
+    buffers: Buffers::ARM,
     // The ARM9TDMI's (`DDI0180A 7`), recalled but where a letter stands: D manufacturer's document. What its
     // successor, the ARM9E-S, has alike is in the 926's file.
     timing: Timing {
@@ -44,7 +48,7 @@ pub const CORE: Core = Core {
         shift_by_register: 2,
         arithmetic_to_pc: 3,
         logical_to_pc: 3,
-        early_termination: true,
+        multiplier: Multiplier::Bytes,
         multiply: 2,
         multiply_flags: 2,
         multiply_long: 3,
@@ -56,14 +60,19 @@ pub const CORE: Core = Core {
         double: 2,
         scaled_offset: 1,
         load_to_pc: 4,
+        late_words: false,
+        preload: false,
         block_minimum: 2,
+        block_extra: 0,
         swap: 2,
         branch: 3,
+        predicted: false,
         branch_prefix: 1,
         mrs: 1,
         msr_flags: 1,
         msr_control: 3,
         coprocessor: 1,
+        coprocessor_read: 1,
         exception: 3,
         exception_undefined: 4,
     },
@@ -71,7 +80,14 @@ pub const CORE: Core = Core {
 
 /// CP15 (`DDI0151C 2.3`; operations of c7: table 2-16). There is no context id.
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
-    const { &Rows::new(Registers::<B>::ROWS) }
+    const {
+        &Rows::new(&[
+            Every::<B>::ROWS,
+            Arm::<B>::ROWS,
+            TwoTlbs::<B>::ROWS,
+            Registers::<B>::ROWS,
+        ])
+    }
 }
 
 /// Operations by segment and index move the victim pointer (`DDI0151C 4.4`).
@@ -85,62 +101,10 @@ struct Registers<B>(B);
 
 impl<B: Bus> Registers<B> {
     const ROWS: &[Row<B>] = &[
-        // c0: main id; cache type.
-        Row::at(0, 0, 0, 0).read(|cpu| cpu.cp15.midr),
-        Row::at(0, 0, 0, 1).read(|cpu| cpu.cp15.ctr),
-        // c1: control.
-        Row::at(0, 1, 0, 0)
-            .read(|cpu| cpu.cp15.sctlr)
-            .write(Cpu::write_sctlr),
-        // c2: translation table base. c3: domains.
-        Row::at(0, 2, 0, 0)
-            .read(|cpu| cpu.cp15.ttb)
-            .write(Cpu::write_ttb),
-        Row::at(0, 3, 0, 0)
-            .read(|cpu| cpu.cp15.dacr)
-            .write(Cpu::write_dacr),
-        // c5: fault status, of data and of instructions. c6: fault address.
-        Row::at(0, 5, 0, 0)
-            .read(|cpu| cpu.cp15.dfsr)
-            .write(|cpu, value| cpu.cp15.dfsr = value & 0xff),
-        Row::at(0, 5, 0, 1)
-            .read(|cpu| cpu.cp15.ifsr)
-            .write(|cpu, value| cpu.cp15.ifsr = value & 0xff),
-        Row::at(0, 6, 0, 0)
-            .read(|cpu| cpu.cp15.far)
-            .write(|cpu, value| cpu.cp15.far = value),
-        // c7: wait for interrupt.
-        Row::at(0, 7, 0, 4).write(|cpu, _| cpu.wait_for_interrupt()),
-        // I-cache: all, by MVA; prefetch.
-        Row::at(0, 7, 5, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_icache)),
-        Row::at(0, 7, 5, 1)
-            .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_mva(Mva(value)))),
-        Row::at(0, 7, 13, 1).write(|cpu, value| cpu.prefetch_line(Mva(value))),
-        // D-cache: invalidate; clean; both.
-        Row::at(0, 7, 6, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_dcache)),
-        Row::at(0, 7, 6, 1)
-            .write(|cpu, value| cpu.maintain_line(value, Cpu::invalidate_dcache_line)),
-        Row::at(0, 7, 10, 1).write(|cpu, value| cpu.maintain_line(value, Cpu::clean_line)),
+        // c7, D-cache by segment and index: clean; clean and invalidate.
         Row::at(0, 7, 10, 2).write(|cpu, value| at_index(cpu, value, Cpu::clean_line)),
-        Row::at(0, 7, 14, 1)
-            .write(|cpu, value| cpu.maintain_line(value, Cpu::clean_and_invalidate_line)),
         Row::at(0, 7, 14, 2)
             .write(|cpu, value| at_index(cpu, value, Cpu::clean_and_invalidate_line)),
-        // Both caches; the write buffer.
-        Row::at(0, 7, 7, 0).write(|cpu, _| {
-            cpu.maintain(|cpu| {
-                cpu.invalidate_icache();
-                cpu.invalidate_dcache();
-            });
-        }),
-        Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
-        // c8: both TLBs; that of instructions and that of data, all of it and by MVA.
-        Row::at(0, 8, 7, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Both)),
-        Row::at(0, 8, 5, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Instruction)),
-        Row::at(0, 8, 5, 1)
-            .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Instruction, Mva(value))),
-        Row::at(0, 8, 6, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Data)),
-        Row::at(0, 8, 6, 1).write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Data, Mva(value))),
         // c9: lockdown of caches, by a base.
         Row::at(0, 9, 0, 0)
             .read(|cpu| cpu.dcache.victim.base() << 26)
@@ -155,10 +119,6 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 10, 0, 1)
             .read(|cpu| cpu.mmu.tlb(Kind::Fetch).lockdown_register())
             .write(|cpu, value| cpu.mmu.tlb(Kind::Fetch).set_lockdown_register(value)),
-        // c13: FCSE PID.
-        Row::at(0, 13, 0, 0)
-            .read(|cpu| cpu.cp15.pid)
-            .write(Cpu::write_pid),
     ];
 }
 

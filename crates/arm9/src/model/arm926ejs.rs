@@ -3,7 +3,10 @@
 //!
 //! What a chip's integrator chooses (cache sizes) or its memory decides (costs) comes from the board.
 
-use super::{Core, Organisation, Replacement, Sctlr, Timing, Version};
+use super::rows::{Arm, Every};
+use super::{
+    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+};
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -24,6 +27,8 @@ pub const CORE: Core = Core {
     // Write-back, clean operations of c7, lockdown format C.
     cache_class: 0b1110,
     uncached_stores_update: false,
+    mini_cache: false,
+    descriptors: Descriptors::Arm,
     test_and_clean: true,
     // B, big endian, is refused; the rest reads as at reset.
     sctlr: Sctlr {
@@ -34,6 +39,7 @@ pub const CORE: Core = Core {
     clocking: 0,
     // `DDI0198D 3.7`; that sections are found by MVA[24:20] is chosen here.
     tlbs: &[Organisation::new(32, 2, 8)],
+    buffers: Buffers::ARM,
     // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
     // it), R recollection of the TRM's tables, corroborated by neither.
     timing: Timing {
@@ -41,7 +47,7 @@ pub const CORE: Core = Core {
         shift_by_register: 2, // D, G
         arithmetic_to_pc: 3,  // D
         logical_to_pc: 4,     // D
-        early_termination: false,
+        multiplier: Multiplier::Fixed,
         multiply: 2,            // G, R
         multiply_flags: 4,      // R, and D for the ARM7EJ-S multiplier
         multiply_long: 3,       // G, R
@@ -51,15 +57,20 @@ pub const CORE: Core = Core {
         saturating: 1,          // R
         scaled_offset: 2,       // D
         load_to_pc: 4,          // D
-        double: 2,              // D
-        block_minimum: 2,       // D for LDM, R for STM
-        swap: 2,                // R
-        branch: 3,              // R
+        late_words: false,
+        preload: false,
+        double: 2,        // D
+        block_minimum: 2, // D for LDM, R for STM
+        block_extra: 0,
+        swap: 2,   // R
+        branch: 3, // R
+        predicted: false,
         branch_prefix: 1,       // R
         mrs: 2,                 // R
         msr_flags: 1,           // R
         msr_control: 3,         // R
         coprocessor: 1,         // R
+        coprocessor_read: 1,    // R
         exception: 3,           // R
         exception_undefined: 4, // R
     },
@@ -67,71 +78,27 @@ pub const CORE: Core = Core {
 
 /// CP15 (`DDI0198D 2.3`; operations of c7: 2.3.7, table 2-18).
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
-    const { &Rows::new(Registers::<B>::ROWS) }
+    const { &Rows::new(&[Every::<B>::ROWS, Arm::<B>::ROWS, Registers::<B>::ROWS]) }
 }
 
 struct Registers<B>(B);
 
 impl<B: Bus> Registers<B> {
     const ROWS: &[Row<B>] = &[
-        // c0: main id, also where c0,c0 has nothing else; cache type; TCM status, none.
-        Row::at(0, 0, 0, 0).read(|cpu| cpu.cp15.midr),
-        Row::at(0, 0, 0, 1).read(|cpu| cpu.cp15.ctr),
+        // c0: TCM status, none; main id also where c0,c0 has nothing else.
         Row::at(0, 0, 0, 2).read(|_| 0),
         Row::at(0, 0, 0, 3).opc2_up_to(7).read(|cpu| cpu.cp15.midr),
-        // c1: control.
-        Row::at(0, 1, 0, 0)
-            .read(|cpu| cpu.cp15.sctlr)
-            .write(Cpu::write_sctlr),
-        // c2: translation table base. c3: domains.
-        Row::at(0, 2, 0, 0)
-            .read(|cpu| cpu.cp15.ttb)
-            .write(Cpu::write_ttb),
-        Row::at(0, 3, 0, 0)
-            .read(|cpu| cpu.cp15.dacr)
-            .write(Cpu::write_dacr),
-        // c5: fault status, of data and of instructions. c6: fault address.
-        Row::at(0, 5, 0, 0)
-            .read(|cpu| cpu.cp15.dfsr)
-            .write(|cpu, value| cpu.cp15.dfsr = value & 0xff),
-        Row::at(0, 5, 0, 1)
-            .read(|cpu| cpu.cp15.ifsr)
-            .write(|cpu, value| cpu.cp15.ifsr = value & 0xff),
-        Row::at(0, 6, 0, 0)
-            .read(|cpu| cpu.cp15.far)
-            .write(|cpu, value| cpu.cp15.far = value),
-        // c7: wait for interrupt.
-        Row::at(0, 7, 0, 4).write(|cpu, _| cpu.wait_for_interrupt()),
-        // I-cache: all, by MVA, by set and way; prefetch.
-        Row::at(0, 7, 5, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_icache)),
-        Row::at(0, 7, 5, 1)
-            .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_mva(Mva(value)))),
+        // c7, by set and way: I-cache, invalidate; D-cache, invalidate; clean; both.
         Row::at(0, 7, 5, 2)
             .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_index(value))),
-        Row::at(0, 7, 13, 1).write(|cpu, value| cpu.prefetch_line(Mva(value))),
-        // D-cache: invalidate; clean; both.
-        Row::at(0, 7, 6, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_dcache)),
-        Row::at(0, 7, 6, 1)
-            .write(|cpu, value| cpu.maintain_line(value, Cpu::invalidate_dcache_line)),
         Row::at(0, 7, 6, 2)
             .write(|cpu, value| cpu.maintain_index(value, Cpu::invalidate_dcache_line)),
-        Row::at(0, 7, 10, 1).write(|cpu, value| cpu.maintain_line(value, Cpu::clean_line)),
         Row::at(0, 7, 10, 2).write(|cpu, value| cpu.maintain_index(value, Cpu::clean_line)),
-        Row::at(0, 7, 14, 1)
-            .write(|cpu, value| cpu.maintain_line(value, Cpu::clean_and_invalidate_line)),
         Row::at(0, 7, 14, 2)
             .write(|cpu, value| cpu.maintain_index(value, Cpu::clean_and_invalidate_line)),
         // Test and clean, and invalidate.
         Row::at(0, 7, 10, 3).read(Cpu::test_and_clean),
         Row::at(0, 7, 14, 3).read(Cpu::test_clean_and_invalidate),
-        // Both caches; the write buffer.
-        Row::at(0, 7, 7, 0).write(|cpu, _| {
-            cpu.maintain(|cpu| {
-                cpu.invalidate_icache();
-                cpu.invalidate_dcache();
-            });
-        }),
-        Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
         // c8: the TLB, all of it and by MVA. It is one, whichever side is named.
         Row::at(0, 8, 5, 0)
             .crm_up_to(7)
@@ -154,10 +121,7 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 10, 0, 0)
             .read(|cpu| cpu.mmu.tlb(Kind::Read).lockdown_register())
             .write(|cpu, value| cpu.mmu.tlb(Kind::Read).set_lockdown_register(value)),
-        // c13: FCSE PID; context id.
-        Row::at(0, 13, 0, 0)
-            .read(|cpu| cpu.cp15.pid)
-            .write(Cpu::write_pid),
+        // c13: context id.
         Row::at(0, 13, 0, 1)
             .read(|cpu| cpu.cp15.context_id)
             .write(|cpu, value| cpu.cp15.context_id = value),

@@ -3,6 +3,8 @@
 
 mod arm920t;
 mod arm926ejs;
+mod rows;
+mod xscale;
 
 use core::fmt;
 
@@ -11,9 +13,11 @@ use crate::config::CacheGeometry;
 use crate::cpu::cp15::Rows;
 
 pub use crate::isa::Version;
-pub use crate::isa::timing::Timing;
+pub use crate::isa::timing::{Multiplier, Timing};
+pub use crate::mmu::Descriptors;
 pub use crate::tlb::Organisation;
 pub use crate::victim::Replacement;
+pub use crate::write_buffer::Buffers;
 
 macro_rules! cores {
     ($($file:ident: $name:ident),*) => {
@@ -34,7 +38,7 @@ macro_rules! cores {
     };
 }
 
-cores!(arm926ejs: ARM926EJS, arm920t: ARM920T);
+cores!(arm926ejs: ARM926EJS, arm920t: ARM920T, xscale: IXP42X);
 
 /// What distinguishes a core from others, as data.
 #[derive(PartialEq, Eq)]
@@ -56,6 +60,10 @@ pub struct Core {
     pub cache_class: u32,
     /// Whether a store past the cache updates a line that has its address all the same.
     pub uncached_stores_update: bool,
+    /// Whether it has a mini data cache beside the other one: 2 KB, of two ways.
+    pub mini_cache: bool,
+    /// What its translation tables say, and its fault status.
+    pub descriptors: Descriptors,
     /// Whether it has the operations that test D-cache lines and clean the first dirty one.
     pub test_and_clean: bool,
     /// CP15 c1.
@@ -65,6 +73,8 @@ pub struct Core {
     pub clocking: u32,
     /// Its TLB; or that of instructions and that of data.
     pub tlbs: &'static [Organisation],
+    /// Its main write buffer.
+    pub buffers: Buffers,
     /// Issue cycles.
     pub timing: Timing,
 }

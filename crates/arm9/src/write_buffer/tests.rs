@@ -4,7 +4,7 @@ use super::*;
 use crate::testbus::{TestBus, Transaction};
 
 fn parts() -> (Biu, TestBus) {
-    (Biu::new(0), TestBus::new(65536))
+    (Biu::new(0, Buffers::ARM), TestBus::new(65536))
 }
 
 #[test]
@@ -73,4 +73,24 @@ fn a_victim_goes_to_memory_after_the_fill_and_before_later_stores() {
         (bus.word(0x50c), bus.word(0x510), bus.word(0x514)),
         (0, 8, 3)
     );
+}
+
+#[test]
+fn xscales_has_eight_entries_each_within_16_bytes() {
+    let (mut biu, mut bus) = (Biu::new(0, Buffers::XSCALE), TestBus::new(65536));
+    biu.free_at = 1000;
+    for n in 0..8 {
+        assert_eq!(
+            biu.store_words(&mut bus, 0, Pa(0x100 + 16 * n), &[n; 4]),
+            0,
+            "{n}"
+        );
+    }
+    assert_eq!(biu.len, 8);
+    assert!(
+        biu.store_words(&mut bus, 0, Pa(0x400), &[1]) > 1000,
+        "no more room"
+    );
+    biu.drain(&mut bus, 0);
+    assert_eq!([0x100, 0x17c, 0x400].map(|pa| bus.word(pa)), [0, 7, 1]);
 }

@@ -26,7 +26,7 @@ use crate::bus::SystemBus;
 use crate::machine::{Machine, SetupError};
 use crate::observed::{Observed, Observer};
 use crate::spec::BoardSpec;
-use arm9::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
+use arm9::{Context, Cpu, Descriptors, Event, Exit, Mva, Pa, Reaction, Side, Width};
 use calls::Calls;
 use dirty::DirtyLines;
 use history::History;
@@ -170,13 +170,14 @@ impl Checker {
         } = report;
         let mut mapped: Vec<Mapped> = Vec::new();
         let mut addresses = vec![report.mva];
-        mapped.extend(self.mapped(context.ttb, report.mva));
+        let tables = context.descriptors;
+        mapped.extend(self.mapped(tables, context.ttb, report.mva));
         if matches!(
             report.access,
             Access::Load { .. } | Access::WriteBack { .. }
         ) {
             addresses.push(Mva(writer.mva));
-            let other = self.mapped(writer.ttb, Mva(writer.mva));
+            let other = self.mapped(tables, writer.ttb, Mva(writer.mva));
             mapped.extend(other.filter(|m| mapped.iter().all(|o| o.writer != m.writer)));
         }
         // What is missing may have been due from any of these on.
@@ -203,10 +204,10 @@ impl Checker {
     }
 
     /// Who wrote the second-level descriptor for an address.
-    fn mapped(&self, ttb: u32, mva: Mva) -> Option<Mapped> {
+    fn mapped(&self, descriptors: Descriptors, ttb: u32, mva: Mva) -> Option<Mapped> {
         let mut level = 0;
         let mut found = None;
-        arm9::mapping(ttb, mva, |Pa(pa)| {
+        arm9::mapping(descriptors, ttb, mva, |Pa(pa)| {
             level += 1;
             let writer = self.shadow.writer(pa);
             let before = self.before.get(&pa).copied();
@@ -431,8 +432,9 @@ impl Checker {
             Event::TlbFill { .. }
             | Event::TlbInvalidate { .. }
             | Event::TlbInvalidateAll { .. } => self.translations.moved(context, event),
-            Event::Fetch { .. } | Event::Load { .. } | Event::Store { .. } | Event::Walk { .. } => {
-            }
+            // What a claimed line holds is nobody's: who uses it gets a report.
+            Event::Claim { .. } | Event::Fetch { .. } | Event::Load { .. } => {}
+            Event::Store { .. } | Event::Walk { .. } => {}
         }
         Reaction::Continue
     }

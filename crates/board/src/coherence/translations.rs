@@ -161,7 +161,11 @@ impl Translations {
     /// Checks an access that an entry allowed.
     pub fn check(&mut self, shadow: &mut Shadow, context: &Context, access: Use) -> Verdict {
         let Context {
-            ttb, dacr, sctlr, ..
+            ttb,
+            dacr,
+            sctlr,
+            descriptors,
+            ..
         } = *context;
         let Use {
             mva,
@@ -174,9 +178,9 @@ impl Translations {
             return Verdict::Same;
         }
         let mut levels = entry.descriptors.iter();
-        let then = mapping(entry.ttb, mva, |_| levels.next().map(|d| d.1));
+        let then = mapping(descriptors, entry.ttb, mva, |_| levels.next().map(|d| d.1));
         let mut read: [Option<Descriptor>; 2] = [None; 2];
-        let now = mapping(ttb, mva, |Pa(pa)| {
+        let now = mapping(descriptors, ttb, mva, |Pa(pa)| {
             let value = shadow.newest(pa, Width::Word);
             read[usize::from(read[0].is_some())] = Some((pa, value.unwrap_or(0)));
             value

@@ -31,6 +31,7 @@ const BOARDS: &[(&str, &str)] = &[
         "at91rm9200",
         include_str!("../../../../boards/at91rm9200.toml"),
     ),
+    ("ixp425", include_str!("../../../../boards/ixp425.toml")),
 ];
 const MACHINES: &[(&str, &str)] = &[(
     "versatilepb",

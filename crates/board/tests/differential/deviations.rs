@@ -6,6 +6,9 @@
 //! and the manual decides. Both are dropped before they run and counted. [`MASKS`] are results of
 //! instructions that do run, of which a part is not compared.
 
+use crate::coprocessors::{
+    accumulator_operands, accumulator_product, debug_coprocessor, system_coprocessor,
+};
 use crate::model::{Jump, View};
 
 /// Who is to blame.
@@ -52,7 +55,7 @@ const fn qemu(name: &'static str, section: &'static str, applies: fn(&View) -> b
 }
 
 /// Partly compared results: name and section.
-pub const MASKS: [(&str, &str); 7] = [
+pub const MASKS: [(&str, &str); 9] = [
     ("FAR holds the MVA", "DDI0198D 2.3, FAR"),
     ("registers loaded before a data abort", "A2.6.6"),
     ("fault status after BKPT", "A4.1 BKPT: FSR not specified"),
@@ -63,6 +66,8 @@ pub const MASKS: [(&str, &str); 7] = [
     ("base of an aborted LDM of User registers", "A2.6.6"),
     ("unaligned LDR rotates", "A4.1 LDR"),
     ("IFSR of the ARM920T", "DDI0151C 2.3, FSR"),
+    ("fault status of XScale's fetches", "IXP42X 3.8.3.4.3"),
+    ("MRA extends the sign", "IXP42X 3.8.3.1, table 66"),
 ];
 
 /// Everything that is dropped. The first entry that applies counts.
@@ -154,6 +159,16 @@ pub static ENTRIES: &[Entry] = &[
         unusual_return,
     ),
     unpredictable("STR and STM of r15", "A2.4.3", store_of_pc),
+    unpredictable(
+        "accumulator operands",
+        "IXP42X 3.8.3.1",
+        accumulator_operands,
+    ),
+    qemu(
+        "products into the accumulator",
+        "IXP42X 3.8.3.1, tables 63 to 65",
+        accumulator_product,
+    ),
     qemu(
         "debug registers in CP14",
         "DDI0198D 1.1: no CP14 registers",
@@ -481,20 +496,4 @@ fn store_of_pc(view: &View) -> bool {
     } else {
         access.width == 4 && view.field(12) == 15 && !is_swap(view)
     }
-}
-
-fn is_coprocessor(view: &View, number: u32) -> bool {
-    let coprocessor = matches!(view.bits(27, 24), 12..=14);
-    !view.thumb && coprocessor && view.bits(11, 8) == number
-}
-
-fn debug_coprocessor(view: &View) -> bool {
-    is_coprocessor(view, 14) && view.bits(27, 24) == 14 && view.bit(4)
-}
-
-/// CTR; and c7 operations QEMU gives User of later architectures.
-fn system_coprocessor(view: &View) -> bool {
-    is_coprocessor(view, 15)
-        && view.is(0x0f10_0010, 0x0e10_0010)
-        && view.is(0x00ef_00ef, 0x0000_0020)
 }

@@ -8,6 +8,7 @@ use crate::layout::{
 };
 use crate::model::{Access, Jump, View};
 use crate::random::Random;
+use arm9::model::Version;
 
 /// One instruction with the state it meets.
 #[derive(Clone, Debug)]
@@ -53,10 +54,11 @@ enum Row {
 
 impl Rows {
     /// Every row of the decode table, those that the core does not have among them, and the random ones.
-    pub fn new(registers: &'static [(u32, u32)]) -> Rows {
-        let arm = arm9::isa::encodings(false).map(|(name, p)| (format!("A32 {name}"), Row::Arm(p)));
-        let thumb =
-            arm9::isa::encodings(true).map(|(name, p)| (format!("Thumb {name}"), Row::Thumb(p)));
+    pub fn new(version: Version, registers: &'static [(u32, u32)]) -> Rows {
+        let arm = arm9::isa::encodings(false, version)
+            .map(|(name, p)| (format!("A32 {name}"), Row::Arm(p)));
+        let thumb = arm9::isa::encodings(true, version)
+            .map(|(name, p)| (format!("Thumb {name}"), Row::Thumb(p)));
         let more = [
             ("A32 MRC p15", Row::ControlRead),
             ("Thumb BL and BLX, both halves", Row::Call),
@@ -148,7 +150,7 @@ impl Generator<'_> {
         r[..15].fill_with(|| value(random));
         r[15] = address + if thumb { 4 } else { 8 };
         let spsr = self.spsr(bank, cpsr);
-        let (aligned, armv5) = (self.layout.setup.aligned, self.layout.setup.armv5);
+        let setup = self.layout.setup;
         let mut view = View {
             insn,
             thumb,
@@ -156,8 +158,9 @@ impl Generator<'_> {
             second,
             cpsr,
             spsr,
-            aligned,
-            armv5,
+            aligned: setup.aligned,
+            armv5: setup.armv5,
+            xscale: setup.xscale,
         };
         if matches!(self.rows.rows[row], Row::Arm(_) | Row::Thumb(_)) && random.percent(93) {
             let (mask, value) = deviations::should_be(&view);

@@ -56,6 +56,8 @@ pub struct Setup {
     pub pid: u32,
     /// ARMv5, whose loads into pc choose the state; else ARMv4T.
     pub armv5: bool,
+    /// XScale.
+    pub xscale: bool,
 }
 
 /// A piece of scratch memory with random contents.
@@ -257,9 +259,14 @@ impl Image {
             aligned,
             pid,
             armv5,
+            xscale,
         } = layout.setup;
         // I-cache on; with the MMU also D-cache, R bit, high vectors. Of the ARM920T the clock mode that stays.
-        let always = if armv5 { 0x5_0078 } else { 0xc000_0078 };
+        let (always, clean) = match (armv5, xscale) {
+            (_, true) => (0x78, 2),
+            (true, _) => (0x5_0078, 0),
+            (false, _) => (0xc000_0078, 1),
+        };
         let sctlr = always | 1 << 12 | u32::from(aligned) << 1;
         let sctlr = if mmu { sctlr | 0x2205 } else { sctlr };
         let parameters = [
@@ -273,7 +280,7 @@ impl Image {
             main,
             layout.sysreg,
             0,
-            u32::from(!armv5),
+            clean,
         ];
         for (n, value) in (0..).zip(parameters) {
             image.put(SCTLR as u32 + 4 * n, value);
@@ -338,10 +345,15 @@ impl Image {
             None,
             Some((3, 3)),
         ];
+        // XScale's are extended small pages.
+        let scratch_page = |pa: u32, ap: u32, cb: u32| match layout.setup.xscale {
+            true => pa | ap << 4 | cb << 2 | 3,
+            false => small(pa, ap, cb),
+        };
         let page = |n: u32| coarse(5) + (16 + n) * 4;
         for (n, kind) in (0..).zip(scratch_pages) {
             if let Some((ap, cb)) = kind {
-                self.put(page(n), small(SCRATCH_PA + n * 0x1000, ap, cb));
+                self.put(page(n), scratch_page(SCRATCH_PA + n * 0x1000, ap, cb));
             }
         }
         // Four subpages: all may write, privileged only, user may read, nobody may write.

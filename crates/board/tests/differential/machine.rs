@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use arm9::model::{ARM920T, ARM926EJS, Core};
+use arm9::model::{ARM920T, ARM926EJS, Core, IXP42X};
 use arm9::{BurstTime, Bus, BusError, Config, CostTable, Cpu, Exit, Mva, Pa, Signals, Width};
 
 use crate::layout::{RAM_BYTES, SCTLR, SYSREG_PA};
@@ -52,6 +52,25 @@ pub static ARMV4T: Pair = Pair {
     armv5: false,
     registers: &[(0, 0), (2, 0), (3, 0), (5, 0), (6, 0), (13, 0)],
     ours: 0xc000_0000,
+};
+
+/// XScale. QEMU's has no accumulator with a sign, and fault status registers as ARM's own cores.
+pub static XSCALE: Pair = Pair {
+    core: &IXP42X,
+    qemu: "pxa255,midr=0x690541d1",
+    armv5: true,
+    registers: &[
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+        (2, 0),
+        (3, 0),
+        (5, 0),
+        (6, 0),
+        (13, 0),
+    ],
+    ours: 0,
 };
 
 /// Flat memory at 0, and the register that ends the run.

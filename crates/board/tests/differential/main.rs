@@ -7,6 +7,7 @@
 //! are described.
 
 mod compare;
+mod coprocessors;
 mod deviations;
 mod generate;
 mod layout;
@@ -20,10 +21,11 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arm9::model::Version;
 use compare::{describe, differences};
 use generate::{Generator, Refused, Rows, Test};
 use layout::{Image, Layout, MAX_TESTS, RESULT_WORDS, Setup};
-use machine::{ARMV4T, ARMV5, Pair, Qemu, assemble, run_core};
+use machine::{ARMV4T, ARMV5, Pair, Qemu, XSCALE, assemble, run_core};
 use random::Random;
 
 /// Batches of [`MAX_TESTS`]: (MMU, alignment checked, FCSE PID, bytes of each cache).
@@ -119,6 +121,7 @@ fn build(
         aligned,
         pid,
         armv5,
+        xscale: pair.core.version == Version::XScale,
     });
     let mut random = Random::new(seed << 8 | number as u64);
     let mut image = Image::new(&layout, harness, &mut random);
@@ -264,12 +267,17 @@ fn a_million_random_instructions_agree_with_qemu_on_armv4t() {
     compare_all(&ARMV4T);
 }
 
+#[test]
+fn a_million_random_instructions_agree_with_qemu_on_xscale() {
+    compare_all(&XSCALE);
+}
+
 fn compare_all(pair: &Pair) {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(pair.core.name);
     std::fs::create_dir_all(&directory).unwrap_or_else(|e| panic!("{e}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/differential/harness.S");
     let harness = assemble(&source, &directory).unwrap_or_else(|e| panic!("{e}"));
-    let rows = Rows::new(pair.registers);
+    let rows = Rows::new(pair.core.version, pair.registers);
     let seed = number("DIFF_SEED").unwrap_or(1);
     let count = number("DIFF_TESTS").map_or(MAX_TESTS, |n| (n as usize).clamp(1, MAX_TESTS));
     let chosen = (0..BATCHES.len())

@@ -22,6 +22,8 @@ pub struct View {
     pub aligned: bool,
     /// ARMv5; else ARMv4T.
     pub armv5: bool,
+    /// XScale.
+    pub xscale: bool,
 }
 
 /// A load or store.

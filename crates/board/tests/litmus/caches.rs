@@ -5,13 +5,13 @@ use crate::rig::DATA;
 use crate::{Rig, run};
 
 #[test]
-fn one_page_at_two_mvas_is_incoherent_until_cleaned() {
+pub fn one_page_at_two_mvas_is_incoherent_until_cleaned() {
     assert_eq!(run("store_reaches_the_other_address", 0), [1, 1]);
     assert_eq!(run("store_reaches_the_other_address", 1), [2, 2]);
 }
 
 #[test]
-fn a_cached_alias_stays_old_until_one_is_cleaned_and_the_other_invalidated() {
+pub fn a_cached_alias_stays_old_until_one_is_cleaned_and_the_other_invalidated() {
     assert_eq!(run("store_reaches_a_cached_alias", 0), [1]);
     assert_eq!(run("store_reaches_a_cached_alias", 1), [1], "cleaned only");
     assert_eq!(
@@ -23,20 +23,20 @@ fn a_cached_alias_stays_old_until_one_is_cleaned_and_the_other_invalidated() {
 }
 
 #[test]
-fn of_two_dirty_aliases_the_last_one_written_back_wins() {
+pub fn of_two_dirty_aliases_the_last_one_written_back_wins() {
     assert_eq!(run("two_dirty_aliases", 0), [1, 0xb]);
     assert_eq!(run("two_dirty_aliases", 2), [0xa, 1]);
     assert_eq!(run("two_dirty_aliases", 1), [0xa, 0xb]);
 }
 
 #[test]
-fn a_late_write_back_puts_old_data_over_new() {
+pub fn a_late_write_back_puts_old_data_over_new() {
     assert_eq!(run("old_data_over_new", 0), [3, 2, 2]);
     assert_eq!(run("old_data_over_new", 1), [3, 3, 3]);
 }
 
 #[test]
-fn rewritten_code_runs_only_when_d_is_cleaned_and_i_invalidated() {
+pub fn rewritten_code_runs_only_when_d_is_cleaned_and_i_invalidated() {
     assert_eq!(run("rewritten_code", 0), [1, 1]);
     assert_eq!(
         run("rewritten_code", 1),
@@ -63,19 +63,19 @@ fn rewritten_code_runs_only_when_d_is_cleaned_and_i_invalidated() {
 }
 
 #[test]
-fn code_stored_past_the_d_cache_still_needs_i_invalidated() {
+pub fn code_stored_past_the_d_cache_still_needs_i_invalidated() {
     assert_eq!(run("rewritten_code_past_the_dcache", 0), [1, 1]);
     assert_eq!(run("rewritten_code_past_the_dcache", 1), [1, 2]);
 }
 
 #[test]
-fn a_fetch_does_not_see_code_in_the_write_buffer() {
+pub fn a_fetch_does_not_see_code_in_the_write_buffer() {
     assert_eq!(run("code_in_the_write_buffer", 0), [1, 1]);
     assert_eq!(run("code_in_the_write_buffer", 1), [1, 2]);
 }
 
 #[test]
-fn the_i_cache_is_tagged_by_address_not_by_memory() {
+pub fn the_i_cache_is_tagged_by_address_not_by_memory() {
     assert_eq!(run("code_at_two_addresses", 0), [1, 1]);
     assert_eq!(run("code_at_two_addresses", 1), [1, 2]);
 }
@@ -90,7 +90,7 @@ fn device_to_memory(variant: u32) -> Vec<u32> {
 }
 
 #[test]
-fn what_a_device_writes_is_seen_after_invalidating_only() {
+pub fn what_a_device_writes_is_seen_after_invalidating_only() {
     assert_eq!(device_to_memory(0), [1, 1]);
     assert_eq!(device_to_memory(3), [1, 1], "cleaned only");
     assert_eq!(device_to_memory(1), [1, 5]);
@@ -105,21 +105,21 @@ fn memory_to_device(variant: u32) -> u32 {
 }
 
 #[test]
-fn a_device_sees_what_was_written_after_cleaning_only() {
+pub fn a_device_sees_what_was_written_after_cleaning_only() {
     assert_eq!(memory_to_device(0), 1);
     assert_eq!(memory_to_device(1), 2);
     assert_eq!(memory_to_device(2), 2, "by test and clean");
 }
 
 #[test]
-fn invalidating_discards_dirty_data() {
+pub fn invalidating_discards_dirty_data() {
     assert_eq!(run("invalidate_discards", 0), [2]);
     assert_eq!(run("invalidate_discards", 1), [1]);
     assert_eq!(run("invalidate_discards", 2), [1], "all");
 }
 
 #[test]
-fn a_store_that_misses_does_not_allocate() {
+pub fn a_store_that_misses_does_not_allocate() {
     assert_eq!(run("store_miss", 0), [3]);
     assert_eq!(
         run("store_miss", 1),
@@ -129,14 +129,14 @@ fn a_store_that_misses_does_not_allocate() {
 }
 
 #[test]
-fn only_dirty_halves_are_written_back() {
+pub fn only_dirty_halves_are_written_back() {
     assert_eq!(run("dirty_halves", 0), [0xa, 1, 4, 0x55]);
     assert_eq!(run("dirty_halves", 1), [0xa, 1, 0xa, 5]);
     assert_eq!(run("dirty_halves", 2), [0, 0x11, 0xa, 5]);
 }
 
 #[test]
-fn round_robin_keeps_the_last_lines_of_a_set_and_random_does_not() {
+pub fn round_robin_keeps_the_last_lines_of_a_set_and_random_does_not() {
     assert_eq!(run("replacement", 1), [16]);
     assert!(
         run("replacement", 0)[0] < 8,
@@ -145,13 +145,13 @@ fn round_robin_keeps_the_last_lines_of_a_set_and_random_does_not() {
 }
 
 #[test]
-fn a_locked_way_keeps_its_line() {
+pub fn a_locked_way_keeps_its_line() {
     assert_eq!(run("locked_way", 0), [0xfff0, 2, 0xfff0]);
     assert_eq!(run("locked_way", 1), [0xfff0, 1, 0xfff1]);
 }
 
 #[test]
-fn test_clean_and_invalidate_ends_with_everything_written_and_gone() {
+pub fn test_clean_and_invalidate_ends_with_everything_written_and_gone() {
     assert_eq!(run("test_and_clean_loop", 0), [1, 0, 0, 0]);
     assert_eq!(run("test_and_clean_loop", 1), [2, 0x77, 0x77, 1]);
     assert_eq!(
@@ -162,13 +162,13 @@ fn test_clean_and_invalidate_ends_with_everything_written_and_gone() {
 }
 
 #[test]
-fn a_write_through_page_is_never_dirty() {
+pub fn a_write_through_page_is_never_dirty() {
     assert_eq!(run("write_through", 0), [2, 1, 1]);
     assert_eq!(run("write_through", 1), [2, 2, 2]);
 }
 
 #[test]
-fn buffered_stores_to_one_word_keep_their_order_across_aliases() {
+pub fn buffered_stores_to_one_word_keep_their_order_across_aliases() {
     assert_eq!(run("write_buffer_order", 0), [0]);
     assert_eq!(
         run("write_buffer_order", 1),
@@ -178,7 +178,7 @@ fn buffered_stores_to_one_word_keep_their_order_across_aliases() {
 }
 
 #[test]
-fn a_read_waits_for_pending_writes_to_its_address() {
+pub fn a_read_waits_for_pending_writes_to_its_address() {
     assert_eq!(
         run("read_after_buffered_store", 0),
         [0x1122_5544, 0x55, 0x1122_3344]
@@ -186,7 +186,7 @@ fn a_read_waits_for_pending_writes_to_its_address() {
 }
 
 #[test]
-fn swp_exchanges_in_every_kind_of_page() {
+pub fn swp_exchanges_in_every_kind_of_page() {
     for variant in 0..3 {
         assert_eq!(
             run("swap", variant),
@@ -197,7 +197,7 @@ fn swp_exchanges_in_every_kind_of_page() {
 }
 
 #[test]
-fn switching_the_d_cache_off_hides_dirty_data() {
+pub fn switching_the_d_cache_off_hides_dirty_data() {
     assert_eq!(run("dcache_off", 0), [2]);
     assert_eq!(run("dcache_off", 1), [1]);
     assert_eq!(run("dcache_off", 2), [2], "cleaned before");

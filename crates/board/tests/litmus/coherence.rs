@@ -65,7 +65,7 @@ fn device_to_memory(variant: u32) -> Vec<String> {
 }
 
 #[test]
-fn correct_maintenance_is_not_reported() {
+pub fn correct_maintenance_is_not_reported() {
     let right = [
         ("store_reaches_the_other_address", 1),
         ("store_reaches_a_cached_alias", 2),
@@ -129,7 +129,7 @@ const I_NEEDED: &str = "clean the D-cache line at MVA 0x70200000 (c7,c10,1), dra
     buffer (c7,c10,4), then invalidate the I-cache line at MVA 0x70200000 (c7,c5,1)";
 
 #[test]
-fn a_read_through_another_address_needs_a_clean_before() {
+pub fn a_read_through_another_address_needs_a_clean_before() {
     let found = reports("store_reaches_the_other_address", 0);
     let what = "stale-read: store_reaches_the_other_address.read at 0x80200000, got 0x1, not 0x2 \
         by store_reaches_the_other_address.write at 0x70200000, dirty at 0x70200000";
@@ -139,7 +139,7 @@ fn a_read_through_another_address_needs_a_clean_before() {
 }
 
 #[test]
-fn a_cached_alias_needs_what_was_left_out_of_clean_and_invalidate() {
+pub fn a_cached_alias_needs_what_was_left_out_of_clean_and_invalidate() {
     let what = "stale-read: store_reaches_a_cached_alias.read at 0x80200000, got 0x1, not 0x2 by \
         store_reaches_a_cached_alias.write at 0x70200000, ";
     for (variant, place, needed) in [
@@ -168,7 +168,7 @@ fn a_cached_alias_needs_what_was_left_out_of_clean_and_invalidate() {
 }
 
 #[test]
-fn reading_past_the_cache_needs_a_clean_before() {
+pub fn reading_past_the_cache_needs_a_clean_before() {
     let found = reports("dcache_off", 1);
     let [what, needed] = found.as_slice() else {
         panic!("{found:#?}");
@@ -181,7 +181,7 @@ fn reading_past_the_cache_needs_a_clean_before() {
 }
 
 #[test]
-fn of_two_dirty_aliases_the_second_write_back_is_reported() {
+pub fn of_two_dirty_aliases_the_second_write_back_is_reported() {
     let found = reports("two_dirty_aliases", 0);
     let what = "two-dirty-aliases: two_dirty_aliases.last at 0x80200000, got 0x1, not 0xa by \
         two_dirty_aliases.write_here at 0x70200000, overwritten from 0x80200000";
@@ -198,7 +198,7 @@ fn of_two_dirty_aliases_the_second_write_back_is_reported() {
 }
 
 #[test]
-fn a_read_between_dirty_aliases_is_reported_as_that() {
+pub fn a_read_between_dirty_aliases_is_reported_as_that() {
     let found = reports("read_between_dirty_aliases", 0);
     let what = "two-dirty-aliases: read_between_dirty_aliases.read at 0x70200008, got 0x0, not \
         0xb by read_between_dirty_aliases.write at 0x80200008, dirty at 0x80200000";
@@ -207,7 +207,7 @@ fn a_read_between_dirty_aliases_is_reported_as_that() {
 }
 
 #[test]
-fn old_data_written_back_over_newer_is_reported_at_the_write_back() {
+pub fn old_data_written_back_over_newer_is_reported_at_the_write_back() {
     let needed = "clean and invalidate the D-cache line at MVA 0x70200000 (c7,c14,1) before the \
         newer data was written";
     let by = |name: &str| {
@@ -229,7 +229,7 @@ fn old_data_written_back_over_newer_is_reported_at_the_write_back() {
 }
 
 #[test]
-fn a_stale_instruction_needs_what_was_left_out() {
+pub fn a_stale_instruction_needs_what_was_left_out() {
     let what = "stale-instruction: 0x70200000 at 0x70200000, got 0xe3a00001, not 0xe3a00002 by \
         rewritten_code.write at 0x70200000, ";
     let invalidate = "invalidate the I-cache line at MVA 0x70200000 (c7,c5,1)";
@@ -257,7 +257,7 @@ fn a_stale_instruction_needs_what_was_left_out() {
 }
 
 #[test]
-fn code_invalidated_in_the_d_cache_is_reported_as_lost() {
+pub fn code_invalidated_in_the_d_cache_is_reported_as_lost() {
     let found = reports("rewritten_code", 6);
     let what = "lost-by-invalidate: 0x70200000 at 0x70200000, got 0xe3a00001, not 0xe3a00002 by \
         rewritten_code.write at 0x70200000, lost by rewritten_code.write+0x34 at 0x70200000";
@@ -266,7 +266,7 @@ fn code_invalidated_in_the_d_cache_is_reported_as_lost() {
 }
 
 #[test]
-fn lines_that_outlive_the_mapping_of_their_address_are_reported() {
+pub fn lines_that_outlive_the_mapping_of_their_address_are_reported() {
     let code = reports("remapped_code", 0);
     let what = "stale-instruction: 0x90000000 at 0x90000000, got 0xe3a00001, not 0xe3a00002 by \
         remapped_code+0x20 at 0x40201000, in memory";
@@ -285,7 +285,7 @@ fn lines_that_outlive_the_mapping_of_their_address_are_reported() {
 }
 
 #[test]
-fn a_pid_per_task_needs_nothing_until_memory_is_read_past_the_cache() {
+pub fn a_pid_per_task_needs_nothing_until_memory_is_read_past_the_cache() {
     let found = reports("two_tasks_at_one_address", 0);
     let what = "stale-read: two_tasks_at_one_address.past_2+0x4 at 0x41000800, got 0x22, not \
         0x2200 by two_tasks_at_one_address.write_2 at 0x4000800, dirty at 0x4000800";
@@ -372,7 +372,7 @@ const STALE_TRANSLATIONS: [Translated; 8] = [
 ];
 
 #[test]
-fn a_translation_used_after_its_descriptor_or_the_table_base_changed_is_reported() {
+pub fn a_translation_used_after_its_descriptor_or_the_table_base_changed_is_reported() {
     for (name, variants, used, mva, [old, new], descriptor) in STALE_TRANSLATIONS {
         let what = format!(
             "stale-translation: {name}.{used} at {mva:#x}, got {old:#x}, not {new:#x} by \
@@ -390,7 +390,7 @@ fn a_translation_used_after_its_descriptor_or_the_table_base_changed_is_reported
 }
 
 #[test]
-fn a_descriptor_the_walker_does_not_see_is_reported_at_the_walk() {
+pub fn a_descriptor_the_walker_does_not_see_is_reported_at_the_walk() {
     let what = "unseen-descriptor: descriptor_in_the_dcache.read at 0x90008000, got 0x220ff2, not \
         0x230ff2 by descriptor_in_the_dcache.write at 0x70008020, dirty at 0x70008020";
     let needed = "clean the D-cache line at MVA 0x70008020 (c7,c10,1) and drain the write buffer \
@@ -408,7 +408,7 @@ fn a_descriptor_the_walker_does_not_see_is_reported_at_the_walk() {
 }
 
 #[test]
-fn what_an_invalidate_lost_is_reported_when_it_is_read() {
+pub fn what_an_invalidate_lost_is_reported_when_it_is_read() {
     for (variant, by) in [(1, "0xc"), (2, "0x14")] {
         let what = format!(
             "lost-by-invalidate: invalidate_discards.read at 0x70200000, got 0x1, not 0x2 by \
@@ -423,7 +423,7 @@ fn what_an_invalidate_lost_is_reported_when_it_is_read() {
 }
 
 #[test]
-fn a_line_older_than_what_a_device_wrote_is_reported_when_it_is_read() {
+pub fn a_line_older_than_what_a_device_wrote_is_reported_when_it_is_read() {
     let what = "stale-after-dma: device_to_memory.read at 0x70200000, got 0x1, not 0x5 by a \
         device, in memory";
     let needed = "invalidate the D-cache line at MVA 0x70200000 (c7,c6,1) after memory was written";
@@ -434,7 +434,7 @@ fn a_line_older_than_what_a_device_wrote_is_reported_when_it_is_read() {
 }
 
 #[test]
-fn the_history_begins_with_the_fill_of_the_line_that_was_used() {
+pub fn the_history_begins_with_the_fill_of_the_line_that_was_used() {
     let mut rig = Rig::checked("store_reaches_a_cached_alias", 1);
     rig.run_to_end();
     let (report, _) = rig.machine().observer().reports().next().expect("a report");
@@ -452,7 +452,7 @@ fn the_history_begins_with_the_fill_of_the_line_that_was_used() {
 }
 
 #[test]
-fn one_cause_is_one_report_however_often_it_is_met() {
+pub fn one_cause_is_one_report_however_often_it_is_met() {
     let mut rig = Rig::checked("many_stale_words", 0);
     rig.run_to_end();
     let reports = rig.machine().observer().reports();
@@ -461,7 +461,7 @@ fn one_cause_is_one_report_however_often_it_is_met() {
 }
 
 #[test]
-fn a_run_stops_at_a_report_when_asked_to() {
+pub fn a_run_stops_at_a_report_when_asked_to() {
     let mut rig = Rig::checked("store_reaches_the_other_address", 0);
     let machine = rig.machine();
     machine.observer_mut().set_stop_at_report(true);
@@ -477,7 +477,7 @@ fn a_run_stops_at_a_report_when_asked_to() {
 }
 
 #[test]
-fn a_translation_older_than_what_a_device_wrote_is_reported_when_it_is_used() {
+pub fn a_translation_older_than_what_a_device_wrote_is_reported_when_it_is_used() {
     let descriptor = |variant| {
         let mut rig = Rig::checked("descriptor_from_a_device", variant);
         rig.run_to_device();

@@ -5,7 +5,7 @@
 use crate::run;
 
 #[test]
-fn unaligned_words_rotate_unless_alignment_is_checked() {
+pub fn unaligned_words_rotate_unless_alignment_is_checked() {
     let rotated = [
         [0x4433_2211, 0, 0x1144_3322, 0],
         [0x2211_4433, 0, 0x3322_1144, 0],
@@ -24,7 +24,7 @@ fn unaligned_words_rotate_unless_alignment_is_checked() {
 }
 
 #[test]
-fn a_domain_is_closed_checked_or_open() {
+pub fn a_domain_is_closed_checked_or_open() {
     let closed = [0x159, 0x159, 0x259, 0x15b, 0x15b, 0x25b];
     assert_eq!(run("domain_field", 0), closed);
     assert_eq!(
@@ -44,7 +44,7 @@ fn a_domain_is_closed_checked_or_open() {
 }
 
 #[test]
-fn permissions_follow_ap_s_and_r() {
+pub fn permissions_follow_ap_s_and_r() {
     // ARM ARM table B4-1; both S and R is unpredictable.
     let statuses = 1 << 13 | 1 << 15;
     assert_eq!(run("permissions", 0), [0xf730, 0xf730, statuses]);
@@ -53,7 +53,7 @@ fn permissions_follow_ap_s_and_r() {
 }
 
 #[test]
-fn user_mode_is_held_to_its_permissions() {
+pub fn user_mode_is_held_to_its_permissions() {
     assert_eq!(run("user_mode", 0), [0x10f, 0x10f]);
     assert_eq!(run("user_mode", 1), [0x10f, 0x10f]);
     assert_eq!(run("user_mode", 2), [0, 0x10f]);
@@ -61,7 +61,7 @@ fn user_mode_is_held_to_its_permissions() {
 }
 
 #[test]
-fn missing_descriptors_fault_by_level() {
+pub fn missing_descriptors_fault_by_level() {
     assert_eq!(
         run("translation_faults", 0),
         [0x105, 0x107, 0x107, 0x205, 0x207]
@@ -69,6 +69,6 @@ fn missing_descriptors_fault_by_level() {
 }
 
 #[test]
-fn an_abort_restores_the_base() {
+pub fn an_abort_restores_the_base() {
     assert_eq!(run("base_restored", 0), [0, 0, 5, 0x107]);
 }

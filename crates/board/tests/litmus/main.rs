@@ -14,5 +14,6 @@ mod fcse;
 mod observing;
 mod rig;
 mod translation;
+mod xscale;
 
 use rig::{Rig, run};

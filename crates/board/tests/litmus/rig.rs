@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds the programs and runs them on the default board.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -47,47 +48,69 @@ fn output(command: &mut Command) -> Vec<u8> {
     out.stdout
 }
 
+thread_local! {
+    /// The board that this thread's programs run on.
+    static BOARD: Cell<&'static str> = const { Cell::new("sam9263") };
+}
+
+/// Does something with programs for XScale, and its board.
+pub fn on_xscale(test: impl FnOnce()) {
+    let before = BOARD.replace("ixp425");
+    test();
+    BOARD.set(before);
+}
+
 fn programs() -> &'static Programs {
-    static PROGRAMS: OnceLock<Programs> = OnceLock::new();
-    PROGRAMS.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/litmus");
-        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let (elf, bin) = (target.join("litmus.elf"), target.join("litmus.bin"));
-        let mut files: Vec<PathBuf> = std::fs::read_dir(&source)
-            .unwrap_or_else(|e| panic!("{}: {e}", source.display()))
-            .map(|entry| entry.expect("a directory entry").path())
-            .filter(|path| path.extension().is_some_and(|e| e == "S"))
-            .collect();
-        // The entry comes first in the image.
-        files.sort_by_key(|path| (!path.ends_with("start.S"), path.clone()));
-        output(
-            Command::new("arm-linux-gnueabi-gcc")
-                .args(["-nostdlib", "-static", "-marm", "-march=armv5te"])
-                .args(["-Wl,-Ttext=0x70010000", "-Wl,--build-id=none", "-o"])
-                .arg(&elf)
-                .args(&files),
-        );
-        output(
-            Command::new("arm-linux-gnueabi-objcopy")
-                .args(["-O", "binary", "-j", ".text"])
-                .args([&elf, &bin]),
-        );
-        let listing = output(Command::new("arm-linux-gnueabi-nm").arg(&elf));
-        let symbols = String::from_utf8_lossy(&listing)
-            .lines()
-            .filter_map(|line| {
-                let mut fields = line.split_whitespace();
-                let address = u32::from_str_radix(fields.next()?, 16).ok()?;
-                Some((fields.nth(1)?.to_owned(), address))
-            })
-            .collect();
-        let image = std::fs::read(&bin).unwrap_or_else(|e| panic!("{}: {e}", bin.display()));
-        Programs { image, symbols }
-    })
+    static ARM: OnceLock<Programs> = OnceLock::new();
+    static XSCALE: OnceLock<Programs> = OnceLock::new();
+    match BOARD.get() {
+        "ixp425" => XSCALE.get_or_init(|| build("litmus-xscale", &["-DXSCALE"])),
+        _ => ARM.get_or_init(|| build("litmus", &[])),
+    }
+}
+
+fn build(to: &str, defined: &[&str]) -> Programs {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/litmus");
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (elf, bin) = (
+        target.join(format!("{to}.elf")),
+        target.join(format!("{to}.bin")),
+    );
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&source)
+        .unwrap_or_else(|e| panic!("{}: {e}", source.display()))
+        .map(|entry| entry.expect("a directory entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "S"))
+        .collect();
+    // The entry comes first in the image.
+    files.sort_by_key(|path| (!path.ends_with("start.S"), path.clone()));
+    output(
+        Command::new("arm-linux-gnueabi-gcc")
+            .args(defined)
+            .args(["-nostdlib", "-static", "-marm", "-march=armv5te"])
+            .args(["-Wl,-Ttext=0x70010000", "-Wl,--build-id=none", "-o"])
+            .arg(&elf)
+            .args(&files),
+    );
+    output(
+        Command::new("arm-linux-gnueabi-objcopy")
+            .args(["-O", "binary", "-j", ".text"])
+            .args([&elf, &bin]),
+    );
+    let listing = output(Command::new("arm-linux-gnueabi-nm").arg(&elf));
+    let symbols = String::from_utf8_lossy(&listing)
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            let address = u32::from_str_radix(fields.next()?, 16).ok()?;
+            Some((fields.nth(1)?.to_owned(), address))
+        })
+        .collect();
+    let image = std::fs::read(&bin).unwrap_or_else(|e| panic!("{}: {e}", bin.display()));
+    Programs { image, symbols }
 }
 
 fn board() -> BoardSpec {
-    BoardSpec::named("sam9263").unwrap_or_else(|e| panic!("{e}"))
+    BoardSpec::named(BOARD.get()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn bare() -> Boot {

@@ -103,8 +103,8 @@ impl<B: Bus> Cpu<B> {
     fn store_run(&mut self, mva: Mva, words: &[u32]) -> Access<()> {
         let page = self.access(mva, Kind::Write, self.mmu.privileged())?;
         self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
-        let missed = !page.has(mmu::CACHE) || self.dcache.find(mva).is_none();
-        if missed && page.has(mmu::CACHE) {
+        let missed = page.has(mmu::CACHE) && self.line_to_store(mva, page)?.is_none();
+        if missed {
             let before = self.cycles;
             self.counters.buffered_stores += words.len() as u64;
             if B::OBSERVED {

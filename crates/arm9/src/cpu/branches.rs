@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! XScale's branch target buffer (IXP42X 3.3; XSC 5): 128 branches, found by address bits 8:2, each with two bits
+//! of history. That a new one begins as weakly taken is recalled (R).
+
+/// Branches it holds.
+const ENTRIES: usize = 128;
+/// History of a new branch: weakly taken. From here on it is predicted taken.
+const WEAKLY_TAKEN: u8 = 2;
+const STRONGLY_TAKEN: u8 = 3;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Branch {
+    /// Address, with bit 0 set while there is one.
+    tag: u32,
+    history: u8,
+}
+
+crate::state!(Branch: tag, history);
+
+/// The buffer; of cores that have none, empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Branches {
+    entries: Box<[Branch]>,
+}
+
+crate::state!(Branches: entries);
+
+impl Branches {
+    pub fn new(is: bool) -> Branches {
+        let entries = if is { ENTRIES } else { 0 };
+        Branches {
+            entries: vec![Branch::default(); entries].into(),
+        }
+    }
+
+    /// The branch at `pc` was taken or not: whether that was foreseen.
+    pub fn predict(&mut self, pc: u32, taken: bool) -> bool {
+        let Some(entry) = self.entries.get_mut((pc >> 2) as usize % ENTRIES) else {
+            return !taken;
+        };
+        if entry.tag != pc | 1 {
+            if taken {
+                *entry = Branch {
+                    tag: pc | 1,
+                    history: WEAKLY_TAKEN,
+                };
+            }
+            return !taken;
+        }
+        let predicted = entry.history >= WEAKLY_TAKEN;
+        entry.history = match taken {
+            true => (entry.history + 1).min(STRONGLY_TAKEN),
+            false => entry.history.saturating_sub(1),
+        };
+        predicted == taken
+    }
+
+    /// Invalidates all.
+    pub fn forget(&mut self) {
+        self.entries.fill(Branch::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_foreseen_when_it_does_what_it_mostly_did() {
+        let mut branches = Branches::new(true);
+        let mut did = |taken| branches.predict(0x1000, taken);
+        // New; learned; a loop's end; the loop again.
+        assert_eq!(
+            [true, true, true, false, true].map(&mut did),
+            [false, true, true, false, true]
+        );
+        assert_eq!([false, false, false].map(&mut did), [false, false, true]);
+    }
+
+    #[test]
+    fn branches_512_bytes_apart_share_a_place() {
+        let mut branches = Branches::new(true);
+        assert!(!branches.predict(0x1000, true) && branches.predict(0x1000, true));
+        assert!(branches.predict(0x1200, false), "not there, not taken");
+        assert!(branches.predict(0x1000, true));
+        assert!(!branches.predict(0x1200, true) && !branches.predict(0x1000, true));
+        branches.forget();
+        assert!(!branches.predict(0x1000, true));
+    }
+
+    #[test]
+    fn without_a_buffer_nothing_is_foreseen_as_taken() {
+        let mut branches = Branches::new(false);
+        assert_eq!(
+            [true, true, false].map(|taken| branches.predict(0, taken)),
+            [false, false, true]
+        );
+    }
+}

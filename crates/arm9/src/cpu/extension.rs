@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What XScale has beside an ARM9's registers, and what its operations do. IXP42X is the IXP42X
+//! Developer's Manual (252480-006), by section; XSC the Intel XScale core's (January 2004).
+
+use crate::addr::{Mva, Va};
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::cpu::branches::Branches;
+use crate::cpu::cp15::CP14;
+use crate::mmu::{self, Fault, Kind};
+
+/// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
+/// estimate (E): with the MCR and the ADD behind it the loop that cleans the cache takes 8 cycles a line.
+const ALLOCATION: u64 = 5;
+
+/// Lines that may be on their way at a time (IXP42X p. 62).
+const FILL_BUFFERS: usize = 4;
+
+/// Bits of the internal accumulator.
+const ACCUMULATOR: u64 = (1 << 40) - 1;
+
+/// What a line that was not filled from memory holds. The manual calls it unpredictable; nobody takes this
+/// for zeros or for what was there before.
+const UNFILLED: [u32; 8] = [0xa110_ca7e; 8];
+
+/// Registers that XScale adds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extension {
+    /// CP15 c1,c0,1: K, P, MD.
+    pub(crate) auxiliary: u32,
+    /// CP15 c15,c1,0: which coprocessors may be used.
+    pub(crate) access: u32,
+    /// acc0, 40 bits.
+    accumulator: u64,
+    pub(crate) clock: ClockCounter,
+    /// CP14 c0 to c3,c2,0: event counters, which count nothing.
+    pub(crate) events: [u32; 4],
+    pub(crate) branches: Branches,
+    /// D-cache lines that PLD fills, and when they are there, the oldest first.
+    fills: [(u32, u64); FILL_BUFFERS],
+}
+
+crate::state!(Extension: auxiliary, access, accumulator, clock, events, branches, fills);
+
+impl Extension {
+    /// Of a core that `predicts` branches or not.
+    pub(crate) fn new(predicts: bool) -> Extension {
+        Extension {
+            branches: Branches::new(predicts),
+            ..Extension::default()
+        }
+    }
+
+    /// Whether code may use coprocessor 0.
+    pub(crate) fn may_accumulate(&self) -> bool {
+        self.access & 1 != 0
+    }
+
+    /// Adds to acc0, which wraps.
+    pub(crate) fn accumulate(&mut self, value: i64) {
+        self.accumulator = self.accumulator.wrapping_add(value as u64) & ACCUMULATOR;
+    }
+
+    /// acc0 with its sign, low word first.
+    pub(crate) fn accumulator(&self) -> [u32; 2] {
+        let value = ((self.accumulator << 24) as i64 >> 24) as u64;
+        [value as u32, (value >> 32) as u32]
+    }
+
+    pub(crate) fn set_accumulator(&mut self, [low, high]: [u32; 2]) {
+        self.accumulator = (u64::from(high) << 32 | u64::from(low)) & ACCUMULATOR;
+    }
+}
+
+/// The clock counter of the performance monitoring unit (IXP42X 3.7.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClockCounter {
+    /// PMNC: D in bit 3, E in bit 0.
+    control: u32,
+    /// Count until `since`, a core cycle, with what overflowed above bit 31.
+    counted: u64,
+    since: u64,
+}
+
+crate::state!(ClockCounter: control, counted, since);
+
+impl ClockCounter {
+    fn total(&self, now: u64) -> u64 {
+        let cycles = now.saturating_sub(self.since);
+        match self.control & 9 {
+            9 => self.counted + cycles / 64,
+            1 => self.counted + cycles,
+            _ => self.counted,
+        }
+    }
+
+    /// CCNT.
+    pub(crate) fn read(&self, now: u64) -> u32 {
+        self.total(now) as u32
+    }
+
+    /// Sets CCNT.
+    pub(crate) fn write(&mut self, now: u64, value: u32) {
+        let overflowed = self.total(now) >> 32 << 32;
+        (self.counted, self.since) = (overflowed | u64::from(value), now);
+    }
+
+    /// FLAG: the clock counter's bit.
+    pub(crate) fn overflowed(&self, now: u64) -> u32 {
+        u32::from(self.total(now) >> 32 != 0)
+    }
+
+    /// Clears it.
+    pub(crate) fn clear_overflow(&mut self, now: u64) {
+        (self.counted, self.since) = (u64::from(self.read(now)), now);
+    }
+
+    /// PMNC.
+    pub(crate) fn control(&self) -> u32 {
+        self.control
+    }
+
+    /// Sets PMNC; C clears the counter.
+    pub(crate) fn set_control(&mut self, now: u64, value: u32) {
+        (self.counted, self.since) = (self.total(now), now);
+        self.control = value & 9;
+        if value & 4 != 0 {
+            self.write(now, 0);
+        }
+    }
+}
+
+impl<B: Bus> Cpu<B> {
+    /// MD of 3 is unpredictable; P is not implemented (IXP42X 3.5.1, 3.8.3.2).
+    pub(crate) fn write_auxiliary(&mut self, value: u32) {
+        if value >> 4 & 3 == 3 {
+            self.unmodelled_cp15(0, 1, 0, 1);
+        }
+        self.cp15.extension.auxiliary = value & 0x31;
+        self.control_changed();
+    }
+
+    /// Selects events to count: none, which is all ones. Others are not modelled, since what is counted
+    /// must not influence a run.
+    pub(crate) fn select_events(&mut self, value: u32) {
+        if value != u32::MAX {
+            self.unmodelled_cp15(CP14, 8, 1, 0);
+        }
+    }
+
+    /// CP15 c7,c2,5: makes a D-cache line one of `mva` and reads nothing, not even a translation. What is
+    /// dirty in the place that the set's pointer names is written back (IXP42X p. 82).
+    pub(crate) fn allocate_line(&mut self, mva: Mva) {
+        self.drain_write_buffer();
+        self.cycles += ALLOCATION;
+        if self.dcache.find(mva).is_some() {
+            return;
+        }
+        let (line, victim, dirty) = self.dcache.allocate_in_turn(mva);
+        if let Some(victim) = victim {
+            self.mmu.grants.take(victim);
+        }
+        if let Some((victim, dirty)) = victim.zip(dirty) {
+            self.tell_write_back(victim, &dirty, false);
+            self.counters.dcache_cleans += 1;
+            self.counters.dcache_halves_written += u64::from(dirty.halves.count_ones());
+            let now = self.cycles;
+            let (pa, halves) = (dirty.pa, dirty.halves);
+            self.cycles = (self.biu).evict(&mut self.bus, now, pa, halves, &dirty.data);
+            self.bus_used();
+        }
+        self.dcache.claim(line, mva, UNFILLED);
+        self.tell_claim(mva);
+    }
+
+    /// PLD: fills the line that holds `va` without waiting for it. What cannot be read is left alone.
+    pub(crate) fn preload(&mut self, va: u32) {
+        let mva = self.debug_mva(Va(va & !31));
+        let Ok(page) = self.translate(mva, Kind::Read, self.mmu.privileged()) else {
+            return;
+        };
+        let there = self.bus.peek(page.pa(mva)).is_some();
+        if !page.has(mmu::CACHE) || !there || self.dcache.find(mva).is_some() {
+            return;
+        }
+        // With all buffers in use it waits for the first.
+        let oldest = self.cp15.extension.fills[0].1;
+        self.cycles = self.cycles.max(oldest);
+        let before = self.cycles;
+        let Ok(line) = self.cached_line(mva, page) else {
+            return;
+        };
+        let fills = &mut self.cp15.extension.fills;
+        fills.rotate_left(1);
+        fills[FILL_BUFFERS - 1] = (line as u32, self.cycles);
+        self.counters.dcache_fill_cycles -= self.cycles - before;
+        self.cycles = before;
+    }
+
+    /// A line is used for the first time: it may be on its way.
+    pub(crate) fn wait_for_fill(&mut self, line: usize) {
+        for (filled, ready) in self.cp15.extension.fills {
+            if filled == line as u32 && ready > self.cycles {
+                self.counters.dcache_fill_cycles += ready - self.cycles;
+                self.cycles = ready;
+            }
+        }
+    }
+
+    /// CP15 c10,c4,0 and c10,c8,0: loads a translation into an entry that stays.
+    pub(crate) fn lock_translation(&mut self, kind: Kind, mva: Mva) {
+        let walks = self.counters.tlb_walks;
+        let lock = self.mmu.tlb(kind).begin_lock();
+        let translated = self.translate_slow(mva, kind, self.mmu.privileged());
+        let loaded = translated.is_ok() && self.counters.tlb_walks != walks;
+        self.mmu.tlb(kind).end_lock(lock, loaded);
+        if translated.is_err() {
+            self.data_abort(Fault::LOCK, mva);
+        }
+    }
+
+    /// CP15 c9,c1,0: fills an I-cache line that stays.
+    pub(crate) fn lock_icache_line(&mut self, mva: Mva) {
+        self.icache.victim.locking = true;
+        let filled = self.prefetch_icache_line(mva);
+        self.icache.victim.locking = false;
+        if filled.is_err() {
+            self.data_abort(Fault::LOCK, mva);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_accumulator_has_forty_bits_and_a_sign() {
+        let mut extension = Extension::default();
+        extension.set_accumulator([0xffff_ffff, 0xffff_ff7f]);
+        assert_eq!(extension.accumulator(), [0xffff_ffff, 0x7f]);
+        extension.accumulate(1);
+        assert_eq!(extension.accumulator(), [0, 0xffff_ff80]);
+        extension.accumulate(-1);
+        assert_eq!(extension.accumulator(), [0xffff_ffff, 0x7f]);
+    }
+
+    #[test]
+    fn the_clock_counter_counts_cycles_or_each_64th_and_says_when_it_went_round() {
+        let mut clock = ClockCounter::default();
+        assert_eq!(clock.read(1000), 0);
+        clock.set_control(1000, 1);
+        assert_eq!((clock.read(1007), clock.control()), (7, 1));
+        clock.write(1010, u32::MAX);
+        assert_eq!([0, 1, 2].map(|n| clock.read(1010 + n)), [u32::MAX, 0, 1]);
+        assert_eq!([0, 1].map(|n| clock.overflowed(1010 + n)), [0, 1]);
+        clock.clear_overflow(1012);
+        assert_eq!((clock.overflowed(1013), clock.read(1013)), (0, 2));
+        clock.set_control(1020, 0xd);
+        assert_eq!([63, 64].map(|n| clock.read(1020 + n)), [0, 1]);
+    }
+}

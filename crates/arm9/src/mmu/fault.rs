@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Faults, as fault status registers have them.
+
+/// Why a translation or an access failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// FSR[3:0], and in bit 4 FSR[10].
+    pub status: u8,
+    /// FSR[7:4]; zero where the manual says it is invalid.
+    pub domain: u8,
+}
+
+impl Fault {
+    /// Unaligned access with SCTLR.A set.
+    pub const ALIGNMENT: Fault = Fault {
+        status: 0b0001,
+        domain: 0,
+    };
+
+    /// External abort of XScale's but of a walk (IXP42X 3.8.3.4.4).
+    pub const IMPRECISE: Fault = Fault {
+        status: 0b1_0110,
+        domain: 0,
+    };
+
+    /// XScale could not lock a line or a translation (the same).
+    pub const LOCK: Fault = Fault {
+        status: 0b1_0100,
+        domain: 0,
+    };
+
+    /// External abort on a linefetch or uncached read.
+    pub fn external(section: bool, domain: u8) -> Fault {
+        Fault {
+            status: if section { 0b1000 } else { 0b1010 },
+            domain,
+        }
+    }
+
+    /// Whether a value of the fault status register is of [`Fault::external`].
+    pub fn is_external(fsr: u32) -> bool {
+        fsr & 0b1101 == 0b1000
+    }
+
+    /// What the one fault status register of [`Descriptors::Extended`] has of a fetch: external, or any
+    /// other (IXP42X 3.8.3.4.3).
+    pub fn of_fetch(self) -> Fault {
+        let external = self == Fault::IMPRECISE;
+        Fault {
+            status: if external { self.status } else { 0b1_0000 },
+            domain: 0,
+        }
+    }
+
+    /// Value of the fault status register.
+    pub fn fsr(self) -> u32 {
+        let status = u32::from(self.status);
+        u32::from(self.domain) << 4 | (status & 16) << 6 | status & 15
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rows of CP15 that cores have alike: a core's file lists what differs.
+
+use crate::addr::Mva;
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::cpu::cp15::Row;
+use crate::observe::TlbSide;
+
+/// What any of the family has.
+pub(super) struct Every<B>(B);
+
+impl<B: Bus> Every<B> {
+    pub const ROWS: &[Row<B>] = &[
+        // c0: main id; cache type.
+        Row::at(0, 0, 0, 0).read(|cpu| cpu.cp15.midr),
+        Row::at(0, 0, 0, 1).read(|cpu| cpu.cp15.ctr),
+        // c1: control.
+        Row::at(0, 1, 0, 0)
+            .read(|cpu| cpu.cp15.sctlr)
+            .write(Cpu::write_sctlr),
+        // c2: translation table base. c3: domains.
+        Row::at(0, 2, 0, 0)
+            .read(|cpu| cpu.cp15.ttb)
+            .write(Cpu::write_ttb),
+        Row::at(0, 3, 0, 0)
+            .read(|cpu| cpu.cp15.dacr)
+            .write(Cpu::write_dacr),
+        // c6: fault address.
+        Row::at(0, 6, 0, 0)
+            .read(|cpu| cpu.cp15.far)
+            .write(|cpu, value| cpu.cp15.far = value),
+        // c7, I-cache: all, by MVA.
+        Row::at(0, 7, 5, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_icache)),
+        Row::at(0, 7, 5, 1)
+            .write(|cpu, value| cpu.maintain(|cpu| cpu.invalidate_icache_mva(Mva(value)))),
+        // D-cache: invalidate; clean.
+        Row::at(0, 7, 6, 0).write(|cpu, _| cpu.maintain(Cpu::invalidate_dcache)),
+        Row::at(0, 7, 6, 1)
+            .write(|cpu, value| cpu.maintain_line(value, Cpu::invalidate_dcache_line)),
+        Row::at(0, 7, 10, 1).write(|cpu, value| cpu.maintain_line(value, Cpu::clean_line)),
+        // Both caches; the write buffer.
+        Row::at(0, 7, 7, 0).write(|cpu, _| {
+            cpu.maintain(|cpu| {
+                cpu.invalidate_icache();
+                cpu.invalidate_dcache();
+            });
+        }),
+        Row::at(0, 7, 10, 4).write(|cpu, _| cpu.drain_write_buffer()),
+        // c13: FCSE PID.
+        Row::at(0, 13, 0, 0)
+            .read(|cpu| cpu.cp15.pid)
+            .write(Cpu::write_pid),
+    ];
+}
+
+/// What ARM's own have besides (`DDI0151C 2.3`, `DDI0198D 2.3`).
+pub(super) struct Arm<B>(B);
+
+impl<B: Bus> Arm<B> {
+    pub const ROWS: &[Row<B>] = &[
+        // c5: fault status, of data and of instructions.
+        Row::at(0, 5, 0, 0)
+            .read(|cpu| cpu.cp15.dfsr)
+            .write(|cpu, value| cpu.cp15.dfsr = value & 0xff),
+        Row::at(0, 5, 0, 1)
+            .read(|cpu| cpu.cp15.ifsr)
+            .write(|cpu, value| cpu.cp15.ifsr = value & 0xff),
+        // c7: wait for interrupt; prefetch of an I-cache line; clean and invalidate one of the D-cache.
+        Row::at(0, 7, 0, 4).write(|cpu, _| cpu.wait_for_interrupt()),
+        Row::at(0, 7, 13, 1).write(|cpu, value| cpu.prefetch_line(Mva(value))),
+        Row::at(0, 7, 14, 1)
+            .write(|cpu, value| cpu.maintain_line(value, Cpu::clean_and_invalidate_line)),
+    ];
+}
+
+/// What cores have whose sides have a TLB each: c8, both of them; that of instructions and that of
+/// data, all of it and by MVA.
+pub(super) struct TwoTlbs<B>(B);
+
+impl<B: Bus> TwoTlbs<B> {
+    pub const ROWS: &[Row<B>] = &[
+        Row::at(0, 8, 7, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Both)),
+        Row::at(0, 8, 5, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Instruction)),
+        Row::at(0, 8, 5, 1)
+            .write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Instruction, Mva(value))),
+        Row::at(0, 8, 6, 0).write(|cpu, _| cpu.invalidate_tlb(TlbSide::Data)),
+        Row::at(0, 8, 6, 1).write(|cpu, value| cpu.invalidate_tlb_entry(TlbSide::Data, Mva(value))),
+    ];
+}

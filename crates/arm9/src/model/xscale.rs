@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Intel's XScale as the IXP42X has it (IXP42X Developer's Manual 252480-006; XSC is the core's own manual,
+//! January 2004): ARMv5TE and an accumulator, Harvard caches of 32 ways that go round by the set, a mini data
+//! cache, a TLB for each side, descriptors with an X bit.
+
+use super::rows::{Every, TwoTlbs};
+use super::{
+    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+};
+use crate::addr::Mva;
+use crate::bus::Bus;
+use crate::cpu::Cpu;
+use crate::cpu::cp15::{Row, Rows};
+use crate::mmu::Kind;
+
+/// The core, as it is in the parts of 400 MHz.
+pub const CORE: Core = Core {
+    name: "xscale-ixp42x",
+    // R: those of 266 MHz have 0x690541f1 (boot logs).
+    midr: 0x6905_41d1,
+    version: Version::XScale,
+    // IXP42X p. 52, 61.
+    ways: 32,
+    cache_bytes: (32_768, 32_768),
+    replacement: Replacement::Sets,
+    // Write-back, lines locked one by one.
+    cache_class: 0b0101,
+    uncached_stores_update: false,
+    mini_cache: true,
+    descriptors: Descriptors::Extended,
+    test_and_clean: false,
+    // IXP42X 3.5.1: B, big endian, is refused. Z, the branch target buffer's enable, is kept.
+    sctlr: Sctlr {
+        writable: 0x0000_3b07,
+        reset: 0x78,
+        refused: 1 << 7,
+    },
+    clocking: 0,
+    // IXP42X 3.1.3: that of instructions, that of data.
+    tlbs: &[
+        Organisation::behind_locked(32),
+        Organisation::behind_locked(32),
+    ],
+    buffers: Buffers::XSCALE,
+    // IXP42X 3.9.4. D document read, R recalled from the same tables.
+    timing: Timing {
+        simple: 1,            // D
+        shift_by_register: 2, // D
+        arithmetic_to_pc: 5,  // D: 4 beside the operation's own
+        logical_to_pc: 5,     // D
+        multiplier: Multiplier::Bits,
+        multiply: 1,            // R
+        multiply_flags: 2,      // R: blocks for its latency
+        multiply_long: 2,       // D
+        multiply_long_flags: 3, // R
+        multiply_half: 1,       // R
+        multiply_half_long: 2,  // R
+        saturating: 1,          // R
+        double: 2,              // D for STRD
+        scaled_offset: 1,       // R
+        load_to_pc: 7,          // D: LDR is 8
+        late_words: true,       // R
+        preload: true,          // D
+        block_minimum: 1,       // R
+        block_extra: 2,         // R: LDM of two, D
+        swap: 5,                // R
+        branch: 5,              // D: not, or wrongly, predicted
+        predicted: true,        // D
+        branch_prefix: 1,       // R
+        mrs: 1,                 // R
+        msr_flags: 2,           // R
+        msr_control: 6,         // R: of the mode
+        coprocessor: 2,         // R
+        coprocessor_read: 4,    // R
+        exception: 6,           // R
+        exception_undefined: 6, // R
+    },
+};
+
+/// CP15 (IXP42X 3.5.1) and CP14 (p. 87).
+pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
+    const {
+        &Rows::new(&[
+            Every::<B>::ROWS,
+            TwoTlbs::<B>::ROWS,
+            Registers::<B>::ROWS,
+            Registers::<B>::CP14,
+        ])
+    }
+}
+
+/// PMNC: the performance monitoring unit's id.
+const MONITOR_ID: u32 = 0x14 << 24;
+
+struct Registers<B>(B);
+
+impl<B: Bus> Registers<B> {
+    const ROWS: &[Row<B>] = &[
+        // c1: auxiliary control.
+        Row::at(0, 1, 0, 1)
+            .read(|cpu| cpu.cp15.extension.auxiliary)
+            .write(Cpu::write_auxiliary)
+            .modelled(0x33),
+        // c5: fault status, of whatever aborted last.
+        Row::at(0, 5, 0, 0)
+            .read(|cpu| cpu.cp15.dfsr)
+            .write(|cpu, value| cpu.cp15.dfsr = value & 0x6ff),
+        // c7: allocate a D-cache line; invalidate the branch target buffer.
+        Row::at(0, 7, 2, 5)
+            .write(|cpu, value| cpu.maintain(|cpu| cpu.allocate_line(Mva(value & !31)))),
+        Row::at(0, 7, 5, 6).write(|cpu, _| cpu.cp15.extension.branches.forget()),
+        // c9: lock an I-cache line; unlock all. The D-cache: lock what is filled; unlock.
+        Row::at(0, 9, 1, 0).write(|cpu, value| cpu.lock_icache_line(Mva(value))),
+        Row::at(0, 9, 1, 1).write(|cpu, _| cpu.icache.victim.unlock()),
+        Row::at(0, 9, 2, 0)
+            .read(|cpu| cpu.dcache.victim.locking.into())
+            .write(|cpu, value| {
+                cpu.drain_write_buffer();
+                cpu.dcache.victim.locking = value & 1 != 0;
+            }),
+        Row::at(0, 9, 2, 1).write(|cpu, _| cpu.dcache.victim.unlock()),
+        // c10: translate and lock, of instructions and of data; unlock.
+        Row::at(0, 10, 4, 0).write(|cpu, value| cpu.lock_translation(Kind::Fetch, Mva(value))),
+        Row::at(0, 10, 8, 0).write(|cpu, value| cpu.lock_translation(Kind::Read, Mva(value))),
+        Row::at(0, 10, 4, 1).write(|cpu, _| cpu.mmu.tlb(Kind::Fetch).unlock()),
+        Row::at(0, 10, 8, 1).write(|cpu, _| cpu.mmu.tlb(Kind::Read).unlock()),
+        // c15: coprocessor access.
+        Row::at(0, 15, 1, 0)
+            .read(|cpu| cpu.cp15.extension.access)
+            .write(|cpu, value| cpu.cp15.extension.access = value & 0x3fff),
+    ];
+
+    const CP14: &[Row<B>] = &[
+        // Performance monitoring: control; clock counter; interrupts, none; overflows; events, none.
+        Row::cp14(0, 1)
+            .read(|cpu| MONITOR_ID | cpu.cp15.extension.clock.control())
+            .write(|cpu, value| {
+                cpu.cp15.extension.clock.set_control(cpu.cycles, value);
+                if value & 2 != 0 {
+                    cpu.cp15.extension.events = [0; 4];
+                }
+            }),
+        Row::cp14(1, 1)
+            .read(|cpu| cpu.cp15.extension.clock.read(cpu.cycles))
+            .write(|cpu, value| cpu.cp15.extension.clock.write(cpu.cycles, value)),
+        Row::cp14(4, 1).read(|_| 0).write(|_, _| {}).modelled(0),
+        Row::cp14(5, 1)
+            .read(|cpu| cpu.cp15.extension.clock.overflowed(cpu.cycles))
+            .write(|cpu, value| {
+                if value & 1 != 0 {
+                    cpu.cp15.extension.clock.clear_overflow(cpu.cycles);
+                }
+            }),
+        Row::cp14(8, 1).read(|_| u32::MAX).write(Cpu::select_events),
+        Row::cp14(0, 2)
+            .read(|cpu| cpu.cp15.extension.events[0])
+            .write(|cpu, value| cpu.cp15.extension.events[0] = value),
+        Row::cp14(1, 2)
+            .read(|cpu| cpu.cp15.extension.events[1])
+            .write(|cpu, value| cpu.cp15.extension.events[1] = value),
+        Row::cp14(2, 2)
+            .read(|cpu| cpu.cp15.extension.events[2])
+            .write(|cpu, value| cpu.cp15.extension.events[2] = value),
+        Row::cp14(3, 2)
+            .read(|cpu| cpu.cp15.extension.events[3])
+            .write(|cpu, value| cpu.cp15.extension.events[3] = value),
+        // Clock, which stays; power: 1 waits for an interrupt (XSC 7.3.2. The IXP42X's manual reserves both).
+        Row::cp14(6, 0).read(|_| 0).write(|_, _| {}).modelled(0),
+        Row::cp14(7, 0)
+            .read(|_| 0)
+            .write(|cpu, value| {
+                if value != 0 {
+                    cpu.wait_for_interrupt();
+                }
+            })
+            .modelled(1),
+    ];
+}
+
+#[cfg(test)]
+mod tests;
