@@ -372,22 +372,23 @@ impl Mmu {
         }
         let tlb = self.number(kind);
         let first = self.first_entry(tlb);
-        let (n, entry) = match self.tlbs[tlb].find(mva) {
-            Some(found) => found,
+        let n = match self.tlbs[tlb].find(mva) {
+            Some(n) => n,
             None => {
                 let entry = walk(self.descriptors, self.control.ttb, mva, memory)?;
                 let n = self.tlbs[tlb].insert(mva, entry);
                 self.forget(first + n);
-                (n, entry)
+                n
             }
         };
+        let entry = self.tlbs[tlb].entry(n);
         self.last = Some(Used {
             side: self.side(tlb),
             entry: n,
             bytes: entry.size(),
             locked: self.tlbs[tlb].is_locked(n),
         });
-        let mut resolved = self.resolve(&entry, mva, privileged)?;
+        let mut resolved = self.resolve(entry, mva, privileged)?;
         let context = self.context_of(kind);
         if entry.size() >= 4096 && !self.tlbs[tlb].divides(mva) {
             resolved.key = mva.0 >> 12 | context;

@@ -231,22 +231,29 @@ impl Tlb {
         n >= self.organisation.main() || self.entries[n].preserved
     }
 
-    /// The entry that covers `mva`, and its number. If there are more, the one that was there first:
+    /// The number of the entry that covers `mva`. If there are more, the one that was there first:
     /// a walk loads none where there is one, so that it is the smallest, but for a lockdown entry
     /// loaded for another address of a large page, which that address's set did not have.
     #[inline]
-    pub fn find(&self, mva: Mva) -> Option<(usize, Entry)> {
+    pub fn find(&self, mva: Mva) -> Option<usize> {
         let ways = self.organisation.ways;
         let [page, section] = self.sets(mva);
         let mut found = self.first_of(page..page + ways, mva, |_| true, None);
-        if section != page {
+        // Sections are in their own set alone, and come after pages.
+        if found.is_none() && section != page {
             found = self.first_of(section..section + ways, mva, |entry| entry.section, found);
         }
         if self.locked {
             let lockdown = self.organisation.main()..self.entries.len();
             found = self.first_of(lockdown, mva, |_| true, found);
         }
-        found.map(|n| (n, self.entries[n]))
+        found
+    }
+
+    /// An entry by its number.
+    #[inline]
+    pub fn entry(&self, n: usize) -> &Entry {
+        &self.entries[n]
     }
 
     /// Of the entries in `range` that cover `mva`, and of `found`, the one that was there first.

@@ -200,6 +200,7 @@ impl Victim {
     }
 
     /// The segment's pointer, which goes on.
+    #[inline(never)]
     fn pointed_at(&mut self, segment: usize) -> u32 {
         let (way, base) = (u32::from(self.next[segment]), u32::from(self.base));
         let next = if !self.round_robin {
@@ -215,6 +216,7 @@ impl Victim {
     }
 
     /// The set's pointer, which goes on; what is locked is in the first ways, but for the last four.
+    #[inline(never)]
     fn in_set(&mut self, set: usize) -> u32 {
         let (Some(next), Some(locks)) = (self.next.get_mut(set), self.locks.get_mut(set)) else {
             return self.ways - 1;

@@ -59,7 +59,8 @@ fn a_large_page_has_quarters_of_16_kb() {
     cpu.bus.put(COARSE, &[0x2_0bf1; 16]);
     let reads = [0x10_0000, 0x10_0ffc, 0x10_c000, 0x10_cffc];
     assert_eq!(walks(&mut cpu, reads), [1, 0, 1, 0]);
-    let (_, quarter) = cpu.mmu.tlbs[0].find(Mva(0x10_c000)).unwrap();
+    let tlb = &cpu.mmu.tlbs[0];
+    let quarter = tlb.entry(tlb.find(Mva(0x10_c000)).unwrap());
     assert_eq!(
         (quarter.size(), quarter.pa, quarter.ap),
         (0x4000, Pa(0x2_c000), 2)

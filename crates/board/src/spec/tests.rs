@@ -220,7 +220,7 @@ fn ram_is_1_mb_to_256_mb_in_whole_mb() {
 fn memory_timing_must_make_sense() {
     assert_eq!(
         complaint(
-            "first_word_row_miss_bus = { value = 12",
+            "first_word_row_miss_bus = { value = 11",
             "first_word_row_miss_bus = { value = 6"
         ),
         "b.toml: sdram.first_word_row_miss_bus: a row miss cannot be faster than a row hit"

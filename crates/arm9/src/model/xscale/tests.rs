@@ -260,14 +260,14 @@ fn translations_are_locked_from_entry_0_on_and_others_go_round_behind_them() {
         mcr(&mut cpu, [10, 8, 0], PAGE + 0x1000 * n);
     }
     let find = |cpu: &mut Cpu<TestBus>, va| cpu.mmu.tlb(Kind::Read).find(Mva(va));
-    assert_eq!(find(&mut cpu, PAGE).unwrap().0, 0);
-    assert_eq!(find(&mut cpu, PAST).unwrap().0, 1);
+    assert_eq!(find(&mut cpu, PAGE).unwrap(), 0);
+    assert_eq!(find(&mut cpu, PAST).unwrap(), 1);
     let pages: Vec<u32> = (0..64).map(|n| 0x200_0000 + (n << 20)).collect();
     for (n, va) in (0..).zip(pages) {
         cpu.bus.put(0x4000 + (va >> 20) * 4, &[0xc0e]);
         at(&mut cpu, LOAD, va);
         let wanted = if n == 0 { 31 } else { 2 + (n - 1) % 30 };
-        assert_eq!(find(&mut cpu, va).unwrap().0, wanted);
+        assert_eq!(find(&mut cpu, va).unwrap(), wanted);
     }
     mcr(&mut cpu, [8, 6, 0], 0);
     assert!(find(&mut cpu, PAGE).is_some() && find(&mut cpu, 0x200_0000 + (63 << 20)).is_none());
@@ -315,7 +315,8 @@ fn every_descriptor_but_that_of_an_old_small_page_has_an_x() {
         let mut cpu = mapped_on(&CORE, ram, |bus| bus);
         cpu.bus.put(0x4000 + (va >> 20) * 4, &[first]);
         at(&mut cpu, LOAD, va);
-        let (_, entry) = cpu.mmu.tlb(Kind::Read).find(Mva(va)).unwrap();
+        let tlb = cpu.mmu.tlb(Kind::Read);
+        let entry = tlb.entry(tlb.find(Mva(va)).unwrap());
         (entry.cb, entry.size())
     };
     let (coarse, fine) = (COARSE | 1, FINE | 3);
