@@ -209,10 +209,10 @@ impl Biu {
                 &entry.data[..usize::from(entry.words)],
             )
         } else {
-            let width = if entry.bytes == 1 {
-                Width::Byte
-            } else {
-                Width::Half
+            let width = match entry.bytes {
+                1 => Width::Byte,
+                2 => Width::Half,
+                _ => Width::Word,
             };
             u64::from(
                 bus.write(start, entry.pa, width, entry.data[0])
@@ -245,8 +245,13 @@ impl Biu {
         }
         self.retire(bus, now);
         let now = self.make_room(bus, now);
-        self.push(pa, (0, width.bytes() as u8), now, value);
+        self.push_single(now, pa, width, value);
         now
+    }
+
+    /// Queues one store that none joins. There is room.
+    pub fn push_single(&mut self, now: u64, pa: Pa, width: Width, value: u32) {
+        self.push(pa, (0, width.bytes() as u8), now, value);
     }
 
     /// Makes a store that the core waits for. Returns when it is done, and the bus's answer.

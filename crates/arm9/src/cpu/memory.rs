@@ -249,7 +249,12 @@ impl<B: Bus> Cpu<B> {
 
     fn uncached_read(&mut self, mva: Mva, page: Resolved, width: Width) -> Access<u32> {
         let before = self.cycles;
-        match self.biu.read(&mut self.bus, before, page.pa(mva), width) {
+        let now = match self.config.core.descriptors {
+            Descriptors::Arm => before,
+            // A fence (IXP42X table 5): what came before it is done before it.
+            Descriptors::Extended => self.biu.drain(&mut self.bus, before),
+        };
+        match self.biu.read(&mut self.bus, now, page.pa(mva), width) {
             Ok((value, done)) => {
                 self.cycles = done;
                 self.counters.uncached_reads += 1;
@@ -404,7 +409,12 @@ impl<B: Bus> Cpu<B> {
         self.tell_store(page, mva, width, value, false);
         let buffered = page.has(mmu::CACHE) || page.has(mmu::BUFFER) && !locked;
         let pa = page.pa(mva);
-        let (done, answer) = if buffered {
+        let (done, answer) = if buffered && self.extends(page, mmu::SINGLE) {
+            // A fence, too, and nothing that others join.
+            let now = self.biu.drain(&mut self.bus, before);
+            self.biu.push_single(now, pa, width, value);
+            (now, Ok(()))
+        } else if buffered {
             let accepted = self.biu.store(&mut self.bus, before, pa, width, value);
             (accepted, Ok(()))
         } else {

@@ -31,7 +31,8 @@ const EXPERIMENTS: [(&str, bool); 5] = [
 pub struct Args {
     #[command(flatten)]
     how: How,
-    /// Measure a switch on every core, too, instead of showing what was recorded; builds kernels and programs for them
+    /// Measure on the papers' own cores, too, in quick form, instead of showing what was recorded; builds kernels and
+    /// programs for them
     #[arg(long)]
     cores: bool,
 }
@@ -39,8 +40,11 @@ pub struct Args {
 /// Runs, prints, reports.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let mut done = Vec::new();
-    let cores = args.cores.then_some((cores::EXPERIMENT, false));
-    for (name, quick) in EXPERIMENTS.into_iter().chain(cores) {
+    let cores = cores::EXPERIMENTS.into_iter().filter(|_| args.cores);
+    for (name, quick) in EXPERIMENTS
+        .into_iter()
+        .chain(cores.map(|name| (name, true)))
+    {
         let experiment = Experiment::load(name)?;
         let mut options = args.how.options()?;
         options.quick |= quick;
@@ -53,26 +57,23 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .iter()
         .map(|(experiment, campaign, runs)| Material::of(experiment, campaign, runs, &papers))
         .collect::<Result<_>>()?;
-    let of_cores = match materials
-        .iter()
-        .find(|m| m.experiment.name == cores::EXPERIMENT)
-    {
-        Some(material) => Some(Cores::measured(material)),
-        None => Cores::recorded()?,
-    };
+    let mut of_cores = Vec::new();
+    for name in cores::EXPERIMENTS {
+        let here = materials.iter().find(|m| m.experiment.name == name);
+        of_cores.extend(match here {
+            Some(material) => Some(Cores::measured(material)),
+            None => Cores::recorded(name, &papers)?,
+        });
+    }
     let (tables, outcome) = tables_of(&materials, json)?;
     println!("{tables}");
-    if let (false, Some(cores)) = (json, &of_cores) {
-        let lines = tables::headlines(&cores.lines.iter().collect::<Vec<_>>());
-        println!("{}\n{lines}\n", cores.text);
+    if !json {
+        of_cores
+            .iter()
+            .for_each(|one| println!("{}", one.screen(&papers)));
     }
     if done.iter().any(|(_, _, runs)| !runs.is_empty()) {
-        let index = write(
-            &materials,
-            of_cores.as_ref(),
-            &papers,
-            &report::default_dir(),
-        )?;
+        let index = write(&materials, &of_cores, &papers, &report::default_dir())?;
         if !json {
             println!("report: {}", paths::shown(&index));
         }
@@ -104,7 +105,11 @@ fn tables_of(materials: &[Material], json: bool) -> Result<(String, Outcome)> {
     if json {
         return Ok((format!("[{}]", texts.join(",")), outcome));
     }
-    let lines = materials.iter().flat_map(|m| &m.results.headlines);
+    let here = |m: &&Material| !cores::EXPERIMENTS.contains(&&*m.experiment.name);
+    let lines = materials
+        .iter()
+        .filter(here)
+        .flat_map(|m| &m.results.headlines);
     let headlines = tables::headlines(&lines.collect::<Vec<_>>());
     Ok((format!("{}\n{headlines}\n", texts.join("\n")), outcome))
 }

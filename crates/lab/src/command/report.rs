@@ -38,7 +38,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let dir = dir.unwrap_or_else(|| default_dir().join(&experiment.name));
     let papers = Papers::load()?;
     let material = Material::of(&experiment, &campaign, &runs, &papers)?;
-    let index = page::write(&[material], None, &papers, &dir)?;
+    let index = page::write(&[material], &[], &papers, &dir)?;
     if args.json {
         println!("{}", json!({"report": index}));
     } else {

@@ -1,68 +1,121 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a switch costs on each core: the headline of the experiment that runs on all of them, as it was
-//! measured here, or else as it was recorded.
+//! Experiments on the papers' own cores, which need kernels of their own: as they were measured here, or
+//! else as they were recorded.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context as _, Result};
 
 use crate::base::paths::{self, shown};
 use crate::campaign::experiment::Experiment;
+use crate::figures::claim::{Pair, Verdict};
 use crate::figures::headline::Line;
+use crate::figures::published::Papers;
 use crate::report::export;
-use crate::report::material::Material;
+use crate::report::material::{Material, judge};
 use crate::report::plot_headlines;
 use crate::report::table;
+use crate::sheets::grid::Grid;
 use crate::sheets::part::{Chart, Part};
 
-/// The experiment that runs on every core.
-pub const EXPERIMENT: &str = "cores";
+/// The experiments; the first one runs on every core.
+pub const EXPERIMENTS: [&str; 5] = [
+    "cores",
+    "switch-cost-ixp425",
+    "cyclictest-ixp425",
+    "packet_reply-ixp425",
+    "packet_period-ixp425",
+];
 
-/// A line for each core, and where they are from.
-pub struct Cores {
-    pub lines: Vec<Line>,
-    pub text: String,
+/// One of them: what is read first, and where it is from.
+pub struct Cores<'a> {
+    name: String,
+    title: String,
+    lines: Vec<Line>,
+    /// Of a record. What was measured here has a section that says so.
+    verdicts: Vec<Verdict>,
+    /// The same.
+    pub beside: Vec<Pair<'a>>,
+    text: String,
 }
 
-impl Cores {
+impl<'a> Cores<'a> {
     /// Measured here.
-    pub fn measured(material: &Material) -> Cores {
+    pub fn measured(material: &Material) -> Cores<'a> {
         Cores {
+            name: material.experiment.name.clone(),
+            title: material.experiment.title.clone(),
             lines: material.results.headlines.clone(),
-            text: "One image and the same programs on every core, measured here.".into(),
+            verdicts: Vec::new(),
+            beside: Vec::new(),
+            text: "Measured here.".into(),
         }
     }
 
     /// As recorded; none without a record.
-    pub fn recorded() -> Result<Option<Cores>> {
-        let e = Experiment::load(EXPERIMENT)?;
-        let path = paths::root().join(format!("records/{EXPERIMENT}.csv"));
+    pub fn recorded(name: &str, papers: &'a Papers) -> Result<Option<Cores<'a>>> {
+        let e = Experiment::load(name)?;
+        let path = paths::root().join(format!("records/{name}.csv"));
         if !path.exists() {
             return Ok(None);
         }
         let text = fs::read_to_string(&path).with_context(|| shown(&path))?;
         let measured = export::read(&text, &e.kernels).with_context(|| shown(&path))?;
-        let mut lines = Vec::new();
-        for headline in &e.headlines {
-            lines.extend(headline.lines(&e.kernels, &measured)?);
-        }
+        let (lines, verdicts, beside) = judge(&e, &measured, papers)?;
         Ok(Some(Cores {
+            name: name.to_string(),
+            title: e.title,
             lines,
+            verdicts,
+            beside,
             text: format!(
-                "One image and the same programs on every core. From records/{EXPERIMENT}.csv, not measured \
-                 here: `make compare CORES=all` measures them."
+                "From records/{name}.csv, not measured here: `make compare CORES=all` measures its quick form, \
+                 `warmswitch run {name}` all of it."
             ),
         }))
+    }
+
+    /// The experiment's.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// For the screen.
+    pub fn screen(&self, papers: &Papers) -> String {
+        let lines = table::headlines(&self.lines.iter().collect::<Vec<_>>());
+        let mut text = format!(
+            "== {} ({})\n\n{}\n{lines}\n",
+            self.title, self.name, self.text
+        );
+        let _ = write!(text, "{}", table::verdicts(&self.verdicts));
+        text + &table::published(&self.beside, &papers.published)
     }
 
     /// For the report.
     pub fn part(&self) -> Result<Part> {
         let lines: Vec<&Line> = self.lines.iter().collect();
+        let name = format!("recorded-{}", self.name);
+        let verdicts = self.verdicts.iter().map(|v| {
+            let said = [v.word(), &v.text, &v.source, &v.reason()];
+            said.map(String::from).to_vec()
+        });
+        let claims = Grid {
+            texts: 4,
+            headings: ["", "claim", "source", "measured"]
+                .map(String::from)
+                .to_vec(),
+            rows: verdicts.collect(),
+        };
+        let claims = (!claims.rows.is_empty()).then_some(claims);
         Ok(Part {
-            heading: "What a switch costs on each core".into(),
+            heading: self.title.clone(),
             text: self.text.clone(),
-            charts: vec![Chart::new("cores", plot_headlines::bars(&lines)?)],
-            tables: vec![table::headlines(&lines)],
+            charts: vec![Chart::new(&name, plot_headlines::bars(&lines)?)],
+            tables: [table::headlines(&lines)]
+                .into_iter()
+                .chain(claims)
+                .collect(),
             folded: false,
         })
     }

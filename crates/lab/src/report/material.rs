@@ -76,15 +76,12 @@ impl Results<'_> {
         papers: &'a Papers,
     ) -> Result<Results<'a>> {
         let (measured, warnings) = measure::measured(runs, kind);
-        let mut headlines = Vec::new();
-        for headline in &e.headlines {
-            headlines.extend(headline.lines(&e.kernels, &measured)?);
-        }
+        let (headlines, verdicts, beside) = judge(e, &measured, papers)?;
         let (versus, too_few) = versus::versus(&measured);
         let warnings = warnings.and(kind.warnings(runs, papers)).and(too_few);
         Ok(Results {
-            verdicts: e.claims.iter().map(|c| c.judge(&measured)).collect(),
-            beside: claim::pairs(&e.beside, &measured, &papers.published)?,
+            verdicts,
+            beside,
             versus,
             headlines,
             measured,
@@ -97,4 +94,19 @@ impl Results<'_> {
         let unexplained = self.verdicts.iter().filter(|v| v.explained.is_none());
         unexplained.into_iter().any(|v| v.holds == Some(false))
     }
+}
+
+/// What an experiment's file makes of figures, measured or recorded.
+pub fn judge<'a>(
+    e: &Experiment,
+    measured: &[Measured],
+    papers: &'a Papers,
+) -> Result<(Vec<Line>, Vec<Verdict>, Vec<Pair<'a>>)> {
+    let mut headlines = Vec::new();
+    for headline in &e.headlines {
+        headlines.extend(headline.lines(&e.kernels, measured)?);
+    }
+    let verdicts = e.claims.iter().map(|c| c.judge(measured)).collect();
+    let beside = claim::pairs(&e.beside, measured, &papers.published)?;
+    Ok((headlines, verdicts, beside))
 }

@@ -9,7 +9,7 @@ use anyhow::Result;
 use askama::Template;
 
 use crate::base::paths;
-use crate::figures::claim::{self, Verdict};
+use crate::figures::claim::{self, Pair, Verdict};
 use crate::figures::figure::figure;
 use crate::figures::headline::Line;
 use crate::figures::published::{Papers, Published};
@@ -69,7 +69,7 @@ struct Claim {
 /// Writes `index.html`, the charts and the exports into `dir`; gives the path of the page.
 pub fn write(
     materials: &[Material],
-    cores: Option<&Cores>,
+    cores: &[Cores],
     papers: &Papers,
     dir: &Path,
 ) -> Result<PathBuf> {
@@ -93,18 +93,23 @@ pub fn write(
     Ok(index)
 }
 
-fn page(materials: &[Material], cores: Option<&Cores>, papers: &Papers) -> Result<Page> {
+fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page> {
     let section = |m: &Material| section(m, papers);
-    let lines: Vec<&Line> = materials
-        .iter()
-        .flat_map(|m| &m.results.headlines)
-        .collect();
+    // What other cores are shown with needs no second place.
+    let elsewhere = |m: &&Material| cores.iter().any(|c| c.name() == m.experiment.name);
+    let first = materials.iter().filter(|m| !elsewhere(m));
+    let lines: Vec<&Line> = first.flat_map(|m| &m.results.headlines).collect();
     let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
     let quick = materials.iter().filter(|m| m.campaign.quick);
     let quick = quick.map(|m| m.experiment.name.as_str());
     let runs = || materials.iter().flat_map(|m| m.runs);
     let mut assumptions = assumptions::parts(runs());
     assumptions.push(commands(runs()));
+    let mut of_cores = Vec::new();
+    for one in cores {
+        of_cores.push(one.part()?);
+        of_cores.extend(beside_part(&one.beside, &papers.published));
+    }
     Ok(Page {
         verdict: verdict(verdicts),
         quick: quick.collect::<Vec<_>>().join(", "),
@@ -113,7 +118,7 @@ fn page(materials: &[Material], cores: Option<&Cores>, papers: &Papers) -> Resul
             lines => plot_headlines::bars(lines)?,
         },
         headlines: table::headlines(&lines),
-        cores: cores.into_iter().map(Cores::part).collect::<Result<_>>()?,
+        cores: of_cores,
         title: match materials {
             [one] => one.experiment.title.clone(),
             _ => "Context switches on cores with virtually tagged caches".to_string(),
@@ -152,7 +157,7 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
     } else {
         String::new()
     };
-    let beside = beside_part(results, &papers.published).into_iter();
+    let beside = beside_part(&results.beside, &papers.published).into_iter();
     let mut parts: Vec<Part> = beside
         .chain(versus_part(results))
         .chain(boards_part(results))
@@ -187,11 +192,11 @@ fn failed(f: &Failed) -> String {
 }
 
 /// Published figures with what was measured here.
-fn beside_part(results: &Results, published: &Published) -> Option<Part> {
+fn beside_part(beside: &[Pair], published: &Published) -> Option<Part> {
     let headings = [
         "what", "paper's", "board", "here", "board", "ratio", "place", "note",
     ];
-    let rows = results.beside.iter().map(|pair| {
+    let rows = beside.iter().map(|pair| {
         let f = pair.figure;
         vec![
             f.what(),
@@ -206,16 +211,16 @@ fn beside_part(results: &Results, published: &Published) -> Option<Part> {
     });
     let mut rows: Vec<Vec<String>> = rows.collect();
     let mut headings = headings.map(String::from).to_vec();
-    if results.beside.iter().all(|p| p.figure.note.is_empty()) {
+    if beside.iter().all(|p| p.figure.note.is_empty()) {
         headings.pop();
         rows.iter_mut().for_each(|row| drop(row.pop()));
     }
-    (!results.beside.is_empty()).then(|| Part {
+    (!beside.is_empty()).then(|| Part {
         heading: "Beside the papers".into(),
         text: format!(
             "Published figures are from other boards and kernels, and stand here for validation; \
              no parameter was fitted to them. From: {}.",
-            claim::papers(&results.beside, published).join("; ")
+            claim::papers(beside, published).join("; ")
         ),
         tables: vec![Grid {
             texts: headings.len(),

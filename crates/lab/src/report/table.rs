@@ -22,12 +22,12 @@ const SCREEN: usize = 64;
 pub fn render(material: &Material) -> String {
     let results = &material.results;
     let mut text = material.kind.text(&material.told());
-    text.push_str(&verdicts_text(&results.verdicts));
+    text.push_str(&verdicts(&results.verdicts));
     if let Some(caption) = versus::caption(&results.versus) {
         let _ = writeln!(text, "{caption}\n{}\n", versus(&results.versus));
     }
     text.push_str(&boards_text(&boards::side_by_side(&results.measured)));
-    text.push_str(&published_text(&results.beside, &material.papers.published));
+    text.push_str(&published(&results.beside, &material.papers.published));
     for warning in &results.warnings {
         text.push_str(&wrapped(&format!("warning: {warning}")));
     }
@@ -93,7 +93,7 @@ fn boards_text(grids: &[Grid]) -> String {
 }
 
 /// What became of the claims.
-fn verdicts_text(verdicts: &[Verdict]) -> String {
+pub fn verdicts(verdicts: &[Verdict]) -> String {
     let mut text = String::new();
     for v in verdicts {
         let (word, reason) = (v.word(), v.reason());
@@ -121,7 +121,8 @@ pub fn failed_text(failed: &[Failed]) -> String {
     failed.iter().map(line).collect()
 }
 
-fn published_text(beside: &[Pair], published: &Published) -> String {
+/// Published figures with what stands beside them.
+pub fn published(beside: &[Pair], published: &Published) -> String {
     if beside.is_empty() {
         return String::new();
     }

@@ -3,10 +3,11 @@
 
 use super::CORE;
 use crate::addr::Mva;
+use crate::bus::Width;
 use crate::cpu::{Cpu, Exit};
 use crate::isa::testing::{COARSE, FINE, arm, mapped_on, on, steps};
 use crate::mmu::Kind;
-use crate::testbus::TestBus;
+use crate::testbus::{TestBus, Transaction};
 
 fn machine() -> Cpu<TestBus> {
     on(&CORE, TestBus::new(0x1_0000))
@@ -326,4 +327,46 @@ fn every_descriptor_but_that_of_an_old_small_page_has_an_x() {
     assert_eq!(x(0x60_0000, coarse, 0x5_007b), (6, 1 << 12));
     assert_eq!(x(0x60_0000, fine, 0x5_007b), (6, 1 << 10));
     assert_eq!(x(0x60_0000, fine, 0x5_003b), (2, 1 << 10));
+}
+
+/// What a slow bus sees of the page's memory: eight words stored, then a load of another.
+fn on_the_bus(xcb: u32) -> Vec<Transaction> {
+    let mut cpu = mapped(xcb);
+    at(&mut cpu, LOAD, PAST + 0x100);
+    cpu.bus.single = 1000;
+    cpu.r[4..12].fill(7);
+    at(&mut cpu, STORE, PAGE + 0x200);
+    cpu.drain_write_buffer();
+    cpu.bus.log.clear();
+    at(&mut cpu, 0xe881_0ff0, PAGE); // stmia r1, {r4-r11}
+    at(&mut cpu, LOAD, PAST + 0x20);
+    cpu.drain_write_buffer();
+    let page = |t: &&Transaction| match t {
+        Transaction::Read(pa, _)
+        | Transaction::Write(pa, ..)
+        | Transaction::ReadLine(pa)
+        | Transaction::WriteWords(pa, _) => pa >> 12 == 0x50,
+    };
+    cpu.bus.log.iter().filter(page).copied().collect()
+}
+
+const READ: Transaction = Transaction::Read(0x5_0020, Width::Word);
+
+#[test]
+fn uncached_loads_come_behind_all_stores() {
+    for xcb in [0b000, 0b001, 0b101, 0b010, 0b011] {
+        let log = on_the_bus(xcb);
+        assert!(
+            log.len() > 1 && log.last() == Some(&READ),
+            "{xcb:#b}: {log:?}"
+        );
+    }
+}
+
+#[test]
+fn stores_to_a_device_stay_single() {
+    let write = |n: u32| Transaction::Write(0x5_0000 + 4 * n, Width::Word, 7);
+    let single: Vec<_> = (0..8).map(write).chain([READ]).collect();
+    assert_eq!(on_the_bus(0b101), single);
+    assert_ne!(on_the_bus(0b001), single, "others join");
 }
