@@ -2,6 +2,7 @@
 //! Kinds of output: what a workload prints or lets instruments see, how it is read, which figures it
 //! gives, and what is drawn, told and exported of it. A kind is a file here, named by its `mod`, and a line in [`ALL`].
 
+mod boot_log;
 mod cyclictest;
 mod hackbench;
 mod instruments;
@@ -34,6 +35,7 @@ const ALL: &[&dyn Kind] = &[
     &hackbench::Hackbench,
     &ipc::Ipc,
     &instruments::Instruments,
+    &boot_log::BootLog,
 ];
 
 /// What an output means. Runs that it is given have passed [`checked`].

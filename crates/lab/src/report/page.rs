@@ -329,7 +329,7 @@ mod tests {
         let files = export::files(&material).into_iter();
         let files = files.map(|(_, text)| text).collect();
         (
-            page(&[material], None, &papers).unwrap().render().unwrap(),
+            page(&[material], &[], &papers).unwrap().render().unwrap(),
             files,
         )
     }
