@@ -11,6 +11,7 @@ pub mod elf;
 pub mod guest;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -97,6 +98,15 @@ pub enum Programs {
     Armv4t,
 }
 
+impl fmt::Display for Programs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Programs::Armv5te => "ARMv5TE",
+            Programs::Armv4t => "ARMv4T",
+        })
+    }
+}
+
 impl Programs {
     /// What a core gets.
     pub fn of(core: &Core) -> Programs {
@@ -108,17 +118,22 @@ impl Programs {
 
     /// Whether a workload is among them.
     pub fn check(self, workload: &str) -> Result<()> {
-        let there = match self {
-            Programs::Armv5te => return Ok(()),
-            Programs::Armv4t => armv4t::guests()?,
+        let all = guest::all()?;
+        let Some(guest) = all.get(workload) else {
+            return Ok(());
         };
-        if there.iter().all(|guest| guest != workload) {
-            bail!(
-                "workload \"{workload}\" is not there for ARMv4T, where there are {}",
-                there.join(", ")
-            );
+        let listed = armv4t::guests()?;
+        let there = |name: &String| self == Programs::Armv5te || listed.contains(name);
+        let nowhere = guest.among.as_ref().is_some_and(Vec::is_empty);
+        if nowhere || there(&workload.to_string()) && guest.is_among(self) {
+            return Ok(());
         }
-        Ok(())
+        let is_there = |(name, guest): &(&String, &Workload)| there(name) && guest.is_among(self);
+        let names = all.iter().filter(is_there).map(|(name, _)| name.as_str());
+        bail!(
+            "workload \"{workload}\" is not there for {self}, where there are {}",
+            names.collect::<Vec<_>>().join(", ")
+        );
     }
 
     /// Their root file system.
@@ -146,7 +161,8 @@ pub fn root_fs() -> Result<RootFs> {
         })
         .collect();
     let debs = store.get(&wishes, false)?;
-    let guests = guest::all()?;
+    let mut guests = guest::all()?;
+    guests.retain(|_, guest| guest.is_among(Programs::Armv5te));
 
     let build = Build {
         spec: &spec,
@@ -169,7 +185,8 @@ fn root_fs_for_armv4t() -> Result<RootFs> {
     let (file, text, spec) = read_spec()?;
     let user_land = UserLand::get()?;
     let mut guests = guest::all()?;
-    guests.retain(|name, _| user_land.guests.contains(name));
+    guests
+        .retain(|name, guest| user_land.guests.contains(name) && guest.is_among(Programs::Armv4t));
     let build = Build {
         spec: &spec,
         file: &file,

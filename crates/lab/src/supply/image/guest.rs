@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
+use super::Programs;
 use crate::base::paths::{self, names_in, shown};
 use crate::base::toml_file;
 use crate::kinds::{self, Kind};
@@ -44,6 +45,9 @@ pub struct Workload {
     /// Shell scripts beside the `workload.toml` that come with it.
     #[serde(default)]
     pub scripts: Vec<String>,
+    /// Programs among which it is, by default Debian's, and those for ARMv4T that `armv4t.toml` names. With
+    /// none nothing of it is in a root file system: it calls what every one has.
+    pub among: Option<Vec<Programs>>,
     /// Command lines by name; `{words}` are filled in from the experiment.
     pub call: BTreeMap<String, String>,
     /// Its directory.
@@ -106,6 +110,12 @@ fn read(dir: &Path) -> Result<Workload> {
 }
 
 impl Workload {
+    /// Whether something of it is in the root file system of these programs.
+    pub fn is_among(&self, programs: Programs) -> bool {
+        let named = self.among.as_ref();
+        named.is_none_or(|among| among.contains(&programs))
+    }
+
     /// Adds what decides the built program.
     pub fn add_to(&self, name: &str, inputs: &mut Inputs) -> Result<()> {
         inputs.add("guest", name.as_bytes());
