@@ -20,12 +20,13 @@ use crate::sheets::grid::Grid;
 use crate::sheets::part::{Chart, Part};
 
 /// The experiments; the first one runs on every core.
-pub const EXPERIMENTS: [&str; 5] = [
+pub const EXPERIMENTS: [&str; 6] = [
     "cores",
     "switch-cost-ixp425",
     "cyclictest-ixp425",
     "packet_reply-ixp425",
     "packet_period-ixp425",
+    "hackbench-at91rm9200",
 ];
 
 /// One of them: what is read first, and where it is from.
