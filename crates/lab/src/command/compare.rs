@@ -62,7 +62,11 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         let here = materials.iter().find(|m| m.experiment.name == name);
         of_cores.extend(match here {
             Some(material) => Some(Cores::measured(material)),
-            None => Cores::recorded(name, &papers)?,
+            // What was measured here is not to be lost for it.
+            None => Cores::recorded(name, &papers).unwrap_or_else(|error| {
+                eprintln!("warning: not shown: {error:#}");
+                None
+            }),
         });
     }
     let (tables, outcome) = tables_of(&materials, json)?;

@@ -121,3 +121,22 @@ impl<'a> Cores<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_record_that_is_shown_is_of_its_experiment_as_it_is() {
+        let papers = Papers::load().unwrap();
+        for name in EXPERIMENTS {
+            let cores = Cores::recorded(name, &papers).unwrap().expect(name);
+            assert!(!cores.lines.is_empty(), "{name}");
+            let beside = cores.beside.iter().all(|pair| {
+                let measured = !pair.measured.is_empty();
+                measured || pair.figure.id == "fcse2009.hackbench.ratio"
+            });
+            assert!(beside, "{name}");
+        }
+    }
+}
