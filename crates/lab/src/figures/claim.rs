@@ -224,6 +224,7 @@ impl Verdict {
             Some(r) => {
                 let by = match (r.ranks, r.seeds) {
                     (Some(ranks), n) => format!("by ranks over {n} seeds, {}", ranks.shown()),
+                    (None, 0) => "as recorded".to_string(),
                     (None, 1) => "by one seed's interval".to_string(),
                     (None, n) => format!("by the range of {n} seeds"),
                 };

@@ -71,8 +71,8 @@ impl<'a> Cores<'a> {
             verdicts,
             beside,
             text: format!(
-                "From records/{name}.csv, not measured here: `make compare CORES=all` measures its quick form, \
-                 `warmswitch run {name}` all of it."
+                "From records/{name}.csv, not measured here: make compare CORES=all measures its quick form, \
+                 warmswitch run {name} all of it."
             ),
         }))
     }
