@@ -12,6 +12,7 @@ use super::names::Names;
 use crate::base::paths::{root, shown};
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
+use crate::supply::kernel;
 
 /// One entry: all that it says must fit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -35,6 +36,9 @@ pub struct Suppression {
     /// The same, of those that have not returned when the data is used.
     #[serde(default)]
     pub running: Vec<String>,
+    /// Series of patches that mends it: reported of kernels that have it.
+    #[serde(default)]
+    pub mended_by: Option<String>,
     /// Why this is not reported.
     pub reason: String,
 }
@@ -106,11 +110,13 @@ pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
         _ => SERIES,
     };
     let path = list(series, "coherence-suppressions.toml");
-    if path.is_file() {
-        load(&path)
-    } else {
-        Ok(Vec::new())
+    if !path.is_file() {
+        return Ok(Vec::new());
     }
+    let mut all = load(&path)?;
+    let is_mended = |by: &String| kernel::has_series(name, by);
+    all.retain(|s| !s.mended_by.as_ref().is_some_and(is_mended));
+    Ok(all)
 }
 
 /// A list beside the kernels of a series.
@@ -148,6 +154,21 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn what_a_series_mends_is_reported_of_kernels_that_have_it() {
+        let mended = |name: &str| {
+            let all = of_kernel(name).unwrap();
+            all.iter().filter(|s| s.mended_by.is_some()).count()
+        };
+        let all = ["plain-xscale", "6.12/plain-multi", "fcse-guaranteed"].map(mended);
+        assert_eq!(all, [1; 3]);
+        assert_eq!(
+            ["6.12/fcse-xscale", "fcse-multi-best-effort"].map(mended),
+            [0; 2]
+        );
+    }
+
     use crate::coherence::tests::report;
 
     fn loaded(text: &str) -> Result<Vec<Suppression>> {

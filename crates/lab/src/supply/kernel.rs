@@ -97,6 +97,13 @@ pub fn check_name(name: &str) -> Result<()> {
     spec::choose(&paths::root().join("linux"), name).map(|_| ())
 }
 
+/// Whether a variant has a series of patches; not of what is no variant.
+pub fn has_series(name: &str, series: &str) -> bool {
+    let of_series = |patch: &PathBuf| patch.iter().any(|part| part == series);
+    spec::choose(&paths::root().join("linux"), name)
+        .is_ok_and(|chosen| chosen.patches.iter().any(of_series))
+}
+
 /// The list of mutants of a kernel by its name.
 pub fn mutants(name: &str) -> Result<PathBuf> {
     Ok(spec::choose(&paths::root().join("linux"), name)?.mutants)
