@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* fork() copies a page that may be pinned at once. A thread writes P, then Q (which lies below P), then lets another process run. A child that
  * has the new Q has to have the new P: Q is write-protected before P is copied. argv: rounds [pages below] */
 #define _GNU_SOURCE

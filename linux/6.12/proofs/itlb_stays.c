@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* A correct program: code at P is replaced by mmap(MAP_FIXED), after a mprotect(PROT_NONE). Which code runs after N switches? */
 #define _GNU_SOURCE
 #include <stdio.h>

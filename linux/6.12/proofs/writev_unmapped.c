@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* process_vm_writev() to a page of a file that its target unmaps while the call waits for its own source. */
 #define _GNU_SOURCE
 #include <stdio.h>

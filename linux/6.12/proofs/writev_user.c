@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* As writev_unmapped, as an ordinary user without userfaultfd: the target wakes up in the middle of a long process_vm_writev(), unmaps, and reads the file. */
 #define _GNU_SOURCE
 #include <signal.h>
