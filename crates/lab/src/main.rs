@@ -12,6 +12,7 @@ mod coherence;
 mod command;
 mod figures;
 mod gdb;
+mod host;
 mod kinds;
 mod report;
 mod rig;

@@ -11,7 +11,7 @@ const LAB: &str = "crates/lab/src/";
 const FLAT: usize = 8;
 
 /// Each room, and the others that it may use, which stand before it. `main.rs` uses all.
-const ROOMS: [(&str, &str); 13] = [
+const ROOMS: [(&str, &str); 14] = [
     ("base", ""),
     ("runs", "base"),
     ("figures", "base runs"),
@@ -27,9 +27,11 @@ const ROOMS: [(&str, &str); 13] = [
     ("speed", "base runs figures supply rig"),
     // Tables of what became of mutants.
     ("coherence", "base runs sheets supply rig"),
+    // Programs of the guests' sources, tables with papers' figures beside them.
+    ("host", "base figures sheets supply"),
     (
         "command",
-        "base runs figures sheets kinds supply rig campaign report gdb speed coherence",
+        "base runs figures sheets kinds supply rig campaign report gdb speed coherence host",
     ),
 ];
 

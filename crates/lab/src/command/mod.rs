@@ -9,6 +9,7 @@ pub mod compare;
 pub mod debug;
 pub mod gage;
 pub mod guest;
+pub mod host;
 pub mod kernel;
 pub mod list;
 pub mod net;
@@ -40,6 +41,7 @@ pub enum Command {
     Debug(debug::Args),
     Gage(gage::Args),
     Guest(guest::Args),
+    Host(host::Args),
     Run(run::Args),
     Scope(scope::Args),
     List(list::Args),
@@ -60,6 +62,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Debug(args) => debug::execute(&args),
         Command::Gage(args) => gage::execute(&args),
         Command::Guest(args) => guest::execute(&args),
+        Command::Host(args) => host::execute(&args),
         Command::Run(args) => run::execute(&args),
         Command::Scope(args) => scope::execute(&args),
         Command::List(args) => list::execute(&args),

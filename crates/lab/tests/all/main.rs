@@ -9,6 +9,7 @@ mod coherence;
 mod commands;
 mod debug;
 mod fcse;
+mod host;
 mod instruments;
 mod skipped_clean;
 mod snapshot;

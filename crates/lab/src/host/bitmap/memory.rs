@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What algorithms keep: bitmaps, and who asks which cache lines of them were touched.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Ports of an x86 machine.
+pub const PORTS: usize = 65536;
+/// Bytes of a bitmap.
+pub const BYTES: usize = PORTS / 8;
+/// Bytes of a cache line of every x86 processor since 2001.
+const LINE_BYTES: usize = 64;
+
+/// Memory whose lines are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Area {
+    /// Base, owner, sequence number and length beside the bitmap of the TSS.
+    TssHead,
+    /// The bitmap of the TSS.
+    TssBitmap,
+    /// What a task's structure says of its bitmap.
+    Task(usize),
+    /// The bitmap with that number, and from `BYTES` on what is kept beside it.
+    Bitmap(usize),
+}
+
+/// Is told of every access to memory that a kernel would make.
+pub trait Lines {
+    /// These bytes are read or written.
+    fn touch(&mut self, area: Area, bytes: Range<usize>);
+}
+
+/// Nobody asks: for times.
+#[derive(Default)]
+pub struct Uncounted;
+
+impl Lines for Uncounted {
+    #[inline(always)]
+    fn touch(&mut self, _area: Area, _bytes: Range<usize>) {}
+}
+
+/// Different lines since it was last asked.
+#[derive(Default)]
+pub struct Counted(BTreeSet<(Area, usize)>);
+
+impl Lines for Counted {
+    fn touch(&mut self, area: Area, bytes: Range<usize>) {
+        if !bytes.is_empty() {
+            let lines = bytes.start / LINE_BYTES..=(bytes.end - 1) / LINE_BYTES;
+            self.0.extend(lines.map(|line| (area, line)));
+        }
+    }
+}
+
+impl Counted {
+    /// How many there were; begins again.
+    pub fn take(&mut self) -> usize {
+        std::mem::take(&mut self.0).len()
+    }
+}
+
+/// A bitmap; a set bit forbids its port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bitmap(Box<[u8; BYTES]>);
+
+impl Bitmap {
+    /// Forbids every port.
+    pub fn new() -> Bitmap {
+        Bitmap(Box::new([0xff; BYTES]))
+    }
+
+    /// Permits or forbids ports.
+    pub fn set(&mut self, ports: Range<usize>, permit: bool) {
+        // Whole bytes at once, what is left of others bit by bit.
+        let whole = ports.start.div_ceil(8)..ports.end / 8;
+        if whole.start >= whole.end {
+            ports.for_each(|port| self.set_bit(port, permit));
+            return;
+        }
+        (ports.start..whole.start * 8).for_each(|port| self.set_bit(port, permit));
+        (whole.end * 8..ports.end).for_each(|port| self.set_bit(port, permit));
+        self.0[whole].fill(if permit { 0 } else { 0xff });
+    }
+
+    fn set_bit(&mut self, port: usize, permit: bool) {
+        let bit = 1 << (port % 8);
+        match permit {
+            true => self.0[port / 8] &= !bit,
+            false => self.0[port / 8] |= bit,
+        }
+    }
+
+    /// Whether the port is permitted.
+    pub fn permits(&self, port: usize) -> bool {
+        self.0[port / 8] & 1 << (port % 8) == 0
+    }
+
+    /// Bytes up to the last one that permits a port, in whole words of 8 bytes as kernels copy them.
+    pub fn used(&self) -> usize {
+        const NONE: [u8; BYTES] = [0xff; BYTES];
+        let (mut from, mut to) = (0, BYTES / 8);
+        // From `to` on nothing is permitted.
+        while from < to {
+            let middle = (from + to) / 2;
+            if self.0[middle * 8..] == NONE[middle * 8..] {
+                to = middle;
+            } else {
+                from = middle + 1;
+            }
+        }
+        to * 8
+    }
+
+    /// The first bytes become those of another bitmap.
+    pub fn copy(&mut self, from: &Bitmap, bytes: usize) {
+        self.0[..bytes].copy_from_slice(&from.0[..bytes]);
+    }
+
+    /// Some bytes forbid all their ports.
+    pub fn forbid(&mut self, bytes: Range<usize>) {
+        self.0[bytes].fill(0xff);
+    }
+}

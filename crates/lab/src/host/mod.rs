@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! This machine beside the simulated board: workloads built for it from the guests' own sources, what
+//! is set up badly for measuring, results with their raw samples; and what I/O permissions cost a
+//! switch on x86.
+
+pub mod bitmap;
+pub mod document;
+pub mod ioperm;
+pub mod programs;
+pub mod qemu;
+pub mod setup;

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What of this machine's set-up disturbs a measurement, and how to mend it.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+/// Bits of `CapEff` (capabilities(7)).
+pub const CAP_SYS_RAWIO: u32 = 17;
+const CAP_IPC_LOCK: u32 = 14;
+const CAP_SYS_NICE: u32 = 23;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    pub name: &'static str,
+    /// As the kernel says it; "not to be seen" where it does not.
+    pub found: String,
+    /// Fit for measuring; `None` when it cannot be seen.
+    pub good: Option<bool>,
+    /// How to mend it, when it is not.
+    pub help: Option<&'static str>,
+}
+
+/// The root of the file system, another one in tests.
+pub struct System<'a>(pub &'a Path);
+
+impl System<'_> {
+    fn text(&self, path: &str) -> Option<String> {
+        let text = fs::read_to_string(self.0.join(path)).ok()?;
+        Some(text.trim().to_string())
+    }
+
+    /// A line of this process's status.
+    pub fn status(&self, key: &str) -> Option<String> {
+        let text = self.text("proc/self/status")?;
+        let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+        Some(rest.strip_prefix(':')?.trim().to_string())
+    }
+
+    /// Whether this process has a capability in effect.
+    pub fn has_capability(&self, bit: u32) -> Option<bool> {
+        let set = u64::from_str_radix(&self.status("CapEff")?, 16).ok()?;
+        Some(set >> bit & 1 == 1)
+    }
+
+    /// What the processor calls itself.
+    pub fn processor(&self) -> Option<String> {
+        let text = self.text("proc/cpuinfo")?;
+        let keys = ["model name", "Processor", "cpu model", "cpu"];
+        let line = |key: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+            lines.find(|(name, _)| name.trim() == key)
+        };
+        let found = keys.iter().find_map(|key| line(key));
+        found.map(|(_, name)| name.trim().to_string())
+    }
+
+    /// All checks.
+    pub fn checks(&self) -> Vec<Check> {
+        vec![
+            self.clock(),
+            self.scaling(),
+            self.throttling(),
+            self.isolated(),
+            self.threads(),
+            self.swap(),
+            self.priority(),
+            self.locked_memory(),
+            self.hypervisor(),
+            self.preemption(),
+        ]
+    }
+
+    fn clock(&self) -> Check {
+        let file = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+        let fast = ["tsc", "kvm-clock", "arch_sys_counter"];
+        let help = "a slow clock is read by a device access: see available_clocksource beside it, and dmesg for why";
+        of("clock source", self.text(file), help, |found| {
+            fast.contains(&found)
+        })
+    }
+
+    fn scaling(&self) -> Check {
+        let file = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+        let help = "echo performance >/sys/devices/system/cpu/cpuN/cpufreq/scaling_governor";
+        of("frequency scaling", self.text(file), help, |found| {
+            found == "performance"
+        })
+    }
+
+    fn throttling(&self) -> Check {
+        let file = "proc/sys/kernel/sched_rt_runtime_us";
+        let help = "real-time tasks that run for long are held: echo -1 >/proc/sys/kernel/sched_rt_runtime_us";
+        of("RT throttling", self.text(file), help, |found| {
+            found == "-1"
+        })
+    }
+
+    fn isolated(&self) -> Check {
+        let file = "sys/devices/system/cpu/isolated";
+        let help = "other tasks run on every processor: isolcpus=N on the kernel's command line, then --cpu N";
+        let found = self.text(file).map(|text| match text.is_empty() {
+            true => "none".to_string(),
+            false => text,
+        });
+        of("isolated processors", found, help, |found| found != "none")
+    }
+
+    fn threads(&self) -> Check {
+        let help =
+            "a core's other thread takes part of it: echo off >/sys/devices/system/cpu/smt/control";
+        of(
+            "SMT active",
+            self.text("sys/devices/system/cpu/smt/active"),
+            help,
+            |found| found == "0",
+        )
+    }
+
+    fn swap(&self) -> Check {
+        let devices = self.text("proc/swaps").map(|text| {
+            let count = text.lines().count().saturating_sub(1);
+            count.to_string()
+        });
+        of("swap devices", devices, "swapoff -a", |found| found == "0")
+    }
+
+    fn priority(&self) -> Check {
+        let help =
+            "SCHED_FIFO is refused: run as root, or with CAP_SYS_NICE or a limit (ulimit -r)";
+        self.privilege(
+            "may use SCHED_FIFO",
+            CAP_SYS_NICE,
+            "Max realtime priority",
+            help,
+        )
+    }
+
+    fn locked_memory(&self) -> Check {
+        let help =
+            "pages may be taken away: run as root, or with CAP_IPC_LOCK or a limit (ulimit -l)";
+        self.privilege("may lock memory", CAP_IPC_LOCK, "Max locked memory", help)
+    }
+
+    /// By a capability, or by a limit above 0.
+    fn privilege(&self, name: &'static str, bit: u32, limit: &str, help: &'static str) -> Check {
+        let limits = self.text("proc/self/limits").unwrap_or_default();
+        let soft = limits.lines().find_map(|line| {
+            let rest = line.strip_prefix(limit)?;
+            rest.split_whitespace().next().map(str::to_string)
+        });
+        let by_limit = soft.is_some_and(|soft| soft != "0");
+        let found = self.has_capability(bit).map(|has| match (has, by_limit) {
+            (true, _) => "yes".to_string(),
+            (false, true) => "up to a limit".to_string(),
+            (false, false) => "no".to_string(),
+        });
+        of(name, found, help, |found| found != "no")
+    }
+
+    fn hypervisor(&self) -> Check {
+        let cpuinfo = self.text("proc/cpuinfo").unwrap_or_default();
+        let flag = |line: &str| {
+            line.starts_with("flags") && line.split_whitespace().any(|word| word == "hypervisor")
+        };
+        let by_type = self.text("sys/hypervisor/type");
+        let is_guest = cpuinfo.lines().any(flag);
+        let named = by_type.or_else(|| self.text("sys/class/dmi/id/sys_vendor"));
+        let found = match (is_guest, named) {
+            (true, Some(name)) => format!("yes, {name}"),
+            (true, None) => "yes".to_string(),
+            (false, _) => "none seen".to_string(),
+        };
+        let help = "a virtual machine waits for its host: take shapes, not maxima; docs/HOST.md";
+        of("hypervisor", Some(found), help, |found| {
+            found == "none seen"
+        })
+    }
+
+    fn preemption(&self) -> Check {
+        let version = self.text("proc/version").unwrap_or_default();
+        let words = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT"];
+        let found = words.into_iter().find(|word| version.contains(word));
+        let help = "latencies are those of a kernel without PREEMPT_RT";
+        let found = found.unwrap_or("not preemptible").to_string();
+        of("preemption", Some(found), help, |found| {
+            found == "PREEMPT_RT"
+        })
+    }
+}
+
+fn of(
+    name: &'static str,
+    found: Option<String>,
+    help: &'static str,
+    is_good: impl Fn(&str) -> bool,
+) -> Check {
+    let good = found.as_deref().map(is_good);
+    Check {
+        name,
+        found: found.unwrap_or_else(|| "not to be seen".to_string()),
+        good,
+        help: (good == Some(false)).then_some(help),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn system(name: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
+        let dir =
+            std::env::temp_dir().join(format!("warmswitch-setup-{name}-{}", std::process::id()));
+        for (path, text) in files {
+            let path = dir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn what_disturbs_is_found_with_how_to_mend_it_and_what_is_hidden_is_no_fault() {
+        let dir = system(
+            "bad",
+            &[
+                (
+                    "sys/devices/system/clocksource/clocksource0/current_clocksource",
+                    "hpet\n",
+                ),
+                ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
+                ("sys/devices/system/cpu/isolated", "\n"),
+                ("proc/swaps", "Filename Type\n/dev/sda2 partition\n"),
+                ("proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\n"),
+                (
+                    "proc/self/limits",
+                    "Max realtime priority     0      0\nMax locked memory  8192  8192 bytes\n",
+                ),
+                (
+                    "proc/cpuinfo",
+                    "model name\t: Some CPU\nflags\t\t: fpu hypervisor\n",
+                ),
+                ("proc/version", "Linux version 6.1 SMP PREEMPT_DYNAMIC\n"),
+            ],
+        );
+        let checks = System(&dir).checks();
+        let of = |name: &str| {
+            checks
+                .iter()
+                .find(|check| check.name == name)
+                .unwrap()
+                .clone()
+        };
+        for bad in [
+            "clock source",
+            "RT throttling",
+            "isolated processors",
+            "swap devices",
+            "may use SCHED_FIFO",
+            "hypervisor",
+            "preemption",
+        ] {
+            let check = of(bad);
+            assert!(
+                check.good == Some(false) && check.help.is_some(),
+                "{check:?}"
+            );
+        }
+        assert_eq!(of("may lock memory").found, "up to a limit");
+        let hidden = of("frequency scaling");
+        assert_eq!((hidden.good, hidden.help), (None, None));
+        assert_eq!(System(&dir).processor().as_deref(), Some("Some CPU"));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_capability_is_a_bit_of_the_effective_set() {
+        let dir = system(
+            "root",
+            &[(
+                "proc/self/status",
+                "CapInh:\t0\nCapEff:\t0000000000820000\n",
+            )],
+        );
+        let system = System(&dir);
+        assert_eq!(system.has_capability(CAP_SYS_RAWIO), Some(true));
+        assert_eq!(system.has_capability(CAP_IPC_LOCK), Some(false));
+        assert_eq!(system.checks()[6].found, "yes");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

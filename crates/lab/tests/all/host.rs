@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch host`: this machine's own figures, whatever it allows.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn host(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .arg("host")
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+fn json(output: &Output) -> Value {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {errors}"))
+}
+
+/// The smallest of a case's samples.
+fn minimum(cases: &Value, name: &str, accesses: u64) -> u64 {
+    let mut all = cases.as_array().expect("a list").iter();
+    let case = all.find(|case| case["case"] == name && case["accesses"] == accesses);
+    let cycles = case.unwrap_or_else(|| panic!("no {name}"))["cycles"].as_array();
+    let cycles = cycles.expect("samples").iter().filter_map(Value::as_u64);
+    cycles
+        .min()
+        .unwrap_or_else(|| panic!("no sample of {name}"))
+}
+
+#[test]
+fn where_ports_are_refused_what_is_missing_is_named_and_the_rest_is_measured() {
+    let output = host(&["ioperm", "--turns", "50", "--json"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !cfg!(target_arch = "x86_64") {
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("not this machine's"), "{said}");
+        return;
+    }
+    let document = json(&output);
+    let measured = &document["measured"];
+    assert_eq!(measured["cases"][0]["case"], "none");
+    assert!(
+        document["setup"]
+            .as_array()
+            .is_some_and(|checks| checks.len() > 5)
+    );
+    if measured["refused"].is_null() {
+        assert!(minimum(&measured["cases"], "own-65535", 64) > 0);
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let causes = ["CONFIG_X86_IOPL_IOPERM", "CAP_SYS_RAWIO", "locked down"];
+    assert!(causes.iter().any(|cause| said.contains(cause)), "{said}");
+}
+
+#[test]
+fn the_bench_of_the_algorithms_runs_without_a_privilege() {
+    let document = json(&host(&["bitmap", "--json"]));
+    let cells = document["measured"]["cells"].as_array().expect("cells");
+    for algorithm in ["copy-all", "copy-used", "lazy", "sequence"] {
+        let mut own = cells.iter().filter(|cell| cell["algorithm"] == algorithm);
+        let cell = own.find(|cell| cell["case"] == "none").expect("a cell");
+        assert_eq!(cell["lines"], 2.0, "{algorithm}");
+        assert_eq!(cell["ns"].as_array().map(Vec::len), Some(31));
+    }
+}
+
+/// Instructions of the emulator, and what follows from Linux' source: who shares a bitmap copies nothing,
+/// whatever its highest port; two bitmaps are copied at every switch, up to the highest port.
+#[test]
+#[ignore = "needs QEMU"]
+fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_are_copied() {
+    if !cfg!(target_arch = "x86_64") {
+        println!("not this machine's: the program is built by its compiler");
+        return;
+    }
+    let output = host(&["ioperm", "--qemu", "--turns", "30", "--json"]);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let document = json(&output);
+    let measured = &document["measured"];
+    assert!(
+        measured["note"]
+            .as_str()
+            .is_some_and(|note| note.contains("never as times"))
+    );
+    let cases = &measured["result"]["cases"];
+    let of = |name: &str| minimum(cases, name, 0);
+    assert!(of("none") < of("port-80"));
+    assert_eq!(of("port-80"), of("port-65535"));
+    // Twice 8 KB less 24 bytes, in words of 8 bytes, an instruction each at least.
+    let (low, high) = (of("own-80"), of("own-65535"));
+    assert!(high - low >= 2 * (8192 - 24) / 8, "{low} and {high}");
+    assert!(
+        minimum(cases, "iopl-3", 64) >= of("iopl-3") + 128,
+        "64 accesses of two tasks"
+    );
+}
