@@ -28,7 +28,7 @@ const ROOMS: [(&str, &str); 14] = [
     // Tables of what became of mutants.
     ("coherence", "base runs sheets supply rig"),
     // Programs of the guests' sources, tables with papers' figures beside them.
-    ("host", "base figures sheets supply"),
+    ("host", "base runs figures sheets supply"),
     (
         "command",
         "base runs figures sheets kinds supply rig campaign report gdb speed coherence host",

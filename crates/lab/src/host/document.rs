@@ -15,7 +15,7 @@ use crate::base::{interrupt, paths};
 const FORMAT: u32 = 1;
 
 /// The document of a tool's result, `measured`, an object of its own.
-pub fn of(tool: &str, command: &[String], cpu: Option<usize>, measured: Value) -> Value {
+pub fn of(tool: &str, cpu: Option<usize>, measured: Value) -> Value {
     let system = System(Path::new("/"));
     let names = uname();
     let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
@@ -23,7 +23,6 @@ pub fn of(tool: &str, command: &[String], cpu: Option<usize>, measured: Value) -
     json!({
         "format": FORMAT,
         "tool": tool,
-        "command": command,
         "cpu": cpu,
         "measured_at_s": seconds.map_or(0, |time| time.as_secs()),
         "interrupted": interrupt::asked(),

@@ -8,4 +8,6 @@ pub mod document;
 pub mod ioperm;
 pub mod programs;
 pub mod qemu;
+pub mod read;
 pub mod setup;
+pub mod tools;

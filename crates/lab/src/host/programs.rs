@@ -14,6 +14,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::base::interrupt;
 use crate::base::paths::{self, names_in, shown};
 use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::image::guest;
 use crate::supply::toolchain::{command, install_line, output};
 
 const COMPILER: &str = "cc";
@@ -39,6 +40,21 @@ impl Program {
             sources: vec![format!("{name}.c")],
             is_static: false,
         }
+    }
+
+    /// The guest of that name, of the same sources as the board's.
+    pub fn guest(name: &str) -> Result<Program> {
+        let guest = guest::all()?.remove(name);
+        let guest = guest.with_context(|| format!("no guest \"{name}\""))?;
+        let build = guest
+            .build
+            .with_context(|| format!("guest {name}: nothing to build"))?;
+        Ok(Program {
+            name: name.to_string(),
+            dir: guest.dir,
+            sources: build.sources,
+            is_static: false,
+        })
     }
 
     /// To run under another kernel, which has no libraries.
@@ -87,13 +103,18 @@ impl Program {
         Ok(place.join(&self.name))
     }
 
-    /// C beside its sources, which these may include.
+    /// All that its sources may include: C beside them, and of the guest that it is built of.
     fn files(&self) -> Vec<PathBuf> {
+        let guest = paths::root().join("guest").join(&self.name);
+        let mut dirs = vec![self.dir.clone()];
+        if guest != self.dir {
+            dirs.push(guest);
+        }
         let is_code = |path: &Path| {
             let code = path.extension().is_some_and(|end| end == "c" || end == "h");
             code.then(|| path.to_string_lossy().into_owned())
         };
-        let files = names_in(&self.dir, is_code).into_iter();
+        let files = dirs.iter().flat_map(|dir| names_in(dir, is_code));
         files.map(PathBuf::from).collect()
     }
 }

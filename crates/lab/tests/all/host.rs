@@ -67,6 +67,80 @@ fn the_bench_of_the_algorithms_runs_without_a_privilege() {
     }
 }
 
+/// A tool's runs; what it could not measure is a reason, as on a busy machine, and never silence.
+fn runs(arguments: &[&str]) -> Vec<Value> {
+    let output = host(arguments);
+    let document = json(&output);
+    let runs = document["measured"]["runs"]
+        .as_array()
+        .expect("runs")
+        .clone();
+    let failed = runs.iter().any(|run| !run["failed"].is_null());
+    assert_eq!(
+        output.status.code(),
+        Some(i32::from(failed)),
+        "{arguments:?}"
+    );
+    for run in &runs {
+        let figures = run["figures"].as_array().expect("figures");
+        assert_eq!(figures.is_empty(), !run["failed"].is_null(), "{run}");
+        assert!(run["command"][0].is_string());
+    }
+    assert!(!runs.is_empty());
+    runs
+}
+
+#[test]
+fn the_boards_workloads_measure_this_machine_and_keep_their_samples() {
+    let pipe = runs(&["pipe", "--quick", "--json"]);
+    assert_eq!(
+        pipe[0]["printed"]["values"].as_array().map(Vec::len),
+        Some(5)
+    );
+    let ring = runs(&[
+        "ctx",
+        "--quick",
+        "--size-kb",
+        "0",
+        "--tasks",
+        "2,3",
+        "--json",
+    ]);
+    assert_eq!(ring.len(), 4);
+    let messages = runs(&["messaging", "-g", "1", "--quick", "--json"]);
+    assert_eq!(
+        messages[0]["printed"]["times_s"].as_array().map(Vec::len),
+        Some(3)
+    );
+    let overhead = runs(&["overhead", "--quick", "--json"]);
+    assert_eq!(overhead[1]["printed"]["turns"][1]["switches"], 31);
+    let memory = runs(&["memory", "--quick", "--max-kb", "8", "--json"]);
+    assert_eq!(
+        memory[0]["printed"]["sizes"].as_array().map(Vec::len),
+        Some(6)
+    );
+}
+
+#[test]
+fn cyclic_takes_cyclictests_options_and_keeps_every_latency() {
+    let two = runs(&[
+        "cyclic", "-i", "200", "-t", "2", "-d", "100", "-l", "100", "-m", "--json",
+    ]);
+    let threads = two[0]["printed"]["threads"].as_array().expect("threads");
+    assert_eq!(threads[1]["interval_us"], 300);
+    assert_eq!(threads[0]["ns"].as_array().map(Vec::len), Some(100));
+    let binned = runs(&["cyclic", "-i", "200", "-l", "100", "-h", "100000", "--json"]);
+    let thread = &binned[0]["printed"]["threads"][0];
+    let bins = thread["us"].as_array().expect("bins").iter();
+    let counted: u64 = bins.filter_map(|bin| bin[1].as_u64()).sum();
+    assert_eq!(
+        counted + thread["overflows"].as_u64().expect("a count"),
+        100
+    );
+    let wrong = host(&["cyclic", "-i", "1"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
 /// Instructions of the emulator, and what follows from Linux' source: who shares a bitmap copies nothing,
 /// whatever its highest port; two bitmaps are copied at every switch, up to the highest port.
 #[test]
