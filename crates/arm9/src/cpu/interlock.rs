@@ -117,6 +117,13 @@ impl<B: Bus> Cpu<B> {
             self.stall(stall);
         }
         let passed = self.passes(op.cond());
+        if self.timing().scoreboard {
+            return self.execute_beside(
+                op,
+                passed,
+                if stall == 0 { pending } else { Interlock::NONE },
+            );
+        }
         // A branch looks at its condition itself.
         let fails = !passed || op.is_conditional_branch() && !self.passes(op.insn() >> 28);
         self.interlock = if stall == 0 && (op.cycles() == 1 || fails) {
@@ -127,6 +134,32 @@ impl<B: Bus> Cpu<B> {
         self.cycles += if passed { op.cycles() } else { 1 };
         if passed {
             (op.exec)(self, op);
+        }
+    }
+
+    /// Results that are on their way get there beside whatever takes time, memory among it: of those
+    /// before it a cycle's are left, or none.
+    fn execute_beside(&mut self, op: Op<B>, passed: bool, pending: Interlock) {
+        let before = self.cycles;
+        self.interlock = Interlock::NONE;
+        self.cycles += if passed { op.cycles() } else { 1 };
+        if passed {
+            (op.exec)(self, op);
+        }
+        if self.cycles - before == 1 {
+            let results = core::mem::replace(&mut self.interlock, pending.later());
+            self.pend(results);
+        }
+    }
+
+    /// The next instruction came `cycles` late.
+    pub(super) fn wait_for_instruction(&mut self, cycles: u64) {
+        if self.timing().scoreboard {
+            self.interlock = match cycles {
+                0 => return,
+                1 => self.interlock.later(),
+                _ => Interlock::NONE,
+            };
         }
     }
 }

@@ -35,6 +35,9 @@ pub struct Timing {
     pub scaled_offset: u8,
     /// A loaded word is there a cycle later than on an ARM9, as its bytes are.
     pub late_words: bool,
+    /// What waits for one thing does not hold up another: a result that is on its way gets there beside whatever
+    /// the core does or waits for. Others stand still as long as memory does.
+    pub scoreboard: bool,
     /// PLD fills a line.
     pub preload: bool,
     /// Added when a load writes the pc (LDR pc is 5 in all, 6 scaled).

@@ -61,6 +61,7 @@ pub const CORE: Core = Core {
         scaled_offset: 1,
         load_to_pc: 4,
         late_words: false,
+        scoreboard: false,
         preload: false,
         block_minimum: 2,
         block_extra: 0,

@@ -58,6 +58,7 @@ pub const CORE: Core = Core {
         scaled_offset: 2,       // D
         load_to_pc: 4,          // D
         late_words: false,
+        scoreboard: false,
         preload: false,
         double: 2,        // D
         block_minimum: 2, // D for LDM, R for STM

@@ -60,6 +60,7 @@ pub const CORE: Core = Core {
         scaled_offset: 1,       // R
         load_to_pc: 7,          // D: LDR is 8
         late_words: true,       // R
+        scoreboard: true,       // D: 80200 B.2.1.3, B.2.1.4
         preload: true,          // D
         block_minimum: 1,       // R
         block_extra: 2,         // R: LDM of two, D
@@ -179,3 +180,5 @@ impl<B: Bus> Registers<B> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod time;

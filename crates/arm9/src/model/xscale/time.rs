@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What instructions of XScale wait for, and what counts it.
+
+use super::CORE;
+use crate::cpu::{Cpu, Interlock};
+use crate::isa::testing::{arm, mapped_on, steps};
+use crate::testbus::TestBus;
+
+/// Cached code at the start of a line, cached data, the same memory past the cache.
+const CODE: u32 = 0x2_0000;
+const DATA: u32 = 0x3_0000;
+const PAST: u32 = 0x30_0000;
+
+const LOAD: u32 = 0xe591_0000; // ldr r0, [r1]
+const USE: u32 = 0xe280_4001; // add r4, r0, #1
+const ADD: u32 = 0xe285_6001; // add r6, r5, #1
+
+/// MMU, caches and branch target buffer on; the code and what it reads are in the caches.
+fn warm(code: &[u32]) -> Cpu<TestBus> {
+    let mut cpu = mapped_on(&CORE, TestBus::new(1 << 20), |bus| bus);
+    let sctlr = cpu.cp15.sctlr;
+    cpu.cp15_write(0, 1, 0, 0, sctlr | 1 << 11);
+    cpu.bus.put(CODE, code);
+    cpu.r[1] = DATA;
+    arm(&mut cpu, LOAD);
+    for line in 0..=code.len() as u32 / 8 {
+        let filled = cpu.prefetch_icache_line(crate::addr::Mva(CODE + 32 * line));
+        assert_eq!(filled, Ok(()));
+    }
+    cpu.r[2] = PAST;
+    arm(&mut cpu, 0xe592_3000); // ldr r3, [r2]: into the TLB
+    cpu
+}
+
+/// Cycles of `count` instructions from the code's start.
+fn cycles(cpu: &mut Cpu<TestBus>, count: usize) -> u64 {
+    (cpu.interlock, cpu.r[1], cpu.r[2]) = (Interlock::NONE, DATA, PAST);
+    cpu.set_pc(CODE);
+    let before = cpu.cycles();
+    steps(cpu, count);
+    cpu.cycles() - before
+}
+
+/// Of code that goes straight on.
+fn of(code: &[u32]) -> u64 {
+    cycles(&mut warm(code), code.len())
+}
+
+#[test]
+fn a_loaded_word_is_there_three_cycles_after_its_load() {
+    assert_eq!(of(&[LOAD, USE]), 1 + 2 + 1);
+    assert_eq!(of(&[LOAD, ADD, USE]), 1 + 1 + 1 + 1);
+    assert_eq!(of(&[LOAD, ADD, ADD, USE]), 4);
+    // A condition that fails takes its cycle, too: addne, blne.
+    assert_eq!(of(&[0xe150_0000, LOAD, 0x1285_6001, USE]), 1 + 4);
+    assert_eq!(of(&[0xe150_0000, LOAD, 0x1b00_0010, USE]), 1 + 4);
+}
+
+#[test]
+fn a_branch_between_takes_what_it_takes() {
+    // ldr; b over one; use. Foreseen after the first time, which takes five.
+    let mut cpu = warm(&[LOAD, 0xea00_0000, ADD, USE]);
+    assert_eq!(cycles(&mut cpu, 3), 1 + 5 + 1);
+    assert_eq!(cycles(&mut cpu, 3), 1 + 1 + 1 + 1);
+    // Foreseen as taken, and not: beq over one.
+    let mut cpu = warm(&[LOAD, 0x0a00_0000, USE, USE]);
+    cpu.flags = crate::psr::Z;
+    assert_eq!([(); 2].map(|()| cycles(&mut cpu, 3)), [7, 4]);
+    cpu.flags = 0;
+    assert_eq!(cycles(&mut cpu, 3), 1 + 5 + 1);
+}
+
+#[test]
+fn what_takes_time_between_brings_the_word_nearer() {
+    // mul r6, r5, r7: the multiplier is busy for three cycles, two, one; then one is left.
+    for (factor, taken) in [(0x1000_0000, 3), (0x8_0000, 2), (1, 1)] {
+        let mut cpu = warm(&[LOAD, 0xe006_0795, USE]);
+        cpu.r[7] = factor;
+        let left = u64::from(taken == 1);
+        assert_eq!(cycles(&mut cpu, 3), 1 + taken + left + 1, "{factor:#x}");
+    }
+    // ldr r3, [r2], uncached, of four cycles.
+    assert_eq!(of(&[LOAD, 0xe592_3000, USE]), 1 + 5 + 1);
+    // The word it loads itself is waited for.
+    assert_eq!(of(&[LOAD, 0xe592_0000, USE]), 1 + 5 + 2 + 1);
+}
+
+#[test]
+fn a_line_of_code_that_is_filled_between_brings_the_word_nearer() {
+    let mut code = [ADD; 9];
+    code[7] = LOAD;
+    code[8] = USE;
+    let filled = |cpu: &mut Cpu<TestBus>| {
+        let line = u64::from(cpu.bus.line.last);
+        cpu.cp15_write(0, 7, 5, 1, CODE + 32);
+        cycles(cpu, 9) - line
+    };
+    assert_eq!(cycles(&mut warm(&code), 9), 9 + 2);
+    assert_eq!(filled(&mut warm(&code)), 9);
+}
+
+#[test]
+fn results_of_two_loads_are_waited_for_each() {
+    // ldr r0; ldr r3, [r1]; use r0: one left. Use r3: two. ldr r0; ldr r0; use.
+    let other = 0xe591_3000;
+    assert_eq!(of(&[LOAD, other, USE]), 4);
+    assert_eq!(of(&[LOAD, other, 0xe283_4001]), 5);
+    assert_eq!(of(&[LOAD, LOAD, USE]), 5);
+    // Of both: add r4, r0, r3.
+    assert_eq!(of(&[LOAD, other, 0xe080_4003]), 5);
+}
