@@ -151,8 +151,9 @@ impl<B: Bus> Cpu<B> {
     /// CP15 c7,c2,5: makes a D-cache line one of `mva` and reads nothing, not even a translation. What is
     /// dirty in the place that the set's pointer names is written back (IXP42X p. 82).
     pub(crate) fn allocate_line(&mut self, mva: Mva) {
-        self.drain_write_buffer();
-        self.cycles += ALLOCATION;
+        // No wait for the write buffer, which has a counter of its own: it is a part of the operation.
+        self.cycles = self.biu.drain(&mut self.bus, self.cycles) + ALLOCATION;
+        self.bus_used();
         if self.dcache.find(mva).is_some() {
             return;
         }

@@ -109,3 +109,47 @@ fn results_of_two_loads_are_waited_for_each() {
     // Of both: add r4, r0, r3.
     assert_eq!(of(&[LOAD, other, 0xe080_4003]), 5);
 }
+
+/// Cycles of the last of the code's instructions, and what its counters say of them.
+fn counted(cpu: &mut Cpu<TestBus>, count: usize) -> (u64, [u64; 3]) {
+    cycles(cpu, count - 1);
+    let (cycles, counters) = (cpu.cycles(), cpu.counters);
+    steps(cpu, 1);
+    let since = cpu.counters.since(&counters);
+    let columns = [
+        since.cache_op_cycles,
+        since.write_wait_cycles,
+        since.dcache_fill_cycles,
+    ];
+    (cpu.cycles() - cycles, columns)
+}
+
+/// str r4, [r2]: buffered.
+const BUFFERED: u32 = 0xe582_4000;
+const ALLOCATE: u32 = 0xee07_1fb2; // mcr p15, 0, r1, c7, c2, 5
+const DRAIN: u32 = 0xee07_1f9a; // mcr p15, 0, r1, c7, c10, 4
+const PRELOAD: u32 = 0xf5d1_f400; // pld [r1, #0x400]
+
+#[test]
+fn what_a_line_allocation_waits_for_is_counted_once() {
+    let (taken, columns) = counted(&mut warm(&[ALLOCATE]), 1);
+    assert_eq!((taken, columns), (7, [7, 0, 0]));
+    let mut cpu = warm(&[BUFFERED, ALLOCATE]);
+    cpu.bus.put(0x4000 + 12, &[0xc06]);
+    cpu.cp15_write(0, 8, 7, 0, 0);
+    counted(&mut cpu, 2);
+    let (taken, columns) = counted(&mut cpu, 2);
+    assert!(taken > 7);
+    assert_eq!(columns, [taken, 0, 0]);
+}
+
+/// `IXP42X p. 82`: "all pending memory operations"; p. 73: all data requests.
+#[test]
+fn allocation_and_drain_wait_for_lines_that_are_on_their_way() {
+    let line = warm(&[]).bus.line;
+    let filled = u64::from(line.last);
+    let (taken, columns) = counted(&mut warm(&[PRELOAD, ALLOCATE]), 2);
+    assert_eq!((taken, columns), (filled + 5, [filled + 5, 0, 0]));
+    let (taken, columns) = counted(&mut warm(&[PRELOAD, DRAIN]), 2);
+    assert_eq!((taken, columns), (filled, [0, filled - 2, 0]));
+}
