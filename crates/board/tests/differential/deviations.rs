@@ -6,6 +6,7 @@
 //! and the manual decides. Both are dropped before they run and counted. [`MASKS`] are results of
 //! instructions that do run, of which a part is not compared.
 
+use crate::compare::breakpoint_of_xscale;
 use crate::coprocessors::{
     accumulator_operands, accumulator_product, debug_coprocessor, system_coprocessor,
 };
@@ -169,6 +170,7 @@ pub static ENTRIES: &[Entry] = &[
         "IXP42X 3.8.3.1, tables 63 to 65",
         accumulator_product,
     ),
+    qemu("BKPT of XScale", "IXP42X 3.6.7", breakpoint_of_xscale),
     qemu(
         "debug registers in CP14",
         "DDI0198D 1.1: no CP14 registers",

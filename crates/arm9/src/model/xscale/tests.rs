@@ -5,7 +5,7 @@ use super::CORE;
 use crate::addr::Mva;
 use crate::bus::Width;
 use crate::cpu::{Cpu, Exit};
-use crate::isa::testing::{COARSE, FINE, arm, mapped_on, on, steps};
+use crate::isa::testing::{COARSE, FINE, HERE, arm, mapped_on, on, steps, thumb};
 use crate::mmu::Kind;
 use crate::testbus::{TestBus, Transaction};
 
@@ -369,4 +369,15 @@ fn stores_to_a_device_stay_single() {
     let single: Vec<_> = (0..8).map(write).chain([READ]).collect();
     assert_eq!(on_the_bus(0b101), single);
     assert_ne!(on_the_bus(0b001), single, "others join");
+}
+
+/// `IXP42X 3.6.7`, p. 98.
+#[test]
+fn a_breakpoint_does_nothing_while_debugging_is_off() {
+    let mut cpu = machine();
+    arm(&mut cpu, 0xe120_0070);
+    assert_eq!((cpu.pc, cpu.cycles), (HERE + 4, 1));
+    thumb(&mut cpu, 0xbe00);
+    assert_eq!((cpu.pc, cpu.cycles), (HERE + 2, 2));
+    assert_eq!(cpu.counters.exceptions, 0);
 }
