@@ -153,3 +153,21 @@ fn allocation_and_drain_wait_for_lines_that_are_on_their_way() {
     let (taken, columns) = counted(&mut warm(&[PRELOAD, DRAIN]), 2);
     assert_eq!((taken, columns), (filled, [0, filled - 2, 0]));
 }
+
+#[test]
+fn instructions_of_a_coprocessor_that_may_not_be_used_take_the_exception_alone() {
+    // mia acc0, r0, r1; mar acc0, r0, r1; mra r3, r4, acc0; mcr and mrc p15 in User mode.
+    for insn in [
+        0xee20_1010,
+        0xec41_0000,
+        0xec54_3000,
+        0xee07_1f9a,
+        0xee10_0f10,
+    ] {
+        let mut cpu = warm(&[]);
+        cpu.set_cpsr(0x10);
+        let before = cpu.cycles();
+        arm(&mut cpu, insn);
+        assert_eq!((cpu.pc, cpu.cycles() - before), (4, 6), "{insn:#x}");
+    }
+}
