@@ -8,6 +8,7 @@ use crate::cpu::Cpu;
 use crate::cpu::branches::Branches;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
+use crate::observe::TlbSide;
 
 /// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
 /// estimate (E): with the MCR and the ADD behind it the loop that cleans the cache takes 8 cycles a line.
@@ -213,9 +214,15 @@ impl<B: Bus> Cpu<B> {
         let walks = self.counters.tlb_walks;
         let lock = self.mmu.tlb(kind).begin_lock();
         let translated = self.translate_slow(mva, kind, self.mmu.privileged());
-        let loaded = translated.is_ok() && self.counters.tlb_walks != walks;
-        self.mmu.tlb(kind).end_lock(lock, loaded);
+        let walked = self.counters.tlb_walks != walks;
+        (self.mmu.tlb(kind)).end_lock(lock, walked && translated.is_ok());
         if translated.is_err() {
+            // What was loaded may not be used, and is not to stay.
+            if walked {
+                let fetches = kind == Kind::Fetch;
+                let side = [TlbSide::Data, TlbSide::Instruction][usize::from(fetches)];
+                self.invalidate_tlb_entry(side, mva);
+            }
             self.data_abort(Fault::LOCK, mva);
         }
     }

@@ -381,3 +381,19 @@ fn a_breakpoint_does_nothing_while_debugging_is_off() {
     assert_eq!((cpu.pc, cpu.cycles), (HERE + 2, 2));
     assert_eq!(cpu.counters.exceptions, 0);
 }
+
+/// `IXP42X 3.8.3.4.4`: a lock abort for want of permission, too. The entry behind is not locked.
+#[test]
+fn a_translation_that_may_not_be_used_is_not_locked() {
+    for (operation, side, kind) in [(4, 5, Kind::Fetch), (8, 6, Kind::Read)] {
+        let mut cpu = mapped(0b011);
+        cpu.bus.put(COARSE + 8, &[0x5_000f]);
+        mcr(&mut cpu, [10, operation, 0], PAGE + 0x2000);
+        assert_eq!((cpu.pc, cpu.cp15.dfsr), (0x10, 0x404));
+        mcr(&mut cpu, [8, side, 0], 0);
+        assert_eq!(cpu.mmu.tlb(kind).find(Mva(PAGE + 0x2000)), None);
+        mcr(&mut cpu, [10, operation, 0], PAGE);
+        mcr(&mut cpu, [8, side, 0], 0);
+        assert_eq!(cpu.mmu.tlb(kind).find(Mva(PAGE)), Some(0));
+    }
+}
