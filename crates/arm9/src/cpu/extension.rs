@@ -9,6 +9,7 @@ use crate::cpu::branches::Branches;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
 use crate::observe::TlbSide;
+use crate::state::Damaged;
 
 /// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
 /// estimate (E): with the MCR and the ADD behind it the loop that cleans the cache takes 8 cycles a line.
@@ -83,9 +84,17 @@ pub struct ClockCounter {
     since: u64,
 }
 
-crate::state!(ClockCounter: control, counted, since);
+crate::state!(ClockCounter: control, counted, since; => check);
 
 impl ClockCounter {
+    /// What was restored may be no count: it goes on from there.
+    fn check(&self) -> Result<(), Damaged> {
+        match self.counted < 1 << 62 {
+            true => Ok(()),
+            false => Err(Damaged("the clock has not counted so far")),
+        }
+    }
+
     fn total(&self, now: u64) -> u64 {
         let cycles = now.saturating_sub(self.since);
         match self.control & 9 {
@@ -266,5 +275,21 @@ mod tests {
         assert_eq!((clock.overflowed(1013), clock.read(1013)), (0, 2));
         clock.set_control(1020, 0xd);
         assert_eq!([63, 64].map(|n| clock.read(1020 + n)), [0, 1]);
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_is_refused() {
+        use crate::state::{Saved, State};
+        let restored = |counted: u64| {
+            let mut bytes = Vec::new();
+            let clock = ClockCounter {
+                counted,
+                ..ClockCounter::default()
+            };
+            clock.save(&mut bytes);
+            ClockCounter::default().restore(&mut Saved::new(&bytes))
+        };
+        assert_eq!(restored(1 << 33), Ok(()));
+        assert!(restored(u64::MAX).is_err());
     }
 }
