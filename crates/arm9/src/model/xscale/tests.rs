@@ -397,3 +397,20 @@ fn a_translation_that_may_not_be_used_is_not_locked() {
         assert_eq!(cpu.mmu.tlb(kind).find(Mva(PAGE)), Some(0));
     }
 }
+
+#[test]
+fn a_debugger_writes_to_an_allocated_line_as_a_store_does() {
+    let mut cpu = mapped(0b011);
+    mcr(&mut cpu, [7, 2, 5], PAGE);
+    assert_eq!(cpu.debug_read(Mva(PAGE)), Some(0x7e));
+    assert!(cpu.debug_write(Mva(PAGE), 0x55));
+    assert_eq!(cpu.debug_read(Mva(PAGE)), Some(0x55));
+    assert_eq!(cpu.bus.word(0x5_0000), 1);
+    assert_eq!(at(&mut cpu, LOAD, PAGE) & 0xff, 0x55);
+    mcr(&mut cpu, [7, 10, 1], PAGE);
+    assert_eq!(cpu.bus.word(0x5_0000) & 0xff, 0x55);
+    // A line of nothing that is mapped, as Linux cleans by: no store could go there.
+    mcr(&mut cpu, [7, 2, 5], 0xfffe_0000);
+    assert!(!cpu.debug_write(Mva(0xfffe_0000), 0x55));
+    assert_eq!(cpu.debug_read(Mva(0xfffe_0000)), Some(0x7e));
+}
