@@ -29,6 +29,7 @@ pub const CORE: Core = Core {
     // `DDI0151C 4.5`, implementation notes.
     uncached_stores_update: true,
     mini_cache: false,
+    whole_doubles: false,
     descriptors: Descriptors::Arm,
     test_and_clean: false,
     // B, big endian, is refused; the rest reads as at reset, but for the clock mode.

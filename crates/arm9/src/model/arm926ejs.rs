@@ -28,6 +28,7 @@ pub const CORE: Core = Core {
     cache_class: 0b1110,
     uncached_stores_update: false,
     mini_cache: false,
+    whole_doubles: false,
     descriptors: Descriptors::Arm,
     test_and_clean: true,
     // B, big endian, is refused; the rest reads as at reset.

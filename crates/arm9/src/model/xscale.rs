@@ -27,6 +27,8 @@ pub const CORE: Core = Core {
     cache_class: 0b0101,
     uncached_stores_update: false,
     mini_cache: true,
+    // IXP42X p. 194 ("must be aligned on an 8-byte boundary"), XSC 2.2.4 (recalled: an alignment exception).
+    whole_doubles: true,
     descriptors: Descriptors::Extended,
     test_and_clean: false,
     // IXP42X 3.5.1: B, big endian, is refused. Z, the branch target buffer's enable, is kept.

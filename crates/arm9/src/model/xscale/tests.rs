@@ -414,3 +414,21 @@ fn a_debugger_writes_to_an_allocated_line_as_a_store_does() {
     assert!(!cpu.debug_write(Mva(0xfffe_0000), 0x55));
     assert_eq!(cpu.debug_read(Mva(0xfffe_0000)), Some(0x7e));
 }
+
+#[test]
+fn double_words_are_at_multiples_of_eight_where_alignment_is_checked() {
+    // ldrd r4, [r1]; strd
+    for insn in [0xe1c1_40d0, 0xe1c1_40f0] {
+        let mut cpu = mapped(0b011);
+        at(&mut cpu, insn, PAGE + 4);
+        assert_eq!(cpu.pc, HERE + 4);
+        assert_eq!(cpu.r[4], if insn & 32 == 0 { 2 } else { 0 });
+        cpu.cp15.sctlr |= 2;
+        at(&mut cpu, insn, PAGE + 8);
+        assert_eq!(cpu.pc, HERE + 4);
+        cpu.r[4] = 77;
+        at(&mut cpu, insn, PAGE + 12);
+        let registers = (cpu.cp15.dfsr, cpu.cp15.far, cpu.r[4]);
+        assert_eq!((cpu.pc, registers), (0x10, (1, PAGE + 12, 77)));
+    }
+}
