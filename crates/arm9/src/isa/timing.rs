@@ -42,6 +42,8 @@ pub struct Timing {
     pub preload: bool,
     /// Added when a load writes the pc (LDR pc is 5 in all, 6 scaled).
     pub load_to_pc: u64,
+    /// LDR and LDM of the pc take their issue and a cycle when their condition fails.
+    pub late_failure: bool,
     /// LDRD, STRD.
     pub double: u8,
     /// Least number of cycles of LDM and STM, one per register otherwise.

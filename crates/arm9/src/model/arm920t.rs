@@ -61,6 +61,7 @@ pub const CORE: Core = Core {
         double: 2,
         scaled_offset: 1,
         load_to_pc: 4,
+        late_failure: false,
         late_words: false,
         scoreboard: false,
         preload: false,

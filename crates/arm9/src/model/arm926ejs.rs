@@ -58,6 +58,7 @@ pub const CORE: Core = Core {
         saturating: 1,          // R
         scaled_offset: 2,       // D
         load_to_pc: 4,          // D
+        late_failure: false,
         late_words: false,
         scoreboard: false,
         preload: false,

@@ -61,6 +61,7 @@ pub const CORE: Core = Core {
         double: 2,              // D for STRD
         scaled_offset: 1,       // R
         load_to_pc: 7,          // D: LDR is 8
+        late_failure: true,     // D
         late_words: true,       // R
         scoreboard: true,       // D: 80200 B.2.1.3, B.2.1.4
         preload: true,          // D

@@ -171,3 +171,15 @@ fn instructions_of_a_coprocessor_that_may_not_be_used_take_the_exception_alone()
         assert_eq!((cpu.pc, cpu.cycles() - before), (4, 6), "{insn:#x}");
     }
 }
+
+/// `IXP45X p. 184`, table 82: "when the branch is not taken".
+#[test]
+fn a_load_of_the_pc_takes_its_time_when_its_condition_fails() {
+    let alone = |insn| counted(&mut warm(&[0xe150_0000, insn]), 2).0;
+    assert_eq!(alone(0x1591_f000), 2); // ldrne pc, [r1]
+    assert_eq!(alone(0x1891_8000), 3 + 1); // ldmneia r1, {pc}
+    assert_eq!(alone(0x1891_80f0), 3 + 5); // ldmneia r1, {r4-r7, pc}
+    assert_eq!(alone(0x18d1_80f0), 3 + 5); // ldmneia r1, {r4-r7, pc}^
+    assert_eq!(alone(0x1891_00f0), 1); // ldmneia r1, {r4-r7}
+    assert_eq!(alone(0x1591_4000), 1); // ldrne r4, [r1]
+}
