@@ -11,6 +11,8 @@ pub struct Timing {
     pub simple: u8,
     /// Data processing with a shift by register.
     pub shift_by_register: u8,
+    /// Data processing with RRX.
+    pub rotate_through_carry: u8,
     /// Data processing that writes the pc: ADD, SUB, RSB, ADC, SBC, unshifted.
     pub arithmetic_to_pc: u64,
     /// Data processing that writes the pc: anything else, and whatever is shifted.

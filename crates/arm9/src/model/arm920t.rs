@@ -47,6 +47,7 @@ pub const CORE: Core = Core {
     timing: Timing {
         simple: 1,
         shift_by_register: 2,
+        rotate_through_carry: 1,
         arithmetic_to_pc: 3,
         logical_to_pc: 3,
         multiplier: Multiplier::Bytes,

@@ -44,10 +44,11 @@ pub const CORE: Core = Core {
     // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
     // it), R recollection of the TRM's tables, corroborated by neither.
     timing: Timing {
-        simple: 1,            // D
-        shift_by_register: 2, // D, G
-        arithmetic_to_pc: 3,  // D
-        logical_to_pc: 4,     // D
+        simple: 1,               // D
+        shift_by_register: 2,    // D, G
+        rotate_through_carry: 1, // D
+        arithmetic_to_pc: 3,     // D
+        logical_to_pc: 4,        // D
         multiplier: Multiplier::Fixed,
         multiply: 2,            // G, R
         multiply_flags: 4,      // R, and D for the ARM7EJ-S multiplier

@@ -46,10 +46,11 @@ pub const CORE: Core = Core {
     buffers: Buffers::XSCALE,
     // IXP42X 3.9.4. D document read, R recalled from the same tables.
     timing: Timing {
-        simple: 1,            // D
-        shift_by_register: 2, // D
-        arithmetic_to_pc: 5,  // D: 4 beside the operation's own
-        logical_to_pc: 5,     // D
+        simple: 1,               // D
+        shift_by_register: 2,    // D
+        rotate_through_carry: 2, // D
+        arithmetic_to_pc: 5,     // D: 4 beside the operation's own
+        logical_to_pc: 5,        // D
         multiplier: Multiplier::Bits,
         multiply: 1,            // R
         multiply_flags: 2,      // R: blocks for its latency

@@ -183,3 +183,12 @@ fn a_load_of_the_pc_takes_its_time_when_its_condition_fails() {
     assert_eq!(alone(0x1891_00f0), 1); // ldmneia r1, {r4-r7}
     assert_eq!(alone(0x1591_4000), 1); // ldrne r4, [r1]
 }
+
+/// `IXP45X p. 184`, table 83.
+#[test]
+fn rotating_through_the_carry_takes_as_long_as_a_shift_by_register() {
+    assert_eq!(of(&[0xe1a0_6065]), 2); // mov r6, r5, rrx
+    assert_eq!(of(&[0xe085_6065]), 2); // add r6, r5, r5, rrx
+    assert_eq!(of(&[0xe1a0_6765]), 1); // mov r6, r5, ror #14
+    assert_eq!(of(&[0xe1a0_6715]), 2); // mov r6, r5, lsl r7
+}
