@@ -127,7 +127,10 @@ fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     if LOAD {
         [cpu.r[first], cpu.r[second]] = words;
-        cpu.pend(pending_load(second, false));
+        if cpu.timing().late_words {
+            cpu.pend(pending_load(first, false));
+        }
+        cpu.pend(pending_load(second, cpu.timing().late_words));
     }
 }
 

@@ -192,3 +192,13 @@ fn rotating_through_the_carry_takes_as_long_as_a_shift_by_register() {
     assert_eq!(of(&[0xe1a0_6765]), 1); // mov r6, r5, ror #14
     assert_eq!(of(&[0xe1a0_6715]), 2); // mov r6, r5, lsl r7
 }
+
+/// `IXP42X p. 194`, 80200 B.5.1.1: the words have result latencies of 3 and 4.
+#[test]
+fn a_double_word_is_there_after_three_and_four_cycles() {
+    let double = 0xe1c1_80d0; // ldrd r8, [r1]
+    assert_eq!(of(&[double, 0xe288_4001]), 3 + 1); // add r4, r8, #1
+    assert_eq!(of(&[double, 0xe289_4001]), 4 + 1); // add r4, r9, #1
+    assert_eq!(of(&[double, ADD, 0xe289_4001]), 4 + 1);
+    assert_eq!(of(&[double, ADD, ADD, 0xe289_4001]), 5);
+}
