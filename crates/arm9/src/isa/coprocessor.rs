@@ -90,7 +90,9 @@ fn execute_mrc<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
         15 => cpu.flags = cpu.flags & crate::psr::Q | value & 0xf000_0000,
         register => {
             cpu.r[register] = value;
-            cpu.pend(Interlock::after(1 << register));
+            if !cpu.timing().slow_moves {
+                cpu.pend(Interlock::after(1 << register));
+            }
         }
     }
 }

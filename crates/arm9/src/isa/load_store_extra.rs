@@ -149,6 +149,9 @@ fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let width = if BYTE { Width::Byte } else { Width::Word };
     if let Ok(old) = cpu.swap(va, width, value) {
         cpu.r[rd(insn)] = old;
+        if cpu.timing().slow_moves {
+            return;
+        }
         cpu.pend(pending_load(rd(insn), BYTE));
     }
 }

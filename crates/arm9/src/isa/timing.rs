@@ -70,6 +70,8 @@ pub struct Timing {
     pub coprocessor: u8,
     /// MRC, likewise.
     pub coprocessor_read: u8,
+    /// The results of MRC and SWP are there when they end, that of MRS is a cycle later; or the other way round.
+    pub slow_moves: bool,
     /// Entry of SWI, IRQ, FIQ and aborts.
     pub exception: u64,
     /// Entry of an undefined instruction.

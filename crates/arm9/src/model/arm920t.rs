@@ -77,6 +77,7 @@ pub const CORE: Core = Core {
         msr_control: 3,
         coprocessor: 1,
         coprocessor_read: 1,
+        slow_moves: false,
         exception: 3,
         exception_undefined: 4,
     },

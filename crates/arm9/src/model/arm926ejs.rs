@@ -69,12 +69,13 @@ pub const CORE: Core = Core {
         swap: 2,   // R
         branch: 3, // R
         predicted: false,
-        branch_prefix: 1,       // R
-        mrs: 2,                 // R
-        msr_flags: 1,           // R
-        msr_control: 3,         // R
-        coprocessor: 1,         // R
-        coprocessor_read: 1,    // R
+        branch_prefix: 1,    // R
+        mrs: 2,              // R
+        msr_flags: 1,        // R
+        msr_control: 3,      // R
+        coprocessor: 1,      // R
+        coprocessor_read: 1, // R
+        slow_moves: false,
         exception: 3,           // R
         exception_undefined: 4, // R
     },

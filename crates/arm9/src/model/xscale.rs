@@ -77,6 +77,7 @@ pub const CORE: Core = Core {
         msr_control: 6,         // R: of the mode
         coprocessor: 2,         // R
         coprocessor_read: 4,    // R
+        slow_moves: true,       // R
         exception: 6,           // R
         exception_undefined: 6, // R
     },

@@ -202,3 +202,17 @@ fn a_double_word_is_there_after_three_and_four_cycles() {
     assert_eq!(of(&[double, ADD, 0xe289_4001]), 4 + 1);
     assert_eq!(of(&[double, ADD, ADD, 0xe289_4001]), 5);
 }
+
+/// Recalled (IXP42X 3.9.4.4, 3.9.4.6, 3.9.4.8, 3.9.4.9): issue and result latency.
+#[test]
+fn results_that_are_there_when_the_next_instruction_issues_are_not_waited_for() {
+    assert_eq!(of(&[0xee12_0f10, USE]), 4 + 1); // mrc p15, 0, r0, c2, c0, 0
+    assert_eq!(of(&[0xe101_0093, USE]), 5 + 1); // swp r0, r3, [r1]
+    assert_eq!(of(&[0xe141_0093, USE]), 5 + 1); // swpb
+    // RdLo is there a cycle before RdHi: umull r0, r6, r5, r7; umull r6, r0.
+    assert_eq!(of(&[0xe086_0795, USE]), 2 + 1);
+    assert_eq!(of(&[0xe080_6795, USE]), 3 + 1);
+    // mrs r0, CPSR: two.
+    assert_eq!(of(&[0xe10f_0000, USE]), 2 + 1);
+    assert_eq!(of(&[0xe10f_0000, ADD]), 1 + 1);
+}
