@@ -216,3 +216,14 @@ fn results_that_are_there_when_the_next_instruction_issues_are_not_waited_for() 
     assert_eq!(of(&[0xe10f_0000, USE]), 2 + 1);
     assert_eq!(of(&[0xe10f_0000, ADD]), 1 + 1);
 }
+
+/// `IXP42X p. 161`: result latency is up to "the first instruction that can use the result", 80200 B.2.1.4.
+#[test]
+fn what_is_stored_or_accumulated_is_waited_for_as_anything_else() {
+    assert_eq!(of(&[LOAD, 0xe581_0000]), 1 + 2 + 1); // str r0, [r1]
+    assert_eq!(of(&[LOAD, ADD, 0xe581_0000]), 1 + 1 + 1 + 1);
+    assert_eq!(of(&[LOAD, 0xe026_0795]), 1 + 2 + 1); // mla r6, r5, r7, r0
+    // mul r0, r5, r7: two.
+    assert_eq!(of(&[0xe000_0795, 0xe026_0795]), 1 + 1 + 1);
+    assert_eq!(of(&[0xe000_0795, 0xe581_0000]), 1 + 1 + 1);
+}
