@@ -196,8 +196,9 @@ impl<B: Bus> Cpu<B> {
         }
         // With all buffers in use it waits for the first.
         let oldest = self.cp15.extension.fills[0].1;
-        self.cycles = self.cycles.max(oldest);
-        let before = self.cycles;
+        let before = self.cycles.max(oldest);
+        self.counters.dcache_fill_cycles += before - self.cycles;
+        self.cycles = before;
         let Ok(line) = self.cached_line(mva, page) else {
             return;
         };

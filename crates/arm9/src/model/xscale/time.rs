@@ -172,6 +172,14 @@ fn instructions_of_a_coprocessor_that_may_not_be_used_take_the_exception_alone()
     }
 }
 
+#[test]
+fn a_preload_that_finds_four_lines_on_their_way_waits_for_the_first_and_is_counted() {
+    let code = [0, 1, 2, 3, 4].map(|n| PRELOAD + 32 * n);
+    let (taken, columns) = counted(&mut warm(&code), 5);
+    assert!(taken > 1);
+    assert_eq!(columns, [0, 0, taken - 1]);
+}
+
 /// `IXP45X p. 184`, table 82: "when the branch is not taken".
 #[test]
 fn a_load_of_the_pc_takes_its_time_when_its_condition_fails() {
