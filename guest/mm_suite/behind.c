@@ -8,12 +8,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/userfaultfd.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -209,26 +211,33 @@ static enum result written_and_copied(unsigned int rounds)
 }
 
 /*
- * The kernel looks at a page that is mapped, for one process, and is preempted
- * in its flush. Meanwhile the other one unmaps the page and writes to it by
- * write(): that it is not flushed stands in the page's flags, and the flush that
- * goes on may not say otherwise. Where the first one was is not to be seen; it
- * does nothing else, so that a round is met when it was preempted.
+ * The kernel looks at a page that is mapped, for one task, and is preempted in
+ * its flush. Meanwhile another one unmaps the page and writes to it by write():
+ * that it is not flushed stands in the page's flags, and the flush that goes on
+ * may not say otherwise. Where the first one was is not to be seen; it does
+ * nothing else, so that a try is met when it was preempted.
  */
 #define TRIES		24
 #define SLEEP_NS	300000
 #define SETTLE_NS	400000
 
-static enum result look_on(struct other *other, void *arg)
+static void *look_on(void *arg)
 {
 	uint32_t word;
 
-	EXPECT(!setpriority(PRIO_PROCESS, 0, 19), "nice: %s", strerror(errno));
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
+	*(volatile pid_t *)arg = (pid_t)syscall(SYS_gettid);
+	while (pread(behind.fd, &word, 4, 0) == 4)
+		;
+	return arg;
+}
+
+static enum result other_looks_on(struct other *other, void *arg)
+{
+	ordinary_user();
 	TRY(child_go(other, 0));
-	for (;;)
-		EXPECT(pread(behind.fd, &word, 4, 0) == 4, "pread: %s",
-		       strerror(errno));
-	(void)arg;
+	look_on(arg);
+	return say(FAIL, __FILE__, __LINE__, "pread: %s", strerror(errno));
 }
 
 static enum result unmap_and_write(uint32_t base, long delay, uint32_t *old)
@@ -256,25 +265,28 @@ static enum result unmap_and_write(uint32_t base, long delay, uint32_t *old)
 	return PASS;
 }
 
-static enum result written_in_flush(unsigned int rounds)
+/* How often a task was preempted. */
+static long preempted(pid_t task)
+{
+	char status[48];
+
+	snprintf(status, sizeof(status), "/proc/%d/status", (int)task);
+	return named_number(status, "nonvoluntary_ctxt_switches");
+}
+
+static enum result beside_looker(unsigned int rounds, pid_t looker)
 {
 	unsigned int try, met = 0, stale = 0, tries = rounds * TRIES;
-	struct other other;
-	char status[40];
 	uint32_t old = 0;
 
-	behind.fd = memory_file(BYTES, 1);
+	ordinary_user();
 	prctl(PR_SET_TIMERSLACK, 1);
-	TRY(other_start(&other, look_on, NULL));
-	TRY(other_wait(&other, NULL));
-	snprintf(status, sizeof(status), "/proc/%d/status", (int)other.pid);
 	for (try = 0; try < tries; try++) {
-		long before = named_number(status, "nonvoluntary_ctxt_switches");
+		long before = preempted(looker);
 
 		TRY(unmap_and_write((try + 1) << 16, SLEEP_NS + try * 1700L %
 				    100000, &old));
-		met += named_number(status, "nonvoluntary_ctxt_switches") >
-		       before;
+		met += preempted(looker) > before;
 		stale += old != 0;
 	}
 	say(PASS, __FILE__, __LINE__, "%u tries, %u met, %u with old words",
@@ -282,6 +294,30 @@ static enum result written_in_flush(unsigned int rounds)
 	EXPECT(met >= rounds, "only %u met", met);
 	EXPECT(!stale, "old words in %u of %u", stale, tries);
 	return PASS;
+}
+
+static enum result written_in_flush(unsigned int rounds)
+{
+	struct other other;
+	pid_t itself;
+
+	behind.fd = memory_file(BYTES, 1);
+	TRY(other_start(&other, other_looks_on, &itself));
+	TRY(other_wait(&other, NULL));
+	return beside_looker(rounds, other.pid);
+}
+
+static enum result written_in_own_flush(unsigned int rounds)
+{
+	volatile pid_t looker = 0;
+	pthread_t thread;
+
+	behind.fd = memory_file(BYTES, 1);
+	EXPECT(small_thread(&thread, look_on, (void *)&looker), "thread: %s",
+	       strerror(errno));
+	while (!looker)
+		sched_yield();
+	return beside_looker(rounds, looker);
 }
 
 const struct test behind_tests[] = {
@@ -293,5 +329,8 @@ const struct test behind_tests[] = {
 	{ "written_in_flush",
 	  "a page unmapped and written in the middle of a flush of it",
 	  written_in_flush, NULL },
+	{ "written_in_own_flush", "the same by two threads",
+	  written_in_own_flush,
+	  "Linux, too, says of a page that it is clean when it no longer is" },
 	{ NULL, NULL, NULL, NULL },
 };
