@@ -53,13 +53,16 @@ static void *map_it(bool private)
 	return at;
 }
 
-/* Maps the pages and writes to them; unmaps them when told. */
+/*
+ * Maps the pages and writes to them. When told it maps them once more, by which
+ * the kernel takes them for clean, and unmaps them.
+ */
 static enum result target(struct other *other, void *arg)
 {
 	uint32_t go;
 
 	for (;;) {
-		volatile uint32_t *at;
+		volatile uint32_t *at, *again;
 		unsigned int i;
 
 		TRY(child_wait(other, &go));
@@ -70,6 +73,10 @@ static enum result target(struct other *other, void *arg)
 			at[i * PAGE_WORDS] += 1;
 		TRY(child_go(other, (uint32_t)(uintptr_t)at));
 		TRY(child_wait(other, NULL));
+		again = map_it(false);
+		for (i = 0; i < COUNT; i++)
+			(void)again[i * PAGE_WORDS];
+		munmap((void *)again, BYTES);
 		munmap((void *)at, BYTES);
 		TRY(child_go(other, 0));
 		(void)arg;
