@@ -394,12 +394,27 @@ impl<B: Bus> Cpu<B> {
         B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
     }
 
+    /// The same by the translation and the cache; or the prefetch buffer, which is none: every uncached
+    /// fetch is to come here.
     #[inline(never)]
     fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
-        let line = self.fetch_line(pc, thumb)?;
-        self.fetch.slot = self.icache.enter(line, thumb);
-        let cached = line != self.icache.prefetch_line();
-        self.fetch.line_pc = if cached { pc } else { NO_LINE };
+        let mva = self.fetch_relocation.apply(Va(pc));
+        if !self.is_page_known(pc) && !self.is_page_cached(pc, mva)? {
+            let line = self.prefetch(mva, self.fetch.resolved, thumb)?;
+            self.fetch.slot = self.icache.enter(line, thumb);
+            self.fetch.line_pc = NO_LINE;
+            return Ok(());
+        }
+        // Not the one behind it, wherever this one is cached.
+        self.icache.prefetch = None;
+        self.fetch.slot = match self.icache.hint(mva, thumb) {
+            Some(slot) => slot,
+            None => {
+                let line = self.fetch_line(pc, mva, thumb)?;
+                self.icache.enter(line, thumb)
+            }
+        };
+        self.fetch.line_pc = pc;
         Ok(())
     }
 
