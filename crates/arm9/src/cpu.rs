@@ -64,17 +64,32 @@ const NO_LINE: u32 = 1;
 /// Bits in which two addresses of the same line, and only those, agree.
 const LINE: u32 = !0x1e;
 
-/// An ARM9-class core and everything inside its bus interface.
+/// An ARM9-class core and everything inside its bus interface. What each instruction touches comes
+/// first, in few lines of the host's cache and at offsets that its instructions have a byte for.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub struct Cpu<B: Bus> {
     /// Registers of the current mode. `r[15]` is the pc an operand reads (instruction + 8 or + 4).
     pub(crate) r: [u32; 16],
+    /// Core cycles since power-on.
+    pub(crate) cycles: u64,
+    /// The loop leaves when `cycles` reaches this; zero makes it leave after this instruction.
+    pub(crate) horizon: u64,
+    pub(crate) interlock: Interlock,
     /// Address of the next instruction to execute; instructions that branch overwrite it.
     pub(crate) pc: u32,
     /// NZCV in bits 31:28 and Q in bit 27; the rest is zero.
     pub(crate) flags: u32,
     /// CPSR bits 26:0 (mode, T, I, F, J).
     pub(crate) control: u32,
+    pub(crate) data_relocation: Relocation,
+    pub(crate) fetch: FetchState,
+    /// Of the next instruction and of the one behind it: they are fetched already.
+    pub(crate) fetch_relocation: Relocation,
+    pub(crate) following_relocation: Relocation,
+    pub(crate) icache: ICache<B>,
+    pub(crate) dcache: DCache,
+
     /// r13, r14 of each bank while it is not the current one.
     pub(crate) banked: [[u32; 2]; 6],
     /// r8..r12 of the modes other than FIQ while in FIQ, and of FIQ otherwise.
@@ -82,16 +97,6 @@ pub struct Cpu<B: Bus> {
     /// SPSR of each bank; index 0 is unused.
     pub(crate) spsr: [u32; 6],
 
-    /// Core cycles since power-on.
-    pub(crate) cycles: u64,
-    /// The loop leaves when `cycles` reaches this; zero makes it leave after this instruction.
-    pub(crate) horizon: u64,
-    pub(crate) interlock: Interlock,
-    pub(crate) fetch: FetchState,
-    pub(crate) data_relocation: Relocation,
-    /// Of the next instruction and of the one behind it: they are fetched already.
-    pub(crate) fetch_relocation: Relocation,
-    pub(crate) following_relocation: Relocation,
     pub(crate) waiting: bool,
     /// As last sampled.
     signals: Signals,
@@ -99,17 +104,15 @@ pub struct Cpu<B: Bus> {
     /// Instruction count at the last prefetch abort, and how many came without an instruction.
     abort_chain: (u64, u32),
 
+    /// What happened and how many cycles it took. Cleared only by power-on.
+    pub counters: Counters,
+    pub(crate) mmu: Mmu,
+    pub(crate) biu: Biu,
     pub(crate) config: Config,
     pub(crate) cp15: Cp15,
-    pub(crate) mmu: Mmu,
-    pub(crate) icache: ICache<B>,
-    pub(crate) dcache: DCache,
-    pub(crate) biu: Biu,
     pub(crate) decode: DecodeTable<B>,
     pub(crate) cp15_rows: &'static Rows<B>,
     pub(crate) watch: Watch,
-    /// What happened and how many cycles it took. Cleared only by power-on.
-    pub counters: Counters,
     /// The world outside the core.
     pub bus: B,
 }
@@ -391,14 +394,30 @@ impl<B: Bus> Cpu<B> {
         B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
     }
 
+    /// The same by the translation and the cache; or the prefetch buffer, which is none: every uncached
+    /// fetch is to come here.
     #[inline(never)]
     fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
         let before = self.cycles;
-        let line = self.fetch_line(pc, thumb)?;
+        let mva = self.fetch_relocation.apply(Va(pc));
+        if !self.is_page_known(pc) && !self.is_page_cached(pc, mva)? {
+            let line = self.prefetch(mva, self.fetch.resolved, thumb)?;
+            self.wait_for_instruction(self.cycles - before);
+            self.fetch.slot = self.icache.enter(line, thumb);
+            self.fetch.line_pc = NO_LINE;
+            return Ok(());
+        }
+        // Not the one behind it, wherever this one is cached.
+        self.icache.prefetch = None;
+        self.fetch.slot = match self.icache.hint(mva, thumb) {
+            Some(slot) => slot,
+            None => {
+                let line = self.fetch_line(pc, mva, thumb)?;
+                self.icache.enter(line, thumb)
+            }
+        };
         self.wait_for_instruction(self.cycles - before);
-        self.fetch.slot = self.icache.enter(line, thumb);
-        let cached = line != self.icache.prefetch_line();
-        self.fetch.line_pc = if cached { pc } else { NO_LINE };
+        self.fetch.line_pc = pc;
         Ok(())
     }
 

@@ -133,7 +133,7 @@ impl DCache {
     }
 
     /// The line that holds `mva`.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let first = self.set(mva.0) << self.way_shift;
         let want = (mva.0 & !31) | VALID;
@@ -181,6 +181,7 @@ impl DCache {
 
     /// Chooses the line to fill for `mva`, and empties it. Also returns the MVA of a valid line that
     /// was there, and what of it has to be written back.
+    #[inline]
     pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>, Option<Dirty>) {
         let first = self.set(mva.0) << self.way_shift;
         let tags = &self.tags;
@@ -208,6 +209,7 @@ impl DCache {
         self.empty(first + way as usize)
     }
 
+    #[inline]
     fn empty(&mut self, line: usize) -> (usize, Option<Mva>, Option<Dirty>) {
         let victim = self.state(line).map(|(mva, _)| mva);
         let dirty = self.take_dirty(line);
@@ -235,6 +237,7 @@ impl DCache {
     }
 
     /// Fills an allocated line.
+    #[inline]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, data: [u32; 8]) {
         self.tags[line] = (mva.0 & !31) | VALID;
         self.pas[line] = pa.line();
@@ -248,6 +251,7 @@ impl DCache {
     }
 
     /// MVA and dirty halves of a line, if it is valid.
+    #[inline]
     pub fn state(&self, line: usize) -> Option<(Mva, u8)> {
         let tag = self.tags[line];
         (tag & VALID != 0).then_some((Mva(tag & !31), (tag >> 1 & 3) as u8))
@@ -269,6 +273,7 @@ impl DCache {
     }
 
     /// Marks a line clean; returns what has to be written back.
+    #[inline]
     pub fn take_dirty(&mut self, line: usize) -> Option<Dirty> {
         let tag = self.tags[line];
         if tag & DIRTY == 0 {

@@ -88,6 +88,7 @@ impl Grants {
     }
 
     /// The line of `mva` leaves the cache.
+    #[inline]
     pub fn take(&mut self, mva: Mva) {
         self.entries[Self::slot(mva)] = EMPTY;
     }

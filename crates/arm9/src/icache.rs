@@ -23,11 +23,11 @@ const VALID: u32 = 1;
 const THUMB: u32 = 2;
 
 /// Slots of A32 operations shared by physical address, a power of two.
-const SHARED: usize = 16384;
+const SHARED: usize = 32768;
 /// The same for Thumb.
 const SHARED_THUMB: usize = 2048;
 
-/// The two that the line at `pa` may have. Lines that have the first in common, 512 KB apart in
+/// The two that the line at `pa` may have. Lines that have the first in common, 1 MB apart in
 /// A32, differ in the second.
 #[inline]
 fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
@@ -36,14 +36,14 @@ fn shared_slots(pa: Pa, shared: usize) -> [usize; 2] {
     [first % shared, (first + apart) % shared]
 }
 
-/// Where the operations of a line are: looked at first, without effect on anything modelled.
-#[derive(Clone, Copy, Default)]
-struct Hint {
-    /// MVA of the line, the state it was entered in, valid in bit 0.
-    tag: u32,
-    /// Slot of its operations for that state.
-    slot: u32,
-}
+/// Where the operations of a line are: looked at first, without effect on anything modelled. From the
+/// lowest bit on: MVA of the line with the state it was entered in and valid in bit 0; the generation;
+/// the slot of its operations for that state.
+type Hint = u64;
+/// A generation further.
+const GENERATION: Hint = 1 << 32;
+/// A slot further.
+const SLOT: Hint = 1 << 48;
 
 /// Hints, chosen by address: lines this many apart share one.
 const HINTS: usize = 2048;
@@ -105,6 +105,8 @@ pub struct ICache<B: Bus> {
     words: Vec<[u32; 8]>,
     /// A hint that matches is true: whoever takes a line out of the cache clears the hint.
     hints: Box<[Hint; HINTS]>,
+    /// Of the hints that may match: another one when all lines go.
+    generation: Hint,
     undecoded: Op<B>,
     /// Which of two shared slots gives way first, by turns.
     turn: usize,
@@ -129,6 +131,7 @@ impl<B: Bus> ICache<B> {
             true => (SHARED + lines + 1, SHARED_THUMB + lines + 1, 0),
             false => (0, 0, lines + 1),
         };
+        assert!((slots.max(thumb_slots) as Hint) < Hint::MAX / SLOT);
         ICache {
             ways: geometry.ways,
             way_shift: geometry.ways.trailing_zeros(),
@@ -139,7 +142,8 @@ impl<B: Bus> ICache<B> {
             thumb_ops: vec![[nothing; 2]; thumb_slots],
             thumb_words: vec![[0; 8]; thumb_slots],
             words: vec![[0; 8]; plain],
-            hints: Box::new([Hint::default(); HINTS]),
+            hints: Box::new([0; HINTS]),
+            generation: 0,
             undecoded,
             turn: 0,
             victim: Victim::new(
@@ -163,6 +167,7 @@ impl<B: Bus> ICache<B> {
     }
 
     /// The line that holds `mva`.
+    #[inline(always)]
     pub fn find(&self, mva: Mva) -> Option<usize> {
         let want = (mva.0 & !31) | VALID;
         let first = self.set(mva.0) << self.way_shift;
@@ -174,12 +179,26 @@ impl<B: Bus> ICache<B> {
     #[inline(always)]
     pub fn hint(&self, mva: Mva, thumb: bool) -> Option<usize> {
         let hint = self.hints[mva.0 as usize / 32 % HINTS];
-        let want = (mva.0 & !31) | VALID | if thumb { THUMB } else { 0 };
-        (hint.tag == want).then_some(hint.slot as usize)
+        let want = self.hint_of((mva.0 & !31) | VALID, thumb);
+        ((hint ^ want) % SLOT == 0).then_some((hint / SLOT) as usize)
+    }
+
+    /// The hint of the line with this tag, for slot 0.
+    #[inline(always)]
+    fn hint_of(&self, tag: u32, thumb: bool) -> Hint {
+        Hint::from(tag | if thumb { THUMB } else { 0 }) | self.generation
+    }
+
+    /// No hint is true any more.
+    fn forget_hints(&mut self) {
+        self.generation = (self.generation + GENERATION) % SLOT;
+        if self.generation == 0 {
+            self.hints.fill(0);
+        }
     }
 
     /// Readies the operations of a line for the given state and returns their slot.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, line: usize, thumb: bool) -> usize {
         if !B::SHORTCUTS {
             self.filled[line].thumb = thumb;
@@ -190,10 +209,8 @@ impl<B: Bus> ICache<B> {
         }
         let slot = self.filled[line].slot;
         if let Some(tag) = self.tags.get(line) {
-            self.hints[*tag as usize / 32 % HINTS] = Hint {
-                tag: tag | if thumb { THUMB } else { 0 },
-                slot,
-            };
+            let hint = self.hint_of(*tag, thumb) | Hint::from(slot) * SLOT;
+            self.hints[*tag as usize / 32 % HINTS] = hint;
         }
         slot as usize
     }
@@ -215,7 +232,7 @@ impl<B: Bus> ICache<B> {
     }
 
     /// Chooses the line to fill for `mva`.
-    #[inline]
+    #[inline(always)]
     pub fn allocate(&mut self, mva: Mva) -> usize {
         let set = self.set(mva.0);
         let first = set << self.way_shift;
@@ -230,7 +247,7 @@ impl<B: Bus> ICache<B> {
     }
 
     /// Fills a line with the words found at physical address `pa`. It is to be entered next.
-    #[inline]
+    #[inline(always)]
     pub fn fill(&mut self, line: usize, mva: Mva, pa: Pa, words: &[u32; 8], thumb: bool) {
         let slot = self.slot_for(line, pa, words, thumb) as u32;
         if let Some(tag) = self.tags.get_mut(line) {
@@ -241,23 +258,35 @@ impl<B: Bus> ICache<B> {
     }
 
     /// The slot for a line's words. Zeros are never in a shared one.
-    #[inline]
+    #[inline(always)]
     fn slot_for(&mut self, line: usize, pa: Pa, words: &[u32; 8], thumb: bool) -> usize {
         if !B::SHORTCUTS {
             self.words[line] = *words;
             return line;
         }
         let shared = shared_slots(pa, if thumb { SHARED_THUMB } else { SHARED });
+        match words[0] != 0 && self.holds(shared[0], words, thumb) {
+            true => shared[0],
+            false => self.slot_elsewhere(shared, line, words, thumb),
+        }
+    }
+
+    #[inline(never)]
+    fn slot_elsewhere(
+        &mut self,
+        shared: [usize; 2],
+        line: usize,
+        words: &[u32; 8],
+        thumb: bool,
+    ) -> usize {
         if words.iter().all(|word| *word == 0) {
-            self.fill_slot(None, line, words, thumb)
-        } else if self.holds(shared[0], words, thumb) {
-            shared[0]
-        } else if self.holds(shared[1], words, thumb) {
-            shared[1]
-        } else {
+            return self.fill_slot(None, line, words, thumb);
+        }
+        let held = (shared.into_iter()).find(|slot| self.holds(*slot, words, thumb));
+        held.unwrap_or_else(|| {
             let slot = self.shared_slot(shared, thumb);
             self.fill_slot(slot, line, words, thumb)
-        }
+        })
     }
 
     #[inline]
@@ -366,9 +395,10 @@ impl<B: Bus> ICache<B> {
     }
 
     /// Discards a line.
+    #[inline]
     pub fn invalidate(&mut self, line: usize) {
         let tag = core::mem::take(&mut self.tags[line]);
-        self.hints[tag as usize / 32 % HINTS] = Hint::default();
+        self.hints[tag as usize / 32 % HINTS] = 0;
     }
 
     /// Discards everything but what is locked by lines.
@@ -381,7 +411,7 @@ impl<B: Bus> ICache<B> {
         } else {
             self.tags.fill(0);
         }
-        self.hints.fill(Hint::default());
+        self.forget_hints();
     }
 }
 
@@ -429,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_line_of_zeros_stays_one() {
-        for (thumb, apart) in [(false, 512 << 10), (true, 64 << 10)] {
+        for (thumb, apart) in [(false, 1 << 20), (true, 64 << 10)] {
             let mut c = cache();
             c.fill(0, Mva(0x1000), Pa(0x8000), &[0; 8], thumb);
             c.fill(1, Mva(0x5000), Pa(0x8000 + apart), &[7; 8], thumb);

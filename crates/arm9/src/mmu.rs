@@ -425,7 +425,7 @@ impl Mmu {
     }
 
     /// Without a key yet.
-    #[inline]
+    #[inline(always)]
     fn resolve(&self, entry: &Entry, mva: Mva, privileged: bool) -> Result<Resolved, Fault> {
         let c = &self.control;
         let mut value = match c.dacr >> (u32::from(entry.domain) * 2) & 3 {

@@ -177,7 +177,7 @@ impl Victim {
     }
 
     /// The way to fill, of those that begin at line `first`. With every way locked the last one is used.
-    #[inline]
+    #[inline(always)]
     pub fn choose(&mut self, first: usize, held: impl Fn(usize) -> Held) -> u32 {
         let ways = self.ways;
         if !self.filled.is_empty() {

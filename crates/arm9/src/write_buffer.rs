@@ -165,8 +165,8 @@ impl Biu {
     #[inline]
     pub fn retire<B: Bus>(&mut self, bus: &mut B, now: u64) {
         if self.len != 0 || self.victim.is_some() {
-            while self.next_start().is_some_and(|start| start <= now) {
-                self.write_next(bus);
+            while let Some(start) = self.next_start().filter(|start| *start <= now) {
+                self.write_at(bus, start);
             }
         }
     }
@@ -183,9 +183,14 @@ impl Biu {
     }
 
     fn write_next<B: Bus>(&mut self, bus: &mut B) {
-        let Some(start) = self.next_start() else {
-            return;
-        };
+        if let Some(start) = self.next_start() {
+            self.write_at(bus, start);
+        }
+    }
+
+    /// Makes the next pending write, of which there is one, at its time.
+    #[inline(never)]
+    fn write_at<B: Bus>(&mut self, bus: &mut B, start: u64) {
         if let Some(victim) = self.victim.take() {
             let (from, to) = match victim.halves {
                 1 => (0, 4),
@@ -240,12 +245,15 @@ impl Biu {
         width: Width,
         value: u32,
     ) -> u64 {
-        if width == Width::Word {
-            return self.store_words(bus, now, pa, &[value]);
-        }
         self.retire(bus, now);
+        if width == Width::Word && self.merge(pa, value) {
+            return now;
+        }
         let now = self.make_room(bus, now);
-        self.push_single(now, pa, width, value);
+        match width {
+            Width::Word => self.push(pa, (1, 0), now, value),
+            _ => self.push_single(now, pa, width, value),
+        }
         now
     }
 
@@ -306,6 +314,7 @@ impl Biu {
         true
     }
 
+    #[inline]
     fn make_room<B: Bus>(&mut self, bus: &mut B, now: u64) -> u64 {
         let mut now = now;
         while self.len == self.buffers.addresses || self.words == self.buffers.words {
@@ -316,6 +325,7 @@ impl Biu {
     }
 
     /// Appends an entry of `(words, bytes)`. What is behind its first word means nothing.
+    #[inline]
     fn push(&mut self, pa: Pa, (words, bytes): (u8, u8), ready: u64, first: u32) {
         let entry = &mut self.queue[(self.head + self.len) % ADDRESSES];
         (entry.pa, entry.words, entry.bytes, entry.ready) = (pa, words, bytes, ready);
@@ -412,6 +422,7 @@ impl Biu {
     }
 
     /// The same for instructions: goes ahead of pending writes and does not see them.
+    #[inline(always)]
     pub fn fetch_line<B: Bus>(
         &mut self,
         bus: &mut B,
@@ -423,6 +434,7 @@ impl Biu {
         self.line_from(bus, now.max(self.free_at), pa, line)
     }
 
+    #[inline(always)]
     fn line_from<B: Bus>(
         &mut self,
         bus: &mut B,

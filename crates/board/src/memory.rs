@@ -165,7 +165,13 @@ impl Sdram {
             + self.row_extra(now, offset);
         let after = &mut self.words_mut()[offset as usize / 4..];
         let n = words.len().min(after.len());
-        after[..n].copy_from_slice(&words[..n]);
+        // Mostly four or eight words, which are not worth a call.
+        let (fours, rest) = words[..n].as_chunks::<4>();
+        let (to_fours, to_rest) = after[..n].as_chunks_mut::<4>();
+        for (to, four) in to_fours.iter_mut().zip(fours) {
+            *to = *four;
+        }
+        to_rest.copy_from_slice(rest);
         cost
     }
 

@@ -2,7 +2,7 @@
 //! The instruction side of the memory path: I-cache lines and the prefetch buffer
 //! (`DDI0198D 4, 7.1`).
 
-use crate::addr::{Mva, Va};
+use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::fcse::Relocation;
@@ -40,25 +40,24 @@ impl<B: Bus> Cpu<B> {
         }
     }
 
-    /// The I-cache line with the instruction at `pc`, or the prefetch buffer: every uncached fetch is
-    /// to come here. The page stays unknown then, and when it is smaller than 4 KB.
-    #[inline]
-    pub(crate) fn fetch_line(&mut self, pc: u32, thumb: bool) -> Result<usize, Fault> {
-        let mva = self.fetch_relocation.apply(Va(pc));
-        if !self.is_page_known(pc) {
-            let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
-            self.fetch.resolved = page;
-            self.fetch.epoch = u64::MAX;
-            if !page.has(mmu::ICACHE) {
-                return self.prefetch(mva, page, thumb);
-            }
-            if page.holds_for_4_kb() {
-                self.fetch.page = pc >> 12;
-                self.fetch.epoch = self.mmu.epoch();
-            }
+    /// Translates the address of the instruction at `pc`: whether its fetch is a cached one. The page
+    /// stays unknown if not, and when it is smaller than 4 KB.
+    #[inline(always)]
+    pub(crate) fn is_page_cached(&mut self, pc: u32, mva: Mva) -> Result<bool, Fault> {
+        let page = self.translate(mva, Kind::Fetch, self.mmu.privileged())?;
+        self.fetch.resolved = page;
+        self.fetch.epoch = u64::MAX;
+        let cached = page.has(mmu::ICACHE);
+        if cached && page.holds_for_4_kb() {
+            self.fetch.page = pc >> 12;
+            self.fetch.epoch = self.mmu.epoch();
         }
-        // Not the one behind it, wherever this one is cached.
-        self.icache.prefetch = None;
+        Ok(cached)
+    }
+
+    /// The I-cache line with the instruction at `pc`, by the translation that was asked for last.
+    #[inline(always)]
+    pub(crate) fn fetch_line(&mut self, pc: u32, mva: Mva, thumb: bool) -> Result<usize, Fault> {
         match self.icache.find(mva) {
             Some(line) => Ok(line),
             None => self.fill_icache(pc, mva, self.fetch.resolved, thumb),
@@ -78,6 +77,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Fills the I-cache line that holds `mva`, for the instruction at `pc`.
+    #[inline(always)]
     fn fill_icache(
         &mut self,
         pc: u32,
@@ -101,7 +101,13 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Uncached fetch through the four-word prefetch buffer.
-    fn prefetch(&mut self, mva: Mva, page: Resolved, thumb: bool) -> Result<usize, Fault> {
+    #[inline(never)]
+    pub(crate) fn prefetch(
+        &mut self,
+        mva: Mva,
+        page: Resolved,
+        thumb: bool,
+    ) -> Result<usize, Fault> {
         let line = self.icache.prefetch_line();
         let next = Mva(mva.0.wrapping_add(if thumb { 2 } else { 4 }));
         if let Some((chunk, expected)) = self.icache.prefetch

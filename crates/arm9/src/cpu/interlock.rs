@@ -117,6 +117,12 @@ impl<B: Bus> Cpu<B> {
     #[inline(never)]
     fn wait_by_stage_and_execute(&mut self, op: Op<B>) {
         let (pending, scoreboard) = (self.interlock, self.timing().scoreboard);
+        // Mostly it needs none of them, always executes, and takes a cycle.
+        if !scoreboard && op.header() == 1 && !op.uses_any_of(pending.0) {
+            self.interlock = pending.later();
+            self.cycles += 1;
+            return (op.exec)(self, op);
+        }
         let mut stall = 0;
         if op.uses_any_of(pending.0) {
             stall = match scoreboard {

@@ -318,29 +318,29 @@ impl<B: Bus> Cpu<B> {
         let pa = page.pa(mva);
         let (line, victim, dirty) = self.make_room(mva, page);
         // A victim with the same physical line (an alias) has to be in memory before the fill.
-        let alias = dirty.filter(|d| d.pa == pa.line());
+        let alias = dirty.as_ref().is_some_and(|d| d.pa == pa.line());
         if let Some((victim, d)) = victim.zip(dirty.as_ref()) {
             self.tell_write_back(victim, d, true);
         }
         let mut now = before;
-        if let Some(d) = alias {
+        if let Some(d) = dirty.as_ref().filter(|_| alias) {
             now = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
         }
         let mut data = [0; 8];
         let filled = self.biu.read_line(&mut self.bus, now, pa, &mut data);
         let Ok((start, time)) = filled else {
             // The victim is out of its line all the same.
-            if let Some(d) = dirty.filter(|_| alias.is_none()) {
+            if let Some(d) = dirty.as_ref().filter(|_| !alias) {
                 self.cycles = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
             }
             self.bus_used();
             return Err(self.data_abort(self.mmu.external_abort(page), mva));
         };
         let mut resume = start + self.exposed(time);
-        if let Some(d) = dirty {
+        if let Some(d) = &dirty {
             self.counters.dcache_victims += 1;
             self.counters.dcache_halves_written += u64::from(d.halves.count_ones());
-            if alias.is_none() {
+            if !alias {
                 let filled_at = start + u64::from(time.last);
                 let accepted = self
                     .biu
