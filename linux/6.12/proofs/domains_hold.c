@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Does a process get at what its neighbours have in the TLB? Each of 11 victims,
- * or as many as the second argument says, uses its pages, and at once a process at the same addresses tries the modified
- * addresses of all PIDs: by itself and through the kernel. Says how many of its
- * tries met a living entry, which the kernel counts as domain faults.
+ * or as many as the second argument says, uses its pages, and at once a process
+ * at the same addresses tries the modified addresses of all PIDs, by itself and
+ * through the kernel. Says how many of its tries met a living entry, which the
+ * kernel counts as domain faults. Prefetch aborts do not tell what they were.
  */
 #define _GNU_SOURCE
 #include <errno.h>
