@@ -180,7 +180,9 @@ impl<B: Bus> ICache<B> {
     pub fn hint(&self, mva: Mva, thumb: bool) -> Option<usize> {
         let hint = self.hints[mva.0 as usize / 32 % HINTS];
         let want = self.hint_of((mva.0 & !31) | VALID, thumb);
-        ((hint ^ want) % SLOT == 0).then_some((hint / SLOT) as usize)
+        (hint ^ want)
+            .is_multiple_of(SLOT)
+            .then_some((hint / SLOT) as usize)
     }
 
     /// The hint of the line with this tag, for slot 0.
@@ -209,7 +211,7 @@ impl<B: Bus> ICache<B> {
         }
         let slot = self.filled[line].slot;
         if let Some(tag) = self.tags.get(line) {
-            let hint = self.hint_of(*tag, thumb) | Hint::from(slot) * SLOT;
+            let hint = self.hint_of(*tag, thumb) | (Hint::from(slot) * SLOT);
             self.hints[*tag as usize / 32 % HINTS] = hint;
         }
         slot as usize
