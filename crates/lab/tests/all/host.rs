@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch host`: this machine's own figures, whatever it allows.
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 fn host(arguments: &[&str]) -> Output {
@@ -139,6 +141,44 @@ fn cyclic_takes_cyclictests_options_and_keeps_every_latency() {
     );
     let wrong = host(&["cyclic", "-i", "1"]);
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn packets_are_timed_and_a_device_that_is_not_there_is_named() {
+    // One after the other: they have the same ports, which somebody else may hold.
+    for tool in ["reply", "period"] {
+        let run = &runs(&[tool, "--quick", "--json"])[0];
+        if run["failed"].is_null() {
+            assert!(
+                run["printed"]["ns"]
+                    .as_array()
+                    .is_some_and(|ns| ns.len() > 10),
+                "{tool}"
+            );
+        }
+    }
+    let output = host(&["irq", "--device", "/nowhere/uio7"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/uio7"));
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let child = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["host", "cyclic", "-i", "500", "-D", "600", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    std::thread::sleep(Duration::from_secs(2));
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("a process"), Signal::INT).expect("it runs");
+    let output = child.wait_with_output().expect("the program ends");
+    let document = json(&output);
+    assert_eq!(document["interrupted"], true);
+    let thread = &document["measured"]["runs"][0]["printed"]["threads"][0];
+    let samples = thread["ns"].as_array().map_or(0, Vec::len);
+    assert!((1..1_200_000).contains(&samples), "{samples}");
 }
 
 /// Instructions of the emulator, and what follows from Linux' source: who shares a bitmap copies nothing,
