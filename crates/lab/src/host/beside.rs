@@ -75,7 +75,7 @@ fn pairs(seconds: u32) -> Result<[Pair; 3]> {
         Pair {
             what: "pipe",
             unit: "us",
-            ours: Program::guest("ipc")?,
+            ours: Program::own("ipc"),
             our_arguments: "lat -f -n 50000 -r 1".to_string(),
             read: |output| {
                 Ok(vec![(

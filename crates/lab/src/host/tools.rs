@@ -115,10 +115,15 @@ pub fn ipc(form: Form, option: &str) -> Vec<Call> {
     let latency = format!("lat {option} -n {rounds} -r {samples}");
     let bandwidth = format!("bw {option} -m {mb} -r {samples}");
     vec![
-        call("latency".into(), Source::Guest("ipc"), &latency, read::pipe),
+        call(
+            "latency".into(),
+            Source::Adapted("ipc"),
+            &latency,
+            read::pipe,
+        ),
         call(
             "bandwidth".into(),
-            Source::Guest("ipc"),
+            Source::Adapted("ipc"),
             &bandwidth,
             read::pipe,
         ),

@@ -162,6 +162,24 @@ fn packets_are_timed_and_a_device_that_is_not_there_is_named() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/uio7"));
 }
 
+/// Waits until a process, by any of its threads, has started a program of that name.
+fn wait_for_child(process: u32, name: &str) {
+    let is_child = |status: String| {
+        let has = |line: &str| status.lines().any(|l| l == line);
+        has(&format!("PPid:\t{process}")) && has(&format!("Name:\t{name}"))
+    };
+    for _ in 0..1200 {
+        let processes = std::fs::read_dir("/proc").expect("Linux has one").flatten();
+        let mut all =
+            processes.filter_map(|p| std::fs::read_to_string(p.path().join("status")).ok());
+        if all.any(is_child) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("no {name} was started");
+}
+
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
     let child = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
@@ -170,7 +188,8 @@ fn ctrl_c_keeps_what_was_measured() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    std::thread::sleep(Duration::from_secs(2));
+    wait_for_child(child.id(), "cyclic");
+    std::thread::sleep(Duration::from_secs(1));
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     kill_process(pid.expect("a process"), Signal::INT).expect("it runs");
     let output = child.wait_with_output().expect("the program ends");
