@@ -167,6 +167,9 @@ fn of_bins(bins: &[(u64, u64)]) -> Result<Values> {
 pub fn run(rounds: u32, seconds: u32, cpu: Option<usize>) -> Result<Beside> {
     let mut beside = Beside::default();
     for pair in pairs(seconds)? {
+        if interrupt::asked() {
+            break;
+        }
         if programs::run(Path::new(pair.theirs), &["--help".to_string()], None).is_err() {
             let line = install_line(&[pair.package]);
             beside

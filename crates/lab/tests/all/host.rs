@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch host`: this machine's own figures, whatever it allows.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -233,4 +234,67 @@ fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_
         minimum(cases, "iopl-3", 64) >= of("iopl-3") + 128,
         "64 accesses of two tasks"
     );
+}
+
+/// The guests that are in no root file system are built for the board, too, and measure it.
+#[test]
+#[ignore = "needs the kernel"]
+fn what_measures_a_pc_measures_the_board() {
+    let dir = std::env::temp_dir().join(format!("warmswitch-host-guests-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("the temporary directory takes a folder");
+    let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
+    let mut words = vec!["guest".to_string()];
+    for (name, sources) in [
+        ("cyclic", &["cyclic.c"][..]),
+        ("memory", &["memory.c"]),
+        ("overhead", &["overhead.c", "work.c"]),
+    ] {
+        let program = dir.join(name);
+        let built = Command::new("arm-linux-gnueabi-gcc")
+            .args([
+                "-O2",
+                "-march=armv5te",
+                "-marm",
+                "-mfloat-abi=soft",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+            ])
+            .arg("-o")
+            .arg(&program)
+            .args(sources.iter().map(|source| guests.join(name).join(source)))
+            .arg("-lpthread")
+            .status();
+        assert!(built.expect("the compiler starts").success(), "{name}");
+        words.extend(["--add".to_string(), program.to_string_lossy().into_owned()]);
+    }
+    let command =
+        "cyclic -p 50 -l 50; memory -m 64 -r 1 -t 1 -l 32; overhead -n 2 -r 2 aes crc 1 2";
+    words.extend(["--".to_string(), command.to_string()]);
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(words)
+        .output();
+    let output = output.expect("the program starts");
+    std::fs::remove_dir_all(&dir).expect("it is there");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let line = |guest: &str| -> Value {
+        let start = format!("{{\"guest\":\"{guest}\"");
+        let found = said.lines().find(|line| line.starts_with(&start));
+        serde_json::from_str(found.unwrap_or_else(|| panic!("no {guest} in {said}"))).expect("JSON")
+    };
+    assert_eq!(line("cyclic")["threads"][0]["count"], 50);
+    assert_eq!(line("overhead")["turns"][1]["switches"], 3);
+    // The board's D-cache holds 16 KB.
+    let memory = line("memory");
+    let load_ns = |kb: u64| {
+        let mut sizes = memory["sizes"].as_array().expect("sizes").iter();
+        let size = sizes.find(|size| size["kb"] == kb).expect("the size");
+        size["load_ns"][0].as_f64().expect("a time")
+    };
+    assert!(load_ns(64) > 5.0 * load_ns(8), "{memory}");
 }
