@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch host`: the board's measurements on this machine, and what I/O permissions cost on x86.
 
-use std::path::Path;
+mod cyclic;
 
-use anyhow::{Result, bail};
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::base::interrupt;
 use crate::base::paths::shown;
 use crate::figures::published::Published;
 use crate::figures::statistics::summarise;
@@ -15,8 +20,17 @@ use crate::host::bitmap::algorithm::WAYS;
 use crate::host::bitmap::bench::{self, Cell};
 use crate::host::programs::{self, Program};
 use crate::host::tools::{self, Call, Form};
-use crate::host::{document, ioperm, qemu};
+use crate::host::{beside, document, ioperm, qemu};
 use crate::sheets::grid::Grid;
+use cyclic::Cyclic;
+
+/// What tools do when nobody says.
+const SIZES_KB: [u32; 4] = [0, 4, 16, 64];
+const TASKS: [u32; 3] = [2, 8, 16];
+const GROUPS: u32 = 10;
+const MAX_KB: u32 = 32 << 10;
+const HZ: u32 = 1000;
+const TURNS: u32 = 2000;
 
 /// Measure this machine as the simulated boards are measured (docs/HOST.md)
 #[derive(clap::Args)]
@@ -65,10 +79,10 @@ enum Tool {
         #[command(flatten)]
         measure: Measure,
         /// KB that each task reads per turn
-        #[arg(long, value_name = "KB", value_delimiter = ',', default_values_t = [0, 4, 16, 64], value_parser = clap::value_parser!(u32).range(..=1024))]
+        #[arg(long, value_name = "KB", value_delimiter = ',', default_values_t = SIZES_KB, value_parser = clap::value_parser!(u32).range(..=1024))]
         size_kb: Vec<u32>,
         /// Tasks in the ring
-        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [2, 8, 16], value_parser = clap::value_parser!(u32).range(2..=64))]
+        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = TASKS, value_parser = clap::value_parser!(u32).range(2..=64))]
         tasks: Vec<u32>,
     },
     /// Latency and bandwidth of named FIFOs between two processes
@@ -80,7 +94,7 @@ enum Tool {
         #[command(flatten)]
         measure: Measure,
         /// Groups
-        #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+        #[arg(short, long, value_name = "N", default_value_t = GROUPS, value_parser = clap::value_parser!(u32).range(1..=100))]
         groups: u32,
     },
     /// How late a timer wakes a task, with the options of cyclictest
@@ -92,15 +106,55 @@ enum Tool {
         #[command(flatten)]
         measure: Measure,
         /// The largest size
-        #[arg(long, value_name = "KB", default_value_t = 32 << 10, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+        #[arg(long, value_name = "KB", default_value_t = MAX_KB, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
         max_kb: u32,
     },
+    /// How fast a program answers UDP packets, by the kernel's or the card's stamps
+    Reply {
+        #[command(flatten)]
+        measure: Measure,
+        /// A machine that runs `udp_reply SECONDS OUR-ADDRESS`; this one, without
+        #[arg(long, value_name = "IP")]
+        to: Option<Ipv4Addr>,
+        /// Questions a second, with a jitter of a tenth
+        #[arg(long, value_name = "N", default_value_t = HZ, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        hz: u32,
+    },
+    /// How regularly a program sends a UDP packet every 500 us, by the same stamps
+    Period {
+        #[command(flatten)]
+        measure: Measure,
+        /// A machine that runs `udp_period SECONDS OUR-ADDRESS`; this one, without
+        #[arg(long, value_name = "IP")]
+        from: Option<Ipv4Addr>,
+    },
+    /// The task that answers a UIO device's interrupts: how many it misses
+    Irq {
+        #[command(flatten)]
+        measure: Measure,
+        /// The device
+        #[arg(long, value_name = "FILE", default_value = "/dev/uio0")]
+        device: PathBuf,
+    },
+    /// Our programs beside cyclictest, perf and hackbench, alternately: the same figures?
+    Beside {
+        #[command(flatten)]
+        common: Common,
+        /// How often each is run
+        #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        rounds: u32,
+        /// Of each run of cyclictest
+        #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
+        seconds: u32,
+    },
+    /// All that needs nothing but this machine, one after the other
+    All(Measure),
     /// What ioperm() and iopl() cost a task switch, beside the mail of 2004 (x86)
     Ioperm {
         #[command(flatten)]
         common: Common,
         /// Turns a case
-        #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        #[arg(long, value_name = "N", default_value_t = TURNS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         turns: u32,
         /// Under Debian's amd64 kernel in qemu-system-x86_64: for the shape, its times are the emulator's
         #[arg(long)]
@@ -110,70 +164,6 @@ enum Tool {
     Bitmap(Common),
 }
 
-/// `-h` is the histogram's, as cyclictest has it.
-#[derive(clap::Args)]
-#[command(disable_help_flag = true)]
-struct Cyclic {
-    #[command(flatten)]
-    measure: Measure,
-    /// Interval of the first thread, us
-    #[arg(short, long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
-    interval: u32,
-    /// How much longer each further thread's is, us
-    #[arg(short, long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
-    distance: u32,
-    /// Threads
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    threads: u32,
-    /// SCHED_FIFO priority; 0 is no real time
-    #[arg(short, long, value_name = "P", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=99))]
-    priority: u32,
-    /// Lock memory
-    #[arg(short, long)]
-    mlockall: bool,
-    /// How many times the first thread wakes
-    #[arg(short, long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    loops: Option<u32>,
-    /// For how many seconds
-    #[arg(short = 'D', long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    duration: Option<u32>,
-    /// A histogram of whole microseconds below this instead of raw samples
-    #[arg(short = 'h', long, value_name = "US", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    histogram: Option<u32>,
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    help: Option<bool>,
-}
-
-impl Cyclic {
-    /// For `guest/cyclic`, which has the same letters.
-    fn options(&self) -> String {
-        let Cyclic {
-            interval: i,
-            distance: d,
-            threads: t,
-            priority: p,
-            ..
-        } = self;
-        let mut options = format!("-i {i} -d {d} -t {t} -p {p}");
-        if self.mlockall {
-            options += " -m";
-        }
-        let seconds = if self.measure.quick { 1 } else { 10 };
-        options += &match self.loops {
-            Some(loops) => format!(" -l {loops}"),
-            None => format!(" -D {}", self.duration.unwrap_or(seconds)),
-        };
-        for (letter, value) in [
-            ("h", self.histogram),
-            ("a", self.measure.common.cpu.map(|n| n as u32)),
-        ] {
-            options += &value.map_or(String::new(), |value| format!(" -{letter} {value}"));
-        }
-        options
-    }
-}
-
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
     match &args.tool {
@@ -181,43 +171,26 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             measure,
             size_kb,
             tasks,
-        } => {
-            let calls = tools::ctx(measure.form(), size_kb, tasks);
-            measured(
-                "ctx",
-                &measure.common,
-                Some(measure.common.one_cpu()),
-                &calls,
-            )
-        }
-        Tool::Fifo(m) => measured("fifo", &m.common, m.common.cpu, &tools::ipc(m.form(), "-v")),
-        Tool::Pipe(m) => measured("pipe", &m.common, m.common.cpu, &tools::ipc(m.form(), "-f")),
-        Tool::Messaging { measure, groups } => {
-            let calls = tools::messaging(measure.form(), *groups);
-            measured("messaging", &measure.common, measure.common.cpu, &calls)
-        }
+        } => ctx(measure, size_kb, tasks),
+        Tool::Fifo(m) => fifo(m),
+        Tool::Pipe(m) => pipe(m),
+        Tool::Messaging { measure, groups } => messaging(measure, *groups),
         Tool::Cyclic(cyclic) => {
             // Its threads choose their processors themselves.
-            measured(
-                "cyclic",
-                &cyclic.measure.common,
-                None,
-                &tools::cyclic(&cyclic.options()),
-            )
+            let calls = tools::cyclic(&cyclic.options());
+            measured("cyclic", &cyclic.measure.common, None, &calls)
         }
-        Tool::Overhead(m) => {
-            let cpu = Some(m.common.one_cpu());
-            measured("overhead", &m.common, cpu, &tools::overhead(m.form()))
-        }
-        Tool::Memory { measure, max_kb } => {
-            let calls = tools::memory(measure.form(), *max_kb);
-            measured(
-                "memory",
-                &measure.common,
-                Some(measure.common.one_cpu()),
-                &calls,
-            )
-        }
+        Tool::Overhead(m) => overhead(m),
+        Tool::Memory { measure, max_kb } => memory(measure, *max_kb),
+        Tool::Reply { measure, to, hz } => reply(measure, *to, *hz),
+        Tool::Period { measure, from } => period(measure, *from),
+        Tool::Irq { measure, device } => irq(measure, device),
+        Tool::Beside {
+            common,
+            rounds,
+            seconds,
+        } => beside(common, *rounds, *seconds),
+        Tool::All(m) => all(m),
         Tool::Ioperm {
             common,
             turns,
@@ -226,6 +199,113 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         Tool::Ioperm { common, turns, .. } => ioperm_in_qemu(common, *turns),
         Tool::Bitmap(common) => bitmap(common),
     }
+}
+
+fn ctx(m: &Measure, sizes_kb: &[u32], tasks: &[u32]) -> Result<Outcome> {
+    let calls = tools::ctx(m.form(), sizes_kb, tasks);
+    measured("ctx", &m.common, Some(m.common.one_cpu()), &calls)
+}
+
+fn fifo(m: &Measure) -> Result<Outcome> {
+    measured("fifo", &m.common, m.common.cpu, &tools::ipc(m.form(), "-v"))
+}
+
+fn pipe(m: &Measure) -> Result<Outcome> {
+    measured("pipe", &m.common, m.common.cpu, &tools::ipc(m.form(), "-f"))
+}
+
+fn messaging(m: &Measure, groups: u32) -> Result<Outcome> {
+    let calls = tools::messaging(m.form(), groups);
+    measured("messaging", &m.common, m.common.cpu, &calls)
+}
+
+fn overhead(m: &Measure) -> Result<Outcome> {
+    let calls = tools::overhead(m.form());
+    measured("overhead", &m.common, Some(m.common.one_cpu()), &calls)
+}
+
+fn memory(m: &Measure, max_kb: u32) -> Result<Outcome> {
+    let calls = tools::memory(m.form(), max_kb);
+    measured("memory", &m.common, Some(m.common.one_cpu()), &calls)
+}
+
+fn reply(m: &Measure, to: Option<Ipv4Addr>, hz: u32) -> Result<Outcome> {
+    measured(
+        "reply",
+        &m.common,
+        m.common.cpu,
+        &tools::reply(m.form(), to, hz),
+    )
+}
+
+fn period(m: &Measure, from: Option<Ipv4Addr>) -> Result<Outcome> {
+    measured(
+        "period",
+        &m.common,
+        m.common.cpu,
+        &tools::period(m.form(), from),
+    )
+}
+
+fn irq(m: &Measure, device: &Path) -> Result<Outcome> {
+    // The program's own complaint would not say what to do.
+    let opened = File::options().read(true).write(true).open(device);
+    opened.with_context(|| {
+        format!(
+            "no UIO device to be opened at {}\n  help: a driver of the kernel's makes one; \
+             --device names another",
+            shown(device)
+        )
+    })?;
+    let calls = tools::irq(m.form(), &device.to_string_lossy());
+    measured("irq", &m.common, m.common.cpu, &calls)
+}
+
+fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
+    let beside = beside::run(rounds, seconds, common.cpu)?;
+    let document = document::of("beside", common.cpu, json!(beside));
+    let text = format!(
+        "{}\n\nMedians of {rounds} runs each, ours and theirs in turn, with 95 % intervals. \
+         The same: within 10 %, or intervals that overlap.\n",
+        beside::table(&beside.compared)
+    );
+    tell(common, &document, &text)?;
+    for line in &beside.missing {
+        eprintln!("note: {line}");
+    }
+    let same = beside.compared.iter().all(|compared| compared.agree);
+    let whole = same && !beside.compared.is_empty();
+    Ok(if whole { Outcome::Done } else { Outcome::No })
+}
+
+/// One tool after the other. Says no when one does; where ports are refused, that is a note.
+fn all(m: &Measure) -> Result<Outcome> {
+    let timer = format!("-i 1000 -t 1 -p 80 -m -D {}", if m.quick { 1 } else { 10 });
+    let tools: [&dyn Fn() -> Result<Outcome>; 10] = [
+        &|| ctx(m, &SIZES_KB, &TASKS),
+        &|| fifo(m),
+        &|| pipe(m),
+        &|| messaging(m, GROUPS),
+        &|| measured("cyclic", &m.common, None, &tools::cyclic(&timer)),
+        &|| overhead(m),
+        &|| memory(m, MAX_KB),
+        &|| reply(m, None, HZ),
+        &|| period(m, None),
+        &|| bitmap(&m.common),
+    ];
+    let mut outcome = Outcome::Done;
+    for tool in tools {
+        if interrupt::asked() {
+            return Ok(Outcome::No);
+        }
+        if tool()? != Outcome::Done {
+            outcome = Outcome::No;
+        }
+    }
+    if let Err(refused) = ioperm_here(&m.common, TURNS) {
+        eprintln!("note: {refused:#}");
+    }
+    Ok(outcome)
 }
 
 /// A tool of the boards' workloads. Says no when a program failed, or Ctrl-C left nothing.
@@ -244,18 +324,18 @@ fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> 
     Ok(if all { Outcome::Done } else { Outcome::No })
 }
 
-/// Keeps a result; prints its JSON, or the text with what disturbs the measurement.
+/// Prints a result, as JSON or as text with what disturbs the measurement, and keeps it.
 fn tell(common: &Common, document: &Value, text: &str) -> Result<()> {
     let tool = document["tool"].as_str().unwrap_or_default();
-    let kept = document::keep(tool, document)?;
     if common.json {
         println!("{document}");
-        return Ok(());
+    } else {
+        println!("{}", text.trim_end());
+        for line in document::warnings(document) {
+            eprintln!("note: {line}");
+        }
     }
-    println!("{}", text.trim_end());
-    for line in document::warnings(document) {
-        eprintln!("note: {line}");
-    }
+    let kept = document::keep(tool, document)?;
     eprintln!("{}", shown(&kept));
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! is set up badly for measuring, results with their raw samples; and what I/O permissions cost a
 //! switch on x86.
 
+pub mod beside;
 pub mod bitmap;
 pub mod document;
 pub mod ioperm;

@@ -2,13 +2,14 @@
 //! Programs that measure, built by this machine's C compiler and kept by the hash of what went in.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::base::interrupt;
@@ -21,6 +22,8 @@ const COMPILER: &str = "cc";
 const FLAGS: [&str; 6] = ["-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-pthread"];
 /// How often a running program is looked after.
 const TICK: Duration = Duration::from_millis(100);
+/// For how long a program that was asked to end may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A program that can be built.
 pub struct Program {
@@ -139,6 +142,7 @@ pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<R
             let mut command = command(program);
             command.args(arguments);
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.process_group(0);
             let cannot = || format!("cannot start {}", shown(program));
             command.spawn().with_context(cannot)
         });
@@ -177,17 +181,27 @@ fn read(mut from: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
+/// Waits for the end of a program and of what it has left behind: a process that holds its output would
+/// be waited for for ever. After Ctrl-C all of them are told, and ended when that does not help.
 fn ended(child: &mut Child) -> Result<ExitStatus> {
-    let mut told = false;
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // Whoever is gone needs no signal.
+    let tell = |signal: Signal| group.map(|group| kill_process_group(group, signal));
+    let mut told: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
+            tell(Signal::KILL);
             return Ok(status);
         }
-        if interrupt::asked() && !told {
-            told = true;
-            let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-            // It may have ended just now.
-            pid.map(|pid| kill_process(pid, Signal::INT));
+        match told {
+            None if interrupt::asked() => {
+                told = Some(Instant::now());
+                tell(Signal::INT);
+            }
+            Some(told) if told.elapsed() > PATIENCE => {
+                tell(Signal::KILL);
+            }
+            _ => {}
         }
         thread::sleep(TICK);
     }
@@ -209,5 +223,12 @@ mod tests {
             .err()
             .unwrap();
         assert!(error.to_string().contains("--cpu 100000"), "{error}");
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_not_waited_for() {
+        let line = ["-c", "sleep 600 & echo done"].map(String::from);
+        let ran = run(Path::new("sh"), &line, None).unwrap();
+        assert_eq!((ran.output.as_str(), ran.code), ("done\n", Some(0)));
     }
 }

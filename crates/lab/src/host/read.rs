@@ -143,20 +143,44 @@ pub fn cyclic(v: &Value) -> Result<Vec<Figure>> {
             1 => String::new(),
             _ => format!("thread {n}"),
         };
-        let found = latencies::figures(&[latencies]).into_iter();
-        figures.extend(found.filter_map(|(metric, figure)| {
-            Some(Figure {
-                at: at.clone(),
-                metric: metric.to_string(),
-                unit: "us",
-                estimate: figure?.estimate,
-            })
-        }));
+        figures.extend(of_latencies(&at, latencies));
     }
     if figures.is_empty() {
         bail!("no latency was measured");
     }
     Ok(figures)
+}
+
+fn of_latencies(at: &str, latencies: Latencies) -> Vec<Figure> {
+    let figures = latencies::figures(&[latencies]).into_iter();
+    let figures = figures.filter_map(|(metric, figure)| {
+        Some(Figure {
+            at: at.to_string(),
+            metric: metric.to_string(),
+            unit: "us",
+            estimate: figure?.estimate,
+        })
+    });
+    figures.collect()
+}
+
+/// Replies, or periods, by the stamps of packets.
+pub fn net(v: &Value) -> Result<Vec<Figure>> {
+    let times = numbers(&v["ns"])?;
+    let share = times.len() as f64 / number(&v["packets"])? * 100.0;
+    let mut figures = of_latencies("", exact(times));
+    figures.push(figure("", "timed".to_string(), "%", [share; 3]));
+    Ok(figures)
+}
+
+/// Interrupts that a task has answered, and those that it has missed.
+pub fn irq(v: &Value) -> Result<Vec<Figure>> {
+    let interrupts = number(&v["interrupts"])?;
+    let missed = number(&v["missed"])? / interrupts.max(1.0) * 100.0;
+    Ok(vec![
+        figure("", "interrupts".to_string(), "", [interrupts; 3]),
+        figure("", "missed".to_string(), "%", [missed; 3]),
+    ])
 }
 
 /// Nanoseconds.

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The boards' workloads on this machine: which programs a tool runs, and what comes of them.
 
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,6 +17,9 @@ use crate::base::progress::Progress;
 use crate::figures::figure::digits;
 use crate::sheets::grid::Grid;
 
+/// How long before the other end a program that waits for it is started.
+const HEAD_START: Duration = Duration::from_millis(300);
+
 /// One run of a program.
 pub struct Call {
     /// In tables.
@@ -19,6 +27,16 @@ pub struct Call {
     program: Source,
     arguments: Vec<String>,
     read: fn(&Value) -> Result<Vec<Figure>>,
+    /// The other end: the program that is measured, by what this one sees of it.
+    other: Option<Other>,
+    /// A UIO device, for the program that answers its interrupts.
+    device: Option<String>,
+}
+
+/// A program beside a call's.
+struct Other {
+    name: &'static str,
+    arguments: Vec<String>,
 }
 
 /// Whose source.
@@ -64,9 +82,15 @@ fn call(
     Call {
         what,
         program,
-        arguments: arguments.split_whitespace().map(String::from).collect(),
+        arguments: words(arguments),
         read,
+        other: None,
+        device: None,
     }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(String::from).collect()
 }
 
 /// Rings of tasks, as processes and as threads.
@@ -91,10 +115,15 @@ pub fn ipc(form: Form, option: &str) -> Vec<Call> {
     let latency = format!("lat {option} -n {rounds} -r {samples}");
     let bandwidth = format!("bw {option} -m {mb} -r {samples}");
     vec![
-        call("latency".into(), Source::Guest("ipc"), &latency, read::pipe),
+        call(
+            "latency".into(),
+            Source::Adapted("ipc"),
+            &latency,
+            read::pipe,
+        ),
         call(
             "bandwidth".into(),
-            Source::Guest("ipc"),
+            Source::Adapted("ipc"),
             &bandwidth,
             read::pipe,
         ),
@@ -117,7 +146,7 @@ pub fn messaging(form: Form, groups: u32) -> Vec<Call> {
 pub fn cyclic(options: &str) -> Vec<Call> {
     vec![call(
         "timer".into(),
-        Source::Guest("cyclic"),
+        Source::Adapted("cyclic"),
         options,
         read::cyclic,
     )]
@@ -151,7 +180,86 @@ pub fn memory(form: Form, max_kb: u32) -> Vec<Call> {
     )]
 }
 
+/// How a program answers packets: one here, or the one at `to`.
+pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
+    let seconds = form.of(10, 1);
+    let there = to.unwrap_or(Ipv4Addr::LOCALHOST);
+    let arguments = format!("reply {there} {seconds} {hz} 64 1");
+    let what = format!("reply from {there}");
+    let asked = call(what, Source::Adapted("net"), &arguments, read::net);
+    // It begins before the questions and ends after them.
+    vec![asked.beside(to, "udp_reply", seconds + 1)]
+}
+
+/// How regularly a program sends packets: one here, or the one at `from`.
+pub fn period(form: Form, from: Option<Ipv4Addr>) -> Vec<Call> {
+    let seconds = form.of(10, 1);
+    let arguments = format!("period {}", seconds + 1);
+    let what = "period".to_string();
+    vec![
+        call(what, Source::Adapted("net"), &arguments, read::net).beside(
+            from,
+            "udp_period",
+            seconds,
+        ),
+    ]
+}
+
+/// Interrupts of a UIO device and the task that answers them.
+pub fn irq(form: Form, device: &str) -> Vec<Call> {
+    let seconds = form.of(10, 1).to_string();
+    let answered = call(
+        device.to_string(),
+        Source::Adapted("uio_latency"),
+        &seconds,
+        read::irq,
+    );
+    vec![Call {
+        device: Some(device.to_string()),
+        ..answered
+    }]
+}
+
 impl Call {
+    /// With the other end on this machine, unless it is on another one.
+    fn beside(self, elsewhere: Option<Ipv4Addr>, name: &'static str, seconds: u32) -> Call {
+        let here = Other {
+            name,
+            arguments: words(&format!("{seconds} {}", Ipv4Addr::LOCALHOST)),
+        };
+        Call {
+            other: elsewhere.is_none().then_some(here),
+            ..self
+        }
+    }
+
+    /// To its end; with the other end, which is the one on the processor that was asked for.
+    fn ran(&self, cpu: Option<usize>) -> Result<Ran> {
+        let program = self.program()?.built()?;
+        if let Some(device) = &self.device {
+            let mut arguments = vec![
+                format!("UIO={device}"),
+                program.to_string_lossy().into_owned(),
+            ];
+            arguments.extend(self.arguments.iter().cloned());
+            return programs::run(Path::new("env"), &arguments, cpu);
+        }
+        let Some(other) = &self.other else {
+            return programs::run(&program, &self.arguments, cpu);
+        };
+        let measured = Program::own(other.name).built()?;
+        let (ours, theirs) = thread::scope(|scope| {
+            let ours = scope.spawn(|| programs::run(&program, &self.arguments, None));
+            // It is told "ready", for which it has to be there.
+            thread::sleep(HEAD_START);
+            let theirs = programs::run(&measured, &other.arguments, cpu);
+            (ours.join(), theirs)
+        });
+        let mut ran = ours.map_err(|_| anyhow::anyhow!("the thread that runs it failed"))??;
+        ran.errors += &theirs?.errors;
+        Ok(ran)
+    }
+
     fn program(&self) -> Result<Program> {
         match self.program {
             Source::Guest(name) => Program::guest(name),
@@ -167,8 +275,7 @@ impl Call {
 
     /// Runs it; an error when it cannot be built or started. `None` when Ctrl-C came before its end.
     fn run(&self, cpu: Option<usize>) -> Result<Option<Row>> {
-        let program = self.program()?.built()?;
-        let ran = programs::run(&program, &self.arguments, cpu)?;
+        let ran = self.ran(cpu)?;
         if ran.code.is_none() && interrupt::asked() {
             return Ok(None);
         }
@@ -282,5 +389,8 @@ pub fn notes(rows: &[Row]) -> Vec<String> {
         let refused = refused.filter(|(_, is)| **is == true);
         notes.extend(refused.map(|(name, _)| format!("{}: not set: {name}", row.what)));
     }
+    // Several processes of a program say the same.
+    notes.sort();
+    notes.dedup();
     notes
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch host`: this machine's own figures, whatever it allows.
 
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 fn host(arguments: &[&str]) -> Output {
@@ -141,6 +144,63 @@ fn cyclic_takes_cyclictests_options_and_keeps_every_latency() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
+#[test]
+fn packets_are_timed_and_a_device_that_is_not_there_is_named() {
+    // One after the other: they have the same ports, which somebody else may hold.
+    for tool in ["reply", "period"] {
+        let run = &runs(&[tool, "--quick", "--json"])[0];
+        if run["failed"].is_null() {
+            assert!(
+                run["printed"]["ns"]
+                    .as_array()
+                    .is_some_and(|ns| ns.len() > 10),
+                "{tool}"
+            );
+        }
+    }
+    let output = host(&["irq", "--device", "/nowhere/uio7"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/uio7"));
+}
+
+/// Waits until a process, by any of its threads, has started a program of that name.
+fn wait_for_child(process: u32, name: &str) {
+    let is_child = |status: String| {
+        let has = |line: &str| status.lines().any(|l| l == line);
+        has(&format!("PPid:\t{process}")) && has(&format!("Name:\t{name}"))
+    };
+    for _ in 0..1200 {
+        let processes = std::fs::read_dir("/proc").expect("Linux has one").flatten();
+        let mut all =
+            processes.filter_map(|p| std::fs::read_to_string(p.path().join("status")).ok());
+        if all.any(is_child) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("no {name} was started");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let child = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["host", "cyclic", "-i", "500", "-D", "600", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    wait_for_child(child.id(), "cyclic");
+    std::thread::sleep(Duration::from_secs(1));
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("a process"), Signal::INT).expect("it runs");
+    let output = child.wait_with_output().expect("the program ends");
+    let document = json(&output);
+    assert_eq!(document["interrupted"], true);
+    let thread = &document["measured"]["runs"][0]["printed"]["threads"][0];
+    let samples = thread["ns"].as_array().map_or(0, Vec::len);
+    assert!((1..1_200_000).contains(&samples), "{samples}");
+}
+
 /// Instructions of the emulator, and what follows from Linux' source: who shares a bitmap copies nothing,
 /// whatever its highest port; two bitmaps are copied at every switch, up to the highest port.
 #[test]
@@ -174,4 +234,67 @@ fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_
         minimum(cases, "iopl-3", 64) >= of("iopl-3") + 128,
         "64 accesses of two tasks"
     );
+}
+
+/// The guests that are in no root file system are built for the board, too, and measure it.
+#[test]
+#[ignore = "needs the kernel"]
+fn what_measures_a_pc_measures_the_board() {
+    let dir = std::env::temp_dir().join(format!("warmswitch-host-guests-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("the temporary directory takes a folder");
+    let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest");
+    let mut words = vec!["guest".to_string()];
+    for (name, sources) in [
+        ("cyclic", &["cyclic.c"][..]),
+        ("memory", &["memory.c"]),
+        ("overhead", &["overhead.c", "work.c"]),
+    ] {
+        let program = dir.join(name);
+        let built = Command::new("arm-linux-gnueabi-gcc")
+            .args([
+                "-O2",
+                "-march=armv5te",
+                "-marm",
+                "-mfloat-abi=soft",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+            ])
+            .arg("-o")
+            .arg(&program)
+            .args(sources.iter().map(|source| guests.join(name).join(source)))
+            .arg("-lpthread")
+            .status();
+        assert!(built.expect("the compiler starts").success(), "{name}");
+        words.extend(["--add".to_string(), program.to_string_lossy().into_owned()]);
+    }
+    let command =
+        "cyclic -p 50 -l 50; memory -m 64 -r 1 -t 1 -l 32; overhead -n 2 -r 2 aes crc 1 2";
+    words.extend(["--".to_string(), command.to_string()]);
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(words)
+        .output();
+    let output = output.expect("the program starts");
+    std::fs::remove_dir_all(&dir).expect("it is there");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let line = |guest: &str| -> Value {
+        let start = format!("{{\"guest\":\"{guest}\"");
+        let found = said.lines().find(|line| line.starts_with(&start));
+        serde_json::from_str(found.unwrap_or_else(|| panic!("no {guest} in {said}"))).expect("JSON")
+    };
+    assert_eq!(line("cyclic")["threads"][0]["count"], 50);
+    assert_eq!(line("overhead")["turns"][1]["switches"], 3);
+    // The board's D-cache holds 16 KB.
+    let memory = line("memory");
+    let load_ns = |kb: u64| {
+        let mut sizes = memory["sizes"].as_array().expect("sizes").iter();
+        let size = sizes.find(|size| size["kb"] == kb).expect("the size");
+        size["load_ns"][0].as_f64().expect("a time")
+    };
+    assert!(load_ns(64) > 5.0 * load_ns(8), "{memory}");
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The options of `host cyclic`, which are cyclictest's.
+
+use super::Measure;
+
+/// `-h` is the histogram's, as cyclictest has it.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct Cyclic {
+    #[command(flatten)]
+    pub measure: Measure,
+    /// Interval of the first thread, us
+    #[arg(short, long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
+    interval: u32,
+    /// How much longer each further thread's is, us
+    #[arg(short, long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    distance: u32,
+    /// Threads
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    threads: u32,
+    /// SCHED_FIFO priority; 0 is no real time
+    #[arg(short, long, value_name = "P", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=99))]
+    priority: u32,
+    /// Lock memory
+    #[arg(short, long)]
+    mlockall: bool,
+    /// How many times the first thread wakes
+    #[arg(short, long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    loops: Option<u32>,
+    /// For how many seconds
+    #[arg(short = 'D', long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    duration: Option<u32>,
+    /// A histogram of whole microseconds below this instead of raw samples
+    #[arg(short = 'h', long, value_name = "US", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    histogram: Option<u32>,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+impl Cyclic {
+    /// For `guest/cyclic`, which has the same letters.
+    pub fn options(&self) -> String {
+        let Cyclic {
+            interval: i,
+            distance: d,
+            threads: t,
+            priority: p,
+            ..
+        } = self;
+        let mut options = format!("-i {i} -d {d} -t {t} -p {p}");
+        if self.mlockall {
+            options += " -m";
+        }
+        let seconds = if self.measure.quick { 1 } else { 10 };
+        options += &match self.loops {
+            Some(loops) => format!(" -l {loops}"),
+            None => format!(" -D {}", self.duration.unwrap_or(seconds)),
+        };
+        for (letter, value) in [
+            ("h", self.histogram),
+            ("a", self.measure.common.cpu.map(|n| n as u32)),
+        ] {
+            options += &value.map_or(String::new(), |value| format!(" -{letter} {value}"));
+        }
+        options
+    }
+}
