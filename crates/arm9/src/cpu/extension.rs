@@ -8,6 +8,7 @@ use crate::cpu::Cpu;
 use crate::cpu::branches::Branches;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
+use crate::observe::Cause;
 
 /// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
 /// estimate (E): with the MCR and the ADD behind it the loop that cleans the cache takes 8 cycles a line.
@@ -152,7 +153,7 @@ impl<B: Bus> Cpu<B> {
     /// dirty in the place that the set's pointer names is written back (IXP42X p. 82).
     pub(crate) fn allocate_line(&mut self, mva: Mva) {
         self.drain_write_buffer();
-        self.cycles += ALLOCATION;
+        self.spend(Cause::Maintenance, ALLOCATION);
         if self.dcache.find(mva).is_some() {
             return;
         }
@@ -166,7 +167,9 @@ impl<B: Bus> Cpu<B> {
             self.counters.dcache_halves_written += u64::from(dirty.halves.count_ones());
             let now = self.cycles;
             let (pa, halves) = (dirty.pa, dirty.halves);
-            self.cycles = (self.biu).evict(&mut self.bus, now, pa, halves, &dirty.data);
+            let accepted = (self.biu).evict(&mut self.bus, now, pa, halves, &dirty.data);
+            self.biu.writes.victim_is_of(Cause::Maintenance);
+            self.spend_until(Cause::Maintenance, accepted);
             self.bus_used();
         }
         self.dcache.claim(line, mva, UNFILLED);
@@ -185,16 +188,13 @@ impl<B: Bus> Cpu<B> {
         }
         // With all buffers in use it waits for the first.
         let oldest = self.cp15.extension.fills[0].1;
-        self.cycles = self.cycles.max(oldest);
-        let before = self.cycles;
-        let Ok(line) = self.cached_line(mva, page) else {
+        self.wait_until(Cause::DataMiss, self.cycles.max(oldest));
+        let Ok((line, ready)) = self.fill_dcache(mva, page) else {
             return;
         };
         let fills = &mut self.cp15.extension.fills;
         fills.rotate_left(1);
-        fills[FILL_BUFFERS - 1] = (line as u32, self.cycles);
-        self.counters.dcache_fill_cycles -= self.cycles - before;
-        self.cycles = before;
+        fills[FILL_BUFFERS - 1] = (line as u32, ready);
     }
 
     /// A line is used for the first time: it may be on its way.
@@ -202,7 +202,7 @@ impl<B: Bus> Cpu<B> {
         for (filled, ready) in self.cp15.extension.fills {
             if filled == line as u32 && ready > self.cycles {
                 self.counters.dcache_fill_cycles += ready - self.cycles;
-                self.cycles = ready;
+                self.wait_until(Cause::DataMiss, ready);
             }
         }
     }

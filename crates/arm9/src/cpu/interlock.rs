@@ -4,6 +4,7 @@
 use super::{CONDITIONS, Cpu};
 use crate::bus::Bus;
 use crate::isa::{Op, operand};
+use crate::observe::Cause;
 
 /// Registers whose use by the next instruction stalls one cycle, in bits 47:32, where an [`Op`] has
 /// those it uses; above them those that stall one cycle more, or one cycle if used one instruction
@@ -89,10 +90,10 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     fn execute_if_passed(&mut self, op: Op<B>) {
         if self.passes(op.cond()) {
-            self.cycles += op.cycles();
+            self.spend(Cause::Instruction, op.cycles());
             (op.exec)(self, op);
         } else {
-            self.cycles += 1;
+            self.spend(Cause::Instruction, 1);
         }
     }
 
@@ -103,7 +104,7 @@ impl<B: Bus> Cpu<B> {
 
     #[inline(always)]
     fn stall(&mut self, cycles: u64) {
-        self.cycles += cycles;
+        self.spend(Cause::Interlock, cycles);
         self.counters.interlock_cycles += cycles;
     }
 
@@ -124,7 +125,7 @@ impl<B: Bus> Cpu<B> {
         } else {
             Interlock::NONE
         };
-        self.cycles += if passed { op.cycles() } else { 1 };
+        self.spend(Cause::Instruction, if passed { op.cycles() } else { 1 });
         if passed {
             (op.exec)(self, op);
         }

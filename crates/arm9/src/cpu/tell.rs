@@ -56,7 +56,7 @@ impl<B: Bus> Cpu<B> {
         value: u32,
         cached: bool,
     ) {
-        if B::OBSERVED {
+        if B::ACCESSES_OBSERVED {
             let pa = page.pa(mva);
             self.tell(Event::Load {
                 mva,
@@ -78,7 +78,7 @@ impl<B: Bus> Cpu<B> {
         value: u32,
         cached: bool,
     ) {
-        if B::OBSERVED {
+        if B::ACCESSES_OBSERVED {
             let pa = page.pa(mva);
             self.tell(Event::Store {
                 mva,

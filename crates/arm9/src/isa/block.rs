@@ -8,6 +8,7 @@ use super::load_store::pending_load;
 use super::{Exec, Op, Timing, bit, rn};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::observe::Cause;
 
 rows! {
     ("STM", V4, "cccc100PU0W0nnnnrrrrrrrrrrrrrrrr", store, "stm{A}{c} {n}{W}, {L}");
@@ -220,7 +221,10 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.branch_loaded(target);
     }
-    cpu.cycles += u64::from(count) + cpu.timing().load_to_pc - op.cycles();
+    let to_pc = cpu.timing().load_to_pc;
+    let more = u64::from(count) + to_pc - op.cycles();
+    cpu.spend(Cause::Branch, more.min(to_pc));
+    cpu.spend(Cause::Instruction, more - more.min(to_pc));
 }
 
 /// Loads User's registers; the base is the current mode's.

@@ -88,7 +88,7 @@ fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
         execute_b::<B, false>(cpu, op);
     } else {
         // Not taken, it takes one.
-        cpu.cycles -= op.cycles() - 1;
+        cpu.save(op.cycles() - 1);
     }
 }
 
@@ -102,14 +102,22 @@ fn execute_b_predicted<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
         false => !taken,
     };
     if right {
-        cpu.cycles -= op.cycles() - 1;
+        cpu.save(op.cycles() - 1);
+    } else {
+        cpu.refilled(op);
     }
     if taken {
-        execute_b::<B, LINK>(cpu, op);
+        take_b::<B, LINK>(cpu, op);
     }
 }
 
 fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    cpu.refilled(op);
+    take_b::<B, LINK>(cpu, op);
+}
+
+#[inline(always)]
+fn take_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     if LINK {
         cpu.r[14] = cpu.pc;
     }
@@ -126,6 +134,7 @@ fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let half = u32::from(bit(op.insn(), 24)) << 1;
     let target = cpu.r[15].wrapping_add(distance(op.insn())) | half;
     cpu.r[14] = cpu.pc;
+    cpu.refilled(op);
     cpu.branch_exchange(target | 1);
 }
 
@@ -138,6 +147,7 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     if LINK {
         cpu.r[14] = cpu.return_address();
     }
+    cpu.refilled(op);
     cpu.branch_exchange(target);
 }
 
