@@ -21,6 +21,8 @@ pub struct Context {
     pub ttb: u32,
     /// Mode bits of the CPSR.
     pub mode: u32,
+    /// Whether interrupts are masked: bit I of the CPSR.
+    pub masked: bool,
     /// Control register.
     pub sctlr: u32,
     /// Domain access control register.

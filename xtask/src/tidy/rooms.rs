@@ -11,7 +11,7 @@ const LAB: &str = "crates/lab/src/";
 const FLAT: usize = 8;
 
 /// Each room, and the others that it may use, which stand before it. `main.rs` uses all.
-const ROOMS: [(&str, &str); 13] = [
+const ROOMS: [(&str, &str); 14] = [
     ("base", ""),
     ("runs", "base"),
     ("figures", "base runs"),
@@ -28,8 +28,12 @@ const ROOMS: [(&str, &str); 13] = [
     // Tables of what became of mutants.
     ("coherence", "base runs sheets supply rig"),
     (
+        "explain",
+        "base runs figures sheets kinds supply rig campaign",
+    ),
+    (
         "command",
-        "base runs figures sheets kinds supply rig campaign report gdb speed coherence",
+        "base runs figures sheets kinds supply rig campaign report gdb speed coherence explain",
     ),
 ];
 

@@ -217,9 +217,11 @@ fn charges_come_to_the_clock_behind_every_step_of_random_programs() {
     for core in [&ARM926EJS, &SPLIT, &FROM_BASE, &xscale::SMALL] {
         let sum = charges(core);
         for (cause, cycles) in Cause::ALL.into_iter().zip(sum) {
-            println!("{:>12} {cause:?}", cycles);
+            println!("{cycles:>12} {cause:?}");
+            // XScale waits by an operation of CP14, which programs do not have.
+            let never = cause == Cause::Idle && core.name == xscale::SMALL.name;
             assert!(
-                cycles > 0,
+                cycles > 0 || never,
                 "{}: no cycle is charged to {cause:?}",
                 core.name
             );

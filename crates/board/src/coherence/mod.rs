@@ -433,7 +433,10 @@ impl Checker {
             | Event::TlbInvalidate { .. }
             | Event::TlbInvalidateAll { .. } => self.translations.moved(context, event),
             // What a claimed line holds is nobody's: who uses it gets a report.
-            Event::Claim { .. } | Event::Fetch { .. } | Event::Load { .. } => {}
+            Event::Claim { .. }
+            | Event::Replaced { .. }
+            | Event::Fetch { .. }
+            | Event::Load { .. } => {}
             Event::Store { .. } | Event::Walk { .. } => {}
         }
         Reaction::Continue

@@ -12,6 +12,7 @@ pub mod guest;
 pub mod kernel;
 pub mod list;
 pub mod net;
+pub mod profile;
 pub mod records;
 pub mod report;
 pub mod run;
@@ -45,6 +46,7 @@ pub enum Command {
     List(list::Args),
     Table(table::Args),
     Net(net::Args),
+    Profile(profile::Args),
     Records(records::Args),
     Report(report::Args),
     Kernel(kernel::Args),
@@ -65,6 +67,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),
         Command::Net(args) => net::execute(&args),
+        Command::Profile(args) => profile::execute(&args),
         Command::Records(args) => records::execute(&args),
         Command::Report(args) => report::execute(&args),
         Command::Kernel(args) => kernel::execute(&args),

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the cycles of a guest went (docs/EXPLAIN.md): a board with a ledger ([`board::ledger`]), and what it says, by
+//! names.
+
+pub mod account;
+pub mod anatomy;
+pub mod render;
+pub mod setup;
