@@ -57,6 +57,10 @@ pub trait Observer: 'static + Clone {
     /// So many core cycles went for `cause` ([`Bus::spent`]).
     fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
+    /// At core cycle `now`, when all cycles before have been told of, these inputs of the interrupt controller have
+    /// risen since the last time.
+    fn raised(&mut self, _now: u64, _lines: u32) {}
+
     /// [`BoardBus::run_core`] with this observer.
     fn run_core(cpu: &mut Cpu<Observed<Self>>, limit: u64) -> Exit {
         cpu.run(limit)
@@ -142,6 +146,10 @@ impl<O: Observer> Bus for Observed<O> {
 
     fn advance(&mut self, now: u64) -> Signals {
         let signals = self.system.advance(now);
+        let raised = self.system.take_raised();
+        if raised != 0 {
+            self.observer.raised(now, raised);
+        }
         Signals {
             attention: signals.attention || self.stopping,
             ..signals

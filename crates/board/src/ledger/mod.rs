@@ -5,25 +5,27 @@
 //! It looks on ([`crate::Observer`]) and changes nothing. What it knows of Linux are a few functions ([`Hooks`]) whose
 //! entry it recognises; what they are called and where they are says who makes it.
 
+mod follow;
 mod functions;
 mod lost;
+mod names;
 mod switches;
 mod trace;
+mod wakes;
 
 pub use functions::{Function, Functions};
 pub use lost::{By, Kind, Miss, Missed};
 pub use switches::Switch;
 pub use trace::{Step, What};
+pub use wakes::Sample;
 
-use crate::bus::SystemBus;
-use crate::machine::Machine;
-use crate::observed::{Observed, Observer};
-use arm9::{Cause, Context, Cpu, Event, Exit, Mva, Reaction, Side};
+use arm9::Cause;
 use lost::Lost;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use switches::Switches;
 use trace::Trace;
+use wakes::Wakes;
 
 /// Core cycles by cause, in the order of [`Cause::ALL`].
 pub type Cycles = [u64; Cause::COUNT];
@@ -53,7 +55,7 @@ pub struct Hooks {
     pub irq: u32,
     /// `generic_handle_domain_irq()`: it is line r1.
     pub irq_line: u32,
-    /// `try_to_wake_up()`: the task in r0 is woken.
+    /// `activate_task()`: the task in r1, which slept, is woken.
     pub wake: u32,
     /// Where in a task_struct its name is, in bytes.
     pub name_offset: Option<u32>,
@@ -66,7 +68,7 @@ pub struct Task {
     pub address: u32,
     /// It has begun to exit: the address may be another's soon.
     pub ended: bool,
-    /// Its `comm`, as it was when it exited, or when somebody asked ([`Machine::name_tasks`]).
+    /// Its `comm`, as it was when it exited, or when somebody asked ([`crate::Machine::name_tasks`]).
     pub name: String,
 }
 
@@ -114,8 +116,12 @@ pub struct Ledger {
     now: CellId,
     from: u32,
     bytes: u32,
+    /// It was taken there by what the instruction's fetch took, and the instruction itself is still to come.
+    ahead: bool,
     user: bool,
     masked: bool,
+    masked_since: u64,
+    masked_at: CellId,
     timed: bool,
     /// Edges of pins that were seen.
     edges: usize,
@@ -128,6 +134,7 @@ pub struct Ledger {
     lost: Lost,
     switches: Switches,
     trace: Trace,
+    wakes: Wakes,
     /// The run has stopped because a task exits, whose name is to be read.
     exiting: bool,
 }
@@ -147,8 +154,11 @@ impl Ledger {
             now: 0,
             from: 0,
             bytes: 0,
+            ahead: false,
             user: false,
             masked: false,
+            masked_since: 0,
+            masked_at: 0,
             timed: false,
             edges: 0,
             tasks: vec![Task {
@@ -163,6 +173,7 @@ impl Ledger {
             lost: Lost::new(),
             switches: Switches::default(),
             trace: Trace::default(),
+            wakes: Wakes::default(),
             exiting: false,
         };
         ledger.take_place();
@@ -170,9 +181,11 @@ impl Ledger {
         ledger
     }
 
-    /// Steps between these two cycles are kept ([`Ledger::steps`]).
-    pub fn set_traced(&mut self, from: u64, to: u64) {
-        self.trace = Trace::between(from, to);
+    /// Keeps what happened in so many of each task's worst latencies, and in its latency `wanted`, counted from 0
+    /// ([`Sample::steps`]).
+    pub fn set_kept(&mut self, worst: usize, wanted: Option<usize>) {
+        self.wakes.keep(worst, wanted);
+        self.trace.set_on(worst > 0 || wanted.is_some());
     }
 
     /// Owners and what their cycles went for, in the order they came.
@@ -205,9 +218,9 @@ impl Ledger {
         self.switches.all()
     }
 
-    /// What happened in the cycles that are traced.
-    pub fn steps(&self) -> &[Step] {
-        self.trace.steps()
+    /// Latencies of tasks that interrupts woke, in the order of time.
+    pub fn samples(&self) -> &[Sample] {
+        self.wakes.samples()
     }
 
     fn interrupt(&self) -> Option<Option<u32>> {
@@ -241,254 +254,6 @@ impl Ledger {
             });
         }
         self.by_function[self.place][function.index()]
-    }
-
-    /// From now on cycles are those of the instruction at the context's pc.
-    #[inline]
-    fn at(&mut self, context: &Context) {
-        if context.pc.wrapping_sub(self.from) >= self.bytes {
-            self.enter(context);
-        }
-    }
-
-    #[inline(never)]
-    fn enter(&mut self, context: &Context) {
-        let user = context.mode & 0x1f == USER;
-        let (function, from, bytes) = self.functions.at(context.pc, user);
-        self.user = user;
-        (self.from, self.bytes) = (from, bytes);
-        self.now = self.cell(function);
-        self.trace.entered(context.cycle, self.now);
-    }
-
-    /// An instruction outside of the last function's is about to be executed: is it an event?
-    #[inline(never)]
-    fn arrived(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
-        let pc = context.pc;
-        if let Some((_, Some(back))) = self.interrupts.last()
-            && *back == (pc, registers[13])
-        {
-            self.interrupts.pop();
-            self.take_place();
-            self.trace.note(context.cycle, self.now, What::InterruptEnd);
-        }
-        if pc & 0xffff == IRQ_VECTOR && context.mode & 0x1f == IRQ {
-            self.interrupts.push((None, None));
-            self.take_place();
-            self.trace.note(context.cycle, self.now, What::Interrupt);
-        }
-        self.enter(context);
-        if self.user {
-            // Whoever is in user land is in no interrupt.
-            if !self.interrupts.is_empty() {
-                self.interrupts.clear();
-                self.take_place();
-                self.enter(context);
-            }
-            self.switches.in_user_land(&self.sum);
-            return Reaction::Continue;
-        }
-        if pc != self.from || pc == 0 {
-            return Reaction::Continue;
-        }
-        self.called(context, registers)
-    }
-
-    /// A function was called.
-    fn called(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
-        let Hooks {
-            schedule,
-            switch_to,
-            exit,
-            irq,
-            irq_line,
-            wake,
-            name_offset,
-        } = self.hooks;
-        let pc = context.pc;
-        if pc == schedule {
-            self.switches.begin(context.cycle, &self.sum);
-            self.trace.note(context.cycle, self.now, What::Schedule);
-        } else if pc == switch_to {
-            self.switch_to(context, registers[2]);
-        } else if pc == wake {
-            let task = self.task_at(registers[0]);
-            self.trace.note(context.cycle, self.now, What::Wake(task));
-        } else if pc == irq {
-            if let Some(last) = self.interrupts.last_mut() {
-                last.1 = Some((registers[14] & !1, registers[13]));
-            }
-        } else if pc == irq_line {
-            if let Some(last) = self.interrupts.last_mut() {
-                last.0 = Some(registers[1]);
-                self.take_place();
-                self.enter(context);
-            }
-        } else if pc == exit {
-            self.tasks[self.task as usize].ended = true;
-            if name_offset.is_some() {
-                self.exiting = true;
-                return Reaction::Stop;
-            }
-        }
-        Reaction::Continue
-    }
-
-    fn task_at(&mut self, address: u32) -> TaskId {
-        let ended = |task: &TaskId| self.tasks[*task as usize].ended && *task != self.task;
-        if let Some(task) = self.living.get(&address).filter(|task| !ended(task)) {
-            return *task;
-        }
-        let task = self.tasks.len() as TaskId;
-        self.tasks.push(Task {
-            address,
-            ended: false,
-            name: String::new(),
-        });
-        self.living.insert(address, task);
-        task
-    }
-
-    fn switch_to(&mut self, context: &Context, address: u32) {
-        let before = self.task;
-        self.task = self.task_at(address);
-        self.switches.switch(context.cycle, (before, self.task));
-        self.take_place();
-        self.enter(context);
-        self.trace
-            .note(context.cycle, self.now, What::Switch(self.task));
-    }
-
-    /// A line or a translation came or went.
-    #[inline(never)]
-    fn moved(&mut self, context: &Context, event: Event<'_>) {
-        self.at(context);
-        let by = (self.now, self.switches.open());
-        match event {
-            Event::Fill { side, mva, .. } if side != Side::Prefetch => {
-                self.settle();
-                self.lost.filled(by.0, side, mva, context.cycle);
-            }
-            Event::Claim { mva } => self.lost.claimed(mva, context.cycle),
-            Event::Replaced { side, mva } => self.lost.replaced(by, side, mva),
-            Event::Invalidate { side, mva, .. } => self.lost.invalidated(by, side, mva),
-            Event::InvalidateAll { side } => self.lost.all_invalidated(by, side, context.cycle),
-            Event::TlbFill {
-                side,
-                entry,
-                mva,
-                bytes,
-                ..
-            } => {
-                self.settle();
-                self.lost.tlb_filled(by, (side, entry), mva, bytes);
-            }
-            Event::TlbInvalidate { side, entry } => {
-                self.lost.tlb_invalidated(by, (side, entry));
-            }
-            Event::TlbInvalidateAll { side } => self.lost.tlb_all_invalidated(by, side),
-            _ => {}
-        }
-    }
-
-    #[cold]
-    fn edges_came(&mut self, system: &SystemBus) {
-        let edges = &system.edges()[self.edges.min(system.edges().len())..];
-        self.edges = system.edges().len();
-        if let Some(edge) = edges.iter().rev().find(|edge| edge.pin == 0) {
-            self.timed = edge.level;
-            self.switches.set_timed(self.timed);
-            self.take_place();
-        }
-    }
-
-    /// What the last miss took is known now.
-    fn settle(&mut self) {
-        if let Some(settled) = self.lost.settle() {
-            self.switches.suffered(&settled);
-            self.trace.missed(&settled);
-        }
-    }
-}
-
-/// Bytes of a task's name (Linux include/linux/sched.h, TASK_COMM_LEN).
-const NAME: u32 = 16;
-
-/// Reads a task's name. Kernel addresses are the same in every process; FCSE does not relocate them.
-fn name(cpu: &mut Cpu<Observed<Ledger>>, task: TaskId) {
-    let ledger = &cpu.bus.observer;
-    let Some(offset) = ledger.hooks.name_offset else {
-        return;
-    };
-    let address = ledger.tasks[task as usize].address.wrapping_add(offset);
-    let bytes = (0..NAME).map_while(|n| cpu.debug_read(Mva(address.wrapping_add(n))));
-    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
-    let text = String::from_utf8_lossy(&bytes);
-    let shown = text.chars().map(|c| if c.is_control() { '?' } else { c });
-    cpu.bus.observer.tasks[task as usize].name = shown.collect();
-}
-
-impl Machine<Observed<Ledger>> {
-    /// Reads the names of the tasks that have not ended.
-    pub fn name_tasks(&mut self) {
-        for task in 0..self.observer().tasks.len() {
-            if !self.observer().tasks[task].ended {
-                name(self.cpu_mut(), task as TaskId);
-            }
-        }
-    }
-}
-
-impl Observer for Ledger {
-    const ACCESSES: bool = false;
-
-    /// Goes on behind the beginning of a task's end, when it has read the name.
-    #[inline(never)]
-    fn run_core(cpu: &mut Cpu<Observed<Ledger>>, limit: u64) -> Exit {
-        loop {
-            let exit = cpu.run(limit);
-            let ledger = &mut cpu.bus.observer;
-            if !core::mem::take(&mut ledger.exiting) {
-                return exit;
-            }
-            let task = ledger.task;
-            name(cpu, task);
-            cpu.bus.go_on();
-            if exit != Exit::Attention {
-                return exit;
-            }
-        }
-    }
-
-    #[inline]
-    fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
-        let Event::Fetch { registers, .. } = event else {
-            self.moved(context, event);
-            return Reaction::Continue;
-        };
-        if self.lost.is_waiting() {
-            self.settle();
-        }
-        if system.edges().len() != self.edges {
-            self.edges_came(system);
-        }
-        if self.masked != context.masked {
-            self.masked = context.masked;
-            self.trace
-                .note(context.cycle, self.now, What::Masked(self.masked));
-        }
-        // A miss may have taken the ledger to its function already, and what it is the entry of is still to be seen.
-        if context.pc.wrapping_sub(self.from) >= self.bytes || context.pc == self.from {
-            return self.arrived(context, registers);
-        }
-        Reaction::Continue
-    }
-
-    #[inline]
-    fn spent(&mut self, cause: Cause, cycles: i64) {
-        self.sum[cause as usize] += cycles;
-        self.cells[self.now as usize].spent[cause as usize] += cycles;
-        self.lost.spent(cause, cycles);
     }
 }
 

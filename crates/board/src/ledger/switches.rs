@@ -28,7 +28,7 @@ pub struct Switch {
     pub to: TaskId,
     /// What went by until the first user instruction; none where there came another change before.
     pub direct: Option<Cycles>,
-    /// Later misses of I-cache lines, of D-cache lines and of translations that went away in this time.
+    /// Misses behind this time of I-cache lines, of D-cache lines and of translations that went away in it.
     pub indirect: [Missed; 3],
     /// Pin 0 was high ([`super::Owner::timed`]).
     pub timed: bool,
@@ -114,7 +114,8 @@ impl Switches {
 
     /// Somebody missed what may have gone away in a change.
     pub(super) fn suffered(&mut self, settled: &Settled) {
-        if settled.miss.by == By::First || settled.switch == SwitchId::NONE {
+        let direct = settled.switch == self.open();
+        if settled.miss.by == By::First || settled.switch == SwitchId::NONE || direct {
             return;
         }
         let kind = match settled.miss.kind {

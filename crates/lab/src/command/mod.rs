@@ -7,6 +7,7 @@ pub mod boot;
 pub mod coherence;
 pub mod compare;
 pub mod debug;
+pub mod explain;
 pub mod gage;
 pub mod guest;
 pub mod kernel;
@@ -39,6 +40,7 @@ pub enum Command {
     Coherence(coherence::Args),
     Compare(compare::Args),
     Debug(debug::Args),
+    Explain(explain::Args),
     Gage(gage::Args),
     Guest(guest::Args),
     Run(run::Args),
@@ -60,6 +62,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Coherence(args) => coherence::execute(&args),
         Command::Compare(args) => compare::execute(&args),
         Command::Debug(args) => debug::execute(&args),
+        Command::Explain(args) => explain::execute(&args),
         Command::Gage(args) => gage::execute(&args),
         Command::Guest(args) => guest::execute(&args),
         Command::Run(args) => run::execute(&args),

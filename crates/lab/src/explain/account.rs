@@ -72,6 +72,11 @@ impl<'a> Account<'a> {
         }
     }
 
+    /// Whose a cell is.
+    pub fn owner(&self, cell: CellId) -> &Owner {
+        &self.ledger.cells()[cell as usize].owner
+    }
+
     /// A task's name, with a number if it is not the first of that name.
     pub fn task(&self, task: TaskId) -> &str {
         &self.tasks[task as usize]
@@ -124,8 +129,7 @@ impl<'a> Account<'a> {
 
     /// Misses by what `name` makes of those who did and suffered them, the most costly first.
     pub fn missed(&self, name: impl Fn(&Owner) -> String) -> Vec<(Pair, Missed)> {
-        let cells = self.ledger.cells();
-        let owner = |cell: CellId| &cells[cell as usize].owner;
+        let owner = |cell: CellId| self.owner(cell);
         let mut pairs: BTreeMap<Pair, Missed> = BTreeMap::new();
         for (miss, missed) in self.ledger.missed() {
             if !self.counts(owner(miss.of)) {
@@ -157,7 +161,8 @@ pub fn total(cycles: &Cycles) -> u64 {
     cycles.iter().sum()
 }
 
-fn kind_name(kind: Kind) -> &'static str {
+/// What was missed, in a word.
+pub fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Instruction => "I-line",
         Kind::Data => "D-line",

@@ -3,6 +3,9 @@
 //! names.
 
 pub mod account;
+pub mod again;
 pub mod anatomy;
+pub mod autopsy;
+pub mod late;
 pub mod render;
 pub mod setup;

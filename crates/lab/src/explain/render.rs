@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::explain::account::{Account, cause_name, total};
 use crate::explain::anatomy::{self, Changes, spread};
 use crate::explain::setup::Kernel;
+use crate::sheets::grid;
 
 /// Columns of tables, each of causes that one looks at together.
 const COLUMNS: [(&str, &[Cause]); 8] = [
@@ -26,8 +27,8 @@ const COLUMNS: [(&str, &[Cause]); 8] = [
     ("D-miss", &[Cause::DataMiss]),
     ("writes", &[Cause::Eviction, Cause::WriteBuffer]),
     ("walks", &[Cause::TableWalk]),
-    ("maint.", &[Cause::Maintenance]),
-    ("uncach.", &[Cause::Uncached]),
+    ("maint", &[Cause::Maintenance]),
+    ("uncach", &[Cause::Uncached]),
     ("idle", &[Cause::Idle]),
 ];
 
@@ -151,36 +152,33 @@ impl View<'_> {
              Indirect: later misses of what went away in that time. Medians and ranges, cycles:\n",
         );
         for changes in all.iter().take(self.top) {
-            let _ = write!(
-                text,
-                "{} -> {}: {} times",
-                short(&changes.from, NAME),
-                short(&changes.to, NAME),
-                changes.count
-            );
-            if let Some([median, least, most]) = spread(&changes.direct) {
-                let us = self.us(median);
-                let _ = write!(
-                    text,
-                    "\n  direct   {median} ({us:.2} us; {least} to {most})"
-                );
-                let whole = total(&changes.causes);
-                for (name, causes) in COLUMNS {
-                    let part = causes.iter().map(|c| changes.causes[*c as usize]).sum();
-                    if part > 0 {
-                        let _ = write!(text, ", {name} {:.0} %", share(part, whole));
-                    }
+            text += &self.change(changes);
+        }
+        text
+    }
+
+    fn change(&self, changes: &Changes) -> String {
+        let (from, to) = (short(&changes.from, NAME), short(&changes.to, NAME));
+        let mut text = format!("{from} -> {to}: {} times\n", changes.count);
+        if let Some([median, least, most]) = spread(&changes.direct) {
+            let us = self.us(median);
+            let mut line = format!("direct   {median} ({us:.2} us; {least} to {most})");
+            let whole = total(&changes.causes);
+            for (name, causes) in COLUMNS {
+                let part = causes.iter().map(|c| changes.causes[*c as usize]).sum();
+                if part > 0 {
+                    let _ = write!(line, ", {name} {:.0} %", share(part, whole));
                 }
             }
-            if let Some([median, least, most]) = spread(&changes.indirect) {
-                let us = self.us(median);
-                let mean = changes.later.map(|cycles| cycles / changes.count as u64);
-                let [i, d, tlb] = mean;
-                let _ = writeln!(
-                    text,
-                    "\n  indirect {median} ({us:.2} us; {least} to {most}); mean: I-lines {i}, D-lines {d}, TLB {tlb}"
-                );
-            }
+            text += &format!("  {}", grid::wrapped(&line));
+        }
+        if let Some([median, least, most]) = spread(&changes.indirect) {
+            let us = self.us(median);
+            let [i, d, tlb] = changes.later.map(|cycles| cycles / changes.count as u64);
+            let line = format!(
+                "indirect {median} ({us:.2} us; {least} to {most}); mean: I-lines {i}, D-lines {d}, TLB {tlb}"
+            );
+            text += &format!("  {}", grid::wrapped(&line));
         }
         text
     }

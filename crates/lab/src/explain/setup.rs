@@ -56,7 +56,7 @@ pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
         exit: hook("do_exit", "tasks that end have no names"),
         irq: hook("generic_handle_arch_irq", "interrupts seem to last on"),
         irq_line: hook("generic_handle_domain_irq", "interrupts have no number"),
-        wake: hook("try_to_wake_up", "wake-ups are not seen"),
+        wake: hook("activate_task", "wake-ups are not seen"),
         name_offset: None,
     };
     let variable = |name: &str| vmlinux.and_then(|vmlinux| variables::of(vmlinux, name));

@@ -101,6 +101,11 @@ impl Session<Observed<Ledger>> {
         self.machine.observer()
     }
 
+    /// Keeps what happens in so many of each task's worst latencies, and in its latency `wanted`.
+    pub fn keep_latencies(&mut self, worst: usize, wanted: Option<usize>) {
+        self.machine.observer_mut().set_kept(worst, wanted);
+    }
+
     /// Reads the names of the tasks that there are now.
     pub fn name_tasks(&mut self) {
         self.machine.name_tasks();
