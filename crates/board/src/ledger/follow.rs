@@ -79,7 +79,7 @@ impl Ledger {
             exit,
             irq,
             irq_line,
-            wake,
+            enqueue,
             name_offset,
         } = self.hooks;
         let pc = context.pc;
@@ -88,7 +88,7 @@ impl Ledger {
             self.trace.note(context.cycle, self.now, What::Schedule);
         } else if pc == switch_to {
             self.switch_to(context, registers[2]);
-        } else if pc == wake {
+        } else if enqueue.contains(&pc) && registers[2] & 1 != 0 {
             self.woken(context.cycle, registers[1]);
         } else if pc == irq {
             if let Some(last) = self.interrupts.last_mut() {

@@ -55,8 +55,9 @@ pub struct Hooks {
     pub irq: u32,
     /// `generic_handle_domain_irq()`: it is line r1.
     pub irq_line: u32,
-    /// `activate_task()`: the task in r1, which slept, is woken.
-    pub wake: u32,
+    /// `enqueue_task_fair()` and its like of each scheduling class: the task in r1 is to run, and bit 0 of r2 says that
+    /// it slept (Linux kernel/sched/sched.h, ENQUEUE_WAKEUP).
+    pub enqueue: [u32; 3],
     /// Where in a task_struct its name is, in bytes.
     pub name_offset: Option<u32>,
 }

@@ -56,7 +56,8 @@ pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
         exit: hook("do_exit", "tasks that end have no names"),
         irq: hook("generic_handle_arch_irq", "interrupts seem to last on"),
         irq_line: hook("generic_handle_domain_irq", "interrupts have no number"),
-        wake: hook("activate_task", "wake-ups are not seen"),
+        enqueue: ["enqueue_task_fair", "enqueue_task_rt", "enqueue_task_dl"]
+            .map(|name| hook(name, "not all wake-ups are seen")),
         name_offset: None,
     };
     let variable = |name: &str| vmlinux.and_then(|vmlinux| variables::of(vmlinux, name));
