@@ -50,7 +50,7 @@ static const struct test *const tables[] = {
 	race_tests, old_code_tests, bound_tests, move_tests, reread_tests,
 	own_slot_tests, border_tests, file_race_tests, leaver_tests,
 	hole_tests, chain_tests, ring_tests, receive_tests, held_tests,
-	ended_tests, exit_tests,
+	ended_tests, exit_tests, behind_tests, pinned_tests,
 };
 
 static const struct test *test_at(unsigned int index)

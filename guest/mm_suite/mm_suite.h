@@ -46,7 +46,8 @@ extern const struct test move_tests[], reread_tests[], own_slot_tests[];
 extern const struct test border_tests[], file_race_tests[], leaver_tests[];
 extern const struct test hole_tests[], ring_tests[];
 extern const struct test receive_tests[], chain_tests[], held_tests[];
-extern const struct test ended_tests[], exit_tests[];
+extern const struct test ended_tests[], exit_tests[], behind_tests[];
+extern const struct test pinned_tests[];
 
 /* Prints why, as a comment in the TAP; gives its first argument. */
 enum result say(enum result result, const char *file, int line,

@@ -23,6 +23,7 @@
  * old code out, and in one replacement of fifty all of it.
  */
 #define TIMES		4
+#define SWITCHES	10	/* and as many back */
 
 /* Two files, of functions that each fill a line and give a number. */
 struct texts {
@@ -30,6 +31,7 @@ struct texts {
 	uint32_t *at;
 	bool sealed;		/* without rights before it is unmapped */
 	bool at_once;		/* no other process in between */
+	bool later;		/* called at once, which is not looked at, and then */
 	unsigned int met, stale_rounds, stale_calls;
 };
 
@@ -119,6 +121,15 @@ static enum result echo(struct other *other, void *arg)
 	}
 }
 
+static enum result switches(struct other *other, unsigned int count)
+{
+	while (count--) {
+		TRY(other_go(other, 1));
+		TRY(other_wait(other, NULL));
+	}
+	return PASS;
+}
+
 /*
  * The second process runs after the old code is gone and before the new one is
  * there: on a kernel that empties the caches at a switch nothing old is left.
@@ -135,13 +146,17 @@ static enum result replace(struct texts *texts, struct other *other,
 	TRY(call_all(texts, 1 - i, &wrong));
 	EXPECT(!texts->sealed || !mprotect(texts->at, BYTES, PROT_NONE),
 	       "mprotect: %s", strerror(errno));
-	EXPECT(!munmap(texts->at, BYTES), "munmap: %s", strerror(errno));
-	if (!texts->at_once) {
-		TRY(other_go(other, 1));
-		TRY(other_wait(other, NULL));
-	}
+	/* What is mapped next can take its place without a munmap(). */
+	EXPECT(texts->later || !munmap(texts->at, BYTES), "munmap: %s",
+	       strerror(errno));
+	if (!texts->at_once)
+		TRY(switches(other, 1));
 	TRY(map_text(texts, i));
 	TRY(call_all(texts, i, &wrong));
+	if (texts->later) {
+		TRY(switches(other, SWITCHES));
+		TRY(call_all(texts, i, &wrong));
+	}
 	*stale += wrong;
 	/* As it has its rights this is a flush. */
 	EXPECT(!munmap(texts->at, BYTES), "munmap: %s", strerror(errno));
@@ -197,6 +212,17 @@ static enum result unmapped_at_once(unsigned int rounds)
 	return old_code(&texts, rounds);
 }
 
+/*
+ * Old code that was run at once, by an entry of the TLB for instructions say, is
+ * in the I-cache: whatever throws the entry out, its lines have to go, too.
+ */
+static enum result code_stays(unsigned int rounds)
+{
+	struct texts texts = { .sealed = true, .at_once = true, .later = true };
+
+	return old_code(&texts, rounds);
+}
+
 static enum result replaced_code_runs(unsigned int rounds)
 {
 	struct texts texts = { .sealed = false };
@@ -210,6 +236,8 @@ const struct test old_code_tests[] = {
 	{ "unmapped_at_once", "the same with no other process in between",
 	  unmapped_at_once,
 	  "Linux, too, forgets the I-cache when rights go before the mapping" },
+	{ "code_stays", "code that lost its rights, looked at some switches later",
+	  code_stays, NULL },
 	{ "replaced_code_runs", "code that lost its mapping",
 	  replaced_code_runs, NULL },
 	{ NULL, NULL, NULL, NULL },

@@ -394,7 +394,9 @@ impl<B: Bus> Cpu<B> {
 
     #[inline(never)]
     fn enter_line_anew(&mut self, pc: u32, thumb: bool) -> Result<(), Fault> {
+        let before = self.cycles;
         let line = self.fetch_line(pc, thumb)?;
+        self.wait_for_instruction(self.cycles - before);
         self.fetch.slot = self.icache.enter(line, thumb);
         let cached = line != self.icache.prefetch_line();
         self.fetch.line_pc = if cached { pc } else { NO_LINE };

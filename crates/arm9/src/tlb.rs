@@ -334,13 +334,13 @@ impl Tlb {
         let (base, victim) = (self.lockdown >> 26, self.lockdown >> 20 & 63);
         let last = self.organisation.last();
         let n = match self.victims {
-            Victims::Late if victim >= base => {
+            Victims::Late if victim >= base && self.lockdown & 1 == 0 => {
                 let mut from_base = (base..=last).map(|n| (n, self.entries[n as usize].tag));
                 let empty = from_base.find(|(_, tag)| *tag == 0).map(|(n, _)| n);
                 let filled_last = if victim == base { last } else { victim - 1 };
                 empty.unwrap_or(filled_last)
             }
-            // Below the base it goes where software says.
+            // Below the base, and with what is to be locked, it goes where software says.
             _ => victim,
         };
         let next = if n == last { base } else { n + 1 };

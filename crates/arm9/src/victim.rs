@@ -85,6 +85,11 @@ impl Victim {
             Replacement::FromBase => (sets, 0, 0),
             Replacement::Sets => (sets, sets, (ways - 1) as u8),
         };
+        // With a base the pointer is at it when that has been written; "late" chooses otherwise (`choose`).
+        let first = match (replacement, victims) {
+            (Replacement::FromBase, Victims::Late) => (ways - 1) as u8,
+            _ => first,
+        };
         let folded = (seed ^ seed >> 16) as u16;
         Victim {
             lfsr: if folded == 0 { 0xace1 } else { folded },
@@ -128,6 +133,9 @@ impl Victim {
     /// An operation by index has moved the pointer of a line's segment to it (`DDI0184B 4.3.5`).
     pub fn point_at(&mut self, line: usize) {
         let ways = self.ways as usize;
+        if !self.filled.is_empty() {
+            return;
+        }
         if let Some(next) = self.next.get_mut(line / ways) {
             *next = (line % ways) as u8;
         }
@@ -175,7 +183,9 @@ impl Victim {
         if !self.filled.is_empty() {
             return match self.locking {
                 true => self.choose_in_turn(first),
-                false => self.latest(first, held),
+                false => self
+                    .locked_by_base(first)
+                    .unwrap_or_else(|| self.latest(first, held)),
             };
         }
         if !self.next.is_empty() {
@@ -246,6 +256,21 @@ impl Victim {
         let s = u32::from(self.lfsr);
         let shifted_in = s ^ s >> 2 ^ s >> 3 ^ s >> 5;
         self.lfsr = (s >> n | shifted_in << (16 - n)) as u16;
+    }
+
+    /// [`Victims::Late`]: of a cache with a base, that one for a segment's first fill since it was written,
+    /// because software locks lines so.
+    #[cold]
+    fn locked_by_base(&mut self, first: usize) -> Option<u32> {
+        let last = (self.ways - 1) as u8;
+        let next = self.next.get_mut(first / self.ways as usize)?;
+        if !self.locks.is_empty() || *next != self.base || *next == last {
+            return None;
+        }
+        *next = last;
+        let way = self.base();
+        self.note_filled(first + way as usize);
+        Some(way)
     }
 
     #[cold]
@@ -403,5 +428,19 @@ mod tests {
         assert_eq!([0; 2].map(|_| set.fill()), [2, 2]);
         set.victim.locked = 0b1111;
         assert_eq!(set.fill(), 3);
+    }
+
+    #[test]
+    fn lines_are_locked_by_moving_the_base_with_late_too() {
+        let mut v = Victim::new(Replacement::FromBase, Victims::Late, (512, 64), 0);
+        for n in 0..512 {
+            fill(&mut v, n % 8);
+        }
+        for n in 0..3 {
+            v.set_base(n);
+            assert_eq!([0, 5, 7].map(|segment| fill(&mut v, segment)), [n; 3]);
+        }
+        v.set_base(3);
+        assert!((0..1000).all(|n| fill(&mut v, n % 8) >= 3));
     }
 }

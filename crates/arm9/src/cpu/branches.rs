@@ -2,6 +2,8 @@
 //! XScale's branch target buffer (IXP42X 3.3; XSC 5): 128 branches, found by address bits 8:2, each with two bits
 //! of history. That a new one begins as weakly taken is recalled (R).
 
+use crate::state::Damaged;
+
 /// Branches it holds.
 const ENTRIES: usize = 128;
 /// History of a new branch: weakly taken. From here on it is predicted taken.
@@ -15,7 +17,17 @@ struct Branch {
     history: u8,
 }
 
-crate::state!(Branch: tag, history);
+crate::state!(Branch: tag, history; => check);
+
+impl Branch {
+    /// What was restored may be no history.
+    fn check(&self) -> Result<(), Damaged> {
+        match self.history <= STRONGLY_TAKEN {
+            true => Ok(()),
+            false => Err(Damaged("a branch has no such history")),
+        }
+    }
+}
 
 /// The buffer; of cores that have none, empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,5 +107,18 @@ mod tests {
             [true, true, false].map(|taken| branches.predict(0, taken)),
             [false, false, true]
         );
+    }
+
+    #[test]
+    fn a_history_that_there_is_not_is_refused() {
+        use crate::state::{Saved, State};
+        let mut bytes = Vec::new();
+        Branches::new(true).save(&mut bytes);
+        let restored = |bytes: &[u8]| Branches::new(true).restore(&mut Saved::new(bytes));
+        assert_eq!(restored(&bytes), Ok(()));
+        for (history, good) in [(3, true), (4, false), (255, false)] {
+            bytes[4] = history;
+            assert_eq!(restored(&bytes).is_ok(), good, "{history}");
+        }
     }
 }

@@ -345,8 +345,8 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn maintain(&mut self, operation: impl FnOnce(&mut Self)) {
         let before = self.cycles;
         operation(self);
-        self.counters.cache_op_cycles +=
-            self.cycles - before + 1 + u64::from(self.config.cost.cp15_busy);
+        let issue = u64::from(self.timing().coprocessor) + u64::from(self.config.cost.cp15_busy);
+        self.counters.cache_op_cycles += self.cycles - before + issue;
     }
 
     /// The same on the D-cache line at an address, if there is one.

@@ -93,9 +93,14 @@ impl<B: Bus> Cpu<B> {
     /// (which becomes dirty), into memory otherwise. The I-cache keeps what it has. False where
     /// nothing is mapped or no memory is.
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
-        if let Some(line) = self.dcache.find(mva)
-            && !self.dcache.is_nowhere(line)
-        {
+        if let Some(line) = self.dcache.find(mva) {
+            // As a store, which makes it a line of the memory that its page names.
+            if self.dcache.is_nowhere(line) {
+                let Some(pa) = self.debug_translate(mva) else {
+                    return false;
+                };
+                self.dcache.place(line, pa);
+            }
             let shift = 8 * (mva.0 & 3);
             self.dcache
                 .write(line, mva, u32::from(value) << shift, 0xff << shift, true);

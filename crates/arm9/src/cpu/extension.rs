@@ -8,7 +8,8 @@ use crate::cpu::Cpu;
 use crate::cpu::branches::Branches;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
-use crate::observe::Cause;
+use crate::observe::{Cause, TlbSide};
+use crate::state::Damaged;
 
 /// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
 /// estimate (E): with the MCR and the ADD behind it the loop that cleans the cache takes 8 cycles a line.
@@ -83,9 +84,17 @@ pub struct ClockCounter {
     since: u64,
 }
 
-crate::state!(ClockCounter: control, counted, since);
+crate::state!(ClockCounter: control, counted, since; => check);
 
 impl ClockCounter {
+    /// What was restored may be no count: it goes on from there.
+    fn check(&self) -> Result<(), Damaged> {
+        match self.counted < 1 << 62 {
+            true => Ok(()),
+            false => Err(Damaged("the clock has not counted so far")),
+        }
+    }
+
     fn total(&self, now: u64) -> u64 {
         let cycles = now.saturating_sub(self.since);
         match self.control & 9 {
@@ -152,8 +161,10 @@ impl<B: Bus> Cpu<B> {
     /// CP15 c7,c2,5: makes a D-cache line one of `mva` and reads nothing, not even a translation. What is
     /// dirty in the place that the set's pointer names is written back (IXP42X p. 82).
     pub(crate) fn allocate_line(&mut self, mva: Mva) {
-        self.drain_write_buffer();
-        self.spend(Cause::Maintenance, ALLOCATION);
+        // No wait for the write buffer, which has a counter of its own: it is a part of the operation.
+        let drained = self.biu.drain(&mut self.bus, self.cycles) + ALLOCATION;
+        self.spend_until(Cause::Maintenance, drained);
+        self.bus_used();
         if self.dcache.find(mva).is_some() {
             return;
         }
@@ -188,7 +199,9 @@ impl<B: Bus> Cpu<B> {
         }
         // With all buffers in use it waits for the first.
         let oldest = self.cp15.extension.fills[0].1;
-        self.wait_until(Cause::DataMiss, self.cycles.max(oldest));
+        let first = self.cycles.max(oldest);
+        self.counters.dcache_fill_cycles += first - self.cycles;
+        self.wait_until(Cause::DataMiss, first);
         let Ok((line, ready)) = self.fill_dcache(mva, page) else {
             return;
         };
@@ -212,9 +225,15 @@ impl<B: Bus> Cpu<B> {
         let walks = self.counters.tlb_walks;
         let lock = self.mmu.tlb(kind).begin_lock();
         let translated = self.translate_slow(mva, kind, self.mmu.privileged());
-        let loaded = translated.is_ok() && self.counters.tlb_walks != walks;
-        self.mmu.tlb(kind).end_lock(lock, loaded);
+        let walked = self.counters.tlb_walks != walks;
+        (self.mmu.tlb(kind)).end_lock(lock, walked && translated.is_ok());
         if translated.is_err() {
+            // What was loaded may not be used, and is not to stay.
+            if walked {
+                let fetches = kind == Kind::Fetch;
+                let side = [TlbSide::Data, TlbSide::Instruction][usize::from(fetches)];
+                self.invalidate_tlb_entry(side, mva);
+            }
             self.data_abort(Fault::LOCK, mva);
         }
     }
@@ -258,5 +277,21 @@ mod tests {
         assert_eq!((clock.overflowed(1013), clock.read(1013)), (0, 2));
         clock.set_control(1020, 0xd);
         assert_eq!([63, 64].map(|n| clock.read(1020 + n)), [0, 1]);
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_is_refused() {
+        use crate::state::{Saved, State};
+        let restored = |counted: u64| {
+            let mut bytes = Vec::new();
+            let clock = ClockCounter {
+                counted,
+                ..ClockCounter::default()
+            };
+            clock.save(&mut bytes);
+            ClockCounter::default().restore(&mut Saved::new(&bytes))
+        };
+        assert_eq!(restored(1 << 33), Ok(()));
+        assert!(restored(u64::MAX).is_err());
     }
 }

@@ -47,11 +47,17 @@ impl Interlock {
         self.0 & !(0xffff << 32) == 0
     }
 
-    /// Cycles that an operation which uses one of the registers waits.
+    /// Cycles that an operation which uses one of the registers waits where it waits for all at issue.
+    #[inline(always)]
+    fn stall_at_issue<B: Bus>(self, op: Op<B>) -> u64 {
+        1 + u64::from(op.uses_any_of(self.later().0))
+    }
+
+    /// The same where each operand is waited for when it is needed.
     #[inline(always)]
     fn stall<B: Bus>(self, op: Op<B>) -> u64 {
         let Some(operands) = operand::with_late_ones(op.insn()) else {
-            return 1 + u64::from(op.uses_any_of(self.later().0));
+            return self.stall_at_issue(op);
         };
         let first = self.0 >> 32;
         let early = u64::from(operands.early);
@@ -111,13 +117,20 @@ impl<B: Bus> Cpu<B> {
     /// Waits for results, or with operands, of different stages.
     #[inline(never)]
     fn wait_by_stage_and_execute(&mut self, op: Op<B>) {
-        let pending = self.interlock;
+        let (pending, scoreboard) = (self.interlock, self.timing().scoreboard);
         let mut stall = 0;
         if op.uses_any_of(pending.0) {
-            stall = pending.stall(op);
+            stall = match scoreboard {
+                true => pending.stall_at_issue(op),
+                false => pending.stall(op),
+            };
             self.stall(stall);
         }
         let passed = self.passes(op.cond());
+        if scoreboard {
+            let pending = if stall == 0 { pending } else { Interlock::NONE };
+            return self.execute_beside(op, passed, pending);
+        }
         // A branch looks at its condition itself.
         let fails = !passed || op.is_conditional_branch() && !self.passes(op.insn() >> 28);
         self.interlock = if stall == 0 && (op.cycles() == 1 || fails) {
@@ -128,6 +141,33 @@ impl<B: Bus> Cpu<B> {
         self.spend(Cause::Instruction, if passed { op.cycles() } else { 1 });
         if passed {
             (op.exec)(self, op);
+        }
+    }
+
+    /// Results that are on their way get there beside whatever takes time, memory among it: of those
+    /// before it a cycle's are left, or none.
+    fn execute_beside(&mut self, op: Op<B>, passed: bool, pending: Interlock) {
+        let before = self.cycles;
+        self.interlock = Interlock::NONE;
+        self.spend(Cause::Instruction, if passed { op.cycles() } else { 1 });
+        if passed {
+            (op.exec)(self, op);
+        }
+        if self.cycles - before == 1 {
+            let results = core::mem::replace(&mut self.interlock, pending.later());
+            self.pend(results);
+        }
+    }
+
+    /// The next instruction came `cycles` late.
+    pub(super) fn wait_for_instruction(&mut self, cycles: u64) {
+        if cycles > 0 && self.timing().scoreboard {
+            let soon = if cycles == 1 {
+                self.interlock.later()
+            } else {
+                Interlock::NONE
+            };
+            self.interlock = soon;
         }
     }
 }

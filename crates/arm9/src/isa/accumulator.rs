@@ -5,7 +5,6 @@
 use super::multiply::magnitude;
 use super::{Exec, Op, Timing, bit, rd, rm, rn};
 use crate::bus::Bus;
-use crate::cpu::exception::Exception;
 use crate::cpu::{Cpu, Interlock};
 use crate::observe::Cause;
 
@@ -41,7 +40,7 @@ fn half(value: u32, upper: bool) -> i64 {
 fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     if !cpu.cp15.extension.may_accumulate() {
-        return cpu.take_exception(Exception::Undefined);
+        return cpu.refuse(op);
     }
     let (m, s) = (cpu.r[rm(insn)], cpu.r[rd(insn)]);
     let product = match WHAT {
@@ -65,7 +64,7 @@ fn mar<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
 
 fn execute_mar<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if !cpu.cp15.extension.may_accumulate() {
-        return cpu.take_exception(Exception::Undefined);
+        return cpu.refuse(op);
     }
     let value = [cpu.r[rd(op.insn())], cpu.r[rn(op.insn())]];
     cpu.cp15.extension.set_accumulator(value);
@@ -77,7 +76,7 @@ fn mra<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
 
 fn execute_mra<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if !cpu.cp15.extension.may_accumulate() {
-        return cpu.take_exception(Exception::Undefined);
+        return cpu.refuse(op);
     }
     let (low, high) = (rd(op.insn()), rn(op.insn()));
     [cpu.r[low], cpu.r[high]] = cpu.cp15.extension.accumulator();

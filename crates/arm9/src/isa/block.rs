@@ -4,8 +4,8 @@
 //! The plain forms without r15 are hot and have a copy each per direction and write-back. The
 //! forms with ^ and those that load r15 share a slow one.
 
-use super::load_store::pending_load;
-use super::{Exec, Op, Timing, bit, rn};
+use super::load_store::{fails_late, pending_load};
+use super::{ALWAYS, Exec, Op, Timing, bit, rn};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::observe::Cause;
@@ -37,6 +37,9 @@ fn is_base_in_list(insn: u32) -> bool {
 pub(super) fn load<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     let exec: Exec<B> = if list(insn) == 0 {
         execute_empty
+    } else if bit(insn, 15) && fails_late(insn, t) {
+        let op = Op::new(execute_load_pc_if, insn, 1 << rn(insn), cycles(insn, t));
+        return op.with_cond(ALWAYS);
     } else if bit(insn, 15) {
         execute_load_pc
     } else {
@@ -186,6 +189,15 @@ fn execute_load_slowly<B: Bus, const PRE: bool, const UP: bool, const WRITE_BACK
         cpu.r[rn(op.insn())] = end;
     }
     pend_last(cpu, list);
+}
+
+/// The same under a condition that takes time to fail.
+fn execute_load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    if cpu.passes(op.insn() >> 28) {
+        execute_load_pc(cpu, op);
+    } else {
+        cpu.spend(Cause::Instruction, 1);
+    }
 }
 
 /// r15 is in the list: a branch that may change state, or with ^ the return from an exception.

@@ -48,13 +48,22 @@ fn mcr14<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
     Op::new(execute_mcr::<B, CP14>, insn, 1 << rd(insn), t.coprocessor)
 }
 
+impl<B: Bus> Cpu<B> {
+    /// No coprocessor takes the instruction: the entry has the whole cost, as with one that there is not.
+    #[cold]
+    pub(super) fn refuse(&mut self, op: Op<B>) {
+        self.save(op.cycles());
+        self.take_exception(Exception::Undefined);
+    }
+}
+
 /// `FIRST` is the coprocessor's first opcode 1 in the core's rows.
 fn execute_mcr<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let value = cpu.r[rd(insn)];
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
     if !cpu.privileged() {
-        return cpu.take_exception(Exception::Undefined);
+        return cpu.refuse(op);
     }
     cpu.cp15_write(FIRST | opc1, rn(insn) as u32, rm(insn) as u32, opc2, value);
 }
@@ -74,14 +83,16 @@ fn execute_mrc<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
     if !cpu.privileged() {
-        return cpu.take_exception(Exception::Undefined);
+        return cpu.refuse(op);
     }
     let value = cpu.cp15_read(FIRST | opc1, rn(insn) as u32, rm(insn) as u32, opc2);
     match rd(insn) {
         15 => cpu.flags = cpu.flags & crate::psr::Q | value & 0xf000_0000,
         register => {
             cpu.r[register] = value;
-            cpu.pend(Interlock::after(1 << register));
+            if !cpu.timing().slow_moves {
+                cpu.pend(Interlock::after(1 << register));
+            }
         }
     }
 }
@@ -95,9 +106,14 @@ mod tests {
         let mut cpu = machine();
         arm(&mut cpu, 0xee10_0f10); // mrc p15, 0, r0, c0, c0, 0
         assert_eq!((cpu.r[0], cpu.pc), (0x4106_9265, HERE + 4));
-        cpu.set_cpsr(0x10);
-        arm(&mut cpu, 0xee10_0f10);
-        assert_eq!((cpu.pc, cpu.r[14]), (4, HERE + 4));
+        for insn in [0xee10_0f10, 0xee07_0f9a] {
+            cpu.set_cpsr(0x10);
+            let before = cpu.cycles;
+            arm(&mut cpu, insn);
+            // As with any other coprocessor that does not answer.
+            assert_eq!((cpu.pc, cpu.r[14]), (4, HERE + 4));
+            assert_eq!(cpu.cycles - before, 4, "{insn:#x}");
+        }
     }
 
     #[test]

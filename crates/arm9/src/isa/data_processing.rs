@@ -87,6 +87,7 @@ pub(super) fn data<B: Bus, const OP: u32>(insn: u32, t: &Timing) -> Op<B> {
     let kind = operand_kind(insn);
     let cycles = match kind {
         kind::BY_REGISTER => t.shift_by_register,
+        kind::ROR if insn >> 7 & 31 == 0 => t.rotate_through_carry,
         _ => t.simple,
     };
     let exec: Exec<B> = if rd(insn) == 15 && !is_test(OP) {

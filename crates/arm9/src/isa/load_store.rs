@@ -5,7 +5,7 @@
 //! and a store of it share one slow copy.
 
 use super::shifter::scaled_offset;
-use super::{Exec, Op, Timing, bit, rd, rm, rn};
+use super::{ALWAYS, Exec, Op, Timing, bit, rd, rm, rn};
 use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu, Interlock};
 use crate::observe::Cause;
@@ -80,6 +80,9 @@ pub(super) fn transfer<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
         uses |= 1 << rd(insn);
     }
     let exec: Exec<B> = match (rd(insn) == 15, load, byte) {
+        (true, true, _) if fails_late(insn, t) => {
+            return Op::new(load_pc_if, insn, uses, t.simple).with_cond(ALWAYS);
+        }
         (true, _, _) => transfer_pc,
         (_, false, false) => by_index::<B, { what::STORE_WORD }>(insn),
         (_, true, false) if t.late_words => by_index::<B, { what::LOAD_LATE_WORD }>(insn),
@@ -252,6 +255,20 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32
         cpu.store_user(va, width, value)
     } else {
         cpu.store(va, width, value)
+    }
+}
+
+/// XScale: a load into the pc whose condition fails takes a cycle more than its issue (IXP45X p. 184, table 82).
+pub(super) fn fails_late(insn: u32, t: &Timing) -> bool {
+    t.late_failure && insn >> 28 != ALWAYS
+}
+
+/// The same looks at its condition itself.
+fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    if cpu.passes(op.insn() >> 28) {
+        transfer_pc(cpu, op);
+    } else {
+        cpu.spend(Cause::Instruction, 1);
     }
 }
 

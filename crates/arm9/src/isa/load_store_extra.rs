@@ -4,8 +4,10 @@
 use super::branch::undefined;
 use super::load_store::{index, pending_load};
 use super::{Exec, Op, Timing, bit, rd, rm, rn};
+use crate::addr::Va;
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
+use crate::mmu::Fault;
 
 rows! {
     ("STRH", V4, "cccc000PU1W0nnnnddddhhhh1011llll", extra::<B, 0>, "strh{c} {d}, {x}");
@@ -107,6 +109,11 @@ fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let va = if pre { moved } else { cpu.r[rn(insn)] };
     let (first, second) = (rd(insn), rd(insn) | 1);
     let mut words = [cpu.r[first], cpu.r[second]];
+    if va & 7 != 0 && cpu.config().core.whole_doubles && cpu.cp15.alignment_checked() {
+        let mva = cpu.debug_mva(Va(va));
+        cpu.data_abort(Fault::ALIGNMENT, mva);
+        return;
+    }
     let access = if LOAD {
         cpu.load_multiple(va, &mut words)
     } else {
@@ -120,7 +127,10 @@ fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     if LOAD {
         [cpu.r[first], cpu.r[second]] = words;
-        cpu.pend(pending_load(second, false));
+        if cpu.timing().late_words {
+            cpu.pend(pending_load(first, false));
+        }
+        cpu.pend(pending_load(second, cpu.timing().late_words));
     }
 }
 
@@ -139,13 +149,16 @@ fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let width = if BYTE { Width::Byte } else { Width::Word };
     if let Ok(old) = cpu.swap(va, width, value) {
         cpu.r[rd(insn)] = old;
+        if cpu.timing().slow_moves {
+            return;
+        }
         cpu.pend(pending_load(rd(insn), BYTE));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{after, arm, machine};
+    use crate::isa::testing::{HERE, after, arm, machine};
 
     #[test]
     fn half_words_and_signed_bytes_are_extended() {
@@ -199,5 +212,20 @@ mod tests {
         cpu.r[2] = 0xaa;
         arm(&mut cpu, 0xe141_2092); // swpb r2, r2, [r1]
         assert_eq!((cpu.r[2], cpu.bus.word(0x100)), (0x55, 0xaa));
+    }
+
+    /// `DDI0198D 3.5.1`: a word's access at a word's address does not fault, and these are two words.
+    #[test]
+    fn double_words_of_the_arm926ej_s_may_lie_at_any_word() {
+        for insn in [0xe1c1_20d0, 0xe1c1_20f0] {
+            let mut cpu = machine();
+            cpu.cp15.sctlr |= 2;
+            cpu.r[1] = 0x104;
+            arm(&mut cpu, insn); // ldrd r2, [r1]; strd
+            assert_eq!(cpu.pc, HERE + 4);
+            cpu.r[1] = 0x106;
+            arm(&mut cpu, insn);
+            assert_eq!((cpu.pc, cpu.cp15.dfsr), (0x10, 1));
+        }
     }
 }

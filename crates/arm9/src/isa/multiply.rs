@@ -153,6 +153,9 @@ fn execute_long<B: Bus, const KIND: u32, const S: bool, const HOW: u32>(
     if S {
         let flags = sign_and_zero((result >> 32) as u32 | u32::from(result as u32 != 0));
         cpu.flags = cpu.flags & (C | V | Q) | flags;
+    } else if HOW == BITS {
+        // RdLo is there when it ends (IXP42X 3.9.4.4, recalled).
+        cpu.pend(Interlock::after_product(1 << rn(insn)));
     } else if HOW != BYTES {
         cpu.pend(Interlock::after_product(1 << rn(insn) | 1 << rd(insn)));
     }

@@ -4,7 +4,7 @@
 use super::shifter::rotated_constant;
 use super::{Exec, Op, Timing, bit, rd, rm};
 use crate::bus::Bus;
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Interlock};
 use crate::psr::{J, T};
 
 rows! {
@@ -24,6 +24,9 @@ fn mrs<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
 
 fn execute_mrs<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[rd(op.insn())] = if SPSR { cpu.spsr() } else { cpu.cpsr() };
+    if cpu.timing().slow_moves {
+        cpu.pend(Interlock::after(1 << rd(op.insn())));
+    }
 }
 
 fn msr<B: Bus>(insn: u32, t: &Timing) -> Op<B> {

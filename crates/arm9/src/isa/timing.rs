@@ -11,6 +11,8 @@ pub struct Timing {
     pub simple: u8,
     /// Data processing with a shift by register.
     pub shift_by_register: u8,
+    /// Data processing with RRX.
+    pub rotate_through_carry: u8,
     /// Data processing that writes the pc: ADD, SUB, RSB, ADC, SBC, unshifted.
     pub arithmetic_to_pc: u64,
     /// Data processing that writes the pc: anything else, and whatever is shifted.
@@ -35,10 +37,15 @@ pub struct Timing {
     pub scaled_offset: u8,
     /// A loaded word is there a cycle later than on an ARM9, as its bytes are.
     pub late_words: bool,
+    /// What waits for one thing does not hold up another: a result that is on its way gets there beside whatever
+    /// the core does or waits for. Others stand still as long as memory does.
+    pub scoreboard: bool,
     /// PLD fills a line.
     pub preload: bool,
     /// Added when a load writes the pc (LDR pc is 5 in all, 6 scaled).
     pub load_to_pc: u64,
+    /// LDR and LDM of the pc take their issue and a cycle when their condition fails.
+    pub late_failure: bool,
     /// LDRD, STRD.
     pub double: u8,
     /// Least number of cycles of LDM and STM, one per register otherwise.
@@ -63,6 +70,8 @@ pub struct Timing {
     pub coprocessor: u8,
     /// MRC, likewise.
     pub coprocessor_read: u8,
+    /// The results of MRC and SWP are there when they end, that of MRS is a cycle later; or the other way round.
+    pub slow_moves: bool,
     /// Entry of SWI, IRQ, FIQ and aborts.
     pub exception: u64,
     /// Entry of an undefined instruction.

@@ -29,6 +29,7 @@ pub const CORE: Core = Core {
     // `DDI0151C 4.5`, implementation notes.
     uncached_stores_update: true,
     mini_cache: false,
+    whole_doubles: false,
     descriptors: Descriptors::Arm,
     test_and_clean: false,
     // B, big endian, is refused; the rest reads as at reset, but for the clock mode.
@@ -46,6 +47,7 @@ pub const CORE: Core = Core {
     timing: Timing {
         simple: 1,
         shift_by_register: 2,
+        rotate_through_carry: 1,
         arithmetic_to_pc: 3,
         logical_to_pc: 3,
         multiplier: Multiplier::Bytes,
@@ -60,7 +62,9 @@ pub const CORE: Core = Core {
         double: 2,
         scaled_offset: 1,
         load_to_pc: 4,
+        late_failure: false,
         late_words: false,
+        scoreboard: false,
         preload: false,
         block_minimum: 2,
         block_extra: 0,
@@ -73,6 +77,7 @@ pub const CORE: Core = Core {
         msr_control: 3,
         coprocessor: 1,
         coprocessor_read: 1,
+        slow_moves: false,
         exception: 3,
         exception_undefined: 4,
     },

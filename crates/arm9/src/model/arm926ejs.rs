@@ -28,6 +28,7 @@ pub const CORE: Core = Core {
     cache_class: 0b1110,
     uncached_stores_update: false,
     mini_cache: false,
+    whole_doubles: false,
     descriptors: Descriptors::Arm,
     test_and_clean: true,
     // B, big endian, is refused; the rest reads as at reset.
@@ -43,10 +44,11 @@ pub const CORE: Core = Core {
     // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
     // it), R recollection of the TRM's tables, corroborated by neither.
     timing: Timing {
-        simple: 1,            // D
-        shift_by_register: 2, // D, G
-        arithmetic_to_pc: 3,  // D
-        logical_to_pc: 4,     // D
+        simple: 1,               // D
+        shift_by_register: 2,    // D, G
+        rotate_through_carry: 1, // D
+        arithmetic_to_pc: 3,     // D
+        logical_to_pc: 4,        // D
         multiplier: Multiplier::Fixed,
         multiply: 2,            // G, R
         multiply_flags: 4,      // R, and D for the ARM7EJ-S multiplier
@@ -57,7 +59,9 @@ pub const CORE: Core = Core {
         saturating: 1,          // R
         scaled_offset: 2,       // D
         load_to_pc: 4,          // D
+        late_failure: false,
         late_words: false,
+        scoreboard: false,
         preload: false,
         double: 2,        // D
         block_minimum: 2, // D for LDM, R for STM
@@ -65,12 +69,13 @@ pub const CORE: Core = Core {
         swap: 2,   // R
         branch: 3, // R
         predicted: false,
-        branch_prefix: 1,       // R
-        mrs: 2,                 // R
-        msr_flags: 1,           // R
-        msr_control: 3,         // R
-        coprocessor: 1,         // R
-        coprocessor_read: 1,    // R
+        branch_prefix: 1,    // R
+        mrs: 2,              // R
+        msr_flags: 1,        // R
+        msr_control: 3,      // R
+        coprocessor: 1,      // R
+        coprocessor_read: 1, // R
+        slow_moves: false,
         exception: 3,           // R
         exception_undefined: 4, // R
     },

@@ -62,6 +62,8 @@ pub struct Core {
     pub uncached_stores_update: bool,
     /// Whether it has a mini data cache beside the other one: 2 KB, of two ways.
     pub mini_cache: bool,
+    /// LDRD and STRD fault at an odd word where alignment is checked. On others they are two words.
+    pub whole_doubles: bool,
     /// What its translation tables say, and its fault status.
     pub descriptors: Descriptors,
     /// Whether it has the operations that test D-cache lines and clean the first dirty one.

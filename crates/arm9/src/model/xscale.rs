@@ -27,6 +27,8 @@ pub const CORE: Core = Core {
     cache_class: 0b0101,
     uncached_stores_update: false,
     mini_cache: true,
+    // IXP42X p. 194 ("must be aligned on an 8-byte boundary"), XSC 2.2.4 (recalled: an alignment exception).
+    whole_doubles: true,
     descriptors: Descriptors::Extended,
     test_and_clean: false,
     // IXP42X 3.5.1: B, big endian, is refused. Z, the branch target buffer's enable, is kept.
@@ -44,10 +46,11 @@ pub const CORE: Core = Core {
     buffers: Buffers::XSCALE,
     // IXP42X 3.9.4. D document read, R recalled from the same tables.
     timing: Timing {
-        simple: 1,            // D
-        shift_by_register: 2, // D
-        arithmetic_to_pc: 5,  // D: 4 beside the operation's own
-        logical_to_pc: 5,     // D
+        simple: 1,               // D
+        shift_by_register: 2,    // D
+        rotate_through_carry: 2, // D
+        arithmetic_to_pc: 5,     // D: 4 beside the operation's own
+        logical_to_pc: 5,        // D
         multiplier: Multiplier::Bits,
         multiply: 1,            // R
         multiply_flags: 2,      // R: blocks for its latency
@@ -59,7 +62,9 @@ pub const CORE: Core = Core {
         double: 2,              // D for STRD
         scaled_offset: 1,       // R
         load_to_pc: 7,          // D: LDR is 8
+        late_failure: true,     // D
         late_words: true,       // R
+        scoreboard: true,       // D: 80200 B.2.1.3, B.2.1.4
         preload: true,          // D
         block_minimum: 1,       // R
         block_extra: 2,         // R: LDM of two, D
@@ -72,6 +77,7 @@ pub const CORE: Core = Core {
         msr_control: 6,         // R: of the mode
         coprocessor: 2,         // R
         coprocessor_read: 4,    // R
+        slow_moves: true,       // R
         exception: 6,           // R
         exception_undefined: 6, // R
     },
@@ -179,3 +185,5 @@ impl<B: Bus> Registers<B> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod time;

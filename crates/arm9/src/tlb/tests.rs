@@ -138,3 +138,32 @@ fn invalidate_by_mva_removes_every_copy_of_a_large_page() {
             .all(|mva| tlb.find(Mva(*mva)).is_none())
     );
 }
+
+/// Fills a TLB of `victims`, invalidates nothing, and locks two translations more.
+#[test]
+fn what_is_locked_goes_where_it_is_locked_with_late_too() {
+    for victims in [Victims::Random, Victims::Late] {
+        let insert = |tlb: &mut Tlb, n: u32| tlb.insert(Mva(n << 12), small(n << 12, n << 12));
+        let mut tlb = Tlb::new(&crate::model::IXP42X.tlbs[0], victims);
+        for n in 0..40 {
+            insert(&mut tlb, n);
+        }
+        let mut lock = |n| {
+            let lock = tlb.begin_lock();
+            let entry = insert(&mut tlb, n);
+            tlb.end_lock(lock, true);
+            entry
+        };
+        assert_eq!([100, 101].map(&mut lock), [0, 1], "{victims:?}");
+        // As the ARM920T's software does it.
+        let mut tlb = full(victims);
+        for n in 0..80 {
+            insert(&mut tlb, n);
+        }
+        let mut lock = |n: u32| {
+            tlb.set_lockdown_register(n << 26 | n << 20 | 1);
+            insert(&mut tlb, 100 + n)
+        };
+        assert_eq!([0, 1].map(&mut lock), [0, 1], "{victims:?}");
+    }
+}

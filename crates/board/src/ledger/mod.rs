@@ -130,7 +130,7 @@ pub struct Ledger {
     living: BTreeMap<u32, TaskId>,
     task: TaskId,
     /// Interrupts that are being handled: line, where each returns to with which stack pointer, if that is known.
-    interrupts: Vec<(Option<u32>, Option<(u32, u32)>)>,
+    interrupts: Vec<(Option<u32>, Back)>,
     sum: [i64; Cause::COUNT],
     lost: Lost,
     switches: Switches,
@@ -139,6 +139,9 @@ pub struct Ledger {
     /// The run has stopped because a task exits, whose name is to be read.
     exiting: bool,
 }
+
+/// Where a function returns to, with which stack pointer, if that is known.
+type Back = Option<(u32, u32)>;
 
 const NO_CELL: CellId = CellId::MAX;
 

@@ -162,6 +162,11 @@ pub fn differences(
     differ
 }
 
+/// XScale's does nothing while debugging is off; QEMU's is ARM's.
+pub fn breakpoint_of_xscale(view: &View) -> bool {
+    view.xscale && is_breakpoint(view)
+}
+
 fn is_breakpoint(view: &View) -> bool {
     if view.thumb {
         view.is(0xff00, 0xbe00)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is not compared, and why: one entry each, the same list as docs/QEMU-DEVIATIONS.md.
 //!
-//! `Unpredictable` is what the architecture leaves open: silicon, QEMU and this model may differ,
-//! so there is nothing to compare. `Qemu` is where QEMU does not do what ARMv5 (or the 926) says
-//! and the manual decides. Both are dropped before they run and counted. [`MASKS`] are results of
-//! instructions that do run, of which a part is not compared.
+//! `Unpredictable` is what the architecture leaves open: silicon, QEMU and this model may differ, so there is nothing
+//! to compare. `Qemu` is where QEMU does not do what ARMv5 (or the 926) says and the manual decides. Both are dropped
+//! before they run and counted. [`MASKS`] are results of instructions that do run, of which a part is not compared.
 
+use crate::compare::breakpoint_of_xscale;
 use crate::coprocessors::{
     accumulator_operands, accumulator_product, debug_coprocessor, system_coprocessor,
 };
@@ -169,6 +169,7 @@ pub static ENTRIES: &[Entry] = &[
         "IXP42X 3.8.3.1, tables 63 to 65",
         accumulator_product,
     ),
+    qemu("BKPT of XScale", "IXP42X 3.6.7", breakpoint_of_xscale),
     qemu(
         "debug registers in CP14",
         "DDI0198D 1.1: no CP14 registers",

@@ -27,6 +27,9 @@ pub struct Suppression {
     /// Only of instructions that were fetched.
     #[serde(default)]
     pub fetched: bool,
+    /// Functions of which one called the one that used the data, directly or not.
+    #[serde(default)]
+    pub used_in: Vec<String>,
     /// Functions that wrote the newest value.
     #[serde(default)]
     pub writer: Vec<String>,
@@ -71,6 +74,7 @@ impl Suppression {
             && among(&self.running, &report.trace.running)
             && self.wrong.iter().any(|w| w == report.wrong.name())
             && is(&self.access, report.context.pc)
+            && among(&self.used_in, &report.trace.used)
             && (!self.fetched || is_fetch(report.access))
             && is(&self.writer, report.writer.pc)
     }
@@ -82,7 +86,7 @@ impl Suppression {
             names => format!(", {word} {}", names.join("/")),
         };
         format!(
-            "{}{}{}{}{}",
+            "{}{}{}{}{}{}",
             self.wrong.join("/"),
             side(
                 if self.fetched {
@@ -92,6 +96,7 @@ impl Suppression {
                 },
                 &self.access
             ),
+            side("in", &self.used_in),
             side("written by", &self.writer),
             side("called by", &self.called_by),
             side("during", &self.running)
@@ -162,7 +167,7 @@ mod tests {
             all.iter().filter(|s| s.mended_by.is_some()).count()
         };
         let all = ["plain-xscale", "6.12/plain-multi", "fcse-guaranteed"].map(mended);
-        assert_eq!(all, [1; 3]);
+        assert_eq!(all, [3, 3, 1]);
         assert_eq!(
             ["6.12/fcse-xscale", "fcse-multi-best-effort"].map(mended),
             [0; 2]
@@ -232,6 +237,19 @@ mod tests {
         found.trace.running = vec![0xc000_1008, 0xc000_2010];
         assert!(entry.covers(&found, &names));
         assert_eq!(entry.label(), "stale-read, written by user, during copy_mm");
+    }
+
+    #[test]
+    fn an_entry_may_ask_for_a_caller_of_what_used_the_data() {
+        let names = Names::by_hand(&[(0xc000_1000, "fault"), (0xc000_2000, "copy_mm")]);
+        let text = GOOD.replace("access=['reader']", "access=[]\nused_in=['fault']");
+        let entry = loaded(&text).unwrap().remove(0);
+        let mut found = report();
+        found.trace.used = vec![0xc000_2010];
+        assert!(!entry.covers(&found, &names), "another caller");
+        found.trace.used = vec![0xc000_2010, 0xc000_1008];
+        assert!(entry.covers(&found, &names));
+        assert_eq!(entry.label(), "stale-read, in fault, written by user");
     }
 
     #[test]

@@ -54,9 +54,9 @@ fn changed(was: &Provenance, is: &Provenance) -> Vec<&'static str> {
     differs.map(|(name, ..)| name).collect()
 }
 
-/// Runs it again. The ledger keeps what happened in so many of the worst latencies of each task, and in the latency
-/// `sample`.
-pub fn run(run: Run, worst: usize, sample: Option<usize>, fresh_boot: bool) -> Result<Again> {
+/// Runs it again. The ledger keeps what happened in so many of the worst latencies of each task, and in one by its
+/// number.
+pub fn run(run: Run, kept: (usize, Option<usize>), fresh_boot: bool) -> Result<Again> {
     let experiment = Experiment::load(&run.experiment)
         .with_context(|| format!("run {} is of {}", run.hash, run.experiment))?;
     let points = [run.point.clone()];
@@ -77,7 +77,7 @@ pub fn run(run: Run, worst: usize, sample: Option<usize>, fresh_boot: bool) -> R
     let snapshots = Snapshots::cached_if(!fresh_boot);
     let session = Session::booted(&snapshots, &spec, run.point.seed, &boot, &note)?;
     let (mut session, kernel) = setup::charge(session, Some(&built.vmlinux));
-    session.keep_latencies(worst, sample);
+    session.keep_latencies(kept);
     let (again, _) = trial::measure(
         &mut session,
         &experiment.instruments,
@@ -88,7 +88,6 @@ pub fn run(run: Run, worst: usize, sample: Option<usize>, fresh_boot: bool) -> R
         &|_| (),
     )?;
     again.same_figures(&run)?;
-    session.name_tasks();
     Ok(Again {
         run,
         session,

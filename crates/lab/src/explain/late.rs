@@ -41,8 +41,8 @@ impl Late<'_> {
     pub fn summary(&self) -> String {
         let all = self.latencies.cycles();
         let at = |share: f64| self.us(all[((all.len() - 1) as f64 * share) as usize]);
-        format!(
-            "Latencies of {}: {}, from {:.2} us; median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, most {:.2} us\n",
+        grid::wrapped(&format!(
+            "Latencies of {}: {}, from {:.2} us; median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, most {:.2} us",
             self.account.task(self.latencies.task),
             all.len(),
             at(0.0),
@@ -50,7 +50,7 @@ impl Late<'_> {
             at(0.9),
             at(0.99),
             at(1.0)
-        )
+        ))
     }
 
     fn source(&self, line: u32) -> String {

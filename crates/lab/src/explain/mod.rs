@@ -7,5 +7,6 @@ pub mod again;
 pub mod anatomy;
 pub mod autopsy;
 pub mod late;
+pub mod output;
 pub mod render;
 pub mod setup;

@@ -102,7 +102,7 @@ impl Session<Observed<Ledger>> {
     }
 
     /// Keeps what happens in so many of each task's worst latencies, and in its latency `wanted`.
-    pub fn keep_latencies(&mut self, worst: usize, wanted: Option<usize>) {
+    pub fn keep_latencies(&mut self, (worst, wanted): (usize, Option<usize>)) {
         self.machine.observer_mut().set_kept(worst, wanted);
     }
 

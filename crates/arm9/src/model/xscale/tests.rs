@@ -5,7 +5,7 @@ use super::CORE;
 use crate::addr::Mva;
 use crate::bus::Width;
 use crate::cpu::{Cpu, Exit};
-use crate::isa::testing::{COARSE, FINE, arm, mapped_on, on, steps};
+use crate::isa::testing::{COARSE, FINE, HERE, arm, mapped_on, on, steps, thumb};
 use crate::mmu::Kind;
 use crate::testbus::{TestBus, Transaction};
 
@@ -369,4 +369,66 @@ fn stores_to_a_device_stay_single() {
     let single: Vec<_> = (0..8).map(write).chain([READ]).collect();
     assert_eq!(on_the_bus(0b101), single);
     assert_ne!(on_the_bus(0b001), single, "others join");
+}
+
+/// `IXP42X 3.6.7`, p. 98.
+#[test]
+fn a_breakpoint_does_nothing_while_debugging_is_off() {
+    let mut cpu = machine();
+    arm(&mut cpu, 0xe120_0070);
+    assert_eq!((cpu.pc, cpu.cycles), (HERE + 4, 1));
+    thumb(&mut cpu, 0xbe00);
+    assert_eq!((cpu.pc, cpu.cycles), (HERE + 2, 2));
+    assert_eq!(cpu.counters.exceptions, 0);
+}
+
+/// `IXP42X 3.8.3.4.4`: a lock abort for want of permission, too. The entry behind is not locked.
+#[test]
+fn a_translation_that_may_not_be_used_is_not_locked() {
+    for (operation, side, kind) in [(4, 5, Kind::Fetch), (8, 6, Kind::Read)] {
+        let mut cpu = mapped(0b011);
+        cpu.bus.put(COARSE + 8, &[0x5_000f]);
+        mcr(&mut cpu, [10, operation, 0], PAGE + 0x2000);
+        assert_eq!((cpu.pc, cpu.cp15.dfsr), (0x10, 0x404));
+        mcr(&mut cpu, [8, side, 0], 0);
+        assert_eq!(cpu.mmu.tlb(kind).find(Mva(PAGE + 0x2000)), None);
+        mcr(&mut cpu, [10, operation, 0], PAGE);
+        mcr(&mut cpu, [8, side, 0], 0);
+        assert_eq!(cpu.mmu.tlb(kind).find(Mva(PAGE)), Some(0));
+    }
+}
+
+#[test]
+fn a_debugger_writes_to_an_allocated_line_as_a_store_does() {
+    let mut cpu = mapped(0b011);
+    mcr(&mut cpu, [7, 2, 5], PAGE);
+    assert_eq!(cpu.debug_read(Mva(PAGE)), Some(0x7e));
+    assert!(cpu.debug_write(Mva(PAGE), 0x55));
+    assert_eq!(cpu.debug_read(Mva(PAGE)), Some(0x55));
+    assert_eq!(cpu.bus.word(0x5_0000), 1);
+    assert_eq!(at(&mut cpu, LOAD, PAGE) & 0xff, 0x55);
+    mcr(&mut cpu, [7, 10, 1], PAGE);
+    assert_eq!(cpu.bus.word(0x5_0000) & 0xff, 0x55);
+    // A line of nothing that is mapped, as Linux cleans by: no store could go there.
+    mcr(&mut cpu, [7, 2, 5], 0xfffe_0000);
+    assert!(!cpu.debug_write(Mva(0xfffe_0000), 0x55));
+    assert_eq!(cpu.debug_read(Mva(0xfffe_0000)), Some(0x7e));
+}
+
+#[test]
+fn double_words_are_at_multiples_of_eight_where_alignment_is_checked() {
+    // ldrd r4, [r1]; strd
+    for insn in [0xe1c1_40d0, 0xe1c1_40f0] {
+        let mut cpu = mapped(0b011);
+        at(&mut cpu, insn, PAGE + 4);
+        assert_eq!(cpu.pc, HERE + 4);
+        assert_eq!(cpu.r[4], if insn & 32 == 0 { 2 } else { 0 });
+        cpu.cp15.sctlr |= 2;
+        at(&mut cpu, insn, PAGE + 8);
+        assert_eq!(cpu.pc, HERE + 4);
+        cpu.r[4] = 77;
+        at(&mut cpu, insn, PAGE + 12);
+        let registers = (cpu.cp15.dfsr, cpu.cp15.far, cpu.r[4]);
+        assert_eq!((cpu.pc, registers), (0x10, (1, PAGE + 12, 77)));
+    }
 }
