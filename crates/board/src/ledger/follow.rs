@@ -195,7 +195,7 @@ impl Ledger {
 
     /// What the last miss took is known now.
     fn settle(&mut self) {
-        if let Some(settled) = self.lost.settle() {
+        if let Some(settled) = self.lost.settle(self.timed) {
             self.switches.suffered(&settled);
             self.trace.missed(&settled);
         }

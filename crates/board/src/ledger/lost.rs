@@ -39,6 +39,17 @@ pub struct Miss {
     pub of: CellId,
 }
 
+/// What was missed where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// What was missed.
+    pub kind: Kind,
+    /// Modified virtual address: of a line, or what a translation was wanted for.
+    pub mva: u32,
+    /// While pin 0 was high ([`super::Owner::timed`]).
+    pub timed: bool,
+}
+
 /// How often, and how many cycles it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
@@ -86,6 +97,7 @@ pub struct Lost {
     /// Pages that TLBs held, by side, address and bytes.
     pages: BTreeMap<(u8, u32, u32), Gone>,
     missed: BTreeMap<Miss, Missed>,
+    by_line: BTreeMap<Place, Missed>,
     waiting: Option<Settled>,
 }
 
@@ -105,12 +117,17 @@ impl Lost {
             entries: BTreeMap::new(),
             pages: BTreeMap::new(),
             missed: BTreeMap::new(),
+            by_line: BTreeMap::new(),
             waiting: None,
         }
     }
 
     pub(super) fn missed(&self) -> &BTreeMap<Miss, Missed> {
         &self.missed
+    }
+
+    pub(super) fn by_line(&self) -> &BTreeMap<Place, Missed> {
+        &self.by_line
     }
 
     #[inline]
@@ -133,11 +150,18 @@ impl Lost {
     }
 
     /// What the last miss took.
-    pub(super) fn settle(&mut self) -> Option<Settled> {
+    pub(super) fn settle(&mut self, timed: bool) -> Option<Settled> {
         let settled = self.waiting.take()?;
+        let place = Place {
+            kind: settled.miss.kind,
+            mva: settled.mva.0,
+            timed,
+        };
         let missed = self.missed.entry(settled.miss).or_default();
-        missed.count += 1;
-        missed.cycles += settled.cycles;
+        for missed in [missed, self.by_line.entry(place).or_default()] {
+            missed.count += 1;
+            missed.cycles += settled.cycles;
+        }
         Some(settled)
     }
 

@@ -14,7 +14,7 @@ mod trace;
 mod wakes;
 
 pub use functions::{Function, Functions};
-pub use lost::{By, Kind, Miss, Missed};
+pub use lost::{By, Kind, Miss, Missed, Place};
 pub use switches::Switch;
 pub use trace::{Step, What};
 pub use wakes::Sample;
@@ -215,6 +215,11 @@ impl Ledger {
     /// Misses by who suffered them and whose doing they were.
     pub fn missed(&self) -> &BTreeMap<Miss, Missed> {
         self.lost.missed()
+    }
+
+    /// Misses by address.
+    pub fn missed_by_line(&self) -> &BTreeMap<Place, Missed> {
+        self.lost.by_line()
     }
 
     /// Changes of task.

@@ -100,6 +100,25 @@ impl<'a> Account<'a> {
         }
     }
 
+    /// The function at an address; of user land's, and of data, that.
+    pub fn function_at(&self, address: u32) -> String {
+        let function = self.kernel.at(address);
+        self.function(function).to_string()
+    }
+
+    /// Misses of a kind by address.
+    pub fn missed_by_line(&self, kind: Kind) -> Vec<(u32, Missed)> {
+        let mut lines: BTreeMap<u32, Missed> = BTreeMap::new();
+        for (place, missed) in self.ledger.missed_by_line() {
+            if place.kind == kind && (place.timed || !self.timed) {
+                let line = lines.entry(place.mva & !31).or_default();
+                line.count += missed.count;
+                line.cycles += missed.cycles;
+            }
+        }
+        lines.into_iter().collect()
+    }
+
     fn counts(&self, owner: &Owner) -> bool {
         owner.timed || !self.timed
     }

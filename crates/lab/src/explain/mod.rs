@@ -9,4 +9,5 @@ pub mod autopsy;
 pub mod late;
 pub mod output;
 pub mod render;
+pub mod sets;
 pub mod setup;

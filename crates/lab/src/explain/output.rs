@@ -76,7 +76,6 @@ pub struct Ran<'a> {
 /// Prints all of it; as JSON behind what is in `head`.
 pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Result<()> {
     ran.session.name_tasks();
-    let cpu_hz = ran.session.cpu_hz();
     let (ledger, kernel) = (ran.session.ledger(), ran.kernel);
     let account = Account::new(ledger, kernel, false);
     let latencies = autopsy::latencies(ledger, &account, asked.task.as_deref(), ran.command)?;
@@ -94,7 +93,7 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
     let view = View {
         ledger,
         kernel,
-        cpu_hz,
+        spec: ran.spec,
         timed: asked.timed,
         top: asked.top,
     };

@@ -4,11 +4,13 @@
 use std::fmt::Write as _;
 
 use arm9::Cause;
-use board::ledger::{Cycles, Ledger};
+use board::BoardSpec;
+use board::ledger::{Cycles, Kind, Ledger};
 use serde_json::{Value, json};
 
 use crate::explain::account::{Account, cause_name, total};
 use crate::explain::anatomy::{self, Changes, spread};
+use crate::explain::sets::{Set, Sets};
 use crate::explain::setup::Kernel;
 use crate::sheets::grid;
 
@@ -39,7 +41,7 @@ const NAME: usize = 26;
 pub struct View<'a> {
     pub ledger: &'a Ledger,
     pub kernel: &'a Kernel,
-    pub cpu_hz: u64,
+    pub spec: &'a BoardSpec,
     /// Only what was charged while pin 0 was high.
     pub timed: bool,
     /// Lines of each table.
@@ -65,7 +67,7 @@ impl View<'_> {
     }
 
     fn us(&self, cycles: u64) -> f64 {
-        1e6 * cycles as f64 / self.cpu_hz as f64
+        1e6 * cycles as f64 / self.spec.cpu_hz as f64
     }
 
     /// All tables.
@@ -91,6 +93,9 @@ impl View<'_> {
         text += &self.misses(&account, |owner| {
             account.function(owner.function).to_string()
         });
+        let core = &self.spec.core;
+        text += &Sets::of(&account, Kind::Instruction, core.icache).text(self.top / 2);
+        text += &Sets::of(&account, Kind::Data, core.dcache).text(self.top / 2);
         text += &self.changes(&anatomy::changes(self.ledger, &account, self.timed));
         text
     }
@@ -202,10 +207,22 @@ impl View<'_> {
         };
         let changes = anatomy::changes(self.ledger, &account, self.timed);
         let changes: Vec<Value> = changes.iter().map(change).collect();
+        let core = &self.spec.core;
+        let sets = |kind, cache| -> Vec<Value> {
+            let set = |set: &Set| {
+                json!({"set": set.number, "lines": set.lines, "misses": set.missed.count,
+                       "cycles": set.missed.cycles, "functions": set.functions})
+            };
+            Sets::of(&account, kind, cache)
+                .sets
+                .iter()
+                .map(set)
+                .collect()
+        };
         let task = |owner: &board::ledger::Owner| account.place(owner);
         let function = |owner: &board::ledger::Owner| account.function(owner.function).to_string();
         json!({
-            "cpu_hz": self.cpu_hz,
+            "cpu_hz": self.spec.cpu_hz,
             "timed": self.timed,
             "cycles": total(&causes),
             "causes": by_name(&causes),
@@ -214,6 +231,8 @@ impl View<'_> {
             "missed_by_task": missed(&task),
             "missed_by_function": missed(&function),
             "changes": changes,
+            "icache_sets": sets(Kind::Instruction, core.icache),
+            "dcache_sets": sets(Kind::Data, core.dcache),
             "notes": self.kernel.notes,
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arm9::Mva;
 use board::Observed;
-use board::ledger::{Functions, Hooks, Ledger};
+use board::ledger::{Function, Functions, Hooks, Ledger};
 
 use crate::rig::session::Session;
 use crate::supply::symbols::Symbols;
@@ -18,11 +18,17 @@ pub type Charged = Session<Observed<Ledger>>;
 /// A kernel's functions, by number ([`board::ledger::Function::number`]).
 pub struct Kernel {
     names: Vec<String>,
+    functions: Arc<Functions>,
     /// What cannot be told, and why.
     pub notes: Vec<String>,
 }
 
 impl Kernel {
+    /// The function at an address.
+    pub fn at(&self, address: u32) -> Function {
+        self.functions.of(address)
+    }
+
     /// The name of a function.
     pub fn function(&self, number: usize) -> &str {
         self.names.get(number).map_or("?", String::as_str)
@@ -70,12 +76,18 @@ pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
         notes.push("the kernel has no variable __current: the first task has no name".into());
     }
     let functions = Arc::new(Functions::new(starts, base));
+    let known = functions.clone();
     let charged = session.observed_by(|machine| {
         let byte = |at: u32| machine.cpu().debug_read(Mva(at)).unwrap_or_default();
         let word = |at: u32| u32::from_le_bytes([0, 1, 2, 3].map(|n| byte(at.wrapping_add(n))));
         Ledger::new(functions, hooks, current.map_or(0, word))
     });
-    (charged, Kernel { names, notes })
+    let kernel = Kernel {
+        names,
+        functions: known,
+        notes,
+    };
+    (charged, kernel)
 }
 
 /// Where in a task its name is.
