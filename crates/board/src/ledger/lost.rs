@@ -3,6 +3,7 @@
 
 use super::CellId;
 use super::switches::SwitchId;
+use super::table::Table;
 use arm9::{Cause, Mva, Side, TlbSide};
 use std::collections::BTreeMap;
 
@@ -37,6 +38,18 @@ pub struct Miss {
     pub by: By,
     /// Who suffered it.
     pub of: CellId,
+}
+
+impl Miss {
+    /// All of it in 64 bits. There are less than 2^30 cells.
+    fn key(self) -> u64 {
+        let (how, by) = match self.by {
+            By::First => (0, 0),
+            By::Replaced(by) => (1, by),
+            By::Invalidated(by) => (2, by),
+        };
+        (self.kind as u64) << 62 | how << 60 | u64::from(by) << 30 | u64::from(self.of)
+    }
 }
 
 /// What was missed where.
@@ -81,28 +94,41 @@ struct Gone {
 /// A line, by what became of it.
 #[derive(Clone, Copy, Debug)]
 struct Line {
+    mva: Mva,
+    side: Side,
+    /// When it was filled last; 0 before the ledger looked on.
     filled: u64,
     gone: Option<Gone>,
+    /// Misses of it; while pin 0 was high.
+    missed: [Missed; 2],
 }
 
 /// Lines and translations that are or were there.
 #[derive(Clone, Debug)]
 pub struct Lost {
     /// By address, with the side in bit 0.
-    lines: BTreeMap<u32, Line>,
+    lines: Table<Line>,
     /// The last invalidation of each whole cache.
     all: [Option<(u64, Gone)>; 2],
     /// What TLB entries hold: page, bytes.
     entries: BTreeMap<(u8, usize), (u32, u32)>,
     /// Pages that TLBs held, by side, address and bytes.
     pages: BTreeMap<(u8, u32, u32), Gone>,
-    missed: BTreeMap<Miss, Missed>,
-    by_line: BTreeMap<Place, Missed>,
+    missed: Table<(Miss, Missed)>,
     waiting: Option<Settled>,
+    /// The line that it is of.
+    line: Option<usize>,
 }
 
 fn side_bit(side: Side) -> u32 {
     u32::from(side == Side::Data)
+}
+
+fn kind_of(side: Side) -> Kind {
+    match side {
+        Side::Data => Kind::Data,
+        _ => Kind::Instruction,
+    }
 }
 
 fn tlb_bit(side: TlbSide) -> u8 {
@@ -112,22 +138,29 @@ fn tlb_bit(side: TlbSide) -> u8 {
 impl Lost {
     pub(super) fn new() -> Lost {
         Lost {
-            lines: BTreeMap::new(),
+            lines: Table::new(),
             all: [None; 2],
             entries: BTreeMap::new(),
             pages: BTreeMap::new(),
-            missed: BTreeMap::new(),
-            by_line: BTreeMap::new(),
+            missed: Table::new(),
             waiting: None,
+            line: None,
         }
     }
 
-    pub(super) fn missed(&self) -> &BTreeMap<Miss, Missed> {
-        &self.missed
+    pub(super) fn missed(&self) -> impl Iterator<Item = (Miss, Missed)> + use<'_> {
+        self.missed.iter().copied()
     }
 
-    pub(super) fn by_line(&self) -> &BTreeMap<Place, Missed> {
-        &self.by_line
+    pub(super) fn by_line(&self) -> impl Iterator<Item = (Place, Missed)> + use<'_> {
+        let of = |line: &Line| {
+            let (mva, kind) = (line.mva.0, kind_of(line.side));
+            let place = |timed| Place { kind, mva, timed };
+            let [untimed, timed] = line.missed;
+            [(place(false), untimed), (place(true), timed)]
+        };
+        let all = self.lines.iter().flat_map(of);
+        all.filter(|(_, missed)| missed.count > 0)
     }
 
     #[inline]
@@ -152,35 +185,43 @@ impl Lost {
     /// What the last miss took.
     pub(super) fn settle(&mut self, timed: bool) -> Option<Settled> {
         let settled = self.waiting.take()?;
-        let place = Place {
-            kind: settled.miss.kind,
-            mva: settled.mva.0,
-            timed,
-        };
-        let missed = self.missed.entry(settled.miss).or_default();
-        for missed in [missed, self.by_line.entry(place).or_default()] {
+        let add = |missed: &mut Missed| {
             missed.count += 1;
             missed.cycles += settled.cycles;
+        };
+        let new = || (settled.miss, Missed::default());
+        let pair = self.missed.number(settled.miss.key(), new);
+        add(&mut self.missed.entry(pair).1);
+        if let Some(line) = self.line.take() {
+            add(&mut self.lines.entry(line).missed[usize::from(timed)]);
         }
         Some(settled)
     }
 
-    pub(super) fn filled(&mut self, of: CellId, side: Side, mva: Mva, cycle: u64) {
-        let kind = match side {
-            Side::Data => Kind::Data,
-            _ => Kind::Instruction,
-        };
-        let now = Line {
-            filled: cycle,
+    /// The number of a line.
+    fn number(&mut self, side: Side, mva: Mva) -> usize {
+        let mva = Mva(mva.0 & !31);
+        let new = || Line {
+            mva,
+            side,
+            filled: 0,
             gone: None,
+            missed: Default::default(),
         };
-        let before = self.lines.insert(mva.0 | side_bit(side), now);
+        self.lines.number(u64::from(mva.0 | side_bit(side)), new)
+    }
+
+    pub(super) fn filled(&mut self, of: CellId, side: Side, mva: Mva, cycle: u64) {
         let all = self.all[side_bit(side) as usize];
-        let gone = before.and_then(|line| {
-            let since = |(at, _): &(u64, Gone)| *at >= line.filled;
-            line.gone.or(all.filter(since).map(|(_, gone)| gone))
-        });
-        self.begin(kind, of, mva, gone);
+        let number = self.number(side, mva);
+        let line = self.lines.entry(number);
+        // One that was never filled may have been there before the ledger looked on, and have gone since.
+        let known = line.filled > 0 || line.gone.is_some();
+        let since = |(at, _): &(u64, Gone)| known && *at >= line.filled;
+        let gone = line.gone.or(all.filter(since).map(|(_, gone)| gone));
+        (line.filled, line.gone) = (cycle, None);
+        self.begin(kind_of(side), of, mva, gone);
+        self.line = Some(number);
     }
 
     fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) {
@@ -194,21 +235,14 @@ impl Lost {
     }
 
     pub(super) fn claimed(&mut self, mva: Mva, cycle: u64) {
-        let now = Line {
-            filled: cycle,
-            gone: None,
-        };
-        self.lines.insert(mva.0 & !31 | side_bit(Side::Data), now);
+        let number = self.number(Side::Data, mva);
+        let line = self.lines.entry(number);
+        (line.filled, line.gone) = (cycle, None);
     }
 
     fn line_gone(&mut self, side: Side, mva: Mva, gone: Gone) {
-        let line = self.lines.entry(mva.0 & !31 | side_bit(side));
-        // One from before the ledger looked on, too.
-        let line = line.or_insert(Line {
-            filled: 0,
-            gone: None,
-        });
-        line.gone = Some(gone);
+        let number = self.number(side, mva);
+        self.lines.entry(number).gone = Some(gone);
     }
 
     pub(super) fn replaced(&mut self, (by, switch): Doer, side: Side, mva: Mva) {

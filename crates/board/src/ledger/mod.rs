@@ -10,6 +10,7 @@ mod functions;
 mod lost;
 mod names;
 mod switches;
+mod table;
 mod trace;
 mod wakes;
 
@@ -213,12 +214,12 @@ impl Ledger {
     }
 
     /// Misses by who suffered them and whose doing they were.
-    pub fn missed(&self) -> &BTreeMap<Miss, Missed> {
+    pub fn missed(&self) -> impl Iterator<Item = (Miss, Missed)> + use<'_> {
         self.lost.missed()
     }
 
-    /// Misses by address.
-    pub fn missed_by_line(&self) -> &BTreeMap<Place, Missed> {
+    /// Misses of lines by address.
+    pub fn missed_by_line(&self) -> impl Iterator<Item = (Place, Missed)> + use<'_> {
         self.lost.by_line()
     }
 

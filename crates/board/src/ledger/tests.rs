@@ -50,7 +50,7 @@ fn every_miss_but_a_first_one_was_somebodys_doing() {
     watched.cpu_mut().set_register(6, 0);
     watched.run_for(Duration::from_millis(2));
     let fills = watched.counters().dcache_fills;
-    let missed = watched.observer().missed();
+    let missed: Vec<_> = watched.observer().missed().collect();
     let data = missed.iter().filter(|(m, _)| m.kind == Kind::Data);
     let count = |first: bool| -> u64 {
         let of = data.clone().filter(|(m, _)| (m.by == By::First) == first);
@@ -62,4 +62,22 @@ fn every_miss_but_a_first_one_was_somebodys_doing() {
     let cycles: u64 = data.map(|(_, missed)| missed.cycles).sum();
     let counted = watched.counters().dcache_fill_cycles;
     assert!(cycles.abs_diff(counted) < 200, "{cycles} {counted}");
+    let lines = watched.observer().missed_by_line();
+    let of_lines = lines.filter(|(place, _)| place.kind == Kind::Data);
+    let by_line: u64 = of_lines.map(|(_, missed)| missed.count).sum();
+    assert_eq!(by_line, count(true) + count(false));
+}
+
+#[test]
+fn a_table_finds_what_was_put_in_however_much_that_is() {
+    let mut table = table::Table::new();
+    // Keys that differ in their upper halves alone, too.
+    let key = |n: u64| n << 40 | n % 3;
+    let numbers: Vec<usize> = (0..10_000).map(|n| table.number(key(n), || n)).collect();
+    assert_eq!(numbers, Vec::from_iter(0..10_000));
+    for n in (0..10_000).rev() {
+        assert_eq!(table.number(key(n), || u64::MAX), n as usize);
+        *table.entry(n as usize) += 1;
+    }
+    assert!(table.iter().copied().eq(1..=10_000));
 }

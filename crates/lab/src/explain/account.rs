@@ -111,7 +111,7 @@ impl<'a> Account<'a> {
         let mut lines: BTreeMap<u32, Missed> = BTreeMap::new();
         for (place, missed) in self.ledger.missed_by_line() {
             if place.kind == kind && (place.timed || !self.timed) {
-                let line = lines.entry(place.mva & !31).or_default();
+                let line = lines.entry(place.mva).or_default();
                 line.count += missed.count;
                 line.cycles += missed.cycles;
             }
