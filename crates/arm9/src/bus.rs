@@ -2,7 +2,7 @@
 //! What the core asks of its surroundings: four bus transactions, and the time of the next event.
 
 use crate::addr::Pa;
-use crate::observe::{Context, Event, Reaction};
+use crate::observe::{Cause, Context, Event, Reaction};
 
 /// Width of a single transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,9 @@ pub trait Bus: 'static {
     /// telling is compiled in.
     const OBSERVED: bool = false;
 
+    /// Whether it tells of loads and stores, too. When false, those that hit go their quick way.
+    const ACCESSES_OBSERVED: bool = Self::OBSERVED;
+
     /// Whether the core uses what is there for the host's speed alone: grants, translations and lines
     /// at hand, kept operations, several instructions between two looks at the horizon. Without any
     /// of it the core is the definition that tests compare it with.
@@ -79,6 +82,11 @@ pub trait Bus: 'static {
     fn observe(&mut self, _context: &Context, _event: Event<'_>) -> Reaction {
         Reaction::Continue
     }
+
+    /// So many core cycles went for `cause`; less than zero: as many of those told before did not, after all. Of the
+    /// instruction that [`Event::Fetch`] told of last, but for what its own fetch took, which is told before it.
+    /// Never called unless [`Bus::OBSERVED`].
+    fn spent(&mut self, _cause: Cause, _cycles: i64) {}
 
     /// One non-burst read. Returns the value zero-extended (in the low bits, whatever the
     /// address's lane) and the core cycles it takes once the bus is granted.

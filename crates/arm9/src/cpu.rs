@@ -14,6 +14,7 @@ use crate::icache::ICache;
 use crate::isa::{DecodeTable, Op};
 use crate::mmu::{Descriptors, Fault, Mmu, Resolved};
 use crate::model::Timing;
+use crate::observe::Cause;
 use crate::psr;
 use crate::write_buffer::Biu;
 
@@ -282,7 +283,7 @@ impl<B: Bus> Cpu<B> {
         }
         let until = next.min(limit).max(self.cycles + 1);
         self.counters.idle_cycles += until - self.cycles;
-        self.cycles = until;
+        self.spend(Cause::Idle, until - self.cycles);
         None
     }
 
@@ -344,7 +345,7 @@ impl<B: Bus> Cpu<B> {
             }
             // One comparison says that it executes and waits for nothing: see `Op`.
             if self.interlock.0 | op.header() <= Op::<B>::CYCLES {
-                self.cycles += op.header();
+                self.spend(Cause::Instruction, op.header());
                 (op.exec)(self, op);
             } else {
                 self.wait_and_execute(op);
@@ -484,6 +485,7 @@ mod fetch;
 mod interlock;
 mod memory;
 mod plain;
+mod spend;
 mod state;
 mod tell;
 #[cfg(test)]

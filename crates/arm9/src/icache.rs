@@ -233,9 +233,9 @@ impl<B: Bus> ICache<B> {
         self.filled[line] = Filled { pa, slot, thumb };
     }
 
-    /// Chooses the line to fill for `mva`.
+    /// Chooses the line to fill for `mva`; says also which one was there.
     #[inline(always)]
-    pub fn allocate(&mut self, mva: Mva) -> usize {
+    pub fn allocate(&mut self, mva: Mva) -> (usize, Option<Mva>) {
         let set = self.set(mva.0);
         let first = set << self.way_shift;
         let tags = &self.tags;
@@ -244,8 +244,9 @@ impl<B: Bus> ICache<B> {
             _ => Held::Clean,
         });
         let line = first + way as usize;
+        let replaced = self.mva(line);
         self.invalidate(line);
-        line
+        (line, replaced)
     }
 
     /// Fills a line with the words found at physical address `pa`. It is to be entered next.
@@ -441,7 +442,7 @@ mod tests {
     #[test]
     fn lines_with_the_same_address_and_different_words_never_share_a_slot() {
         let mut c = cache();
-        let old = c.allocate(Mva(0x1000));
+        let (old, _) = c.allocate(Mva(0x1000));
         c.fill(old, Mva(0x1000), Pa(0x8000), &[1; 8], false);
         let new = (old + 1) % 4;
         c.fill(new, Mva(0x5000), Pa(0x8000), &[2; 8], false);

@@ -41,5 +41,5 @@ pub use cpu::cp15::Cp15;
 pub use cpu::debug::{Watched, Watchpoint};
 pub use cpu::{Cpu, Exit};
 pub use mmu::{Descriptors, Kind, Mapping, mapping};
-pub use observe::{Context, Event, Reaction, Side, TlbSide};
+pub use observe::{Cause, Context, Event, Reaction, Side, TlbSide};
 pub use state::{Damaged, Saved, State};

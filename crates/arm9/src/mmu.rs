@@ -163,8 +163,8 @@ pub struct Mmu {
     fetches: u32,
     /// A debugger looks at every access: nothing goes into the fast table.
     watching: bool,
-    /// Entry the last [`Mmu::translate`] used.
-    last: Option<Used>,
+    /// TLB and entry that the last [`Mmu::translate`] used.
+    last: Option<(usize, usize)>,
     /// Changes whenever a translation that was valid may no longer be.
     epoch: u64,
 }
@@ -216,7 +216,14 @@ impl Mmu {
 
     /// TLB entry the last [`Mmu::translate`] used; none with the MMU off or when the walk failed.
     pub fn last_entry(&self) -> Option<Used> {
-        self.last
+        let (number, entry) = self.last?;
+        let tlb = &self.tlbs[number];
+        Some(Used {
+            side: self.side(number),
+            entry,
+            bytes: tlb.entry(entry).size(),
+            locked: tlb.is_locked(entry),
+        })
     }
 
     /// The TLB that an access of this kind goes by.
@@ -231,8 +238,12 @@ impl Mmu {
     }
 
     /// Number of its first entry in `derived`.
+    #[inline(always)]
     fn first_entry(&self, tlb: usize) -> usize {
-        self.tlbs[..tlb].iter().map(Tlb::entries).sum()
+        match tlb {
+            0 => 0,
+            _ => self.tlbs[0].entries(),
+        }
     }
 
     /// Which accesses TLB number `tlb` is for.
@@ -382,12 +393,7 @@ impl Mmu {
             }
         };
         let entry = self.tlbs[tlb].entry(n);
-        self.last = Some(Used {
-            side: self.side(tlb),
-            entry: n,
-            bytes: entry.size(),
-            locked: self.tlbs[tlb].is_locked(n),
-        });
+        self.last = Some((tlb, n));
         let mut resolved = self.resolve(entry, mva, privileged)?;
         let context = self.context_of(kind);
         if entry.size() >= 4096 && !self.tlbs[tlb].divides(mva) {
@@ -464,6 +470,7 @@ impl Mmu {
 }
 
 /// What AP, S and R allow (ARM ARM B4.3, table B4-1).
+#[inline]
 fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
     match (ap & 3, privileged) {
         (0, true) if s != r => READ,

@@ -21,6 +21,8 @@ pub struct Context {
     pub ttb: u32,
     /// Mode bits of the CPSR.
     pub mode: u32,
+    /// Whether interrupts are masked: bit I of the CPSR.
+    pub masked: bool,
     /// Control register.
     pub sctlr: u32,
     /// Domain access control register.
@@ -38,6 +40,56 @@ pub enum Side {
     Prefetch,
     /// Data cache.
     Data,
+}
+
+/// What a core cycle went for. Every cycle goes for one of these; their sum is the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// Issue of instructions, and CP15 accesses that are not of caches or TLBs.
+    Instruction,
+    /// A result that was not there yet.
+    Interlock,
+    /// The pipeline was empty behind a branch, or had to wait for the address it goes on at.
+    Branch,
+    /// Entering an exception: interrupts, aborts, SWI, undefined instructions.
+    Exception,
+    /// An I-cache line was filled.
+    InstructionMiss,
+    /// A D-cache line was filled.
+    DataMiss,
+    /// A dirty line that made room was on its way to memory, and whatever waited had to wait for that.
+    Eviction,
+    /// The write buffer was full, held what was to be read, was drained, or had the bus.
+    WriteBuffer,
+    /// A translation table walk.
+    TableWalk,
+    /// Operations of CP15 on caches and TLBs beside their issue cycle, and write-backs that they order.
+    Maintenance,
+    /// An uncached fetch or load, or a store that is not buffered.
+    Uncached,
+    /// Waiting for interrupt.
+    Idle,
+}
+
+impl Cause {
+    /// How many there are.
+    pub const COUNT: usize = 12;
+
+    /// All of them, in order.
+    pub const ALL: [Cause; Cause::COUNT] = [
+        Cause::Instruction,
+        Cause::Interlock,
+        Cause::Branch,
+        Cause::Exception,
+        Cause::InstructionMiss,
+        Cause::DataMiss,
+        Cause::Eviction,
+        Cause::WriteBuffer,
+        Cause::TableWalk,
+        Cause::Maintenance,
+        Cause::Uncached,
+        Cause::Idle,
+    ];
 }
 
 /// Which TLB, or TLBs.
@@ -94,6 +146,8 @@ pub enum Event<'a> {
     },
     /// A line was filled from memory.
     Fill { side: Side, mva: Mva, pa: Pa },
+    /// The line of `mva` made room for one that is filled next.
+    Replaced { side: Side, mva: Mva },
     /// A D-cache line came to be of `mva` without a word from memory.
     Claim { mva: Mva },
     /// Dirty halves of a line left for memory: because the line was a victim, or by an operation.

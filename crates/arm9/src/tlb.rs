@@ -156,6 +156,7 @@ impl Entry {
         Pa(self.pa.0 | (mva.0 & !self.mask))
     }
 
+    #[inline(always)]
     fn matches(&self, mva: Mva) -> bool {
         (mva.0 & self.mask) | 1 == self.tag
     }
@@ -204,10 +205,14 @@ impl Tlb {
     fn check(&self) -> Result<(), Damaged> {
         let ways = self.organisation.ways;
         let there = self.victim.iter().all(|way| usize::from(*way) < ways);
-        let known = |entry: &Entry| entry.domain < 16 && entry.ap < 4 && entry.cb < 8;
+        let based = self.organisation.based;
+        let known = |entry: &Entry| {
+            let attributes = entry.domain < 16 && entry.ap < 4 && entry.cb < 8;
+            attributes && (based || !entry.preserved)
+        };
         let last = self.organisation.last();
         let counts = [self.lockdown >> 26, self.lockdown >> 20 & 63];
-        let counted = !self.organisation.based || counts.iter().all(|n| *n <= last);
+        let counted = !based || counts.iter().all(|n| *n <= last);
         let whole = there && counted && self.entries.iter().all(known);
         match whole && self.lockdown & !self.organisation.register() == 0 {
             true => Ok(()),
@@ -215,10 +220,18 @@ impl Tlb {
         }
     }
 
-    /// Number of the first entry of the sets of `mva`: as a page, as a section.
+    /// Numbers of the sets of `mva`: as a page, as a section.
+    #[inline(always)]
     fn sets(&self, mva: Mva) -> [usize; 2] {
-        let Organisation { sets, ways, .. } = self.organisation;
-        [12, 20].map(|shift| ((mva.0 >> shift) as usize & (sets - 1)) * ways)
+        let last = self.organisation.sets - 1;
+        [(mva.0 >> 12) as usize & last, (mva.0 >> 20) as usize & last]
+    }
+
+    /// The entries of a set, by their numbers.
+    #[inline(always)]
+    fn ways(&self, set: usize) -> Range<usize> {
+        let ways = self.organisation.ways;
+        set * ways..(set + 1) * ways
     }
 
     /// Number of entries.
@@ -236,12 +249,11 @@ impl Tlb {
     /// loaded for another address of a large page, which that address's set did not have.
     #[inline]
     pub fn find(&self, mva: Mva) -> Option<usize> {
-        let ways = self.organisation.ways;
         let [page, section] = self.sets(mva);
-        let mut found = self.first_of(page..page + ways, mva, |_| true, None);
+        let mut found = self.first_of(self.ways(page), mva, |_| true, None);
         // Sections are in their own set alone, and come after pages.
         if found.is_none() && section != page {
-            found = self.first_of(section..section + ways, mva, |entry| entry.section, found);
+            found = self.first_of(self.ways(section), mva, |entry| entry.section, found);
         }
         if self.locked {
             let lockdown = self.organisation.main()..self.entries.len();
@@ -267,13 +279,24 @@ impl Tlb {
     ) -> Option<usize> {
         for (n, entry) in range.clone().zip(&self.entries[range]) {
             if entry.matches(mva) && may(entry) {
-                found = match found {
-                    Some(other) if self.rank(other) <= self.rank(n) => Some(other),
-                    _ => Some(n),
-                };
+                found = Some(match found {
+                    Some(other) => self.older(other, n),
+                    None => n,
+                });
             }
         }
         found
+    }
+
+    /// Of two entries that cover the same the one that was there first; few programs make two.
+    #[cold]
+    #[inline(never)]
+    fn older(&self, one: usize, other: usize) -> usize {
+        if self.rank(one) <= self.rank(other) {
+            one
+        } else {
+            other
+        }
     }
 
     /// Of two entries that cover the same the lower one was there first.
@@ -284,16 +307,19 @@ impl Tlb {
     }
 
     /// Whether some of the 4 KB around `mva` have an entry of less.
+    #[inline]
     pub fn divides(&self, mva: Mva) -> bool {
+        self.divided && self.has_part_of(mva)
+    }
+
+    fn has_part_of(&self, mva: Mva) -> bool {
         let [page, _] = self.sets(mva);
-        let (ways, main) = (self.organisation.ways, self.organisation.main());
         let within = |entry: &Entry| {
             entry.tag & 1 != 0 && entry.size() < 4096 && (entry.tag ^ mva.0) >> 12 == 0
         };
-        self.divided
-            && (self.entries[page..page + ways].iter())
-                .chain(&self.entries[main..])
-                .any(within)
+        (self.entries[self.ways(page)].iter())
+            .chain(&self.entries[self.organisation.main()..])
+            .any(within)
     }
 
     /// Loads an entry for `mva` and returns its number, which may have held another one.
@@ -309,27 +335,35 @@ impl Tlb {
             self.organisation.main() + (victim >> 26) as usize
         } else {
             let [page, section] = self.sets(mva);
-            let (first, ways) = (
-                if entry.section { section } else { page },
-                self.organisation.ways,
-            );
-            let next = &mut self.victim[first / ways];
-            let way = match self.victims {
-                Victims::Random => usize::from(*next),
-                Victims::Late => {
-                    let empty = (0..ways).find(|way| self.entries[first + way].tag == 0);
-                    empty.unwrap_or((usize::from(*next) + ways - 1) % ways)
-                }
+            let set = if entry.section { section } else { page };
+            let Range { start: first, end } = self.ways(set);
+            let n = match self.victims {
+                Victims::Random => first + usize::from(self.victim[set]),
+                Victims::Late => self.latest(set),
             };
-            *next = ((way + 1) % ways) as u8;
-            first + way
+            let next = if n + 1 == end { first } else { n + 1 };
+            self.victim[set] = (next - first) as u8;
+            n
         };
         self.entries[n] = entry;
         self.divided |= entry.size() < 4096;
         n
     }
 
+    /// Of a set an empty entry, else the one filled last.
+    #[inline(never)]
+    fn latest(&self, set: usize) -> usize {
+        let Range { start, end } = self.ways(set);
+        let empty = (start..end).find(|n| self.entries[*n].tag == 0);
+        let filled_last = match usize::from(self.victim[set]) {
+            0 => end - 1,
+            next => start + next - 1,
+        };
+        empty.unwrap_or(filled_last)
+    }
+
     /// The entry to replace; the counter goes on, behind the last entry from the base.
+    #[inline(never)]
     fn victim_from_base(&mut self) -> usize {
         let (base, victim) = (self.lockdown >> 26, self.lockdown >> 20 & 63);
         let last = self.organisation.last();
@@ -351,8 +385,12 @@ impl Tlb {
     /// Invalidates everything but the lockdown entries (`DDI0198D 2.3.9`) and preserved ones.
     pub fn invalidate_all(&mut self) {
         let main = &mut self.entries[..self.organisation.main()];
-        let gone = main.iter_mut().filter(|entry| !entry.preserved);
-        gone.for_each(|entry| *entry = Entry::default());
+        if self.organisation.based {
+            let gone = main.iter_mut().filter(|entry| !entry.preserved);
+            gone.for_each(|entry| *entry = Entry::default());
+        } else {
+            main.fill(Entry::default());
+        }
     }
 
     /// Invalidates the first entry from number `from` on that covers `mva`, and says which. Lockdown

@@ -11,6 +11,7 @@
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};
 use crate::state::Damaged;
+use writes::Writes;
 
 /// Most address slots of a main write buffer.
 const ADDRESSES: usize = 8;
@@ -92,9 +93,10 @@ pub struct Biu {
     victim: Option<Victim>,
     sync: u32,
     buffers: Buffers,
+    pub(crate) writes: Writes,
 }
 
-crate::state!(Biu: free_at, queue, head, len, words, victim; sync, buffers => check);
+crate::state!(Biu: free_at, queue, head, len, words, victim; sync, buffers, writes => check);
 
 /// Whether `[a, a + n)` and `[b, b + m)` share a byte.
 fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
@@ -152,6 +154,7 @@ impl Biu {
             victim: None,
             sync,
             buffers,
+            writes: Writes::none(),
         }
     }
 
@@ -199,7 +202,7 @@ impl Biu {
             };
             let pa = victim.pa.plus(from as u32 * 4);
             let took = write_run(bus, start, pa, &victim.data[from..to]);
-            self.free_at = start + took;
+            self.wrote::<B>(start, took, true);
             return;
         }
         let entry = &self.queue[self.head];
@@ -224,7 +227,16 @@ impl Biu {
                     .unwrap_or(1),
             )
         };
+        self.wrote::<B>(start, took, false);
+    }
+
+    /// A write began, and has the bus for so many cycles.
+    #[inline(always)]
+    fn wrote<B: Bus>(&mut self, start: u64, took: u64, was_victim: bool) {
         self.free_at = start + took;
+        if B::OBSERVED {
+            self.writes.note(start, self.free_at, was_victim);
+        }
     }
 
     /// Writes out everything. Returns when the bus is done with it.
@@ -360,6 +372,9 @@ impl Biu {
             ready: now,
             data: *data,
         });
+        if B::OBSERVED {
+            self.writes.evicted();
+        }
         now
     }
 
@@ -476,6 +491,8 @@ impl Biu {
         Ok((value, self.free_at))
     }
 }
+
+mod writes;
 
 #[cfg(test)]
 mod tests;

@@ -86,6 +86,9 @@ pub struct SystemBus {
 
     network: usize,
     probes: usize,
+    interrupts: usize,
+    /// Inputs of the interrupt controller that rose since somebody asked.
+    raised: u32,
     edges: Vec<Edge>,
     stop_on_edge: bool,
     bench: Bench,
@@ -140,6 +143,8 @@ impl SystemBus {
             console: Console::default(),
             network: set.network,
             probes: set.probes,
+            interrupts: set.interrupts(),
+            raised: 0,
             edges: Vec::new(),
             stop_on_edge: false,
             bench: Bench::default(),
@@ -223,6 +228,11 @@ impl SystemBus {
         self.stop_on_edge = stop;
     }
 
+    /// Inputs of the interrupt controller that rose since the last call.
+    pub(crate) fn take_raised(&mut self) -> u32 {
+        core::mem::take(&mut self.raised)
+    }
+
     fn record_stop(&mut self, stop: Stop) {
         if self.stop.is_none() {
             self.stop = Some(stop);
@@ -296,6 +306,9 @@ impl SystemBus {
     fn drive(&mut self, now: u64, sink: Sink, level: bool, work: &mut Vec<usize>) {
         match sink {
             Sink::Device(target, pin) => {
+                if target == self.interrupts && level {
+                    self.raised |= 1 << (pin & 31);
+                }
                 self.slots[target].device.input(now, pin, level);
                 work.push(target);
             }

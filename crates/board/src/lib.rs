@@ -10,6 +10,7 @@ pub mod device;
 pub mod elf;
 pub mod fdt;
 pub mod instrument;
+pub mod ledger;
 pub mod link;
 pub mod machine;
 mod map;

@@ -49,6 +49,18 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// The same machine, with somebody looking on from now on.
+    pub fn observed_by<O: Observer>(self, observer: O) -> Machine<Observed<O>> {
+        Machine {
+            cpu: self.cpu.on_bus(|bus| Observed::new(bus, observer)),
+            spec: self.spec,
+            console_taken: self.console_taken,
+            ended: self.ended,
+        }
+    }
+}
+
 impl<O: Observer> Machine<Observed<O>> {
     /// The same with an observer, made when everything is in RAM.
     ///
@@ -268,6 +280,6 @@ mod snapshot;
 pub use snapshot::RestoreError;
 
 #[cfg(test)]
-mod snapshot_tests;
+pub(crate) mod snapshot_tests;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,9 @@
 
 use crate::bus::SystemBus;
 use crate::stop::Stop;
-use arm9::{BurstTime, Bus, BusError, Context, Cpu, Event, Exit, Pa, Reaction, Signals, Width};
+use arm9::{
+    BurstTime, Bus, BusError, Cause, Context, Cpu, Event, Exit, Pa, Reaction, Signals, Width,
+};
 
 /// A bus with a board's devices on it, as [`crate::Machine`] needs it.
 pub trait BoardBus: Bus {
@@ -46,8 +48,18 @@ impl BoardBus for SystemBus {
 
 /// Looks on while a board runs. It changes no result and no cycle.
 pub trait Observer: 'static + Clone {
+    /// Whether it wants to know of loads and stores ([`Bus::ACCESSES_OBSERVED`]).
+    const ACCESSES: bool = true;
+
     /// Something happened inside the core. `system` is as it was before.
     fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction;
+
+    /// So many core cycles went for `cause` ([`Bus::spent`]).
+    fn spent(&mut self, _cause: Cause, _cycles: i64) {}
+
+    /// At core cycle `now`, when all cycles before have been told of, these inputs of the interrupt controller have
+    /// risen since the last time.
+    fn raised(&mut self, _now: u64, _lines: u32) {}
 
     /// [`BoardBus::run_core`] with this observer.
     fn run_core(cpu: &mut Cpu<Observed<Self>>, limit: u64) -> Exit {
@@ -72,6 +84,11 @@ impl<O: Observer> Observed<O> {
             observer,
             stopping: false,
         }
+    }
+
+    /// The stop that the observer asked for is over.
+    pub(crate) fn go_on(&mut self) {
+        self.stopping = false;
     }
 }
 
@@ -98,11 +115,17 @@ impl<O: Observer> BoardBus for Observed<O> {
 
 impl<O: Observer> Bus for Observed<O> {
     const OBSERVED: bool = true;
+    const ACCESSES_OBSERVED: bool = O::ACCESSES;
 
     fn observe(&mut self, context: &Context, event: Event<'_>) -> Reaction {
         let reaction = self.observer.observe(&self.system, context, event);
         self.stopping |= reaction == Reaction::Stop;
         reaction
+    }
+
+    #[inline]
+    fn spent(&mut self, cause: Cause, cycles: i64) {
+        self.observer.spent(cause, cycles);
     }
 
     fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {
@@ -123,6 +146,10 @@ impl<O: Observer> Bus for Observed<O> {
 
     fn advance(&mut self, now: u64) -> Signals {
         let signals = self.system.advance(now);
+        let raised = self.system.take_raised();
+        if raised != 0 {
+            self.observer.raised(now, raised);
+        }
         Signals {
             attention: signals.attention || self.stopping,
             ..signals

@@ -10,6 +10,7 @@ mod base;
 mod campaign;
 mod coherence;
 mod command;
+mod explain;
 mod figures;
 mod gdb;
 mod host;

@@ -11,7 +11,7 @@ const LAB: &str = "crates/lab/src/";
 const FLAT: usize = 8;
 
 /// Each room, and the others that it may use, which stand before it. `main.rs` uses all.
-const ROOMS: [(&str, &str); 14] = [
+const ROOMS: [(&str, &str); 15] = [
     ("base", ""),
     ("runs", "base"),
     ("figures", "base runs"),
@@ -30,8 +30,12 @@ const ROOMS: [(&str, &str); 14] = [
     // Programs of the guests' sources, tables with papers' figures beside them.
     ("host", "base runs figures sheets supply"),
     (
+        "explain",
+        "base runs figures sheets kinds supply rig campaign",
+    ),
+    (
         "command",
-        "base runs figures sheets kinds supply rig campaign report gdb speed coherence host",
+        "base runs figures sheets kinds supply rig campaign report gdb speed coherence host explain",
     ),
 ];
 

@@ -15,7 +15,7 @@ use crate::dcache::Dirty;
 use crate::fcse::Relocation;
 use crate::isa::Version;
 use crate::mmu::Control;
-use crate::observe::{Event, Side, TlbSide};
+use crate::observe::{Cause, Event, Side, TlbSide};
 
 /// The bit of the cache debug control register that is modelled; the others keep lines from being
 /// filled (`DDI0198D 2.3.15`).
@@ -231,7 +231,7 @@ impl<B: Bus> Cpu<B> {
 
     /// MRC. The value's top four bits are the flags when the destination is r15.
     pub(crate) fn cp15_read(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
-        self.cycles += u64::from(self.config.cost.cp15_busy);
+        self.spend_on_cp15(crn);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
         match row.read {
             Some(read) => read(self),
@@ -241,7 +241,7 @@ impl<B: Bus> Cpu<B> {
 
     /// MCR.
     pub(crate) fn cp15_write(&mut self, opc1: u32, crn: u32, crm: u32, opc2: u32, value: u32) {
-        self.cycles += u64::from(self.config.cost.cp15_busy);
+        self.spend_on_cp15(crn);
         let row = self.cp15_rows.row(opc1, crn, crm, opc2);
         match row.write {
             Some(write) if value & !row.modelled == 0 => write(self, value),
@@ -438,9 +438,11 @@ impl<B: Bus> Cpu<B> {
         let Dirty { pa, halves, data } = dirty;
         self.counters.dcache_cleans += 1;
         self.counters.dcache_halves_written += u64::from(halves.count_ones());
-        self.cycles = self
+        let accepted = self
             .biu
             .evict(&mut self.bus, self.cycles, pa, halves, &data);
+        self.biu.writes.victim_is_of(Cause::Maintenance);
+        self.spend_until(Cause::Maintenance, accepted);
         self.bus_used();
     }
 

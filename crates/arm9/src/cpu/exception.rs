@@ -3,6 +3,7 @@
 
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::observe::Cause;
 use crate::psr::{self, Mode};
 
 /// Why the core leaves the program.
@@ -61,10 +62,11 @@ impl<B: Bus> Cpu<B> {
             self.control |= psr::F;
         }
         self.pc = offset | if self.high_vectors() { 0xffff_0000 } else { 0 };
-        self.cycles += match exception {
+        let entry = match exception {
             Exception::Undefined => self.timing().exception_undefined,
             _ => self.timing().exception,
         };
+        self.spend(Cause::Exception, entry);
         self.interlock = Interlock::NONE;
         self.refill_pipeline();
         self.counters.exceptions += 1;

@@ -8,7 +8,7 @@ use crate::cpu::Cpu;
 use crate::cpu::branches::Branches;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
-use crate::observe::TlbSide;
+use crate::observe::{Cause, TlbSide};
 use crate::state::Damaged;
 
 /// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
@@ -162,7 +162,8 @@ impl<B: Bus> Cpu<B> {
     /// dirty in the place that the set's pointer names is written back (IXP42X p. 82).
     pub(crate) fn allocate_line(&mut self, mva: Mva) {
         // No wait for the write buffer, which has a counter of its own: it is a part of the operation.
-        self.cycles = self.biu.drain(&mut self.bus, self.cycles) + ALLOCATION;
+        let drained = self.biu.drain(&mut self.bus, self.cycles) + ALLOCATION;
+        self.spend_until(Cause::Maintenance, drained);
         self.bus_used();
         if self.dcache.find(mva).is_some() {
             return;
@@ -177,7 +178,9 @@ impl<B: Bus> Cpu<B> {
             self.counters.dcache_halves_written += u64::from(dirty.halves.count_ones());
             let now = self.cycles;
             let (pa, halves) = (dirty.pa, dirty.halves);
-            self.cycles = (self.biu).evict(&mut self.bus, now, pa, halves, &dirty.data);
+            let accepted = (self.biu).evict(&mut self.bus, now, pa, halves, &dirty.data);
+            self.biu.writes.victim_is_of(Cause::Maintenance);
+            self.spend_until(Cause::Maintenance, accepted);
             self.bus_used();
         }
         self.dcache.claim(line, mva, UNFILLED);
@@ -196,17 +199,15 @@ impl<B: Bus> Cpu<B> {
         }
         // With all buffers in use it waits for the first.
         let oldest = self.cp15.extension.fills[0].1;
-        let before = self.cycles.max(oldest);
-        self.counters.dcache_fill_cycles += before - self.cycles;
-        self.cycles = before;
-        let Ok(line) = self.cached_line(mva, page) else {
+        let first = self.cycles.max(oldest);
+        self.counters.dcache_fill_cycles += first - self.cycles;
+        self.wait_until(Cause::DataMiss, first);
+        let Ok((line, ready)) = self.fill_dcache(mva, page) else {
             return;
         };
         let fills = &mut self.cp15.extension.fills;
         fills.rotate_left(1);
-        fills[FILL_BUFFERS - 1] = (line as u32, self.cycles);
-        self.counters.dcache_fill_cycles -= self.cycles - before;
-        self.cycles = before;
+        fills[FILL_BUFFERS - 1] = (line as u32, ready);
     }
 
     /// A line is used for the first time: it may be on its way.
@@ -214,7 +215,7 @@ impl<B: Bus> Cpu<B> {
         for (filled, ready) in self.cp15.extension.fills {
             if filled == line as u32 && ready > self.cycles {
                 self.counters.dcache_fill_cycles += ready - self.cycles;
-                self.cycles = ready;
+                self.wait_until(Cause::DataMiss, ready);
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::fcse::Relocation;
 use crate::mmu::{self, Fault, Kind, Resolved};
-use crate::observe::Side;
+use crate::observe::{Cause, Event, Side};
 use crate::psr;
 
 impl<B: Bus> Cpu<B> {
@@ -91,10 +91,17 @@ impl<B: Bus> Cpu<B> {
         let filled = self.biu.fetch_line(&mut self.bus, before, pa, &mut data);
         self.bus_used();
         let (start, time) = filled.map_err(|_| self.mmu.external_abort(page))?;
-        let line = self.icache.allocate(mva);
+        let (line, replaced) = self.icache.allocate(mva);
+        if B::OBSERVED
+            && let Some(mva) = replaced
+        {
+            let side = Side::Instruction;
+            self.tell_at(pc, Event::Replaced { side, mva });
+        }
         self.icache.fill(line, mva, pa, &data, thumb);
         self.tell_ifill(Side::Instruction, pc, mva, page);
-        self.cycles = start + self.exposed(time);
+        let resume = start + self.exposed(time);
+        self.wait_until(Cause::InstructionMiss, resume);
         self.counters.icache_fills += 1;
         self.counters.icache_fill_cycles += self.cycles - before;
         Ok(line)
@@ -127,7 +134,7 @@ impl<B: Bus> Cpu<B> {
         self.icache.fill(line, mva, page.pa(mva), &data, thumb);
         self.icache.prefetch = Some((Mva(mva.0 & !15), next));
         self.tell_ifill(Side::Prefetch, self.pc, mva, page);
-        self.cycles = start + u64::from(time.first);
+        self.wait_until(Cause::Uncached, start + u64::from(time.first));
         self.counters.uncached_fetches += 1;
         self.counters.uncached_fetch_cycles += self.cycles - before;
         Ok(line)

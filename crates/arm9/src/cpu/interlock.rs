@@ -4,6 +4,7 @@
 use super::{CONDITIONS, Cpu};
 use crate::bus::Bus;
 use crate::isa::{Op, operand};
+use crate::observe::Cause;
 
 /// Registers whose use by the next instruction stalls one cycle, in bits 47:32, where an [`Op`] has
 /// those it uses; above them those that stall one cycle more, or one cycle if used one instruction
@@ -95,10 +96,10 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     fn execute_if_passed(&mut self, op: Op<B>) {
         if self.passes(op.cond()) {
-            self.cycles += op.cycles();
+            self.spend(Cause::Instruction, op.cycles());
             (op.exec)(self, op);
         } else {
-            self.cycles += 1;
+            self.spend(Cause::Instruction, 1);
         }
     }
 
@@ -109,7 +110,7 @@ impl<B: Bus> Cpu<B> {
 
     #[inline(always)]
     fn stall(&mut self, cycles: u64) {
-        self.cycles += cycles;
+        self.spend(Cause::Interlock, cycles);
         self.counters.interlock_cycles += cycles;
     }
 
@@ -120,7 +121,7 @@ impl<B: Bus> Cpu<B> {
         // Mostly it needs none of them, always executes, and takes a cycle.
         if !scoreboard && op.header() == 1 && !op.uses_any_of(pending.0) {
             self.interlock = pending.later();
-            self.cycles += 1;
+            self.spend(Cause::Instruction, 1);
             return (op.exec)(self, op);
         }
         let mut stall = 0;
@@ -143,7 +144,7 @@ impl<B: Bus> Cpu<B> {
         } else {
             Interlock::NONE
         };
-        self.cycles += if passed { op.cycles() } else { 1 };
+        self.spend(Cause::Instruction, if passed { op.cycles() } else { 1 });
         if passed {
             (op.exec)(self, op);
         }
@@ -154,7 +155,7 @@ impl<B: Bus> Cpu<B> {
     fn execute_beside(&mut self, op: Op<B>, passed: bool, pending: Interlock) {
         let before = self.cycles;
         self.interlock = Interlock::NONE;
-        self.cycles += if passed { op.cycles() } else { 1 };
+        self.spend(Cause::Instruction, if passed { op.cycles() } else { 1 });
         if passed {
             (op.exec)(self, op);
         }

@@ -9,7 +9,7 @@ use crate::cpu::exception::Exception;
 use crate::cpu::{Aborted, Access, Cpu};
 use crate::dcache::Dirty;
 use crate::mmu::{self, DescriptorRead, Descriptors, Fault, Kind, Resolved};
-use crate::observe::{Event, Side};
+use crate::observe::{Cause, Event, Side};
 use crate::write_buffer::Biu;
 
 const CACHED_READ: u32 = mmu::READ | mmu::CACHE;
@@ -38,7 +38,7 @@ impl<B: Bus> DescriptorRead for Walker<'_, B> {
 
 impl<B: Bus> Cpu<B> {
     /// Whether loads and stores may go by [`crate::grants`]. An observer sees them all.
-    pub(crate) const GRANTS: bool = B::SHORTCUTS && !B::OBSERVED;
+    pub(crate) const GRANTS: bool = B::SHORTCUTS && !B::ACCESSES_OBSERVED;
 
     #[inline(always)]
     fn data_mva(&self, va: u32) -> Mva {
@@ -201,7 +201,8 @@ impl<B: Bus> Cpu<B> {
             self.tell_translation(mva, (kind, privileged), &read[..reads], result);
         }
         if reads > 0 {
-            self.cycles = now + u64::from(self.config.cost.walk_overhead);
+            let walked = now + u64::from(self.config.cost.walk_overhead);
+            self.wait_until(Cause::TableWalk, walked);
             self.counters.tlb_walks += 1;
             self.counters.tlb_walk_cycles += self.cycles - before;
             self.bus_used();
@@ -256,7 +257,7 @@ impl<B: Bus> Cpu<B> {
         };
         match self.biu.read(&mut self.bus, now, page.pa(mva), width) {
             Ok((value, done)) => {
-                self.cycles = done;
+                self.wait_until(Cause::Uncached, done);
                 self.counters.uncached_reads += 1;
                 self.counters.uncached_read_cycles += done - before;
                 self.bus_used();
@@ -302,6 +303,8 @@ impl<B: Bus> Cpu<B> {
         };
         if let Some(victim) = room.1 {
             self.mmu.grants.take(victim);
+            let side = Side::Data;
+            self.tell(Event::Replaced { side, mva: victim });
         }
         room
     }
@@ -314,6 +317,14 @@ impl<B: Bus> Cpu<B> {
             }
             return Ok(line);
         }
+        let (line, resume) = self.fill_dcache(mva, page)?;
+        self.counters.dcache_fill_cycles += resume - self.cycles;
+        self.wait_until(Cause::DataMiss, resume);
+        Ok(line)
+    }
+
+    /// Fills a line for `mva`, which is missing; says when the pipeline may go on. Nobody has waited.
+    pub(crate) fn fill_dcache(&mut self, mva: Mva, page: Resolved) -> Access<(usize, u64)> {
         let before = self.cycles;
         let pa = page.pa(mva);
         let (line, victim, dirty) = self.make_room(mva, page);
@@ -331,7 +342,8 @@ impl<B: Bus> Cpu<B> {
         let Ok((start, time)) = filled else {
             // The victim is out of its line all the same.
             if let Some(d) = dirty.as_ref().filter(|_| !alias) {
-                self.cycles = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
+                let accepted = self.biu.evict(&mut self.bus, now, d.pa, d.halves, &d.data);
+                self.wait_until(Cause::Eviction, accepted);
             }
             self.bus_used();
             return Err(self.data_abort(self.mmu.external_abort(page), mva));
@@ -357,11 +369,9 @@ impl<B: Bus> Cpu<B> {
             mva: at,
             pa: pa.line(),
         });
-        self.cycles = resume;
         self.counters.dcache_fills += 1;
-        self.counters.dcache_fill_cycles += resume - before;
         self.bus_used();
-        Ok(line)
+        Ok((line, resume))
     }
 
     /// Cycles from the bus grant until the pipeline goes on, for a line fill.
@@ -409,6 +419,11 @@ impl<B: Bus> Cpu<B> {
         self.tell_store(page, mva, width, value, false);
         let buffered = page.has(mmu::CACHE) || page.has(mmu::BUFFER) && !locked;
         let pa = page.pa(mva);
+        let own = if buffered {
+            Cause::WriteBuffer
+        } else {
+            Cause::Uncached
+        };
         let (done, answer) = if buffered && self.extends(page, mmu::SINGLE) {
             // A fence, too, and nothing that others join.
             let now = self.biu.drain(&mut self.bus, before);
@@ -420,7 +435,7 @@ impl<B: Bus> Cpu<B> {
         } else {
             (self.biu).store_unbuffered(&mut self.bus, before, pa, width, value)
         };
-        self.cycles = done;
+        self.wait_until(own, done);
         self.counters.write_wait_cycles += done - before;
         self.bus_used();
         answer.map_err(|_| self.data_abort(self.mmu.external_abort(page), mva))
@@ -439,7 +454,8 @@ impl<B: Bus> Cpu<B> {
     /// CP15 c7,c10,4: waits until nothing is left to be written.
     pub(crate) fn drain_write_buffer(&mut self) {
         let before = self.cycles;
-        self.cycles = self.biu.drain(&mut self.bus, before);
+        let drained = self.biu.drain(&mut self.bus, before);
+        self.wait_until(Cause::WriteBuffer, drained);
         self.counters.write_wait_cycles += self.cycles - before;
         self.bus_used();
     }

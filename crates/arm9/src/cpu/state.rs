@@ -8,6 +8,8 @@ use super::{Cpu, FetchState, NO_LINE};
 use crate::addr::Va;
 use crate::bus::{Bus, Signals};
 use crate::cpu::Interlock;
+use crate::icache::ICache;
+use crate::isa::{DecodeTable, Op};
 use crate::state::{Damaged, Saved, State};
 
 crate::state!(Signals: irq, fiq, attention);
@@ -34,6 +36,51 @@ crate::state!(
 );
 
 impl<B: Bus> Cpu<B> {
+    /// The same core, between two calls of [`Cpu::run`], on another bus, which is made of its own. It goes on with the
+    /// same bytes and cycles, if that bus does.
+    pub fn on_bus<C: Bus>(self, wrap: impl FnOnce(B) -> C) -> Cpu<C> {
+        let mut saved = Vec::new();
+        self.icache.save(&mut saved);
+        let undecoded = Op::undecoded(Cpu::<C>::decode_and_execute);
+        let icache = ICache::of_saved(&self.config, undecoded, &saved);
+        let mut cpu = Cpu {
+            icache,
+            decode: DecodeTable::new(self.config.core.version, &self.config.core.timing),
+            cp15_rows: self.config.core.cp15(),
+            bus: wrap(self.bus),
+            r: self.r,
+            pc: self.pc,
+            flags: self.flags,
+            control: self.control,
+            banked: self.banked,
+            other_r8_12: self.other_r8_12,
+            spsr: self.spsr,
+            cycles: self.cycles,
+            horizon: self.horizon,
+            interlock: self.interlock,
+            fetch: self.fetch,
+            data_relocation: self.data_relocation,
+            fetch_relocation: self.fetch_relocation,
+            following_relocation: self.following_relocation,
+            waiting: self.waiting,
+            signals: self.signals,
+            exit: self.exit,
+            abort_chain: self.abort_chain,
+            config: self.config,
+            cp15: self.cp15,
+            mmu: self.mmu,
+            dcache: self.dcache,
+            biu: self.biu,
+            watch: self.watch,
+            counters: self.counters,
+        };
+        // Somebody who looks on is told of the next use of each translation.
+        cpu.mmu.drop_translations();
+        let found = cpu.find_slot();
+        assert!(found.is_ok(), "the current line is in the I-cache");
+        cpu
+    }
+
     /// Finds the operations of the current line, which is in the I-cache: whoever takes it out
     /// ends it.
     fn find_slot(&mut self) -> Result<(), Damaged> {

@@ -31,6 +31,7 @@ impl<B: Bus> Cpu<B> {
             pid: self.cp15.pid,
             ttb: self.cp15.ttb,
             mode: self.control & psr::MODE,
+            masked: self.control & psr::I != 0,
             sctlr: self.cp15.sctlr,
             dacr: self.cp15.dacr,
             descriptors: self.config.core.descriptors,
@@ -56,7 +57,7 @@ impl<B: Bus> Cpu<B> {
         value: u32,
         cached: bool,
     ) {
-        if B::OBSERVED {
+        if B::ACCESSES_OBSERVED {
             let pa = page.pa(mva);
             self.tell(Event::Load {
                 mva,
@@ -78,7 +79,7 @@ impl<B: Bus> Cpu<B> {
         value: u32,
         cached: bool,
     ) {
-        if B::OBSERVED {
+        if B::ACCESSES_OBSERVED {
             let pa = page.pa(mva);
             self.tell(Event::Store {
                 mva,

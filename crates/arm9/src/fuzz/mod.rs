@@ -22,6 +22,7 @@
 //! or an abort.
 
 mod bus;
+mod charges;
 mod code;
 mod generate;
 mod program;

@@ -94,11 +94,8 @@ fn difference(fast: &View, plain: &View) -> String {
     text
 }
 
-fn new<const PLAIN: bool>(
-    core: &'static Core,
-    program: &Program,
-    ram: &[u32],
-) -> Cpu<FuzzBus<PLAIN>> {
+/// The core that a program runs on.
+pub fn config(core: &'static Core, program: &Program) -> Config {
     let s = &program.setup;
     let cost = CostTable {
         bus_sync: s.seed & 1,
@@ -107,7 +104,7 @@ fn new<const PLAIN: bool>(
         lines_tested_per_op: 8,
         cp15_busy: 1,
     };
-    let config = Config {
+    Config {
         victim_seed: s.seed,
         victims: if s.late {
             Victims::Late
@@ -115,8 +112,34 @@ fn new<const PLAIN: bool>(
             Victims::Random
         },
         ..Config::new(core, s.icache, s.dcache, cost).unwrap()
+    }
+}
+
+/// What a program finds in memory.
+pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
+    let word = |pa| match pa {
+        generate::TABLES_START..generate::TABLES_END => 0,
+        _ => code::elsewhere(pa),
     };
-    Cpu::new(config, FuzzBus::new(s, ram))
+    let mut ram: Vec<_> = (0..RAM).step_by(4).map(word).collect();
+    let extended = core.descriptors == Descriptors::Extended;
+    for (pa, words) in &program.lines {
+        for (pa, word) in (*pa..).step_by(4).zip(words) {
+            ram[pa as usize / 4] = if extended {
+                xscale::word(pa, *word)
+            } else {
+                *word
+            };
+        }
+    }
+    for (pa, word) in &program.tables {
+        let first = generate::is_first_level(*pa);
+        ram[*pa as usize / 4] = match extended {
+            true => xscale::descriptor(*pa, first, *word),
+            false => *word,
+        };
+    }
+    ram
 }
 
 /// TLB, caches, and what waits to be written.
@@ -146,31 +169,10 @@ type Outcome = Result<(), (Sort, String)>;
 
 impl Pair {
     fn new(program: &Program, core: &'static Core) -> Pair {
-        let word = |pa| match pa {
-            generate::TABLES_START..generate::TABLES_END => 0,
-            _ => code::elsewhere(pa),
-        };
-        let mut ram: Vec<_> = (0..RAM).step_by(4).map(word).collect();
-        let extended = core.descriptors == Descriptors::Extended;
-        for (pa, words) in &program.lines {
-            for (pa, word) in (*pa..).step_by(4).zip(words) {
-                ram[pa as usize / 4] = if extended {
-                    xscale::word(pa, *word)
-                } else {
-                    *word
-                };
-            }
-        }
-        for (pa, word) in &program.tables {
-            let first = generate::is_first_level(*pa);
-            ram[*pa as usize / 4] = match extended {
-                true => xscale::descriptor(*pa, first, *word),
-                false => *word,
-            };
-        }
+        let ram = ram(core, program);
         Pair {
-            fast: new(core, program, &ram),
-            plain: new(core, program, &ram),
+            fast: Cpu::new(config(core, program), FuzzBus::new(&program.setup, &ram)),
+            plain: Cpu::new(config(core, program), FuzzBus::new(&program.setup, &ram)),
             follower: Follower::new(program.setup.late),
         }
     }

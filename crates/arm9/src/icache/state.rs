@@ -5,6 +5,8 @@
 use super::{Filled, ICache, VALID};
 use crate::addr::Mva;
 use crate::bus::Bus;
+use crate::config::Config;
+use crate::isa::Op;
 use crate::state::{Damaged, Saved, State};
 
 impl<B: Bus> ICache<B> {
@@ -17,6 +19,20 @@ impl<B: Bus> ICache<B> {
         } else {
             self.ops[slot as usize].words()
         }
+    }
+
+    /// A core's I-cache as it was saved by itself.
+    pub fn of_saved(config: &Config, undecoded: Op<B>, saved: &[u8]) -> ICache<B> {
+        let mut cache = ICache::new(
+            config.icache,
+            config.core.replacement,
+            config.victims,
+            config.victim_seed,
+            undecoded,
+        );
+        let restored = cache.restore(&mut Saved::new(saved));
+        assert!(restored.is_ok(), "the same I-cache");
+        cache
     }
 
     /// Whether a line's words can be executed; of the prefetch buffer's when it is to go on.

@@ -6,6 +6,7 @@ use super::multiply::magnitude;
 use super::{Exec, Op, Timing, bit, rd, rm, rn};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::observe::Cause;
 
 rows! {
     ("MIA", XScale, "cccc111000100000ssss00000001mmmm", mia, "mia{c} acc0, {m}, {s}");
@@ -49,11 +50,12 @@ fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     };
     cpu.cp15.extension.accumulate(product);
     // Another multiplication has to wait for the multiplier: here it is this one that goes on.
-    cpu.cycles += match WHAT {
+    let more = match WHAT {
         WHOLE => magnitude(s) - 1,
         PACKED => 1,
         _ => 0,
     };
+    cpu.spend(Cause::Instruction, more);
 }
 
 fn mar<B: Bus>(insn: u32, t: &Timing) -> Op<B> {

@@ -8,6 +8,7 @@ use super::load_store::{fails_late, pending_load};
 use super::{ALWAYS, Exec, Op, Timing, bit, rn};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::observe::Cause;
 
 rows! {
     ("STM", V4, "cccc100PU0W0nnnnrrrrrrrrrrrrrrrr", store, "stm{A}{c} {n}{W}, {L}");
@@ -195,7 +196,7 @@ fn execute_load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         execute_load_pc(cpu, op);
     } else {
-        cpu.cycles += 1;
+        cpu.spend(Cause::Instruction, 1);
     }
 }
 
@@ -232,7 +233,10 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.branch_loaded(target);
     }
-    cpu.cycles += u64::from(count) + cpu.timing().load_to_pc - op.cycles();
+    let to_pc = cpu.timing().load_to_pc;
+    let more = u64::from(count) + to_pc - op.cycles();
+    cpu.spend(Cause::Branch, more.min(to_pc));
+    cpu.spend(Cause::Instruction, more - more.min(to_pc));
 }
 
 /// Loads User's registers; the base is the current mode's.

@@ -6,6 +6,7 @@ use super::{ALWAYS, Op, Timing, Version, bit, rm};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::exception::Exception;
+use crate::observe::Cause;
 use crate::psr::T;
 
 rows! {
@@ -88,7 +89,7 @@ fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
         execute_b::<B, false>(cpu, op);
     } else {
         // Not taken, it takes one.
-        cpu.cycles -= op.cycles() - 1;
+        cpu.save(op.cycles() - 1);
     }
 }
 
@@ -102,14 +103,22 @@ fn execute_b_predicted<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
         false => !taken,
     };
     if right {
-        cpu.cycles -= op.cycles() - 1;
+        cpu.save(op.cycles() - 1);
+    } else {
+        cpu.refilled(op);
     }
     if taken {
-        execute_b::<B, LINK>(cpu, op);
+        take_b::<B, LINK>(cpu, op);
     }
 }
 
 fn execute_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
+    cpu.refilled(op);
+    take_b::<B, LINK>(cpu, op);
+}
+
+#[inline(always)]
+fn take_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     if LINK {
         cpu.r[14] = cpu.pc;
     }
@@ -126,6 +135,7 @@ fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     let half = u32::from(bit(op.insn(), 24)) << 1;
     let target = cpu.r[15].wrapping_add(distance(op.insn())) | half;
     cpu.r[14] = cpu.pc;
+    cpu.refilled(op);
     cpu.branch_exchange(target | 1);
 }
 
@@ -138,6 +148,7 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     if LINK {
         cpu.r[14] = cpu.return_address();
     }
+    cpu.refilled(op);
     cpu.branch_exchange(target);
 }
 
@@ -149,8 +160,8 @@ pub(super) fn bkpt<B: Bus>(insn: u32, _: &Timing) -> Op<B> {
 /// (IXP42X 3.6.7), which is not modelled.
 fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op<B>) {
     if cpu.config().core.version == Version::XScale {
-        cpu.cycles += u64::from(cpu.timing().simple);
-        return;
+        let issue = u64::from(cpu.timing().simple);
+        return cpu.spend(Cause::Instruction, issue);
     }
     let size = if cpu.control & T != 0 { 2 } else { 4 };
     cpu.pc = cpu.pc.wrapping_sub(size);

@@ -52,7 +52,7 @@ impl<B: Bus> Cpu<B> {
     /// No coprocessor takes the instruction: the entry has the whole cost, as with one that there is not.
     #[cold]
     pub(super) fn refuse(&mut self, op: Op<B>) {
-        self.cycles -= op.cycles();
+        self.save(op.cycles());
         self.take_exception(Exception::Undefined);
     }
 }

@@ -8,6 +8,7 @@ use super::shifter::{kind, operand, operand_kind, operand_of_any_kind, operand_u
 use super::{Exec, Op, Timing, bit, rd, rn};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::observe::Cause;
 use crate::psr::{C, N, Q, V};
 
 rows! {
@@ -146,7 +147,7 @@ fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.timing().logical_to_pc
     };
-    cpu.cycles += all - op.cycles();
+    cpu.spend(Cause::Branch, all - op.cycles());
 }
 
 /// The ALU: result, and the flags it would leave (Q included).

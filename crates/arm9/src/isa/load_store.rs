@@ -8,6 +8,7 @@ use super::shifter::scaled_offset;
 use super::{ALWAYS, Exec, Op, Timing, bit, rd, rm, rn};
 use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu, Interlock};
+use crate::observe::Cause;
 
 rows! {
     ("STR", V4, "cccc010PU0W0nnnnddddiiiiiiiiiiii", transfer, "str{c} {d}, {a}");
@@ -267,7 +268,7 @@ fn load_pc_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if cpu.passes(op.insn() >> 28) {
         transfer_pc(cpu, op);
     } else {
-        cpu.cycles += 1;
+        cpu.spend(Cause::Instruction, 1);
     }
 }
 
@@ -301,7 +302,7 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     if let Some(target) = target {
         cpu.branch_loaded(target);
         cpu.interlock = Interlock::NONE;
-        cpu.cycles += cpu.timing().load_to_pc;
+        cpu.spend(Cause::Branch, cpu.timing().load_to_pc);
     }
 }
 

@@ -9,6 +9,7 @@ use super::timing::Multiplier;
 use super::{Exec, Op, Timing, bit, rd, rm, rn, rs};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::observe::Cause;
 use crate::psr::{C, Q, V};
 
 rows! {
@@ -99,7 +100,7 @@ fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool, const HOW: u32>(
 ) {
     let insn = op.insn();
     if HOW != FIXED {
-        cpu.cycles += taken::<HOW>(cpu.r[rs(insn)], true);
+        cpu.spend(Cause::Instruction, taken::<HOW>(cpu.r[rs(insn)], true));
     }
     let mut result = cpu.r[rm(insn)].wrapping_mul(cpu.r[rs(insn)]);
     if ACCUMULATE {
@@ -139,7 +140,7 @@ fn execute_long<B: Bus, const KIND: u32, const S: bool, const HOW: u32>(
     let insn = op.insn();
     let (m, s) = (cpu.r[rm(insn)], cpu.r[rs(insn)]);
     if HOW != FIXED {
-        cpu.cycles += taken::<HOW>(s, KIND & 2 != 0);
+        cpu.spend(Cause::Instruction, taken::<HOW>(s, KIND & 2 != 0));
     }
     let mut result = if KIND & 2 != 0 {
         (i64::from(m as i32) * i64::from(s as i32)) as u64

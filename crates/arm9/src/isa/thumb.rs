@@ -327,6 +327,7 @@ fn distance(half: u32) -> u32 {
 
 /// `insn` is the distance in bytes.
 fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
+    cpu.refilled(op);
     cpu.jump(cpu.r[15].wrapping_add(op.insn()));
 }
 
@@ -345,6 +346,7 @@ fn call<B: Bus, const EXCHANGE: bool>(half: u32, t: &Timing) -> Op<B> {
 fn execute_call<B: Bus, const EXCHANGE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let target = cpu.r[14].wrapping_add((op.insn() & 0x7ff) << 1);
     cpu.r[14] = cpu.return_address();
+    cpu.refilled(op);
     cpu.branch_exchange(if EXCHANGE { target & !3 } else { target | 1 });
 }
 

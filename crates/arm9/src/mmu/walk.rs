@@ -92,10 +92,12 @@ pub fn walk(
 
 /// The entry for a large or small page: for all of it if the permissions of its quarters are the
 /// same, else for the quarter that holds `mva` (`DDI0198D 2.3.11`).
+#[inline(always)]
 fn page(mva: Mva, size: u32, descriptor: u32, domain: u8, cb: u8) -> Entry {
-    let quarters = [4, 6, 8, 10].map(|bit| (descriptor >> bit & 3) as u8);
-    let ap = quarters[(mva.0 / (size / 4)) as usize & 3];
-    let covered = if quarters == [ap; 4] { size } else { size / 4 };
+    let quarters = (descriptor >> 4) as u8;
+    let ap = quarters >> (mva.0 / (size / 4) % 4 * 2) & 3;
+    let same = quarters == ap * 0b0101_0101;
+    let covered = if same { size } else { size / 4 };
     let pa = Pa(descriptor & !(size - 1) | mva.0 & (size - 1));
     Entry::new(mva, covered, pa, ap, domain, cb)
 }

@@ -57,6 +57,8 @@ impl State for SystemBus {
             console,
             network: _,
             probes: _,
+            interrupts: _,
+            raised: _,
             edges,
             stop_on_edge,
             bench,

@@ -433,8 +433,8 @@ impl Checker {
             | Event::TlbInvalidate { .. }
             | Event::TlbInvalidateAll { .. } => self.translations.moved(context, event),
             // What a claimed line holds is nobody's: who uses it gets a report.
-            Event::Claim { .. } | Event::Fetch { .. } | Event::Load { .. } => {}
-            Event::Store { .. } | Event::Walk { .. } => {}
+            Event::Claim { .. } | Event::Replaced { .. } | Event::Fetch { .. } => {}
+            Event::Load { .. } | Event::Store { .. } | Event::Walk { .. } => {}
         }
         Reaction::Continue
     }

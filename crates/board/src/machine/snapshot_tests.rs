@@ -6,7 +6,7 @@ use super::*;
 
 /// Identity page tables for [`BUSY`], RAM write-back, and a start that turns MMU and caches on.
 /// The loop loads from a line that it has not met, then executes `second`.
-fn cached(board: &str, second: u32) -> Machine {
+pub(crate) fn cached(board: &str, second: u32) -> Machine {
     const TABLE: usize = 0x4000;
     const START: usize = 0x3000;
     // r0 = 0x4000: table base; r0 = -1: domains; SCTLR.M and C; b 0
@@ -47,7 +47,7 @@ fn cached(board: &str, second: u32) -> Machine {
 }
 
 /// str r8, [r5, r7]: makes the line dirty.
-const STORE: u32 = 0xe785_8007;
+pub(crate) const STORE: u32 = 0xe785_8007;
 /// ldr r8, [r5, r7, lsl #1]: another line, while the bus still has the first.
 const LOAD: u32 = 0xe795_8087;
 

@@ -92,6 +92,20 @@ pub struct Peripherals {
 }
 
 impl Peripherals {
+    /// Index of the device that drives the core's nIRQ; one behind the last where there is none.
+    pub(crate) fn interrupts(&self) -> usize {
+        let wire = self.wires.iter().find(|wire| wire.to == Sink::Irq);
+        wire.map_or(self.devices.len(), |wire| wire.from)
+    }
+
+    /// Names of the devices whose interrupts come in at that input of the controller at the core.
+    pub fn interrupt_sources(&self, line: u32) -> Vec<&str> {
+        let to = Sink::Device(self.interrupts(), line);
+        let wires = self.wires.iter().filter(|wire| wire.to == to);
+        let devices = wires.filter_map(|wire| self.devices.get(wire.from));
+        devices.map(|device| device.name.as_str()).collect()
+    }
+
     /// Reads a machine file's text; `file` is what messages call it.
     ///
     /// # Errors

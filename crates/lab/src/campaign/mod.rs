@@ -3,5 +3,5 @@
 
 pub mod experiment;
 pub mod options;
-mod parts;
+pub mod parts;
 pub mod run;

@@ -14,10 +14,6 @@ use crate::supply::symbols::Symbols;
 
 /// What a pc outside the kernel is called in suppressions.
 pub const USER: &str = "user";
-/// Kernel modules and the kernel are above, unless a kernel's own symbols say otherwise.
-const KERNEL: u32 = 0xbf00_0000;
-/// Modules are so far below the kernel.
-const MODULES: u32 = 0x0100_0000;
 
 type Lines = addr2line::Context<EndianArcSlice<LittleEndian>>;
 
@@ -37,12 +33,6 @@ impl Names {
         }
     }
 
-    /// Where the kernel's part of the addresses begins: it may have 1, 2 or 3 GB of them.
-    fn kernel(&self) -> u32 {
-        let first = self.symbols.first().map(|first| first & 0xf000_0000);
-        first.map_or(KERNEL, |first| KERNEL.min(first.saturating_sub(MODULES)))
-    }
-
     /// Whether no function of the kernel has a name.
     pub fn are_none(&self) -> bool {
         self.symbols.is_empty()
@@ -50,7 +40,7 @@ impl Names {
 
     /// The function at `pc` without what the compiler appended to its name, or `user`.
     pub fn function(&self, pc: u32) -> String {
-        if pc < self.kernel() {
+        if pc < self.symbols.kernel() {
             return USER.to_string();
         }
         let Some(name) = self.symbols.name(pc) else {
@@ -76,7 +66,7 @@ impl Names {
 
     /// `function+0x10` and `file:line`, as far as they are known.
     pub fn symbol_and_line(&self, pc: u32) -> (Option<String>, Option<String>) {
-        if pc < self.kernel() {
+        if pc < self.symbols.kernel() {
             return (None, None);
         }
         (self.symbols.name(pc), self.line(pc))
@@ -84,7 +74,7 @@ impl Names {
 
     /// `0xc0010768 function+0x10 (file:line)`.
     pub fn place(&self, pc: u32) -> String {
-        if pc < self.kernel() {
+        if pc < self.symbols.kernel() {
             return format!("{pc:#010x} in user land");
         }
         match self.symbol_and_line(pc) {

@@ -7,12 +7,14 @@ pub mod boot;
 pub mod coherence;
 pub mod compare;
 pub mod debug;
+pub mod explain;
 pub mod gage;
 pub mod guest;
 pub mod host;
 pub mod kernel;
 pub mod list;
 pub mod net;
+pub mod profile;
 pub mod records;
 pub mod report;
 pub mod run;
@@ -39,6 +41,7 @@ pub enum Command {
     Coherence(coherence::Args),
     Compare(compare::Args),
     Debug(debug::Args),
+    Explain(explain::Args),
     Gage(gage::Args),
     Guest(guest::Args),
     Host(host::Args),
@@ -47,6 +50,7 @@ pub enum Command {
     List(list::Args),
     Table(table::Args),
     Net(net::Args),
+    Profile(profile::Args),
     Records(records::Args),
     Report(report::Args),
     Kernel(kernel::Args),
@@ -60,6 +64,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Coherence(args) => coherence::execute(&args),
         Command::Compare(args) => compare::execute(&args),
         Command::Debug(args) => debug::execute(&args),
+        Command::Explain(args) => explain::execute(&args),
         Command::Gage(args) => gage::execute(&args),
         Command::Guest(args) => guest::execute(&args),
         Command::Host(args) => host::execute(&args),
@@ -68,6 +73,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),
         Command::Net(args) => net::execute(&args),
+        Command::Profile(args) => profile::execute(&args),
         Command::Records(args) => records::execute(&args),
         Command::Report(args) => report::execute(&args),
         Command::Kernel(args) => kernel::execute(&args),

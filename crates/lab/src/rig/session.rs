@@ -10,6 +10,7 @@ use board::boot::Boot;
 use board::bus::SystemBus;
 use board::coherence::{Checker, Report};
 use board::instrument::{Bench, Cables};
+use board::ledger::Ledger;
 use board::link::Link;
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
@@ -81,6 +82,33 @@ impl Session {
         let session = Session::boot(board, seed, boot)?;
         snapshots.keep(&name, &session.machine, note);
         Ok(session)
+    }
+}
+
+impl Session {
+    /// The same board, with its cycles charged from now on to what `ledger` makes.
+    pub fn observed_by(self, ledger: impl FnOnce(&Machine) -> Ledger) -> Session<Observed<Ledger>> {
+        let ledger = ledger(&self.machine);
+        Session {
+            machine: self.machine.observed_by(ledger),
+        }
+    }
+}
+
+impl Session<Observed<Ledger>> {
+    /// What its cycles went for.
+    pub fn ledger(&self) -> &Ledger {
+        self.machine.observer()
+    }
+
+    /// Keeps what happens in so many of each task's worst latencies, and in its latency `wanted`.
+    pub fn keep_latencies(&mut self, (worst, wanted): (usize, Option<usize>)) {
+        self.machine.observer_mut().set_kept(worst, wanted);
+    }
+
+    /// Reads the names of the tasks that there are now.
+    pub fn name_tasks(&mut self) {
+        self.machine.name_tasks();
     }
 }
 

@@ -11,3 +11,4 @@ pub mod kernel;
 pub mod mutant;
 pub mod symbols;
 pub mod toolchain;
+pub mod variables;

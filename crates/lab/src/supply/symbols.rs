@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 
 use object::{Object as _, ObjectSymbol as _, SymbolKind};
 
+/// Kernel modules and the kernel are above, unless a kernel's own symbols say otherwise.
+const KERNEL: u32 = 0xbf00_0000;
+/// Modules are so far below the kernel.
+const MODULES: u32 = 0x0100_0000;
+
 /// A symbol further away than this, in bytes, says nothing.
 const FAR: u32 = 0x1_0000;
 
@@ -73,6 +78,24 @@ impl Symbols {
     pub fn first(&self) -> Option<u32> {
         let from = self.functions.partition_point(|(at, _)| *at < 0x4000_0000);
         self.functions.get(from).map(|(at, _)| *at)
+    }
+
+    /// Where the kernel's part of the addresses begins: it may have 1, 2 or 3 GB of them.
+    pub fn kernel(&self) -> u32 {
+        let first = self.first().map(|first| first & 0xf000_0000);
+        first.map_or(KERNEL, |first| KERNEL.min(first.saturating_sub(MODULES)))
+    }
+
+    /// Functions by address.
+    pub fn functions(&self) -> &[(u32, String)] {
+        &self.functions
+    }
+
+    /// Where the function of that name begins.
+    pub fn address(&self, name: &str) -> Option<u32> {
+        let other = self.others.get(name).copied();
+        let named = || self.functions.iter().find(|(_, full)| full == name);
+        other.or_else(|| named().map(|(at, _)| *at))
     }
 
     /// Whether no function has a name.

@@ -8,6 +8,7 @@ mod campaign;
 mod coherence;
 mod commands;
 mod debug;
+mod explain;
 mod fcse;
 mod host;
 mod instruments;

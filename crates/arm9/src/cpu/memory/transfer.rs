@@ -5,6 +5,7 @@ use crate::addr::Mva;
 use crate::bus::{Bus, Width};
 use crate::cpu::{Aborted, Access, Cpu};
 use crate::mmu::{self, Fault, Kind};
+use crate::observe::Cause;
 
 impl<B: Bus> Cpu<B> {
     /// The line with `count` words from `va`, if they are in one and may be read at once, and the
@@ -112,9 +113,10 @@ impl<B: Bus> Cpu<B> {
                     self.tell_store(page, Mva(mva.0 + 4 * n), Width::Word, *word, false);
                 }
             }
-            self.cycles = self
+            let accepted = self
                 .biu
                 .store_words(&mut self.bus, before, page.pa(mva), words);
+            self.wait_until(Cause::WriteBuffer, accepted);
             self.counters.write_wait_cycles += self.cycles - before;
             self.bus_used();
             return Ok(());

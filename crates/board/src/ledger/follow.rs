@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Follows execution: in which function it is, which task runs, in which interrupt.
+
+use super::names::name;
+use super::trace::What;
+use super::{Hooks, IRQ, IRQ_VECTOR, Ledger, Task, TaskId, USER};
+use crate::bus::SystemBus;
+use crate::observed::{Observed, Observer};
+use arm9::{Cause, Context, Cpu, Event, Exit, Reaction, Side};
+
+impl Ledger {
+    /// From now on cycles are those of the instruction at the context's pc.
+    #[inline]
+    fn at(&mut self, context: &Context) {
+        if context.pc.wrapping_sub(self.from) >= self.bytes {
+            self.enter(context);
+            self.ahead = true;
+        }
+    }
+
+    #[inline(never)]
+    fn enter(&mut self, context: &Context) {
+        let user = context.mode & 0x1f == USER;
+        let (function, from, bytes) = self.functions.at(context.pc, user);
+        self.user = user;
+        (self.from, self.bytes) = (from, bytes);
+        self.now = self.cell(function);
+        self.trace.note(context.cycle, self.now, What::Function);
+    }
+
+    /// An instruction outside of the last function's is about to be executed: is it an event?
+    #[inline(never)]
+    fn arrived(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
+        let pc = context.pc;
+        if let Some((_, Some(back))) = self.interrupts.last()
+            && *back == (pc, registers[13])
+        {
+            self.interrupts.pop();
+            self.take_place();
+            self.trace.note(context.cycle, self.now, What::InterruptEnd);
+        }
+        if pc & 0xffff == IRQ_VECTOR && context.mode & 0x1f == IRQ {
+            self.interrupts.push((None, None));
+            self.take_place();
+            self.trace.note(context.cycle, self.now, What::Interrupt);
+        }
+        self.enter(context);
+        if self.user {
+            // Whoever is in user land is in no interrupt.
+            if !self.interrupts.is_empty() {
+                self.interrupts.clear();
+                self.take_place();
+                self.enter(context);
+            }
+            self.in_user_land(context.cycle);
+            return Reaction::Continue;
+        }
+        if pc != self.from || pc == 0 {
+            return Reaction::Continue;
+        }
+        self.called(context, registers)
+    }
+
+    /// A user instruction is next.
+    fn in_user_land(&mut self, cycle: u64) {
+        self.switches.in_user_land(&self.sum);
+        let sample = self.wakes.in_user_land(cycle, self.task, &self.sum);
+        if let Some(sample) = sample.filter(|sample| self.wakes.keeps(*sample)) {
+            let steps = self.trace.since(self.wakes.samples()[sample].rise);
+            self.wakes.set_steps(sample, steps);
+        }
+    }
+
+    /// A function was called.
+    fn called(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
+        let Hooks {
+            schedule,
+            switch_to,
+            exit,
+            irq,
+            irq_line,
+            enqueue,
+            name_offset,
+        } = self.hooks;
+        let pc = context.pc;
+        if pc == schedule {
+            self.switches.begin(context.cycle, &self.sum);
+            self.trace.note(context.cycle, self.now, What::Schedule);
+        } else if pc == switch_to {
+            self.switch_to(context, registers[2]);
+        } else if enqueue.contains(&pc) && registers[2] & 1 != 0 {
+            self.woken(context.cycle, registers[1]);
+        } else if pc == irq {
+            if let Some(last) = self.interrupts.last_mut() {
+                last.1 = Some((registers[14] & !1, registers[13]));
+            }
+        } else if pc == irq_line {
+            if let Some(last) = self.interrupts.last_mut() {
+                // The first one is that of the controller at the core; behind it may be others.
+                last.0.get_or_insert(registers[1]);
+                self.take_place();
+                self.enter(context);
+            }
+        } else if pc == exit {
+            self.tasks[self.task as usize].ended = true;
+            if name_offset.is_some() {
+                self.exiting = true;
+                return Reaction::Stop;
+            }
+        }
+        Reaction::Continue
+    }
+
+    fn woken(&mut self, cycle: u64, address: u32) {
+        let task = self.task_at(address);
+        self.trace.note(cycle, self.now, What::Wake(task));
+        if task != self.task {
+            let line = self.interrupts.last().map(|(line, _)| *line);
+            match line {
+                // In an interrupt whose line is not known nothing can be said.
+                Some(None) => {}
+                line => self.wakes.woken(cycle, task, line.flatten(), self.task),
+            }
+        }
+    }
+
+    fn task_at(&mut self, address: u32) -> TaskId {
+        let ended = |task: &TaskId| self.tasks[*task as usize].ended && *task != self.task;
+        if let Some(task) = self.living.get(&address).filter(|task| !ended(task)) {
+            return *task;
+        }
+        let task = self.tasks.len() as TaskId;
+        self.tasks.push(Task {
+            address,
+            ended: false,
+            name: String::new(),
+        });
+        self.living.insert(address, task);
+        task
+    }
+
+    fn switch_to(&mut self, context: &Context, address: u32) {
+        let before = self.task;
+        self.task = self.task_at(address);
+        self.switches.switch(context.cycle, (before, self.task));
+        self.wakes.switched(context.cycle, (before, self.task));
+        self.take_place();
+        self.enter(context);
+        self.trace
+            .note(context.cycle, self.now, What::Switch(self.task));
+    }
+
+    /// A line or a translation came or went.
+    #[inline(never)]
+    fn moved(&mut self, context: &Context, event: Event<'_>) {
+        self.at(context);
+        let by = (self.now, self.switches.open());
+        match event {
+            Event::Fill { side, mva, .. } if side != Side::Prefetch => {
+                self.settle();
+                self.lost.filled(by.0, side, mva, context.cycle);
+            }
+            Event::Claim { mva } => self.lost.claimed(mva, context.cycle),
+            Event::Replaced { side, mva } => self.lost.replaced(by, side, mva),
+            Event::Invalidate { side, mva, .. } => self.lost.invalidated(by, side, mva),
+            Event::InvalidateAll { side } => self.lost.all_invalidated(by, side, context.cycle),
+            Event::TlbFill {
+                side,
+                entry,
+                mva,
+                bytes,
+                ..
+            } => {
+                self.settle();
+                self.lost.tlb_filled(by, (side, entry), mva, bytes);
+            }
+            Event::TlbInvalidate { side, entry } => {
+                self.lost.tlb_invalidated(by, (side, entry));
+            }
+            Event::TlbInvalidateAll { side } => self.lost.tlb_all_invalidated(by, side),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn edges_came(&mut self, system: &SystemBus) {
+        let edges = &system.edges()[self.edges.min(system.edges().len())..];
+        self.edges = system.edges().len();
+        if let Some(edge) = edges.iter().rev().find(|edge| edge.pin == 0) {
+            self.timed = edge.level;
+            self.switches.set_timed(self.timed);
+            self.take_place();
+        }
+    }
+
+    /// What the last miss took is known now.
+    fn settle(&mut self) {
+        if let Some(settled) = self.lost.settle(self.timed) {
+            self.switches.suffered(&settled);
+            self.trace.missed(&settled);
+        }
+    }
+}
+
+impl Observer for Ledger {
+    const ACCESSES: bool = false;
+
+    /// Goes on behind the beginning of a task's end, when it has read the name.
+    #[inline(never)]
+    fn run_core(cpu: &mut Cpu<Observed<Ledger>>, limit: u64) -> Exit {
+        loop {
+            let exit = cpu.run(limit);
+            let ledger = &mut cpu.bus.observer;
+            if !core::mem::take(&mut ledger.exiting) {
+                return exit;
+            }
+            let task = ledger.task;
+            name(cpu, task);
+            cpu.bus.go_on();
+            if exit != Exit::Attention {
+                return exit;
+            }
+        }
+    }
+
+    #[inline]
+    fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
+        let Event::Fetch { registers, .. } = event else {
+            self.moved(context, event);
+            return Reaction::Continue;
+        };
+        if self.lost.is_waiting() {
+            self.settle();
+        }
+        if system.edges().len() != self.edges {
+            self.edges_came(system);
+        }
+        if self.masked != context.masked {
+            self.masked = context.masked;
+            self.masked_since = context.cycle;
+            self.masked_at = self.now;
+            self.trace
+                .note(context.cycle, self.now, What::Masked(self.masked));
+        }
+        // A miss of its own may have taken the ledger to its function already.
+        if context.pc.wrapping_sub(self.from) >= self.bytes || self.ahead {
+            self.ahead = false;
+            return self.arrived(context, registers);
+        }
+        Reaction::Continue
+    }
+
+    fn raised(&mut self, now: u64, lines: u32) {
+        if self.wakes.is_idle() {
+            self.trace.begin();
+        }
+        let masked = self.masked.then_some((self.masked_since, self.masked_at));
+        self.wakes.raised(now, lines, &self.sum, masked);
+        self.trace.note(now, self.now, What::Raised(lines));
+    }
+
+    #[inline]
+    fn spent(&mut self, cause: Cause, cycles: i64) {
+        self.sum[cause as usize] += cycles;
+        self.cells[self.now as usize].spent[cause as usize] += cycles;
+        self.lost.spent(cause, cycles);
+    }
+}

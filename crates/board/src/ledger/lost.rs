@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who took a line or a translation away that is missed later.
+
+use super::CellId;
+use super::switches::SwitchId;
+use super::table::Table;
+use arm9::{Cause, Mva, Side, TlbSide};
+use std::collections::BTreeMap;
+
+/// What was missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// An I-cache line.
+    Instruction,
+    /// A D-cache line.
+    Data,
+    /// A translation.
+    Translation,
+}
+
+/// Whose doing a miss was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// Nobody's: it was never there since the ledger looks on.
+    First,
+    /// Somebody filled another one in its place.
+    Replaced(CellId),
+    /// Somebody invalidated it, or all of them.
+    Invalidated(CellId),
+}
+
+/// Misses of a kind, of one owner, by the doing of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Miss {
+    /// What was missed.
+    pub kind: Kind,
+    /// Whose doing it was.
+    pub by: By,
+    /// Who suffered it.
+    pub of: CellId,
+}
+
+impl Miss {
+    /// All of it in 64 bits. There are less than 2^30 cells.
+    fn key(self) -> u64 {
+        let (how, by) = match self.by {
+            By::First => (0, 0),
+            By::Replaced(by) => (1, by),
+            By::Invalidated(by) => (2, by),
+        };
+        (self.kind as u64) << 62 | how << 60 | u64::from(by) << 30 | u64::from(self.of)
+    }
+}
+
+/// What was missed where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// What was missed.
+    pub kind: Kind,
+    /// Modified virtual address: of a line, or what a translation was wanted for.
+    pub mva: u32,
+    /// While pin 0 was high ([`super::Owner::timed`]).
+    pub timed: bool,
+}
+
+/// How often, and how many cycles it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// Misses.
+    pub count: u64,
+    /// Core cycles, waits for writes before them among these.
+    pub cycles: u64,
+}
+
+/// A miss whose cycles are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Settled {
+    pub miss: Miss,
+    pub mva: Mva,
+    pub cycles: u64,
+    /// The change of task in which it was lost.
+    pub switch: SwitchId,
+}
+
+type Doer = (CellId, SwitchId);
+
+/// How something went.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    by: By,
+    switch: SwitchId,
+}
+
+/// A line, by what became of it.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    mva: Mva,
+    side: Side,
+    /// When it was filled last; 0 before the ledger looked on.
+    filled: u64,
+    gone: Option<Gone>,
+    /// Misses of it; while pin 0 was high.
+    missed: [Missed; 2],
+}
+
+/// Lines and translations that are or were there.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// By address, with the side in bit 0.
+    lines: Table<Line>,
+    /// The last invalidation of each whole cache.
+    all: [Option<(u64, Gone)>; 2],
+    /// What TLB entries hold: page, bytes.
+    entries: BTreeMap<(u8, usize), (u32, u32)>,
+    /// Pages that TLBs held, by side, address and bytes.
+    pages: BTreeMap<(u8, u32, u32), Gone>,
+    missed: Table<(Miss, Missed)>,
+    waiting: Option<Settled>,
+    /// The line that it is of.
+    line: Option<usize>,
+}
+
+fn side_bit(side: Side) -> u32 {
+    u32::from(side == Side::Data)
+}
+
+fn kind_of(side: Side) -> Kind {
+    match side {
+        Side::Data => Kind::Data,
+        _ => Kind::Instruction,
+    }
+}
+
+fn tlb_bit(side: TlbSide) -> u8 {
+    u8::from(side == TlbSide::Data)
+}
+
+impl Lost {
+    pub(super) fn new() -> Lost {
+        Lost {
+            lines: Table::new(),
+            all: [None; 2],
+            entries: BTreeMap::new(),
+            pages: BTreeMap::new(),
+            missed: Table::new(),
+            waiting: None,
+            line: None,
+        }
+    }
+
+    pub(super) fn missed(&self) -> impl Iterator<Item = (Miss, Missed)> + use<'_> {
+        self.missed.iter().copied()
+    }
+
+    pub(super) fn by_line(&self) -> impl Iterator<Item = (Place, Missed)> + use<'_> {
+        let of = |line: &Line| {
+            let (mva, kind) = (line.mva.0, kind_of(line.side));
+            let place = |timed| Place { kind, mva, timed };
+            let [untimed, timed] = line.missed;
+            [(place(false), untimed), (place(true), timed)]
+        };
+        let all = self.lines.iter().flat_map(of);
+        all.filter(|(_, missed)| missed.count > 0)
+    }
+
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Cycles of the miss that was told of last.
+    #[inline]
+    pub(super) fn spent(&mut self, cause: Cause, cycles: i64) {
+        if let Some(waiting) = &mut self.waiting {
+            let counts = match waiting.miss.kind {
+                Kind::Translation => cause == Cause::TableWalk,
+                _ => !matches!(cause, Cause::Instruction | Cause::Interlock | Cause::Branch),
+            };
+            if counts {
+                waiting.cycles += cycles.max(0) as u64;
+            }
+        }
+    }
+
+    /// What the last miss took.
+    pub(super) fn settle(&mut self, timed: bool) -> Option<Settled> {
+        let settled = self.waiting.take()?;
+        let add = |missed: &mut Missed| {
+            missed.count += 1;
+            missed.cycles += settled.cycles;
+        };
+        let new = || (settled.miss, Missed::default());
+        let pair = self.missed.number(settled.miss.key(), new);
+        add(&mut self.missed.entry(pair).1);
+        if let Some(line) = self.line.take() {
+            add(&mut self.lines.entry(line).missed[usize::from(timed)]);
+        }
+        Some(settled)
+    }
+
+    /// The number of a line.
+    fn number(&mut self, side: Side, mva: Mva) -> usize {
+        let mva = Mva(mva.0 & !31);
+        let new = || Line {
+            mva,
+            side,
+            filled: 0,
+            gone: None,
+            missed: Default::default(),
+        };
+        self.lines.number(u64::from(mva.0 | side_bit(side)), new)
+    }
+
+    pub(super) fn filled(&mut self, of: CellId, side: Side, mva: Mva, cycle: u64) {
+        let all = self.all[side_bit(side) as usize];
+        let number = self.number(side, mva);
+        let line = self.lines.entry(number);
+        // One that was never filled may have been there before the ledger looked on, and have gone since.
+        let known = line.filled > 0 || line.gone.is_some();
+        let since = |(at, _): &(u64, Gone)| known && *at >= line.filled;
+        let gone = line.gone.or(all.filter(since).map(|(_, gone)| gone));
+        (line.filled, line.gone) = (cycle, None);
+        self.begin(kind_of(side), of, mva, gone);
+        self.line = Some(number);
+    }
+
+    fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) {
+        let by = gone.map_or(By::First, |gone| gone.by);
+        self.waiting = Some(Settled {
+            miss: Miss { kind, by, of },
+            mva,
+            cycles: 0,
+            switch: gone.map_or(SwitchId::NONE, |gone| gone.switch),
+        });
+    }
+
+    pub(super) fn claimed(&mut self, mva: Mva, cycle: u64) {
+        let number = self.number(Side::Data, mva);
+        let line = self.lines.entry(number);
+        (line.filled, line.gone) = (cycle, None);
+    }
+
+    fn line_gone(&mut self, side: Side, mva: Mva, gone: Gone) {
+        let number = self.number(side, mva);
+        self.lines.entry(number).gone = Some(gone);
+    }
+
+    pub(super) fn replaced(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
+        let by = By::Replaced(by);
+        self.line_gone(side, mva, Gone { by, switch });
+    }
+
+    pub(super) fn invalidated(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
+        let by = By::Invalidated(by);
+        self.line_gone(side, mva, Gone { by, switch });
+    }
+
+    pub(super) fn all_invalidated(&mut self, (by, switch): Doer, side: Side, cycle: u64) {
+        let by = By::Invalidated(by);
+        self.all[side_bit(side) as usize] = Some((cycle, Gone { by, switch }));
+    }
+
+    pub(super) fn tlb_filled(
+        &mut self,
+        (of, switch): Doer,
+        (side, entry): (TlbSide, usize),
+        mva: Mva,
+        bytes: u32,
+    ) {
+        let side = tlb_bit(side);
+        let page = mva.0 & !(bytes - 1);
+        let gone = self.pages.remove(&(side, page, bytes));
+        if let Some((old, bytes)) = self.entries.insert((side, entry), (page, bytes)) {
+            let by = By::Replaced(of);
+            self.pages.insert((side, old, bytes), Gone { by, switch });
+        }
+        self.begin(Kind::Translation, of, mva, gone);
+    }
+
+    pub(super) fn tlb_invalidated(&mut self, (by, switch): Doer, (side, entry): (TlbSide, usize)) {
+        let side = tlb_bit(side);
+        if let Some((page, bytes)) = self.entries.remove(&(side, entry)) {
+            let by = By::Invalidated(by);
+            self.pages.insert((side, page, bytes), Gone { by, switch });
+        }
+    }
+
+    pub(super) fn tlb_all_invalidated(&mut self, (by, switch): Doer, side: TlbSide) {
+        let side = tlb_bit(side);
+        let by = By::Invalidated(by);
+        let pages = &mut self.pages;
+        self.entries.retain(|(of, _), (page, bytes)| {
+            if *of == side {
+                pages.insert((side, *page, *bytes), Gone { by, switch });
+            }
+            *of != side
+        });
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names of tasks, read from the guest's memory as the core sees it.
+
+use super::{Ledger, TaskId};
+use crate::machine::Machine;
+use crate::observed::Observed;
+use arm9::{Cpu, Mva};
+
+/// Bytes of a task's name (Linux include/linux/sched.h, TASK_COMM_LEN).
+const NAME: u32 = 16;
+
+/// Reads a task's name. Kernel addresses are the same in every process; FCSE does not relocate them.
+pub(super) fn name(cpu: &mut Cpu<Observed<Ledger>>, task: TaskId) {
+    let ledger = &cpu.bus.observer;
+    let Some(offset) = ledger.hooks.name_offset else {
+        return;
+    };
+    let address = ledger.tasks[task as usize].address.wrapping_add(offset);
+    let bytes = (0..NAME).map_while(|n| cpu.debug_read(Mva(address.wrapping_add(n))));
+    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+    let text = String::from_utf8_lossy(&bytes);
+    let shown = text.chars().map(|c| if c.is_control() { '?' } else { c });
+    cpu.bus.observer.tasks[task as usize].name = shown.collect();
+}
+
+impl Machine<Observed<Ledger>> {
+    /// Reads the names of the tasks that have not ended.
+    pub fn name_tasks(&mut self) {
+        for task in 0..self.observer().tasks.len() {
+            if !self.observer().tasks[task].ended {
+                name(self.cpu_mut(), task as TaskId);
+            }
+        }
+    }
+}

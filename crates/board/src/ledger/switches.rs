@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Changes of task: what each costs directly, from the scheduler's entry to the first user instruction, and what it
+//! costs later, as misses of what it took away.
+
+use super::lost::{By, Kind, Missed, Settled};
+use super::{Cycles, TaskId};
+use arm9::Cause;
+
+/// Changes kept; those beyond are not.
+const KEPT: usize = 1 << 20;
+
+/// A time that the scheduler was entered, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SwitchId(u32);
+
+impl SwitchId {
+    pub const NONE: SwitchId = SwitchId(0);
+}
+
+/// A change of task.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    /// Core cycle of the scheduler's entry.
+    pub cycle: u64,
+    /// Who ran before.
+    pub from: TaskId,
+    /// Who runs then.
+    pub to: TaskId,
+    /// What went by until the first user instruction; none where there came another change before.
+    pub direct: Option<Cycles>,
+    /// Misses behind this time of I-cache lines, of D-cache lines and of translations that went away in it.
+    pub indirect: [Missed; 3],
+    /// Pin 0 was high ([`super::Owner::timed`]).
+    pub timed: bool,
+    id: SwitchId,
+}
+
+impl Switch {
+    /// Cycles until the first user instruction.
+    pub fn direct_cycles(&self) -> Option<u64> {
+        self.direct.map(|direct| direct.iter().sum())
+    }
+
+    /// Cycles of later misses.
+    pub fn indirect_cycles(&self) -> u64 {
+        self.indirect.iter().map(|missed| missed.cycles).sum()
+    }
+}
+
+/// The changes of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Switches {
+    all: Vec<Switch>,
+    /// The scheduler was entered.
+    begun: Option<(u64, [i64; Cause::COUNT])>,
+    /// And the task changed, which is the last of `all`.
+    open: bool,
+    /// How often it was entered.
+    times: u32,
+    timed: bool,
+}
+
+impl Switches {
+    pub(super) fn all(&self) -> &[Switch] {
+        &self.all
+    }
+
+    pub(super) fn set_timed(&mut self, timed: bool) {
+        self.timed = timed;
+    }
+
+    /// The scheduler is entered.
+    pub(super) fn begin(&mut self, cycle: u64, sum: &[i64; Cause::COUNT]) {
+        self.begun = Some((cycle, *sum));
+        self.open = false;
+        self.times = self.times.saturating_add(1);
+    }
+
+    /// The task changes.
+    pub(super) fn switch(&mut self, cycle: u64, (from, to): (TaskId, TaskId)) {
+        if self.all.len() == KEPT {
+            return;
+        }
+        self.open = self.begun.is_some();
+        self.all.push(Switch {
+            cycle: self.begun.map_or(cycle, |(cycle, _)| cycle),
+            from,
+            to,
+            direct: None,
+            indirect: Default::default(),
+            timed: self.timed,
+            id: self.open(),
+        });
+    }
+
+    /// A user instruction is next.
+    pub(super) fn in_user_land(&mut self, sum: &[i64; Cause::COUNT]) {
+        if core::mem::take(&mut self.open)
+            && let (Some(switch), Some((_, before))) = (self.all.last_mut(), self.begun)
+        {
+            let spent = |n: usize| (sum[n] - before[n]).max(0) as u64;
+            switch.direct = Some(core::array::from_fn(spent));
+        }
+        self.begun = None;
+    }
+
+    /// The entry of the scheduler that execution has not come back to user land from.
+    pub(super) fn open(&self) -> SwitchId {
+        match self.begun {
+            Some(_) => SwitchId(self.times),
+            None => SwitchId::NONE,
+        }
+    }
+
+    /// Somebody missed what may have gone away in a change.
+    pub(super) fn suffered(&mut self, settled: &Settled) {
+        let direct = settled.switch == self.open();
+        if settled.miss.by == By::First || settled.switch == SwitchId::NONE || direct {
+            return;
+        }
+        let kind = match settled.miss.kind {
+            Kind::Instruction => 0,
+            Kind::Data => 1,
+            Kind::Translation => 2,
+        };
+        // The scheduler may have been entered, and nothing changed.
+        let found = self.all.binary_search_by_key(&settled.switch, |s| s.id);
+        if let Ok(found) = found {
+            let missed = &mut self.all[found].indirect[kind];
+            missed.count += 1;
+            missed.cycles += settled.cycles;
+        }
+    }
+}

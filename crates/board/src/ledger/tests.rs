@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ledger's sums are the clock's, and nothing changes when it looks on.
+
+use super::*;
+use crate::machine::snapshot_tests::{STORE, cached};
+use std::time::Duration;
+
+/// A ledger that knows of no function.
+fn ledger() -> Ledger {
+    Ledger::new(Arc::default(), Hooks::default(), 0)
+}
+
+fn sum(ledger: &Ledger) -> Cycles {
+    let mut sum = [0; Cause::COUNT];
+    for cell in ledger.cells() {
+        for (sum, cycles) in sum.iter_mut().zip(cell.cycles()) {
+            *sum += cycles;
+        }
+    }
+    sum
+}
+
+#[test]
+fn charges_come_to_the_clock_and_change_nothing_on_every_board() {
+    for board in crate::spec::board_names() {
+        let mut plain = cached(board, STORE);
+        plain.run_for(Duration::from_micros(700));
+        let begun = plain.now();
+        let mut watched = plain.clone().observed_by(ledger());
+        for step in [1, 3, 50, 10_007, 400_000] {
+            let until = plain.now() + step;
+            assert_eq!(plain.run_until(until), watched.run_until(until), "{board}");
+            assert_eq!(plain.now(), watched.now(), "{board}");
+            let total: u64 = watched.observer().total().iter().sum();
+            assert_eq!(total, plain.now() - begun, "{board}");
+            assert_eq!(sum(watched.observer()), watched.observer().total());
+        }
+        assert_eq!(plain.counters(), watched.counters(), "{board}");
+        assert_eq!(plain.memory_hash(), watched.memory_hash(), "{board}");
+        assert_eq!(plain.console_log(), watched.console_log(), "{board}");
+    }
+}
+
+#[test]
+fn every_miss_but_a_first_one_was_somebodys_doing() {
+    let plain = cached("sam9263", STORE);
+    let mut watched = plain.observed_by(ledger());
+    watched.run_for(Duration::from_millis(2));
+    // Once more over the same lines, which later ones have replaced.
+    watched.cpu_mut().set_register(6, 0);
+    watched.run_for(Duration::from_millis(2));
+    let fills = watched.counters().dcache_fills;
+    let missed: Vec<_> = watched.observer().missed().collect();
+    let data = missed.iter().filter(|(m, _)| m.kind == Kind::Data);
+    let count = |first: bool| -> u64 {
+        let of = data.clone().filter(|(m, _)| (m.by == By::First) == first);
+        of.map(|(_, missed)| missed.count).sum()
+    };
+    // The newest may not be settled yet.
+    assert!(fills - count(true) - count(false) <= 1);
+    assert!(count(true) > 100 && count(false) > 100, "{missed:?}");
+    let cycles: u64 = data.map(|(_, missed)| missed.cycles).sum();
+    let counted = watched.counters().dcache_fill_cycles;
+    assert!(cycles.abs_diff(counted) < 200, "{cycles} {counted}");
+    let lines = watched.observer().missed_by_line();
+    let of_lines = lines.filter(|(place, _)| place.kind == Kind::Data);
+    let by_line: u64 = of_lines.map(|(_, missed)| missed.count).sum();
+    assert_eq!(by_line, count(true) + count(false));
+}
+
+#[test]
+fn a_table_finds_what_was_put_in_however_much_that_is() {
+    let mut table = table::Table::new();
+    // Keys that differ in their upper halves alone, too.
+    let key = |n: u64| n << 40 | n % 3;
+    let numbers: Vec<usize> = (0..10_000).map(|n| table.number(key(n), || n)).collect();
+    assert_eq!(numbers, Vec::from_iter(0..10_000));
+    for n in (0..10_000).rev() {
+        assert_eq!(table.number(key(n), || u64::MAX), n as usize);
+        *table.entry(n as usize) += 1;
+    }
+    assert!(table.iter().copied().eq(1..=10_000));
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A latency taken apart: what went by between the rise of an interrupt's line and the first user instruction of the
+//! task that it woke.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail, ensure};
+use board::ledger::{CellId, Ledger, Sample, Step, TaskId, What};
+
+use crate::base::suggest::did_you_mean;
+use crate::explain::account::Account;
+
+/// A stretch of a latency.
+pub struct Phase {
+    pub name: &'static str,
+    /// Core cycles.
+    pub cycles: u64,
+    /// Where they went: function, task or interrupt, and cycles; the most first.
+    pub places: Vec<(String, String, u64)>,
+}
+
+/// The latencies of one task, in the order of time.
+pub struct Latencies<'a> {
+    pub task: TaskId,
+    pub samples: Vec<&'a Sample>,
+}
+
+/// Those of the task that a run is about: the one named so; else the one named by a word of the command that has the
+/// most latencies; else that with the most.
+pub fn latencies<'a>(
+    ledger: &'a Ledger,
+    account: &Account<'_>,
+    task: Option<&str>,
+    command: &str,
+) -> Result<Option<Latencies<'a>>> {
+    let mut of: BTreeMap<TaskId, Vec<&Sample>> = BTreeMap::new();
+    for sample in ledger.samples() {
+        of.entry(sample.task).or_default().push(sample);
+    }
+    let chosen = match task {
+        Some(name) => {
+            let named = of.keys().copied().find(|task| account.task(*task) == name);
+            let names: Vec<&str> = of.keys().map(|task| account.task(*task)).collect();
+            let Some(named) = named else {
+                bail!(
+                    "--task {name}: it has no latencies{}",
+                    did_you_mean(name, &names)
+                );
+            };
+            Some(named)
+        }
+        None => {
+            let is_named = |task: TaskId| {
+                let name = ledger.tasks()[task as usize].name.as_str();
+                !name.is_empty()
+                    && command
+                        .split_whitespace()
+                        .any(|word| word.starts_with(name))
+            };
+            let key = |(task, samples): &(&TaskId, &Vec<_>)| (is_named(**task), samples.len());
+            of.iter().max_by_key(key).map(|(task, _)| *task)
+        }
+    };
+    let found = chosen.and_then(|task| Some((task, of.remove(&task)?)));
+    Ok(found.map(|(task, samples)| Latencies { task, samples }))
+}
+
+impl<'a> Latencies<'a> {
+    /// The worst ones, with their numbers in the order of time.
+    pub fn worst(&self, count: usize) -> Vec<(usize, &'a Sample)> {
+        let mut all: Vec<(usize, &Sample)> = self.samples.iter().copied().enumerate().collect();
+        all.sort_by_key(|(_, sample)| std::cmp::Reverse(sample.cycles()));
+        all.truncate(count);
+        all
+    }
+
+    /// One by its number.
+    pub fn numbered(&self, number: usize) -> Result<(usize, &'a Sample)> {
+        let count = self.samples.len();
+        ensure!(
+            number < count,
+            "--sample {number}: there are {count}, from 0 to {}",
+            count.saturating_sub(1)
+        );
+        Ok((number, self.samples[number]))
+    }
+
+    /// Of all of them, ascending.
+    pub fn cycles(&self) -> Vec<u64> {
+        let mut all: Vec<u64> = self.samples.iter().map(|s| s.cycles()).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+/// Cycles of each place between two moments: from each step on it is where the step says.
+fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(String, String, u64)> {
+    let mut sums: BTreeMap<CellId, u64> = BTreeMap::new();
+    let ends = steps
+        .iter()
+        .skip(1)
+        .map(|step| step.cycle)
+        .chain([u64::MAX]);
+    for (step, end) in steps.iter().zip(ends) {
+        let within = end.min(to).saturating_sub(step.cycle.max(from));
+        if within > 0 {
+            *sums.entry(step.cell).or_default() += within;
+        }
+    }
+    let named = sums.into_iter().map(|(cell, cycles)| {
+        let owner = account.owner(cell);
+        let function = account.function(owner.function).to_string();
+        (function, account.place(owner), cycles)
+    });
+    let mut all: Vec<_> = named.collect();
+    all.sort_by_key(|(.., cycles)| std::cmp::Reverse(*cycles));
+    all
+}
+
+/// The phases of a latency, which come to it. Without steps their places are not known.
+pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
+    let Sample {
+        rise,
+        woken,
+        switched,
+        user,
+        ..
+    } = *sample;
+    let last = |to: u64, is: &dyn Fn(&What) -> bool| {
+        let before = sample
+            .steps
+            .iter()
+            .rev()
+            .filter(|s| s.cycle <= to && s.cycle >= rise);
+        before.clone().find(|s| is(&s.what)).map(|step| step.cycle)
+    };
+    let taken = last(woken, &|what| *what == What::Interrupt).unwrap_or(rise);
+    let schedule = last(switched, &|what| *what == What::Schedule);
+    let schedule = schedule.unwrap_or(switched).max(woken);
+    let bounds = [
+        ("until the interrupt is taken", rise, taken),
+        ("in interrupts, until the task is woken", taken, woken),
+        ("until the scheduler is called", woken, schedule),
+        ("scheduler, until it switches", schedule, switched),
+        ("from the switch to user land", switched, user),
+    ];
+    let phase = |(name, from, to): (&'static str, u64, u64)| Phase {
+        name,
+        cycles: to - from,
+        places: places(&sample.steps, from, to, account),
+    };
+    bounds.into_iter().map(phase).collect()
+}

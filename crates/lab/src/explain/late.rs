@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Latencies as text of at most 100 columns, and as JSON.
+
+use std::fmt::Write as _;
+
+use arm9::Cause;
+use board::BoardSpec;
+use board::ledger::{By, Sample, What};
+use serde_json::{Value, json};
+
+use crate::explain::account::{Account, cause_name, kind_name};
+use crate::explain::autopsy::{Latencies, Phase, phases};
+use crate::sheets::grid;
+
+/// Places of a phase, and misses of a latency, that are shown.
+const PLACES: usize = 6;
+const MISSES: usize = 12;
+
+/// Latencies of a task and the names of what is in them.
+pub struct Late<'a> {
+    pub latencies: &'a Latencies<'a>,
+    pub account: &'a Account<'a>,
+    pub spec: &'a BoardSpec,
+}
+
+/// A miss in a latency.
+struct Miss {
+    kind: &'static str,
+    mva: u32,
+    of: String,
+    by: String,
+    cycles: u64,
+}
+
+impl Late<'_> {
+    fn us(&self, cycles: u64) -> f64 {
+        1e6 * cycles as f64 / self.spec.cpu_hz as f64
+    }
+
+    /// How many there are and how long they take.
+    pub fn summary(&self) -> String {
+        let all = self.latencies.cycles();
+        let at = |share: f64| self.us(all[((all.len() - 1) as f64 * share) as usize]);
+        grid::wrapped(&format!(
+            "Latencies of {}: {}, from {:.2} us; median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, most {:.2} us",
+            self.account.task(self.latencies.task),
+            all.len(),
+            at(0.0),
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            at(1.0)
+        ))
+    }
+
+    fn source(&self, line: u32) -> String {
+        match self.spec.peripherals.interrupt_sources(line)[..] {
+            [] => format!("line {line}"),
+            ref names => format!("line {line} ({})", names.join(", ")),
+        }
+    }
+
+    /// One of them as a ledger.
+    pub fn text(&self, (number, sample): (usize, &Sample)) -> String {
+        let whole = sample.cycles();
+        let share = |cycles: u64| 100.0 * cycles as f64 / whole.max(1) as f64;
+        let mut text = format!(
+            "\nLatency {number}: {:.2} us, {whole} cycles, from the rise of {} at cycle {}\n",
+            self.us(whole),
+            self.source(sample.line),
+            sample.rise
+        );
+        if let Some((since, at)) = sample.masked {
+            let owner = self.account.owner(at);
+            let _ = writeln!(
+                text,
+                "  Interrupts were masked, since {:.2} us before, in {} ({}).",
+                self.us(sample.rise - since),
+                self.account.function(owner.function),
+                self.account.place(owner)
+            );
+        }
+        for phase in phases(sample, self.account) {
+            let (cycles, name) = (phase.cycles, phase.name);
+            let us = self.us(cycles);
+            let _ = writeln!(
+                text,
+                "  {name:<40}{cycles:>9}{us:>10.2} us{:>7.2} %",
+                share(cycles)
+            );
+            for (function, place, cycles) in phase.places.iter().take(PLACES) {
+                let _ = writeln!(
+                    text,
+                    "      {:<54}{cycles:>9}",
+                    format!("{function} ({place})")
+                );
+            }
+            let rest = phase.places.iter().skip(PLACES);
+            let (count, cycles) = rest.fold((0, 0), |(n, sum), place| (n + 1, sum + place.2));
+            if count > 0 {
+                let _ = writeln!(text, "      {:<54}{cycles:>9}", format!("{count} more"));
+            }
+        }
+        let _ = writeln!(
+            text,
+            "  {:<40}{whole:>9}{:>10.2} us{:>7.2} %",
+            "all",
+            self.us(whole),
+            100.0
+        );
+        let causes = Cause::ALL.into_iter().zip(sample.causes);
+        let named = causes.filter(|(_, cycles)| *cycles > 0);
+        let named = named.map(|(cause, cycles)| format!("{} {cycles}", cause_name(cause)));
+        let named: Vec<String> = named.collect();
+        text += &format!(
+            "  {}",
+            grid::wrapped(&format!("What for: {}", named.join(", ")))
+        );
+        text + &self.misses_text(sample)
+    }
+
+    fn misses_text(&self, sample: &Sample) -> String {
+        let misses = self.misses(sample);
+        if misses.is_empty() {
+            return String::new();
+        }
+        let mut text = format!(
+            "  Misses: {}; those that took longest, and whose doing they were:\n",
+            misses.len()
+        );
+        for miss in misses.iter().take(MISSES) {
+            let Miss {
+                kind,
+                mva,
+                of,
+                by,
+                cycles,
+            } = miss;
+            let _ = writeln!(text, "    {kind:<10}{mva:#010x}{cycles:>6}  {of:<30}{by}");
+        }
+        text
+    }
+
+    fn misses(&self, sample: &Sample) -> Vec<Miss> {
+        let name = |cell| {
+            let owner = self.account.owner(cell);
+            format!(
+                "{} ({})",
+                self.account.function(owner.function),
+                self.account.place(owner)
+            )
+        };
+        let of = |what: &What| match *what {
+            What::Missed { miss, mva, cycles } => Some(Miss {
+                kind: kind_name(miss.kind),
+                mva: mva.0,
+                of: self
+                    .account
+                    .function(self.account.owner(miss.of).function)
+                    .to_string(),
+                by: match miss.by {
+                    By::First => "never there before".to_string(),
+                    By::Replaced(by) => format!("replaced by {}", name(by)),
+                    By::Invalidated(by) => format!("invalidated by {}", name(by)),
+                },
+                cycles,
+            }),
+            _ => None,
+        };
+        let mut all: Vec<Miss> = sample
+            .steps
+            .iter()
+            .filter_map(|step| of(&step.what))
+            .collect();
+        all.sort_by_key(|miss| std::cmp::Reverse(miss.cycles));
+        all
+    }
+
+    /// The same of one, all of it.
+    pub fn json(&self, (number, sample): (usize, &Sample)) -> Value {
+        let phase = |phase: &Phase| {
+            let place = |(function, place, cycles): &(String, String, u64)| json!({"function": function, "task": place, "cycles": cycles});
+            let places: Vec<Value> = phase.places.iter().map(place).collect();
+            json!({"name": phase.name, "cycles": phase.cycles, "places": places})
+        };
+        let phases: Vec<Value> = phases(sample, self.account).iter().map(phase).collect();
+        let causes = Cause::ALL.into_iter().zip(sample.causes);
+        let causes = causes.map(|(cause, cycles)| (cause_name(cause).to_string(), json!(cycles)));
+        let misses = self.misses(sample);
+        let misses = misses.iter().map(
+            |m| json!({"what": m.kind, "mva": m.mva, "of": m.of, "by": m.by, "cycles": m.cycles}),
+        );
+        json!({
+            "number": number,
+            "line": sample.line,
+            "from_cycle": sample.rise,
+            "to_cycle": sample.user,
+            "cycles": sample.cycles(),
+            "causes": Value::Object(causes.collect()),
+            "phases": phases,
+            "misses": misses.collect::<Vec<_>>(),
+        })
+    }
+}

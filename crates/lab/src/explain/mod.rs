@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the cycles of a guest went (docs/EXPLAIN.md): a board with a ledger ([`board::ledger`]), and what it says, by
+//! names.
+
+pub mod account;
+pub mod again;
+pub mod anatomy;
+pub mod autopsy;
+pub mod late;
+pub mod output;
+pub mod render;
+pub mod sets;
+pub mod setup;

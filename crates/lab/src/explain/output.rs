@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All that is said of a board whose cycles were charged.
+
+use anyhow::{Result, bail, ensure};
+use board::BoardSpec;
+use serde_json::{Value, json};
+
+use crate::explain::account::Account;
+use crate::explain::autopsy;
+use crate::explain::late::Late;
+use crate::explain::render::View;
+use crate::explain::setup::{Charged, Kernel};
+
+/// Lines of each table, when nobody says.
+pub const TOP: usize = 20;
+/// More latencies than this are not taken apart.
+const MOST: usize = 1000;
+
+/// What is asked for.
+#[derive(clap::Args)]
+#[group(skip)]
+pub struct Asked {
+    /// Latencies of this task, instead of that of the program with the most of them
+    #[arg(long, value_name = "TASK")]
+    pub task: Option<String>,
+    /// Count what was while the guest held pin 0 of GPIO 0 high, as around what it measures
+    #[arg(long)]
+    pub timed: bool,
+    /// Lines of each table
+    #[arg(long, value_name = "N", default_value_t = TOP)]
+    pub top: usize,
+    /// Boot, instead of going on from the snapshot of an earlier boot
+    #[arg(long)]
+    pub fresh_boot: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which latencies are taken apart.
+#[derive(Clone, Copy)]
+pub enum Which {
+    /// So many of the worst.
+    Worst(usize),
+    /// One, counted from 0 in the order of time.
+    Number(usize),
+}
+
+impl Which {
+    /// How many of the worst, and which one, the ledger is to keep.
+    pub fn kept(self) -> (usize, Option<usize>) {
+        match self {
+            Which::Worst(worst) => (worst, None),
+            Which::Number(number) => (0, Some(number)),
+        }
+    }
+
+    /// Refuses too many.
+    pub fn check(self) -> Result<()> {
+        if let Which::Worst(worst) = self {
+            ensure!(worst <= MOST, "--worst {worst}: at most {MOST}");
+        }
+        Ok(())
+    }
+}
+
+/// A board that ran a command.
+pub struct Ran<'a> {
+    pub session: &'a mut Charged,
+    pub kernel: &'a Kernel,
+    pub spec: &'a BoardSpec,
+    /// What ran.
+    pub command: &'a str,
+}
+
+/// Prints all of it; as JSON behind what is in `head`.
+pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Result<()> {
+    ran.session.name_tasks();
+    let (ledger, kernel) = (ran.session.ledger(), ran.kernel);
+    let account = Account::new(ledger, kernel, false);
+    let latencies = autopsy::latencies(ledger, &account, asked.task.as_deref(), ran.command)?;
+    let chosen = match (&latencies, which) {
+        (None, Which::Number(n)) => bail!("--sample {n}: no interrupt woke a task"),
+        (None, Which::Worst(_)) => Vec::new(),
+        (Some(latencies), Which::Number(n)) => vec![latencies.numbered(n)?],
+        (Some(latencies), Which::Worst(worst)) => latencies.worst(worst),
+    };
+    let late = latencies.as_ref().map(|latencies| Late {
+        latencies,
+        account: &account,
+        spec: ran.spec,
+    });
+    let view = View {
+        ledger,
+        kernel,
+        spec: ran.spec,
+        timed: asked.timed,
+        top: asked.top,
+    };
+    if asked.json {
+        let mut value = view.json();
+        if let (Some(all), Some(head)) = (value.as_object_mut(), head.as_object_mut()) {
+            all.append(head);
+        }
+        if let Some(late) = &late {
+            let samples: Vec<Value> = chosen.iter().map(|sample| late.json(*sample)).collect();
+            value["latency_task"] = json!(account.task(late.latencies.task));
+            value["latency_cycles"] = json!(late.latencies.cycles());
+            value["latencies"] = json!(samples);
+        }
+        println!("{value:#}");
+        return Ok(());
+    }
+    kernel.notes.iter().for_each(|n| eprintln!("note: {n}"));
+    if let Some(late) = late.filter(|_| !chosen.is_empty()) {
+        print!("{}", late.summary());
+        for sample in chosen {
+            print!("{}", late.text(sample));
+        }
+        println!("{}", "");
+    }
+    print!("{}", view.text());
+    Ok(())
+}

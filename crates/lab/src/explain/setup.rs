@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A ledger for the kernel that runs on a board: its functions, and those that say what happens.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arm9::Mva;
+use board::Observed;
+use board::ledger::{Function, Functions, Hooks, Ledger};
+
+use crate::rig::session::Session;
+use crate::supply::symbols::Symbols;
+use crate::supply::variables::{self, Variable};
+
+/// A board whose cycles are charged.
+pub type Charged = Session<Observed<Ledger>>;
+
+/// A kernel's functions, by number ([`board::ledger::Function::number`]).
+pub struct Kernel {
+    names: Vec<String>,
+    functions: Arc<Functions>,
+    /// What cannot be told, and why.
+    pub notes: Vec<String>,
+}
+
+impl Kernel {
+    /// The function at an address.
+    pub fn at(&self, address: u32) -> Function {
+        self.functions.of(address)
+    }
+
+    /// The name of a function.
+    pub fn function(&self, number: usize) -> &str {
+        self.names.get(number).map_or("?", String::as_str)
+    }
+}
+
+/// The name of the first task, from which it is known where a task has it (Linux init/init_task.c).
+const FIRST_TASK: &[u8] = b"swapper";
+
+/// Charges all cycles of a booted board from now on.
+pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
+    let symbols = Symbols::of(vmlinux);
+    let base = symbols.kernel();
+    let functions = symbols.functions().iter().filter(|(at, _)| *at >= base);
+    let (starts, names): (Vec<u32>, Vec<String>) = functions.cloned().unzip();
+    let mut notes = Vec::new();
+    if names.is_empty() {
+        let why = "the kernel has no symbols (its vmlinux is not beside it)";
+        notes.push(format!("{why}: functions and tasks are not told apart"));
+    }
+    let mut hook = |name: &str, what: &str| {
+        let address = symbols.address(name);
+        if address.is_none() && !names.is_empty() {
+            notes.push(format!("the kernel has no function {name}(): {what}"));
+        }
+        address.unwrap_or_default()
+    };
+    let mut hooks = Hooks {
+        schedule: hook("__schedule", "what a change of task costs is not known"),
+        switch_to: hook("__switch_to", "tasks are not told apart"),
+        exit: hook("do_exit", "tasks that end have no names"),
+        irq: hook("generic_handle_arch_irq", "interrupts seem to last on"),
+        irq_line: hook("generic_handle_domain_irq", "interrupts have no number"),
+        enqueue: ["enqueue_task_fair", "enqueue_task_rt", "enqueue_task_dl"]
+            .map(|name| hook(name, "not all wake-ups are seen")),
+        name_offset: None,
+    };
+    let variable = |name: &str| vmlinux.and_then(|vmlinux| variables::of(vmlinux, name));
+    hooks.name_offset = variable("init_task").and_then(|task| name_offset(&task));
+    if hooks.name_offset.is_none() && !names.is_empty() {
+        notes.push("the kernel has no variable init_task: tasks have no names".into());
+    }
+    let current = variable("__current").map(|current| current.address);
+    if current.is_none() && !names.is_empty() {
+        notes.push("the kernel has no variable __current: the first task has no name".into());
+    }
+    let functions = Arc::new(Functions::new(starts, base));
+    let known = functions.clone();
+    let charged = session.observed_by(|machine| {
+        let byte = |at: u32| machine.cpu().debug_read(Mva(at)).unwrap_or_default();
+        let word = |at: u32| u32::from_le_bytes([0, 1, 2, 3].map(|n| byte(at.wrapping_add(n))));
+        Ledger::new(functions, hooks, current.map_or(0, word))
+    });
+    let kernel = Kernel {
+        names,
+        functions: known,
+        notes,
+    };
+    (charged, kernel)
+}
+
+/// Where in a task its name is.
+fn name_offset(first: &Variable) -> Option<u32> {
+    let mut places = first.initial.windows(FIRST_TASK.len());
+    let at = places.position(|bytes| bytes == FIRST_TASK)?;
+    u32::try_from(at).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tasks_name_is_where_the_first_task_has_its_own() {
+        let task = |initial: &[u8]| Variable {
+            address: 0xc000_0000,
+            initial: initial.to_vec(),
+        };
+        assert_eq!(name_offset(&task(b"\0\0\0\0swapper/0\0\0")), Some(4));
+        assert_eq!(name_offset(&task(b"\0\0\0\0swap")), None);
+        assert_eq!(name_offset(&task(b"")), None);
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where cycles went: the sums are the clock's, and nothing changes because somebody adds them up.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
+
+fn output(arguments: &[&str]) -> (String, String, Option<i32>) {
+    let output = Command::new(PROGRAM)
+        .args(arguments)
+        .output()
+        .expect("the program runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        text(&output.stdout),
+        text(&output.stderr),
+        output.status.code(),
+    )
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value}: no number"))
+}
+
+fn sum(values: &Value) -> u64 {
+    let object = values.as_object().expect("an object");
+    object.values().map(number).sum()
+}
+
+/// Sum of a key of all rows.
+fn column(rows: &Value, key: &str) -> u64 {
+    let rows = rows.as_array().expect("a list");
+    rows.iter().map(|row| number(&row[key])).sum()
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn every_cycle_is_charged_and_the_guest_takes_as_many_as_without() {
+    for board in ["sam9263", "omap1610"] {
+        let command = ["--", "hackbench 2"];
+        let (text, error, status) =
+            output(&[&["profile", "--board", board, "--json"], &command[..]].concat());
+        assert_eq!(status, Some(0), "{error}");
+        let said: Value = serde_json::from_str(&text).expect("JSON");
+        let cycles = number(&said["to_cycle"]) - number(&said["from_cycle"]);
+        assert_eq!(number(&said["cycles"]), cycles);
+        assert_eq!(sum(&said["causes"]), cycles);
+        assert_eq!(column(&said["tasks"], "cycles"), cycles);
+        assert_eq!(column(&said["functions"], "cycles"), cycles);
+        let (text, ..) =
+            output(&[&["guest", "--board", board, "--counters"], &command[..]].concat());
+        assert!(
+            text.contains(&format!("\ncycles {cycles}\n")),
+            "{cycles}: {text}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
+    let command = "cyclictest -D 1 -p 50 -q -h 1000";
+    let (text, error, status) = output(&["profile", "--json", "--worst", "5", "--", command]);
+    assert_eq!(status, Some(0), "{error}");
+    let said: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(
+        said["latency_task"]
+            .as_str()
+            .unwrap()
+            .starts_with("cyclictest")
+    );
+    let all = said["latency_cycles"].as_array().unwrap();
+    assert!(all.len() > 900, "{} latencies", all.len());
+    let worst = said["latencies"].as_array().unwrap();
+    assert_eq!(worst.len(), 5);
+    assert_eq!(worst[0]["cycles"], all[all.len() - 1]);
+    for latency in worst {
+        let cycles = number(&latency["cycles"]);
+        assert_eq!(sum(&latency["causes"]), cycles);
+        assert_eq!(column(&latency["phases"], "cycles"), cycles);
+        for phase in latency["phases"].as_array().unwrap() {
+            assert_eq!(column(&phase["places"], "cycles"), number(&phase["cycles"]));
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_not_there_is_named() {
+    let (_, error, status) = output(&["explain", "nonesuch"]);
+    assert_eq!(status, Some(2), "{error}");
+    assert!(error.contains("nonesuch: no run is"), "{error}");
+}
