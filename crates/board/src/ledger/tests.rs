@@ -59,7 +59,7 @@ fn every_miss_but_a_first_one_was_somebodys_doing() {
     // The newest may not be settled yet.
     assert!(fills - count(true) - count(false) <= 1);
     assert!(count(true) > 100 && count(false) > 100, "{missed:?}");
-    let cycles: u64 = data.map(|(_, missed)| missed.cycles).sum();
+    let cycles: u64 = data.clone().map(|(_, missed)| missed.cycles).sum();
     let counted = watched.counters().dcache_fill_cycles;
     assert!(cycles.abs_diff(counted) < 200, "{cycles} {counted}");
     let lines = watched.observer().missed_by_line();
