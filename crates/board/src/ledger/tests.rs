@@ -72,7 +72,7 @@ fn every_miss_but_a_first_one_was_somebodys_doing() {
 fn a_table_finds_what_was_put_in_however_much_that_is() {
     let mut table = table::Table::new();
     // Keys that differ in their upper halves alone, too.
-    let key = |n: u64| n << 40 | n % 3;
+    let key = |n: u64| (n << 40) | (n % 3);
     let numbers: Vec<usize> = (0..10_000).map(|n| table.number(key(n), || n)).collect();
     assert_eq!(numbers, Vec::from_iter(0..10_000));
     for n in (0..10_000).rev() {
