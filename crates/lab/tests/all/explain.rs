@@ -41,7 +41,7 @@ fn column(rows: &Value, key: &str) -> u64 {
 #[ignore = "needs the kernel"]
 fn every_cycle_is_charged_and_the_guest_takes_as_many_as_without() {
     for board in ["sam9263", "omap1610"] {
-        let command = ["--", "hackbench 2"];
+        let command = ["--", "hackbench -g 1 -l 2"];
         let (text, error, status) =
             output(&[&["profile", "--board", board, "--json"], &command[..]].concat());
         assert_eq!(status, Some(0), "{error}");
@@ -64,7 +64,7 @@ fn every_cycle_is_charged_and_the_guest_takes_as_many_as_without() {
 #[ignore = "needs the kernel"]
 fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
     // Beside a load: on an idle board wake-ups are not found yet (docs/EXPLAIN.md).
-    let command = "hackbench -g 1 -l 100000 > /dev/null & cyclictest -D 1 -p 50 -q -h 1000";
+    let command = "hackbench -g 1 -l 100000 > /dev/null & cyclictest -l 200 -p 50 -q -h 1000";
     let (text, error, status) = output(&["profile", "--json", "--worst", "5", "--", command]);
     assert_eq!(status, Some(0), "{error}");
     let said: Value = serde_json::from_str(&text).expect("JSON");
@@ -75,7 +75,7 @@ fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
             .starts_with("cyclictest")
     );
     let all = said["latency_cycles"].as_array().unwrap();
-    assert!(all.len() > 900, "{} latencies", all.len());
+    assert!(all.len() > 180, "{} latencies", all.len());
     let worst = said["latencies"].as_array().unwrap();
     assert_eq!(worst.len(), 5);
     assert_eq!(worst[0]["cycles"], all[all.len() - 1]);
