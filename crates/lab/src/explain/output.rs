@@ -12,7 +12,7 @@ use crate::explain::render::View;
 use crate::explain::setup::{Charged, Kernel};
 
 /// Lines of each table, when nobody says.
-pub const TOP: usize = 20;
+const TOP: usize = 20;
 /// More latencies than this are not taken apart.
 const MOST: usize = 1000;
 
