@@ -22,7 +22,7 @@ use crate::supply::image::{Programs, guest};
 use crate::supply::kernel;
 
 /// Keys of a plan that are no axes.
-const PLAN_KEYS: &[&str] = &["board", "seeds", "kernels"];
+const PLAN_KEYS: &[&str] = &["board", "seeds", "layouts", "kernels"];
 
 /// The one format of `experiment.toml` there is.
 const FORMAT: u32 = 1;
@@ -44,6 +44,9 @@ pub struct Plan {
     /// Start values of the random victim counter.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
+    /// Layouts of the kernels' code, whose figures count as seeds' do.
+    #[serde(default = "as_linked")]
+    pub layouts: Vec<u32>,
     /// Instead of the experiment's.
     pub kernels: Option<Vec<String>>,
     /// Values by the word that they take the place of in the workload's command line. The first
@@ -54,6 +57,10 @@ pub struct Plan {
 
 fn one_seed() -> Vec<u64> {
     vec![1]
+}
+
+fn as_linked() -> Vec<u32> {
+    vec![0]
 }
 
 /// `experiment.toml`, checked.
@@ -238,13 +245,17 @@ impl Experiment {
             for kernel in plan.kernels.as_ref().unwrap_or(&self.kernels) {
                 for axes in &choices {
                     for mode in &self.modes {
-                        points.extend(seeds.iter().map(|&seed| Point {
+                        let point = |seed, layout| Point {
                             board: board.to_string(),
                             kernel: kernel.clone(),
                             mode: mode.clone(),
                             axes: axes.clone(),
                             seed,
-                        }));
+                            layout,
+                        };
+                        for &layout in &plan.layouts {
+                            points.extend(seeds.iter().map(|&seed| point(seed, layout)));
+                        }
                     }
                 }
             }
@@ -427,6 +438,7 @@ fn check_plan(e: &Experiment, plan: &Plan) -> Result<()> {
     if let Some(twice) = repeated(plan.seeds.iter()) {
         bail!("plan for {}: seeds: {twice} is there twice", plan.board);
     }
+    check_layouts(plan)?;
     for kernel in plan.kernels.iter().flatten() {
         if !e.kernels.contains(kernel) {
             bail!(
@@ -453,6 +465,21 @@ fn check_plan(e: &Experiment, plan: &Plan) -> Result<()> {
                 range.end()
             );
         }
+    }
+    Ok(())
+}
+
+fn check_layouts(plan: &Plan) -> Result<()> {
+    let of = format!("plan for {}: layouts", plan.board);
+    if plan.layouts.is_empty() {
+        bail!("{of} must not be empty");
+    }
+    if let Some(twice) = repeated(plan.layouts.iter()) {
+        bail!("{of}: {twice} is there twice");
+    }
+    let known = |layout: &&u32| **layout == 0 || kernel::LAYOUTS.contains(layout);
+    if let Some(layout) = plan.layouts.iter().find(|layout| !known(layout)) {
+        bail!("{of}: {layout} is not from 0 to {}", kernel::LAYOUTS.end());
     }
     Ok(())
 }

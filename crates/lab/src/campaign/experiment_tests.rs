@@ -55,6 +55,26 @@ fn the_points_are_the_product_of_the_axes_in_the_files_order() {
 }
 
 #[test]
+fn layouts_of_the_code_are_points_of_one_place() {
+    let e = parsed(&GOOD.replacen("tasks = [2, 16]", "tasks = [2]\nlayouts = [0, 3]", 1)).unwrap();
+    let points = e.points(false, &[], None);
+    assert_eq!(points.len(), 8);
+    let (linked, moved) = (&points[0], &points[1]);
+    assert_eq!(linked.built_kernel(), "6.12/plain");
+    assert_eq!(moved.built_kernel(), "6.12/plain@3");
+    assert_eq!(linked.place(), moved.place());
+    for (layouts, says) in [
+        ("[]", "layouts must not be empty"),
+        ("[1, 1]", "1 is there twice"),
+        ("[1000]", "1000 is not from 0 to 999"),
+    ] {
+        let text = GOOD.replacen("[[plan]]", &format!("[[plan]]\nlayouts = {layouts}"), 1);
+        let error = format!("{:#}", parsed(&text).unwrap_err());
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
 fn a_ring_gets_at_least_the_hops_asked_for() {
     let e = parsed(GOOD).unwrap();
     let points = e.points(false, &[], None);

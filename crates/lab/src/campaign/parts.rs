@@ -56,17 +56,17 @@ impl Parts {
         };
         let mut checked = BTreeSet::new();
         for point in points {
-            let (board, name) = (&point.board, &point.kernel);
-            if !parts.kernels.contains_key(name) {
+            let (board, name) = (&point.board, point.built_kernel());
+            if !parts.kernels.contains_key(&name) {
                 let request = kernel::Request {
                     name: name.clone(),
                     ..kernel::Request::default()
                 };
                 parts.kernels.insert(name.clone(), kernel::build(&request)?);
             }
-            if checked.insert((board, name)) {
+            if checked.insert((board, name.clone())) {
                 let core = parts.specs[board].0.core.core;
-                cores::check(Some(&parts.kernels[name].vmlinux), core)?;
+                cores::check(Some(&parts.kernels[&name].vmlinux), core)?;
             }
             parts.add_root_fs(parts.programs_of(&parts.specs[board].0))?;
         }
@@ -89,7 +89,7 @@ impl Parts {
         let whole = e.places(quick, &[]);
         let mut before = Vec::new();
         for Run { point, hash, .. } in runs {
-            if points.contains(&point) || !self.kernels.contains_key(&point.kernel) {
+            if points.contains(&point) || !self.kernels.contains_key(&point.built_kernel()) {
                 continue;
             }
             // What the experiment's file does not have any more is not of it; any board may have run
@@ -136,7 +136,7 @@ impl Parts {
     }
 
     pub fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
-        let kernel = &self.kernels[&point.kernel];
+        let kernel = &self.kernels[&point.built_kernel()];
         let record = &kernel.record;
         let provenance = Provenance {
             board_hash: self.specs[&point.board].1.clone(),

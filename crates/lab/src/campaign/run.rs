@@ -64,7 +64,7 @@ pub struct Findings {
 }
 
 fn boot_key(point: &Point) -> BootKey {
-    (point.board.clone(), point.kernel.clone(), point.seed)
+    (point.board.clone(), point.built_kernel(), point.seed)
 }
 
 /// An experiment and how far it is.
@@ -114,7 +114,9 @@ pub fn check(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>, V
         Some(Findings {
             point: point(*i).clone(),
             reports,
-            vmlinux: started.parts.kernels[&point(*i).kernel].vmlinux.clone(),
+            vmlinux: started.parts.kernels[&point(*i).built_kernel()]
+                .vmlinux
+                .clone(),
             cpu_hz,
         })
     });

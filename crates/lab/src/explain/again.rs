@@ -70,7 +70,7 @@ pub fn run(run: Run, kept: (usize, Option<usize>), fresh_boot: bool) -> Result<A
         changed.join(" and ")
     );
     let spec = parts.specs[&run.point.board].0.clone();
-    let built = &parts.kernels[&run.point.kernel];
+    let built = &parts.kernels[&run.point.built_kernel()];
     let root = &parts.root_fs(&run.point.board).cpio;
     let boot = Boot::Linux(KernelFiles::from(built).with(root, &[CMDLINE])?);
     let note = |line: &str| eprintln!("{line}");

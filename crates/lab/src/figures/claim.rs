@@ -223,10 +223,10 @@ impl Verdict {
         let reason = match &self.worst {
             Some(r) => {
                 let by = match (r.ranks, r.seeds) {
-                    (Some(ranks), n) => format!("by ranks over {n} seeds, {}", ranks.shown()),
+                    (Some(ranks), n) => format!("by ranks over {n} runs, {}", ranks.shown()),
                     (None, 0) => "as recorded".to_string(),
-                    (None, 1) => "by one seed's interval".to_string(),
-                    (None, n) => format!("by the range of {n} seeds"),
+                    (None, 1) => "by one run's interval".to_string(),
+                    (None, n) => format!("by the range of {n} runs"),
                 };
                 format!(
                     "{} {:.2} ({:.2} to {:.2}), {}, {by}, at {}, the worst of {}",

@@ -136,7 +136,7 @@ fn four_seeds_or_more_decide_by_ranks_and_not_by_their_range() {
     let (holds, reason) = verdict("at_most = 1.0", &low[..4], &high);
     assert_eq!(holds, Some(true), "{reason}");
     assert!(
-        reason.contains("by ranks over 4 seeds, p = 0.02"),
+        reason.contains("by ranks over 4 runs, p = 0.02"),
         "{reason}"
     );
     // One of five lies above all others: one in twenty would by chance.
@@ -146,7 +146,7 @@ fn four_seeds_or_more_decide_by_ranks_and_not_by_their_range() {
     assert_eq!(verdict("less_by = 9.0", &low[..4], &high).0, Some(false));
     let (holds, reason) = verdict("at_most = 1.0", &low[..3], &high);
     assert_eq!(holds, Some(true));
-    assert!(reason.contains("by the range of 3 seeds"), "{reason}");
+    assert!(reason.contains("by the range of 3 runs"), "{reason}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub fn caption(all: &[Versus]) -> Option<String> {
     let first = all.first()?;
     let (base, seeds) = (short_kernel(&first.base), first.seeds);
     Some(format!(
-        "Against {base}, by ranks over {seeds} seeds (Wilcoxon, Mann and Whitney, two-sided, {:.0} %).",
+        "Against {base}, by ranks over {seeds} runs (Wilcoxon, Mann and Whitney, two-sided, {:.0} %).",
         100.0 * SIGNIFICANT
     ))
 }

@@ -108,8 +108,8 @@ pub struct Told<'a> {
 }
 
 /// Of figures in tables.
-const BRACKETS: &str = "In brackets: of one seed the 95 % interval of its samples; of several the range of the seeds, \
-                        and from six on the 95 % interval of their median; of minima and maxima the seeds' range.";
+const BRACKETS: &str = "In brackets: of one run (a seed, a layout of the code) the 95 % interval of its samples; of several their \
+                        range, and from six on the 95 % interval of their median; of minima and maxima their range.";
 
 /// The kind of that name.
 pub fn named(name: &str) -> Result<&'static dyn Kind> {

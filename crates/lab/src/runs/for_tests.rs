@@ -48,6 +48,7 @@ pub fn made_up_run(board: &str, mode: &str, size_kb: u32, tasks: u32, switch_us:
         ]
         .into(),
         seed: 1,
+        layout: 0,
     };
     Run {
         format: Run::FORMAT,

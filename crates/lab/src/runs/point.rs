@@ -15,9 +15,17 @@ pub struct Point {
     pub mode: String,
     pub axes: BTreeMap<String, u32>,
     pub seed: u64,
+    /// Where the kernel's code is: 0 as the linker has it.
+    #[serde(default, skip_serializing_if = "as_linked")]
+    pub layout: u32,
 }
 
-/// What is measured: a point without its seed.
+#[expect(clippy::trivially_copy_pass_by_ref)] // serde wants it so
+fn as_linked(layout: &u32) -> bool {
+    *layout == 0
+}
+
+/// What is measured: a point without its seed and layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     pub board: String,
@@ -66,7 +74,15 @@ pub fn short_kernel(name: &str) -> &str {
 }
 
 impl Point {
-    /// The point without its seed.
+    /// The kernel as it is built: `6.12/plain@3`.
+    pub fn built_kernel(&self) -> String {
+        match self.layout {
+            0 => self.kernel.clone(),
+            layout => format!("{}@{layout}", self.kernel),
+        }
+    }
+
+    /// The point without its seed and layout.
     pub fn place(&self) -> Place {
         Place {
             board: self.board.clone(),
@@ -84,7 +100,7 @@ impl Point {
 
     /// For progress lines.
     pub fn label(&self) -> String {
-        let (board, kernel, what) = (&self.board, &self.kernel, self.place().what());
+        let (board, kernel, what) = (&self.board, self.built_kernel(), self.place().what());
         format!("{board} {kernel} {what}, seed {}", self.seed)
     }
 }

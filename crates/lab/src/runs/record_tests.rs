@@ -16,6 +16,7 @@ fn run(seed: u64, simulator: &str, kernel_hash: &str) -> Run {
             mode: "process".into(),
             axes: [("tasks".to_string(), 2)].into(),
             seed,
+            layout: 0,
         },
         cpu_hz: 1,
         kind: "cyclictest".into(),

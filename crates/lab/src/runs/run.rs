@@ -142,6 +142,7 @@ mod tests {
             mode: "process".into(),
             axes: [("tasks".to_string(), 2)].into(),
             seed: 1,
+            layout: 0,
         }
     }
 

@@ -28,6 +28,7 @@ use crate::supply::toolchain::{self, command, logged, output};
 use shared::Shared;
 use source::Source;
 use spec::Chosen;
+pub use spec::LAYOUTS;
 
 /// Changes when the way of building does.
 const RECIPE: &str = "kernel 1";

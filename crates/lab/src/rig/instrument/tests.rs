@@ -59,6 +59,7 @@ fn points_that_differ_in_what_instruments_do_are_no_others_run() {
             mode: String::new(),
             axes: axes.into(),
             seed: 1,
+            layout: 0,
         };
         setup.identity(&point).unwrap()
     };

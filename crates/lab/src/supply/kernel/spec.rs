@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -12,6 +13,9 @@ use super::config::{self, Asked};
 use crate::base::paths::{names_in, shown};
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
+
+/// Layouts of the code that a name can ask for, see `patches/layout`.
+pub const LAYOUTS: RangeInclusive<u32> = 1..=999;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -138,8 +142,48 @@ pub struct Chosen {
     pub mutants: PathBuf,
 }
 
-/// Finds `6.12/plain`, or `plain` of the newest series, below `linux` (a directory).
+/// Of `6.12/plain@3` the name without the layout of the code, and which one: 0 as the linker has it.
+fn layout(name: &str) -> Result<(&str, u32)> {
+    let Some((variant, number)) = name.split_once('@') else {
+        return Ok((name, 0));
+    };
+    let known = number.parse().ok().filter(|n| LAYOUTS.contains(n));
+    match known {
+        Some(layout) => Ok((variant, layout)),
+        None => bail!(
+            "kernel \"{name}\": behind @ stands a layout of the code, from {} to {}",
+            LAYOUTS.start(),
+            LAYOUTS.end()
+        ),
+    }
+}
+
+/// Finds `6.12/plain`, or `plain` of the newest series, below `linux` (a directory). With `@3` behind
+/// it, it is the same with the code in other places.
 pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
+    let (variant, layout) = layout(name)?;
+    let mut chosen = choose_variant(linux, variant)?;
+    if layout > 0 {
+        chosen.lay_out(layout)?;
+    }
+    Ok(chosen)
+}
+
+impl Chosen {
+    fn lay_out(&mut self, layout: u32) -> Result<()> {
+        let fragment = format!("CONFIG_CODE_LAYOUT={layout}\n");
+        self.asked.extend(config::parse("the layout", &fragment)?);
+        self.fragments += &fragment;
+        self.patches
+            .extend(series(&self.dir, "layout", "the layout")?);
+        for name in [&mut self.name, &mut self.built] {
+            *name = format!("{name}@{layout}");
+        }
+        Ok(())
+    }
+}
+
+fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
     let all = list(linux)?;
     let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
     let full = names.iter().find(|full| *full == name).or_else(|| {
@@ -272,24 +316,25 @@ fn read_fragments(
 }
 
 fn patches(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
-    let mut all = Vec::new();
-    for series in &spec.variant[variant].patches {
-        let path = dir.join("patches").join(series);
-        let names = names_in(&path, |file| {
-            let name = file.file_name()?.to_str()?.to_string();
-            // The cover letter is no patch.
-            (name.ends_with(".patch") && !name.starts_with("0000-")).then_some(name)
-        });
-        if names.is_empty() {
-            let file = shown(&dir.join("kernel.toml"));
-            bail!(
-                "{file}: variant.{variant}.patches: no *.patch in {}",
-                shown(&path)
-            );
-        }
-        all.extend(names.iter().map(|name| path.join(name)));
+    let key = format!("variant.{variant}.patches");
+    let names = spec.variant[variant].patches.iter();
+    let all: Result<Vec<_>> = names.map(|name| series(dir, name, &key)).collect();
+    Ok(all?.concat())
+}
+
+/// The patches of one series; `key` asks for it.
+fn series(dir: &Path, name: &str, key: &str) -> Result<Vec<PathBuf>> {
+    let path = dir.join("patches").join(name);
+    let names = names_in(&path, |file| {
+        let name = file.file_name()?.to_str()?.to_string();
+        // The cover letter is no patch.
+        (name.ends_with(".patch") && !name.starts_with("0000-")).then_some(name)
+    });
+    if names.is_empty() {
+        let file = shown(&dir.join("kernel.toml"));
+        bail!("{file}: {key}: no *.patch in {}", shown(&path));
     }
-    Ok(all)
+    Ok(names.iter().map(|name| path.join(name)).collect())
 }
 
 fn modules(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
@@ -342,6 +387,26 @@ mod tests {
         );
         assert_eq!(one.command_line, "fcse=best-effort");
         assert_ne!(one.mutants, other.mutants);
+    }
+
+    #[test]
+    fn a_number_behind_the_name_is_a_layout_of_its_code() {
+        let at = |name: &str| choose(&linux(), name);
+        let (one, other) = (
+            at("fcse-best-effort@7").unwrap(),
+            at("fcse-best-effort").unwrap(),
+        );
+        assert_eq!(
+            (&*one.name, &*one.built),
+            ("6.12/fcse-best-effort@7", "6.12/fcse-guaranteed@7")
+        );
+        assert_eq!(one.patches.len(), other.patches.len() + 1);
+        assert!(one.fragments.ends_with("CONFIG_CODE_LAYOUT=7\n"));
+        assert_eq!(one.command_line, other.command_line);
+        for name in ["plain@", "plain@0", "plain@1000", "plain@x", "plain@1@2"] {
+            let error = at(name).unwrap_err().to_string();
+            assert!(error.contains("from 1 to 999"), "{error}");
+        }
     }
 
     #[test]
