@@ -137,7 +137,8 @@ pub fn build(request: &Request) -> Result<Kernel> {
                 chosen.name
             );
         }
-        let _lock = Lock::take(&kernels, &chosen.built.replace('/', "-"))?;
+        let one = chosen.laid_out.as_ref().unwrap_or(&chosen.built);
+        let _lock = Lock::take(&kernels, &one.replace('/', "-"))?;
         // Another process may have built it while we waited.
         if !dir.is_dir() {
             let record = Record {
@@ -240,13 +241,15 @@ fn make(
     }
     let tree = source.tree(chosen, &log)?;
     // The objects of a user's tree stay: its next state, as in a bisection, needs few of them anew.
-    // Ours are made in the tree, see `shared.rs`.
+    // So do those of a kernel's layouts. Ours are made in the tree, see `shared.rs`.
     let own = source.own_dir();
-    let objects = match own {
-        Some(dir) => cache.join("build").join(objects_of(&chosen.built, dir)),
-        None => tree.join(format!("objects-{}", record.hash)),
+    let objects = match (own, &chosen.laid_out) {
+        (Some(dir), _) => cache.join("build").join(objects_of(&chosen.built, dir)),
+        (None, Some(name)) => tree.join(format!("objects-layouts-{}", name.replace('/', "-"))),
+        (None, None) => tree.join(format!("objects-{}", record.hash)),
     };
-    if own.is_none() {
+    let stay = own.is_some() || chosen.laid_out.is_some();
+    if !stay {
         let _ = fs::remove_dir_all(&objects);
     }
     fs::create_dir_all(&objects).with_context(|| format!("cannot create {}", shown(&objects)))?;
@@ -264,16 +267,14 @@ fn make(
         jobs,
     };
     let built = build.all(&mut record, dir);
-    match own {
-        None => {
-            let _ = fs::remove_dir_all(&build.objects);
-            built
-        }
-        Some(_) => built.with_context(|| {
+    if stay {
+        return built.with_context(|| {
             let objects = shown(&build.objects);
             format!("the build in {objects} failed (rm -r it to begin anew)")
-        }),
+        });
     }
+    let _ = fs::remove_dir_all(&build.objects);
+    built
 }
 
 /// The directory for the objects of kernel `name` from the user's tree `dir`.

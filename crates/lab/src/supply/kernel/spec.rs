@@ -118,6 +118,8 @@ pub struct Chosen {
     pub name: String,
     /// The variant that is built for it, which is itself for most.
     pub built: String,
+    /// Of several layouts of the code the name that they share: `6.12/plain`.
+    pub laid_out: Option<String>,
     /// Words for the kernel's command line.
     pub command_line: String,
     /// `linux/6.12`.
@@ -176,6 +178,7 @@ impl Chosen {
         self.fragments += &fragment;
         self.patches
             .extend(series(&self.dir, "layout", "the layout")?);
+        self.laid_out = Some(self.built.clone());
         for name in [&mut self.name, &mut self.built] {
             *name = format!("{name}@{layout}");
         }
@@ -225,6 +228,7 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
     Ok(Chosen {
         name: full.clone(),
         built: format!("{series}/{built}"),
+        laid_out: None,
         command_line: spec.variant[variant].command_line.clone(),
         dir,
         mutants,
