@@ -117,13 +117,20 @@ impl<B: Bus> Cpu<B> {
     /// Waits for results, or with operands, of different stages.
     #[inline(never)]
     fn wait_by_stage_and_execute(&mut self, op: Op<B>) {
-        let (pending, scoreboard) = (self.interlock, self.timing().scoreboard);
+        let pending = self.interlock;
         // Mostly it needs none of them, always executes, and takes a cycle.
-        if !scoreboard && op.header() == 1 && !op.uses_any_of(pending.0) {
+        if !self.timing().scoreboard && op.header() == 1 && !op.uses_any_of(pending.0) {
             self.interlock = pending.later();
             self.spend(Cause::Instruction, 1);
             return (op.exec)(self, op);
         }
+        self.wait_by_stage_and_execute_any(op);
+    }
+
+    /// The same of any operation. A function of its own, as the one before needs no room on the stack.
+    #[inline(never)]
+    fn wait_by_stage_and_execute_any(&mut self, op: Op<B>) {
+        let (pending, scoreboard) = (self.interlock, self.timing().scoreboard);
         let mut stall = 0;
         if op.uses_any_of(pending.0) {
             stall = match scoreboard {
