@@ -215,6 +215,9 @@ impl Experiment {
         for kernel in &self.kernels {
             kernel::check_name(kernel)?;
         }
+        for claim in self.claims.iter().filter(|claim| claim.paired) {
+            check_pair(claim)?;
+        }
         for plan in self.plan.iter().chain(&self.quick) {
             boards::check_name(&plan.board)?;
         }
@@ -465,6 +468,19 @@ fn check_plan(e: &Experiment, plan: &Plan) -> Result<()> {
                 range.end()
             );
         }
+    }
+    Ok(())
+}
+
+/// Says no to pairs of runs whose code may lie elsewhere.
+fn check_pair(claim: &Claim) -> Result<()> {
+    let built = |kernel: &Option<String>| kernel.as_deref().map(kernel::built_for).transpose();
+    let (of, to) = (built(&claim.of.kernel)?, built(&claim.to.kernel)?);
+    if of.is_none() || of != to {
+        bail!(
+            "claim \"{}\": paired: its two kernels are not told, or not of one image",
+            claim.text
+        );
     }
     Ok(())
 }

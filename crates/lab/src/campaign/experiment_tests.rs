@@ -135,6 +135,24 @@ fn a_plan_may_name_fewer_kernels_but_no_others() {
 }
 
 #[test]
+fn pairs_are_of_one_image() {
+    let two = GOOD.replace(
+        "[\"6.12/plain\"]",
+        "[\"6.12/fcse-guaranteed\", \"6.12/plain\"]",
+    );
+    let claim = |of: &str| {
+        let claim = format!(
+            "[[claim]]\ntext = \"t\"\nsource = \"s\"\nof = {{ kernel = \"{of}\" }}\n\
+             to = {{ kernel = \"6.12/fcse-guaranteed\" }}\npaired = true\nat_most = 1.0\n"
+        );
+        parsed(&(two.clone() + &claim)).unwrap().check_parts()
+    };
+    let error = format!("{:#}", claim("6.12/plain").unwrap_err());
+    assert!(error.contains("not of one image"), "{error}");
+    assert!(claim("6.12/fcse-guaranteed").is_ok());
+}
+
+#[test]
 fn absurd_values_are_refused() {
     for (from, to) in [
         ("limit_s = 60.0", "limit_s = -1.0"),

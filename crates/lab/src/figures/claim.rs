@@ -28,6 +28,10 @@ pub struct Claim {
     pub at_least: Option<f64>,
     /// In the figures' unit.
     pub less_by: Option<f64>,
+    /// Both are of one image, told different things: each run is compared with that of the same seed
+    /// and layout.
+    #[serde(default)]
+    pub paired: bool,
     /// Why it need not hold here, by counters: then it does not count as a "no".
     pub explained: Option<String>,
 }
@@ -62,6 +66,9 @@ pub struct Against {
     pub ranks: Option<Ranks>,
     /// Of the figure with fewer.
     pub seeds: usize,
+    /// Whether run was compared with run.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub paired: bool,
     /// Board and axes.
     pub place: String,
 }
@@ -160,6 +167,9 @@ impl Claim {
 
     /// One figure against the other; `None` when there is no ratio.
     fn against(&self, of: &Measured, to: &Measured) -> Option<Against> {
+        if self.paired && of.seeds.len() == to.seeds.len() && of.seeds.len() > 1 {
+            return self.in_pairs(of, to);
+        }
         let place = of.place.with_axes(&of.place.board);
         let (value, low, high) = if self.less_by.is_some() {
             (to.value - of.value, to.low - of.high, to.high - of.low)
@@ -186,7 +196,28 @@ impl Claim {
             high,
             ranks: ranks.flatten(),
             seeds,
+            paired: false,
             place,
+        })
+    }
+
+    /// The median of what each run is against its partner, with the median's interval.
+    fn in_pairs(&self, of: &Measured, to: &Measured) -> Option<Against> {
+        let pairs = of.seeds.iter().zip(&to.seeds);
+        let each: Vec<f64> = match self.less_by {
+            Some(_) => pairs.map(|(of, to)| to - of).collect(),
+            None if to.low > 0.0 => pairs.map(|(of, to)| of / to).collect(),
+            None => return None,
+        };
+        let all = statistics::summarise(&each)?;
+        Some(Against {
+            value: all.median,
+            low: all.low,
+            high: all.high,
+            ranks: None,
+            seeds: all.count,
+            paired: true,
+            place: of.place.with_axes(&of.place.board),
         })
     }
 
@@ -224,6 +255,7 @@ impl Verdict {
             Some(r) => {
                 let by = match (r.ranks, r.seeds) {
                     (Some(ranks), n) => format!("by ranks over {n} runs, {}", ranks.shown()),
+                    (None, n) if r.paired => format!("by {n} pairs of runs"),
                     (None, 0) => "as recorded".to_string(),
                     (None, 1) => "by one run's interval".to_string(),
                     (None, n) => format!("by the range of {n} runs"),

@@ -150,6 +150,28 @@ fn four_seeds_or_more_decide_by_ranks_and_not_by_their_range() {
 }
 
 #[test]
+fn pairs_of_runs_decide_what_their_range_cannot() {
+    let mut two = vec![figures()[0].clone(), figures()[2].clone()];
+    two[0].seeds = vec![30.0, 40.0, 50.0, 60.0, 70.0, 80.0];
+    two[1].seeds = two[0].seeds.iter().map(|x| x * 0.95).collect();
+    assert_eq!(claim("at_most = 0.97").judge(&two).holds, None);
+    let paired = |bound: &str| claim(&format!("paired = true\n{bound}")).judge(&two);
+    let verdict = paired("at_most = 0.97");
+    assert_eq!(verdict.holds, Some(true));
+    assert!(
+        verdict
+            .reason()
+            .contains("0.95 (0.95 to 0.95), at most 0.97, by 6 pairs of runs")
+    );
+    assert_eq!(paired("at_most = 0.94").holds, Some(false));
+    assert_eq!(paired("less_by = 1.4").holds, Some(true));
+    assert_eq!(paired("less_by = 4.1").holds, Some(false));
+    two[1].seeds[5] = 80.0;
+    let paired = |bound: &str| claim(&format!("paired = true\n{bound}")).judge(&two);
+    assert_eq!(paired("at_most = 0.97").holds, None);
+}
+
+#[test]
 fn absurd_bounds_are_refused() {
     for bound in ["at_most = -1.0", "at_least = 0.0", "less_by = nan"] {
         let error = claim(bound).check(&Known::default()).unwrap_err();

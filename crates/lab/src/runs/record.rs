@@ -89,7 +89,7 @@ impl Record {
         };
         for run in runs {
             let p = &run.provenance;
-            let (board, kernel) = (run.point.board.clone(), run.point.kernel.clone());
+            let (board, kernel) = (run.point.board.clone(), run.point.built_kernel());
             record.simulator.clone_from(&p.simulator);
             record.root_fs.clone_from(&p.root_fs_hash);
             record.boards.insert(board, p.board_hash.clone());
@@ -145,8 +145,8 @@ impl Record {
             if let Some(recorded) = self.boards.get(&point.board) {
                 differs(&point.board, recorded, &p.board_hash);
             }
-            if let Some(recorded) = self.kernels.get(&point.kernel) {
-                differs(&point.kernel, recorded, &release(p));
+            if let Some(recorded) = self.kernels.get(&point.built_kernel()) {
+                differs(&point.built_kernel(), recorded, &release(p));
             }
         }
         compared.inputs = lines;

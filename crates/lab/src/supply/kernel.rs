@@ -98,6 +98,11 @@ pub fn check_name(name: &str) -> Result<()> {
     spec::choose(&paths::root().join("linux"), name).map(|_| ())
 }
 
+/// The name of the variant that is built for this one.
+pub fn built_for(name: &str) -> Result<String> {
+    spec::choose(&paths::root().join("linux"), name).map(|chosen| chosen.built)
+}
+
 /// Whether a variant has a series of patches; not of what is no variant.
 pub fn has_series(name: &str, series: &str) -> bool {
     let of_series = |patch: &PathBuf| patch.iter().any(|part| part == series);
