@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define BLOCK		(8 << 20)	/* more than the largest of the buddies */
-#define FRAME		(1 << 20)
+#define FRAME		((1 << 20) + 1696)	/* in other sets of the cache than pages begin */
 #define FRAMES		(BLOCK / FRAME)
 #define BYTES		200
 #define HEADER		16
