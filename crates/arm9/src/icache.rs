@@ -461,6 +461,28 @@ mod tests {
     }
 
     #[test]
+    fn a_hint_is_forgotten_with_its_line_however_often_all_are() {
+        let mut c = cache();
+        c.fill(0, Mva(0x1000), Pa(0x8000), &[1; 8], false);
+        let slot = c.enter(0, false);
+        assert_eq!(c.hint(Mva(0x1000), false), Some(slot));
+        for times in 1..=1 << 17 {
+            c.invalidate_all();
+            assert_eq!(c.hint(Mva(0x1000), false), None, "{times}");
+        }
+    }
+
+    #[test]
+    fn the_prefetch_buffer_keeps_its_words_when_another_line_has_their_slot() {
+        let mut c = cache();
+        let line = c.prefetch_line();
+        c.fill(line, Mva(0x1000), Pa(0x8000), &[1; 8], false);
+        c.fill(0, Mva(0x5000), Pa(0x8000), &[2; 8], false);
+        let slots = [line, 0].map(|line| c.enter(line, false));
+        assert_eq!(slots.map(|slot| c.word(slot, 0, false)), [1, 2]);
+    }
+
+    #[test]
     fn a_line_of_zeros_stays_one() {
         for (thumb, apart) in [(false, 1 << 20), (true, 64 << 10)] {
             let mut c = cache();
