@@ -196,7 +196,7 @@ fn random_programs_run_alike_where_caches_and_tlbs_go_round_from_a_base() {
 fn random_programs_run_alike_on_the_arm920t() {
     let (failed, tally) = search(&SMALL_920T, 0, SEEDS / 10, None);
     assert!(failed.is_none(), "{failed:#?}");
-    assert!(tally["walk"] > 1000 && tally["D-cache victim"] > 100);
+    assert!(tally["walk"] > 1000 && tally["D-cache victim"] > 20);
 }
 
 #[test]
@@ -207,6 +207,8 @@ fn random_programs_run_alike_on_xscale() {
         tally["walk"] > 1000 && tally["D-cache victim"] > 500,
         "{tally:?}"
     );
+    // Coprocessor 0 was granted, and something added.
+    assert!(tally["sum of products"] > 50, "{tally:?}");
 }
 
 #[test]

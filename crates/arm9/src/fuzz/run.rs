@@ -330,6 +330,10 @@ pub fn run(core: &'static Core, program: &Program, tally: &mut Tally) -> Result<
             ("D-cache fill", cpu.counters.dcache_fills),
             ("D-cache victim", cpu.counters.dcache_victims),
             ("uncached fetch", cpu.counters.uncached_fetches),
+            (
+                "sum of products",
+                u64::from(cpu.cp15.extension.accumulator() != [0; 2]),
+            ),
         ];
         for (name, count) in ends.into_iter().chain(pair.follower.tally) {
             *tally.entry(name).or_default() += count;
