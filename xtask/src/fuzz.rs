@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask fuzz --core|--checker [--seed A..B | --hours H | --replay FILE]`: the fuzzers of the test
-//! suite, for longer, built for speed. `--checker --accesses N` goes on until the checker has been
+//! suite, for longer, built for speed. `--core --on NAME` has another core (`crates/arm9/src/fuzz/mod.rs`
+//! lists them); `--checker --accesses N` goes on until the checker has been
 //! compared on so many accesses, and asks for reports of every kind among them.
 
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::{cargo, must};
 
-const USAGE: &str = "usage: cargo xtask fuzz --core|--checker [--seed A..B] [--hours H] \
+const USAGE: &str = "usage: cargo xtask fuzz --core|--checker [--on CORE] [--seed A..B] [--hours H] \
     [--accesses N] [--replay FILE]";
 /// Where seeds begin that no ordinary test run has.
 const FIRST: &str = "1000000";
@@ -20,7 +21,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         bail!(USAGE);
     };
     let (package, test) = match which.as_str() {
-        "--core" => ("arm9", "random_programs"),
+        "--core" => ("arm9", "random_programs_run_alike_with_shortcuts"),
         "--checker" => ("board", "checker_and_reference_agree"),
         _ => bail!(USAGE),
     };
@@ -33,6 +34,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             [name, value] if name == "--seed" => seeds.clone_from(value),
             [name, value] if name == "--hours" => {
                 command.env("FUZZ_HOURS", value);
+            }
+            [name, value] if name == "--on" && which == "--core" => {
+                command.env("FUZZ_ON", value);
             }
             [name, value] if name == "--accesses" && which == "--checker" => {
                 command.env("FUZZ_ACCESSES", value);

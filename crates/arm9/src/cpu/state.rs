@@ -10,6 +10,7 @@ use crate::bus::{Bus, Signals};
 use crate::cpu::Interlock;
 use crate::icache::ICache;
 use crate::isa::{DecodeTable, Op};
+use crate::psr;
 use crate::state::{Damaged, Saved, State};
 
 crate::state!(Signals: irq, fiq, attention);
@@ -86,11 +87,36 @@ impl<B: Bus> Cpu<B> {
     fn find_slot(&mut self) -> Result<(), Damaged> {
         let FetchState { line_pc, thumb, .. } = self.fetch;
         if line_pc != NO_LINE {
+            // Whatever changes the state ends the line.
+            if thumb != (self.control & psr::T != 0) {
+                return Err(Damaged("the current line is of another state"));
+            }
             let mva = self.fetch_relocation.apply(Va(line_pc));
             let line = self.icache.find(mva);
             let line = line.ok_or(Damaged("the current line is not in the I-cache"))?;
             self.fetch.slot = self.icache.enter(line, thumb);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::testing::{mapped, steps};
+    use crate::psr::T;
+
+    /// A saved core may be damaged: Thumb's operations have other slots than A32's, and fewer.
+    #[test]
+    fn a_current_line_of_another_state_than_the_cores_is_refused() {
+        let mut cpu = mapped();
+        cpu.bus.put(0x2_0000, &[0xe1a0_0000; 2]); // mov r0, r0
+        cpu.set_pc(0x2_0000);
+        steps(&mut cpu, 1);
+        assert_eq!(cpu.find_slot(), Ok(()));
+        cpu.control ^= T;
+        assert!(cpu.find_slot().is_err());
+        cpu.control ^= T;
+        cpu.fetch.thumb = true;
+        assert!(cpu.find_slot().is_err());
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::Width;
+use crate::cpu::debug::Watchpoint;
 use crate::isa::testing::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
 use crate::testbus::{ObservedBus, TestBus};
 
@@ -31,9 +32,9 @@ fn code_does_not_go_on_into_a_quarter_that_it_may_not_read() {
     assert_eq!((cpu.pc, cpu.cp15.ifsr), (0xc, 0b1111));
 }
 
-/// A core that has executed code in a page. It has come to a new line when a load takes the page's
-/// entry of the TLB away.
-fn after_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
+/// A core with code in a page. It will have come to a new line when a load takes the page's entry of the
+/// TLB away.
+fn before_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
     let mut ram = TestBus::new(1 << 20);
     ram.put(FINE, &[descriptor; 4]);
     for page in [0x20, 0x40] {
@@ -43,6 +44,12 @@ fn after_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> 
     let mut cpu = mapped_on(&crate::model::ARM926EJS, ram, bus);
     cpu.set_pc(0x20_001c);
     (cpu.r[1], cpu.r[2]) = (0x12_0000, 0x14_0000);
+    cpu
+}
+
+/// The same when the code has executed.
+fn after_loads_that_evict<B: Bus>(descriptor: u32, bus: impl FnOnce(TestBus) -> B) -> Cpu<B> {
+    let mut cpu = before_loads_that_evict(descriptor, bus);
     steps(&mut cpu, 4);
     cpu
 }
@@ -63,6 +70,24 @@ fn an_observer_who_wants_to_be_told_again_changes_no_cycle() {
         assert_eq!(plain.counters, observed.counters);
         assert_eq!(plain.cycles, observed.cycles);
     }
+}
+
+#[test]
+fn a_watchpoint_elsewhere_changes_no_cycle_when_code_loses_its_translation() {
+    let after = |points: &[Watchpoint]| {
+        let mut cpu = before_loads_that_evict(0x2_0ffe, |bus| bus);
+        cpu.set_watchpoints(points.to_vec());
+        // Into the next line.
+        steps(&mut cpu, 12);
+        (cpu.pc, cpu.cycles, cpu.counters)
+    };
+    let elsewhere = Watchpoint {
+        mva: Mva(0x8_0000),
+        bytes: 4,
+        reads: true,
+        writes: true,
+    };
+    assert_eq!(after(&[elsewhere]), after(&[]));
 }
 
 /// Cycles that the code waits for operands. r1 is the address of memory, r14 that of the code's

@@ -4,13 +4,14 @@
 use super::program::{Op, Program};
 use super::run::{Failure, Sort, run};
 use super::steps::Tally;
-use crate::model::ARM926EJS;
+use crate::model::Core;
 
 /// Programs tried at most.
 const TRIALS: usize = 6000;
 const NOTHING: u32 = 0xe1a0_0000; // mov r0, r0
 
 struct Reducer {
+    core: &'static Core,
     sort: Sort,
     trials: usize,
     program: Program,
@@ -24,7 +25,7 @@ impl Reducer {
         if self.trials > TRIALS {
             return false;
         }
-        match run(&ARM926EJS, &other, &mut Tally::new()) {
+        match run(self.core, &other, &mut Tally::new()) {
             Err(failure) if failure.sort == self.sort => {
                 (self.program, self.failure) = (other, failure);
                 true
@@ -81,9 +82,10 @@ impl Reducer {
 }
 
 /// The shortest program found, and its failure.
-pub fn reduce(mut program: Program, failure: Failure) -> (Program, Failure) {
+pub fn reduce(core: &'static Core, mut program: Program, failure: Failure) -> (Program, Failure) {
     program.ops.truncate(failure.op + 1);
     let mut reducer = Reducer {
+        core,
         sort: failure.sort,
         trials: 0,
         program,

@@ -191,6 +191,10 @@ impl Pair {
                 self.follower.refill();
             }
             Op::Control(register, value) => {
+                // Of a control register no bits of clocking, which end a run.
+                let core = self.plain.config.core;
+                let clocking = if *register == 1 { core.clocking } else { 0 };
+                let value = &(value | core.sctlr.reset & clocking);
                 self.fast.cp15_write(0, *register, 0, 0, *value);
                 self.plain.cp15_write(0, *register, 0, 0, *value);
                 self.fast.set_pc(self.fast.pc);
@@ -319,12 +323,17 @@ pub fn run(core: &'static Core, program: &Program, tally: &mut Tally) -> Result<
         pair.compare_memory()?;
         let cpu = &pair.plain;
         let ends = [
+            ("instruction", cpu.counters.instructions),
             ("cycles", cpu.cycles),
             ("walk", cpu.counters.tlb_walks),
             ("I-cache fill", cpu.counters.icache_fills),
             ("D-cache fill", cpu.counters.dcache_fills),
             ("D-cache victim", cpu.counters.dcache_victims),
             ("uncached fetch", cpu.counters.uncached_fetches),
+            (
+                "sum of products",
+                u64::from(cpu.cp15.extension.accumulator() != [0; 2]),
+            ),
         ];
         for (name, count) in ends.into_iter().chain(pair.follower.tally) {
             *tally.entry(name).or_default() += count;

@@ -38,8 +38,12 @@ pub fn word(at: u32, word: u32) -> u32 {
         }
         0xee09_0f10 => 0xee09_0f12 | register,
         0xee09_0f30 => [0xee09_0f31, 0xee09_0f32][bits(at) as usize & 1] | register,
-        // Forced write-through: coprocessor access. Test and clean; fault status of fetches.
-        0xeeef_0f10 => 0xee0f_0f11 | register,
+        // Forced write-through: coprocessor access, auxiliary control; test and clean; fault status of fetches.
+        0xeeef_0f10 => [0xee0f_0f11, 0xee01_0f30][bits(at) as usize & 1] | register,
+        // Its value: coprocessor 0 and others; K, and a policy of the mini data cache.
+        0xe3a0_0004 if register == 0x2000 => {
+            0xe3a0_2000 | [1, 0x10, 0x11, 0x21][bits(at) as usize & 3]
+        }
         0xee17_0f7a | 0xee17_0f7e => 0xee11_1f30,
         0xee15_0f30 => 0xee15_1f10,
         // Undefined: an instruction of the accumulator.

@@ -2,11 +2,10 @@
 //! Branches and the instructions that raise an exception on purpose (ARM ARM A3.3, A3.12).
 
 use super::timing::RAISES;
-use super::{ALWAYS, Op, Timing, Version, bit, rm};
+use super::{ALWAYS, Exec, Op, Timing, bit, rm};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::exception::Exception;
-use crate::observe::Cause;
 use crate::psr::T;
 
 rows! {
@@ -152,17 +151,17 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.branch_exchange(target);
 }
 
-pub(super) fn bkpt<B: Bus>(insn: u32, _: &Timing) -> Op<B> {
-    Op::new(execute_bkpt, insn, 0, RAISES)
-}
-
 /// Without a debugger BKPT is a prefetch abort; on XScale nothing, as long as DCSR does not enable debugging
 /// (IXP42X 3.6.7), which is not modelled.
+pub(super) fn bkpt<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+    let exec: Exec<B> = match t.breakpoint {
+        RAISES => execute_bkpt,
+        _ => |_, _| (),
+    };
+    Op::new(exec, insn, 0, t.breakpoint)
+}
+
 fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op<B>) {
-    if cpu.config().core.version == Version::XScale {
-        let issue = u64::from(cpu.timing().simple);
-        return cpu.spend(Cause::Instruction, issue);
-    }
     let size = if cpu.control & T != 0 { 2 } else { 4 };
     cpu.pc = cpu.pc.wrapping_sub(size);
     cpu.take_exception(Exception::PrefetchAbort);

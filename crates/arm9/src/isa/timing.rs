@@ -76,6 +76,8 @@ pub struct Timing {
     pub exception: u64,
     /// Entry of an undefined instruction.
     pub exception_undefined: u64,
+    /// BKPT: [`RAISES`], or what it takes where it does nothing.
+    pub breakpoint: u8,
 }
 
 /// Multipliers.

@@ -9,6 +9,7 @@ use super::{
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::cp15::{Row, Rows};
+use crate::isa::timing::RAISES;
 use crate::mmu::Kind;
 
 /// iA and nF: asynchronous clocking, as U-Boot leaves it (`DDI0151C 5.3`). What an access pays for it is in the
@@ -80,6 +81,7 @@ pub const CORE: Core = Core {
         slow_moves: false,
         exception: 3,
         exception_undefined: 4,
+        breakpoint: RAISES,
     },
 };
 

@@ -11,6 +11,7 @@ use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::cp15::{FORCE_WRITE_THROUGH, Row, Rows};
+use crate::isa::timing::RAISES;
 use crate::mmu::Kind;
 use crate::observe::TlbSide;
 
@@ -78,6 +79,7 @@ pub const CORE: Core = Core {
         slow_moves: false,
         exception: 3,           // R
         exception_undefined: 4, // R
+        breakpoint: RAISES,
     },
 };
 

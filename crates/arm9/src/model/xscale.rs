@@ -80,6 +80,7 @@ pub const CORE: Core = Core {
         slow_moves: true,       // R
         exception: 6,           // R
         exception_undefined: 6, // R
+        breakpoint: 1,          // D: nothing, as debugging is off
     },
 };
 

@@ -7,6 +7,7 @@
 //! that nobody uses is not reported; a write-back of old data over newer data is, at once.
 
 mod calls;
+mod causes;
 mod diagnosis;
 mod dirty;
 mod history;
@@ -28,19 +29,17 @@ use crate::observed::{Observed, Observer};
 use crate::spec::BoardSpec;
 use arm9::{Context, Cpu, Descriptors, Event, Exit, Mva, Pa, Reaction, Side, Width};
 use calls::Calls;
+use causes::Causes;
 use dirty::DirtyLines;
 use history::History;
-use report::{Pair, pair};
+use report::pair;
 use shadow::Shadow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use translations::{Translations, Use, Verdict};
 
 /// Reports kept; causes beyond are counted only.
 const REPORTS: usize = 1000;
-/// Differences between the same two instructions that are diagnosed; those beyond are counted as
-/// the last one was.
-const DIAGNOSED: u32 = 64;
-
 /// Calls that a report shows at most, of each kind.
 const CALLS: usize = 16;
 
@@ -55,10 +54,7 @@ pub struct Checker {
     /// Who wrote a descriptor before its last writer.
     before: BTreeMap<u32, Writer>,
     reports: Vec<Report>,
-    /// How often each cause was met, and its report.
-    causes: BTreeMap<Cause, (u64, usize)>,
-    /// How often two instructions have been diagnosed, and the last cause.
-    pairs: BTreeMap<Pair, (u32, Cause)>,
+    causes: Causes,
     stop_at_report: bool,
 }
 
@@ -73,8 +69,7 @@ impl Checker {
             calls: Calls::new(),
             before: BTreeMap::new(),
             reports: Vec::new(),
-            causes: BTreeMap::new(),
-            pairs: BTreeMap::new(),
+            causes: Causes::default(),
             stop_at_report: false,
         }
     }
@@ -82,6 +77,11 @@ impl Checker {
     /// With true, the run ends at every new report.
     pub fn set_stop_at_report(&mut self, stop: bool) {
         self.stop_at_report = stop;
+    }
+
+    /// One cause is a report for each set of these functions that called who wrote or used the data.
+    pub fn tell_apart(&mut self, functions: Vec<Range<u32>>) {
+        self.causes.set_apart(functions);
     }
 
     /// Counts executions of these instructions of privileged code from now on.
@@ -97,9 +97,9 @@ impl Checker {
     /// One report a cause, in the order they were met, each with how often it was met.
     pub fn reports(&self) -> impl Iterator<Item = (&Report, u64)> {
         let mut counts = vec![0; self.reports.len()];
-        for (count, report) in self.causes.values() {
-            if let Some(slot) = counts.get_mut(*report) {
-                *slot = *count;
+        for (count, report) in self.causes.counts() {
+            if let Some(slot) = counts.get_mut(report) {
+                *slot = count;
             }
         }
         self.reports.iter().zip(counts)
@@ -128,27 +128,11 @@ impl Checker {
         Reaction::Continue
     }
 
-    /// Counts a difference like many before. False when it has to be diagnosed.
-    fn is_well_known(&mut self, access: Access, pc: u32, writer: u32) -> bool {
-        match self.pairs.get_mut(&pair(access, pc, writer)) {
-            Some((n, cause)) if *n >= DIAGNOSED => {
-                if let Some(known) = self.causes.get_mut(cause) {
-                    known.0 += 1;
-                }
-                true
-            }
-            _ => false,
-        }
-    }
-
     fn report(&mut self, mut report: Report) -> Reaction {
+        let among = self.among(&report.context, &report.writer);
         let key = pair(report.access, report.context.pc, report.writer.pc);
-        let diagnosed = self.pairs.entry(key).or_insert((0, report.cause()));
-        *diagnosed = (diagnosed.0 + 1, report.cause());
         let next = self.reports.len();
-        let known = self.causes.entry(report.cause()).or_insert((0, next));
-        known.0 += 1;
-        if known.0 > 1 || next == REPORTS {
+        if !self.causes.is_new(key, &report, among, next) || next == REPORTS {
             return Reaction::Continue;
         }
         report.trace = self.trace(&report);
@@ -254,7 +238,7 @@ impl Checker {
             return Reaction::Continue;
         }
         let writer = self.shadow.writer(pa.0);
-        if self.is_well_known(access, context.pc, writer.pc) {
+        if self.is_well_known(access, context, &writer) {
             return Reaction::Continue;
         }
         let report = diagnosis::stale(
@@ -325,7 +309,7 @@ impl Checker {
             if !self.shadow.is_reported(at.0) {
                 let access = Access::WriteBack { victim };
                 let writer = self.shadow.writer(at.0);
-                if self.is_well_known(access, context.pc, writer.pc) {
+                if self.is_well_known(access, context, &writer) {
                     self.shadow.take_reported(at.0);
                     continue;
                 }

@@ -186,10 +186,12 @@ impl Report {
             Newest::Lost(_) => 3,
             Newest::Overwritten(_) => 4,
         };
+        // An instruction that was fetched by an old translation may make an access by another.
+        let fetched = u8::from(self.access == Access::Translation(Kind::Fetch)) << 3;
         let by_victim = matches!(self.access, Access::WriteBack { victim: true });
         // Whose access happens to evict the line says nothing about the cause.
         let pc = if by_victim { 0 } else { self.context.pc };
-        (self.wrong, pc, self.writer.pc, place)
+        (self.wrong, pc, self.writer.pc, place | fetched)
     }
 
     /// Whether the D-cache line that was read came from memory after the newest data was written.
@@ -299,6 +301,7 @@ pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {
         Access::Fetch { cached: true } => (2, pc, writer),
         Access::Fetch { cached: false } => (7, pc, writer),
         Access::Walk => (3, pc, writer),
+        Access::Translation(Kind::Fetch) => (8, pc, writer),
         Access::Translation(_) => (4, pc, writer),
         Access::WriteBack { victim: false } => (5, pc, writer),
         Access::WriteBack { victim: true } => (6, 0, writer),

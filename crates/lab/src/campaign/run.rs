@@ -6,7 +6,8 @@
 //! change nothing; results are merged in the plan's order.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::Result;
@@ -96,8 +97,17 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
 
 /// Runs every point under the coherence checker, those that are stored, too: what they measure
 /// must be the same.
-pub fn check(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
+pub fn check(
+    e: &Experiment,
+    options: &Options,
+    apart: &dyn Fn(&str, &Path) -> Result<Vec<Range<u32>>>,
+) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
+    // Those of another kernel tell apart what need not be: that is no harm.
+    let mut functions = Vec::new();
+    for (name, kernel) in &started.parts.kernels {
+        functions.extend(apart(name, &kernel.vmlinux)?);
+    }
     let all: Vec<usize> = (0..started.plan.len()).collect();
     let reports: Vec<_> = all.iter().map(|_| Mutex::new(None)).collect();
     let seen = |index: usize, session: &Checked| {
@@ -105,7 +115,7 @@ pub fn check(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>, V
     };
     // The checker has to see everything from power-on.
     let boot = |spec: &BoardSpec, seed, boot: &Boot, _: &dyn Fn(&str)| {
-        Checked::boot_checked(spec, seed, boot)
+        Checked::boot_checked(spec, seed, boot, &functions)
     };
     started.go(&all, boot, &seen)?;
     let point = |i: usize| &started.plan[i].point;

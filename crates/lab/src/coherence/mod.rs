@@ -10,6 +10,8 @@ pub mod render;
 pub mod replay;
 pub mod suppress;
 
+use std::ops::Range;
+
 use anyhow::{Result, bail};
 use board::boot::Boot;
 use board::coherence::{Checker, Report};
@@ -27,6 +29,8 @@ pub struct Plan<'a> {
     pub command: Option<&'a Typed>,
     /// Instructions of the kernel whose executions are counted.
     pub counted: &'a [u32],
+    /// Functions of the kernel by whose calls [`Plan::ends`] tells reports apart.
+    pub apart: Vec<Range<u32>>,
     /// Board seconds that the command may take.
     pub limit_s: f64,
     /// Whether a report ends the run.
@@ -97,6 +101,7 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     let mut machine = Machine::checked(board.clone(), boot)?;
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
+    machine.observer_mut().tell_apart(plan.apart.clone());
     let mut seen = 0;
     let judge = Judge(|machine: &Machine<Observed<Checker>>| judge(machine, &mut seen, plan.ends));
     let ended = match session(&mut machine, judge, u64::MAX, plan.command, plan.limit_s) {
@@ -220,7 +225,7 @@ fn how<B: BoardBus>(machine: &Machine<B>, ended: console::Ended<Ended>) -> Ended
     }
 }
 
-/// Reports of one kind between the same two functions.
+/// Reports of one kind between the same two functions that the same entry covers, or none.
 pub struct Group {
     /// The first of them.
     pub first: Report,
@@ -245,17 +250,19 @@ pub fn groups(
     };
     let mut groups: Vec<(_, Group)> = Vec::new();
     for (report, count) in reports {
+        let suppression = suppressions.iter().position(|s| s.covers(report, names));
+        // An entry may cover some of them, by their callers, and not others.
         let key = (
             report.wrong,
             function(report.context.pc),
             function(report.writer.pc),
+            suppression,
         );
         if let Some((_, group)) = groups.iter_mut().find(|(k, _)| *k == key) {
             group.count += count;
             group.causes += 1;
             continue;
         }
-        let suppression = suppressions.iter().position(|s| s.covers(report, names));
         let group = Group {
             first: report.clone(),
             count: *count,
@@ -308,6 +315,24 @@ pub mod tests {
             since_is_whole: true,
             trace: Trace::default(),
         }
+    }
+
+    #[test]
+    fn a_report_that_no_entry_covers_is_not_of_a_group_that_one_covers() {
+        let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "known")]);
+        let (mut first, mut second) = (report(), report());
+        first.trace.used = vec![0xc000_2010];
+        second.context.pc = 0xc000_1010;
+        let entry = Suppression {
+            wrong: vec!["stale-read".into()],
+            access: vec!["reader".into()],
+            used_in: vec!["known".into()],
+            reason: "r".into(),
+            ..Suppression::default()
+        };
+        let groups = groups(&[(first, 1), (second, 1)], &[entry], &names);
+        let covered: Vec<_> = groups.iter().map(|g| g.suppression).collect();
+        assert_eq!(covered, [Some(0), None]);
     }
 
     #[test]

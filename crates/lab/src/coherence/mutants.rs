@@ -15,7 +15,7 @@ use board::coherence::{Call, Report, Wrong};
 use serde_json::{Value, json};
 
 use super::names::Names;
-use super::suppress::Suppression;
+use super::suppress::{Suppression, callers};
 use super::{Ended, Plan, check};
 use crate::base::interrupt;
 use crate::base::parallel::parallel;
@@ -140,6 +140,7 @@ impl Suite<'_> {
             &Plan {
                 command: Some(&Typed::by_run_guest(&command)),
                 counted: &patched,
+                apart: callers(suppressions, &names),
                 limit_s,
                 ends: &ends,
             },

@@ -4,6 +4,7 @@
 //! Lines come from DWARF 4 (`.debug_line`, through the units' line programs). Nothing is known of
 //! user land's programs but their addresses.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,7 +54,11 @@ impl Names {
     /// Whether `pc` is in the function `name`, which may have other names. `f < g` is `f`, or `g`,
     /// which calls it, in a kernel whose compiler put `f` into its caller.
     pub fn is_in(&self, pc: u32, name: &str) -> bool {
-        let mut name = name;
+        self.function(pc) == self.symbols.plainest(self.there(name))
+    }
+
+    /// Of a chain the function that is there.
+    fn there<'a>(&self, mut name: &'a str) -> &'a str {
         // Only a chain asks which functions there are, of which there are many.
         while let Some((inlined, caller)) = name.split_once('<') {
             name = match self.symbols.has(inlined.trim()) {
@@ -61,7 +66,21 @@ impl Names {
                 false => caller,
             };
         }
-        self.function(pc) == self.symbols.plainest(name.trim())
+        name.trim()
+    }
+
+    /// Where [`Names::is_in`] holds, parts that the compiler made of the function among it.
+    pub fn ranges(&self, name: &str) -> Vec<Range<u32>> {
+        let (plainest, all) = (
+            self.symbols.plainest(self.there(name)),
+            self.symbols.functions(),
+        );
+        let ends = all.iter().skip(1).map(|(at, _)| *at).chain([u32::MAX]);
+        let ranges = all
+            .iter()
+            .zip(ends)
+            .filter(|((at, _), _)| self.function(*at) == plainest);
+        ranges.map(|((at, _), end)| *at..end).collect()
     }
 
     /// `function+0x10` and `file:line`, as far as they are known.
@@ -155,6 +174,9 @@ mod tests {
         assert!(one.is_in(0xc000_2004, "copy_mm < fork"));
         assert!(!one.is_in(0xc000_3004, "copy_mm < fork"));
         assert!(both.is_in(0x0001_0000, USER));
+        assert_eq!(both.ranges("copy_mm < fork"), [0xc000_1000..0xc000_2000]);
+        assert_eq!(one.ranges("copy_mm < fork"), [0xc000_2000..0xc000_3000]);
+        assert_eq!(one.ranges("copy_mm"), []);
     }
 
     #[test]

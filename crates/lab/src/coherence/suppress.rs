@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports that are known, each with its reason: `linux/<series>/coherence-suppressions.toml`.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -15,7 +16,7 @@ use crate::base::toml_file;
 use crate::supply::kernel;
 
 /// One entry: all that it says must fit.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suppression {
     /// Kinds of report, by [`Wrong::name`].
@@ -102,6 +103,17 @@ impl Suppression {
             side("during", &self.running)
         )
     }
+}
+
+/// The functions that entries ask for among callers.
+pub fn callers(all: &[Suppression], names: &Names) -> Vec<Range<u32>> {
+    let asked_for = all
+        .iter()
+        .flat_map(|s| [&s.used_in, &s.called_by, &s.running]);
+    asked_for
+        .flatten()
+        .flat_map(|name| names.ranges(name))
+        .collect()
 }
 
 /// The series whose lists are used for a kernel whose name does not say.
@@ -222,6 +234,18 @@ mod tests {
             entry.label(),
             "stale-read, fetched by reader, written by user"
         );
+    }
+
+    #[test]
+    fn a_fetch_and_a_load_of_one_instruction_are_two_causes() {
+        let mut found = report();
+        let mut by = |kind| {
+            found.wrong = Wrong::StaleTranslation;
+            found.access = Access::Translation(kind);
+            found.cause()
+        };
+        assert_ne!(by(Kind::Fetch), by(Kind::Read));
+        assert_eq!(by(Kind::Write), by(Kind::Read));
     }
 
     #[test]

@@ -169,6 +169,7 @@ impl Asked<'_> {
         let plan = Plan {
             command: typed,
             counted: &patched,
+            apart: suppress::callers(suppressions, &names),
             limit_s: args.limit.unwrap_or(LIMIT_S),
             ends: &|report| {
                 !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))

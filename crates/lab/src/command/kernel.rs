@@ -116,6 +116,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec, root: &Path) -> Result<()> 
         &Plan {
             command: Some(&Typed::by_run_guest(SMOKE)),
             counted: &[],
+            apart: Vec::new(),
             limit_s: SMOKE_LIMIT_S,
             ends: &|_| true,
         },

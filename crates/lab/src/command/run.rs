@@ -5,6 +5,7 @@
 //! codes are those of `warmswitch coherence`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Result, bail};
@@ -134,7 +135,11 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
     for kernel in &experiment.kernels {
         suppress::of_kernel(kernel)?;
     }
-    let (campaign, runs, findings) = run::check(experiment, options)?;
+    let apart = |kernel: &str, vmlinux: &Path| {
+        let names = Names::of(Some(vmlinux));
+        Ok(suppress::callers(&suppress::of_kernel(kernel)?, &names))
+    };
+    let (campaign, runs, findings) = run::check(experiment, options, &apart)?;
     let met = met(&findings)?;
     let command = format!("warmswitch run {} --coherence", experiment.name);
     let replay = |at: &Context| format!("{command}; {:#010x} at cycle {}", at.pc, at.cycle);
@@ -185,8 +190,9 @@ fn met(findings: &[Findings]) -> Result<Vec<Met>> {
         }
         let (names, suppressions) = &kernels[kernel];
         for group in coherence::groups(&found.reports, suppressions, names) {
-            let new = causes.insert((kernel, group.first.cause()));
-            if new && group.suppression.is_none() {
+            // A group that an entry covers says nothing of another that none covers.
+            let told = group.suppression.is_none();
+            if told && causes.insert((kernel, group.first.cause())) {
                 all.push(Met {
                     label: found.point.label(),
                     group,

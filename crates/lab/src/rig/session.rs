@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::ops::Range;
 
 use anyhow::{Result, anyhow};
 use arm9::Counters;
@@ -113,9 +114,17 @@ impl Session<Observed<Ledger>> {
 }
 
 impl Checked {
-    /// The same under the coherence checker, which changes nothing.
-    pub fn boot_checked(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Checked> {
-        Session::at_prompt(Machine::checked(seeded(board, seed), boot)?)
+    /// The same under the coherence checker, which changes nothing and tells reports `apart` by calls of these
+    /// functions of the kernel.
+    pub fn boot_checked(
+        board: &BoardSpec,
+        seed: u64,
+        boot: &Boot,
+        apart: &[Range<u32>],
+    ) -> Result<Checked> {
+        let mut machine = Machine::checked(seeded(board, seed), boot)?;
+        machine.observer_mut().tell_apart(apart.to_vec());
+        Session::at_prompt(machine)
     }
 
     /// One report a cause, in the order they were met, each with how often it was met.

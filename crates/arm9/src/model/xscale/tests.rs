@@ -126,6 +126,18 @@ fn the_auxiliary_control_register_says_how_mini_lines_are_written() {
 }
 
 #[test]
+fn a_new_policy_of_mini_lines_holds_for_one_that_was_just_written() {
+    let mut cpu = mapped(0b110);
+    at(&mut cpu, LOAD, PAGE);
+    for (md, word) in [(0, 77), (2, 78)] {
+        mcr(&mut cpu, [1, 0, 1], md << 4);
+        cpu.r[4] = word;
+        at(&mut cpu, STORE, PAGE);
+        assert_eq!(cpu.bus.word(0x5_0000) == word, md == 2);
+    }
+}
+
+#[test]
 fn the_mini_cache_holds_the_two_lines_of_a_set_filled_last() {
     let mut cpu = mapped(0b110);
     let held =

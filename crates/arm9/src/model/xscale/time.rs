@@ -225,6 +225,14 @@ fn results_that_are_there_when_the_next_instruction_issues_are_not_waited_for() 
     assert_eq!(of(&[0xe10f_0000, ADD]), 1 + 1);
 }
 
+/// `IXP42X 3.6.7, p. 161`: with debugging off it is an instruction like others, which takes a cycle of the latency.
+#[test]
+fn a_breakpoint_between_brings_the_word_nearer() {
+    let breakpoint = 0xe120_0070;
+    assert_eq!(of(&[LOAD, breakpoint, USE]), 1 + 1 + 1 + 1);
+    assert_eq!(of(&[LOAD, breakpoint, breakpoint, USE]), 4);
+}
+
 /// `IXP42X p. 161`: result latency is up to "the first instruction that can use the result", 80200 B.2.1.4.
 #[test]
 fn what_is_stored_or_accumulated_is_waited_for_as_anything_else() {

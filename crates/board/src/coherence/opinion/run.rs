@@ -6,6 +6,7 @@ use super::model::Model;
 use super::program::{Op, Program};
 use super::words::{Author, Finding, Place, Route};
 use crate::bus::SystemBus;
+use crate::coherence::causes::Causes;
 use crate::coherence::{Checker, Movement, Newest, Path, Report, Writer};
 use crate::observed::{Observed, Observer};
 use crate::spec::BoardSpec;
@@ -41,8 +42,7 @@ impl Both {
         if self.checker.reports.is_empty() {
             return Vec::new();
         }
-        self.checker.causes.clear();
-        self.checker.pairs.clear();
+        self.checker.causes = Causes::default();
         self.checker
             .reports
             .drain(..)

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which differences are one report, and how often each was met.
+
+use super::Checker;
+use super::report::{Access, Cause, Pair, Report, pair};
+use super::shadow::Writer;
+use arm9::Context;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Differences between the same two instructions that are diagnosed; those beyond are counted as
+/// the last one was.
+const DIAGNOSED: u32 = 64;
+
+/// Which of the functions that are told apart had to do with a difference, as a hash (FNV-1a).
+pub(super) type Among = u64;
+const EMPTY: Among = 0xcbf2_9ce4_8422_2325;
+const PRIME: Among = 0x100_0000_01b3;
+
+/// The causes that were met.
+#[derive(Clone, Default)]
+pub(super) struct Causes {
+    /// How often each was met, and its report.
+    met: BTreeMap<(Cause, Among), (u64, usize)>,
+    /// How often two instructions have been diagnosed, and the last cause.
+    pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
+    /// Functions: whoever leaves reports out by their callers is to see one of each kind of callers.
+    apart: Vec<Range<u32>>,
+}
+
+impl Causes {
+    /// Tells causes apart by whether these functions are among the callers, from now on.
+    pub fn set_apart(&mut self, functions: Vec<Range<u32>>) {
+        self.apart = functions;
+    }
+
+    /// Whether callers matter.
+    pub fn are_told_apart(&self) -> bool {
+        !self.apart.is_empty()
+    }
+
+    /// Which of the functions are among callers of three sorts.
+    pub fn among(&self, callers: &[Vec<u32>; 3]) -> Among {
+        let calls = |function: &Range<u32>, of: &[u32]| of.iter().any(|pc| function.contains(pc));
+        let all = self
+            .apart
+            .iter()
+            .flat_map(|f| callers.iter().map(|of| calls(f, of)));
+        all.fold(EMPTY, |among, is| {
+            (among ^ u64::from(is)).wrapping_mul(PRIME)
+        })
+    }
+
+    /// Counts a difference like many before. False when it has to be diagnosed.
+    pub fn is_well_known(&mut self, pair: Pair, among: Among) -> bool {
+        match self.pairs.get_mut(&(pair, among)) {
+            Some((n, cause)) if *n >= DIAGNOSED => {
+                if let Some(known) = self.met.get_mut(&(*cause, among)) {
+                    known.0 += 1;
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A difference was diagnosed: whether its cause is new. Its report is to be number `next` then.
+    pub fn is_new(&mut self, pair: Pair, report: &Report, among: Among, next: usize) -> bool {
+        let cause = report.cause();
+        let diagnosed = self.pairs.entry((pair, among)).or_insert((0, cause));
+        *diagnosed = (diagnosed.0 + 1, cause);
+        let known = self.met.entry((cause, among)).or_insert((0, next));
+        known.0 += 1;
+        known.0 == 1
+    }
+
+    /// How often each was met, and the number of its report.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.met.values().copied()
+    }
+}
+
+impl Checker {
+    /// Counts a difference like many before. False when it has to be diagnosed.
+    pub(super) fn is_well_known(
+        &mut self,
+        access: Access,
+        context: &Context,
+        writer: &Writer,
+    ) -> bool {
+        let among = self.among(context, writer);
+        let pair = pair(access, context.pc, writer.pc);
+        self.causes.is_well_known(pair, among)
+    }
+
+    /// Which of the functions that are told apart had to do with it.
+    pub(super) fn among(&self, context: &Context, writer: &Writer) -> Among {
+        if !self.causes.are_told_apart() {
+            return 0;
+        }
+        let calls = &self.calls;
+        let used = calls.callers(calls.now(context));
+        let callers = [used, calls.callers(writer.node), calls.running(writer.node)];
+        self.causes.among(&callers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bus::SystemBus;
+    use crate::coherence::Checker;
+    use crate::observed::Observer as _;
+    use crate::spec::BoardSpec;
+    use arm9::{Context, Event, Mva, Pa, Width};
+
+    /// The function that writes and uses, and two that call it.
+    const FUNCTION: u32 = 0xc000_2000;
+    const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
+
+    /// How often each report was met when both have called twice, and their callers.
+    fn reports(apart: &[u32]) -> Vec<(u64, Vec<u32>)> {
+        let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
+        let mut checker = Checker::new(&bus);
+        checker.tell_apart(apart.iter().map(|at| *at..*at + 0x100).collect());
+        let mut registers = [0; 16];
+        registers[13] = 0xc010_0000;
+        let mut cycle = 0;
+        for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {
+            let mut at = |checker: &mut Checker, pc, event| {
+                cycle += 1;
+                let (mode, ttb) = (0x13, 0x4000);
+                let context = Context {
+                    cycle,
+                    pc,
+                    mode,
+                    ttb,
+                    ..Context::default()
+                };
+                checker.observe(&bus, &context, event);
+            };
+            let call = 0xeb00_0000 | (FUNCTION.wrapping_sub(caller + 8) >> 2) & 0x00ff_ffff;
+            for (pc, value) in [(caller, call), (FUNCTION, 0)] {
+                let (mva, pa) = (Mva(pc), Pa(u32::MAX - 3));
+                let registers = &registers;
+                let (width, cached) = (Width::Word, true);
+                at(
+                    &mut checker,
+                    pc,
+                    Event::Fetch {
+                        mva,
+                        pa,
+                        width,
+                        value,
+                        cached,
+                        registers,
+                    },
+                );
+            }
+            let (pa, width, value, cached) = (Pa(bus.ram_base() + 64 * n), Width::Word, 7, true);
+            let mva = Mva(0xc100_0000 + 64 * n);
+            at(
+                &mut checker,
+                FUNCTION,
+                Event::Store {
+                    mva,
+                    pa,
+                    width,
+                    value,
+                    cached,
+                },
+            );
+            let (mva, value) = (Mva(0xc200_0000 + 64 * n), 0);
+            at(
+                &mut checker,
+                FUNCTION + 4,
+                Event::Load {
+                    mva,
+                    pa,
+                    width,
+                    value,
+                    cached,
+                },
+            );
+            let (mva, pa) = (Mva(caller + 4), Pa(u32::MAX - 3));
+            let registers = &registers;
+            at(
+                &mut checker,
+                caller + 4,
+                Event::Fetch {
+                    mva,
+                    pa,
+                    width,
+                    value,
+                    cached,
+                    registers,
+                },
+            );
+        }
+        let all = checker
+            .reports()
+            .map(|(r, count)| (count, r.trace.written.clone()));
+        all.collect()
+    }
+
+    #[test]
+    fn one_cause_is_a_report_for_each_sort_of_callers_that_somebody_asks_for() {
+        let [one, other] = CALLERS.map(|caller| vec![caller]);
+        assert_eq!(reports(&[]), [(4, one.clone())]);
+        assert_eq!(reports(&[FUNCTION]), [(4, one.clone())]);
+        for apart in [&CALLERS[..1], &CALLERS[1..], &CALLERS] {
+            assert_eq!(reports(apart), [(2, one.clone()), (2, other.clone())]);
+        }
+    }
+}
