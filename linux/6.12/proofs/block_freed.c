@@ -6,13 +6,14 @@
  *
  * The kernel does not flush its address before it looks at a block's status.
  *
- * block_freed ROUNDS, as root
+ * block_freed ROUNDS [alone], as root; alone it sends itself, and there is no switch
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +31,10 @@
 #define NEVER_MS	60000
 
 static int question[2], answer[2];
+static bool alone;		/* this process sends, too */
 
-/* Sends as many packets as it is told. */
-static void sender(void)
+/* Packets to nobody. */
+static void send_them(uint32_t count)
 {
 	struct sockaddr_ll to = {
 		.sll_family = AF_PACKET,
@@ -40,18 +42,26 @@ static void sender(void)
 		.sll_ifindex = (int)if_nametoindex("lo"),
 		.sll_halen = 6,
 	};
-	int fd = socket(AF_PACKET, SOCK_RAW, 0);
-	char packet[BYTES] = { 0 };
+	static char packet[BYTES];
+	static int fd;
+
+	if (!fd)
+		fd = socket(AF_PACKET, SOCK_RAW, 0);
+	packet[12] = (char)(PROTOCOL >> 8);
+	packet[13] = (char)(PROTOCOL & 0xff);
+	while (count--)
+		if (sendto(fd, packet, BYTES, 0, (void *)&to, sizeof(to)) != BYTES)
+			exit(1);
+}
+
+/* Sends as many as it is told. */
+static void sender(void)
+{
 	uint32_t count;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	packet[12] = (char)(PROTOCOL >> 8);
-	packet[13] = (char)(PROTOCOL & 0xff);
 	while (read(question[0], &count, 4) == 4) {
-		while (count--)
-			if (sendto(fd, packet, BYTES, 0, (void *)&to,
-				   sizeof(to)) != BYTES)
-				_exit(1);
+		send_them(count);
 		write(answer[1], "", 1);
 	}
 	_exit(0);
@@ -61,6 +71,10 @@ static void send_packets(uint32_t count)
 {
 	char c;
 
+	if (alone) {
+		send_them(count);
+		return;
+	}
 	write(question[1], &count, 4);
 	read(answer[0], &c, 1);
 }
@@ -96,6 +110,7 @@ int main(int argc, char **argv)
 	char *at;
 	int fd;
 
+	alone = argc > 2;
 	pipe(question);
 	pipe(answer);
 	if (!fork())

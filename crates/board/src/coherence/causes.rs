@@ -117,89 +117,87 @@ mod tests {
     const FUNCTION: u32 = 0xc000_2000;
     const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
 
+    /// A checker, and what it is told of a core.
+    struct Told {
+        bus: SystemBus,
+        checker: Checker,
+        cycle: u64,
+    }
+
+    impl Told {
+        fn new(apart: &[u32]) -> Told {
+            let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
+            let mut checker = Checker::new(&bus);
+            checker.tell_apart(apart.iter().map(|at| *at..*at + 0x100).collect());
+            Told {
+                bus,
+                checker,
+                cycle: 0,
+            }
+        }
+
+        fn that(&mut self, pc: u32, event: Event<'_>) {
+            self.cycle += 1;
+            let context = Context {
+                cycle: self.cycle,
+                pc,
+                mode: 0x13,
+                ttb: 0x4000,
+                ..Context::default()
+            };
+            self.checker.observe(&self.bus, &context, event);
+        }
+
+        /// An instruction that RAM has nothing to do with.
+        fn fetched(&mut self, pc: u32, value: u32) {
+            let mut registers = [0; 16];
+            registers[13] = 0xc010_0000;
+            let fetch = Event::Fetch {
+                mva: Mva(pc),
+                pa: Pa(u32::MAX - 3),
+                width: Width::Word,
+                value,
+                cached: true,
+                registers: &registers,
+            };
+            self.that(pc, fetch);
+        }
+
+        /// The function stores to line `n` by one address, and loads from it by another what was there.
+        fn stored_and_loaded(&mut self, n: u32) {
+            let (pa, width, cached) = (Pa(self.bus.ram_base() + 64 * n), Width::Word, true);
+            let store = Event::Store {
+                mva: Mva(0xc100_0000 + 64 * n),
+                pa,
+                width,
+                value: 7,
+                cached,
+            };
+            self.that(FUNCTION, store);
+            let load = Event::Load {
+                mva: Mva(0xc200_0000 + 64 * n),
+                pa,
+                width,
+                value: 0,
+                cached,
+            };
+            self.that(FUNCTION + 4, load);
+        }
+    }
+
     /// How often each report was met when both have called twice, and their callers.
     fn reports(apart: &[u32]) -> Vec<(u64, Vec<u32>)> {
-        let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
-        let mut checker = Checker::new(&bus);
-        checker.tell_apart(apart.iter().map(|at| *at..*at + 0x100).collect());
-        let mut registers = [0; 16];
-        registers[13] = 0xc010_0000;
-        let mut cycle = 0;
+        let mut told = Told::new(apart);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {
-            let mut at = |checker: &mut Checker, pc, event| {
-                cycle += 1;
-                let (mode, ttb) = (0x13, 0x4000);
-                let context = Context {
-                    cycle,
-                    pc,
-                    mode,
-                    ttb,
-                    ..Context::default()
-                };
-                checker.observe(&bus, &context, event);
-            };
             let call = 0xeb00_0000 | (FUNCTION.wrapping_sub(caller + 8) >> 2) & 0x00ff_ffff;
-            for (pc, value) in [(caller, call), (FUNCTION, 0)] {
-                let (mva, pa) = (Mva(pc), Pa(u32::MAX - 3));
-                let registers = &registers;
-                let (width, cached) = (Width::Word, true);
-                at(
-                    &mut checker,
-                    pc,
-                    Event::Fetch {
-                        mva,
-                        pa,
-                        width,
-                        value,
-                        cached,
-                        registers,
-                    },
-                );
-            }
-            let (pa, width, value, cached) = (Pa(bus.ram_base() + 64 * n), Width::Word, 7, true);
-            let mva = Mva(0xc100_0000 + 64 * n);
-            at(
-                &mut checker,
-                FUNCTION,
-                Event::Store {
-                    mva,
-                    pa,
-                    width,
-                    value,
-                    cached,
-                },
-            );
-            let (mva, value) = (Mva(0xc200_0000 + 64 * n), 0);
-            at(
-                &mut checker,
-                FUNCTION + 4,
-                Event::Load {
-                    mva,
-                    pa,
-                    width,
-                    value,
-                    cached,
-                },
-            );
-            let (mva, pa) = (Mva(caller + 4), Pa(u32::MAX - 3));
-            let registers = &registers;
-            at(
-                &mut checker,
-                caller + 4,
-                Event::Fetch {
-                    mva,
-                    pa,
-                    width,
-                    value,
-                    cached,
-                    registers,
-                },
-            );
+            told.fetched(caller, call);
+            told.fetched(FUNCTION, 0);
+            told.stored_and_loaded(n);
+            told.fetched(caller + 4, 0);
         }
-        let all = checker
-            .reports()
-            .map(|(r, count)| (count, r.trace.written.clone()));
-        all.collect()
+        let all = told.checker.reports();
+        all.map(|(r, count)| (count, r.trace.written.clone()))
+            .collect()
     }
 
     #[test]

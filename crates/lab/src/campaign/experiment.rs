@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
 use crate::base::{boards, paths};
-use crate::campaign::check;
+use crate::campaign::plan::{PLAN_KEYS, Plan};
 use crate::figures::claim::{Beside, Claim};
 use crate::figures::headline::Headline;
 use crate::figures::which::Known;
@@ -22,34 +22,10 @@ use crate::runs::point::{Place, Point};
 use crate::supply::image::{Programs, guest};
 use crate::supply::kernel;
 
-/// Keys of a plan that are no axes.
-const PLAN_KEYS: &[&str] = &["board", "seeds", "layouts", "kernels"];
-
-/// One board and the axes to go through on it.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Plan {
-    pub board: String,
-    /// Start values of the random victim counter.
-    #[serde(default = "one_seed")]
-    pub seeds: Vec<u64>,
-    /// Layouts of the kernels' code, whose figures count as seeds' do.
-    #[serde(default = "as_linked")]
-    pub layouts: Vec<u32>,
-    /// Instead of the experiment's.
-    pub kernels: Option<Vec<String>>,
-    /// Values by the word that they take the place of in the workload's command line. The first
-    /// axis in alphabetical order changes slowest.
-    #[serde(flatten)]
-    pub axes: BTreeMap<String, Vec<u32>>,
-}
-
-fn one_seed() -> Vec<u64> {
-    vec![1]
-}
-
-fn as_linked() -> Vec<u32> {
-    vec![0]
-}
+/// The one format of `experiment.toml` there is.
+const FORMAT: u32 = 1;
+/// Guards against a slip: more points than this is not what anybody meant.
+const MAX_POINTS: usize = 10_000;
 
 /// `experiment.toml`, checked.
 #[derive(Clone, Debug, Deserialize)]
@@ -204,7 +180,7 @@ impl Experiment {
             kernel::check_name(kernel)?;
         }
         for claim in self.claims.iter().filter(|claim| claim.paired) {
-            check::check_pair(claim)?;
+            check_pair(claim)?;
         }
         for plan in self.plan.iter().chain(&self.quick) {
             boards::check_name(&plan.board)?;
@@ -361,8 +337,66 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
         );
     }
     let experiment: Experiment = toml_file::parse(text, path)?;
-    check::check(&experiment).with_context(|| paths::shown(path))?;
+    check(&experiment).with_context(|| paths::shown(path))?;
     Ok(experiment)
+}
+
+fn check(e: &Experiment) -> Result<()> {
+    if e.format != FORMAT {
+        bail!(
+            "format: {} is not known, this program reads {FORMAT}",
+            e.format
+        );
+    }
+    if e.plan.is_empty() || e.kernels.is_empty() || e.modes.is_empty() {
+        bail!("plan, kernels and modes must not be empty");
+    }
+    if !(e.limit_s > 0.0 && e.limit_s <= 86_400.0) {
+        bail!(
+            "limit_s: {} is not between 0 and 86400 seconds of board time",
+            e.limit_s
+        );
+    }
+    if !(1..=64).contains(&e.samples) || !(1..=1_000_000).contains(&e.hops) {
+        bail!("samples must be from 1 to 64, hops from 1 to 1000000");
+    }
+    for plan in e.plan.iter().chain(&e.quick) {
+        plan.check(&e.kernels, &e.instruments)?;
+    }
+    e.instruments.check()?;
+    let known = e.known();
+    for claim in &e.claims {
+        claim.check(&known)?;
+    }
+    for headline in &e.headlines {
+        let of_this = || format!("headline \"{}\"", headline.text);
+        headline.of.check(&known).with_context(of_this)?;
+    }
+    for beside in &e.beside {
+        let of_this = || format!("beside \"{}\"", beside.published);
+        let which = beside.measured.as_ref();
+        which
+            .map_or(Ok(()), |which| which.check(&known))
+            .with_context(of_this)?;
+    }
+    let points = e.points(false, &[], None).len();
+    if points > MAX_POINTS {
+        bail!("{points} points; more than {MAX_POINTS} is refused");
+    }
+    Ok(())
+}
+
+/// Says no to pairs of runs whose code may lie elsewhere.
+fn check_pair(claim: &Claim) -> Result<()> {
+    let built = |kernel: &Option<String>| kernel.as_deref().map(kernel::built_for).transpose();
+    let (of, to) = (built(&claim.of.kernel)?, built(&claim.to.kernel)?);
+    if of.is_none() || of != to {
+        bail!(
+            "claim \"{}\": paired: its two kernels are not told, or not of one image",
+            claim.text
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]
