@@ -3,7 +3,7 @@
 
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Signals, Width};
-use crate::observe::{Context, Event, Reaction};
+use crate::observe::{Cause, Context, Event, Reaction};
 
 /// One bus transaction, with its start address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub(crate) struct TestBus {
     pub line: BurstTime,
     /// Single writes from here on are answered with an error.
     pub read_only_from: u32,
+    /// Of an observed core, what its cycles went for.
+    pub spent: [i64; Cause::COUNT],
 }
 
 impl TestBus {
@@ -48,6 +50,7 @@ impl TestBus {
             single: 4,
             line: BurstTime { first: 8, last: 15 },
             read_only_from: u32::MAX,
+            spent: [0; Cause::COUNT],
         }
     }
 
@@ -145,6 +148,10 @@ impl Bus for ObservedBus {
 
     fn observe(&mut self, _: &Context, _: Event<'_>) -> Reaction {
         Reaction::DropTranslations
+    }
+
+    fn spent(&mut self, cause: Cause, cycles: i64) {
+        self.0.spent[cause as usize] += cycles;
     }
 
     fn read(&mut self, now: u64, pa: Pa, width: Width) -> Result<(u32, u32), BusError> {

@@ -57,3 +57,20 @@ const fn survives(
 pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
     diagnosis::MUTANTS.iter().chain(others::MUTANTS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutants::SOURCE;
+    use crate::root;
+
+    #[test]
+    fn every_mutant_is_of_a_text_that_is_there_once() {
+        for mutant in mutants() {
+            let file = root().join(SOURCE).join(mutant.file);
+            let text = std::fs::read_to_string(file).unwrap();
+            let found = text.matches(mutant.old).count();
+            assert_eq!(found, 1, "{}: {}", mutant.file, mutant.why);
+        }
+    }
+}

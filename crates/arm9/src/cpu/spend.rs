@@ -69,3 +69,75 @@ impl<B: Bus> Cpu<B> {
         self.spend(cause, u64::from(self.config.cost.cp15_busy));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::addr::Mva;
+    use crate::isa::testing::{mapped_on, steps};
+    use crate::mmu::Kind;
+    use crate::model::ARM926EJS;
+    use crate::psr::Z;
+    use crate::testbus::{ObservedBus, TestBus};
+
+    /// What the last of some instructions took, but for its issue: r1 is in a cached page, r2 in a buffered one,
+    /// r3 in one that is neither, and the condition is EQ.
+    fn spent(code: &[u32]) -> Vec<(Cause, i64)> {
+        let mut ram = TestBus::new(1 << 20);
+        ram.put(0x2_0000, code);
+        let mut cpu = mapped_on(&ARM926EJS, ram, ObservedBus);
+        cpu.config.cost.cp15_busy = 3;
+        cpu.set_pc(0x2_0000);
+        cpu.flags = Z;
+        cpu.r[..4].copy_from_slice(&[0x4000, 0x3_0000, 0x40_0000, 0x30_0000]);
+        for at in &cpu.r[1..4].to_vec() {
+            assert!(cpu.translate(Mva(*at), Kind::Read, true).is_ok());
+        }
+        assert_eq!(cpu.prefetch_icache_line(Mva(0x2_0000)), Ok(()));
+        steps(&mut cpu, code.len() - 1);
+        let before = cpu.bus.0.spent;
+        steps(&mut cpu, 1);
+        let all = Cause::ALL
+            .into_iter()
+            .zip(cpu.bus.0.spent.iter().zip(before));
+        let one = |(cause, (after, before)): (Cause, (&i64, i64))| (cause, after - before);
+        all.map(one).filter(|(_, cycles)| *cycles != 0).collect()
+    }
+
+    const CLEAN: u32 = 0xee07_1f3a; // mcr p15, 0, r1, c7, c10, 1
+    const LOAD_PAST: u32 = 0xe593_5000; // ldr r5, [r3]
+
+    #[test]
+    fn a_jump_is_a_cycle_of_an_instruction_and_what_it_takes_to_fill_the_pipeline() {
+        let branch = [(Cause::Instruction, 1), (Cause::Branch, 2)];
+        assert_eq!(spent(&[0xea00_0000]), branch);
+        assert_eq!(spent(&[0x0a00_0000]), branch);
+        assert_eq!(spent(&[0x1a00_0000]), [(Cause::Instruction, 1)]);
+    }
+
+    #[test]
+    fn caches_and_tlbs_are_maintained_and_other_registers_are_written() {
+        let maintenance = [(Cause::Instruction, 1), (Cause::Maintenance, 3)];
+        assert_eq!(spent(&[0xee07_0f9a]), maintenance); // c7, c10, 4
+        assert_eq!(spent(&[0xee08_0f36]), maintenance); // c8, c6, 1
+        assert_eq!(spent(&[0xee02_0f10]), [(Cause::Instruction, 4)]); // c2
+    }
+
+    #[test]
+    fn who_waits_for_a_write_waits_for_what_it_is_there_for() {
+        // str r4, [r2]; a line that is dirty and cleaned: four words.
+        let single = [
+            (Cause::Instruction, 1),
+            (Cause::WriteBuffer, 3),
+            (Cause::Uncached, 4),
+        ];
+        assert_eq!(spent(&[0xe582_4000, LOAD_PAST]), single);
+        let dirty = [0xe591_5000, 0xe581_4000, CLEAN, LOAD_PAST];
+        let cleaned = [
+            (Cause::Instruction, 1),
+            (Cause::Maintenance, 15),
+            (Cause::Uncached, 4),
+        ];
+        assert_eq!(spent(&dirty), cleaned);
+    }
+}

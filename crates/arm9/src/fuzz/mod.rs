@@ -208,7 +208,7 @@ fn random_programs_run_alike_on_xscale() {
         "{tally:?}"
     );
     // Coprocessor 0 was granted, and something added.
-    assert!(tally["sum of products"] > 50, "{tally:?}");
+    assert!(tally["sum of products"] > 10, "{tally:?}");
 }
 
 #[test]

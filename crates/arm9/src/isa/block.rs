@@ -233,8 +233,8 @@ fn execute_load_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.branch_loaded(target);
     }
-    let to_pc = cpu.timing().load_to_pc;
-    let more = u64::from(count) + to_pc - op.cycles();
+    let (to_pc, least) = (cpu.timing().load_to_pc, cpu.timing().block_to_pc_minimum);
+    let more = (u64::from(count) + to_pc).max(least) - op.cycles();
     cpu.spend(Cause::Branch, more.min(to_pc));
     cpu.spend(Cause::Instruction, more - more.min(to_pc));
 }

@@ -147,7 +147,12 @@ fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.timing().logical_to_pc
     };
-    cpu.spend(Cause::Branch, all - op.cycles());
+    let beside = if cpu.timing().issue_to_pc {
+        u64::from(cpu.timing().simple)
+    } else {
+        op.cycles()
+    };
+    cpu.spend(Cause::Branch, all - beside);
 }
 
 /// The ALU: result, and the flags it would leave (Q included).

@@ -17,6 +17,8 @@ pub struct Timing {
     pub arithmetic_to_pc: u64,
     /// Data processing that writes the pc: anything else, and whatever is shifted.
     pub logical_to_pc: u64,
+    /// Either is so long beside an issue of one cycle, and more beside a longer one.
+    pub issue_to_pc: bool,
     /// How long a multiply takes beside its issue.
     pub multiplier: Multiplier,
     /// MUL, MLA.
@@ -44,6 +46,8 @@ pub struct Timing {
     pub preload: bool,
     /// Added when a load writes the pc (LDR pc is 5 in all, 6 scaled).
     pub load_to_pc: u64,
+    /// LDM of the pc takes this at least.
+    pub block_to_pc_minimum: u64,
     /// LDR and LDM of the pc take their issue and a cycle when their condition fails.
     pub late_failure: bool,
     /// LDRD, STRD.

@@ -50,6 +50,7 @@ pub const CORE: Core = Core {
         rotate_through_carry: 1, // D
         arithmetic_to_pc: 3,     // D
         logical_to_pc: 4,        // D
+        issue_to_pc: false,
         multiplier: Multiplier::Fixed,
         multiply: 2,            // G, R
         multiply_flags: 4,      // R, and D for the ARM7EJ-S multiplier
@@ -60,6 +61,7 @@ pub const CORE: Core = Core {
         saturating: 1,          // R
         scaled_offset: 2,       // D
         load_to_pc: 4,          // D
+        block_to_pc_minimum: 0,
         late_failure: false,
         late_words: false,
         scoreboard: false,

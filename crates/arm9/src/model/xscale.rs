@@ -51,36 +51,38 @@ pub const CORE: Core = Core {
         rotate_through_carry: 2, // D
         arithmetic_to_pc: 5,     // D: 4 beside the operation's own
         logical_to_pc: 5,        // D
+        issue_to_pc: true,       // D: 4 + the table's
         multiplier: Multiplier::Bits,
-        multiply: 1,            // R
-        multiply_flags: 2,      // R: blocks for its latency
-        multiply_long: 2,       // D
-        multiply_long_flags: 3, // R
-        multiply_half: 1,       // R
-        multiply_half_long: 2,  // R
-        saturating: 1,          // R
-        double: 2,              // D for STRD
-        scaled_offset: 1,       // R
-        load_to_pc: 7,          // D: LDR is 8
-        late_failure: true,     // D
-        late_words: true,       // R
-        scoreboard: true,       // D: 80200 B.2.1.3, B.2.1.4
-        preload: true,          // D
-        block_minimum: 1,       // R
-        block_extra: 2,         // R: LDM of two, D
-        swap: 5,                // R
-        branch: 5,              // D: not, or wrongly, predicted
-        predicted: true,        // D
-        branch_prefix: 1,       // R
-        mrs: 1,                 // R
-        msr_flags: 2,           // R
-        msr_control: 6,         // R: of the mode
-        coprocessor: 2,         // R
-        coprocessor_read: 4,    // R
-        slow_moves: true,       // R
-        exception: 6,           // R
-        exception_undefined: 6, // R
-        breakpoint: 1,          // D: nothing, as debugging is off
+        multiply: 1,             // R
+        multiply_flags: 2,       // R: blocks for its latency
+        multiply_long: 2,        // D
+        multiply_long_flags: 3,  // R
+        multiply_half: 1,        // R
+        multiply_half_long: 2,   // R
+        saturating: 1,           // R
+        double: 2,               // D for STRD
+        scaled_offset: 1,        // R
+        load_to_pc: 7,           // D: LDR is 8
+        block_to_pc_minimum: 10, // D: 10 + max(0, n - 3)
+        late_failure: true,      // D
+        late_words: true,        // R
+        scoreboard: true,        // D: 80200 B.2.1.3, B.2.1.4
+        preload: true,           // D
+        block_minimum: 1,        // R
+        block_extra: 2,          // R: LDM of two, D
+        swap: 5,                 // R
+        branch: 5,               // D: not, or wrongly, predicted
+        predicted: true,         // D
+        branch_prefix: 1,        // R
+        mrs: 1,                  // R
+        msr_flags: 2,            // R
+        msr_control: 6,          // R: of the mode
+        coprocessor: 2,          // R
+        coprocessor_read: 4,     // R
+        slow_moves: true,        // R
+        exception: 6,            // R
+        exception_undefined: 6,  // R
+        breakpoint: 1,           // D: nothing, as debugging is off
     },
 };
 

@@ -14,6 +14,7 @@ use crate::figures::statistics::Summary;
 use crate::rig::qemu::version;
 use crate::sheets::grid;
 use crate::speed::against::{self, Comparison};
+use crate::speed::cores::{self, OnCore};
 use crate::speed::qemu::{self, Times};
 use crate::speed::{self, AIM, Guest, Ours, WORKS};
 
@@ -32,6 +33,9 @@ pub struct Args {
     /// Another build of this program: runs both on one core at the same time, and prints the ratio of their speeds
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["repeat", "cache_plugin", "no_qemu"])]
     against: Option<PathBuf>,
+    /// On a board of each core, by the same kernel and programs, without QEMU
+    #[arg(long, conflicts_with_all = ["cache_plugin", "no_qemu", "against"])]
+    cores: bool,
     /// How often each of two builds is run
     #[arg(long, value_name = "N", default_value_t = 11, requires = "against")]
     pairs: u32,
@@ -57,6 +61,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     if let Some(other) = &args.against {
         return against(other, args);
+    }
+    if args.cores {
+        return on_cores(args);
     }
     let plugin = qemu::find_plugin(args.cache_plugin.as_deref())?;
     let guest = Guest::new()?;
@@ -87,6 +94,52 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         print!("{}", render(&results));
     }
     Ok(Outcome::Done)
+}
+
+fn on_cores(args: &Args) -> Result<Outcome> {
+    let cores = cores::on_cores(args.repeat)?;
+    if args.json {
+        let rows = cores.iter().flat_map(|core| {
+            let works = WORKS.iter().zip(&core.ours);
+            works.map(|(work, ours)| {
+                json!({"board": core.board, "core": core.core, "work": work.name, "ours": ours,
+                       "mips": ours.mips(), "busy_board_s_per_cpu_s": ours.speed()})
+            })
+        });
+        let rows: Vec<Value> = rows.collect();
+        let document = json!({
+            "format": 1,
+            "units": {"mips": "million guest instructions per second of host CPU time",
+                      "*_s": "seconds"},
+            "rows": rows,
+        });
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        print!("{}", render_cores(&cores));
+    }
+    Ok(Outcome::Done)
+}
+
+fn render_cores(cores: &[OnCore]) -> String {
+    let mut table = grid::new(&["core", "work", "M instr", "M instr/s", "board s / host s"]);
+    for core in cores {
+        for (work, ours) in WORKS.iter().zip(&core.ours) {
+            table.add_row([
+                format!("{} ({})", core.core, core.board),
+                work.name.to_string(),
+                format!("{:.1}", ours.instructions as f64 / 1e6),
+                format!("{:.0}", ours.mips()),
+                format!("{:.2}", ours.speed()),
+            ]);
+        }
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!(
+        "Simulator speed by core, per second of host CPU time, best repetition; kernel plain-multi and programs \
+         for ARMv4T on each.\n{table}\n"
+    )
 }
 
 fn against(other: &Path, args: &Args) -> Result<Outcome> {

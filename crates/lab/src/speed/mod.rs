@@ -10,6 +10,7 @@
 //! interrupts.
 
 pub mod against;
+pub mod cores;
 pub mod qemu;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use arm9::Counters;
 use board::boot::Boot;
-use board::spec;
+use board::{BoardSpec, spec};
 use serde::Serialize;
 
 use crate::base::boards;
@@ -166,12 +167,23 @@ impl Start {
 /// All works on our simulator, each the best of `repeat`.
 pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
     let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
-    let boot = guest.boot()?;
     let mut progress = Progress::new("simulator", u64::from(repeat) * WORKS.len() as u64);
+    let ours = works(&board, &guest.boot()?, repeat, &mut progress)?;
+    progress.finish("done");
+    Ok(ours)
+}
+
+/// The same on a board.
+fn works(
+    board: &BoardSpec,
+    boot: &Boot,
+    repeat: u32,
+    progress: &mut Progress,
+) -> Result<Vec<Ours>> {
     let mut best: Vec<Option<Ours>> = vec![None; WORKS.len()];
     for _ in 0..repeat {
         let start_s = cpu_s();
-        let booted = Session::boot(&board, 1, &boot)?;
+        let booted = Session::boot(board, 1, boot)?;
         let start = Start {
             cpu_s: start_s,
             cycles: 0,
@@ -194,7 +206,6 @@ pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
             progress.step(work.name);
         }
     }
-    progress.finish("done");
     Ok(best.into_iter().flatten().collect())
 }
 

@@ -108,8 +108,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "const FIRST_LOCKED: usize = TLB_ENTRIES - TLB_LOCKDOWN;",
-        "const FIRST_LOCKED: usize = TLB_ENTRIES;",
+        "            .filter(|entry| !entry.locked)\n",
+        "",
         "lockdown entries stay when all are invalidated",
     ),
     killed(
@@ -144,7 +144,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "            && now.pa == access.pa.0\n",
+        "            && now.pa == access.pa\n",
         "",
         "an entry that leads elsewhere is stale",
     ),
@@ -162,20 +162,20 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "return if same && !pieces {",
-        "return if !pieces {",
+        "pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))",
+        "pieces",
         "the next use of an entry that allows more may be forbidden",
     ),
     killed(
         "translations.rs",
-        "return if same && !pieces {",
-        "return if same {",
+        "pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))",
+        "all.iter().any(|k| lost(*k, true) || lost(*k, false))",
         "tables of smaller pieces are asked for each (found by the reference)",
     ),
     killed(
         "translations.rs",
-        "all.iter().all(|k| keeps(*k, true) && keeps(*k, false))",
-        "all.iter().all(|k| keeps(*k, true))",
+        "lost(*k, true) || lost(*k, false)",
+        "lost(*k, true)",
         "what user mode may do counts",
     ),
     killed(
@@ -208,12 +208,11 @@ pub const MUTANTS: &[Mutant] = &[
         "(value == old.1).then_some",
         "the descriptor that differs is shown",
     ),
-    survives(
+    killed(
         "translations.rs",
-        "        self.entries[entry % TLB_ENTRIES] = Entry::default();\n",
+        "        *self.entry(entry) = Entry::default();\n",
         "        let _ = entry;\n",
         "an invalidated entry hangs on nothing",
-        "an entry that is gone is not used; of others the core tells once more only",
     ),
     killed(
         "mod.rs",
@@ -288,16 +287,16 @@ pub const MUTANTS: &[Mutant] = &[
         "the history has fills",
     ),
     survives(
-        "mod.rs",
-        "            Event::TlbInvalidate { entry } => self.translations.invalidated(entry),",
-        "            Event::TlbInvalidate { entry } => drop(entry),",
+        "translations.rs",
+        "            Event::TlbInvalidate { side, entry } => self.invalidated((side, entry)),",
+        "            Event::TlbInvalidate { .. } => {}",
         "an invalidated entry hangs on nothing",
         "an entry that is gone is not used; of others the core tells once more only",
     ),
     survives(
-        "mod.rs",
-        "            Event::TlbInvalidateAll => self.translations.invalidated_all(),",
-        "            Event::TlbInvalidateAll => {}",
+        "translations.rs",
+        "            Event::TlbInvalidateAll { side } => self.invalidated_all(side),",
+        "            Event::TlbInvalidateAll { .. } => {}",
         "the same of all entries",
         "an entry that is gone is not used; of others the core tells once more only",
     ),
@@ -315,12 +314,18 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "        if known.0 > 1 || next == REPORTS {",
-        "        if next == REPORTS {",
+        "        if !self.causes.is_new(key, &report, among, next) || next == REPORTS {",
+        "        let _ = self.causes.is_new(key, &report, among, next);\n        if next == REPORTS {",
         "one cause is one report",
     ),
+    killed(
+        "causes.rs",
+        "(among ^ u64::from(is))",
+        "(among | u64::from(is))",
+        "callers that somebody asks for are told apart",
+    ),
     survives(
-        "mod.rs",
+        "causes.rs",
         "Some((n, cause)) if *n >= DIAGNOSED => {",
         "Some((n, cause)) if *n >= 2 => {",
         "a cause is not taken for known too soon",

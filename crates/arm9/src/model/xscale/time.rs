@@ -192,6 +192,27 @@ fn a_load_of_the_pc_takes_its_time_when_its_condition_fails() {
     assert_eq!(alone(0x1591_4000), 1); // ldrne r4, [r1]
 }
 
+/// `IXP45X p. 184`, table 82: "when the branch is taken".
+#[test]
+fn a_load_of_the_pc_takes_ten_cycles_for_up_to_three_registers() {
+    let alone = |insn| counted(&mut warm(&[ADD, insn]), 2).0;
+    assert_eq!(alone(0xe591_f000), 8); // ldr pc, [r1]
+    assert_eq!(alone(0xe891_8000), 10); // ldmia r1, {pc}
+    assert_eq!(alone(0xe891_8010), 10); // ldmia r1, {r4, pc}
+    assert_eq!(alone(0xe891_8030), 10); // ldmia r1, {r4, r5, pc}
+    assert_eq!(alone(0xe891_80f0), 12); // ldmia r1, {r4-r7, pc}
+}
+
+/// The same: data processing of the pc takes four cycles beside those of table 83.
+#[test]
+fn data_processing_to_the_pc_takes_four_cycles_beside_its_own() {
+    let alone = |insn| counted(&mut warm(&[ADD, insn]), 2).0;
+    assert_eq!(alone(0xe1a0_f00e), 5); // mov pc, lr
+    assert_eq!(alone(0xe085_f10e), 5); // add pc, r5, lr, lsl #2
+    assert_eq!(alone(0xe085_f71e), 6); // add pc, r5, lr, lsl r7
+    assert_eq!(alone(0xe1a0_f06e), 6); // mov pc, lr, rrx
+}
+
 /// `IXP45X p. 184`, table 83.
 #[test]
 fn rotating_through_the_carry_takes_as_long_as_a_shift_by_register() {
