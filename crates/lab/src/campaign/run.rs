@@ -95,12 +95,15 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
     Ok(started.end())
 }
 
+/// Of a kernel by its name and its vmlinux, the functions whose callers tell reports apart.
+pub type Apart<'a> = dyn Fn(&str, &Path) -> Result<Vec<Range<u32>>> + 'a;
+
 /// Runs every point under the coherence checker, those that are stored, too: what they measure
 /// must be the same.
 pub fn check(
     e: &Experiment,
     options: &Options,
-    apart: &dyn Fn(&str, &Path) -> Result<Vec<Range<u32>>>,
+    apart: &Apart<'_>,
 ) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
     // Those of another kernel tell apart what need not be: that is no harm.

@@ -174,8 +174,12 @@ mod tests {
         assert!(one.is_in(0xc000_2004, "copy_mm < fork"));
         assert!(!one.is_in(0xc000_3004, "copy_mm < fork"));
         assert!(both.is_in(0x0001_0000, USER));
-        assert_eq!(both.ranges("copy_mm < fork"), [0xc000_1000..0xc000_2000]);
-        assert_eq!(one.ranges("copy_mm < fork"), [0xc000_2000..0xc000_3000]);
+        let only = |start, end| Vec::from_iter([start].map(|start: u32| start..end));
+        assert_eq!(
+            both.ranges("copy_mm < fork"),
+            only(0xc000_1000, 0xc000_2000)
+        );
+        assert_eq!(one.ranges("copy_mm < fork"), only(0xc000_2000, 0xc000_3000));
         assert_eq!(one.ranges("copy_mm"), []);
     }
 
