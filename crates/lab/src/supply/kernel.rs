@@ -8,6 +8,7 @@
 
 mod config;
 mod modules;
+mod real_time;
 mod same;
 pub mod series;
 mod shared;
@@ -341,7 +342,10 @@ impl Build<'_> {
         }
         self.lay_fragments()?;
         let config = fs::read_to_string(self.objects.join(".config"))?;
-        config::took_effect(&self.chosen.asked, &config)
+        let asked = &self.chosen.asked;
+        let without = || self.without_rt(&self.chosen.fragments, "allnoconfig");
+        real_time::check(asked, &config, without)
+            .and_then(|()| config::took_effect(asked, &config))
             .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
     }
 
@@ -350,7 +354,26 @@ impl Build<'_> {
         let file = self.objects.join(".config");
         fs::write(&file, &own.text)?;
         logged(self.make().arg("olddefconfig"), &self.log, |_| {})?;
-        config::fits_the_boards(own, &fs::read_to_string(&file)?)
+        let config = fs::read_to_string(&file)?;
+        let without = || self.without_rt(&own.text, "olddefconfig");
+        real_time::check(&own.asked(), &config, without)?;
+        config::fits_the_boards(own, &config)
+    }
+
+    /// What comes out of a configuration without PREEMPT_RT; that of the build stays.
+    fn without_rt(&self, text: &str, target: &str) -> Result<String> {
+        let file = self.objects.join("without-rt.config");
+        let asked = self.objects.join("asked-without-rt.config");
+        let text = format!("{text}\n{}", real_time::WITHOUT);
+        for file in [&file, &asked] {
+            fs::write(file, &text)?;
+        }
+        let mut make = self.make();
+        make.arg(format!("KCONFIG_CONFIG={}", file.display()))
+            .arg(format!("KCONFIG_ALLCONFIG={}", asked.display()))
+            .arg(target);
+        logged(&mut make, &self.log, |_| {})?;
+        Ok(fs::read_to_string(&file)?)
     }
 
     fn lay_fragments(&self) -> Result<()> {

@@ -110,6 +110,19 @@ pub struct Own {
     pub text: String,
 }
 
+impl Own {
+    /// What it asks for, as far as it can be read.
+    pub fn asked(&self) -> Vec<Asked> {
+        let lines = self.text.lines().enumerate();
+        let read = lines.filter_map(|(number, line)| {
+            let mut asked = parse("", line).ok()?.pop()?;
+            asked.place = format!("{}:{}", self.file, number + 1);
+            Some(asked)
+        });
+        read.collect()
+    }
+}
+
 /// Reads a `.config` or a defconfig.
 pub fn own(path: &Path) -> Result<Own> {
     let file = paths::shown(path);

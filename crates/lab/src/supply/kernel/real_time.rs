@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options that PREEMPT_RT excludes. Kconfig drops them without a word, and a kernel would come out
+//! that is not the one asked for. Which they are, Kconfig itself says: they are there when the same
+//! is configured without PREEMPT_RT.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+
+use super::config::Asked;
+
+/// The option.
+const RT: &str = "CONFIG_PREEMPT_RT";
+/// Lines to lay over a configuration so that it is the same one without it.
+pub const WITHOUT: &str = "# CONFIG_PREEMPT_RT is not set\nCONFIG_PREEMPT=y\n";
+
+/// Refuses a real-time kernel that lacks what was asked for because it is one: `config` is what came
+/// out, `without` configures the same without PREEMPT_RT.
+pub fn check(
+    asked: &[Asked],
+    config: &str,
+    without: impl FnOnce() -> Result<String>,
+) -> Result<()> {
+    let Some(rt) = asked.iter().rfind(|one| one.symbol == RT && is_on(one)) else {
+        return Ok(());
+    };
+    let got = on(config);
+    if !got.contains(RT) {
+        bail!(
+            "{}: {RT} is off in what came out: this kernel does not offer it, or not for this \
+             processor\n  help: linux/6.12/patches/rt offers it before ARMv6; it needs CONFIG_EXPERT",
+            rt.place
+        );
+    }
+    let missing = |one: &&Asked| is_on(one) && !got.contains(one.symbol.as_str());
+    let missing: Vec<&Asked> = asked.iter().filter(missing).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let other = without()?;
+    let other = on(&other);
+    let excluded: Vec<String> = missing
+        .iter()
+        .filter(|one| other.contains(one.symbol.as_str()))
+        .map(|one| format!("  {}: {} is excluded by PREEMPT_RT", one.place, one.symbol))
+        .collect();
+    if excluded.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "a real-time kernel cannot have what was asked for ({}):\n{}",
+        rt.place,
+        excluded.join("\n")
+    );
+}
+
+fn is_on(asked: &Asked) -> bool {
+    matches!(asked.value.as_deref(), Some("y" | "m"))
+}
+
+/// The symbols that are on.
+fn on(config: &str) -> BTreeSet<&str> {
+    let symbol = |line: &'_ str| -> bool { line.ends_with("=y") || line.ends_with("=m") };
+    config
+        .lines()
+        .filter(|line| symbol(line))
+        .filter_map(|line| line.split_once('=').map(|(symbol, _)| symbol))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config;
+    use super::*;
+
+    fn said(asked: &str, config: &str, without: &str) -> String {
+        let asked = config::parse("f.config", asked).unwrap();
+        match check(&asked, config, || Ok(without.to_string())) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_preempt_rt_excludes_is_named_with_its_place() {
+        let asked = "CONFIG_PREEMPT_RT=y\nCONFIG_VFP=y\nCONFIG_NOWHERE=y\nCONFIG_NET=y\n";
+        let with = "CONFIG_PREEMPT_RT=y\nCONFIG_NET=y\n";
+        let text = said(asked, with, "CONFIG_VFP=y\nCONFIG_NET=y\n");
+        assert!(
+            text.contains("f.config:2: CONFIG_VFP is excluded"),
+            "{text}"
+        );
+        assert!(!text.contains("NOWHERE") && !text.contains("NET"), "{text}");
+        // What is off for another reason is not for us to say.
+        assert_eq!(said(asked, with, "CONFIG_NET=y\n"), "");
+    }
+
+    #[test]
+    fn a_kernel_that_did_not_become_a_real_time_one_is_refused() {
+        let text = said("\nCONFIG_PREEMPT_RT=y\n", "CONFIG_NET=y\n", "");
+        assert!(text.starts_with("f.config:2: CONFIG_PREEMPT_RT"), "{text}");
+    }
+
+    #[test]
+    fn other_kernels_are_not_configured_twice() {
+        let asked = config::parse("f", "CONFIG_VFP=y\n# CONFIG_PREEMPT_RT is not set\n").unwrap();
+        check(&asked, "", || bail!("configured again")).unwrap();
+        let asked = config::parse("f", "CONFIG_PREEMPT_RT=y\n").unwrap();
+        check(&asked, "CONFIG_PREEMPT_RT=y\n", || {
+            bail!("configured again")
+        })
+        .unwrap();
+    }
+}
