@@ -60,10 +60,9 @@ fn is_on(asked: &Asked) -> bool {
 
 /// The symbols that are on.
 fn on(config: &str) -> BTreeSet<&str> {
-    let symbol = |line: &'_ str| -> bool { line.ends_with("=y") || line.ends_with("=m") };
     config
         .lines()
-        .filter(|line| symbol(line))
+        .filter(|line| line.ends_with("=y") || line.ends_with("=m"))
         .filter_map(|line| line.split_once('=').map(|(symbol, _)| symbol))
         .collect()
 }
