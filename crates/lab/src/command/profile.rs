@@ -5,13 +5,12 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::base::shell;
 use crate::explain::output::{self, Asked, Ran, Which};
 use crate::explain::setup;
 use crate::rig::session::Session;
 use crate::rig::snapshot::Snapshots;
-use crate::rig::target::Target;
-use crate::runs::markers::{self, Typed};
+use crate::rig::target::{Given, Target};
+use crate::runs::markers;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -31,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     asked: Asked,
     /// What to run in the guest: one word is a line for its shell, several are a program and its
-    /// arguments
+    /// arguments; it gets what comes on standard input, if that is a file or a pipe
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
@@ -43,24 +42,24 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     let which = Which::Worst(args.worst);
     which.check()?;
-    let command = shell::typed(&args.command)?;
     let board = args.target.check()?;
-    let prepared = args.target.prepare(&board)?;
-    let snapshots = Snapshots::cached_if(args.target.is_common() && !args.asked.fresh_boot);
+    let given = Given::new(&args.command)?;
+    let is_common = args.target.is_common() && given.stdin.is_none();
+    let prepared = args.target.prepare_with(&board, given.stdin)?;
+    let snapshots = Snapshots::cached_if(is_common && !args.asked.fresh_boot);
     let note = |line: &str| eprintln!("{line}");
     let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;
     let (mut session, kernel) = setup::charge(session, prepared.files.vmlinux.as_deref());
     session.keep_latencies(which.kept());
     let begun = session.now();
-    let typed = Typed::own(&command);
-    let measured = session.run(&typed, args.limit)?;
-    let (said, status) = typed.ended(&measured.console)?;
+    let measured = session.run(&given.typed, args.limit)?;
+    let (said, status) = given.typed.ended(&measured.console)?;
     markers::check_that_it_ran(status, "")?;
     if !args.asked.json {
         println!("{}", String::from_utf8_lossy(&said));
     }
     let head = json!({
-        "command": command,
+        "command": given.line,
         "status": status,
         "from_cycle": begun,
         "to_cycle": session.now(),
@@ -69,7 +68,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         session: &mut session,
         kernel: &kernel,
         spec: &board,
-        command: &command,
+        command: &given.line,
     };
     output::show(ran, which, &args.asked, head)?;
     Ok(if status == 0 {

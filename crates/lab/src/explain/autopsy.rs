@@ -50,19 +50,26 @@ pub fn latencies<'a>(
             Some(named)
         }
         None => {
-            let is_named = |task: TaskId| {
-                let name = ledger.tasks()[task as usize].name.as_str();
-                !name.is_empty()
-                    && command
-                        .split_whitespace()
-                        .any(|word| word.starts_with(name))
+            let name = |task: TaskId| ledger.tasks()[task as usize].name.as_str();
+            let key = |(task, samples): &(&TaskId, &Vec<_>)| {
+                (names(command, name(**task)), samples.len())
             };
-            let key = |(task, samples): &(&TaskId, &Vec<_>)| (is_named(**task), samples.len());
             of.iter().max_by_key(key).map(|(task, _)| *task)
         }
     };
     let found = chosen.and_then(|task| Some((task, of.remove(&task)?)));
     Ok(found.map(|(task, samples)| Latencies { task, samples }))
+}
+
+/// Longest name of a task, in bytes (Linux include/linux/sched.h, TASK_COMM_LEN): a longer one is cut.
+const LONGEST_NAME: usize = 15;
+
+/// Whether a word of a command line, as a shell takes it, is what a task is named, a program in some folder among these.
+fn names(command: &str, task: &str) -> bool {
+    let in_name = |c: char| c.is_alphanumeric() || "_-.+:".contains(c);
+    let mut words = command.split(|c| !in_name(c));
+    let is = |word: &str| word == task || task.len() == LONGEST_NAME && word.starts_with(task);
+    !task.is_empty() && words.any(is)
 }
 
 impl<'a> Latencies<'a> {
@@ -150,4 +157,21 @@ pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
         places: places(&sample.steps, from, to, account),
     };
     bounds.into_iter().map(phase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_names_the_programs_in_it_however_it_is_quoted() {
+        let line = "sh -c '/usr/bin/cyclictest -D 1|wc; a-program-with-a-long-name' </dev/null";
+        for task in ["sh", "cyclictest", "wc", "a-program-with-"] {
+            assert!(names(line, task), "{task}");
+        }
+        for task in ["", "s", "cyclic", "a-program", "'", "swapper"] {
+            assert!(!names(line, task), "{task}");
+        }
+        assert!(names("cyclictest -q", "cyclictest"));
+    }
 }

@@ -139,6 +139,12 @@ impl<B: BoardBus> Session<B> {
         Ok(session)
     }
 
+    /// The board itself, for claims about its state.
+    #[cfg(test)]
+    pub fn machine_mut(&mut self) -> &mut Machine<B> {
+        &mut self.machine
+    }
+
     fn console<'a>(&'a mut self, beside: Beside<'a>) -> Console<'a, B, Beside<'a>> {
         Console {
             machine: &mut self.machine,
