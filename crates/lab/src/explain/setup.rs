@@ -136,10 +136,10 @@ mod tests {
             a.send(format!("{command}\n").as_bytes());
             b.send(format!("{command}\n").as_bytes());
             let mut random = 20_261_125u64;
-            for _ in 0..120 {
+            for _ in 0..60 {
                 random = random.wrapping_mul(6_364_136_223_846_793_005);
                 random = random.wrapping_add(1);
-                let until = a.now() + (random >> 32) % 6_000_000;
+                let until = a.now() + (random >> 32) % 12_000_000;
                 assert_eq!(a.run_until(until), b.run_until(until), "{board}");
                 assert_eq!(state(a), state(b), "{board}");
             }
