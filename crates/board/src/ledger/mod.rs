@@ -21,6 +21,7 @@ pub use trace::{Step, What};
 pub use wakes::Sample;
 
 use arm9::Cause;
+use functions::Recent;
 use lost::Lost;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -108,6 +109,7 @@ impl Cell {
 #[derive(Clone)]
 pub struct Ledger {
     functions: Arc<Functions>,
+    recent: Recent,
     hooks: Hooks,
     cells: Vec<Cell>,
     /// Cells of a task and interrupt, by function; [`NO_CELL`] where there is none yet.
@@ -151,6 +153,7 @@ impl Ledger {
     pub fn new(functions: Arc<Functions>, hooks: Hooks, current: u32) -> Ledger {
         let mut ledger = Ledger {
             functions,
+            recent: Recent::new(),
             hooks,
             cells: Vec::new(),
             by_function: Vec::new(),

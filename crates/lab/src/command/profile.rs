@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::Outcome;
+use crate::explain::cost;
 use crate::explain::output::{self, Asked, Ran, Which};
 use crate::explain::setup;
 use crate::rig::session::Session;
@@ -27,6 +28,9 @@ pub struct Args {
     /// Take so many of the worst latencies apart, from an interrupt to the task that it woke
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
+    /// Then run it twice more, looked at and not, in turns: how much slower is the simulator when it charges?
+    #[arg(long)]
+    cost: bool,
     #[command(flatten)]
     asked: Asked,
     /// What to run in the guest: one word is a line for its shell, several are a program and its
@@ -49,8 +53,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let snapshots = Snapshots::cached_if(is_common && !args.asked.fresh_boot);
     let note = |line: &str| eprintln!("{line}");
     let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;
+    let plain = args.cost.then(|| session.clone());
     let (mut session, kernel) = setup::charge(session, prepared.files.vmlinux.as_deref());
     session.keep_latencies(which.kept());
+    let both = plain.map(|plain| (session.clone(), plain));
     let begun = session.now();
     let measured = session.run(&given.typed, args.limit)?;
     let (said, status) = given.typed.ended(&measured.console)?;
@@ -58,12 +64,21 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if !args.asked.json {
         println!("{}", String::from_utf8_lossy(&said));
     }
-    let head = json!({
+    let cost = both.map(|both| cost::of(both, &given.typed, session.now()));
+    let cost = cost.transpose()?;
+    let mut head = json!({
         "command": given.line,
         "status": status,
         "from_cycle": begun,
         "to_cycle": session.now(),
     });
+    if let Some(cost) = &cost {
+        head["cost"] = json!({
+            "with_s": cost.with_s,
+            "without_s": cost.without_s,
+            "ratio": cost.ratio(),
+        });
+    }
     let ran = Ran {
         session: &mut session,
         kernel: &kernel,
@@ -71,6 +86,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         command: &given.line,
     };
     output::show(ran, which, &args.asked, head)?;
+    if let Some(cost) = cost.filter(|_| !args.asked.json) {
+        println!("\n{}", cost.text());
+    }
     Ok(if status == 0 {
         Outcome::Done
     } else {

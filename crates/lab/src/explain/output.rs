@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All that is said of a board whose cycles were charged.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail, ensure};
 use board::BoardSpec;
+use board::ledger::Sample;
 use serde_json::{Value, json};
 
+use crate::base::paths;
 use crate::explain::account::Account;
-use crate::explain::autopsy;
 use crate::explain::late::Late;
 use crate::explain::render::View;
 use crate::explain::setup::{Charged, Kernel};
+use crate::explain::{autopsy, files, perfetto};
 
 /// Lines of each table, when nobody says.
 const TOP: usize = 20;
@@ -35,6 +39,33 @@ pub struct Asked {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Write folded stacks: task, function and cause, for flame graphs
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<PathBuf>,
+    /// Write a profile in callgrind's format, for callgrind_annotate and KCachegrind
+    #[arg(long, value_name = "FILE")]
+    pub callgrind: Option<PathBuf>,
+    /// Write a time line for Perfetto: the tasks, and the latencies that are taken apart
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+}
+
+impl Asked {
+    fn write(&self, ran: &Ran<'_>, chosen: &[(usize, &Sample)]) -> Result<()> {
+        let ledger = ran.session.ledger();
+        let counted = Account::new(ledger, ran.kernel, self.timed);
+        if let Some(path) = &self.folded {
+            paths::write_atomically(path, files::folded(&counted).as_bytes())?;
+        }
+        if let Some(path) = &self.callgrind {
+            paths::write_atomically(path, files::callgrind(&counted, ran.command).as_bytes())?;
+        }
+        if let Some(path) = &self.perfetto {
+            let trace = perfetto::trace(ledger, &counted, ran.spec, (chosen, ran.session.now()));
+            paths::write_atomically(path, &trace)?;
+        }
+        Ok(())
+    }
 }
 
 /// Which latencies are taken apart.
@@ -90,6 +121,7 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
         account: &account,
         spec: ran.spec,
     });
+    asked.write(&ran, &chosen)?;
     let view = View {
         ledger,
         kernel,

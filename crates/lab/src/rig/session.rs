@@ -218,6 +218,16 @@ impl<B: BoardBus> Session<B> {
         })
     }
 
+    /// Types a command and does not wait for it.
+    pub fn type_in(&mut self, typed: &Typed) {
+        self.machine.send(format!("{}\n", typed.line).as_bytes());
+    }
+
+    /// Runs up to a cycle.
+    pub fn run_to(&mut self, cycle: u64) -> Stop {
+        self.machine.run_until(cycle)
+    }
+
     /// The end of the console's text, for messages.
     fn last_words(&self) -> String {
         markers::last_words(self.machine.console_log())
