@@ -196,6 +196,12 @@ impl Ledger {
         self.trace.set_on(worst > 0 || wanted.is_some());
     }
 
+    /// Keeps what happens in the latency that begins at this cycle.
+    pub fn set_kept_from(&mut self, rise: u64) {
+        self.wakes.keep_from(rise);
+        self.trace.set_on(true);
+    }
+
     /// Owners and what their cycles went for, in the order they came.
     pub fn cells(&self) -> &[Cell] {
         &self.cells

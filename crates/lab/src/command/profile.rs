@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::explain::cost;
-use crate::explain::output::{self, Asked, Ran, Which};
+use crate::explain::output::{self, Asked, Ran};
 use crate::explain::setup;
+use crate::explain::which::Which;
 use crate::rig::session::Session;
 use crate::rig::snapshot::Snapshots;
 use crate::rig::target::{Given, Target};

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stored run, run again with its cycles charged. It must come to the same.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result, bail, ensure};
 use board::BoardSpec;
 use board::boot::Boot;
 
 use crate::base::suggest::did_you_mean;
 use crate::campaign::experiment::Experiment;
-use crate::campaign::parts::Parts;
+use crate::campaign::parts::{Parts, Planned};
+use crate::explain::along;
 use crate::explain::setup::{self, Charged, Kernel};
 use crate::rig::boot::{CMDLINE, KernelFiles};
 use crate::rig::session::Session;
@@ -54,9 +57,19 @@ fn changed(was: &Provenance, is: &Provenance) -> Vec<&'static str> {
     differs.map(|(name, ..)| name).collect()
 }
 
-/// Runs it again. The ledger keeps what happened in so many of the worst latencies of each task, and in one by its
-/// number.
-pub fn run(run: Run, kept: (usize, Option<usize>), fresh_boot: bool) -> Result<Again> {
+/// A stored run whose inputs are what they were.
+pub struct Ready {
+    pub run: Run,
+    pub spec: BoardSpec,
+    pub boot: Boot,
+    pub vmlinux: PathBuf,
+    experiment: Experiment,
+    planned: Planned,
+    kind: &'static str,
+}
+
+/// Refuses a run whose inputs are not what they were.
+pub fn ready(run: Run) -> Result<Ready> {
     let experiment = Experiment::load(&run.experiment)
         .with_context(|| format!("run {} is of {}", run.hash, run.experiment))?;
     let points = [run.point.clone()];
@@ -69,30 +82,53 @@ pub fn run(run: Run, kept: (usize, Option<usize>), fresh_boot: bool) -> Result<A
         run.hash,
         changed.join(" and ")
     );
-    let spec = parts.specs[&run.point.board].0.clone();
     let built = &parts.kernels[&run.point.kernel];
     let root = &parts.root_fs(&run.point.board).cpio;
-    let boot = Boot::Linux(KernelFiles::from(built).with(root, &[CMDLINE])?);
+    Ok(Ready {
+        spec: parts.specs[&run.point.board].0.clone(),
+        boot: Boot::Linux(KernelFiles::from(built).with(root, &[CMDLINE])?),
+        vmlinux: built.vmlinux.clone(),
+        kind: parts.kind.name(),
+        run,
+        experiment,
+        planned,
+    })
+}
+
+/// Runs it again. The ledger keeps what happened in so many of the worst latencies of each task, and in one by its
+/// number. Snapshots are kept along the way.
+pub fn run(ready: Ready, kept: (usize, Option<usize>), fresh_boot: bool) -> Result<Again> {
+    let Ready { run, spec, .. } = &ready;
     let note = |line: &str| eprintln!("{line}");
     let snapshots = Snapshots::cached_if(!fresh_boot);
-    let session = Session::booted(&snapshots, &spec, run.point.seed, &boot, &note)?;
-    let (mut session, kernel) = setup::charge(session, Some(&built.vmlinux));
+    let session = Session::booted(&snapshots, spec, run.point.seed, &ready.boot, &note)?;
+    let begun = session.now();
+    let s = (run.end_cycle - begun) as f64 / run.cpu_hz as f64;
+    note(&format!(
+        "note: the run is run again from its boot, {s:.1} s of the board's time"
+    ));
+    let (mut session, kernel) = setup::charge(session, Some(&ready.vmlinux));
     session.keep_latencies(kept);
+    let along = along::keep(&mut session, run);
     let (again, _) = trial::measure(
         &mut session,
-        &experiment.instruments,
-        parts.kind.name(),
+        &ready.experiment.instruments,
+        ready.kind,
         &run.point,
-        &planned.provenance,
-        experiment.limit_s,
+        &ready.planned.provenance,
+        ready.experiment.limit_s,
         &|_| (),
     )?;
-    again.same_figures(&run)?;
+    again.same_figures(run)?;
+    session.name_tasks();
+    if let Err(error) = along.finish(&session, &kernel) {
+        note(&format!("note: nothing is kept along the run: {error:#}"));
+    }
     Ok(Again {
-        run,
+        run: ready.run,
         session,
         kernel,
-        spec,
+        spec: ready.spec,
     })
 }
 

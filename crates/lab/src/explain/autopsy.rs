@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use board::ledger::{CellId, Ledger, Sample, Step, TaskId, What};
 
 use crate::base::suggest::did_you_mean;
 use crate::explain::account::Account;
+use crate::explain::which::Which;
 
 /// A stretch of a latency.
 pub struct Phase {
@@ -37,28 +38,41 @@ pub fn latencies<'a>(
     for sample in ledger.samples() {
         of.entry(sample.task).or_default().push(sample);
     }
-    let chosen = match task {
-        Some(name) => {
-            let named = of.keys().copied().find(|task| account.task(*task) == name);
-            let names: Vec<&str> = of.keys().map(|task| account.task(*task)).collect();
-            let Some(named) = named else {
-                bail!(
-                    "--task {name}: it has no latencies{}",
-                    did_you_mean(name, &names)
-                );
-            };
-            Some(named)
-        }
-        None => {
-            let name = |task: TaskId| ledger.tasks()[task as usize].name.as_str();
-            let key = |(task, samples): &(&TaskId, &Vec<_>)| {
-                (names(command, name(**task)), samples.len())
-            };
-            of.iter().max_by_key(key).map(|(task, _)| *task)
-        }
+    let known = |(task, samples): (&TaskId, &Vec<&Sample>)| Known {
+        task: account.task(*task).to_string(),
+        program: ledger.tasks()[*task as usize].name.clone(),
+        count: samples.len(),
     };
-    let found = chosen.and_then(|task| Some((task, of.remove(&task)?)));
+    let all: Vec<Known> = of.iter().map(known).collect();
+    let chosen = choose(&all, task, command)?;
+    let found = chosen.and_then(|chosen| of.into_iter().nth(chosen));
     Ok(found.map(|(task, samples)| Latencies { task, samples }))
+}
+
+/// A task that has latencies.
+pub struct Known {
+    /// Its name, with a number if it is not the first of that name.
+    pub task: String,
+    /// Its name.
+    pub program: String,
+    /// How many latencies it has.
+    pub count: usize,
+}
+
+/// Which of them: see [`latencies`].
+pub fn choose(all: &[Known], task: Option<&str>, command: &str) -> Result<Option<usize>> {
+    if let Some(name) = task {
+        let names: Vec<&str> = all.iter().map(|known| known.task.as_str()).collect();
+        let Some(named) = names.iter().position(|known| *known == name) else {
+            bail!(
+                "--task {name}: it has no latencies{}",
+                did_you_mean(name, &names)
+            );
+        };
+        return Ok(Some(named));
+    }
+    let key = |at: &usize| (names(command, &all[*at].program), all[*at].count);
+    Ok((0..all.len()).max_by_key(key))
 }
 
 /// Longest name of a task, in bytes (Linux include/linux/sched.h, TASK_COMM_LEN): a longer one is cut.
@@ -73,23 +87,10 @@ fn names(command: &str, task: &str) -> bool {
 }
 
 impl<'a> Latencies<'a> {
-    /// The worst ones, with their numbers in the order of time.
-    pub fn worst(&self, count: usize) -> Vec<(usize, &'a Sample)> {
-        let mut all: Vec<(usize, &Sample)> = self.samples.iter().copied().enumerate().collect();
-        all.sort_by_key(|(_, sample)| std::cmp::Reverse(sample.cycles()));
-        all.truncate(count);
-        all
-    }
-
-    /// One by its number.
-    pub fn numbered(&self, number: usize) -> Result<(usize, &'a Sample)> {
-        let count = self.samples.len();
-        ensure!(
-            number < count,
-            "--sample {number}: there are {count}, from 0 to {}",
-            count.saturating_sub(1)
-        );
-        Ok((number, self.samples[number]))
+    /// Those asked for, with their numbers in the order of time.
+    pub fn which(&self, which: Which) -> Result<Vec<(usize, &'a Sample)>> {
+        let numbers = which.of(&self.samples.iter().map(|s| s.cycles()).collect::<Vec<_>>())?;
+        Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
     }
 
     /// Of all of them, ascending.

@@ -8,9 +8,6 @@ use board::ledger::Owner;
 
 use crate::explain::account::{Account, cause_name};
 
-/// What stands in a name of callgrind's for the file, as functions have none here.
-const FILE: &str = "???";
-
 /// Task or interrupt, and function.
 fn place(account: &Account<'_>, owner: &Owner) -> (String, String) {
     let function = account.function(owner.function).to_string();
@@ -37,8 +34,8 @@ pub fn folded(account: &Account<'_>) -> String {
     text
 }
 
-/// The profile of each task or interrupt, which callgrind calls objects, by function, which has no lines. Events are
-/// all cycles, and those of each cause (Callgrind Format Specification, version 1).
+/// The profile of each function of each task or interrupt, which stands where callgrind has a file, as its readers tell
+/// functions apart by that. Events are all cycles, and those of each cause (Callgrind Format Specification, version 1).
 pub fn callgrind(account: &Account<'_>, command: &str) -> String {
     let names = Cause::ALL.map(|cause| format!("{cause:?}")).join(" ");
     let list = |cycles: &[u64]| {
@@ -58,11 +55,7 @@ pub fn callgrind(account: &Account<'_>, command: &str) -> String {
     let _ = writeln!(text, "events: Cycles {names}\nsummary: {}", list(&causes));
     for ((task, function), cycles) in account.sums(|owner| place(account, owner)) {
         let (task, function) = (frame(&task), frame(&function));
-        let _ = writeln!(
-            text,
-            "\nob={task}\nfl={FILE}\nfn={function}\n0 {}",
-            list(&cycles)
-        );
+        let _ = writeln!(text, "\nfl={task}\nfn={function}\n0 {}", list(&cycles));
     }
     let _ = writeln!(text, "\ntotals: {}", list(&causes));
     text

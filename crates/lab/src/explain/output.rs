@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use board::BoardSpec;
 use board::ledger::Sample;
 use serde_json::{Value, json};
@@ -13,13 +13,11 @@ use crate::explain::account::Account;
 use crate::explain::late::Late;
 use crate::explain::render::View;
 use crate::explain::setup::{Charged, Kernel};
+use crate::explain::which::Which;
 use crate::explain::{autopsy, files, perfetto};
 
 /// Lines of each table, when nobody says.
 const TOP: usize = 20;
-/// More latencies than this are not taken apart.
-const MOST: usize = 1000;
-
 /// What is asked for.
 #[derive(clap::Args)]
 #[group(skip)]
@@ -68,33 +66,6 @@ impl Asked {
     }
 }
 
-/// Which latencies are taken apart.
-#[derive(Clone, Copy)]
-pub enum Which {
-    /// So many of the worst.
-    Worst(usize),
-    /// One, counted from 0 in the order of time.
-    Number(usize),
-}
-
-impl Which {
-    /// How many of the worst, and which one, the ledger is to keep.
-    pub fn kept(self) -> (usize, Option<usize>) {
-        match self {
-            Which::Worst(worst) => (worst, None),
-            Which::Number(number) => (0, Some(number)),
-        }
-    }
-
-    /// Refuses too many.
-    pub fn check(self) -> Result<()> {
-        if let Which::Worst(worst) = self {
-            ensure!(worst <= MOST, "--worst {worst}: at most {MOST}");
-        }
-        Ok(())
-    }
-}
-
 /// A board that ran a command.
 pub struct Ran<'a> {
     pub session: &'a mut Charged,
@@ -113,11 +84,11 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
     let chosen = match (&latencies, which) {
         (None, Which::Number(n)) => bail!("--sample {n}: no interrupt woke a task"),
         (None, Which::Worst(_)) => Vec::new(),
-        (Some(latencies), Which::Number(n)) => vec![latencies.numbered(n)?],
-        (Some(latencies), Which::Worst(worst)) => latencies.worst(worst),
+        (Some(latencies), which) => latencies.which(which)?,
     };
     let late = latencies.as_ref().map(|latencies| Late {
-        latencies,
+        task: account.task(latencies.task).to_string(),
+        all: latencies.cycles(),
         account: &account,
         spec: ran.spec,
     });
@@ -136,8 +107,8 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
         }
         if let Some(late) = &late {
             let samples: Vec<Value> = chosen.iter().map(|sample| late.json(*sample)).collect();
-            value["latency_task"] = json!(account.task(late.latencies.task));
-            value["latency_cycles"] = json!(late.latencies.cycles());
+            value["latency_task"] = json!(late.task);
+            value["latency_cycles"] = json!(late.all);
             value["latencies"] = json!(samples);
         }
         println!("{value:#}");

@@ -113,6 +113,185 @@ fn latencies_are_the_sum_of_their_parts(command: &str) {
     }
 }
 
+/// The fields of a message in protobuf's wire format: number, value or length, bytes.
+fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    fn varint(from: &mut &[u8]) -> u64 {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = from[0];
+            *from = &from[1..];
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return value;
+            }
+        }
+        panic!("a number goes on and on");
+    }
+    let mut all = Vec::new();
+    while !message.is_empty() {
+        let key = varint(&mut message);
+        let value = varint(&mut message);
+        let bytes = match key & 7 {
+            0 => 0,
+            2 => value as usize,
+            other => panic!("wire type {other}"),
+        };
+        all.push((key >> 3, value, &message[..bytes]));
+        message = &message[bytes..];
+    }
+    all
+}
+
+/// One field of a message.
+fn field<'a>(message: &'a [u8], number: u64) -> Option<(u64, &'a [u8])> {
+    let found = fields(message).into_iter().find(|f| f.0 == number);
+    found.map(|(_, value, bytes)| (value, bytes))
+}
+
+/// Begin, end, instant (perfetto's track_event.proto).
+const TYPES: [u64; 3] = [1, 2, 3];
+
+/// Slices and instants; each track is declared, and its slices end behind their beginnings, one after the other.
+fn perfetto(file: &[u8]) -> (usize, usize) {
+    let (mut tracks, mut open) = (Vec::new(), std::collections::BTreeMap::new());
+    let (mut slices, mut instants) = (0, 0);
+    for (number, _, packet) in fields(file) {
+        assert_eq!(number, 1, "a packet");
+        if let Some((_, track)) = field(packet, 60) {
+            tracks.push(field(track, 1).unwrap().0);
+            assert!(!field(track, 2).unwrap().1.is_empty(), "a track's name");
+            continue;
+        }
+        let ns = field(packet, 8).unwrap().0;
+        let (_, event) = field(packet, 11).unwrap();
+        let track = field(event, 11).unwrap().0;
+        assert!(tracks.contains(&track), "track {track} is declared");
+        let kind = field(event, 9).unwrap().0;
+        match TYPES.iter().position(|known| *known == kind) {
+            Some(0) => assert!(open.insert(track, ns).is_none(), "a slice in a slice"),
+            Some(1) => {
+                assert!(open.remove(&track).unwrap() <= ns);
+                slices += 1;
+            }
+            Some(2) => instants += 1,
+            other => panic!("type {other:?}"),
+        }
+    }
+    assert!(open.is_empty());
+    (slices, instants)
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn files_for_other_programs_have_every_cycle_and_the_worst_latencies() {
+    let dir = std::env::temp_dir().join(format!("warmswitch-explain-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = |name: &str| dir.join(name).display().to_string();
+    let names = ["folded", "callgrind", "perfetto"].map(path);
+    let [folded, callgrind, trace] = &names;
+    let command = [
+        &["profile", "--json", "--worst", "2", "--cost"][..],
+        &["--folded", folded, "--callgrind", callgrind],
+        &["--perfetto", trace, "--"],
+        &["cyclictest -l 50 -p 50 -q | wc"],
+    ];
+    let (text, error, status) = output(&command.concat());
+    assert_eq!(status, Some(0), "{error}");
+    let said: Value = serde_json::from_str(&text).expect("JSON");
+    let cycles = number(&said["cycles"]);
+    assert!(said["cost"]["ratio"].as_f64().unwrap() > 0.0);
+
+    let folded = std::fs::read_to_string(folded).unwrap();
+    let count = |line: &str| -> u64 { line.rsplit(' ').next().unwrap().parse().unwrap() };
+    assert_eq!(folded.lines().map(count).sum::<u64>(), cycles);
+    assert!(folded.contains("cyclictest#2;__schedule;D-cache misses "));
+
+    let callgrind = std::fs::read_to_string(callgrind).unwrap();
+    let events = callgrind.lines().find_map(|l| l.strip_prefix("events: "));
+    let events = events.unwrap().split(' ').count();
+    let (mut all, mut costs) = (0, 0);
+    for line in callgrind.lines().filter_map(|line| line.strip_prefix("0 ")) {
+        let numbers: Vec<u64> = line.split(' ').map(|n| n.parse().unwrap()).collect();
+        assert_eq!(numbers.len(), events);
+        assert_eq!(numbers[1..].iter().sum::<u64>(), numbers[0]);
+        all += numbers[0];
+        costs += 1;
+    }
+    assert_eq!(all, cycles);
+    assert!(costs > 100 && callgrind.starts_with("# callgrind format\nversion: 1\n"));
+    for line in [format!("summary: {cycles} "), format!("totals: {cycles} ")] {
+        assert!(callgrind.contains(&line), "{line}");
+    }
+
+    let (slices, instants) = perfetto(&std::fs::read(trace).unwrap());
+    assert!(slices > 500 && instants > 50, "{slices} {instants}");
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// One run of five seconds.
+const ONE: &str = r#"
+format = 1
+title = "one run"
+workload = "cyclictest"
+kernels = ["6.12/plain"]
+limit_s = 60.0
+modes = ["load"]
+[[plan]]
+board = "sam9263"
+duration_s = [5]
+"#;
+
+#[test]
+#[ignore = "needs the kernel"]
+fn a_latency_from_a_snapshot_along_the_run_is_that_of_the_whole_run() {
+    let dir = std::env::temp_dir().join(format!("warmswitch-along-{}", std::process::id()));
+    crate::make_project(&dir);
+    std::fs::create_dir_all(dir.join("experiments/one")).unwrap();
+    std::fs::write(dir.join("experiments/one/experiment.toml"), ONE).unwrap();
+    let here = |arguments: &[&str]| {
+        let output = Command::new(PROGRAM)
+            .args(arguments)
+            .current_dir(&dir)
+            .output();
+        let output = output.expect("the program runs");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{error}");
+        (String::from_utf8(output.stdout).unwrap(), error)
+    };
+    let json = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+    here(&["run", "one"]);
+    let runs = std::fs::read_dir(dir.join("out/runs")).unwrap();
+    let names = runs.map(|run| run.unwrap().file_name().into_string().unwrap());
+    let [run] = &names.collect::<Vec<_>>()[..] else {
+        panic!("one run")
+    };
+    let (text, error) = here(&["explain", run, "--json", "--sample", "4000"]);
+    assert!(error.contains("again from its boot, "), "{error}");
+    let whole = json(&text);
+    let (text, error) = here(&["explain", run, "--json", "--only", "--sample", "4000"]);
+    assert_eq!(error, "", "nothing is run from its boot");
+    let only = json(&text);
+    assert_eq!(whole["latency_task"], only["latency_task"]);
+    assert_eq!(whole["latency_cycles"], only["latency_cycles"]);
+    let (a, b) = (&whole["latencies"][0], &only["latencies"][0]);
+    assert!(number(&b["from_snapshot"]) + 90_000_000 <= number(&b["from_cycle"]));
+    for key in ["number", "line", "from_cycle", "to_cycle", "causes"] {
+        assert_eq!(a[key], b[key], "{key}");
+    }
+    let phases = |latency: &Value| -> Vec<(String, u64)> {
+        let phases = latency["phases"].as_array().unwrap().iter();
+        phases
+            .map(|p| (p["name"].to_string(), number(&p["cycles"])))
+            .collect()
+    };
+    assert_eq!(phases(a), phases(b));
+    assert_eq!(
+        a["misses"].as_array().unwrap().len(),
+        b["misses"].as_array().unwrap().len()
+    );
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
 #[test]
 fn a_run_that_is_not_there_is_named() {
     let (_, error, status) = output(&["explain", "nonesuch"]);
