@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch overhead`: the paper of 2007 on a board, by its formula and by exact attribution.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
@@ -17,8 +19,11 @@ use crate::sheets::grid::Grid;
 use crate::supply::image::{Programs, guest};
 
 const GUEST: &str = "overhead";
+/// What the two tasks do.
+type Works = [&'static str; 2];
+
 /// The paper's pairs.
-const PAIRS: [[&str; 2]; 2] = [["sort", "deflate"], ["aes", "crc"]];
+const PAIRS: [Works; 2] = [["sort", "deflate"], ["aes", "crc"]];
 /// Turns of each task: 99 switches, as in the paper, 49 interruptions of each.
 const TURNS: u32 = 50;
 /// Board seconds that a run may take.
@@ -39,14 +44,16 @@ pub struct Args {
     /// Data that each task works on
     #[arg(long, value_name = "KB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     kb: u32,
+    /// Boards that differ in the seed of the caches' random choice of victims: figures are means over these
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    seeds: u32,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// A pair of tasks, measured.
+/// A pair of tasks, measured on one board.
 struct Pair {
-    works: [&'static str; 2],
     /// By the formula, us: a hop without work, and the indirect overhead of all switches.
     formula: [f64; 2],
     /// What 98 switches more cost, cycles.
@@ -69,11 +76,53 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         ..Recipe::of(&args.kernel)
     };
     let prepared = recipe.prepare(spec.core.core)?;
-    let booted = Session::boot(&spec, 1, &prepared.boot())?;
-    let vmlinux = prepared.files.vmlinux.as_deref();
-    let run = |works: [&str; 2], turns: u32| -> Result<(Charges, Value)> {
+    let mut measured: Vec<Vec<Pair>> = PAIRS.iter().map(|_| Vec::new()).collect();
+    for seed in 1..=u64::from(args.seeds) {
+        let booted = Session::boot(&spec, seed, &prepared.boot())?;
+        for (pairs, works) in measured.iter_mut().zip(PAIRS) {
+            pairs.push(args.measured(&booted, prepared.files.vmlinux.as_deref(), works)?);
+        }
+    }
+    let sheet = Sheet {
+        cpu_hz: spec.cpu_hz,
+        published: Published::load()?,
+    };
+    let all = PAIRS.iter().zip(&measured);
+    if args.json {
+        let pairs: Vec<Value> = all.map(|(works, pairs)| sheet.json(works, pairs)).collect();
+        let value = json!({"board": args.board, "kernel": args.kernel, "seeds": args.seeds, "pairs": pairs});
+        println!("{value:#}");
+    } else {
+        all.for_each(|(works, pairs)| print!("{}", sheet.text(works, pairs)));
+    }
+    Ok(Outcome::Done)
+}
+
+impl Args {
+    fn measured(&self, booted: &Session, vmlinux: Option<&Path>, works: Works) -> Result<Pair> {
+        let (few, _) = self.run(booted, vmlinux, (works, 1))?;
+        let (many, said) = self.run(booted, vmlinux, (works, TURNS))?;
+        let figures = read::overhead(&said)?;
+        let of = |metric: &str| {
+            let found = figures.iter().find(|figure| figure.metric == metric);
+            let found = found.with_context(|| format!("the guest has no {metric}"))?;
+            Ok::<f64, anyhow::Error>(found.estimate.value)
+        };
+        Ok(Pair {
+            formula: [of("hop")?, of("indirect")?],
+            exact: many.less(&few),
+        })
+    }
+
+    /// All charges, and the guest's line.
+    fn run(
+        &self,
+        booted: &Session,
+        vmlinux: Option<&Path>,
+        (works, turns): (Works, u32),
+    ) -> Result<(Charges, Value)> {
         let (mut session, _) = setup::charge(booted.clone(), vmlinux);
-        let (pieces, kb) = (args.pieces * TURNS, args.kb);
+        let (pieces, kb) = (self.pieces * TURNS, self.kb);
         let [first, second] = works;
         let line = format!("{GUEST} -n {pieces} -k {kb} -r 1 {first} {second} 1 {turns}");
         let typed = Typed::own(&line);
@@ -84,35 +133,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         session.name_tasks();
         let said = read::line(GUEST, &String::from_utf8_lossy(&said))?;
         Ok((overhead::charges(session.ledger(), GUEST)?, said))
-    };
-    let mut pairs = Vec::new();
-    for works in PAIRS {
-        let (few, _) = run(works, 1)?;
-        let (many, said) = run(works, TURNS)?;
-        let figures = read::overhead(&said)?;
-        let of = |metric: &str| {
-            let found = figures.iter().find(|figure| figure.metric == metric);
-            let found = found.with_context(|| format!("the guest has no {metric}"))?;
-            Ok::<f64, anyhow::Error>(found.estimate.value)
-        };
-        pairs.push(Pair {
-            works,
-            formula: [of("hop")?, of("indirect")?],
-            exact: many.less(&few),
-        });
     }
-    let sheet = Sheet {
-        cpu_hz: spec.cpu_hz,
-        published: Published::load()?,
-    };
-    if args.json {
-        let pairs: Vec<Value> = pairs.iter().map(|pair| sheet.json(pair)).collect();
-        let value = json!({"board": args.board, "kernel": args.kernel, "pairs": pairs});
-        println!("{value:#}");
-    } else {
-        pairs.iter().for_each(|pair| print!("{}", sheet.text(pair)));
-    }
-    Ok(Outcome::Done)
 }
 
 /// What figures are shown by.
@@ -133,7 +154,7 @@ impl Sheet {
     }
 
     /// Name, microseconds, the paper's.
-    fn rows(&self, pair: &Pair) -> Vec<(String, f64, Option<f64>)> {
+    fn rows(&self, works: &Works, pair: &Pair) -> Vec<(String, f64, Option<f64>)> {
         let (more, each) = (2 * (TURNS - 1), TURNS - 1);
         let [hop, indirect] = pair.formula;
         let switches = f64::from(2 * TURNS - 1);
@@ -152,7 +173,7 @@ impl Sheet {
                 direct,
             ),
         ];
-        for (n, work) in pair.works.into_iter().enumerate() {
+        for (n, work) in works.iter().enumerate() {
             let published = self.published(&format!("indirect49.switch.{work}"), f64::from(each));
             let name = format!("exact: {work} in user land, an interruption");
             rows.push((name, self.us(exact.user[n], each), published));
@@ -171,32 +192,50 @@ impl Sheet {
         rows
     }
 
-    fn text(&self, pair: &Pair) -> String {
-        let shown = |us: f64| format!("{us:.2}");
-        let row = |(name, us, published): (String, f64, Option<f64>)| {
-            vec![name, shown(us), published.map(shown).unwrap_or_default()]
+    /// The same over all boards: mean, least, most, the paper's.
+    fn over_seeds(&self, works: &Works, pairs: &[Pair]) -> Vec<(String, [f64; 3], Option<f64>)> {
+        let each: Vec<_> = pairs.iter().map(|pair| self.rows(works, pair)).collect();
+        let row = |n: usize| {
+            let values: Vec<f64> = each.iter().map(|rows| rows[n].1).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let (name, _, published) = each[0][n].clone();
+            (name, [mean, least, most], published)
         };
-        let grid = Grid {
-            texts: 1,
-            headings: ["a switch, us", "here", "paper of 2007"]
-                .map(String::from)
-                .into(),
-            rows: self.rows(pair).into_iter().map(row).collect(),
-        };
-        let [first, second] = pair.works;
-        format!("{first} and {second}, {} switches\n{grid}\n", 2 * TURNS - 1)
+        (0..each[0].len()).map(row).collect()
     }
 
-    fn json(&self, pair: &Pair) -> Value {
-        let row = |(name, us, published): (String, f64, Option<f64>)| json!({"what": name.trim(), "us": us, "published_us": published});
-        let rows: Vec<Value> = self.rows(pair).into_iter().map(row).collect();
+    fn text(&self, works: &Works, pairs: &[Pair]) -> String {
+        let shown = |us: f64| format!("{us:.2}");
+        let rows = self.over_seeds(works, pairs).into_iter();
+        let rows = rows.map(|(name, [mean, least, most], published)| {
+            let published = published.map(shown).unwrap_or_default();
+            vec![name, shown(mean), shown(least), shown(most), published]
+        });
+        let headings = ["a switch, us", "mean", "least", "most", "paper of 2007"];
+        let grid = Grid {
+            texts: 1,
+            headings: headings.map(String::from).into(),
+            rows: rows.collect(),
+        };
+        let [first, second] = works;
+        let switches = 2 * TURNS - 1;
+        format!(
+            "{first} and {second}, {switches} switches, {} seeds\n{grid}\n",
+            pairs.len()
+        )
+    }
+
+    fn json(&self, works: &Works, pairs: &[Pair]) -> Value {
+        let row = |(name, [mean, least, most], published): (String, [f64; 3], Option<f64>)| json!({"what": name.trim(), "us": mean, "least_us": least, "most_us": most, "published_us": published});
+        let rows = self.over_seeds(works, pairs).into_iter().map(row);
+        let each = |pair: &Pair| json!({"hop_us": pair.formula[0], "indirect_us": pair.formula[1], "exact_cycles": pair.exact});
         json!({
-            "works": pair.works,
+            "works": works,
             "switches": 2 * TURNS - 1,
-            "hop_us": pair.formula[0],
-            "indirect_us": pair.formula[1],
-            "exact_cycles": pair.exact,
-            "rows": rows,
+            "rows": rows.collect::<Vec<_>>(),
+            "seeds": pairs.iter().map(each).collect::<Vec<_>>(),
         })
     }
 }
