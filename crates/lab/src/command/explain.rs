@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::explain::output::{self, Asked, Ran};
 use crate::explain::which::Which;
-use crate::explain::{again, along};
+use crate::explain::{again, along, ready};
 
 /// Run a stored run again and say where every cycle of it went, and of its worst latency
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub struct Args {
 pub fn execute(args: &Args) -> Result<Outcome> {
     let which = args.sample.map_or(Which::Worst(args.worst), Which::Number);
     which.check()?;
-    let ready = again::ready(again::stored(&args.run)?)?;
+    let ready = ready::ready(ready::stored(&args.run)?)?;
     if args.only
         && !args.asked.fresh_boot
         && let Some(index) = along::index(&ready.run)

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::base::paths;
 use crate::explain::account::Account;
-use crate::explain::again::Ready;
 use crate::explain::autopsy::{self, Known};
 use crate::explain::late::Late;
+use crate::explain::ready::Ready;
 use crate::explain::setup::{self, Charged, Kernel};
 use crate::explain::which::Which;
 use crate::rig::session::Session;
