@@ -31,11 +31,14 @@ pub struct Session<B: BoardBus = SystemBus> {
     keeper: Option<Keeper<B>>,
 }
 
+/// What is done with a board when it is looked at.
+type Keep<B> = dyn Fn(&Machine<B>) + Send + Sync;
+
 /// Somebody who looks at a board every so many cycles while a command runs.
 struct Keeper<B: BoardBus> {
     every: u64,
     next: u64,
-    keep: Arc<dyn Fn(&Machine<B>) + Send + Sync>,
+    keep: Arc<Keep<B>>,
 }
 
 impl<B: BoardBus> Clone for Keeper<B> {

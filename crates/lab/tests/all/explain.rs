@@ -143,7 +143,7 @@ fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
 }
 
 /// One field of a message.
-fn field<'a>(message: &'a [u8], number: u64) -> Option<(u64, &'a [u8])> {
+fn field(message: &[u8], number: u64) -> Option<(u64, &[u8])> {
     let found = fields(message).into_iter().find(|f| f.0 == number);
     found.map(|(_, value, bytes)| (value, bytes))
 }
