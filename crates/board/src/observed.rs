@@ -6,7 +6,8 @@
 use crate::bus::SystemBus;
 use crate::stop::Stop;
 use arm9::{
-    BurstTime, Bus, BusError, Cause, Context, Cpu, Event, Exit, Pa, Reaction, Signals, Width,
+    BurstTime, Bus, BusError, Cause, Context, Cpu, Damaged, Event, Exit, Pa, Reaction, Saved,
+    Signals, State, Width,
 };
 
 /// A bus with a board's devices on it, as [`crate::Machine`] needs it.
@@ -89,6 +90,17 @@ impl<O: Observer> Observed<O> {
     /// The stop that the observer asked for is over.
     pub(crate) fn go_on(&mut self) {
         self.stopping = false;
+    }
+}
+
+/// That of the bus: who looks on is no part of the machine, and what is saved is a machine that nobody looks at.
+impl<O: Observer> State for Observed<O> {
+    fn save(&self, to: &mut Vec<u8>) {
+        self.system.save(to);
+    }
+
+    fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
+        self.system.restore(from)
     }
 }
 

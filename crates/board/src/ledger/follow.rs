@@ -21,7 +21,7 @@ impl Ledger {
     #[inline(never)]
     fn enter(&mut self, context: &Context) {
         let user = context.mode & 0x1f == USER;
-        let (function, from, bytes) = self.functions.at(context.pc, user);
+        let (function, from, bytes) = self.recent.at(&self.functions, context.pc, user);
         self.user = user;
         (self.from, self.bytes) = (from, bytes);
         self.now = self.cell(function);

@@ -67,3 +67,35 @@ impl Functions {
         self.at(pc, pc < self.kernel).0
     }
 }
+
+/// Places that [`Recent`] has, a power of two.
+const PLACES: usize = 1 << 13;
+
+/// What [`Functions::at`] said of the addresses that execution came to lately: calls and returns come to the same ones.
+#[derive(Clone)]
+pub(super) struct Recent {
+    places: Vec<(u32, (Function, u32, u32))>,
+}
+
+impl Recent {
+    pub fn new() -> Recent {
+        // An odd address is none of an instruction.
+        let none = (1, (Function::OTHER, 0, 0));
+        Recent {
+            places: vec![none; PLACES],
+        }
+    }
+
+    /// [`Functions::at`].
+    #[inline]
+    pub fn at(&mut self, functions: &Functions, pc: u32, user: bool) -> (Function, u32, u32) {
+        if user {
+            return functions.at(pc, true);
+        }
+        let place = &mut self.places[(pc >> 2 ^ pc >> 15) as usize & (PLACES - 1)];
+        if place.0 != pc {
+            *place = (pc, functions.at(pc, false));
+        }
+        place.1
+    }
+}

@@ -5,7 +5,6 @@ use super::CellId;
 use super::switches::SwitchId;
 use super::table::Table;
 use arm9::{Cause, Mva, Side, TlbSide};
-use std::collections::BTreeMap;
 
 /// What was missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,13 +41,30 @@ pub struct Miss {
 
 impl Miss {
     /// All of it in 64 bits. There are less than 2^30 cells.
-    fn key(self) -> u64 {
+    pub(super) fn key(self) -> u64 {
         let (how, by) = match self.by {
             By::First => (0, 0),
             By::Replaced(by) => (1, by),
             By::Invalidated(by) => (2, by),
         };
         (self.kind as u64) << 62 | how << 60 | u64::from(by) << 30 | u64::from(self.of)
+    }
+
+    pub(super) fn of_key(key: u64) -> Miss {
+        let cell = |at: u32| (key >> at) as u32 & ((1 << 30) - 1);
+        Miss {
+            kind: match key >> 62 {
+                0 => Kind::Instruction,
+                1 => Kind::Data,
+                _ => Kind::Translation,
+            },
+            by: match key >> 60 & 3 {
+                0 => By::First,
+                1 => By::Replaced(cell(30)),
+                _ => By::Invalidated(cell(30)),
+            },
+            of: cell(0),
+        }
     }
 }
 
@@ -92,10 +108,8 @@ struct Gone {
 }
 
 /// A line, by what became of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    mva: Mva,
-    side: Side,
     /// When it was filled last; 0 before the ledger looked on.
     filled: u64,
     gone: Option<Gone>,
@@ -106,18 +120,19 @@ struct Line {
 /// Lines and translations that are or were there.
 #[derive(Clone, Debug)]
 pub struct Lost {
-    /// By address, with the side in bit 0.
+    /// By [`line_key`].
     lines: Table<Line>,
     /// The last invalidation of each whole cache.
     all: [Option<(u64, Gone)>; 2],
-    /// What TLB entries hold: page, bytes.
-    entries: BTreeMap<(u8, usize), (u32, u32)>,
-    /// Pages that TLBs held, by side, address and bytes.
-    pages: BTreeMap<(u8, u32, u32), Gone>,
-    missed: Table<(Miss, Missed)>,
+    /// What the entries of each TLB hold: page, bytes.
+    entries: [Vec<Option<(u32, u32)>>; 2],
+    /// Pages that TLBs held and what became of them, by [`page_key`].
+    pages: Table<Option<Gone>>,
+    /// By [`Miss::key`].
+    missed: Table<Missed>,
     waiting: Option<Settled>,
-    /// The line that it is of.
-    line: Option<usize>,
+    /// The line that it is of, by [`line_key`].
+    line: Option<u64>,
 }
 
 fn side_bit(side: Side) -> u32 {
@@ -131,8 +146,18 @@ fn kind_of(side: Side) -> Kind {
     }
 }
 
-fn tlb_bit(side: TlbSide) -> u8 {
-    u8::from(side == TlbSide::Data)
+fn tlb_bit(side: TlbSide) -> usize {
+    usize::from(side == TlbSide::Data)
+}
+
+/// A line's address, with the side in bit 0.
+fn line_key(side: Side, mva: Mva) -> u64 {
+    u64::from(mva.0 & !31 | side_bit(side))
+}
+
+/// A page of a TLB, whose size is a power of two from 1 KB on.
+fn page_key(side: usize, (page, bytes): (u32, u32)) -> u64 {
+    u64::from(page) << 8 | u64::from(bytes.trailing_zeros()) << 1 | side as u64
 }
 
 impl Lost {
@@ -140,8 +165,8 @@ impl Lost {
         Lost {
             lines: Table::new(),
             all: [None; 2],
-            entries: BTreeMap::new(),
-            pages: BTreeMap::new(),
+            entries: Default::default(),
+            pages: Table::new(),
             missed: Table::new(),
             waiting: None,
             line: None,
@@ -149,12 +174,18 @@ impl Lost {
     }
 
     pub(super) fn missed(&self) -> impl Iterator<Item = (Miss, Missed)> + use<'_> {
-        self.missed.iter().copied()
+        self.missed
+            .iter()
+            .map(|(key, missed)| (Miss::of_key(key), *missed))
     }
 
     pub(super) fn by_line(&self) -> impl Iterator<Item = (Place, Missed)> + use<'_> {
-        let of = |line: &Line| {
-            let (mva, kind) = (line.mva.0, kind_of(line.side));
+        let of = |(key, line): (u64, &Line)| {
+            let kind = match key & 1 {
+                0 => Kind::Instruction,
+                _ => Kind::Data,
+            };
+            let mva = key as u32 & !31;
             let place = |timed| Place { kind, mva, timed };
             let [untimed, timed] = line.missed;
             [(place(false), untimed), (place(true), timed)]
@@ -189,39 +220,24 @@ impl Lost {
             missed.count += 1;
             missed.cycles += settled.cycles;
         };
-        let new = || (settled.miss, Missed::default());
-        let pair = self.missed.number(settled.miss.key(), new);
-        add(&mut self.missed.entry(pair).1);
+        add(self.missed.at(settled.miss.key()));
         if let Some(line) = self.line.take() {
-            add(&mut self.lines.entry(line).missed[usize::from(timed)]);
+            add(&mut self.lines.at(line).missed[usize::from(timed)]);
         }
         Some(settled)
     }
 
-    /// The number of a line.
-    fn number(&mut self, side: Side, mva: Mva) -> usize {
-        let mva = Mva(mva.0 & !31);
-        let new = || Line {
-            mva,
-            side,
-            filled: 0,
-            gone: None,
-            missed: Default::default(),
-        };
-        self.lines.number(u64::from(mva.0 | side_bit(side)), new)
-    }
-
     pub(super) fn filled(&mut self, of: CellId, side: Side, mva: Mva, cycle: u64) {
         let all = self.all[side_bit(side) as usize];
-        let number = self.number(side, mva);
-        let line = self.lines.entry(number);
+        let key = line_key(side, mva);
+        let line = self.lines.at(key);
         // One that was never filled may have been there before the ledger looked on, and have gone since.
         let known = line.filled > 0 || line.gone.is_some();
         let since = |(at, _): &(u64, Gone)| known && *at >= line.filled;
         let gone = line.gone.or(all.filter(since).map(|(_, gone)| gone));
         (line.filled, line.gone) = (cycle, None);
         self.begin(kind_of(side), of, mva, gone);
-        self.line = Some(number);
+        self.line = Some(key);
     }
 
     fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) {
@@ -235,14 +251,12 @@ impl Lost {
     }
 
     pub(super) fn claimed(&mut self, mva: Mva, cycle: u64) {
-        let number = self.number(Side::Data, mva);
-        let line = self.lines.entry(number);
+        let line = self.lines.at(line_key(Side::Data, mva));
         (line.filled, line.gone) = (cycle, None);
     }
 
     fn line_gone(&mut self, side: Side, mva: Mva, gone: Gone) {
-        let number = self.number(side, mva);
-        self.lines.entry(number).gone = Some(gone);
+        self.lines.at(line_key(side, mva)).gone = Some(gone);
     }
 
     pub(super) fn replaced(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
@@ -269,31 +283,32 @@ impl Lost {
     ) {
         let side = tlb_bit(side);
         let page = mva.0 & !(bytes - 1);
-        let gone = self.pages.remove(&(side, page, bytes));
-        if let Some((old, bytes)) = self.entries.insert((side, entry), (page, bytes)) {
+        let gone = self.pages.at(page_key(side, (page, bytes))).take();
+        let entries = &mut self.entries[side];
+        if entries.len() <= entry {
+            entries.resize(entry + 1, None);
+        }
+        if let Some(old) = entries[entry].replace((page, bytes)) {
             let by = By::Replaced(of);
-            self.pages.insert((side, old, bytes), Gone { by, switch });
+            *self.pages.at(page_key(side, old)) = Some(Gone { by, switch });
         }
         self.begin(Kind::Translation, of, mva, gone);
     }
 
     pub(super) fn tlb_invalidated(&mut self, (by, switch): Doer, (side, entry): (TlbSide, usize)) {
         let side = tlb_bit(side);
-        if let Some((page, bytes)) = self.entries.remove(&(side, entry)) {
+        let held = self.entries[side].get_mut(entry).and_then(Option::take);
+        if let Some(old) = held {
             let by = By::Invalidated(by);
-            self.pages.insert((side, page, bytes), Gone { by, switch });
+            *self.pages.at(page_key(side, old)) = Some(Gone { by, switch });
         }
     }
 
     pub(super) fn tlb_all_invalidated(&mut self, (by, switch): Doer, side: TlbSide) {
         let side = tlb_bit(side);
         let by = By::Invalidated(by);
-        let pages = &mut self.pages;
-        self.entries.retain(|(of, _), (page, bytes)| {
-            if *of == side {
-                pages.insert((side, *page, *bytes), Gone { by, switch });
-            }
-            *of != side
-        });
+        for old in self.entries[side].iter_mut().filter_map(Option::take) {
+            *self.pages.at(page_key(side, old)) = Some(Gone { by, switch });
+        }
     }
 }

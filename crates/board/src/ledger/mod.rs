@@ -21,6 +21,7 @@ pub use trace::{Step, What};
 pub use wakes::Sample;
 
 use arm9::Cause;
+use functions::Recent;
 use lost::Lost;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -108,6 +109,7 @@ impl Cell {
 #[derive(Clone)]
 pub struct Ledger {
     functions: Arc<Functions>,
+    recent: Recent,
     hooks: Hooks,
     cells: Vec<Cell>,
     /// Cells of a task and interrupt, by function; [`NO_CELL`] where there is none yet.
@@ -151,6 +153,7 @@ impl Ledger {
     pub fn new(functions: Arc<Functions>, hooks: Hooks, current: u32) -> Ledger {
         let mut ledger = Ledger {
             functions,
+            recent: Recent::new(),
             hooks,
             cells: Vec::new(),
             by_function: Vec::new(),
@@ -191,6 +194,12 @@ impl Ledger {
     pub fn set_kept(&mut self, worst: usize, wanted: Option<usize>) {
         self.wakes.keep(worst, wanted);
         self.trace.set_on(worst > 0 || wanted.is_some());
+    }
+
+    /// Keeps what happens in the latency that begins at this cycle.
+    pub fn set_kept_from(&mut self, rise: u64) {
+        self.wakes.keep_from(rise);
+        self.trace.set_on(true);
     }
 
     /// Owners and what their cycles went for, in the order they came.

@@ -8,9 +8,10 @@ use arm9::Cause;
 
 /// Changes kept; those beyond are not.
 const KEPT: usize = 1 << 20;
+const NO_SWITCH: u32 = u32::MAX;
 
 /// A time that the scheduler was entered, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchId(u32);
 
 impl SwitchId {
@@ -32,7 +33,6 @@ pub struct Switch {
     pub indirect: [Missed; 3],
     /// Pin 0 was high ([`super::Owner::timed`]).
     pub timed: bool,
-    id: SwitchId,
 }
 
 impl Switch {
@@ -51,12 +51,12 @@ impl Switch {
 #[derive(Clone, Debug, Default)]
 pub struct Switches {
     all: Vec<Switch>,
+    /// Which of `all` each entry of the scheduler led to, or [`NO_SWITCH`].
+    of_entry: Vec<u32>,
     /// The scheduler was entered.
     begun: Option<(u64, [i64; Cause::COUNT])>,
     /// And the task changed, which is the last of `all`.
     open: bool,
-    /// How often it was entered.
-    times: u32,
     timed: bool,
 }
 
@@ -73,7 +73,7 @@ impl Switches {
     pub(super) fn begin(&mut self, cycle: u64, sum: &[i64; Cause::COUNT]) {
         self.begun = Some((cycle, *sum));
         self.open = false;
-        self.times = self.times.saturating_add(1);
+        self.of_entry.push(NO_SWITCH);
     }
 
     /// The task changes.
@@ -82,6 +82,9 @@ impl Switches {
             return;
         }
         self.open = self.begun.is_some();
+        if let Some(last) = self.of_entry.last_mut().filter(|_| self.open) {
+            *last = self.all.len() as u32;
+        }
         self.all.push(Switch {
             cycle: self.begun.map_or(cycle, |(cycle, _)| cycle),
             from,
@@ -89,7 +92,6 @@ impl Switches {
             direct: None,
             indirect: Default::default(),
             timed: self.timed,
-            id: self.open(),
         });
     }
 
@@ -107,7 +109,7 @@ impl Switches {
     /// The entry of the scheduler that execution has not come back to user land from.
     pub(super) fn open(&self) -> SwitchId {
         match self.begun {
-            Some(_) => SwitchId(self.times),
+            Some(_) => SwitchId(self.of_entry.len() as u32),
             None => SwitchId::NONE,
         }
     }
@@ -124,9 +126,9 @@ impl Switches {
             Kind::Translation => 2,
         };
         // The scheduler may have been entered, and nothing changed.
-        let found = self.all.binary_search_by_key(&settled.switch, |s| s.id);
-        if let Ok(found) = found {
-            let missed = &mut self.all[found].indirect[kind];
+        let found = self.of_entry[settled.switch.0 as usize - 1];
+        if let Some(switch) = self.all.get_mut(found as usize) {
+            let missed = &mut switch.indirect[kind];
             missed.count += 1;
             missed.cycles += settled.cycles;
         }

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A table that finds an entry by its key in constant time and keeps entries in the order they came, which is the same
-//! in every run.
+//! A table that finds a value by its key in constant time, and mostly in one line of the host's cache: key and value
+//! stand side by side. Its order is the same in every run.
 
 /// Slots of an empty table, a power of two.
 const SLOTS: usize = 1 << 12;
-const FREE: u32 = u32::MAX;
+/// The key of a free slot; no value has it.
+const FREE: u64 = u64::MAX;
 
-/// Entries by a key of 64 bits.
+/// Values by a key of less than 64 ones.
 #[derive(Clone, Debug)]
 pub(super) struct Table<V> {
-    /// Numbers of entries, each at or behind the place that its key hashes to.
-    slots: Vec<u32>,
-    entries: Vec<(u64, V)>,
+    /// Each at or behind the place that its key hashes to.
+    slots: Vec<(u64, V)>,
+    used: usize,
 }
 
-impl<V> Table<V> {
+impl<V: Copy + Default> Table<V> {
     pub fn new() -> Table<V> {
         Table {
-            slots: vec![FREE; SLOTS],
-            entries: Vec::new(),
+            slots: vec![(FREE, V::default()); SLOTS],
+            used: 0,
         }
     }
 
@@ -32,46 +33,42 @@ impl<V> Table<V> {
     fn slot(&self, key: u64) -> usize {
         let mut slot = Self::place(key, self.slots.len());
         loop {
-            match self.slots[slot] {
+            match self.slots[slot].0 {
                 FREE => return slot,
-                entry if self.entries[entry as usize].0 == key => return slot,
+                found if found == key => return slot,
                 _ => slot = (slot + 1) & (self.slots.len() - 1),
             }
         }
     }
 
-    /// The number of the entry with that key, made by `new` if there is none.
+    /// The value of that key, which begins as its type's default.
     #[inline]
-    pub fn number(&mut self, key: u64, new: impl FnOnce() -> V) -> usize {
-        let slot = self.slot(key);
-        if self.slots[slot] != FREE {
-            return self.slots[slot] as usize;
+    pub fn at(&mut self, key: u64) -> &mut V {
+        let mut slot = self.slot(key);
+        if self.slots[slot].0 == FREE {
+            self.used += 1;
+            if self.used * 2 > self.slots.len() {
+                self.grow();
+                slot = self.slot(key);
+            }
+            self.slots[slot].0 = key;
         }
-        self.slots[slot] = self.entries.len() as u32;
-        self.entries.push((key, new()));
-        if self.entries.len() * 2 > self.slots.len() {
-            self.grow();
-        }
-        self.entries.len() - 1
+        &mut self.slots[slot].1
     }
 
     #[cold]
     fn grow(&mut self) {
-        self.slots = vec![FREE; self.slots.len() * 2];
-        for number in 0..self.entries.len() {
-            let slot = self.slot(self.entries[number].0);
-            self.slots[slot] = number as u32;
+        let slots = vec![(FREE, V::default()); self.slots.len() * 2];
+        let old = core::mem::replace(&mut self.slots, slots);
+        for (key, value) in old.into_iter().filter(|(key, _)| *key != FREE) {
+            let slot = self.slot(key);
+            self.slots[slot] = (key, value);
         }
     }
 
-    /// The entry of that number.
-    #[inline]
-    pub fn entry(&mut self, number: usize) -> &mut V {
-        &mut self.entries[number].1
-    }
-
-    /// All of them, in the order they came.
-    pub fn iter(&self) -> impl Iterator<Item = &V> {
-        self.entries.iter().map(|(_, value)| value)
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &V)> {
+        let used = self.slots.iter().filter(|(key, _)| *key != FREE);
+        used.map(|(key, value)| (*key, value))
     }
 }

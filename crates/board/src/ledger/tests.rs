@@ -70,14 +70,36 @@ fn every_miss_but_a_first_one_was_somebodys_doing() {
 
 #[test]
 fn a_table_finds_what_was_put_in_however_much_that_is() {
-    let mut table = table::Table::new();
+    let mut table = table::Table::<u64>::new();
     // Keys that differ in their upper halves alone, too.
     let key = |n: u64| (n << 40) | (n % 3);
-    let numbers: Vec<usize> = (0..10_000).map(|n| table.number(key(n), || n)).collect();
-    assert_eq!(numbers, Vec::from_iter(0..10_000));
-    for n in (0..10_000).rev() {
-        assert_eq!(table.number(key(n), || u64::MAX), n as usize);
-        *table.entry(n as usize) += 1;
+    for n in 0..10_000 {
+        assert_eq!(*table.at(key(n)), 0);
+        *table.at(key(n)) = n;
     }
-    assert!(table.iter().copied().eq(1..=10_000));
+    for n in (0..10_000).rev() {
+        assert_eq!(*table.at(key(n)), n);
+        *table.at(key(n)) += 1;
+    }
+    let mut all: Vec<(u64, u64)> = table.iter().map(|(key, n)| (key, *n)).collect();
+    all.sort_by_key(|(_, n)| *n);
+    assert!(all == Vec::from_iter((0..10_000).map(|n| (key(n), n + 1))));
+}
+
+#[test]
+fn a_pair_of_owners_is_its_key() {
+    let most = (1 << 30) - 1;
+    for by in [
+        By::First,
+        By::Replaced(0),
+        By::Replaced(most),
+        By::Invalidated(7),
+    ] {
+        for kind in [Kind::Instruction, Kind::Data, Kind::Translation] {
+            for of in [0, 5, most] {
+                let miss = Miss { kind, by, of };
+                assert_eq!(Miss::of_key(miss.key()), miss);
+            }
+        }
+    }
 }

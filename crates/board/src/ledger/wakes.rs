@@ -70,12 +70,19 @@ pub struct Wakes {
     of: BTreeMap<TaskId, (usize, Vec<usize>)>,
     worst: usize,
     wanted: Option<usize>,
+    /// The rise of a sample whose steps are kept.
+    rise: Option<u64>,
 }
 
 impl Wakes {
     /// Keeps the steps of so many of the latest answers of each task, and of its sample `wanted`, counted from 0.
     pub(super) fn keep(&mut self, worst: usize, wanted: Option<usize>) {
         (self.worst, self.wanted) = (worst, wanted);
+    }
+
+    /// Keeps the steps of the sample that begins there.
+    pub(super) fn keep_from(&mut self, rise: u64) {
+        self.rise = Some(rise);
     }
 
     pub(super) fn samples(&self) -> &[Sample] {
@@ -174,7 +181,7 @@ impl Wakes {
         let (task, cycles) = (self.samples[sample].task, self.samples[sample].cycles());
         let (count, worst) = self.of.entry(task).or_default();
         *count += 1;
-        if self.wanted == Some(*count - 1) {
+        if self.wanted == Some(*count - 1) || self.rise == Some(self.samples[sample].rise) {
             return true;
         }
         if worst.len() < self.worst {

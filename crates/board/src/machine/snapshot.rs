@@ -3,6 +3,7 @@
 
 use super::{Machine, SetupError};
 use crate::bus::SystemBus;
+use crate::observed::BoardBus;
 use crate::spec::BoardSpec;
 use arm9::{Cpu, Damaged, Saved, State};
 
@@ -23,9 +24,9 @@ impl From<Damaged> for RestoreError {
     }
 }
 
-impl Machine {
+impl<B: BoardBus + State> Machine<B> {
     /// The machine's whole state, from which [`Machine::restored`] makes one that goes on with the
-    /// same bytes and cycles. Watchpoints are not in it. `None` for a
+    /// same bytes and cycles. Watchpoints and who looks on are not in it. `None` for a
     /// machine that does not go on, or has instruments connected.
     pub fn snapshot(&self) -> Option<Vec<u8>> {
         let Machine {
@@ -34,7 +35,7 @@ impl Machine {
             console_taken,
             ended,
         } = self;
-        if ended.is_some() || !cpu.bus.can_be_saved() {
+        if ended.is_some() || !cpu.bus.system().can_be_saved() {
             return None;
         }
         let mut bytes = spec.identity().as_bytes().to_vec();
@@ -42,7 +43,9 @@ impl Machine {
         cpu.save(&mut bytes);
         Some(bytes)
     }
+}
 
+impl Machine {
     /// The machine that `snapshot` was taken of, whose board was this.
     ///
     /// # Errors

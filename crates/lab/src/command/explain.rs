@@ -5,8 +5,9 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::Outcome;
-use crate::explain::again;
-use crate::explain::output::{self, Asked, Ran, Which};
+use crate::explain::output::{self, Asked, Ran};
+use crate::explain::which::Which;
+use crate::explain::{again, along, ready};
 
 /// Run a stored run again and say where every cycle of it went, and of its worst latency
 #[derive(clap::Args)]
@@ -19,6 +20,10 @@ pub struct Args {
     /// Take this latency apart instead, counted from 0 in the order of time
     #[arg(long, value_name = "K", conflicts_with = "worst")]
     sample: Option<usize>,
+    /// Only latencies, without the tables of the whole run: of a run that was explained before, from the last
+    /// snapshot before each
+    #[arg(long, conflicts_with_all = ["timed", "folded", "callgrind", "perfetto"])]
+    only: bool,
     #[command(flatten)]
     asked: Asked,
 }
@@ -27,8 +32,18 @@ pub struct Args {
 pub fn execute(args: &Args) -> Result<Outcome> {
     let which = args.sample.map_or(Which::Worst(args.worst), Which::Number);
     which.check()?;
-    let run = again::stored(&args.run)?;
-    let mut again = again::run(run, which.kept(), args.asked.fresh_boot)?;
+    let ready = ready::ready(ready::stored(&args.run)?)?;
+    if args.only
+        && !args.asked.fresh_boot
+        && let Some(index) = along::index(&ready.run)
+    {
+        let asked = (which, args.asked.task.as_deref());
+        if let Some(text) = index.explain(&ready, asked, args.asked.json)? {
+            print!("{text}");
+            return Ok(Outcome::Done);
+        }
+    }
+    let mut again = again::run(ready, which.kept(), args.asked.fresh_boot)?;
     if !args.asked.json {
         println!("{}: {}", again.run.experiment, again.run.point.label());
         println!("Run again to the same cycle: {}\n", again.run.end_cycle);

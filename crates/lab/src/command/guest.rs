@@ -8,17 +8,14 @@ use anyhow::{Result, bail};
 use board::BoardSpec;
 
 use crate::Outcome;
-use crate::base::shell;
-use crate::base::standard_input;
-use crate::rig::boot::{Prepared, Recipe};
+use crate::rig::boot::Prepared;
 use crate::rig::fetched::{self, Fetched};
 use crate::rig::qemu::{self, Qemu, Start};
 use crate::rig::session::{Failure, Session};
 use crate::rig::snapshot::Snapshots;
-use crate::rig::target::Target;
+use crate::rig::target::{Given, Target};
 use crate::runs::markers::{self, Typed};
 use crate::runs::run::Window;
-use crate::supply::added;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -69,14 +66,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if !(args.limit > 0.0 && args.limit.is_finite()) {
         bail!("--limit {}: not a number of seconds above 0", args.limit);
     }
-    let command = shell::typed(&args.command)?;
     let board = args.target.check()?;
-    let stdin = standard_input::given()?;
-    let typed = Typed::own(&match stdin.as_deref() {
-        None => command,
-        Some([]) => command + " </dev/null",
-        Some(_) => format!("{command} </{}", added::STDIN),
-    });
+    let Given { typed, stdin, .. } = Given::new(&args.command)?;
     let prepared = args.prepared(&board, stdin)?;
     let ran = match &args.qemu {
         Some(cpu) => args.on_qemu(cpu, &board, &prepared, &typed),
@@ -114,12 +105,7 @@ fn show(text: &[u8]) -> Result<()> {
 impl Args {
     /// Without what the mutant lacks.
     fn prepared(&self, board: &BoardSpec, stdin: Option<Vec<u8>>) -> Result<Prepared> {
-        let mut prepared = Recipe {
-            stdin: stdin.filter(|bytes| !bytes.is_empty()),
-            reset_on_panic: true,
-            ..self.target.recipe()
-        }
-        .prepare(board.core.core)?;
+        let mut prepared = self.target.prepare_with(board, stdin)?;
         if let Some(found) = self.target.mutant(self.mutant.as_deref())? {
             prepared.patch(&found)?;
         }

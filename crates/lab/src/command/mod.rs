@@ -14,6 +14,7 @@ pub mod host;
 pub mod kernel;
 pub mod list;
 pub mod net;
+pub mod overhead;
 pub mod profile;
 pub mod records;
 pub mod report;
@@ -50,6 +51,7 @@ pub enum Command {
     List(list::Args),
     Table(table::Args),
     Net(net::Args),
+    Overhead(overhead::Args),
     Profile(profile::Args),
     Records(records::Args),
     Report(report::Args),
@@ -73,6 +75,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::List(args) => list::execute(&args),
         Command::Table(args) => table::execute(&args),
         Command::Net(args) => net::execute(&args),
+        Command::Overhead(args) => overhead::execute(&args),
         Command::Profile(args) => profile::execute(&args),
         Command::Records(args) => records::execute(&args),
         Command::Report(args) => report::execute(&args),

@@ -5,13 +5,14 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::base::shell;
-use crate::explain::output::{self, Asked, Ran, Which};
+use crate::explain::cost;
+use crate::explain::output::{self, Asked, Ran};
 use crate::explain::setup;
+use crate::explain::which::Which;
 use crate::rig::session::Session;
 use crate::rig::snapshot::Snapshots;
-use crate::rig::target::Target;
-use crate::runs::markers::{self, Typed};
+use crate::rig::target::{Given, Target};
+use crate::runs::markers;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -28,10 +29,13 @@ pub struct Args {
     /// Take so many of the worst latencies apart, from an interrupt to the task that it woke
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
+    /// Then run it twice more, looked at and not, in turns: how much slower is the simulator when it charges?
+    #[arg(long)]
+    cost: bool,
     #[command(flatten)]
     asked: Asked,
     /// What to run in the guest: one word is a line for its shell, several are a program and its
-    /// arguments
+    /// arguments; it gets what comes on standard input, if that is a file or a pipe
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
@@ -43,35 +47,49 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     let which = Which::Worst(args.worst);
     which.check()?;
-    let command = shell::typed(&args.command)?;
     let board = args.target.check()?;
-    let prepared = args.target.prepare(&board)?;
-    let snapshots = Snapshots::cached_if(args.target.is_common() && !args.asked.fresh_boot);
+    let given = Given::new(&args.command)?;
+    let is_common = args.target.is_common() && given.stdin.is_none();
+    let prepared = args.target.prepare_with(&board, given.stdin)?;
+    let snapshots = Snapshots::cached_if(is_common && !args.asked.fresh_boot);
     let note = |line: &str| eprintln!("{line}");
     let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;
+    let plain = args.cost.then(|| session.clone());
     let (mut session, kernel) = setup::charge(session, prepared.files.vmlinux.as_deref());
     session.keep_latencies(which.kept());
+    let both = plain.map(|plain| (session.clone(), plain));
     let begun = session.now();
-    let typed = Typed::own(&command);
-    let measured = session.run(&typed, args.limit)?;
-    let (said, status) = typed.ended(&measured.console)?;
+    let measured = session.run(&given.typed, args.limit)?;
+    let (said, status) = given.typed.ended(&measured.console)?;
     markers::check_that_it_ran(status, "")?;
     if !args.asked.json {
         println!("{}", String::from_utf8_lossy(&said));
     }
-    let head = json!({
-        "command": command,
+    let cost = both.map(|both| cost::of(both, &given.typed, session.now()));
+    let cost = cost.transpose()?;
+    let mut head = json!({
+        "command": given.line,
         "status": status,
         "from_cycle": begun,
         "to_cycle": session.now(),
     });
+    if let Some(cost) = &cost {
+        head["cost"] = json!({
+            "with_s": cost.with_s,
+            "without_s": cost.without_s,
+            "ratio": cost.ratio(),
+        });
+    }
     let ran = Ran {
         session: &mut session,
         kernel: &kernel,
         spec: &board,
-        command: &command,
+        command: &given.line,
     };
     output::show(ran, which, &args.asked, head)?;
+    if let Some(cost) = cost.filter(|_| !args.asked.json) {
+        println!("\n{}", cost.text());
+    }
     Ok(if status == 0 {
         Outcome::Done
     } else {

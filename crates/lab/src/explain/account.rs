@@ -123,9 +123,9 @@ impl<'a> Account<'a> {
         owner.timed || !self.timed
     }
 
-    /// Sums by what `key` makes of owners, the largest first.
-    pub fn by(&self, key: impl Fn(&Owner) -> String) -> Vec<(String, Cycles)> {
-        let mut sums: BTreeMap<String, Cycles> = BTreeMap::new();
+    /// Sums by what `key` makes of owners.
+    pub fn sums<K: Ord>(&self, key: impl Fn(&Owner) -> K) -> BTreeMap<K, Cycles> {
+        let mut sums: BTreeMap<K, Cycles> = BTreeMap::new();
         for cell in self.ledger.cells() {
             if self.counts(&cell.owner) {
                 let sum = sums.entry(key(&cell.owner)).or_default();
@@ -134,8 +134,13 @@ impl<'a> Account<'a> {
                 }
             }
         }
-        let mut sums: Vec<(String, Cycles)> = sums.into_iter().collect();
-        sums.retain(|(_, cycles)| total(cycles) > 0);
+        sums.retain(|_, cycles| total(cycles) > 0);
+        sums
+    }
+
+    /// The same, the largest first.
+    pub fn by(&self, key: impl Fn(&Owner) -> String) -> Vec<(String, Cycles)> {
+        let mut sums: Vec<(String, Cycles)> = self.sums(key).into_iter().collect();
         sums.sort_by_key(|(_, cycles)| std::cmp::Reverse(total(cycles)));
         sums
     }
@@ -148,29 +153,46 @@ impl<'a> Account<'a> {
 
     /// Misses by what `name` makes of those who did and suffered them, the most costly first.
     pub fn missed(&self, name: impl Fn(&Owner) -> String) -> Vec<(Pair, Missed)> {
-        let owner = |cell: CellId| self.owner(cell);
-        let mut pairs: BTreeMap<Pair, Missed> = BTreeMap::new();
+        // Names are made once for each cell, as there are many more pairs than these.
+        let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+        let cells = self.ledger.cells().iter();
+        let of_cell: Vec<u32> = cells
+            .map(|cell| {
+                let next = numbers.len() as u32;
+                *numbers.entry(name(&cell.owner)).or_insert(next)
+            })
+            .collect();
+        let mut names = vec![""; numbers.len()];
+        for (name, number) in &numbers {
+            names[*number as usize] = name;
+        }
+        let number = |cell: CellId| of_cell[cell as usize];
+        let mut sums: BTreeMap<(Kind, &str, Option<u32>, u32), Missed> = BTreeMap::new();
         for (miss, missed) in self.ledger.missed() {
-            if !self.counts(owner(miss.of)) {
+            if !self.counts(self.owner(miss.of)) {
                 continue;
             }
             let (how, by) = match miss.by {
-                By::First => ("first", "-".to_string()),
-                By::Replaced(by) => ("replaced", name(owner(by))),
-                By::Invalidated(by) => ("invalidated", name(owner(by))),
+                By::First => ("first", None),
+                By::Replaced(by) => ("replaced", Some(number(by))),
+                By::Invalidated(by) => ("invalidated", Some(number(by))),
             };
-            let pair = Pair {
-                kind: kind_name(miss.kind),
-                how,
-                by,
-                of: name(owner(miss.of)),
-            };
-            let sum = pairs.entry(pair).or_default();
+            let sum = sums.entry((miss.kind, how, by, number(miss.of)));
+            let sum = sum.or_default();
             sum.count += missed.count;
             sum.cycles += missed.cycles;
         }
-        let mut pairs: Vec<(Pair, Missed)> = pairs.into_iter().collect();
-        pairs.sort_by_key(|(_, missed)| std::cmp::Reverse(missed.cycles));
+        let named = sums.into_iter().map(|((kind, how, by, of), missed)| {
+            let pair = Pair {
+                kind: kind_name(kind),
+                how,
+                by: by.map_or("-", |by| names[by as usize]).to_string(),
+                of: names[of as usize].to_string(),
+            };
+            (pair, missed)
+        });
+        let mut pairs: Vec<(Pair, Missed)> = named.collect();
+        pairs.sort_by(|(a, x), (b, y)| y.cycles.cmp(&x.cycles).then_with(|| a.cmp(b)));
         pairs
     }
 }

@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use board::ledger::{CellId, Ledger, Sample, Step, TaskId, What};
 
 use crate::base::suggest::did_you_mean;
 use crate::explain::account::Account;
+use crate::explain::which::Which;
 
 /// A stretch of a latency.
 pub struct Phase {
@@ -37,52 +38,59 @@ pub fn latencies<'a>(
     for sample in ledger.samples() {
         of.entry(sample.task).or_default().push(sample);
     }
-    let chosen = match task {
-        Some(name) => {
-            let named = of.keys().copied().find(|task| account.task(*task) == name);
-            let names: Vec<&str> = of.keys().map(|task| account.task(*task)).collect();
-            let Some(named) = named else {
-                bail!(
-                    "--task {name}: it has no latencies{}",
-                    did_you_mean(name, &names)
-                );
-            };
-            Some(named)
-        }
-        None => {
-            let is_named = |task: TaskId| {
-                let name = ledger.tasks()[task as usize].name.as_str();
-                !name.is_empty()
-                    && command
-                        .split_whitespace()
-                        .any(|word| word.starts_with(name))
-            };
-            let key = |(task, samples): &(&TaskId, &Vec<_>)| (is_named(**task), samples.len());
-            of.iter().max_by_key(key).map(|(task, _)| *task)
-        }
+    let known = |(task, samples): (&TaskId, &Vec<&Sample>)| Known {
+        task: account.task(*task).to_string(),
+        program: ledger.tasks()[*task as usize].name.clone(),
+        count: samples.len(),
     };
-    let found = chosen.and_then(|task| Some((task, of.remove(&task)?)));
+    let all: Vec<Known> = of.iter().map(known).collect();
+    let chosen = choose(&all, task, command)?;
+    let found = chosen.and_then(|chosen| of.into_iter().nth(chosen));
     Ok(found.map(|(task, samples)| Latencies { task, samples }))
 }
 
-impl<'a> Latencies<'a> {
-    /// The worst ones, with their numbers in the order of time.
-    pub fn worst(&self, count: usize) -> Vec<(usize, &'a Sample)> {
-        let mut all: Vec<(usize, &Sample)> = self.samples.iter().copied().enumerate().collect();
-        all.sort_by_key(|(_, sample)| std::cmp::Reverse(sample.cycles()));
-        all.truncate(count);
-        all
-    }
+/// A task that has latencies.
+pub struct Known {
+    /// Its name, with a number if it is not the first of that name.
+    pub task: String,
+    /// Its name.
+    pub program: String,
+    /// How many latencies it has.
+    pub count: usize,
+}
 
-    /// One by its number.
-    pub fn numbered(&self, number: usize) -> Result<(usize, &'a Sample)> {
-        let count = self.samples.len();
-        ensure!(
-            number < count,
-            "--sample {number}: there are {count}, from 0 to {}",
-            count.saturating_sub(1)
-        );
-        Ok((number, self.samples[number]))
+/// Which of them: see [`latencies`].
+pub fn choose(all: &[Known], task: Option<&str>, command: &str) -> Result<Option<usize>> {
+    if let Some(name) = task {
+        let names: Vec<&str> = all.iter().map(|known| known.task.as_str()).collect();
+        let Some(named) = names.iter().position(|known| *known == name) else {
+            bail!(
+                "--task {name}: it has no latencies{}",
+                did_you_mean(name, &names)
+            );
+        };
+        return Ok(Some(named));
+    }
+    let key = |at: &usize| (names(command, &all[*at].program), all[*at].count);
+    Ok((0..all.len()).max_by_key(key))
+}
+
+/// Longest name of a task, in bytes (Linux include/linux/sched.h, TASK_COMM_LEN): a longer one is cut.
+const LONGEST_NAME: usize = 15;
+
+/// Whether a word of a command line, as a shell takes it, is what a task is named, a program in some folder among these.
+fn names(command: &str, task: &str) -> bool {
+    let in_name = |c: char| c.is_alphanumeric() || "_-.+:".contains(c);
+    let mut words = command.split(|c| !in_name(c));
+    let is = |word: &str| word == task || task.len() == LONGEST_NAME && word.starts_with(task);
+    !task.is_empty() && words.any(is)
+}
+
+impl<'a> Latencies<'a> {
+    /// Those asked for, with their numbers in the order of time.
+    pub fn which(&self, which: Which) -> Result<Vec<(usize, &'a Sample)>> {
+        let numbers = which.of(&self.samples.iter().map(|s| s.cycles()).collect::<Vec<_>>())?;
+        Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
     }
 
     /// Of all of them, ascending.
@@ -150,4 +158,21 @@ pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
         places: places(&sample.steps, from, to, account),
     };
     bounds.into_iter().map(phase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_names_the_programs_in_it_however_it_is_quoted() {
+        let line = "sh -c '/usr/bin/cyclictest -D 1|wc; a-program-with-a-long-name' </dev/null";
+        for task in ["sh", "cyclictest", "wc", "a-program-with-"] {
+            assert!(names(line, task), "{task}");
+        }
+        for task in ["", "s", "cyclic", "a-program", "'", "swapper"] {
+            assert!(!names(line, task), "{task}");
+        }
+        assert!(names("cyclictest -q", "cyclictest"));
+    }
 }

@@ -9,7 +9,7 @@ use board::ledger::{By, Sample, What};
 use serde_json::{Value, json};
 
 use crate::explain::account::{Account, cause_name, kind_name};
-use crate::explain::autopsy::{Latencies, Phase, phases};
+use crate::explain::autopsy::{Phase, phases};
 use crate::sheets::grid;
 
 /// Places of a phase, and misses of a latency, that are shown.
@@ -18,7 +18,9 @@ const MISSES: usize = 12;
 
 /// Latencies of a task and the names of what is in them.
 pub struct Late<'a> {
-    pub latencies: &'a Latencies<'a>,
+    pub task: String,
+    /// How long all of them take, ascending.
+    pub all: Vec<u64>,
     pub account: &'a Account<'a>,
     pub spec: &'a BoardSpec,
 }
@@ -39,11 +41,11 @@ impl Late<'_> {
 
     /// How many there are and how long they take.
     pub fn summary(&self) -> String {
-        let all = self.latencies.cycles();
+        let all = &self.all;
         let at = |share: f64| self.us(all[((all.len() - 1) as f64 * share) as usize]);
         grid::wrapped(&format!(
             "Latencies of {}: {}, from {:.2} us; median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, most {:.2} us",
-            self.account.task(self.latencies.task),
+            self.task,
             all.len(),
             at(0.0),
             at(0.5),

@@ -4,10 +4,17 @@
 
 pub mod account;
 pub mod again;
+pub mod along;
 pub mod anatomy;
 pub mod autopsy;
+pub mod cost;
+pub mod files;
 pub mod late;
 pub mod output;
+pub mod overhead;
+pub mod perfetto;
+pub mod ready;
 pub mod render;
 pub mod sets;
 pub mod setup;
+pub mod which;

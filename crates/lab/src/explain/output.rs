@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All that is said of a board whose cycles were charged.
 
-use anyhow::{Result, bail, ensure};
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
 use board::BoardSpec;
+use board::ledger::Sample;
 use serde_json::{Value, json};
 
+use crate::base::paths;
 use crate::explain::account::Account;
-use crate::explain::autopsy;
 use crate::explain::late::Late;
 use crate::explain::render::View;
 use crate::explain::setup::{Charged, Kernel};
+use crate::explain::which::Which;
+use crate::explain::{autopsy, files, perfetto};
 
 /// Lines of each table, when nobody says.
 const TOP: usize = 20;
-/// More latencies than this are not taken apart.
-const MOST: usize = 1000;
-
 /// What is asked for.
 #[derive(clap::Args)]
 #[group(skip)]
@@ -35,30 +37,30 @@ pub struct Asked {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Write folded stacks: task, function and cause, for flame graphs
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<PathBuf>,
+    /// Write a profile in callgrind's format, for callgrind_annotate and KCachegrind
+    #[arg(long, value_name = "FILE")]
+    pub callgrind: Option<PathBuf>,
+    /// Write a time line for Perfetto: the tasks, and the latencies that are taken apart
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
 }
 
-/// Which latencies are taken apart.
-#[derive(Clone, Copy)]
-pub enum Which {
-    /// So many of the worst.
-    Worst(usize),
-    /// One, counted from 0 in the order of time.
-    Number(usize),
-}
-
-impl Which {
-    /// How many of the worst, and which one, the ledger is to keep.
-    pub fn kept(self) -> (usize, Option<usize>) {
-        match self {
-            Which::Worst(worst) => (worst, None),
-            Which::Number(number) => (0, Some(number)),
+impl Asked {
+    fn write(&self, ran: &Ran<'_>, chosen: &[(usize, &Sample)]) -> Result<()> {
+        let ledger = ran.session.ledger();
+        let counted = Account::new(ledger, ran.kernel, self.timed);
+        if let Some(path) = &self.folded {
+            paths::write_atomically(path, files::folded(&counted).as_bytes())?;
         }
-    }
-
-    /// Refuses too many.
-    pub fn check(self) -> Result<()> {
-        if let Which::Worst(worst) = self {
-            ensure!(worst <= MOST, "--worst {worst}: at most {MOST}");
+        if let Some(path) = &self.callgrind {
+            paths::write_atomically(path, files::callgrind(&counted, ran.command).as_bytes())?;
+        }
+        if let Some(path) = &self.perfetto {
+            let trace = perfetto::trace(ledger, &counted, ran.spec, (chosen, ran.session.now()));
+            paths::write_atomically(path, &trace)?;
         }
         Ok(())
     }
@@ -82,14 +84,15 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
     let chosen = match (&latencies, which) {
         (None, Which::Number(n)) => bail!("--sample {n}: no interrupt woke a task"),
         (None, Which::Worst(_)) => Vec::new(),
-        (Some(latencies), Which::Number(n)) => vec![latencies.numbered(n)?],
-        (Some(latencies), Which::Worst(worst)) => latencies.worst(worst),
+        (Some(latencies), which) => latencies.which(which)?,
     };
     let late = latencies.as_ref().map(|latencies| Late {
-        latencies,
+        task: account.task(latencies.task).to_string(),
+        all: latencies.cycles(),
         account: &account,
         spec: ran.spec,
     });
+    asked.write(&ran, &chosen)?;
     let view = View {
         ledger,
         kernel,
@@ -104,8 +107,8 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
         }
         if let Some(late) = &late {
             let samples: Vec<Value> = chosen.iter().map(|sample| late.json(*sample)).collect();
-            value["latency_task"] = json!(account.task(late.latencies.task));
-            value["latency_cycles"] = json!(late.latencies.cycles());
+            value["latency_task"] = json!(late.task);
+            value["latency_cycles"] = json!(late.all);
             value["latencies"] = json!(samples);
         }
         println!("{value:#}");

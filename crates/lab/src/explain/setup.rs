@@ -100,6 +100,53 @@ fn name_offset(first: &Variable) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use board::{BoardBus, Machine};
+
+    use crate::base::boards;
+    use crate::rig::boot::Recipe;
+
+    /// What can be seen of a machine, its memory by hash.
+    fn state<B: BoardBus>(machine: &Machine<B>) -> String {
+        let cpu = machine.cpu();
+        let seen = (
+            machine.now(),
+            std::array::from_fn::<u32, 16, _>(|n| cpu.register(n)),
+            *machine.counters(),
+            machine.memory_hash(),
+            machine.console_log().len(),
+            machine.edges().len(),
+        );
+        format!("{seen:?}")
+    }
+
+    #[test]
+    #[ignore = "needs the kernel"]
+    fn a_board_that_is_looked_at_is_the_same_wherever_it_stops() {
+        // Many tasks that exit, at which the ledger reads names; pipes, interrupts and an idle core.
+        let command =
+            "hackbench -g 1 -l 2; lat_ctx -P -g -s 0 -n 200 2; cyclictest -l 50 -p 50 -q; ls";
+        for (board, kernel) in [("sam9263", "plain"), ("omap1610", "fcse-guaranteed")] {
+            let spec = boards::load(board).unwrap().0;
+            let prepared = Recipe::of(kernel).prepare(spec.core.core).unwrap();
+            let mut plain = Session::boot(&spec, 1, &prepared.boot()).unwrap();
+            let vmlinux = prepared.files.vmlinux.as_deref();
+            let (mut charged, _) = charge(plain.clone(), vmlinux);
+            charged.keep_latencies((3, None));
+            let (a, b) = (plain.machine_mut(), charged.machine_mut());
+            a.send(format!("{command}\n").as_bytes());
+            b.send(format!("{command}\n").as_bytes());
+            let mut random = 20_261_125u64;
+            for _ in 0..60 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005);
+                random = random.wrapping_add(1);
+                let until = a.now() + (random >> 32) % 12_000_000;
+                assert_eq!(a.run_until(until), b.run_until(until), "{board}");
+                assert_eq!(state(a), state(b), "{board}");
+            }
+            let ended = charged.ledger().tasks().iter().filter(|task| task.ended);
+            assert!(ended.count() > 40, "{board}: hackbench has 40 tasks");
+        }
+    }
 
     #[test]
     fn a_tasks_name_is_where_the_first_task_has_its_own() {

@@ -11,7 +11,7 @@ use crate::runs::markers::{self, Typed};
 /// A boot that takes longer than this, in board seconds, has failed.
 const BOOT_LIMIT_S: f64 = 60.0;
 /// Looks at the console and at Ctrl-C per second of board time.
-const SLICES_PER_S: u64 = 200;
+pub const SLICES_PER_S: u64 = 200;
 
 /// Why waiting ended.
 pub enum Ended<E> {

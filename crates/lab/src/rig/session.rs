@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use arm9::Counters;
@@ -28,6 +29,26 @@ const PINS: usize = 2;
 #[derive(Clone)]
 pub struct Session<B: BoardBus = SystemBus> {
     machine: Machine<B>,
+    keeper: Option<Keeper<B>>,
+}
+
+/// What is done with a board when it is looked at.
+type Keep<B> = dyn Fn(&Machine<B>) + Send + Sync;
+
+/// Somebody who looks at a board every so many cycles while a command runs.
+struct Keeper<B: BoardBus> {
+    every: u64,
+    next: u64,
+    keep: Arc<Keep<B>>,
+}
+
+impl<B: BoardBus> Clone for Keeper<B> {
+    fn clone(&self) -> Keeper<B> {
+        Keeper {
+            keep: self.keep.clone(),
+            ..*self
+        }
+    }
 }
 
 /// With the coherence checker looking on.
@@ -64,6 +85,17 @@ impl Session {
         Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
     }
 
+    /// The machine of that name from among `snapshots`, at whatever cycle it was kept, if it is there.
+    pub fn kept(
+        snapshots: &Snapshots,
+        name: &str,
+        (board, seed, boot): (&BoardSpec, u64, &Boot),
+        note: &dyn Fn(&str),
+    ) -> Result<Option<Session>> {
+        let spec = boot.on(seeded(board, seed))?;
+        Ok(snapshots.find(name, &spec, note).map(Session::of))
+    }
+
     /// The same, from a snapshot if there is one; else one is made. What is to be said of them goes
     /// to `note`.
     pub fn booted(
@@ -78,7 +110,7 @@ impl Session {
             return Session::boot(board, seed, boot);
         };
         if let Some(machine) = snapshots.find(&name, &spec, note) {
-            return Ok(Session { machine });
+            return Ok(Session::of(machine));
         }
         let session = Session::boot(board, seed, boot)?;
         snapshots.keep(&name, &session.machine, note);
@@ -90,9 +122,7 @@ impl Session {
     /// The same board, with its cycles charged from now on to what `ledger` makes.
     pub fn observed_by(self, ledger: impl FnOnce(&Machine) -> Ledger) -> Session<Observed<Ledger>> {
         let ledger = ledger(&self.machine);
-        Session {
-            machine: self.machine.observed_by(ledger),
-        }
+        Session::of(self.machine.observed_by(ledger))
     }
 }
 
@@ -105,6 +135,11 @@ impl Session<Observed<Ledger>> {
     /// Keeps what happens in so many of each task's worst latencies, and in its latency `wanted`.
     pub fn keep_latencies(&mut self, (worst, wanted): (usize, Option<usize>)) {
         self.machine.observer_mut().set_kept(worst, wanted);
+    }
+
+    /// Keeps what happens in the latency that begins at this cycle.
+    pub fn keep_latency_from(&mut self, rise: u64) {
+        self.machine.observer_mut().set_kept_from(rise);
     }
 
     /// Reads the names of the tasks that there are now.
@@ -141,14 +176,38 @@ fn seeded(board: &BoardSpec, seed: u64) -> BoardSpec {
 }
 
 impl<B: BoardBus> Session<B> {
+    fn of(machine: Machine<B>) -> Session<B> {
+        Session {
+            machine,
+            keeper: None,
+        }
+    }
+
+    /// Has `keep` look at the board every so many cycles while commands run.
+    pub fn set_keeper(&mut self, every: u64, keep: impl Fn(&Machine<B>) + Send + Sync + 'static) {
+        // Between two looks at the console, which are to stay where they are.
+        let half_slice = self.cpu_hz() / (2 * console::SLICES_PER_S);
+        self.keeper = Some(Keeper {
+            every,
+            next: (self.now() / every + 1) * every + half_slice,
+            keep: Arc::new(keep),
+        });
+    }
+
     fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
-        let mut session = Session { machine };
+        let mut session = Session::of(machine);
         let ended = session.console(Beside::nobody()).boot();
         ended.map_err(|ended| session.gone(ended))?;
         Ok(session)
     }
 
-    fn console<'a>(&'a mut self, beside: Beside<'a>) -> Console<'a, B, Beside<'a>> {
+    /// The board itself, for claims about its state.
+    #[cfg(test)]
+    pub fn machine_mut(&mut self) -> &mut Machine<B> {
+        &mut self.machine
+    }
+
+    fn console<'a>(&'a mut self, beside: Beside<'a, B>) -> Console<'a, B, Beside<'a, B>> {
         Console {
             machine: &mut self.machine,
             beside,
@@ -205,6 +264,7 @@ impl<B: BoardBus> Session<B> {
         let beside = Beside {
             pins: Some(&mut pins),
             outside: Some(outside),
+            keeper: self.keeper.take(),
         };
         let ended = self.console(beside).run(typed, limit_s);
         let (start, end) = ended.map_err(|ended| self.gone(ended))?;
@@ -219,6 +279,16 @@ impl<B: BoardBus> Session<B> {
             whole,
             windows: pins.windows,
         })
+    }
+
+    /// Types a command and does not wait for it.
+    pub fn type_in(&mut self, typed: &Typed) {
+        self.machine.send(format!("{}\n", typed.line).as_bytes());
+    }
+
+    /// Runs up to a cycle.
+    pub fn run_to(&mut self, cycle: u64) -> Stop {
+        self.machine.run_until(cycle)
     }
 
     /// The end of the console's text, for messages.
@@ -274,36 +344,47 @@ impl<B: BoardBus> Session<B> {
 }
 
 /// Who stands beside a session: the pins' edges, and somebody at the board's cables.
-struct Beside<'a> {
+struct Beside<'a, B: BoardBus> {
     pins: Option<&'a mut Pins>,
     outside: Option<&'a mut dyn Outside>,
+    keeper: Option<Keeper<B>>,
 }
 
-impl<'a> Beside<'a> {
-    fn nobody() -> Beside<'a> {
+impl<'a, B: BoardBus> Beside<'a, B> {
+    fn nobody() -> Beside<'a, B> {
         Beside {
             pins: None,
             outside: None,
+            keeper: None,
         }
     }
 
-    fn act<B: BoardBus>(&mut self, machine: &mut Machine<B>) {
+    fn act(&mut self, machine: &mut Machine<B>) {
         if let Some(outside) = &mut self.outside {
             outside.act(&mut machine.cables());
         }
     }
 }
 
-impl<B: BoardBus> console::Beside<B> for Beside<'_> {
+impl<B: BoardBus> console::Beside<B> for Beside<'_, B> {
     type End = Infallible;
 
     fn next(&self, machine: &Machine<B>) -> u64 {
         let next_ns = self.outside.as_ref().map_or(u64::MAX, |o| o.next_ns());
-        machine.link().cycle(next_ns)
+        let keeper = self.keeper.as_ref().map_or(u64::MAX, |keeper| keeper.next);
+        machine.link().cycle(next_ns).min(keeper)
     }
 
     fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Infallible> {
-        let due = console::Beside::<B>::next(self, machine);
+        if let Some(keeper) = self.keeper.as_mut()
+            && *stop == Stop::Limit
+            && machine.now() >= keeper.next
+        {
+            (keeper.keep)(machine);
+            keeper.next += keeper.every;
+            return Ok(Then::Look);
+        }
+        let due = self.next(machine);
         match stop {
             Stop::Edge => {
                 if let Some(pins) = &mut self.pins {

@@ -72,9 +72,7 @@ fn a_restored_and_a_straight_run_give_the_same_bytes_cycles_windows_and_edges() 
     for (board, kernel) in [("sam9263", "plain"), ("omap1610", "fcse-guaranteed")] {
         let (board, boot) = parts_of(board, kernel);
         let mut straight = Session::boot(&board, 1, &boot).unwrap();
-        let mut other = Session {
-            machine: restored(&straight.machine),
-        };
+        let mut other = Session::of(restored(&straight.machine));
         let expected = straight.run_guest(COMMAND, 20.0).unwrap();
         let measured = other.run_guest(COMMAND, 20.0).unwrap();
         assert_eq!(measured.console, expected.console);

@@ -15,8 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use arm9::State;
 use board::boot::{Blob, Boot, LinuxBoot};
-use board::{BoardSpec, Machine};
+use board::{BoardBus, BoardSpec, Machine};
 
 use crate::base::paths;
 use crate::supply::cache::{self, Inputs};
@@ -32,6 +33,9 @@ const HEADER: usize = MAGIC.len() + 4 + 8 + NAME + HASH;
 /// All snapshots together take at most this many bytes of the disk: those not used for the longest
 /// time make room.
 const MOST: u64 = 2 << 30;
+
+/// And those along runs ([`Snapshots::along_runs`]).
+const MOST_ALONG: u64 = 2 << 30;
 
 /// Larger than any snapshot.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -55,6 +59,16 @@ impl Snapshots {
         }
     }
 
+    /// Those of machines in the middle of runs.
+    pub fn along_runs() -> Snapshots {
+        let cache = cache::dir().ok();
+        Snapshots {
+            dir: cache.map(|dir| dir.join("along")),
+            most: MOST_ALONG,
+            told: AtomicBool::new(false),
+        }
+    }
+
     /// The machine of that name, if there is one; what is wrong with a snapshot goes to `note`.
     pub fn find(&self, name: &str, spec: &BoardSpec, note: &dyn Fn(&str)) -> Option<Machine> {
         let path = self.path(name)?;
@@ -71,7 +85,7 @@ impl Snapshots {
     }
 
     /// Keeps a machine under that name, if it can.
-    pub fn keep(&self, name: &str, machine: &Machine, note: &dyn Fn(&str)) {
+    pub fn keep<B: BoardBus + State>(&self, name: &str, machine: &Machine<B>, note: &dyn Fn(&str)) {
         let Some(path) = self.path(name) else { return };
         if let Err(error) = self.write(&path, name, machine)
             && !self.told.swap(true, Ordering::Relaxed)
@@ -84,7 +98,12 @@ impl Snapshots {
         Some(self.dir.as_ref()?.join(format!("{name}.snapshot")))
     }
 
-    fn write(&self, path: &Path, name: &str, machine: &Machine) -> Result<()> {
+    fn write<B: BoardBus + State>(
+        &self,
+        path: &Path,
+        name: &str,
+        machine: &Machine<B>,
+    ) -> Result<()> {
         let Some(state) = machine.snapshot() else {
             return Ok(());
         };

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use board::spec::{self, BoardSpec, Change};
 
-use crate::base::boards;
 use crate::base::suggest::repeated;
+use crate::base::{boards, shell, standard_input};
 use crate::rig::boot::{self, Prepared, Recipe, is_path};
+use crate::runs::markers::Typed;
 use crate::supply::added::{self, Added};
 use crate::supply::kernel;
 use crate::supply::mutant::{self, Mutant};
@@ -56,6 +57,33 @@ pub struct Target {
     /// Who makes room in caches and TLB: random, as the core does it, or late (docs/COHERENCE.md)
     #[arg(long, value_name = "POLICY", default_value = "random")]
     pub victims: String,
+}
+
+/// A user's command and what it reads. Every verb that runs one runs it so, and it takes the same cycles in all.
+pub struct Given {
+    /// As a line for the guest's shell.
+    pub line: String,
+    pub typed: Typed,
+    /// What comes on standard input, if that is more than nothing.
+    pub stdin: Option<Vec<u8>>,
+}
+
+impl Given {
+    /// The words behind `--`, and standard input, if that is a file or a pipe.
+    pub fn new(words: &[String]) -> Result<Given> {
+        let command = shell::typed(words)?;
+        let stdin = standard_input::given()?;
+        let line = match stdin.as_deref() {
+            None => command,
+            Some([]) => command + " </dev/null",
+            Some(_) => format!("{command} <{}", added::STDIN),
+        };
+        Ok(Given {
+            typed: Typed::own(&line),
+            line,
+            stdin: stdin.filter(|bytes| !bytes.is_empty()),
+        })
+    }
 }
 
 impl Target {
@@ -109,7 +137,13 @@ impl Target {
 
     /// The same, for a command on the board that was checked: a panic ends the run.
     pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
+        self.prepare_with(board, None)
+    }
+
+    /// The same for a command that can read this.
+    pub fn prepare_with(&self, board: &BoardSpec, stdin: Option<Vec<u8>>) -> Result<Prepared> {
         let recipe = Recipe {
+            stdin,
             reset_on_panic: true,
             ..self.recipe()
         };

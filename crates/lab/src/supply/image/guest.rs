@@ -13,8 +13,8 @@ use super::Programs;
 use crate::base::paths::{self, names_in, shown};
 use crate::base::toml_file;
 use crate::kinds::{self, Kind};
-use crate::supply::cache::Inputs;
-use crate::supply::toolchain::{PREFIX, command, output};
+use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::toolchain::{self, PREFIX, command, output};
 
 /// Every guest is built so: for the oldest core that Debian's packages are for, in A32, without
 /// floating-point hardware.
@@ -107,6 +107,32 @@ fn read(dir: &Path) -> Result<Workload> {
         }
     }
     Ok(workload)
+}
+
+/// The program of a guest that is in no root file system, by Debian's cross compiler, to be added to one.
+pub fn alone(name: &str) -> Result<PathBuf> {
+    let workload = all()?.remove(name);
+    let workload = workload.with_context(|| format!("no guest \"{name}\""))?;
+    toolchain::require()?;
+    let mut inputs = Inputs::new("guest program 1");
+    inputs.add("tools", toolchain::version()?.as_bytes());
+    workload.add_to(name, &mut inputs)?;
+    let kept = cache::dir()?.join("guest");
+    let place = kept.join(inputs.hash());
+    if !place.is_dir() {
+        let _lock = Lock::take(&kept, "guest")?;
+        if !place.is_dir() {
+            cache::make(&place, |dir| {
+                let program = dir.join(name);
+                let bytes = workload.build(&program, &[], None)?;
+                let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
+                // Without debug information, in place of the one with it.
+                fs::write(&program, bytes)?;
+                Ok(())
+            })?;
+        }
+    }
+    Ok(place.join(name))
 }
 
 impl Workload {
