@@ -26,8 +26,7 @@ type Works = [&'static str; 2];
 const PAIRS: [Works; 2] = [["sort", "deflate"], ["aes", "crc"]];
 /// Turns of each task: 99 switches, as in the paper, 49 interruptions of each.
 const TURNS: u32 = 50;
-/// For the kernel: two runs of a program have their data at the same addresses. What is at others misses otherwise, by
-/// more than switches cost.
+/// For the kernel: two runs of a program are to have their data at the same addresses.
 const SAME_PLACES: &str = "norandmaps";
 /// Board seconds that a run may take.
 const LIMIT_S: f64 = 300.0;
