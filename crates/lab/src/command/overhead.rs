@@ -26,6 +26,8 @@ type Works = [&'static str; 2];
 const PAIRS: [Works; 2] = [["sort", "deflate"], ["aes", "crc"]];
 /// Turns of each task: 99 switches, as in the paper, 49 interruptions of each.
 const TURNS: u32 = 50;
+/// For the kernel: two runs of a program are to have their data at the same addresses.
+const SAME_PLACES: &str = "norandmaps";
 /// Board seconds that a run may take.
 const LIMIT_S: f64 = 300.0;
 
@@ -72,6 +74,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let added = program.parse().map_err(anyhow::Error::msg)?;
     let recipe = Recipe {
         added: vec![added],
+        append: SAME_PLACES.to_string(),
         reset_on_panic: true,
         ..Recipe::of(&args.kernel)
     };
@@ -124,7 +127,8 @@ impl Args {
         let (mut session, _) = setup::charge(booted.clone(), vmlinux);
         let (pieces, kb) = (self.pieces * TURNS, self.kb);
         let [first, second] = works;
-        let line = format!("{GUEST} -n {pieces} -k {kb} -r 1 {first} {second} 1 {turns}");
+        let line = format!("{GUEST} -n {pieces} -k {kb} -r 1 {first} {second} 1 {turns:02}");
+        // As long whatever the turns are, as it stands on the program's stack.
         let typed = Typed::own(&line);
         let measured = session.run(&typed, LIMIT_S)?;
         let (said, status) = typed.ended(&measured.console)?;
