@@ -361,7 +361,9 @@ fn check(e: &Experiment) -> Result<()> {
         bail!("samples must be from 1 to 64, hops from 1 to 1000000");
     }
     for plan in e.plan.iter().chain(&e.quick) {
-        plan.check(&e.kernels, &e.instruments)?;
+        let of_this = || format!("plan for {}", plan.board);
+        plan.check(&e.kernels, &e.instruments)
+            .with_context(of_this)?;
     }
     e.instruments.check()?;
     let known = e.known();

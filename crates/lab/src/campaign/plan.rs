@@ -51,48 +51,39 @@ fn as_linked() -> Vec<u32> {
 impl Plan {
     /// Says no to values that make no sense in an experiment with these kernels and instruments.
     pub fn check(&self, kernels: &[String], instruments: &Setup) -> Result<()> {
-        let plan = self;
-        let empty = plan.axes.iter().find(|(_, values)| values.is_empty());
+        let empty = self.axes.iter().find(|(_, values)| values.is_empty());
         if let Some((name, _)) = empty {
-            bail!("plan for {}: {name} must not be empty", plan.board);
+            bail!("{name} must not be empty");
         }
-        for (name, values) in &plan.axes {
+        for (name, values) in &self.axes {
             if let Some(twice) = repeated(values.iter()) {
-                bail!("plan for {}: {name}: {twice} is there twice", plan.board);
+                bail!("{name}: {twice} is there twice");
             }
         }
-        if plan.seeds.is_empty() || plan.kernels.as_ref().is_some_and(Vec::is_empty) {
-            bail!(
-                "plan for {}: seeds and kernels must not be empty",
-                plan.board
-            );
+        if self.seeds.is_empty() || self.kernels.as_ref().is_some_and(Vec::is_empty) {
+            bail!("seeds and kernels must not be empty");
         }
-        if let Some(twice) = repeated(plan.seeds.iter()) {
-            bail!("plan for {}: seeds: {twice} is there twice", plan.board);
+        if let Some(twice) = repeated(self.seeds.iter()) {
+            bail!("seeds: {twice} is there twice");
         }
         self.check_layouts()?;
-        for kernel in plan.kernels.iter().flatten() {
+        for kernel in self.kernels.iter().flatten() {
             if !kernels.contains(kernel) {
                 bail!(
-                    "plan for {}: kernels: \"{kernel}\" is not one of the experiment's{}",
-                    plan.board,
+                    "kernels: \"{kernel}\" is not one of the experiment's{}",
                     did_you_mean(kernel, kernels)
                 );
             }
         }
         let mut paced = instruments.paced_by().into_iter();
-        if let Some((axis, name)) = paced.find(|(axis, _)| !plan.axes.contains_key(*axis)) {
-            bail!(
-                "plan for {}: {axis} is missing: how often [instruments.{name}] acts a second",
-                plan.board
-            );
+        if let Some((axis, name)) = paced.find(|(axis, _)| !self.axes.contains_key(*axis)) {
+            bail!("{axis} is missing: how often [instruments.{name}] acts a second");
         }
         for (name, range) in RANGES {
-            let values = plan.axes.get(*name).into_iter().flatten();
+            let values = self.axes.get(*name).into_iter().flatten();
             if let Some(value) = values.into_iter().find(|value| !range.contains(value)) {
                 bail!(
-                    "plan for {}: {name}: {value} is not from {} to {}",
-                    plan.board,
+                    "{name}: {value} is not from {} to {}",
                     range.start(),
                     range.end()
                 );
@@ -102,17 +93,18 @@ impl Plan {
     }
 
     fn check_layouts(&self) -> Result<()> {
-        let plan = self;
-        let of = format!("plan for {}: layouts", plan.board);
-        if plan.layouts.is_empty() {
-            bail!("{of} must not be empty");
+        if self.layouts.is_empty() {
+            bail!("layouts must not be empty");
         }
-        if let Some(twice) = repeated(plan.layouts.iter()) {
-            bail!("{of}: {twice} is there twice");
+        if let Some(twice) = repeated(self.layouts.iter()) {
+            bail!("layouts: {twice} is there twice");
         }
         let known = |layout: &&u32| **layout == 0 || kernel::LAYOUTS.contains(layout);
-        if let Some(layout) = plan.layouts.iter().find(|layout| !known(layout)) {
-            bail!("{of}: {layout} is not from 0 to {}", kernel::LAYOUTS.end());
+        if let Some(layout) = self.layouts.iter().find(|layout| !known(layout)) {
+            bail!(
+                "layouts: {layout} is not from 0 to {}",
+                kernel::LAYOUTS.end()
+            );
         }
         Ok(())
     }
