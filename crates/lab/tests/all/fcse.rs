@@ -171,3 +171,31 @@ fn what_outlives_a_process_in_the_caches_shows_on_the_board_alone() {
         assert_eq!(!output.status.success(), fails, "{options:?}: {text}");
     }
 }
+
+/// What `linux/6.12/proofs` keeps of an adversary's, with what it asks for: no test of `mm_suite`.
+#[test]
+#[ignore = "needs the kernel"]
+fn a_store_by_an_old_tlb_entry_is_seen_by_who_reads_the_file() {
+    let proofs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/proofs");
+    let dir = std::env::temp_dir().join(format!("warmswitch-old-entry-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let program = dir.join("old_entry");
+    let built = Command::new("arm-linux-gnueabi-gcc")
+        .args(["-O2", "-pthread", "-o"])
+        .arg(&program)
+        .arg(format!("{proofs}/old_entry.c"))
+        .status();
+    assert!(built.expect("the cross compiler").success());
+    let program = program.to_str().expect("a plain name");
+    let mutant = format!("{proofs}/mutants.toml:fcse-late-store-unflushed");
+    let broken = [ON_THE_BOARD, &["--mutant", &mutant]].concat();
+    let best_effort = ["--kernel", "fcse-best-effort"];
+    for (options, old) in [(ON_THE_BOARD, 0), (&best_effort, 0), (&broken, 20)] {
+        let output = guest(&[options, &["--add", program]].concat(), "old_entry 20 5");
+        let text = said(&output);
+        let found = format!("20 met; read(2) shows another process old words in {old},");
+        assert!(text.contains(&found), "{options:?}: {text}");
+        assert_eq!(output.status.success(), old == 0, "{options:?}: {text}");
+    }
+    std::fs::remove_dir_all(&dir).expect("it is there");
+}
