@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutants of the core's shortcuts: grants, translations at hand, and what they are taken back by.
 
-use super::{Mutant, killed};
+use super::{Mutant, killed, survives};
 
 pub const MUTANTS: &[Mutant] = &[
     killed(
@@ -16,17 +16,19 @@ pub const MUTANTS: &[Mutant] = &[
         "const WRITE_BACK: u32 = mmu::CACHE | mmu::BUFFER;",
         "a line that was read may not be written for that",
     ),
-    killed(
+    survives(
         "cpu/memory.rs",
         "const CACHED_READ: u32 = mmu::READ | mmu::CACHE;",
         "const CACHED_READ: u32 = mmu::READ;",
         "a line may be there of a page that is cached no more",
+        "a grant is asked for by accesses to cached pages alone, and the translation at hand is of the same entry",
     ),
-    killed(
+    survives(
         "cpu/memory.rs",
         "const CACHED_READ: u32 = mmu::READ | mmu::CACHE;",
         "const CACHED_READ: u32 = mmu::CACHE;",
         "a line that was written may not be read for that",
+        "who may write may read, and User may do nothing that others may not (ARM ARM B4.3, table B4-1)",
     ),
     killed(
         "cpu/memory.rs",
@@ -112,11 +114,12 @@ pub const MUTANTS: &[Mutant] = &[
         "            write: key,",
         "a line that may be read may not be written for that",
     ),
-    killed(
+    survives(
         "grants.rs",
         "            read: if read { key } else { NONE },",
         "            read: key,",
         "a line that may be written may not be read for that",
+        "who may write may read, and User may do nothing that others may not (ARM ARM B4.3, table B4-1)",
     ),
     killed(
         "mmu.rs",
@@ -208,11 +211,12 @@ pub const MUTANTS: &[Mutant] = &[
         "        self.derived.fill([0; FAST / 64]);\n        self.grants.take_all();",
         "with all translations the page of fetches goes",
     ),
-    killed(
+    survives(
         "mmu.rs",
         "        self.fast.fill(NOTHING);\n        self.derived.fill([0; FAST / 64]);",
         "        self.fast.fill(NOTHING);",
         "what was made from an entry is made from it no more",
+        "less is kept or given than may be, which is always right",
     ),
     killed(
         "mmu.rs",
@@ -238,11 +242,12 @@ pub const MUTANTS: &[Mutant] = &[
         "",
         "with an entry what was made from it goes",
     ),
-    killed(
+    survives(
         "mmu.rs",
         "            let mut left = core::mem::take(bits);",
         "            let mut left = *bits;",
         "what was made from an entry goes once",
+        "less is kept or given than may be, which is always right",
     ),
     killed(
         "mmu.rs",
@@ -280,11 +285,12 @@ pub const MUTANTS: &[Mutant] = &[
         "",
         "who made a translation is remembered",
     ),
-    killed(
+    survives(
         "mmu.rs",
         "        let keep = privileged == self.privileged && !self.watching;",
         "        let keep = !self.watching;",
         "a translation for another privilege is not kept",
+        "LDRT's is kept for others then, who may do all that it says: who may write may read, and User may do nothing that others may not (ARM ARM B4.3, table B4-1)",
     ),
     killed(
         "mmu.rs",
@@ -292,17 +298,19 @@ pub const MUTANTS: &[Mutant] = &[
         "        let keep = privileged == self.privileged;",
         "a debugger sees every access",
     ),
-    killed(
+    survives(
         "mmu.rs",
         "        if keep && resolved.holds_for_4_kb() {",
         "        if keep {",
         "less than 4 KB is not kept",
+        "it has no key, so that nothing finds it",
     ),
-    killed(
+    survives(
         "mmu.rs",
         "        if entry.size() >= 4096 && !self.tlbs[tlb].divides(mva) {",
         "        if entry.size() >= 1024 && !self.tlbs[tlb].divides(mva) {",
         "a tiny page or a quarter is not all of 4 KB",
+        "it divides its 4 KB itself",
     ),
     killed(
         "mmu.rs",
@@ -310,17 +318,19 @@ pub const MUTANTS: &[Mutant] = &[
         "        if entry.size() >= 4096 {",
         "of 4 KB with an entry of less another entry has not all",
     ),
-    killed(
+    survives(
         "mmu.rs",
         "        if privileged == self.privileged && !self.watching {",
         "        if !self.watching {",
         "without the MMU a translation for another privilege is not kept",
+        "without the MMU all may do the same",
     ),
-    killed(
+    survives(
         "mmu.rs",
         "        if privileged == self.privileged && !self.watching {",
         "        if privileged == self.privileged {",
         "without the MMU, too, a debugger sees every access",
+        "without the MMU no data is cached, and what is not comes to the comparison",
     ),
     killed(
         "mmu.rs",
@@ -364,11 +374,12 @@ pub const MUTANTS: &[Mutant] = &[
         "            .any(within)",
         "a locked entry may be of less than 4 KB",
     ),
-    killed(
+    survives(
         "tlb.rs",
         "            entry.tag & 1 != 0 && entry.size() < 4096 &&",
         "            entry.size() < 4096 &&",
         "an empty entry divides nothing",
+        "less is kept or given than may be, which is always right",
     ),
     killed(
         "tlb.rs",
@@ -376,11 +387,12 @@ pub const MUTANTS: &[Mutant] = &[
         "",
         "that there are lockdown entries is remembered",
     ),
-    killed(
+    survives(
         "tlb.rs",
         "        if found.is_none() && section != page {",
         "        if found.is_none() {",
         "a set is looked at twice for nothing",
+        "what a set does not have the second time it did not have the first time",
     ),
     killed(
         "dcache.rs",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutants of the core's shortcuts: hints, decoded lines, the known page, and where the loop ends.
 
-use super::{Mutant, killed};
+use super::{Mutant, killed, survives};
 
 pub const MUTANTS: &[Mutant] = &[
     killed(
@@ -46,17 +46,19 @@ pub const MUTANTS: &[Mutant] = &[
         "        let tags = self.tags.iter().chain(&[0]);",
         "the prefetch buffer uses its slot",
     ),
-    killed(
+    survives(
         "icache.rs",
         "            filled.slot == slot as u32 && filled.thumb == thumb && tag & VALID != 0",
         "            filled.slot == slot as u32 && tag & VALID != 0",
         "slots of A32 and of Thumb are others",
+        "less is kept or given than may be, which is always right",
     ),
-    killed(
+    survives(
         "icache.rs",
         "            filled.slot == slot as u32 && filled.thumb == thumb && tag & VALID != 0",
         "            filled.slot == slot as u32 && filled.thumb == thumb",
         "an invalid line uses no slot",
+        "less is kept or given than may be, which is always right",
     ),
     killed(
         "icache.rs",
@@ -76,17 +78,19 @@ pub const MUTANTS: &[Mutant] = &[
         "",
         "zeros are never shared",
     ),
-    killed(
+    survives(
         "icache.rs",
         "        if words.iter().all(|word| *word == 0) {",
         "        if words[0] == 0 {",
         "a line that only begins with zero may be shared",
+        "less is kept or given than may be, which is always right",
     ),
-    killed(
+    survives(
         "icache.rs",
         "            self.turn ^= 1;\n",
         "",
         "which of two slots gives way goes by turns",
+        "whichever it is, no line uses it",
     ),
     killed(
         "icache.rs",
@@ -178,17 +182,19 @@ pub const MUTANTS: &[Mutant] = &[
         "            }",
         "what was looked up ahead is of the line before",
     ),
-    killed(
+    survives(
         "cpu.rs",
         "        self.icache.set_op(self.fetch.slot, pc, op, thumb);\n",
         "",
         "an operation is decoded once",
+        "only the host's time",
     ),
-    killed(
+    survives(
         "cpu.rs",
         "            if let Some(slot) = self.icache.hint(mva, THUMB) {\n                self.icache.prefetch = None;",
         "            if let Some(slot) = self.icache.hint(mva, THUMB) {",
         "a line found by a hint empties the prefetch buffer",
+        "while the page is known the buffer is empty: an uncached fetch forgets the page, and who learns it empties the buffer",
     ),
     killed(
         "cpu.rs",
@@ -201,191 +207,5 @@ pub const MUTANTS: &[Mutant] = &[
         "B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch",
         "B::SHORTCUTS && self.fetch.epoch",
         "a known page is one page",
-    ),
-    killed(
-        "cpu.rs",
-        "pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()",
-        "pc >> 12 == self.fetch.page",
-        "a known page is known for an epoch",
-    ),
-    killed(
-        "cpu.rs",
-        "        self.fetch.line_pc = NO_LINE;\n        match self.config",
-        "        match self.config",
-        "an aborted fetch has left its line",
-    ),
-    killed(
-        "cpu.rs",
-        "        self.take_exception(Exception::PrefetchAbort);\n        self.horizon = 0;",
-        "        self.take_exception(Exception::PrefetchAbort);",
-        "an aborted fetch ends the loop",
-    ),
-    killed(
-        "cpu.rs",
-        "        self.fetch.line_pc = NO_LINE;\n        self.fetch.epoch = u64::MAX;",
-        "        self.fetch.line_pc = NO_LINE;",
-        "what is looked up again has no known page",
-    ),
-    killed(
-        "cpu.rs",
-        "        self.fetch.line_pc = NO_LINE;\n        self.fetch.epoch = u64::MAX;",
-        "        self.fetch.epoch = u64::MAX;",
-        "what is looked up again has no line",
-    ),
-    killed(
-        "cpu/fetch.rs",
-        "        if cached && page.holds_for_4_kb() {",
-        "        if cached {",
-        "the known page is all of 4 KB",
-    ),
-    killed(
-        "cpu/fetch.rs",
-        "        if cached && page.holds_for_4_kb() {",
-        "        if page.holds_for_4_kb() {",
-        "the known page is cached",
-    ),
-    killed(
-        "cpu/fetch.rs",
-        "        self.fetch.epoch = u64::MAX;\n        let cached",
-        "        let cached",
-        "with another page's translation the one known is not at hand",
-    ),
-    killed(
-        "cpu/fetch.rs",
-        "        self.icache.prefetch = None;\n        if self.fetched",
-        "        if self.fetched",
-        "a pipeline filled anew empties the prefetch buffer",
-    ),
-    killed(
-        "cpu/fetch.rs",
-        "            self.fetch_relocation = self.following_relocation;\n            self.refetch();",
-        "            self.fetch_relocation = self.following_relocation;",
-        "under another PID line and page are others",
-    ),
-    killed(
-        "cpu/fetch.rs",
-        "            self.following_relocation = self.data_relocation;\n            self.refetch();",
-        "            self.following_relocation = self.data_relocation;",
-        "a pipeline filled anew under another PID is of other lines",
-    ),
-    killed(
-        "cpu/fetch.rs",
-        "        self.refetch();\n        let page = self.translate(mva, Kind::Fetch",
-        "        let page = self.translate(mva, Kind::Fetch",
-        "the line of the current instruction may make room for one that is asked for",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "        self.cp15.extension.branches.forget();\n        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);\n        self.horizon = 0;",
-        "        self.cp15.extension.branches.forget();\n        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);",
-        "a PID write ends the loop",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "        self.waiting = true;\n        self.horizon = 0;",
-        "        self.waiting = true;",
-        "who waits for an interrupt executes nothing",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "        self.exit = Some(Exit::UnmodelledCp15 { operation });\n        self.horizon = 0;",
-        "        self.exit = Some(Exit::UnmodelledCp15 { operation });",
-        "behind what is not modelled nothing is executed",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "        self.mmu.set_control(self.cp15.mmu_control());\n        self.refetch();",
-        "        self.mmu.set_control(self.cp15.mmu_control());",
-        "after a new control register the line is looked up again",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "        self.icache.victim.set_round_robin(round_robin);\n        self.icache.prefetch = None;",
-        "        self.icache.victim.set_round_robin(round_robin);",
-        "a new control register empties the prefetch buffer",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "        let line = self.icache.line_by_index(index);\n        self.invalidate_icache_line(line);\n        self.refetch();",
-        "        let line = self.icache.line_by_index(index);\n        self.invalidate_icache_line(line);",
-        "the current line may be invalidated by its index",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "            self.invalidate_icache_line(line);\n        }\n        self.refetch();",
-        "            self.invalidate_icache_line(line);\n        }",
-        "the current line may be invalidated by its address",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "        self.icache.invalidate_all();\n        self.icache.prefetch = None;",
-        "        self.icache.invalidate_all();",
-        "an empty I-cache has an empty prefetch buffer",
-    ),
-    killed(
-        "cpu/cp15.rs",
-        "        self.counters.icache_invalidates += 1;\n        self.cp15.extension.branches.forget();\n        self.refetch();",
-        "        self.counters.icache_invalidates += 1;\n        self.cp15.extension.branches.forget();",
-        "with all lines the current one goes",
-    ),
-    killed(
-        "cpu/interlock.rs",
-        "!self.timing().scoreboard && op.header() == 1 &&",
-        "!self.timing().scoreboard &&",
-        "the short way is of one cycle and no condition",
-    ),
-    killed(
-        "cpu/interlock.rs",
-        "op.header() == 1 && !op.uses_any_of(pending.0) {",
-        "op.header() == 1 {",
-        "the short way is of what waits for nothing",
-    ),
-    killed(
-        "cpu/interlock.rs",
-        "if !self.timing().scoreboard && op.header()",
-        "if op.header()",
-        "XScale has no short way",
-    ),
-    killed(
-        "cpu/interlock.rs",
-        "            self.interlock = pending.later();\n            self.spend",
-        "            self.interlock = Interlock::NONE;\n            self.spend",
-        "by the short way, too, something may be left for the next instruction",
-    ),
-    killed(
-        "cpu/interlock.rs",
-        "        self.0 & !(0xffff << 32) == 0",
-        "        self.0 & !(0xffff_ffff << 32) == 0",
-        "words are there after one cycle, others after two",
-    ),
-    killed(
-        "cpu/interlock.rs",
-        "self.interlock != Interlock::NONE && op.header() != 0 {",
-        "self.interlock != Interlock::NONE {",
-        "an operation waits once it is decoded",
-    ),
-    killed(
-        "cpu/state.rs",
-        "        cpu.mmu.drop_translations();\n        let found",
-        "        let found",
-        "who looks on is told of the next use of each translation",
-    ),
-    killed(
-        "cpu/state.rs",
-        "    if line_pc != NO_LINE {",
-        "    if false {",
-        "a restored core finds the operations of its line",
-    ),
-    killed(
-        "write_buffer.rs",
-        "        if self.len != 0 || self.victim.is_some() {\n            while",
-        "        if self.len != 0 {\n            while",
-        "a victim alone is written, too",
-    ),
-    killed(
-        "write_buffer.rs",
-        "        if !self.is_empty() {\n            self.write_before_read",
-        "        if self.len != 0 {\n            self.write_before_read",
-        "a read waits for a victim of its line",
     ),
 ];
