@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask check | ci [--all] | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker [WORD]... | bisect-demo [DIR] | defconfig-demo [DIR] | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask check | ci [--all] | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker|--core [WORD]... | bisect-demo [DIR] | defconfig-demo [DIR] | bench [--against COMMIT] ...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mutants --checker [WORD]...`: do the coherence checker's tests notice when it is wrong?
+//! `cargo xtask mutants --checker|--core [WORD]...`: do the tests notice when the coherence checker is wrong, or
+//! one of the core's shortcuts?
 //!
-//! Each mutant is a change of a line or so of `crates/board/src/coherence` ([`list`]). It is made in a copy
-//! of the tree under `target/mutants`, and the checker's tests run there: those beside it, with the
-//! comparison with the reference, and when all of them pass the litmus programs. A mutant that passes
-//! everything survives; that is an error unless the list says why it does. With WORDs only mutants
-//! whose file or reason contains one of them.
+//! Each mutant is a change of a line or so of `crates/board/src/coherence`, or of `crates/arm9/src` ([`list`]).
+//! It is made in a copy of the tree under `target/mutants`, and tests run there: of the checker those beside
+//! it, with the comparison with the reference, and when all of them pass the litmus programs; of the core all
+//! its own, the fuzzer last. A mutant that passes everything survives; that is an error unless the list says
+//! why it does. With WORDs only mutants whose file or reason contains one of them.
 
 mod list;
 
@@ -17,10 +18,37 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::{cargo, git, root};
-use list::{Expected, Mutant, mutants};
+use list::{Expected, Mutant};
 
-const USAGE: &str = "usage: cargo xtask mutants --checker [WORD]...";
-const SOURCE: &str = "crates/board/src/coherence";
+const USAGE: &str = "usage: cargo xtask mutants --checker|--core [WORD]...";
+
+/// What is changed.
+struct Subject {
+    package: &'static str,
+    /// Where the files of [`list`] are.
+    source: &'static str,
+    /// Tests in turn, until some fail: what cargo is asked for, and what the tests are.
+    tests: &'static [&'static [&'static str]],
+    mutants: fn() -> Vec<&'static Mutant>,
+    /// Compiling takes longer than tests that fail.
+    optimised: &'static str,
+}
+
+static CHECKER: Subject = Subject {
+    package: "board",
+    source: "crates/board/src/coherence",
+    tests: &[&["--lib", "coherence"], &["--test=litmus", "coherence"]],
+    mutants: list::of_checker,
+    optimised: "--config=profile.dev.package.board.opt-level=0",
+};
+
+static CORE: Subject = Subject {
+    package: "arm9",
+    source: "crates/arm9/src",
+    tests: &[&["--lib", "--", "--skip", "fuzz::"], &["--lib", "fuzz::"]],
+    mutants: list::of_core,
+    optimised: "--config=profile.dev.package.arm9.opt-level=1",
+};
 
 /// What the tests said.
 enum Verdict {
@@ -31,24 +59,25 @@ enum Verdict {
 
 /// Runs the list, or those of it that are asked for.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
-    let words = match arguments {
-        [which, words @ ..] if which == "--checker" => words,
+    let (subject, words) = match arguments {
+        [which, words @ ..] if which == "--checker" => (&CHECKER, words),
+        [which, words @ ..] if which == "--core" => (&CORE, words),
         _ => bail!(USAGE),
     };
     let asked_for = |text: &str| words.is_empty() || words.iter().any(|w| text.contains(&**w));
     let tree = copy()?;
-    let clean = tests(&tree)?;
+    let clean = tests(subject, &tree)?;
     if let Verdict::Killed(failed) = clean {
         bail!("without any mutant these tests fail: {}", failed.join(", "));
     }
     let (mut killed, mut survived, mut wrong) = (0, 0, 0);
-    for mutant in mutants() {
+    for mutant in (subject.mutants)() {
         let text = format!("{}: {}", mutant.file, mutant.why);
         if !asked_for(&text) {
             continue;
         }
         let start = Instant::now();
-        let verdict = judge(&tree, mutant).with_context(|| text.clone())?;
+        let verdict = judge(subject, &tree, mutant).with_context(|| text.clone())?;
         let seconds = start.elapsed().as_secs();
         let (what, as_expected) = match (verdict, mutant.expected) {
             (Verdict::Killed(by), expected) => {
@@ -95,8 +124,8 @@ fn copy() -> Result<PathBuf> {
     Ok(tree)
 }
 
-fn judge(tree: &Path, mutant: &Mutant) -> Result<Verdict> {
-    let path = tree.join(SOURCE).join(mutant.file);
+fn judge(subject: &Subject, tree: &Path, mutant: &Mutant) -> Result<Verdict> {
+    let path = tree.join(subject.source).join(mutant.file);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let places = text.matches(mutant.old).count();
     ensure!(
@@ -105,15 +134,14 @@ fn judge(tree: &Path, mutant: &Mutant) -> Result<Verdict> {
         mutant.old
     );
     fs::write(&path, text.replacen(mutant.old, mutant.new, 1))?;
-    let verdict = tests(tree);
+    let verdict = tests(subject, tree);
     fs::write(&path, text)?;
     verdict
 }
 
-/// The tests beside the checker, then the litmus programs.
-fn tests(tree: &Path) -> Result<Verdict> {
-    for which in [["--lib", "coherence"], ["--test=litmus", "coherence"]] {
-        let failed = failing(tree, &which)?;
+fn tests(subject: &Subject, tree: &Path) -> Result<Verdict> {
+    for which in subject.tests {
+        let failed = failing(subject, tree, which)?;
         if !failed.is_empty() {
             return Ok(Verdict::Killed(failed));
         }
@@ -122,19 +150,14 @@ fn tests(tree: &Path) -> Result<Verdict> {
 }
 
 /// Names of the tests that fail.
-fn failing(tree: &Path, which: &[&str]) -> Result<Vec<String>> {
+fn failing(subject: &Subject, tree: &Path, which: &[&str]) -> Result<Vec<String>> {
     let output = cargo()
         .current_dir(tree)
         .env("CARGO_TARGET_DIR", root().join("target/mutants/target"))
         .env("FUZZ_BRIEF", "1")
         .env("RUST_BACKTRACE", "0")
-        // Compiling takes longer than a test that fails.
-        .args([
-            "test",
-            "--quiet",
-            "--config=profile.dev.package.board.opt-level=0",
-        ])
-        .args(["--package", "board"])
+        .args(["test", "--quiet", subject.optimised])
+        .args(["--package", subject.package])
         .args(which)
         .output()
         .context("cannot run cargo")?;

@@ -365,6 +365,18 @@ mod tests {
     }
 
     #[test]
+    fn a_claimed_line_is_saved_as_one() {
+        let mut c = cache();
+        let line = fill(&mut c, 0x1000, 0x8000, 0);
+        c.claim(line, Mva(0x2000), [7; 8]);
+        let mut bytes = Vec::new();
+        c.save(&mut bytes);
+        let mut restored = cache();
+        assert_eq!(restored.restore(&mut Saved::new(&bytes)), Ok(()));
+        assert!(restored.is_nowhere(line) && !restored.is_nowhere(line + 1));
+    }
+
+    #[test]
     fn each_half_is_dirty_on_its_own() {
         let mut c = cache();
         let line = fill(&mut c, 0x1000, 0x8000, 0);

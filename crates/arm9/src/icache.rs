@@ -285,7 +285,8 @@ impl<B: Bus> ICache<B> {
         if words.iter().all(|word| *word == 0) {
             return self.fill_slot(None, line, words, thumb);
         }
-        let held = (shared.into_iter()).find(|slot| self.holds(*slot, words, thumb));
+        // The first one was looked at, unless the words begin with zero.
+        let held = (shared.into_iter().rev()).find(|slot| self.holds(*slot, words, thumb));
         held.unwrap_or_else(|| {
             let slot = self.shared_slot(shared, thumb);
             self.fill_slot(slot, line, words, thumb)

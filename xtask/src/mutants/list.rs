@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changes of the coherence checker that its tests have to notice.
+//! Changes of the coherence checker and of the core's shortcuts that their tests have to notice.
 
+mod data;
 mod diagnosis;
+mod fetches;
 mod others;
 
 /// What is to come of it.
@@ -14,7 +16,7 @@ pub enum Expected {
 
 /// A change.
 pub struct Mutant {
-    /// In `crates/board/src/coherence`.
+    /// Under the sources of what is changed.
     pub file: &'static str,
     /// Text that is there once, and what is there instead.
     pub old: &'static str,
@@ -53,24 +55,30 @@ const fn survives(
     }
 }
 
-/// All of them.
-pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
-    diagnosis::MUTANTS.iter().chain(others::MUTANTS)
+/// The checker's.
+pub fn of_checker() -> Vec<&'static Mutant> {
+    diagnosis::MUTANTS.iter().chain(others::MUTANTS).collect()
+}
+
+/// The core's.
+pub fn of_core() -> Vec<&'static Mutant> {
+    data::MUTANTS.iter().chain(fetches::MUTANTS).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::mutants::SOURCE;
+    use crate::mutants::{CHECKER, CORE};
     use crate::root;
 
     #[test]
     fn every_mutant_is_of_a_text_that_is_there_once() {
-        for mutant in mutants() {
-            let file = root().join(SOURCE).join(mutant.file);
-            let text = std::fs::read_to_string(file).unwrap();
-            let found = text.matches(mutant.old).count();
-            assert_eq!(found, 1, "{}: {}", mutant.file, mutant.why);
+        for subject in [&CHECKER, &CORE] {
+            for mutant in (subject.mutants)() {
+                let file = root().join(subject.source).join(mutant.file);
+                let text = std::fs::read_to_string(file).unwrap();
+                let found = text.matches(mutant.old).count();
+                assert_eq!(found, 1, "{}: {}", mutant.file, mutant.why);
+            }
         }
     }
 }

@@ -138,3 +138,33 @@ impl<B: Bus> Cpu<B> {
         self.data_relocation.apply(va)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bus::Width;
+    use crate::isa::testing::mapped;
+
+    #[test]
+    fn a_watched_access_is_seen_whatever_was_at_hand_for_it_before_and_each_time() {
+        let (mut cpu, mva) = (mapped(), Mva(0x2_0004));
+        for _ in 0..2 {
+            assert_eq!(cpu.load(mva.0, Width::Word), Ok(0));
+            assert_eq!(cpu.store(mva.0, Width::Word, 0), Ok(()));
+        }
+        assert_eq!(cpu.take_watched(), None);
+        cpu.set_watchpoints(vec![Watchpoint {
+            mva,
+            bytes: 4,
+            reads: true,
+            writes: true,
+        }]);
+        for write in [false, false, true, true, false] {
+            match write {
+                true => assert_eq!(cpu.store(mva.0, Width::Word, 0), Ok(())),
+                false => assert_eq!(cpu.load(mva.0, Width::Word), Ok(0)),
+            }
+            assert_eq!(cpu.take_watched(), Some(Watched { mva, write }));
+        }
+    }
+}

@@ -72,17 +72,22 @@ impl<B: Bus> Cpu<B> {
     /// A store that needs nothing but the cache; false when nothing has been done.
     #[inline(always)]
     pub(crate) fn granted_store(&mut self, va: u32, width: Width, value: u32) -> bool {
+        self.granted_store_at(self.data_mva(va), width, value)
+    }
+
+    /// The same at an address that the FCSE has relocated.
+    #[inline(always)]
+    fn granted_store_at(&mut self, mva: Mva, width: Width, value: u32) -> bool {
         if !Self::GRANTS {
             return false;
         }
-        let mva = self.data_mva(va);
         let Some(line) = self.mmu.grants.write(mva, width.bytes() - 1) else {
             return false;
         };
         let shift = match width {
             Width::Word => 0,
-            Width::Half => 8 * (va & 2),
-            Width::Byte => 8 * (va & 3),
+            Width::Half => 8 * (mva.0 & 2),
+            Width::Byte => 8 * (mva.0 & 3),
         };
         self.dcache
             .write(line, mva, value << shift, width.mask() << shift, true);
@@ -278,8 +283,25 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// The line that a store to a cached page writes to: filled before if the page says so.
+    #[inline(always)]
     fn line_to_store(&mut self, mva: Mva, page: Resolved) -> Access<Option<usize>> {
-        let line = match self.dcache.find(mva) {
+        let found = self.dcache.find(mva);
+        let core = self.config.core;
+        match core.descriptors == Descriptors::Extended || core.timing.preload {
+            true => self.line_to_store_if_filled(mva, page, found),
+            false => Ok(found),
+        }
+    }
+
+    /// The same where lines may be filled for a store, or be on their way.
+    #[inline(never)]
+    fn line_to_store_if_filled(
+        &mut self,
+        mva: Mva,
+        page: Resolved,
+        found: Option<usize>,
+    ) -> Access<Option<usize>> {
+        let line = match found {
             None if self.extends(page, mmu::ALLOCATE) => Some(self.cached_line(mva, page)?),
             found => found,
         };
@@ -310,6 +332,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// The line that holds `mva`, filled if need be.
+    #[inline(always)]
     pub(crate) fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
         if let Some(line) = self.dcache.find(mva) {
             if self.config.core.timing.preload {

@@ -79,3 +79,23 @@ fn a_line_of_zeros_stays_one() {
         assert_eq!(slots.map(|slot| c.word(slot, 0, thumb)), [0, 7]);
     }
 }
+
+#[test]
+fn a_restored_cache_has_the_prefetch_buffers_words_and_nothing_of_before() {
+    use crate::state::{Saved, State};
+    let (mut saved, mut c) = (Vec::new(), cache());
+    let line = c.prefetch_line();
+    c.fill(line, Mva(0x1000), Pa(0x8000), &[1; 8], false);
+    c.prefetch = Some((Mva(0x1000), Mva(0x1004)));
+    c.save(&mut saved);
+    let mut c = cache();
+    c.fill(0, Mva(0x2000), Pa(0x9000), &[2; 8], false);
+    c.enter(0, false);
+    assert_eq!(c.restore(&mut Saved::new(&saved)), Ok(()));
+    assert_eq!(
+        (c.find(Mva(0x2000)), c.hint(Mva(0x2000), false)),
+        (None, None)
+    );
+    let slot = c.enter(line, false);
+    assert_eq!((c.word(slot, 0, false), c.pa(line)), (1, Pa(0x8000)));
+}

@@ -6,8 +6,7 @@ use crate::config::Victims;
 use crate::cpu::Cpu;
 use crate::dcache::DCache;
 use crate::isa::testing::{COARSE, mapped, mapped_on};
-use crate::mmu::Descriptors;
-use crate::mmu::{Kind, mapping};
+use crate::mmu::{Descriptors, Kind, Mmu, mapping};
 use crate::model::SPLIT;
 use crate::observe::TlbSide;
 use crate::state::{Saved, State};
@@ -200,4 +199,42 @@ fn what_is_no_state_of_its_parts_is_an_error_and_no_panic() {
             still(&cpu);
         });
     }
+}
+
+fn saved(mmu: &Mmu) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    mmu.save(&mut bytes);
+    bytes
+}
+
+#[test]
+fn dropped_translations_are_not_at_hand_and_neither_is_what_was_before_a_state_was_restored() {
+    fn at_hand(mmu: &Mmu) -> [bool; 2] {
+        let mva = Mva(0x4000);
+        let granted = mmu.grants.read(mva, 3);
+        [mmu.lookup(mva, Kind::Read).is_some(), granted.is_some()]
+    }
+    let mut cpu = mapped();
+    let before = saved(&cpu.mmu);
+    assert!(cpu.load(0x4000, Width::Word).is_ok());
+    assert_eq!(at_hand(&cpu.mmu), [true; 2]);
+    let mut dropped = cpu.mmu.clone();
+    dropped.drop_translations();
+    assert_eq!(at_hand(&dropped), [false; 2]);
+    assert_ne!(dropped.epoch(), cpu.mmu.epoch());
+    assert_eq!(cpu.mmu.restore(&mut Saved::new(&before)), Ok(()));
+    assert_eq!(at_hand(&cpu.mmu), [false; 2]);
+}
+
+#[test]
+fn translations_of_a_restored_mmu_are_of_its_domain_register() {
+    let mut cpu = mapped();
+    cpu.set_cpsr(0x10);
+    let bytes = saved(&cpu.mmu);
+    // As of a core that was never on.
+    cpu.mmu = Mmu::new(cpu.config.core, Victims::Random);
+    assert_eq!(cpu.mmu.restore(&mut Saved::new(&bytes)), Ok(()));
+    assert!(cpu.load(0x4000, Width::Word).is_ok());
+    cpu.cp15_write(0, 3, 0, 0, 0);
+    assert!(cpu.load(0x4000, Width::Word).is_err());
 }

@@ -123,7 +123,10 @@ impl<B: Bus> Cpu<B> {
         }
         for (n, word) in (0..).zip(words) {
             let at = Mva(mva.0 + 4 * n);
-            self.store_slow(at, Width::Word, *word, self.mmu.privileged(), false)?;
+            // The first one mostly is what the others need.
+            if !self.granted_store_at(at, Width::Word, *word) {
+                self.store_slow(at, Width::Word, *word, self.mmu.privileged(), false)?;
+            }
         }
         Ok(())
     }
