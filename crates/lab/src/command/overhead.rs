@@ -226,7 +226,7 @@ impl Sheet {
         let [first, second] = works;
         let switches = 2 * TURNS - 1;
         format!(
-            "{first} and {second}, {switches} switches, {} seeds\n{grid}{}\n",
+            "{first} and {second}, {switches} switches, {} seeds\n{grid}\n{}\n",
             pairs.len(),
             self.claims(works, pairs)
         )
