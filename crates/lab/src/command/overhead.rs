@@ -239,13 +239,15 @@ impl Sheet {
     }
 
     /// The formula's direct and indirect cost of a switch, and the exact sum, us.
-    fn sums(&self, works: &Works, pairs: &[Pair]) -> [f64; 2] {
-        let rows = self.over_seeds(works, pairs);
-        let of = |name: &str| {
-            let found = rows.iter().filter(|(row, ..)| row.starts_with(name));
-            found.map(|(_, [mean, ..], _)| mean).sum()
-        };
-        [of("formula: "), of("exact: sum")]
+    fn sums(&self, pairs: &[Pair]) -> [f64; 2] {
+        let switches = f64::from(2 * TURNS - 1);
+        let each = pairs.iter().map(|pair| {
+            let [hop, indirect] = pair.formula;
+            let exact = self.us(pair.exact.busy(), 2 * (TURNS - 1));
+            [hop + indirect / switches, exact]
+        });
+        let sum = each.fold([0.0; 2], |sum, pair| [0, 1].map(|n| sum[n] + pair[n]));
+        sum.map(|us| us / pairs.len() as f64)
     }
 
     fn claims(&self, works: &Works, pairs: &[Pair]) -> String {
@@ -267,7 +269,7 @@ impl Sheet {
                 us(lost.unnamed())
             ));
         }
-        let [formula, exact] = self.sums(works, pairs);
+        let [formula, exact] = self.sums(pairs);
         let said = match overhead::agree(formula, exact) {
             true => "HOLDS",
             false => "FAILS",
@@ -281,15 +283,16 @@ impl Sheet {
     fn json(&self, works: &Works, pairs: &[Pair]) -> Value {
         let row = |(name, [mean, least, most], published): (String, [f64; 3], Option<f64>)| json!({"what": name.trim(), "us": mean, "least_us": least, "most_us": most, "published_us": published});
         let rows = self.over_seeds(works, pairs).into_iter().map(row);
+        let lost = self.lost(pairs);
         let each = |pair: &Pair| json!({"hop_us": pair.formula[0], "indirect_us": pair.formula[1], "exact_cycles": pair.exact});
         json!({
             "works": works,
             "switches": 2 * TURNS - 1,
             "rows": rows.collect::<Vec<_>>(),
             "seeds": pairs.iter().map(each).collect::<Vec<_>>(),
-            "lost_cycles": self.lost(pairs),
-            "verdicts": self.lost(pairs).map(|lost| lost.verdict()),
-            "sums_us": self.sums(works, pairs),
+            "lost_cycles": lost,
+            "verdicts": lost.map(|lost| lost.verdict()),
+            "sums_us": self.sums(pairs),
         })
     }
 }

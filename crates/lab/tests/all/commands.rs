@@ -43,7 +43,7 @@ fn err(output: &Output) -> String {
 }
 
 /// A directory of the test's own.
-fn scratch(name: &str) -> PathBuf {
+pub fn scratch(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).unwrap();
@@ -241,7 +241,7 @@ fn a_device_tree_of_another_machine_is_refused_by_its_name() {
 }
 
 /// Builds a program with Debian's cross compiler.
-fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+pub fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let (file, program) = (dir.join(format!("{name}.c")), dir.join(name));
     fs::write(&file, source).unwrap();
     let built = Command::new("arm-linux-gnueabi-gcc")

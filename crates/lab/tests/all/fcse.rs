@@ -7,6 +7,8 @@
 
 use std::process::{Command, Output, Stdio};
 
+use crate::commands::{compiled, scratch};
+
 const ON_THE_BOARD: &[&str] = &["--kernel", "fcse-guaranteed"];
 const ON_QEMU: &[&str] = &["--kernel", "fcse-checks", "--qemu"];
 
@@ -176,19 +178,14 @@ fn what_outlives_a_process_in_the_caches_shows_on_the_board_alone() {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_store_by_an_old_tlb_entry_is_seen_by_who_reads_the_file() {
-    let proofs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/proofs");
-    let dir = std::env::temp_dir().join(format!("warmswitch-old-entry-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a directory");
-    let program = dir.join("old_entry");
-    let built = Command::new("arm-linux-gnueabi-gcc")
-        .args(["-O2", "-pthread", "-o"])
-        .arg(&program)
-        .arg(format!("{proofs}/old_entry.c"))
-        .status();
-    assert!(built.expect("the cross compiler").success());
+    let source = include_str!("../../../../linux/6.12/proofs/old_entry.c");
+    let program = compiled(&scratch("old_entry"), "old_entry", source, &["-pthread"]);
     let program = program.to_str().expect("a plain name");
-    let mutant = format!("{proofs}/mutants.toml:fcse-late-store-unflushed");
-    let broken = [ON_THE_BOARD, &["--mutant", &mutant]].concat();
+    let mutant = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../linux/6.12/proofs/mutants.toml:fcse-late-store-unflushed"
+    );
+    let broken = [ON_THE_BOARD, &["--mutant", mutant]].concat();
     let best_effort = ["--kernel", "fcse-best-effort"];
     for (options, old) in [(ON_THE_BOARD, 0), (&best_effort, 0), (&broken, 20)] {
         let output = guest(&[options, &["--add", program]].concat(), "old_entry 20 5");
@@ -197,5 +194,4 @@ fn a_store_by_an_old_tlb_entry_is_seen_by_who_reads_the_file() {
         assert!(text.contains(&found), "{options:?}: {text}");
         assert_eq!(output.status.success(), old == 0, "{options:?}: {text}");
     }
-    std::fs::remove_dir_all(&dir).expect("it is there");
 }
