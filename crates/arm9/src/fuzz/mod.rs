@@ -32,6 +32,7 @@ mod reduce;
 mod reference;
 mod run;
 mod steps;
+mod stores;
 mod xscale;
 
 use std::sync::Mutex;

@@ -40,7 +40,7 @@ pub enum Sort {
 
 /// What is compared behind each step.
 #[derive(Debug, PartialEq)]
-struct View {
+pub struct View {
     pc: u32,
     r: [u32; 15],
     cpsr: u32,
@@ -55,7 +55,7 @@ struct View {
     counters: Counters,
 }
 
-fn view<B: Bus>(cpu: &Cpu<B>) -> View {
+pub fn view<B: Bus>(cpu: &Cpu<B>) -> View {
     let c = &cpu.cp15;
     View {
         pc: cpu.pc,
@@ -143,7 +143,7 @@ pub fn ram(core: &'static Core, program: &Program) -> Vec<u32> {
 }
 
 /// TLB, caches, and what waits to be written.
-fn inside<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>) -> [Vec<u8>; 5] {
+pub fn inside<const PLAIN: bool>(cpu: &mut Cpu<FuzzBus<PLAIN>>) -> [Vec<u8>; 5] {
     cpu.biu.retire(&mut cpu.bus, cpu.cycles);
     let parts: [&dyn State; 5] = [
         &cpu.mmu.tlbs,
