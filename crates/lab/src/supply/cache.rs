@@ -4,7 +4,7 @@
 //!
 //! An entry is filled in a temporary directory and renamed when it is whole, so that a partial
 //! result never looks done; a lock per kind, or per kernel, keeps two builds apart. Anything in it may be deleted
-//! at any time when no build runs.
+//! at any time when no build runs. Sources, the largest entries, are deleted by us: see [`keep_newest`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -52,6 +52,15 @@ fn us() -> String {
 impl Lock {
     /// Waits for whoever holds the lock `name` below the cache `dir`.
     pub fn take(dir: &Path, name: &str) -> Result<Lock> {
+        Lock::wait(dir, name, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// The same for one of several who use what is there.
+    pub fn share(dir: &Path, name: &str) -> Result<Lock> {
+        Lock::wait(dir, name, FlockOperation::NonBlockingLockShared)
+    }
+
+    fn wait(dir: &Path, name: &str, operation: FlockOperation) -> Result<Lock> {
         let path = dir.join(format!("{name}.lock"));
         fs::create_dir_all(dir).with_context(|| format!("cannot create {}", shown(dir)))?;
         let mut file = OpenOptions::new()
@@ -62,7 +71,7 @@ impl Lock {
             .with_context(|| format!("cannot open {}", shown(&path)))?;
         let mut told = false;
         loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            match flock(&file, operation) {
                 Ok(()) => {
                     // Who waits can do without a name.
                     let _ = file
@@ -99,6 +108,37 @@ pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()>
         let _ = fs::remove_dir_all(&temporary);
     }
     made
+}
+
+/// Of the entries in `dir` that have locks of their own, removes all that nobody holds but the `keep` whose locks were
+/// taken last, and what attempts at others left.
+pub fn keep_newest(dir: &Path, keep: usize) -> Result<()> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", shown(dir)))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "lock") {
+            entries.push((fs::metadata(&path)?.modified()?, path));
+        }
+    }
+    entries.sort();
+    let old = entries.len().saturating_sub(keep);
+    for (_, path) in &entries[..old] {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let lock = File::open(path).with_context(|| format!("cannot open {}", shown(path)))?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            continue;
+        }
+        // The lock's file stays: who waits for it has it open. Half an entry never looks whole.
+        let (whole, half) = (dir.join(&*name), dir.join(format!(".partial-{name}")));
+        if whole.is_dir() && !half.exists() {
+            fs::rename(&whole, &half)
+                .with_context(|| format!("cannot remove {}", shown(&whole)))?;
+        }
+        if half.exists() {
+            fs::remove_dir_all(&half).with_context(|| format!("cannot remove {}", shown(&half)))?;
+        }
+    }
+    Ok(())
 }
 
 fn temporary_for(target: &Path) -> Result<PathBuf> {
@@ -175,6 +215,33 @@ mod tests {
         assert_eq!(holder, us());
         assert!(holder.contains(&std::process::id().to_string()));
         drop(lock);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn old_entries_go_unless_somebody_holds_them() {
+        let dir = scratch("newest");
+        let used = Lock::share(&dir, "a-used").unwrap();
+        for (n, name) in ["a-used", "b-old", ".partial-c-killed", "d-new"]
+            .iter()
+            .enumerate()
+        {
+            fs::create_dir_all(dir.join(name).join("below")).unwrap();
+            let locked = name.trim_start_matches(".partial-");
+            drop(Lock::share(&dir, locked).unwrap());
+            let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(n as u64);
+            let lock = OpenOptions::new()
+                .write(true)
+                .open(dir.join(format!("{locked}.lock")));
+            lock.unwrap().set_modified(then).unwrap();
+        }
+        keep_newest(&dir, 1).unwrap();
+        let there = |name: &str| dir.join(name).is_dir();
+        assert!(there("a-used") && there("d-new"));
+        assert!(!there("b-old") && !there(".partial-b-old") && !there(".partial-c-killed"));
+        drop(used);
+        keep_newest(&dir, 1).unwrap();
+        assert!(!there("a-used") && there("d-new"));
         fs::remove_dir_all(&dir).unwrap();
     }
 

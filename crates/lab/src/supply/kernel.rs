@@ -245,7 +245,8 @@ fn make(
             shown(&cache)
         );
     }
-    let tree = source.tree(chosen, &log)?;
+    let used = source.tree(chosen, &log)?;
+    let tree = used.dir.clone();
     // The objects of a user's tree stay: its next state, as in a bisection, needs few of them anew.
     // So do those of a kernel's layouts. Ours are made in the tree, see `shared.rs`.
     let own = source.own_dir();

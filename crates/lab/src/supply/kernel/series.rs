@@ -136,19 +136,16 @@ fn copy(chosen: &Chosen, request: &Request, dir: &Path, log: &Path) -> Result<Pa
         ..spec::choose(&paths::root().join("linux"), &chosen.name)?
     };
     let source = Source::find(&bare, None, request.refresh)?;
-    let unpatched = match source.unpacked(&bare)? {
-        Some(tree) => tree,
-        None => source.tree(&bare, log)?,
-    };
+    let unpatched = source.tree(&bare, log)?;
     let (tree, copied) = (dir.join("tree"), dir.join("copied-from"));
-    let from = unpatched.to_string_lossy();
+    let from = unpatched.dir.to_string_lossy();
     if fs::read_to_string(&copied).is_ok_and(|text| text == from) {
         return Ok(tree);
     }
     let _ = fs::remove_dir_all(dir);
     fs::create_dir_all(dir.join("objects"))?;
     fs::create_dir_all(dir.join("applied"))?;
-    output(command("cp").arg("-a").arg(&unpatched).arg(&tree))?;
+    output(command("cp").arg("-a").arg(&unpatched.dir).arg(&tree))?;
     fs::write(copied, from.as_bytes())?;
     Ok(tree)
 }

@@ -33,6 +33,10 @@ const LEFT_OUT: &[&str] = &[
     "tools/testing/*",
 ];
 
+/// So many trees are in the cache at most, with one that comes, unless more are in use. 620 MB each, one per set of
+/// patches.
+const KEPT: usize = 7;
+
 /// Architectures of Linux 6.12 other than arm.
 const OTHER_ARCHS: &[&str] = &[
     "alpha",
@@ -132,20 +136,17 @@ impl Source {
         }
     }
 
-    /// A package's tree when it is in the cache.
-    pub fn unpacked(&self, chosen: &Chosen) -> Result<Option<PathBuf>> {
-        match self {
-            Source::Debian(deb) => Ok(Some(place(deb, chosen)?).filter(|tree| tree.is_dir())),
-            Source::Own { .. } => Ok(None),
-        }
-    }
-
-    /// The tree, unpacked and patched where that is ours to do. Kept in the cache: another
-    /// configuration of the same source needs it again.
-    pub fn tree(&self, chosen: &Chosen, log: &Path) -> Result<PathBuf> {
+    /// The tree, unpacked and patched where that is ours to do. Kept in the cache, as another
+    /// configuration of the same source needs it again, until there are [`KEPT`] newer ones.
+    pub fn tree(&self, chosen: &Chosen, log: &Path) -> Result<Tree> {
         let deb = match self {
             Source::Debian(deb) => deb,
-            Source::Own { dir, .. } if chosen.patches.is_empty() => return Ok(dir.clone()),
+            Source::Own { dir, .. } if chosen.patches.is_empty() => {
+                return Ok(Tree {
+                    dir: dir.clone(),
+                    _used: None,
+                });
+            }
             Source::Own { .. } => bail!(
                 "{} has patches, and a tree given with --linux is never changed\n  help: apply \
                  {} yourself and build a variant without patches",
@@ -153,25 +154,40 @@ impl Source {
                 shown(&chosen.dir.join("patches"))
             ),
         };
-        let tree = place(deb, chosen)?;
-        let (sources, name) = (tree.parent(), tree.file_name());
-        if let (false, Some(sources), Some(name)) = (tree.is_dir(), sources, name) {
-            let _lock = Lock::take(sources, &name.to_string_lossy())?;
-            // Another process may have unpacked it while we waited.
-            if tree.is_dir() {
-                return Ok(tree);
+        let sources = cache::dir()?.join("source");
+        let name = name_of(deb, chosen)?;
+        let dir = sources.join(&name);
+        loop {
+            let used = Lock::share(&sources, &name)?;
+            if dir.is_dir() {
+                return Ok(Tree {
+                    dir,
+                    _used: Some(used),
+                });
             }
-            cache::make(&tree, |dir| {
-                unpack(deb, &chosen.spec.source.member, dir, log)?;
-                apply(&chosen.patches, dir, log)
-            })?;
+            drop(used);
+            let _alone = Lock::take(&sources, &name)?;
+            // Another process may have unpacked it while we waited.
+            if !dir.is_dir() {
+                cache::keep_newest(&sources, KEPT)?;
+                cache::make(&dir, |dir| {
+                    unpack(deb, &chosen.spec.source.member, dir, log)?;
+                    apply(&chosen.patches, dir, log)
+                })?;
+            }
         }
-        Ok(tree)
     }
 }
 
-/// Where a package's tree goes.
-fn place(deb: &Deb, chosen: &Chosen) -> Result<PathBuf> {
+/// A tree in use: as long as this lives, it is not removed from the cache.
+pub struct Tree {
+    /// Its top directory.
+    pub dir: PathBuf,
+    _used: Option<Lock>,
+}
+
+/// The name of a package's tree in the cache.
+fn name_of(deb: &Deb, chosen: &Chosen) -> Result<String> {
     let mut inputs = Inputs::new("linux source 1");
     inputs.add("deb", deb.sha256.as_bytes());
     inputs.add(
@@ -182,8 +198,7 @@ fn place(deb: &Deb, chosen: &Chosen) -> Result<PathBuf> {
         inputs.add("patch", &fs::read(patch)?);
     }
     let version = deb.version.replace(['/', ':'], "_");
-    let name = format!("{}-{version}-{}", deb.name, inputs.hash());
-    Ok(cache::dir()?.join("source").join(name))
+    Ok(format!("{}-{version}-{}", deb.name, inputs.hash()))
 }
 
 fn own_tree(dir: &Path) -> Result<Source> {
