@@ -419,9 +419,9 @@ impl<B: Bus> Cpu<B> {
         let page = self.access(mva, Kind::Write, privileged)?;
         let mva = Mva(mva.0 & !(width.bytes() - 1));
         self.compare_watched(mva, width.bytes(), Kind::Write);
-        if page.has(mmu::CACHE)
-            && let Some(line) = self.line_to_store(mva, page)?
-        {
+        if !page.has(mmu::CACHE) {
+            // Past the cache by what the page is.
+        } else if let Some(line) = self.line_to_store(mva, page)? {
             let shift = 8 * (mva.0 & 3);
             let mask = width.mask();
             let write_back = page.has(mmu::BUFFER);
@@ -432,6 +432,8 @@ impl<B: Bus> Cpu<B> {
                 self.grant(mva, line);
                 return Ok(());
             }
+        } else {
+            self.tell(Event::StoreMissed { mva });
         }
         if !page.has(mmu::CACHE) && self.config.core.uncached_stores_update {
             self.update_line(mva, width, value);

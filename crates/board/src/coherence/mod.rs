@@ -418,6 +418,7 @@ impl Checker {
             | Event::TlbInvalidateAll { .. } => self.translations.moved(context, event),
             // What a claimed line holds is nobody's: who uses it gets a report.
             Event::Claim { .. } | Event::Replaced { .. } | Event::Fetch { .. } => {}
+            Event::StoreMissed { .. } => {}
             Event::Load { .. } | Event::Store { .. } | Event::Walk { .. } => {}
         }
         Reaction::Continue

@@ -160,6 +160,10 @@ impl Ledger {
                 self.settle();
                 self.lost.filled(by.0, side, mva, context.cycle);
             }
+            Event::StoreMissed { mva } => {
+                self.settle();
+                self.lost.store_missed(by.0, mva);
+            }
             Event::Claim { mva } => self.lost.claimed(mva, context.cycle),
             Event::Replaced { side, mva } => self.lost.replaced(by, side, mva),
             Event::Invalidate { side, mva, .. } => self.lost.invalidated(by, side, mva),

@@ -15,6 +15,8 @@ pub enum Kind {
     Data,
     /// A translation.
     Translation,
+    /// A D-cache line, for a store, which goes to memory then and fills none. Its cycles are waits for the write buffer.
+    Store,
 }
 
 /// Whose doing a miss was.
@@ -56,7 +58,8 @@ impl Miss {
             kind: match key >> 62 {
                 0 => Kind::Instruction,
                 1 => Kind::Data,
-                _ => Kind::Translation,
+                2 => Kind::Translation,
+                _ => Kind::Store,
             },
             by: match key >> 60 & 3 {
                 0 => By::First,
@@ -205,6 +208,7 @@ impl Lost {
         if let Some(waiting) = &mut self.waiting {
             let counts = match waiting.miss.kind {
                 Kind::Translation => cause == Cause::TableWalk,
+                Kind::Store => matches!(cause, Cause::WriteBuffer | Cause::Eviction),
                 _ => !matches!(cause, Cause::Instruction | Cause::Interlock | Cause::Branch),
             };
             if counts {
@@ -228,16 +232,27 @@ impl Lost {
     }
 
     pub(super) fn filled(&mut self, of: CellId, side: Side, mva: Mva, cycle: u64) {
-        let all = self.all[side_bit(side) as usize];
         let key = line_key(side, mva);
+        let gone = self.gone(side, mva);
         let line = self.lines.at(key);
-        // One that was never filled may have been there before the ledger looked on, and have gone since.
-        let known = line.filled > 0 || line.gone.is_some();
-        let since = |(at, _): &(u64, Gone)| known && *at >= line.filled;
-        let gone = line.gone.or(all.filter(since).map(|(_, gone)| gone));
         (line.filled, line.gone) = (cycle, None);
         self.begin(kind_of(side), of, mva, gone);
         self.line = Some(key);
+    }
+
+    /// How a line went that is not there.
+    fn gone(&mut self, side: Side, mva: Mva) -> Option<Gone> {
+        let all = self.all[side_bit(side) as usize];
+        let line = self.lines.at(line_key(side, mva));
+        // One that was never filled may have been there before the ledger looked on, and have gone since.
+        let known = line.filled > 0 || line.gone.is_some();
+        let since = |(at, _): &(u64, Gone)| known && *at >= line.filled;
+        line.gone.or(all.filter(since).map(|(_, gone)| gone))
+    }
+
+    pub(super) fn store_missed(&mut self, of: CellId, mva: Mva) {
+        let gone = self.gone(Side::Data, mva);
+        self.begin(Kind::Store, of, mva, gone);
     }
 
     fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) {

@@ -29,8 +29,8 @@ pub struct Switch {
     pub to: TaskId,
     /// What went by until the first user instruction; none where there came another change before.
     pub direct: Option<Cycles>,
-    /// Misses behind this time of I-cache lines, of D-cache lines and of translations that went away in it.
-    pub indirect: [Missed; 3],
+    /// Misses behind this time of I-cache lines, of D-cache lines, of translations and of lines to store to that went away in it.
+    pub indirect: [Missed; 4],
     /// Pin 0 was high ([`super::Owner::timed`]).
     pub timed: bool,
 }
@@ -124,6 +124,7 @@ impl Switches {
             Kind::Instruction => 0,
             Kind::Data => 1,
             Kind::Translation => 2,
+            Kind::Store => 3,
         };
         // The scheduler may have been entered, and nothing changed.
         let found = self.of_entry[settled.switch.0 as usize - 1];

@@ -2,7 +2,8 @@
 //! The ledger's sums are the clock's, and nothing changes when it looks on.
 
 use super::*;
-use crate::machine::snapshot_tests::{STORE, cached};
+use crate::Machine;
+use crate::machine::snapshot_tests::{STORE, cached, cached_with};
 use std::time::Duration;
 
 /// A ledger that knows of no function.
@@ -68,6 +69,47 @@ fn every_miss_but_a_first_one_was_somebodys_doing() {
     assert_eq!(by_line, count(true) + count(false));
 }
 
+/// Misses of stores in a loop, and how many stores and cycles the core's counters have in the write
+/// buffer.
+fn stores(mut plain: Machine) -> (Vec<(Miss, Missed)>, u64, u64) {
+    plain.run_for(Duration::from_micros(10));
+    let before = *plain.counters();
+    let mut watched = plain.observed_by(ledger());
+    watched.run_for(Duration::from_millis(2));
+    watched.cpu_mut().set_register(6, 0);
+    watched.run_for(Duration::from_millis(2));
+    let after = watched.counters();
+    let missed = watched.observer().missed();
+    (
+        missed.filter(|(m, _)| m.kind == Kind::Store).collect(),
+        after.buffered_stores - before.buffered_stores,
+        after.write_wait_cycles - before.write_wait_cycles,
+    )
+}
+
+#[test]
+fn a_store_whose_line_is_not_there_is_a_miss_by_somebodys_doing() {
+    // str r8, [r5, r7, lsl #1]
+    let (missed, buffered, _) = stores(cached("sam9263", 0xe785_8087));
+    let count = |first: bool| -> u64 {
+        let of = missed.iter().filter(|(m, _)| (m.by == By::First) == first);
+        of.map(|(_, missed)| missed.count).sum()
+    };
+    // Those to devices are no misses.
+    let of_devices = buffered - count(true) - count(false);
+    assert!(of_devices < buffered / 50, "{missed:?} {buffered}");
+    assert!(count(true) > 100 && count(false) > 100, "{missed:?}");
+}
+
+#[test]
+fn a_store_that_misses_is_charged_what_it_waits_for_the_write_buffer() {
+    // stmdb r5, {r0-r14}, where nothing is ever loaded, three times: more than the bus takes away meanwhile.
+    let (missed, _, waited) = stores(cached_with("sam9263", [0xe905_7fff; 3]));
+    let cycles: u64 = missed.iter().map(|(_, missed)| missed.cycles).sum();
+    assert!(cycles <= waited && waited > 10_000, "{cycles} {waited}");
+    assert!(waited - cycles < waited / 20, "{cycles} {waited}");
+}
+
 #[test]
 fn a_table_finds_what_was_put_in_however_much_that_is() {
     let mut table = table::Table::<u64>::new();
@@ -95,7 +137,12 @@ fn a_pair_of_owners_is_its_key() {
         By::Replaced(most),
         By::Invalidated(7),
     ] {
-        for kind in [Kind::Instruction, Kind::Data, Kind::Translation] {
+        for kind in [
+            Kind::Instruction,
+            Kind::Data,
+            Kind::Translation,
+            Kind::Store,
+        ] {
             for of in [0, 5, most] {
                 let miss = Miss { kind, by, of };
                 assert_eq!(Miss::of_key(miss.key()), miss);

@@ -5,8 +5,14 @@ use super::tests::{BUSY, RESET, machine, state};
 use super::*;
 
 /// Identity page tables for [`BUSY`], RAM write-back, and a start that turns MMU and caches on.
-/// The loop loads from a line that it has not met, then executes `second`.
+/// The loop loads from a line that it has not met, works on it, and executes `second`.
 pub(crate) fn cached(board: &str, second: u32) -> Machine {
+    // add r8, r8, r6; eor r8, r8, r3
+    cached_with(board, [0xe088_8006, 0xe028_8003, second])
+}
+
+/// The same, and what is executed before `second`.
+pub(crate) fn cached_with(board: &str, executed: [u32; 3]) -> Machine {
     const TABLE: usize = 0x4000;
     const START: usize = 0x3000;
     // r0 = 0x4000: table base; r0 = -1: domains; SCTLR.M and C; b 0
@@ -25,7 +31,7 @@ pub(crate) fn cached(board: &str, second: u32) -> Machine {
     let mask = words.iter().position(|w| *w == 0xe206_7dff).unwrap();
     words[mask] = 0xe1a0_7306;
     let store = words.iter().position(|w| *w == STORE).unwrap();
-    words[store] = second;
+    words[store - 2..=store].copy_from_slice(&executed);
     // mov r0, #1; mcr p14, 0, r0, c7, c0, 0
     let sleep = words.iter().position(|w| *w == 0xee07_0f90).unwrap();
     let mut spec = BoardSpec::named(board).unwrap();

@@ -208,5 +208,6 @@ pub fn kind_name(kind: Kind) -> &'static str {
         Kind::Instruction => "I-line",
         Kind::Data => "D-line",
         Kind::Translation => "TLB entry",
+        Kind::Store => "store",
     }
 }

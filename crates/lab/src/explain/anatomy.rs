@@ -21,8 +21,8 @@ pub struct Changes {
     pub causes: Cycles,
     /// Cycles of later misses of what went away in each change, ascending.
     pub indirect: Vec<u64>,
-    /// The same of all of them together: I-cache lines, D-cache lines, translations.
-    pub later: [u64; 3],
+    /// The same of all of them together: I-cache lines, D-cache lines, translations, lines to store to.
+    pub later: [u64; 4],
 }
 
 /// Changes by pair of tasks, the most frequent first; with `timed`, those while pin 0 was high.
@@ -55,7 +55,7 @@ fn of((from, to): (String, String), switches: &[&Switch]) -> Changes {
         direct: Vec::new(),
         causes: [0; Cause::COUNT],
         indirect: Vec::new(),
-        later: [0; 3],
+        later: [0; 4],
     };
     for switch in switches {
         changes.direct.extend(switch.direct_cycles());

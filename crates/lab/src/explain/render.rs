@@ -179,9 +179,9 @@ impl View<'_> {
         }
         if let Some([median, least, most]) = spread(&changes.indirect) {
             let us = self.us(median);
-            let [i, d, tlb] = changes.later.map(|cycles| cycles / changes.count as u64);
+            let [i, d, tlb, stores] = changes.later.map(|cycles| cycles / changes.count as u64);
             let line = format!(
-                "indirect {median} ({us:.2} us; {least} to {most}); mean: I-lines {i}, D-lines {d}, TLB {tlb}"
+                "indirect {median} ({us:.2} us; {least} to {most}); mean: I-lines {i}, D-lines {d}, TLB {tlb}, stores {stores}"
             );
             text += &format!("  {}", grid::wrapped(&line));
         }
@@ -249,6 +249,7 @@ fn change(changes: &Changes) -> Value {
         "indirect_icache_cycles": changes.later[0],
         "indirect_dcache_cycles": changes.later[1],
         "indirect_tlb_cycles": changes.later[2],
+        "indirect_store_cycles": changes.later[3],
     })
 }
 

@@ -5,7 +5,7 @@ use crate::addr::Mva;
 use crate::bus::{Bus, Width};
 use crate::cpu::{Aborted, Access, Cpu};
 use crate::mmu::{self, Fault, Kind};
-use crate::observe::Cause;
+use crate::observe::{Cause, Event};
 
 impl<B: Bus> Cpu<B> {
     /// The line with `count` words from `va`, if they are in one and may be read at once, and the
@@ -108,6 +108,7 @@ impl<B: Bus> Cpu<B> {
         if missed {
             let before = self.cycles;
             self.counters.buffered_stores += words.len() as u64;
+            self.tell(Event::StoreMissed { mva });
             if B::OBSERVED {
                 for (n, word) in (0..).zip(words) {
                     self.tell_store(page, Mva(mva.0 + 4 * n), Width::Word, *word, false);

@@ -141,7 +141,7 @@ impl Model {
     /// A line or a TLB entry came, went or was used.
     fn moved(&mut self, context: &Context, event: Event<'_>) {
         match event {
-            Event::Claim { .. } | Event::Replaced { .. } => {}
+            Event::Claim { .. } | Event::Replaced { .. } | Event::StoreMissed { .. } => {}
             Event::Fill { side, mva, pa } => self.filled(side, mva.0, pa.0),
             Event::WriteBack {
                 mva,
