@@ -3,16 +3,23 @@
  * overhead: what switches cost two tasks that work, beside the switch itself, by
  * the formula of the paper of 2007.
  *
- *   overhead [-n PIECES] [-k KB] [-r SAMPLES] FIRST SECOND TURNS...
+ *   overhead [-g] [-n PIECES] [-k KB] [-s NUMBERS] [-r SAMPLES] FIRST SECOND TURNS...
+ *   overhead -i [the same options] WORK INTERRUPTS...
  *
  * Two processes do PIECES pieces of work each, on KB of data, FIRST and SECOND
- * being sort, deflate, aes or crc. They hand the processor to each other by a
+ * being sort (of NUMBERS), deflate, aes, crc, or spin, which needs no data. They hand the processor to each other by a
  * pipe: in TURNS turns each, of equal size, which is 2 * TURNS - 1 switches
  * until all is done. The time is from the first piece to the last one's end.
  * "hop" is a switch without work: many turns of no piece at all.
  *
  * With R the time in 1 turn each (1 switch), R' that in more, n switches and C
  * a hop, the indirect overhead is I = R' - (R - C) - n C.
+ *
+ * With -i, one process works, and INTERRUPTS timers expire meanwhile: see
+ * interrupts.c.
+ *
+ * With -g, which is for the board, pin 0 of GPIO 0 is high while what takes the
+ * last of TURNS, or INTERRUPTS, is measured.
  *
  * Whoever calls it sees to it that both run on one processor. Output: one line
  * of JSON, times in nanoseconds. Samples of all numbers of turns are taken in
@@ -30,10 +37,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "work.h"
+#include "overhead.h"
 
-#define MAX_TURNS	16
-#define MAX_SAMPLES	64
 #define MAX_PIECES	100000
 #define MAX_KB		1024
 #define HOPS		1000
@@ -41,23 +46,27 @@
 /* In memory of both. */
 struct shared {
 	uint64_t end_ns;
+	/* The turn that the second one is given is its last. */
+	uint32_t last;
 	uint32_t sums;
 };
 
+const struct work *works[2];
+unsigned int pieces = 64, kb = 16, samples = 11;
+unsigned int turns[MAX_TURNS], turn_count;
+
 static struct shared *shared;
-static const struct work *works[2];
 static int there[2], back[2];
-static unsigned int pieces = 64, kb = 16, samples = 11;
-static unsigned int turns[MAX_TURNS], turn_count;
+static unsigned int numbers = 512;
 static uint64_t times_ns[MAX_TURNS][MAX_SAMPLES];
 
-static void __attribute__((noreturn)) failed(const char *what)
+void __attribute__((noreturn)) failed(const char *what)
 {
 	fprintf(stderr, "overhead: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec ts;
 
@@ -65,7 +74,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static uint32_t do_pieces(const struct work *work, unsigned int count)
+uint32_t do_pieces(const struct work *work, unsigned int count)
 {
 	uint32_t sum = 0;
 
@@ -90,19 +99,23 @@ static void __attribute__((noreturn)) second(void)
 	while (read(there[0], &count, sizeof(count)) == sizeof(count)) {
 		shared->sums += do_pieces(works[1], count);
 		shared->end_ns = now_ns();
+		if (shared->last)
+			pin_set(0);
 		give(back[1], count);
 	}
 	_exit(0);
 }
 
-/* Until the second process has done its last piece. */
-static uint64_t time_of(unsigned int turns_each, unsigned int pieces_each)
+/* Until the second process has done its last piece; with pin 0 high until then, if `pin` is. */
+static uint64_t time_of(unsigned int turns_each, unsigned int pieces_each, int pin)
 {
 	uint64_t start = now_ns();
 	unsigned int count;
 
+	pin_set(pin);
 	for (unsigned int n = 0; n < turns_each; n++) {
 		shared->sums += do_pieces(works[0], pieces_each);
+		shared->last = n + 1 == turns_each;
 		give(there[1], pieces_each);
 		if (read(back[0], &count, sizeof(count)) != sizeof(count))
 			failed("read");
@@ -110,19 +123,19 @@ static uint64_t time_of(unsigned int turns_each, unsigned int pieces_each)
 	return shared->end_ns - start;
 }
 
-static void print_times(const uint64_t *times)
+void print_times(const uint64_t *times)
 {
 	for (unsigned int n = 0; n < samples; n++)
 		printf("%s%llu", n ? "," : "", (unsigned long long)times[n]);
 }
 
-static unsigned int number(const char *text, unsigned int max)
+static unsigned int number(const char *text, unsigned int min, unsigned int max)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
 
-	if (*end || end == text || value < 1 || value > max) {
-		fprintf(stderr, "overhead: \"%s\" is not from 1 to %u\n", text, max);
+	if (*end || end == text || value < min || value > max) {
+		fprintf(stderr, "overhead: \"%s\" is not from %u to %u\n", text, min, max);
 		exit(2);
 	}
 	return (unsigned int)value;
@@ -130,50 +143,81 @@ static unsigned int number(const char *text, unsigned int max)
 
 static void __attribute__((noreturn)) usage(void)
 {
-	fputs("usage: overhead [-n PIECES] [-k KB] [-r SAMPLES] FIRST SECOND TURNS...\n"
-	      "works are sort, deflate, aes, crc; TURNS divide PIECES, and 1 is among them\n", stderr);
+	fprintf(stderr,
+		"usage: overhead [-g] [-n PIECES] [-k KB] [-s NUMBERS] [-r SAMPLES] FIRST SECOND TURNS...\n"
+		"       overhead -i [the same options] WORK INTERRUPTS...\n"
+		"works are sort, deflate, aes, crc, spin; TURNS divide PIECES, and 1 is among them; INTERRUPTS are up to %d\n",
+		MAX_INTERRUPTS);
 	exit(2);
 }
 
-static void parse(int argc, char **argv)
+static void parse_works(char **names, int count)
 {
-	unsigned int ones = 0;
-	int c;
-
-	while ((c = getopt(argc, argv, "n:k:r:")) != -1) {
-		if (c == 'n')
-			pieces = number(optarg, MAX_PIECES);
-		else if (c == 'k')
-			kb = number(optarg, MAX_KB);
-		else if (c == 'r')
-			samples = number(optarg, MAX_SAMPLES);
-		else
-			usage();
-	}
-	if (argc - optind < 3 || argc - optind - 2 > MAX_TURNS)
-		usage();
-	for (int n = 0; n < 2; n++) {
-		works[n] = work_find(argv[optind + n]);
+	for (int n = 0; n < count; n++) {
+		works[n] = work_find(names[n]);
 		if (!works[n])
 			usage();
 	}
+}
+
+/* Words behind WORK. */
+static void parse_interrupts(char **words, int count)
+{
+	if (count < 1 || count > MAX_TURNS)
+		usage();
+	for (int n = 0; n < count; n++)
+		turns[turn_count++] = number(words[n], 0, MAX_INTERRUPTS);
+}
+
+/* Whether it is about interrupts. */
+static int parse(int argc, char **argv)
+{
+	unsigned int ones = 0;
+	int c, interrupts = 0;
+
+	while ((c = getopt(argc, argv, "gin:k:r:s:")) != -1) {
+		if (c == 'i')
+			interrupts = 1;
+		else if (c == 'g')
+			pin_open();
+		else if (c == 's')
+			numbers = number(optarg, 1, SORTED_MAX);
+		else if (c == 'n')
+			pieces = number(optarg, 1, MAX_PIECES);
+		else if (c == 'k')
+			kb = number(optarg, 1, MAX_KB);
+		else if (c == 'r')
+			samples = number(optarg, 1, MAX_SAMPLES);
+		else
+			usage();
+	}
+	if (argc - optind < (interrupts ? 2 : 3) || argc - optind - 2 > MAX_TURNS)
+		usage();
+	parse_works(argv + optind, interrupts ? 1 : 2);
+	if (interrupts) {
+		parse_interrupts(argv + optind + 1, argc - optind - 1);
+		return 1;
+	}
 	for (int n = optind + 2; n < argc; n++) {
-		turns[turn_count] = number(argv[n], pieces);
+		turns[turn_count] = number(argv[n], 1, pieces);
 		if (pieces % turns[turn_count])
 			usage();
 		ones += turns[turn_count++] == 1;
 	}
 	if (!ones)
 		usage();
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	uint64_t hops_ns[MAX_SAMPLES];
+	int interrupts = parse(argc, argv);
 	pid_t pid;
 
-	parse(argc, argv);
-	work_prepare(kb * 1024u);
+	work_prepare(kb * 1024u, numbers);
+	if (interrupts)
+		return interrupts_measure();
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED || pipe(there) || pipe(back))
 		failed("memory or a pipe");
@@ -183,11 +227,11 @@ int main(int argc, char **argv)
 	if (pid == 0)
 		second();
 	/* Once round to warm up. */
-	time_of(1, pieces);
+	time_of(1, pieces, 0);
 	for (unsigned int s = 0; s < samples; s++) {
 		for (unsigned int t = 0; t < turn_count; t++)
-			times_ns[t][s] = time_of(turns[t], pieces / turns[t]);
-		hops_ns[s] = time_of(HOPS, 0);
+			times_ns[t][s] = time_of(turns[t], pieces / turns[t], t + 1 == turn_count);
+		hops_ns[s] = time_of(HOPS, 0, 0);
 	}
 	close(there[1]);
 	waitpid(pid, NULL, 0);

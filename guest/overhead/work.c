@@ -10,14 +10,13 @@
 
 #include "work.h"
 
-#define SORTED_MAX	512
 #define HASHES		4096
 #define MATCH_MIN	3
 #define MATCH_MAX	258
 #define ROUNDS		10
 #define KEY_WORDS	(4 * (ROUNDS + 1))
 
-static size_t bytes;
+static size_t bytes, sorted;
 static uint8_t *data, *result;
 static uint32_t numbers[SORTED_MAX];
 static uint32_t crc_table[256];
@@ -30,7 +29,7 @@ static uint32_t last[HASHES];
 static uint32_t sort_piece(void)
 {
 	uint32_t state = 1;
-	size_t count = bytes / 4 < SORTED_MAX ? bytes / 4 : SORTED_MAX;
+	size_t count = sorted;
 
 	for (size_t n = 0; n < count; n++) {
 		state = state * 1664525u + 1013904223u;
@@ -45,6 +44,19 @@ static uint32_t sort_piece(void)
 				numbers[n - 1] = swap;
 			}
 	return numbers[count / 2];
+}
+
+/* A loop in registers. */
+static uint32_t spin_piece(void)
+{
+	uint32_t state = 1;
+
+	for (size_t n = 0; n < 16 * bytes; n++) {
+		state = state * 1664525u + 1013904223u;
+		/* Not to be known before. */
+		__asm__ volatile("" : "+r"(state));
+	}
+	return state;
 }
 
 static size_t match(size_t from, size_t at)
@@ -213,10 +225,11 @@ static void check(void)
 	bytes = count;
 }
 
-void work_prepare(size_t data_bytes)
+void work_prepare(size_t data_bytes, size_t count)
 {
 	uint32_t state = 1;
 
+	sorted = count;
 	bytes = data_bytes;
 	data = malloc(bytes);
 	/* Three bytes for one are written by no work. */
@@ -247,6 +260,7 @@ const struct work *work_find(const char *name)
 		{ "deflate", deflate_piece },
 		{ "aes", aes_piece },
 		{ "crc", crc_piece },
+		{ "spin", spin_piece },
 	};
 
 	for (size_t n = 0; n < sizeof(all) / sizeof(*all); n++)

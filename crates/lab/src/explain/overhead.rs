@@ -2,7 +2,7 @@
 //! What switches cost two tasks that work, exactly: the charges of a run with many switches less those of the same run
 //! with few, by who had them and by whose doing what was missed.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, ensure};
 use arm9::Cause;
 use board::ledger::{By, Cycles, Function, Ledger, Owner, TaskId};
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub struct Charges {
     pub interrupts: i64,
     /// Of each task's in user land, those that instructions take by themselves.
     pub issued: [i64; 2],
-    /// Waiting for interrupt, of anybody; at the end of a run it goes on until somebody looks at the console.
+    /// Waiting for interrupt, of anybody.
     pub idle: i64,
     /// All else: other tasks.
     pub rest: i64,
@@ -45,20 +45,20 @@ pub struct Charges {
     pub missed: [[i64; DOINGS.len()]; 2],
 }
 
-/// Those of a run in which two tasks of this name worked: the first that ran, and the second.
-pub fn charges(ledger: &Ledger, program: &str) -> Result<Charges> {
+/// Those of a run, while pin 0 was high, in which one or two tasks of this name worked: the first that ran, and the second.
+pub fn charges(ledger: &Ledger, program: &str, count: usize) -> Result<Charges> {
     let named = (0u32..).zip(ledger.tasks());
-    let mut named = named.filter(|(_, task)| task.name == program);
-    let mut next = || named.next().map(|(id, _)| id);
-    let two = next()
-        .zip(next())
-        .context("the program's two tasks did not run")?;
-    let tasks = [two.0, two.1];
+    let named = named.filter(|(_, task)| task.name == program);
+    let tasks: Vec<TaskId> = named.map(|(id, _)| id).take(count).collect();
+    ensure!(
+        tasks.len() == count,
+        "{count} tasks of {program} did not run"
+    );
     let which = |owner: &Owner| tasks.iter().position(|task| *task == owner.task);
     let mut charges = Charges::default();
     let idle = |cycles: &Cycles| cycles[Cause::Idle as usize] as i64;
     let busy = |cycles: &Cycles| cycles.iter().sum::<u64>() as i64 - idle(cycles);
-    for cell in ledger.cells() {
+    for cell in ledger.cells().iter().filter(|cell| cell.owner.timed) {
         let (owner, cycles) = (&cell.owner, cell.cycles());
         charges.idle += idle(&cycles);
         let place = match (owner.interrupt, which(owner)) {
@@ -75,7 +75,9 @@ pub fn charges(ledger: &Ledger, program: &str) -> Result<Charges> {
     }
     for (miss, missed) in ledger.missed() {
         let of = &ledger.cells()[miss.of as usize].owner;
-        if let (Some(task), None, Function::USER) = (which(of), of.interrupt, of.function) {
+        if let (Some(task), None, Function::USER, true) =
+            (which(of), of.interrupt, of.function, of.timed)
+        {
             let doing = doing(ledger, miss.by, tasks[task]);
             charges.missed[task][doing] += missed.cycles as i64;
         }
@@ -118,9 +120,9 @@ impl Charges {
         }
     }
 
-    /// All cycles but idle ones.
-    pub fn busy(&self) -> i64 {
-        self.user.iter().sum::<i64>() + self.kernel + self.interrupts + self.rest
+    /// All cycles.
+    pub fn all(&self) -> i64 {
+        self.user.iter().sum::<i64>() + self.kernel + self.interrupts + self.rest + self.idle
     }
 }
 
@@ -213,7 +215,7 @@ mod tests {
         };
         let more = many.less(&few);
         assert_eq!((more.user, more.kernel), ([10, 50], 60));
-        assert_eq!((more.interrupts, more.rest, more.busy()), (0, -2, 118));
+        assert_eq!((more.interrupts, more.rest, more.all()), (0, -2, 120));
         assert_eq!((more.issued, more.idle), ([1, 2], 2));
         assert_eq!(more.missed, [[2; DOINGS.len()], [1; DOINGS.len()]]);
     }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One task, and timer interrupts in place of switches.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::sheet::{self, Interrupted, Row, Sheet};
+use super::{Args, Bench, GUEST};
+use crate::explain::overhead::{Charges, Lost};
+
+/// What the task does.
+pub const WORKS: [&str; 4] = ["sort", "deflate", "aes", "crc"];
+/// In registers, so that nothing of it can be missed but its few lines: what an interrupt costs directly.
+const SPIN: &str = "spin";
+/// As many as in the paper.
+const TIMES: u32 = 49;
+
+/// A task with interrupts, measured on one board.
+pub struct Task {
+    /// By the formula, us: an interrupt of a loop in registers, and what one of this work costs beside that.
+    formula: [f64; 2],
+    /// What the interrupts cost, cycles.
+    exact: Charges,
+}
+
+/// All works on one board.
+pub fn measured(args: &Args, bench: &Bench<'_>) -> Result<Vec<Task>> {
+    let (_, direct) = of_work(args, bench, SPIN)?;
+    let task = |work| {
+        let (exact, all) = of_work(args, bench, work)?;
+        let formula = [direct, all - direct];
+        Ok(Task { formula, exact })
+    };
+    WORKS.into_iter().map(task).collect()
+}
+
+/// What the interrupts cost: cycles by the ledger, and us each by the guest's clock.
+fn of_work(args: &Args, bench: &Bench<'_>, work: &str) -> Result<(Charges, f64)> {
+    let run = |interrupts: u32| -> Result<(Charges, f64)> {
+        let (pieces, kb) = (args.pieces * (TIMES + 1), args.kb);
+        // As long whatever the count is, as it stands on the program's stack.
+        let line = format!("{GUEST} -i -g -n {pieces} -k {kb} -r 1 {work} {interrupts:02}");
+        let (charges, said) = bench.run(&line, 1)?;
+        let sample = &said["interrupts"][0];
+        ensure!(
+            sample["expired"][0] == interrupts,
+            "{line}: {} timers expired while it worked",
+            sample["expired"][0]
+        );
+        let ns = sample["ns"][0].as_f64();
+        Ok((charges, ns.context("the guest has no time")?))
+    };
+    let ((few, before), (many, with)) = (run(0)?, run(TIMES)?);
+    Ok((many.less(&few), (with - before) / 1e3 / f64::from(TIMES)))
+}
+
+fn interrupted(work: &str) -> Interrupted<'_> {
+    Interrupted {
+        work,
+        by: "irq",
+        times: TIMES,
+    }
+}
+
+fn rows(sheet: &Sheet, work: &str, task: &Task) -> Vec<Row> {
+    let [direct, indirect] = task.formula;
+    let us = |cycles: i64| sheet.us(cycles as f64, TIMES);
+    let published = sheet.published(&format!("indirect49.irq.{work}"), f64::from(TIMES));
+    let exact = &task.exact;
+    let mut rows = vec![
+        (
+            "formula: direct, of a loop in registers".into(),
+            direct,
+            None,
+        ),
+        ("formula: indirect".into(), indirect, published),
+        ("exact: interrupts".into(), us(exact.interrupts), None),
+        (
+            "exact: the task in the kernel".into(),
+            us(exact.kernel),
+            None,
+        ),
+    ];
+    rows.extend(sheet.lost(&interrupted(work), exact, 0));
+    rows.push(("exact: other tasks".into(), us(exact.rest), None));
+    rows.push(("exact: idle".into(), us(exact.idle), None));
+    rows.push(("exact: sum".into(), us(exact.all()), None));
+    rows
+}
+
+/// Of one work, the figures of each board.
+pub struct Boards<'a> {
+    pub work: &'a str,
+    pub tasks: Vec<&'a Task>,
+}
+
+impl Boards<'_> {
+    fn rows(&self, sheet: &Sheet) -> Vec<Vec<Row>> {
+        let tasks = self.tasks.iter();
+        tasks.map(|task| rows(sheet, self.work, task)).collect()
+    }
+
+    fn lost(&self) -> Lost {
+        let exact: Vec<Charges> = self.tasks.iter().map(|task| task.exact).collect();
+        Lost::of(&exact, 0)
+    }
+
+    fn sums(&self, sheet: &Sheet) -> [f64; 2] {
+        sheet::mean(self.tasks.iter().map(|task| {
+            let [direct, indirect] = task.formula;
+            [direct + indirect, sheet.us(task.exact.all() as f64, TIMES)]
+        }))
+    }
+
+    pub fn text(&self, sheet: &Sheet) -> String {
+        format!(
+            "{}, {TIMES} timer interrupts, {} seeds\n{}\n{}{}\n",
+            self.work,
+            self.tasks.len(),
+            sheet::table("an interrupt, us", &self.rows(sheet)),
+            sheet.claim(&interrupted(self.work), &self.lost()),
+            sheet::formula_holds("an interrupt", self.sums(sheet))
+        )
+    }
+
+    pub fn json(&self, sheet: &Sheet) -> Value {
+        let each = |task: &&Task| json!({"direct_us": task.formula[0], "indirect_us": task.formula[1], "exact_cycles": task.exact});
+        json!({
+            "work": self.work,
+            "interrupts": TIMES,
+            "rows": sheet::rows_json(&self.rows(sheet)),
+            "seeds": self.tasks.iter().map(each).collect::<Vec<_>>(),
+            "lost_cycles": self.lost(),
+            "verdict": self.lost().verdict(),
+            "sums_us": self.sums(sheet),
+        })
+    }
+}
