@@ -6,21 +6,29 @@
 //! It is made in a copy of the tree under `target/mutants`, and tests run there: of the checker those beside
 //! it, with the comparison with the reference, and when all of them pass the litmus programs; of the core all
 //! its own, the fuzzer last. A mutant that passes everything survives; that is an error unless the list says
-//! why it does. With WORDs only mutants whose file or reason contains one of them.
+//! why it does. Tests that take five times as long as without a mutant, and more than 90 s, are ended: a mutant
+//! with which they do not end is killed. With WORDs only mutants whose file or reason contains one of them.
 
 mod list;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::{cargo, git, root};
+use crate::{cargo, git, must, root};
 use list::{Expected, Mutant};
 
-const USAGE: &str = "usage: cargo xtask mutants --checker|--core [WORD]...";
+const USAGE: &str = "usage: cargo xtask mutants --checker|--core [WORD]...
+a mutant with which the tests take five times their time, and more than 90 s, is killed: they do not end";
+/// How many times as long as without a mutant tests may take with one.
+const PATIENCE: u64 = 5;
+/// Seconds that they may always take. libtest names tests that take more than 60.
+const AT_LEAST: u64 = 90;
+/// Exit code of `timeout` when time was up.
+const TIME_IS_UP: i32 = 124;
 
 /// What is changed.
 struct Subject {
@@ -52,7 +60,7 @@ static CORE: Subject = Subject {
 
 /// What the tests said.
 enum Verdict {
-    /// Tests that failed.
+    /// Tests that failed or did not end.
     Killed(Vec<String>),
     Survived,
 }
@@ -66,10 +74,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     };
     let asked_for = |text: &str| words.is_empty() || words.iter().any(|w| text.contains(&**w));
     let tree = copy()?;
-    let clean = tests(subject, &tree)?;
-    if let Verdict::Killed(failed) = clean {
-        bail!("without any mutant these tests fail: {}", failed.join(", "));
-    }
+    let limits = limits(subject, &tree)?;
     let (mut killed, mut survived, mut wrong) = (0, 0, 0);
     for mutant in (subject.mutants)() {
         let text = format!("{}: {}", mutant.file, mutant.why);
@@ -77,7 +82,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             continue;
         }
         let start = Instant::now();
-        let verdict = judge(subject, &tree, mutant).with_context(|| text.clone())?;
+        let verdict = judge(subject, &tree, &limits, mutant).with_context(|| text.clone())?;
         let seconds = start.elapsed().as_secs();
         let (what, as_expected) = match (verdict, mutant.expected) {
             (Verdict::Killed(by), expected) => {
@@ -124,7 +129,28 @@ fn copy() -> Result<PathBuf> {
     Ok(tree)
 }
 
-fn judge(subject: &Subject, tree: &Path, mutant: &Mutant) -> Result<Verdict> {
+/// Runs the tests without a mutant, which they have to pass. Says how many seconds those of each turn may
+/// take with one.
+fn limits(subject: &Subject, tree: &Path) -> Result<Vec<u64>> {
+    let mut limits = Vec::new();
+    for which in subject.tests {
+        // Compiling is no part of it.
+        let mut build = test(subject, tree);
+        must(build.arg("--no-run").args(*which))?;
+        let start = Instant::now();
+        let failed = failing(subject, tree, which, None)?;
+        ensure!(
+            failed.is_empty(),
+            "without any mutant these tests fail: {}",
+            failed.join(", ")
+        );
+        limits.push((start.elapsed().as_secs() * PATIENCE).max(AT_LEAST));
+    }
+    println!("with a mutant tests may take {limits:?} s");
+    Ok(limits)
+}
+
+fn judge(subject: &Subject, tree: &Path, limits: &[u64], mutant: &Mutant) -> Result<Verdict> {
     let path = tree.join(subject.source).join(mutant.file);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let places = text.matches(mutant.old).count();
@@ -134,14 +160,14 @@ fn judge(subject: &Subject, tree: &Path, mutant: &Mutant) -> Result<Verdict> {
         mutant.old
     );
     fs::write(&path, text.replacen(mutant.old, mutant.new, 1))?;
-    let verdict = tests(subject, tree);
+    let verdict = tests(subject, tree, limits);
     fs::write(&path, text)?;
     verdict
 }
 
-fn tests(subject: &Subject, tree: &Path) -> Result<Verdict> {
-    for which in subject.tests {
-        let failed = failing(subject, tree, which)?;
+fn tests(subject: &Subject, tree: &Path, limits: &[u64]) -> Result<Verdict> {
+    for (which, limit) in subject.tests.iter().zip(limits) {
+        let failed = failing(subject, tree, which, Some(*limit))?;
         if !failed.is_empty() {
             return Ok(Verdict::Killed(failed));
         }
@@ -149,25 +175,50 @@ fn tests(subject: &Subject, tree: &Path) -> Result<Verdict> {
     Ok(Verdict::Survived)
 }
 
-/// Names of the tests that fail.
-fn failing(subject: &Subject, tree: &Path, which: &[&str]) -> Result<Vec<String>> {
-    let output = cargo()
+/// `cargo test` as far as it is the same for all.
+fn test(subject: &Subject, tree: &Path) -> Command {
+    let mut command = cargo();
+    command
         .current_dir(tree)
         .env("CARGO_TARGET_DIR", root().join("target/mutants/target"))
         .env("FUZZ_BRIEF", "1")
         .env("RUST_BACKTRACE", "0")
         .args(["test", "--quiet", subject.optimised])
-        .args(["--package", subject.package])
-        .args(which)
-        .output()
-        .context("cannot run cargo")?;
+        .args(["--package", subject.package]);
+    command
+}
+
+/// Names of the tests that fail, or have not ended after `limit` seconds.
+fn failing(
+    subject: &Subject,
+    tree: &Path,
+    which: &[&str],
+    limit: Option<u64>,
+) -> Result<Vec<String>> {
+    let mut command = test(subject, tree);
+    if let Some(limit) = limit {
+        // Ends the tests themselves, whatever cargo compiles before. They stay with the terminal.
+        command.arg(format!(
+            r#"--config=target.'cfg(all())'.runner=["timeout","--foreground","{limit}"]"#
+        ));
+    }
+    let output = command.args(which).output().context("cannot run cargo")?;
     if output.status.success() {
         return Ok(Vec::new());
     }
     let text = String::from_utf8_lossy(&output.stdout);
+    let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
+    if output.status.code() == Some(TIME_IS_UP) {
+        let slow = text
+            .lines()
+            .filter(|line| line.contains(" has been running for over "))
+            .filter_map(|line| line.split(' ').nth(1));
+        let mut slow: Vec<String> = slow.map(last).collect();
+        slow.push("tests that do not end".to_owned());
+        return Ok(slow);
+    }
     let names = text.lines().filter_map(|line| line.strip_prefix("    "));
     let names = names.filter(|line| !line.contains(' ') && line.contains("::"));
-    let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
     let mut failed: Vec<String> = names.map(last).collect();
     failed.sort();
     failed.dedup();

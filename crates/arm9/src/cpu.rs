@@ -380,7 +380,7 @@ impl<B: Bus> Cpu<B> {
         if self.is_page_known(pc) {
             let mva = self.fetch_relocation.apply(Va(pc));
             if let Some(slot) = self.icache.hint(mva, THUMB) {
-                self.icache.prefetch = None;
+                debug_assert!(self.icache.prefetch.is_none());
                 self.fetch.line_pc = pc;
                 self.fetch.slot = slot;
                 return Ok(());
@@ -389,7 +389,8 @@ impl<B: Bus> Cpu<B> {
         self.enter_line_anew(pc, THUMB)
     }
 
-    /// Whether [`FetchState::resolved`] is the translation of `pc`, allowed and cacheable.
+    /// Whether [`FetchState::resolved`] is the translation of `pc`, allowed and cacheable. Then the prefetch
+    /// buffer is empty: an uncached fetch forgets the page, and whoever learns it empties the buffer.
     #[inline(always)]
     pub(crate) fn is_page_known(&self, pc: u32) -> bool {
         B::SHORTCUTS && pc >> 12 == self.fetch.page && self.fetch.epoch == self.mmu.epoch()
@@ -422,6 +423,7 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
+    /// Of an instruction that could not be fetched, for which the loop has ended.
     fn prefetch_abort(&mut self, fault: Fault) {
         // Its line was left, whether or not the vector is in it, too.
         self.fetch.line_pc = NO_LINE;
@@ -436,7 +438,6 @@ impl<B: Bus> Cpu<B> {
             self.exit = Some(Exit::ExceptionLoop);
         }
         self.take_exception(Exception::PrefetchAbort);
-        self.horizon = 0;
     }
 
     /// Core cycles since power-on.

@@ -377,6 +377,20 @@ mod tests {
     }
 
     #[test]
+    fn a_scan_past_the_last_line_is_refused() {
+        let mut c = cache();
+        let restored = |c: &DCache| {
+            let mut bytes = Vec::new();
+            c.save(&mut bytes);
+            cache().restore(&mut Saved::new(&bytes))
+        };
+        c.scan = c.lines() - 1;
+        assert_eq!(restored(&c), Ok(()));
+        c.scan += 1;
+        assert!(restored(&c).is_err());
+    }
+
+    #[test]
     fn each_half_is_dirty_on_its_own() {
         let mut c = cache();
         let line = fill(&mut c, 0x1000, 0x8000, 0);

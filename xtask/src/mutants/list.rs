@@ -5,6 +5,7 @@ mod data;
 mod diagnosis;
 mod fetches;
 mod others;
+mod waits;
 
 /// What is to come of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,7 +63,11 @@ pub fn of_checker() -> Vec<&'static Mutant> {
 
 /// The core's.
 pub fn of_core() -> Vec<&'static Mutant> {
-    data::MUTANTS.iter().chain(fetches::MUTANTS).collect()
+    data::MUTANTS
+        .iter()
+        .chain(fetches::MUTANTS)
+        .chain(waits::MUTANTS)
+        .collect()
 }
 
 #[cfg(test)]

@@ -102,8 +102,12 @@ impl<B: Bus> Cpu<B> {
 
 #[cfg(test)]
 mod tests {
+    use crate::addr::Mva;
+    use crate::bus::Width;
     use crate::isa::testing::{mapped, steps};
+    use crate::mmu::Kind;
     use crate::psr::T;
+    use crate::testbus::ObservedBus;
 
     /// A saved core may be damaged: Thumb's operations have other slots than A32's, and fewer.
     #[test]
@@ -118,5 +122,22 @@ mod tests {
         cpu.control ^= T;
         cpu.fetch.thumb = true;
         assert!(cpu.find_slot().is_err());
+    }
+
+    /// Whoever looks on is told of the next use of each translation; in its line the core asks for none.
+    #[test]
+    fn on_another_bus_the_core_goes_on_in_its_line_and_has_no_translation_at_hand() {
+        let mut cpu = mapped();
+        cpu.bus.put(0x2_0000, &[0xe281_1001; 8]); // add r1, r1, #1
+        cpu.set_pc(0x2_0000);
+        assert!(cpu.load(0x4000, Width::Word).is_ok());
+        steps(&mut cpu, 1);
+        assert!(cpu.mmu.lookup(Mva(0x4000), Kind::Read).is_some());
+        cpu.bus.put(0x2_0000, &[0xe281_1010; 8]); // add r1, r1, #16
+        let mut observed = cpu.on_bus(ObservedBus);
+        assert!(observed.mmu.lookup(Mva(0x4000), Kind::Read).is_none());
+        assert!(observed.mmu.grants.read(Mva(0x4000), 3).is_none());
+        steps(&mut observed, 2);
+        assert_eq!(observed.register(1), 3);
     }
 }

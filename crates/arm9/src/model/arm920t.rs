@@ -175,6 +175,20 @@ mod tests {
         }
     }
 
+    /// c9 and c10: of the data and of the instructions, caches and TLBs.
+    #[test]
+    fn each_side_has_lockdown_registers_of_its_own() {
+        let mut cpu = machine();
+        let registers = [(9, 0), (9, 1), (10, 0), (10, 1)];
+        for (n, (crn, opc2)) in (1..).zip(registers) {
+            cpu.cp15_write(0, crn, 0, opc2, n << 26);
+        }
+        let read = registers.map(|(crn, opc2)| cpu.cp15_read(0, crn, 0, opc2));
+        assert_eq!(read, [1, 2, 3, 4].map(|n| n << 26));
+        let bases = [cpu.dcache.victim.base(), cpu.icache.victim.base()];
+        assert_eq!(bases, [1, 2]);
+    }
+
     #[test]
     fn the_clock_mode_stays() {
         for (value, ends) in [(0xc000_0078, false), (0x4000_0078, true), (0x78, true)] {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers and operations.
 
+use crate::addr::Mva;
+use crate::bus::Width;
 use crate::cpu::Exit;
 use crate::isa::testing::{COARSE, mapped, steps};
 
@@ -65,6 +67,21 @@ fn a_prefetch_from_nowhere_or_past_the_cache_fills_nothing_and_aborts_nothing() 
         assert_eq!((cpu.cp15.ifsr, cpu.pc), (status, 0));
     }
     assert_eq!(cpu.counters.icache_fills, 0);
+}
+
+#[test]
+fn caches_go_round_as_a_decompressor_leaves_them() {
+    let mut cpu = mapped();
+    let control = cpu.cp15_read(0, 1, 0, 0);
+    cpu.set_round_robin();
+    assert_eq!(cpu.cp15_read(0, 1, 0, 0), control | 1 << 14);
+    // Five lines of one set: the first of four ways makes room.
+    let lines = [4, 5, 6, 7, 8].map(|n| n << 16);
+    for mva in lines {
+        assert!(cpu.load(mva, Width::Word).is_ok());
+    }
+    let there = lines.map(|mva| cpu.dcache.find(Mva(mva)).is_some());
+    assert_eq!(there, [false, true, true, true, true]);
 }
 
 #[test]

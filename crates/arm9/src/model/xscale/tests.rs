@@ -91,6 +91,59 @@ fn coprocessor_14_waits_for_an_interrupt_and_is_privileged() {
     assert_eq!(cpu.pc, 4);
 }
 
+/// IXP42X 3.7: the clock counter by CP14. Events are none, and their counters have what was written.
+#[test]
+fn the_monitoring_unit_counts_cycles_and_says_when_they_went_round() {
+    let mut cpu = machine();
+    let at = |crn: u32, crm: u32| 0x0e10 | crn << 16 | crm;
+    let write = |cpu: &mut Cpu<TestBus>, [crn, crm]: [u32; 2], value| {
+        cpu.r[0] = value;
+        arm(cpu, 0xee00_0000 | at(crn, crm));
+    };
+    let read = |cpu: &mut Cpu<TestBus>, [crn, crm]: [u32; 2]| {
+        arm(cpu, 0xee10_0000 | at(crn, crm));
+        cpu.r[0]
+    };
+    let (control, clock, flags) = ([0, 1], [1, 1], [5, 1]);
+    let events = [[0, 2], [1, 2], [2, 2], [3, 2]];
+    for (n, event) in (1..).zip(events) {
+        write(&mut cpu, event, n);
+    }
+    assert_eq!(events.map(|event| read(&mut cpu, event)), [1, 2, 3, 4]);
+    write(&mut cpu, control, 1);
+    assert_eq!(read(&mut cpu, control), 0x1400_0001);
+    write(&mut cpu, clock, u32::MAX);
+    assert_eq!(read(&mut cpu, flags), 1);
+    // What is not cleared stays.
+    write(&mut cpu, flags, 0);
+    assert_eq!(read(&mut cpu, flags), 1);
+    let (before, from) = (read(&mut cpu, clock), cpu.cycles());
+    cpu.cycles += 100;
+    write(&mut cpu, flags, 1);
+    let (after, to) = (read(&mut cpu, clock), cpu.cycles());
+    assert_eq!(u64::from(after - before), to - from);
+    assert_eq!(read(&mut cpu, flags), 0);
+    // P clears the events, C the clock; E not set, it stands.
+    write(&mut cpu, control, 2);
+    assert_eq!(events.map(|event| read(&mut cpu, event)), [0; 4]);
+    assert!(read(&mut cpu, clock) > 100);
+    write(&mut cpu, control, 4);
+    assert_eq!(
+        [clock, control].map(|register| read(&mut cpu, register)),
+        [0, 0x1400_0000]
+    );
+    // Interrupts; events counted; clock and power.
+    write(&mut cpu, [4, 1], 0);
+    write(&mut cpu, [8, 1], u32::MAX);
+    write(&mut cpu, [6, 0], 0);
+    let others = [[4, 1], [8, 1], [6, 0], [7, 0]];
+    assert_eq!(
+        others.map(|register| read(&mut cpu, register)),
+        [0, u32::MAX, 0, 0]
+    );
+    assert_eq!(cpu.exit, None);
+}
+
 #[test]
 fn write_back_pages_fill_on_reads_and_with_x_on_writes_too() {
     for (xcb, filled) in [

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Mutants of the core's shortcuts: operations that wait for results, writes that wait for the bus, and a
+//! core that goes on elsewhere.
+
+use super::{Mutant, killed};
+
+pub const MUTANTS: &[Mutant] = &[
+    killed(
+        "cpu/interlock.rs",
+        "!self.timing().scoreboard && op.header() == 1 &&",
+        "!self.timing().scoreboard &&",
+        "the short way is of one cycle and no condition",
+    ),
+    killed(
+        "cpu/interlock.rs",
+        "op.header() == 1 && !op.uses_any_of(pending.0) {",
+        "op.header() == 1 {",
+        "the short way is of what waits for nothing",
+    ),
+    killed(
+        "cpu/interlock.rs",
+        "if !self.timing().scoreboard && op.header()",
+        "if op.header()",
+        "XScale has no short way",
+    ),
+    killed(
+        "cpu/interlock.rs",
+        "            self.interlock = pending.later();\n            self.spend",
+        "            self.interlock = Interlock::NONE;\n            self.spend",
+        "by the short way, too, something may be left for the next instruction",
+    ),
+    killed(
+        "cpu/interlock.rs",
+        "        self.0 & !(0xffff << 32) == 0",
+        "        self.0 & !(0xffff_ffff << 32) == 0",
+        "words are there after one cycle, others after two",
+    ),
+    killed(
+        "cpu/interlock.rs",
+        "self.interlock != Interlock::NONE && op.header() != 0 {",
+        "self.interlock != Interlock::NONE {",
+        "an operation waits once it is decoded",
+    ),
+    killed(
+        "cpu/state.rs",
+        "        cpu.mmu.drop_translations();\n        let found",
+        "        let found",
+        "who looks on is told of the next use of each translation",
+    ),
+    killed(
+        "cpu/state.rs",
+        "    if line_pc != NO_LINE {",
+        "    if false {",
+        "a restored core finds the operations of its line",
+    ),
+    killed(
+        "write_buffer.rs",
+        "        if self.len != 0 || self.victim.is_some() {\n            while",
+        "        if self.len != 0 {\n            while",
+        "a victim alone is written, too",
+    ),
+    killed(
+        "write_buffer.rs",
+        "        if !self.is_empty() {\n            self.write_before_read",
+        "        if self.len != 0 {\n            self.write_before_read",
+        "a read waits for a victim of its line",
+    ),
+];
