@@ -419,9 +419,8 @@ impl<B: Bus> Cpu<B> {
         let page = self.access(mva, Kind::Write, privileged)?;
         let mva = Mva(mva.0 & !(width.bytes() - 1));
         self.compare_watched(mva, width.bytes(), Kind::Write);
-        if !page.has(mmu::CACHE) {
-            // Past the cache by what the page is.
-        } else if let Some(line) = self.line_to_store(mva, page)? {
+        let cached = page.has(mmu::CACHE);
+        if cached && let Some(line) = self.line_to_store(mva, page)? {
             let shift = 8 * (mva.0 & 3);
             let mask = width.mask();
             let write_back = page.has(mmu::BUFFER);
@@ -432,17 +431,16 @@ impl<B: Bus> Cpu<B> {
                 self.grant(mva, line);
                 return Ok(());
             }
-        } else {
+        } else if cached {
             self.tell(Event::StoreMissed { mva });
-        }
-        if !page.has(mmu::CACHE) && self.config.core.uncached_stores_update {
+        } else if self.config.core.uncached_stores_update {
             self.update_line(mva, width, value);
         }
         let before = self.cycles;
         self.counters.buffered_stores += 1;
         let value = value & width.mask();
         self.tell_store(page, mva, width, value, false);
-        let buffered = page.has(mmu::CACHE) || page.has(mmu::BUFFER) && !locked;
+        let buffered = cached || page.has(mmu::BUFFER) && !locked;
         let pa = page.pa(mva);
         let own = if buffered {
             Cause::WriteBuffer

@@ -120,6 +120,16 @@ struct Line {
     missed: [Missed; 2],
 }
 
+impl Line {
+    /// How it went, if it is not there. `all`: the last invalidation of its whole cache.
+    fn gone(&self, all: Option<(u64, Gone)>) -> Option<Gone> {
+        // One that was never filled may have been there before the ledger looked on, and have gone since.
+        let known = self.filled > 0 || self.gone.is_some();
+        let since = |(at, _): &(u64, Gone)| known && *at >= self.filled;
+        self.gone.or(all.filter(since).map(|(_, gone)| gone))
+    }
+}
+
 /// Lines and translations that are or were there.
 #[derive(Clone, Debug)]
 pub struct Lost {
@@ -233,25 +243,16 @@ impl Lost {
 
     pub(super) fn filled(&mut self, of: CellId, side: Side, mva: Mva, cycle: u64) {
         let key = line_key(side, mva);
-        let gone = self.gone(side, mva);
         let line = self.lines.at(key);
+        let gone = line.gone(self.all[side_bit(side) as usize]);
         (line.filled, line.gone) = (cycle, None);
         self.begin(kind_of(side), of, mva, gone);
         self.line = Some(key);
     }
 
-    /// How a line went that is not there.
-    fn gone(&mut self, side: Side, mva: Mva) -> Option<Gone> {
-        let all = self.all[side_bit(side) as usize];
-        let line = self.lines.at(line_key(side, mva));
-        // One that was never filled may have been there before the ledger looked on, and have gone since.
-        let known = line.filled > 0 || line.gone.is_some();
-        let since = |(at, _): &(u64, Gone)| known && *at >= line.filled;
-        line.gone.or(all.filter(since).map(|(_, gone)| gone))
-    }
-
     pub(super) fn store_missed(&mut self, of: CellId, mva: Mva) {
-        let gone = self.gone(Side::Data, mva);
+        let line = self.lines.at(line_key(Side::Data, mva));
+        let gone = line.gone(self.all[side_bit(Side::Data) as usize]);
         self.begin(Kind::Store, of, mva, gone);
     }
 

@@ -107,9 +107,12 @@ fn stay_on(core: usize) -> Result<()> {
     sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))
 }
 
-/// Starts one repetition of each work.
+/// Starts one repetition of each work, in the program's own tree: what an older one expects of a kernel's or a board's
+/// description is there.
 fn start(program: &Path) -> Result<Child> {
+    let place = program.parent().unwrap_or(Path::new("/"));
     Command::new(program)
+        .current_dir(place)
         .args(["bench", "--no-qemu", "--repeat", "1", "--json"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
