@@ -148,8 +148,9 @@ pub enum Event<'a> {
     Fill { side: Side, mva: Mva, pa: Pa },
     /// The line of `mva` made room for one that is filled next.
     Replaced { side: Side, mva: Mva },
-    /// A store to a cached page, or a run of stores to a line, did not find the line, and goes to memory.
-    StoreMissed { mva: Mva },
+    /// A store to a cached page, or a run of stores to a line, did not find the line and went to memory, for which it
+    /// waited so many cycles.
+    StoreMissed { mva: Mva, cycles: u64 },
     /// A D-cache line came to be of `mva` without a word from memory.
     Claim { mva: Mva },
     /// Dirty halves of a line left for memory: because the line was a victim, or by an operation.

@@ -8,7 +8,7 @@ use crate::cpu::Cpu;
 use crate::cpu::branches::Branches;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
-use crate::observe::{Cause, TlbSide};
+use crate::observe::{Cause, Event, Side, TlbSide};
 use crate::state::Damaged;
 
 /// What a line allocation waits for beside its MCR, core cycles: all pending memory operations, each time. An
@@ -171,6 +171,8 @@ impl<B: Bus> Cpu<B> {
         let (line, victim, dirty) = self.dcache.allocate_in_turn(mva);
         if let Some(victim) = victim {
             self.mmu.grants.take(victim);
+            let side = Side::Data;
+            self.tell(Event::Replaced { side, mva: victim });
         }
         if let Some((victim, dirty)) = victim.zip(dirty) {
             self.tell_write_back(victim, &dirty, false);

@@ -420,7 +420,11 @@ impl<B: Bus> Cpu<B> {
         let mva = Mva(mva.0 & !(width.bytes() - 1));
         self.compare_watched(mva, width.bytes(), Kind::Write);
         let cached = page.has(mmu::CACHE);
-        if cached && let Some(line) = self.line_to_store(mva, page)? {
+        let line = match cached {
+            true => self.line_to_store(mva, page)?,
+            false => None,
+        };
+        if let Some(line) = line {
             let shift = 8 * (mva.0 & 3);
             let mask = width.mask();
             let write_back = page.has(mmu::BUFFER);
@@ -431,16 +435,31 @@ impl<B: Bus> Cpu<B> {
                 self.grant(mva, line);
                 return Ok(());
             }
-        } else if cached {
-            self.tell(Event::StoreMissed { mva });
-        } else if self.config.core.uncached_stores_update {
+        } else if !cached && self.config.core.uncached_stores_update {
             self.update_line(mva, width, value);
         }
-        let before = self.cycles;
-        self.counters.buffered_stores += 1;
         let value = value & width.mask();
         self.tell_store(page, mva, width, value, false);
-        let buffered = cached || page.has(mmu::BUFFER) && !locked;
+        let before = self.cycles;
+        self.store_to_memory(page, mva, (width, value), locked)?;
+        if cached && line.is_none() {
+            let cycles = self.cycles - before;
+            self.tell(Event::StoreMissed { mva, cycles });
+        }
+        Ok(())
+    }
+
+    /// Past the cache, through the write buffer where the page has it.
+    fn store_to_memory(
+        &mut self,
+        page: Resolved,
+        mva: Mva,
+        (width, value): (Width, u32),
+        locked: bool,
+    ) -> Access<()> {
+        let before = self.cycles;
+        self.counters.buffered_stores += 1;
+        let buffered = page.has(mmu::CACHE) || page.has(mmu::BUFFER) && !locked;
         let pa = page.pa(mva);
         let own = if buffered {
             Cause::WriteBuffer

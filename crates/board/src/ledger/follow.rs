@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Follows execution: in which function it is, which task runs, in which interrupt.
 
+use super::calls::Arrival;
+use super::lost::Settled;
 use super::names::name;
 use super::trace::What;
-use super::{Hooks, IRQ, IRQ_VECTOR, Ledger, Task, TaskId, USER};
+use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER};
 use crate::bus::SystemBus;
 use crate::observed::{Observed, Observer};
 use arm9::{Cause, Context, Cpu, Event, Exit, Reaction, Side};
@@ -13,19 +15,21 @@ impl Ledger {
     #[inline]
     fn at(&mut self, context: &Context) {
         if context.pc.wrapping_sub(self.from) >= self.bytes {
-            self.enter(context);
+            let function = self.enter(context);
+            self.calls.go_ahead(function);
             self.ahead = true;
         }
     }
 
     #[inline(never)]
-    fn enter(&mut self, context: &Context) {
+    fn enter(&mut self, context: &Context) -> Function {
         let user = context.mode & 0x1f == USER;
         let (function, from, bytes) = self.recent.at(&self.functions, context.pc, user);
         self.user = user;
         (self.from, self.bytes) = (from, bytes);
         self.now = self.cell(function);
         self.trace.note(context.cycle, self.now, What::Function);
+        function
     }
 
     /// An instruction outside of the last function's is about to be executed: is it an event?
@@ -36,26 +40,36 @@ impl Ledger {
             && *back == (pc, registers[13])
         {
             self.interrupts.pop();
+            self.calls.interrupt_ended();
             self.take_place();
             self.trace.note(context.cycle, self.now, What::InterruptEnd);
         }
         if pc & 0xffff == IRQ_VECTOR && context.mode & 0x1f == IRQ {
             self.interrupts.push((None, None));
+            self.calls.interrupt();
             self.take_place();
             self.trace.note(context.cycle, self.now, What::Interrupt);
         }
-        self.enter(context);
+        let mut function = self.enter(context);
+        // Whoever is in user land is in no interrupt.
+        if self.user && !self.interrupts.is_empty() {
+            self.interrupts.clear();
+            self.take_place();
+            function = self.enter(context);
+        }
+        let first = pc == self.from && pc != 0;
+        self.calls.arrived(Arrival {
+            function,
+            first,
+            pc,
+            stack: registers[13],
+            link: registers[14] & !1,
+        });
         if self.user {
-            // Whoever is in user land is in no interrupt.
-            if !self.interrupts.is_empty() {
-                self.interrupts.clear();
-                self.take_place();
-                self.enter(context);
-            }
             self.in_user_land(context.cycle);
             return Reaction::Continue;
         }
-        if pc != self.from || pc == 0 {
+        if !first {
             return Reaction::Continue;
         }
         self.called(context, registers)
@@ -87,7 +101,7 @@ impl Ledger {
             self.switches.begin(context.cycle, &self.sum);
             self.trace.note(context.cycle, self.now, What::Schedule);
         } else if pc == switch_to {
-            self.switch_to(context, registers[2]);
+            self.switch_to(context, registers);
         } else if enqueue.contains(&pc) && registers[2] & 1 != 0 {
             self.woken(context.cycle, registers[1]);
         } else if pc == irq {
@@ -99,7 +113,8 @@ impl Ledger {
                 // The first one is that of the controller at the core; behind it may be others.
                 last.0.get_or_insert(registers[1]);
                 self.take_place();
-                self.enter(context);
+                let function = self.enter(context);
+                self.calls.stay(function, registers[13]);
             }
         } else if pc == exit {
             self.tasks[self.task as usize].ended = true;
@@ -139,13 +154,16 @@ impl Ledger {
         task
     }
 
-    fn switch_to(&mut self, context: &Context, address: u32) {
+    fn switch_to(&mut self, context: &Context, registers: &[u32; 16]) {
         let before = self.task;
-        self.task = self.task_at(address);
+        self.task = self.task_at(registers[2]);
+        let ended = self.tasks[before as usize].ended;
+        self.calls.switch((before, self.task), ended);
         self.switches.switch(context.cycle, (before, self.task));
         self.wakes.switched(context.cycle, (before, self.task));
         self.take_place();
-        self.enter(context);
+        let function = self.enter(context);
+        self.calls.stay(function, registers[13]);
         self.trace
             .note(context.cycle, self.now, What::Switch(self.task));
     }
@@ -160,9 +178,9 @@ impl Ledger {
                 self.settle();
                 self.lost.filled(by.0, side, mva, context.cycle);
             }
-            Event::StoreMissed { mva } => {
-                self.settle();
-                self.lost.store_missed(by.0, mva);
+            Event::StoreMissed { mva, cycles } => {
+                let settled = self.lost.store_missed(by.0, mva, cycles);
+                self.suffered(&settled);
             }
             Event::Claim { mva } => self.lost.claimed(mva, context.cycle),
             Event::Replaced { side, mva } => self.lost.replaced(by, side, mva),
@@ -200,9 +218,13 @@ impl Ledger {
     /// What the last miss took is known now.
     fn settle(&mut self) {
         if let Some(settled) = self.lost.settle(self.timed) {
-            self.switches.suffered(&settled);
-            self.trace.missed(&settled);
+            self.suffered(&settled);
         }
+    }
+
+    fn suffered(&mut self, settled: &Settled) {
+        self.switches.suffered(settled);
+        self.trace.missed(settled);
     }
 }
 
@@ -241,8 +263,11 @@ impl Observer for Ledger {
         }
         if self.masked != context.masked {
             self.masked = context.masked;
-            self.masked_since = context.cycle;
-            self.masked_at = self.now;
+            self.changed = Masked {
+                since: context.cycle,
+                at: self.now,
+                call: self.calls.now(),
+            };
             self.trace
                 .note(context.cycle, self.now, What::Masked(self.masked));
         }
@@ -258,7 +283,7 @@ impl Observer for Ledger {
         if self.wakes.is_idle() {
             self.trace.begin();
         }
-        let masked = self.masked.then_some((self.masked_since, self.masked_at));
+        let masked = self.masked.then_some(self.changed);
         self.wakes.raised(now, lines, &self.sum, masked);
         self.trace.note(now, self.now, What::Raised(lines));
     }
@@ -267,6 +292,7 @@ impl Observer for Ledger {
     fn spent(&mut self, cause: Cause, cycles: i64) {
         self.sum[cause as usize] += cycles;
         self.cells[self.now as usize].spent[cause as usize] += cycles;
+        self.calls.spent(cause, cycles);
         self.lost.spent(cause, cycles);
     }
 }

@@ -91,6 +91,13 @@ pub struct Missed {
     pub cycles: u64,
 }
 
+impl Missed {
+    fn add(&mut self, cycles: u64) {
+        self.count += 1;
+        self.cycles += cycles;
+    }
+}
+
 /// A miss whose cycles are known.
 #[derive(Clone, Copy, Debug)]
 pub struct Settled {
@@ -108,6 +115,19 @@ type Doer = (CellId, SwitchId);
 struct Gone {
     by: By,
     switch: SwitchId,
+}
+
+impl Settled {
+    /// One that went so, or was never there.
+    fn new(kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) -> Settled {
+        let by = gone.map_or(By::First, |gone| gone.by);
+        Settled {
+            miss: Miss { kind, by, of },
+            mva,
+            cycles: 0,
+            switch: gone.map_or(SwitchId::NONE, |gone| gone.switch),
+        }
+    }
 }
 
 /// A line, by what became of it.
@@ -218,7 +238,6 @@ impl Lost {
         if let Some(waiting) = &mut self.waiting {
             let counts = match waiting.miss.kind {
                 Kind::Translation => cause == Cause::TableWalk,
-                Kind::Store => matches!(cause, Cause::WriteBuffer | Cause::Eviction),
                 _ => !matches!(cause, Cause::Instruction | Cause::Interlock | Cause::Branch),
             };
             if counts {
@@ -230,13 +249,9 @@ impl Lost {
     /// What the last miss took.
     pub(super) fn settle(&mut self, timed: bool) -> Option<Settled> {
         let settled = self.waiting.take()?;
-        let add = |missed: &mut Missed| {
-            missed.count += 1;
-            missed.cycles += settled.cycles;
-        };
-        add(self.missed.at(settled.miss.key()));
+        self.missed.at(settled.miss.key()).add(settled.cycles);
         if let Some(line) = self.line.take() {
-            add(&mut self.lines.at(line).missed[usize::from(timed)]);
+            self.lines.at(line).missed[usize::from(timed)].add(settled.cycles);
         }
         Some(settled)
     }
@@ -250,20 +265,18 @@ impl Lost {
         self.line = Some(key);
     }
 
-    pub(super) fn store_missed(&mut self, of: CellId, mva: Mva) {
+    /// A store, whose wait is over.
+    pub(super) fn store_missed(&mut self, of: CellId, mva: Mva, cycles: u64) -> Settled {
         let line = self.lines.at(line_key(Side::Data, mva));
         let gone = line.gone(self.all[side_bit(Side::Data) as usize]);
-        self.begin(Kind::Store, of, mva, gone);
+        let mut settled = Settled::new(Kind::Store, of, Mva(mva.0 & !31), gone);
+        settled.cycles = cycles;
+        self.missed.at(settled.miss.key()).add(cycles);
+        settled
     }
 
     fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) {
-        let by = gone.map_or(By::First, |gone| gone.by);
-        self.waiting = Some(Settled {
-            miss: Miss { kind, by, of },
-            mva,
-            cycles: 0,
-            switch: gone.map_or(SwitchId::NONE, |gone| gone.switch),
-        });
+        self.waiting = Some(Settled::new(kind, of, mva, gone));
     }
 
     pub(super) fn claimed(&mut self, mva: Mva, cycle: u64) {

@@ -5,6 +5,7 @@
 //! It looks on ([`crate::Observer`]) and changes nothing. What it knows of Linux are a few functions ([`Hooks`]) whose
 //! entry it recognises; what they are called and where they are says who makes it.
 
+mod calls;
 mod follow;
 mod functions;
 mod lost;
@@ -14,13 +15,15 @@ mod table;
 mod trace;
 mod wakes;
 
+pub use calls::{Call, CallId};
 pub use functions::{Function, Functions};
 pub use lost::{By, Kind, Miss, Missed, Place};
 pub use switches::Switch;
 pub use trace::{Step, What};
-pub use wakes::Sample;
+pub use wakes::{Masked, Sample};
 
 use arm9::Cause;
+use calls::Calls;
 use functions::Recent;
 use lost::Lost;
 use std::collections::BTreeMap;
@@ -123,9 +126,9 @@ pub struct Ledger {
     /// It was taken there by what the instruction's fetch took, and the instruction itself is still to come.
     ahead: bool,
     user: bool,
+    /// Interrupts are masked, or not.
     masked: bool,
-    masked_since: u64,
-    masked_at: CellId,
+    changed: Masked,
     timed: bool,
     /// Edges of pins that were seen.
     edges: usize,
@@ -135,6 +138,7 @@ pub struct Ledger {
     /// Interrupts that are being handled: line, where each returns to with which stack pointer, if that is known.
     interrupts: Vec<(Option<u32>, Back)>,
     sum: [i64; Cause::COUNT],
+    calls: Calls,
     lost: Lost,
     switches: Switches,
     trace: Trace,
@@ -165,8 +169,7 @@ impl Ledger {
             ahead: false,
             user: false,
             masked: false,
-            masked_since: 0,
-            masked_at: 0,
+            changed: Masked::default(),
             timed: false,
             edges: 0,
             tasks: vec![Task {
@@ -178,6 +181,12 @@ impl Ledger {
             task: 0,
             interrupts: Vec::new(),
             sum: [0; Cause::COUNT],
+            calls: Calls::new(Owner {
+                task: 0,
+                interrupt: None,
+                function: Function::OTHER,
+                timed: false,
+            }),
             lost: Lost::new(),
             switches: Switches::default(),
             trace: Trace::default(),
@@ -200,6 +209,11 @@ impl Ledger {
     pub fn set_kept_from(&mut self, rise: u64) {
         self.wakes.keep_from(rise);
         self.trace.set_on(true);
+    }
+
+    /// Calls, callers before what they called. Their cycles come to those of the cells.
+    pub fn calls(&self) -> &[Call] {
+        self.calls.all()
     }
 
     /// Owners and what their cycles went for, in the order they came.
@@ -256,23 +270,30 @@ impl Ledger {
             self.by_function.push(vec![NO_CELL; functions]);
         }
         self.bytes = 0;
+        let owner = self.owner(Function::OTHER);
+        self.calls.take_place((self.place, owner));
+    }
+
+    fn owner(&self, function: Function) -> Owner {
+        Owner {
+            task: self.task,
+            interrupt: self.interrupt(),
+            function,
+            timed: self.timed,
+        }
     }
 
     fn cell(&mut self, function: Function) -> CellId {
+        let owner = self.owner(function);
         let slot = &mut self.by_function[self.place][function.index()];
         if *slot == NO_CELL {
             *slot = self.cells.len() as CellId;
             self.cells.push(Cell {
-                owner: Owner {
-                    task: self.task,
-                    interrupt: self.interrupts.last().map(|(line, _)| *line),
-                    function,
-                    timed: self.timed,
-                },
+                owner,
                 spent: [0; Cause::COUNT],
             });
         }
-        self.by_function[self.place][function.index()]
+        *slot
     }
 }
 

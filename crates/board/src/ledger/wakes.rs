@@ -3,7 +3,7 @@
 //! through tasks of the kernel.
 
 use super::trace::Step;
-use super::{CellId, Cycles, TaskId};
+use super::{CallId, CellId, Cycles, TaskId};
 use arm9::Cause;
 use std::collections::BTreeMap;
 
@@ -12,13 +12,24 @@ const KEPT: usize = 1 << 20;
 
 type Sum = [i64; Cause::COUNT];
 
+/// Interrupts are masked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Masked {
+    /// Core cycle in which that was done.
+    pub since: u64,
+    /// Where.
+    pub at: CellId,
+    /// In which call.
+    pub call: CallId,
+}
+
 /// An interrupt's line rose.
 #[derive(Clone, Copy, Debug)]
 struct Rise {
     cycle: u64,
     sum: Sum,
-    /// Since when interrupts had been masked then, and by whom.
-    masked: Option<(u64, CellId)>,
+    /// Interrupts had been masked then.
+    masked: Option<Masked>,
 }
 
 /// A task has been woken and has not come to user land yet.
@@ -39,8 +50,8 @@ pub struct Sample {
     pub line: u32,
     /// When the line rose and the core could see it.
     pub rise: u64,
-    /// Since when interrupts were masked then, and where that was done.
-    pub masked: Option<(u64, CellId)>,
+    /// Interrupts were masked then.
+    pub masked: Option<Masked>,
     /// When the task was woken.
     pub woken: u64,
     /// When the task was switched to.
@@ -94,13 +105,7 @@ impl Wakes {
         self.under_way.is_empty()
     }
 
-    pub(super) fn raised(
-        &mut self,
-        cycle: u64,
-        lines: u32,
-        sum: &Sum,
-        masked: Option<(u64, CellId)>,
-    ) {
+    pub(super) fn raised(&mut self, cycle: u64, lines: u32, sum: &Sum, masked: Option<Masked>) {
         for line in (0..32).filter(|line| lines >> line & 1 != 0) {
             self.rises[line] = Some(Rise {
                 cycle,

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use arm9::Cause;
-use board::ledger::{By, CellId, Cycles, Function, Kind, Ledger, Missed, Owner, TaskId};
+use board::ledger::{
+    By, Call, CallId, CellId, Cycles, Function, Kind, Ledger, Missed, Owner, TaskId,
+};
 
 use crate::explain::setup::Kernel;
 
@@ -121,6 +123,26 @@ impl<'a> Account<'a> {
 
     fn counts(&self, owner: &Owner) -> bool {
         owner.timed || !self.timed
+    }
+
+    /// Calls that count, with their numbers: callers before what they called.
+    pub fn calls(&self) -> impl Iterator<Item = (CallId, &Call)> {
+        let all = self.ledger.calls().iter().enumerate();
+        let all = all.map(|(number, call)| (number as CallId, call));
+        all.filter(|(_, call)| self.counts(&call.owner))
+    }
+
+    /// The functions of a call and of who called it, the outermost first.
+    pub fn chain(&self, call: CallId) -> Vec<&str> {
+        let mut chain = Vec::new();
+        let mut next = Some(call);
+        while let Some(call) = next {
+            let call = &self.ledger.calls()[call as usize];
+            chain.push(self.function(call.owner.function));
+            next = call.caller;
+        }
+        chain.reverse();
+        chain
     }
 
     /// Sums by what `key` makes of owners.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use arm9::Cause;
 use board::BoardSpec;
-use board::ledger::{By, Sample, What};
+use board::ledger::{By, CallId, Sample, What};
 use serde_json::{Value, json};
 
 use crate::explain::account::{Account, cause_name, kind_name};
@@ -23,6 +23,12 @@ pub struct Late<'a> {
     pub all: Vec<u64>,
     pub account: &'a Account<'a>,
     pub spec: &'a BoardSpec,
+}
+
+/// Lines of at most the width of a table, behind two spaces.
+fn indented(text: &str) -> String {
+    let lines = grid::wrapped(text);
+    lines.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// A miss in a latency.
@@ -55,6 +61,19 @@ impl Late<'_> {
         ))
     }
 
+    /// Who had called it, the innermost first.
+    fn called_from(&self, call: CallId) -> String {
+        let mut chain = self.account.chain(call);
+        chain.pop();
+        match chain.len() {
+            0 => String::new(),
+            _ => {
+                chain.reverse();
+                format!(", called from {}", chain.join(", "))
+            }
+        }
+    }
+
     fn source(&self, line: u32) -> String {
         match self.spec.peripherals.interrupt_sources(line)[..] {
             [] => format!("line {line}"),
@@ -72,15 +91,17 @@ impl Late<'_> {
             self.source(sample.line),
             sample.rise
         );
-        if let Some((since, at)) = sample.masked {
-            let owner = self.account.owner(at);
-            let _ = writeln!(
-                text,
-                "  Interrupts were masked, since {:.2} us before, in {} ({}).",
-                self.us(sample.rise - since),
+        if let Some(masked) = sample.masked {
+            let owner = self.account.owner(masked.at);
+            let us = self.us(sample.rise - masked.since);
+            let (function, place) = (
                 self.account.function(owner.function),
-                self.account.place(owner)
+                self.account.place(owner),
             );
+            text += &indented(&format!(
+                "Interrupts were masked, since {us:.2} us before, in {function} ({place}){}.",
+                self.called_from(masked.call)
+            ));
         }
         for phase in phases(sample, self.account) {
             let (cycles, name) = (phase.cycles, phase.name);
@@ -114,10 +135,7 @@ impl Late<'_> {
         let named = causes.filter(|(_, cycles)| *cycles > 0);
         let named = named.map(|(cause, cycles)| format!("{} {cycles}", cause_name(cause)));
         let named: Vec<String> = named.collect();
-        text += &format!(
-            "  {}",
-            grid::wrapped(&format!("What for: {}", named.join(", ")))
-        );
+        text += &indented(&format!("What for: {}", named.join(", ")));
         text + &self.misses_text(sample)
     }
 

@@ -158,7 +158,8 @@ impl Writer<'_> {
     fn masked(&mut self, track: u64, sample: &Sample) {
         let name = |cell| self.account.function(self.account.owner(cell).function);
         let mut stretches = Vec::new();
-        let mut open = sample.masked.map(|(since, at)| (since, name(at)));
+        let masked = sample.masked;
+        let mut open = masked.map(|masked| (masked.since, name(masked.at)));
         for step in &sample.steps {
             match (step.what, open) {
                 (What::Masked(true), None) => open = Some((step.cycle, name(step.cell))),

@@ -111,32 +111,52 @@ pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()>
 }
 
 /// Of the entries in `dir` that have locks of their own, removes all that nobody holds but the `keep` whose locks were
-/// taken last, and what attempts at others left.
+/// taken last, and what attempts at others left. One that cannot be removed is told of, and stays.
 pub fn keep_newest(dir: &Path, keep: usize) -> Result<()> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", shown(dir)))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|end| end == "lock") {
-            entries.push((fs::metadata(&path)?.modified()?, path));
+        let lock = entry?.path();
+        let of_lock = lock.extension().is_some_and(|end| end == "lock");
+        let places = places(dir, &lock);
+        if of_lock
+            && places.iter().any(|place| place.exists())
+            && let Ok(used) = fs::metadata(&lock).and_then(|lock| lock.modified())
+        {
+            entries.push((used, lock, places));
         }
     }
     entries.sort();
     let old = entries.len().saturating_sub(keep);
-    for (_, path) in &entries[..old] {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let lock = File::open(path).with_context(|| format!("cannot open {}", shown(path)))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
+    for (_, lock, places) in &entries[..old] {
+        if let Err(error) = remove_unless_held(lock, places) {
+            eprintln!("warning: the cache grows: {error:#}");
         }
-        // The lock's file stays: who waits for it has it open. Half an entry never looks whole.
-        let (whole, half) = (dir.join(&*name), dir.join(format!(".partial-{name}")));
-        if whole.is_dir() && !half.exists() {
-            fs::rename(&whole, &half)
-                .with_context(|| format!("cannot remove {}", shown(&whole)))?;
-        }
-        if half.exists() {
-            fs::remove_dir_all(&half).with_context(|| format!("cannot remove {}", shown(&half)))?;
-        }
+    }
+    Ok(())
+}
+
+/// Where the entry of a lock is when it is whole, and when it is not.
+fn places(dir: &Path, lock: &Path) -> [PathBuf; 2] {
+    let name = lock.file_stem().unwrap_or_default().to_string_lossy();
+    [dir.join(&*name), dir.join(format!(".partial-{name}"))]
+}
+
+fn remove_unless_held(lock: &Path, [whole, half]: &[PathBuf; 2]) -> Result<()> {
+    let lock = File::open(lock).with_context(|| format!("cannot open {}", shown(lock)))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(());
+    }
+    // The lock's file stays: who waits for it has it open. Half an entry never looks whole.
+    remove_if_there(half)?;
+    if whole.is_dir() {
+        fs::rename(whole, half).with_context(|| format!("cannot remove {}", shown(whole)))?;
+    }
+    remove_if_there(half)
+}
+
+fn remove_if_there(dir: &Path) -> Result<()> {
+    if dir.exists() {
+        fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", shown(dir)))?;
     }
     Ok(())
 }
@@ -145,10 +165,7 @@ fn temporary_for(target: &Path) -> Result<PathBuf> {
     let parent = target.parent().unwrap_or(Path::new("."));
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let temporary = parent.join(format!(".partial-{name}"));
-    if temporary.exists() {
-        fs::remove_dir_all(&temporary)
-            .with_context(|| format!("cannot remove {}", shown(&temporary)))?;
-    }
+    remove_if_there(&temporary)?;
     fs::create_dir_all(&temporary)
         .with_context(|| format!("cannot create {}", shown(&temporary)))?;
     Ok(temporary)
@@ -235,10 +252,20 @@ mod tests {
                 .open(dir.join(format!("{locked}.lock")));
             lock.unwrap().set_modified(then).unwrap();
         }
+        // Of one entry nothing is left but its lock, newer than all; one lock leads nowhere; one entry is here twice.
+        drop(Lock::share(&dir, "e-never-made").unwrap());
+        std::os::unix::fs::symlink("/nowhere", dir.join("f-astray.lock")).unwrap();
+        fs::create_dir_all(dir.join("f-astray")).unwrap();
+        fs::create_dir_all(dir.join(".partial-b-old")).unwrap();
         keep_newest(&dir, 1).unwrap();
         let there = |name: &str| dir.join(name).is_dir();
         assert!(there("a-used") && there("d-new"));
         assert!(!there("b-old") && !there(".partial-b-old") && !there(".partial-c-killed"));
+        // What cannot be removed is in nobody's way: here a file where a folder is to be.
+        fs::create_dir_all(dir.join("b-old")).unwrap();
+        fs::write(dir.join(".partial-b-old"), b"").unwrap();
+        keep_newest(&dir, 1).unwrap();
+        assert!(there("b-old") && there("d-new"));
         drop(used);
         keep_newest(&dir, 1).unwrap();
         assert!(!there("a-used") && there("d-new"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where cycles went: the sums are the clock's, and a board that is looked at takes the cycles of one that is not.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::Value;
@@ -204,21 +205,52 @@ fn files_for_other_programs_have_every_cycle_and_the_worst_latencies() {
     let folded = std::fs::read_to_string(folded).unwrap();
     let count = |line: &str| -> u64 { line.rsplit(' ').next().unwrap().parse().unwrap() };
     assert_eq!(folded.lines().map(count).sum::<u64>(), cycles);
-    assert!(folded.contains("cyclictest#2;__schedule;D-cache misses "));
+    let sleeps = "cyclictest#2;(user land);vector_swi;sys_clock_nanosleep";
+    let in_schedule = |line: &&str| line.contains(";schedule;__schedule;D-cache misses ");
+    let mut of_sleeps = folded.lines().filter(|line| line.starts_with(sleeps));
+    assert!(of_sleeps.any(|line| in_schedule(&line)));
+    // What is below a function in stacks is its own, by the tables.
+    let mut by_function: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in folded.lines() {
+        let function = line.rsplit(';').nth(1).unwrap();
+        *by_function.entry(function).or_default() += count(line);
+    }
+    for row in said["functions"].as_array().unwrap() {
+        let function = row["name"].as_str().unwrap();
+        assert_eq!(by_function[function], number(&row["cycles"]), "{function}");
+    }
+    let calls = "cyclictest#2;(user land);vector_swi;";
+    let of_calls = folded.lines().filter(|line| line.starts_with(calls));
+    let system_calls: u64 = of_calls.map(count).sum();
 
     let callgrind = std::fs::read_to_string(callgrind).unwrap();
     let events = callgrind.lines().find_map(|l| l.strip_prefix("events: "));
     let events = events.unwrap().split(' ').count();
-    let (mut all, mut costs) = (0, 0);
-    for line in callgrind.lines().filter_map(|line| line.strip_prefix("0 ")) {
+    let (mut all, mut costs, mut called) = (0, 0, 0);
+    let mut before = "";
+    for text in callgrind.lines() {
+        let is_call = std::mem::replace(&mut before, text).starts_with("calls=");
+        let Some(line) = text.strip_prefix("0 ") else {
+            continue;
+        };
         let numbers: Vec<u64> = line.split(' ').map(|n| n.parse().unwrap()).collect();
         assert_eq!(numbers.len(), events);
         assert_eq!(numbers[1..].iter().sum::<u64>(), numbers[0]);
-        all += numbers[0];
-        costs += 1;
+        match is_call {
+            true => called += 1,
+            false => (all, costs) = (all + numbers[0], costs + 1),
+        }
     }
+    let user = "fl=cyclictest#2\nfn=(user land)\n";
+    let user = &callgrind[callgrind.find(user).unwrap()..];
+    let call = &user[user.find("cfn=vector_swi\ncalls=").unwrap()..];
+    let line = call.lines().find_map(|line| line.strip_prefix("0 "));
+    let whole = line.unwrap().split(' ').next().unwrap();
+    assert_eq!(whole.parse(), Ok(system_calls));
     assert_eq!(all, cycles);
-    assert!(costs > 100 && callgrind.starts_with("# callgrind format\nversion: 1\n"));
+    assert!(
+        costs > 100 && called > 100 && callgrind.starts_with("# callgrind format\nversion: 1\n")
+    );
     for line in [format!("summary: {cycles} "), format!("totals: {cycles} ")] {
         assert!(callgrind.contains(&line), "{line}");
     }

@@ -108,7 +108,6 @@ impl<B: Bus> Cpu<B> {
         if missed {
             let before = self.cycles;
             self.counters.buffered_stores += words.len() as u64;
-            self.tell(Event::StoreMissed { mva });
             if B::OBSERVED {
                 for (n, word) in (0..).zip(words) {
                     self.tell_store(page, Mva(mva.0 + 4 * n), Width::Word, *word, false);
@@ -118,7 +117,9 @@ impl<B: Bus> Cpu<B> {
                 .biu
                 .store_words(&mut self.bus, before, page.pa(mva), words);
             self.wait_until(Cause::WriteBuffer, accepted);
-            self.counters.write_wait_cycles += self.cycles - before;
+            let cycles = self.cycles - before;
+            self.tell(Event::StoreMissed { mva, cycles });
+            self.counters.write_wait_cycles += cycles;
             self.bus_used();
             return Ok(());
         }

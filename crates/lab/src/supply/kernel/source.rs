@@ -137,7 +137,7 @@ impl Source {
     }
 
     /// The tree, unpacked and patched where that is ours to do. Kept in the cache, as another
-    /// configuration of the same source needs it again, until there are [`KEPT`] newer ones.
+    /// configuration of the same source needs it again, until there are [`KEPT`] that were used later.
     pub fn tree(&self, chosen: &Chosen, log: &Path) -> Result<Tree> {
         let deb = match self {
             Source::Debian(deb) => deb,
@@ -169,7 +169,7 @@ impl Source {
             let _alone = Lock::take(&sources, &name)?;
             // Another process may have unpacked it while we waited.
             if !dir.is_dir() {
-                cache::keep_newest(&sources, KEPT)?;
+                cache::keep_newest(&sources, KEPT - 1)?;
                 cache::make(&dir, |dir| {
                     unpack(deb, &chosen.spec.source.member, dir, log)?;
                     apply(&chosen.patches, dir, log)

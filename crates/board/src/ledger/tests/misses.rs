@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Small programs whose misses are known: what each took, and whose doing it was. A reader who wanted to break the
+//! ledger wrote them; all but the last failed.
+
+use super::ledger;
+use crate::boot::Boot;
+use crate::ledger::{By, Kind, Miss, Missed};
+use crate::{BoardSpec, Machine, Stop};
+use arm9::Counters;
+use std::time::Duration;
+
+/// Sections, in megabytes: cached ones, one that is buffered and not cached, and one that is neither, elsewhere in memory.
+const CACHED: u32 = 0xc1e;
+const BUFFERED: u32 = 0xc16;
+const UNBUFFERED: u32 = (4 << 20) | 0xc12;
+/// Bits of the control register.
+const DCACHE: u32 = 1 << 2;
+const ICACHE: u32 = 1 << 12;
+const SELF: u32 = 0xeaff_fffe;
+const NOP: u32 = 0xe1a0_0000;
+
+/// Runs code with the MMU and these bits on, in memory that `section` describes.
+fn run(
+    board: &str,
+    code: &[u32],
+    on: u32,
+    section: impl Fn(u32) -> u32,
+) -> (Vec<(Miss, Missed)>, Counters) {
+    let mut words = vec![SELF; 0x200 / 4];
+    words.extend(code);
+    words.push(SELF);
+    words.resize(0x3000 / 4, 0);
+    // The table is at 0x4000, all domains are open; then the code at 0x200.
+    words.extend([0xe3a0_0901, 0xee02_0f10, 0xe3e0_0000, 0xee03_0f10]);
+    words.extend([0xee11_0f10, 0xe380_0001 | (on & DCACHE)]);
+    words.push(if on & ICACHE != 0 { 0xe380_0a01 } else { NOP });
+    words.extend([0xee01_0f10, 0xe3a0_fc02]);
+    words.resize(0x4000 / 4, 0);
+    let device = 0xc12;
+    let entry = |n: u32| (n << 20) | if n < 128 { section(n) } else { device };
+    words.extend((0..4096).map(entry));
+    let boot = Boot::Bare {
+        load: 0,
+        entry: 0x3000,
+        bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    };
+    let mut spec = BoardSpec::named(board).expect("a board");
+    spec.ram_bytes = 16 << 20;
+    let machine = Machine::new(spec, &boot).expect("it fits");
+    let mut machine = machine.observed_by(ledger());
+    assert_eq!(machine.run_for(Duration::from_micros(200)), Stop::Limit);
+    let missed = machine.observer().missed().collect();
+    (missed, *machine.counters())
+}
+
+fn stores(missed: &[(Miss, Missed)]) -> Missed {
+    let stores = missed.iter().filter(|(miss, _)| miss.kind == Kind::Store);
+    let mut sum = Missed::default();
+    for (_, missed) in stores {
+        sum.count += missed.count;
+        sum.cycles += missed.cycles;
+    }
+    sum
+}
+
+/// `mov r1, #MB`, `ldr r3, [r1, #-0x800]`: the translation is there.
+const AT_2_MB: [u32; 2] = [0xe3a0_1602, 0xe511_3800];
+
+/// r1 is 16 bytes below 3 MB; translations of 2, 3 and 5 MB are there where `warm` says so. Then `last`, twice, the second
+/// time from the I-cache.
+fn at_3_mb(last: &[u32], warm: bool) -> Vec<u32> {
+    let or_nop = |word: u32| if warm { word } else { NOP };
+    let mut code = vec![
+        0xe3a0_1603,         // mov r1, #0x300000
+        0xe3a0_2605,         // mov r2, #0x500000
+        or_nop(0xe591_3000), // ldr r3, [r1]
+        or_nop(0xe592_3000), // ldr r3, [r2]
+        0xe511_3800,         // ldr r3, [r1, #-0x800]
+        0xe241_1010,         // sub r1, r1, #16
+        0xe1a0_7001,         // mov r7, r1
+    ];
+    if !warm {
+        code.extend(last);
+        return code;
+    }
+    twice(&mut code, &[last, &[0xe1a0_1007]].concat());
+    code
+}
+
+/// mov r6, #2; what is to be done; subs r6, r6, #1; bne
+fn twice(code: &mut Vec<u32>, what: &[u32]) {
+    code.push(0xe3a0_6002);
+    code.extend(what);
+    let back = (what.len() as i32 + 3).wrapping_neg() as u32 & 0xff_ffff;
+    code.extend([0xe256_6001, 0x1a00_0000 | back]);
+}
+
+/// 3 MB is not cached and not buffered, 5 MB is buffered.
+fn around(megabyte: u32) -> u32 {
+    match megabyte {
+        3 => UNBUFFERED,
+        5 => BUFFERED,
+        _ => CACHED,
+    }
+}
+
+#[test]
+fn a_store_is_not_charged_what_the_rest_of_its_stm_waits_elsewhere() {
+    // stmia r1, {r4-r11}: four words miss in a cached page. As one instruction, and as two.
+    let on = DCACHE | ICACHE;
+    let one = run("sam9263", &at_3_mb(&[0xe881_0ff0], true), on, around);
+    let two = at_3_mb(&[0xe8a1_00f0, 0xe881_0f00], true);
+    let two = run("sam9263", &two, on, around);
+    let (one, two) = (stores(&one.0), stores(&two.0));
+    assert_eq!(one.count, two.count);
+    assert!(one.cycles.abs_diff(two.cycles) <= 4, "{one:?} {two:?}");
+}
+
+#[test]
+fn a_store_is_not_charged_what_the_walk_of_a_page_that_faults_waits() {
+    let faulting = |n: u32| if n == 3 { 0 } else { around(n) };
+    let code = at_3_mb(&[0xe881_0ff0], false);
+    let (missed, counters) = run("sam9263", &code, DCACHE | ICACHE, faulting);
+    let (missed, waited) = (stores(&missed), counters.write_wait_cycles);
+    assert!(missed.count > 0 && missed.cycles <= waited, "{missed:?}");
+}
+
+#[test]
+fn a_store_is_not_charged_what_the_next_uncached_fetch_waits() {
+    let mut code = AT_2_MB.to_vec();
+    for n in 0..40 {
+        // str r0, [r1, #n * 32]; and a branch to the next, which has to be fetched.
+        code.extend([0xe581_0000 | (n * 32), 0xeaff_ffff]);
+    }
+    for n in 0..8 {
+        code.extend([0xe581_0800 | (n * 32), NOP, NOP, NOP, NOP]);
+    }
+    let (missed, counters) = run("sam9263", &code, DCACHE, |_| CACHED);
+    let (missed, waited) = (stores(&missed), counters.write_wait_cycles);
+    assert!(missed.count >= 40, "{missed:?}");
+    assert!(missed.cycles <= waited, "{missed:?} {waited}");
+}
+
+#[test]
+fn a_store_is_charged_what_it_waits_for_a_line_that_was_cleaned() {
+    // mcr p15, 0, r1, c7, c10, 1; the same of r4.
+    for cleans in [[NOP; 2], [0xee07_1f3a, 0xee07_4f3a]] {
+        let mut code = vec![
+            0xe3a0_1602, // mov r1, #0x200000
+            0xe3a0_2605, // mov r2, #0x500000: cached, not there
+            0xe592_3800, // ldr r3, [r2, #0x800]
+            0xe591_3000, // ldr r3, [r1]
+            0xe581_3000, // str r3, [r1]
+            0xe581_3010, // str r3, [r1, #16]
+            0xe591_3020, // ldr r3, [r1, #32]
+            0xe581_3020, // str r3, [r1, #32]
+            0xe581_3030, // str r3, [r1, #48]
+            0xe281_4020, // add r4, r1, #32
+        ];
+        // strb r0, [r2, #n * 64]; then both lines are dirty again.
+        let missing = Vec::from_iter((0..8).map(|n| 0xe5c2_0000 | (n * 64)));
+        let dirty = [0xe581_3000, 0xe581_3010, 0xe581_3020, 0xe581_3030];
+        twice(&mut code, &[&cleans[..], &missing, &dirty].concat());
+        let on = DCACHE | ICACHE;
+        let (missed, counters) = run("sam9263", &code, on, |_| CACHED);
+        let (missed, waited) = (stores(&missed), counters.write_wait_cycles);
+        assert!(waited > 50, "{waited}");
+        assert!(missed.cycles.abs_diff(waited) <= 4, "{missed:?} {waited}");
+    }
+}
+
+#[test]
+fn who_allocates_a_line_takes_another_one_away() {
+    let mut code = vec![
+        0xe3a0_1602, // mov r1, #0x200000
+        0xe591_3000, // ldr r3, [r1]
+        0xe3a0_2605, // mov r2, #0x500000
+        0xe3a0_6028, // mov r6, #40
+        0xee07_2fb2, // mcr p15, 0, r2, c7, c2, 5
+        0xe282_2b01, // add r2, r2, #1024
+        0xe256_6001, // subs r6, r6, #1
+        0x1aff_fffb, // bne -3
+        0xe591_3000, // ldr r3, [r1]
+    ];
+    code.extend([NOP; 2]);
+    let (missed, _) = run("ixp425", &code, DCACHE | ICACHE, |_| CACHED);
+    let data: Vec<_> = missed
+        .iter()
+        .filter(|(m, _)| m.kind == Kind::Data)
+        .collect();
+    let first = data.iter().filter(|(miss, _)| miss.by == By::First);
+    assert_eq!(data.iter().map(|(_, missed)| missed.count).sum::<u64>(), 2);
+    assert_eq!(first.map(|(_, missed)| missed.count).sum::<u64>(), 1);
+}
+
+#[test]
+fn without_a_cache_nothing_is_missed() {
+    for board in crate::spec::board_names() {
+        let code = [0xe3a0_1602, 0xe581_0000, 0xe581_0040, 0xe8a1_0ff0];
+        let (missed, _) = run(board, &code, ICACHE, |_| CACHED);
+        assert_eq!(stores(&missed).count, 0, "{board}");
+    }
+}
