@@ -4,7 +4,7 @@
 use super::calls::Arrival;
 use super::lost::Settled;
 use super::names::name;
-use super::trace::What;
+use super::trace::{Step, What};
 use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER};
 use crate::bus::SystemBus;
 use crate::observed::{Observed, Observer};
@@ -79,8 +79,15 @@ impl Ledger {
     fn in_user_land(&mut self, cycle: u64) {
         self.switches.in_user_land(&self.sum);
         let sample = self.wakes.in_user_land(cycle, self.task, &self.sum);
-        if let Some(sample) = sample.filter(|sample| self.wakes.keeps(*sample)) {
-            let steps = self.trace.since(self.wakes.samples()[sample].rise);
+        let Some(sample) = sample.filter(|_| self.trace.is_on()) else {
+            return;
+        };
+        let steps = self.trace.since(self.wakes.samples()[sample].rise);
+        let function = |step: &Step| self.cells[step.cell as usize].owner.function;
+        let visited = steps.iter().map(function).collect();
+        self.wakes.set_visited(sample, visited);
+        if self.wakes.keeps(sample) {
+            let steps = steps.to_vec();
             self.wakes.set_steps(sample, steps);
         }
     }

@@ -63,6 +63,10 @@ impl Trace {
         self.on = on;
     }
 
+    pub(super) fn is_on(&self) -> bool {
+        self.on
+    }
+
     /// Nobody waits for an answer: what was long before may go.
     pub(super) fn begin(&mut self) {
         if self.steps.len() > OLD {
@@ -89,8 +93,8 @@ impl Trace {
     }
 
     /// Those from a cycle on.
-    pub(super) fn since(&self, cycle: u64) -> Vec<Step> {
+    pub(super) fn since(&self, cycle: u64) -> &[Step] {
         let from = self.steps.partition_point(|step| step.cycle < cycle);
-        self.steps[from..].to_vec()
+        &self.steps[from..]
     }
 }

@@ -3,12 +3,14 @@
 //! through tasks of the kernel.
 
 use super::trace::Step;
-use super::{CallId, CellId, Cycles, TaskId};
+use super::{CallId, CellId, Cycles, Function, TaskId};
 use arm9::Cause;
 use std::collections::BTreeMap;
 
 /// Samples kept; those beyond are not.
 const KEPT: usize = 1 << 20;
+/// Samples of which it is kept where execution was.
+const VISITED_KEPT: usize = 1 << 17;
 
 type Sum = [i64; Cause::COUNT];
 
@@ -60,6 +62,8 @@ pub struct Sample {
     pub user: u64,
     /// What the cycles from rise to user land went for.
     pub causes: Cycles,
+    /// Functions that execution came to meanwhile, ascending, if any steps are kept.
+    pub visited: Vec<Function>,
     /// What happened in them, if the sample was one to be kept so: the first step is the rise.
     pub steps: Vec<Step>,
 }
@@ -176,6 +180,7 @@ impl Wakes {
             switched: woken.switched.unwrap_or(cycle),
             user: cycle,
             causes: core::array::from_fn(spent),
+            visited: Vec::new(),
             steps: Vec::new(),
         });
         Some(self.samples.len() - 1)
@@ -202,6 +207,16 @@ impl Wakes {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Functions that execution came to in this sample, in any order.
+    pub(super) fn set_visited(&mut self, sample: usize, mut visited: Vec<Function>) {
+        if sample < VISITED_KEPT {
+            visited.sort_unstable();
+            visited.dedup();
+            visited.shrink_to_fit();
+            self.samples[sample].visited = visited;
         }
     }
 

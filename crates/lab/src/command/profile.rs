@@ -32,6 +32,9 @@ pub struct Args {
     /// Then run it twice more, looked at and not, in turns: how much slower is the simulator when it charges?
     #[arg(long)]
     cost: bool,
+    /// Of a kernel that lacks something: a mutant's name, or FILE:NAME
+    #[arg(long, value_name = "MUTANT")]
+    mutant: Option<String>,
     #[command(flatten)]
     asked: Asked,
     /// What to run in the guest: one word is a line for its shell, several are a program and its
@@ -49,8 +52,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     which.check()?;
     let board = args.target.check()?;
     let given = Given::new(&args.command)?;
-    let is_common = args.target.is_common() && given.stdin.is_none();
-    let prepared = args.target.prepare_with(&board, given.stdin)?;
+    let mutant = args.target.mutant(args.mutant.as_deref())?;
+    let is_common = args.target.is_common() && given.stdin.is_none() && mutant.is_none();
+    let mut prepared = args.target.prepare_with(&board, given.stdin)?;
+    if let Some(mutant) = &mutant {
+        prepared.patch(mutant)?;
+    }
     let snapshots = Snapshots::cached_if(is_common && !args.asked.fresh_boot);
     let note = |line: &str| eprintln!("{line}");
     let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;

@@ -224,6 +224,7 @@ impl Reached {
         let late = Late {
             task: task.to_string(),
             all: Vec::new(),
+            populations: None,
             account: &account,
             spec: &ready.spec,
         };

@@ -9,6 +9,7 @@ use board::ledger::{CellId, Ledger, Sample, Step, TaskId, What};
 
 use crate::base::suggest::did_you_mean;
 use crate::explain::account::Account;
+use crate::explain::populations::{self, Populations};
 use crate::explain::which::Which;
 
 /// A stretch of a latency.
@@ -91,6 +92,12 @@ impl<'a> Latencies<'a> {
     pub fn which(&self, which: Which) -> Result<Vec<(usize, &'a Sample)>> {
         let numbers = which.of(&self.samples.iter().map(|s| s.cycles()).collect::<Vec<_>>())?;
         Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
+    }
+
+    /// What tells them apart: of functions that run together, the one that the kept ones come to first.
+    pub fn populations(&self, account: &Account<'_>) -> Option<Populations> {
+        let order = populations::in_order(&self.samples, |cell| account.owner(cell).function);
+        populations::populations(&self.samples, &order)
     }
 
     /// Of all of them, ascending.

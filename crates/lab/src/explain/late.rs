@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::explain::account::{Account, cause_name, kind_name};
 use crate::explain::autopsy::{Phase, phases};
+use crate::explain::populations::Populations;
 use crate::sheets::grid;
 
 /// Places of a phase, and misses of a latency, that are shown.
@@ -21,8 +22,15 @@ pub struct Late<'a> {
     pub task: String,
     /// How long all of them take, ascending.
     pub all: Vec<u64>,
+    /// What tells them apart.
+    pub populations: Option<Populations>,
     pub account: &'a Account<'a>,
     pub spec: &'a BoardSpec,
+}
+
+/// What so large a share of them is not above; there is at least one.
+fn of_sorted(cycles: &[u64], share: f64) -> u64 {
+    cycles[((cycles.len() - 1) as f64 * share) as usize]
 }
 
 /// Lines of at most the width of a table, behind two spaces.
@@ -45,11 +53,11 @@ impl Late<'_> {
         1e6 * cycles as f64 / self.spec.cpu_hz as f64
     }
 
-    /// How many there are and how long they take.
+    /// How many there are and how long they take, and what tells them apart.
     pub fn summary(&self) -> String {
         let all = &self.all;
-        let at = |share: f64| self.us(all[((all.len() - 1) as f64 * share) as usize]);
-        grid::wrapped(&format!(
+        let at = |share: f64| self.us(of_sorted(all, share));
+        let mut text = grid::wrapped(&format!(
             "Latencies of {}: {}, from {:.2} us; median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, most {:.2} us",
             self.task,
             all.len(),
@@ -58,7 +66,37 @@ impl Late<'_> {
             at(0.9),
             at(0.99),
             at(1.0)
-        ))
+        ));
+        if let Some(two) = &self.populations {
+            let median = |cycles: &[u64]| self.us(of_sorted(cycles, 0.5));
+            let most = |cycles: &[u64]| self.us(of_sorted(cycles, 1.0));
+            text += &grid::wrapped(&format!(
+                "{:.0} % of how they differ: in {} of them {} ran, median {:.2} us, most {:.2} us; in the other {} it did \
+                 not, median {:.2} us, most {:.2} us",
+                100.0 * two.share,
+                two.with.len(),
+                self.account.function(two.function),
+                median(&two.with),
+                most(&two.with),
+                two.without.len(),
+                median(&two.without),
+                most(&two.without),
+            ));
+        }
+        text
+    }
+
+    /// What tells them apart, as JSON.
+    pub fn populations_json(&self) -> Value {
+        let Some(two) = &self.populations else {
+            return Value::Null;
+        };
+        json!({
+            "function": self.account.function(two.function),
+            "share": two.share,
+            "with_cycles": two.with,
+            "without_cycles": two.without,
+        })
     }
 
     /// Who had called it, the innermost first.

@@ -13,6 +13,7 @@ pub mod late;
 pub mod output;
 pub mod overhead;
 pub mod perfetto;
+pub mod populations;
 pub mod ready;
 pub mod render;
 pub mod sets;

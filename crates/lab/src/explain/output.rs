@@ -89,6 +89,7 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
     let late = latencies.as_ref().map(|latencies| Late {
         task: account.task(latencies.task).to_string(),
         all: latencies.cycles(),
+        populations: latencies.populations(&account),
         account: &account,
         spec: ran.spec,
     });
@@ -110,6 +111,7 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
             value["latency_task"] = json!(late.task);
             value["latency_cycles"] = json!(late.all);
             value["latencies"] = json!(samples);
+            value["populations"] = late.populations_json();
         }
         println!("{value:#}");
         return Ok(());

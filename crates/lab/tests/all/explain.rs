@@ -330,3 +330,66 @@ fn a_run_that_is_not_there_is_named() {
     assert_eq!(status, Some(2), "{error}");
     assert!(error.contains("nonesuch: no run is"), "{error}");
 }
+
+/// Leaves out what the tick does beside counting time.
+const TICK: &str = r#"
+[[mutant]]
+name = "tick-without-its-work"
+function = "tick_nohz_handler"
+change = { skip-call = { callee = "update_process_times", which = 1 } }
+why = "accounting, timers, RCU and the scheduler are not told of the tick"
+expect = "stale-read"
+survives = "no maintenance is taken out: the cause of latencies is"
+"#;
+
+/// Cycles of a function and what it called, in folded stacks.
+fn inclusive(folded: &str, function: &str) -> u64 {
+    let within = format!(";{function};");
+    let lines = folded.lines().filter(|line| line.contains(&within));
+    let count = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
+    lines.filter_map(count).sum()
+}
+
+/// The wake-ups are placed where the tick comes just before them: `profile` tells by itself that the tick makes one of
+/// ten late, and its cycles say by how much. Without its work they are earlier by that.
+#[test]
+#[ignore = "needs the kernel"]
+fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
+    let dir = std::env::temp_dir().join(format!("warmswitch-cause-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let list = dir.join("tick.toml");
+    std::fs::write(&list, TICK).unwrap();
+    let mutant = format!("{}:tick-without-its-work", list.display());
+    let run = |name: &str, mutant: &[&str]| {
+        let file = |end: &str| dir.join(format!("{name}.{end}")).display().to_string();
+        let (folded, calls) = (file("folded"), file("callgrind"));
+        let head = ["profile", "--json", "--worst", "1", "--folded", &folded];
+        let head = [&head[..], &["--callgrind", &calls]].concat();
+        let command = "beside-load cyclictest -D 1 -p 50 -q --secaligned=900";
+        let (text, error, status) = output(&[&head, mutant, &["--", command]].concat());
+        assert_eq!(status, Some(0), "{error}");
+        let said: Value = serde_json::from_str(&text).expect("JSON");
+        let two = &said["populations"];
+        assert_eq!(two["function"], "tick_nohz_handler", "{name}");
+        let late = Vec::from_iter(two["with_cycles"].as_array().unwrap().iter().map(number));
+        let worst = number(said["latency_cycles"].as_array().unwrap().last().unwrap());
+        let read = |path| std::fs::read_to_string(path).unwrap();
+        (late, worst, read(folded), read(calls))
+    };
+    let (late, worst, folded, calls) = run("as-it-is", &[]);
+    let (less_late, less, without, _) = run("without", &["--mutant", &mutant]);
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(late.len(), 100, "one of ten");
+    assert_eq!(*late.last().unwrap(), worst);
+    assert!(less < worst, "{less} {worst}");
+    let named = ["update_process_times", "handle_softirqs"];
+    assert!(named.iter().all(|name| inclusive(&without, name) == 0));
+    let named: u64 = named.iter().map(|name| inclusive(&folded, name)).sum();
+    let of_tick = calls.split("cfn=tick_nohz_handler\ncalls=").skip(1);
+    let count = |text: &str| -> u64 { text.split(' ').next().unwrap().parse().unwrap() };
+    let a_tick = named / of_tick.map(count).sum::<u64>();
+    let earlier = late[late.len() / 2] - less_late[less_late.len() / 2];
+    // Not all of a softirq comes before the task.
+    let share = earlier as f64 / a_tick as f64;
+    assert!((0.75..1.05).contains(&share), "{earlier} of {a_tick}");
+}
