@@ -10,6 +10,7 @@ use crate::Outcome;
 use crate::base::paths;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
+use crate::explain::worst;
 use crate::figures::published::Papers;
 use crate::report::cores::{self, Cores};
 use crate::report::material::Material;
@@ -25,6 +26,9 @@ const EXPERIMENTS: [(&str, bool); 5] = [
     ("hackbench", true),
     ("packet_reply", true),
 ];
+
+/// Whose worst latencies are taken apart.
+const EXPLAINED: &str = "cyclictest";
 
 /// Measure what changing the address space costs, kernel by kernel: tables and report
 #[derive(clap::Args)]
@@ -55,7 +59,14 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let papers = Papers::load()?;
     let materials: Vec<Material> = done
         .iter()
-        .map(|(experiment, campaign, runs)| Material::of(experiment, campaign, runs, &papers))
+        .map(|(experiment, campaign, runs)| {
+            let mut material = Material::of(experiment, campaign, runs, &papers)?;
+            if experiment.name == EXPLAINED {
+                worst::explain_missing(runs, material.kind);
+            }
+            material.more.extend(worst::part(runs, material.kind));
+            Ok(material)
+        })
         .collect::<Result<_>>()?;
     let mut of_cores = Vec::new();
     for name in cores::EXPERIMENTS {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::explain::output::{self, Asked, Ran};
 use crate::explain::which::Which;
-use crate::explain::{again, along, ready};
+use crate::explain::{again, along, ready, worst};
 
 /// Run a stored run again and say where every cycle of it went, and of its worst latency
 #[derive(clap::Args)]
@@ -47,6 +47,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if !args.asked.json {
         println!("{}: {}", again.run.experiment, again.run.point.label());
         println!("Run again to the same cycle: {}\n", again.run.end_cycle);
+    }
+    if args.sample.is_none() && args.asked.task.is_none() {
+        worst::keep_worst(&mut again)?;
     }
     let ran = Ran {
         session: &mut again.session,

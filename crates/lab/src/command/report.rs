@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::base::paths;
 use crate::campaign::experiment::Experiment;
+use crate::explain::worst;
 use crate::figures::published::Papers;
 use crate::report::material::Material;
 use crate::report::page;
@@ -37,7 +38,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let dir = args.out.clone();
     let dir = dir.unwrap_or_else(|| default_dir().join(&experiment.name));
     let papers = Papers::load()?;
-    let material = Material::of(&experiment, &campaign, &runs, &papers)?;
+    let mut material = Material::of(&experiment, &campaign, &runs, &papers)?;
+    material.more.extend(worst::part(&runs, material.kind));
     let index = page::write(&[material], &[], &papers, &dir)?;
     if args.json {
         println!("{}", json!({"report": index}));

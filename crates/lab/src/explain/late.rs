@@ -40,7 +40,7 @@ fn indented(text: &str) -> String {
 }
 
 /// A miss in a latency.
-struct Miss {
+pub struct Miss {
     kind: &'static str,
     mva: u32,
     of: String,
@@ -49,7 +49,8 @@ struct Miss {
 }
 
 impl Late<'_> {
-    fn us(&self, cycles: u64) -> f64 {
+    /// Microseconds.
+    pub fn us(&self, cycles: u64) -> f64 {
         1e6 * cycles as f64 / self.spec.cpu_hz as f64
     }
 
@@ -57,33 +58,33 @@ impl Late<'_> {
     pub fn summary(&self) -> String {
         let all = &self.all;
         let at = |share: f64| self.us(of_sorted(all, share));
-        let mut text = grid::wrapped(&format!(
-            "Latencies of {}: {}, from {:.2} us; median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, most {:.2} us",
+        format!(
+            "Latencies of {}: {}, from {:.2} us; median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, most {:.2} us{}",
             self.task,
             all.len(),
             at(0.0),
             at(0.5),
             at(0.9),
             at(0.99),
-            at(1.0)
-        ));
-        if let Some(two) = &self.populations {
-            let median = |cycles: &[u64]| self.us(of_sorted(cycles, 0.5));
-            let most = |cycles: &[u64]| self.us(of_sorted(cycles, 1.0));
-            text += &grid::wrapped(&format!(
-                "{:.0} % of how they differ: in {} of them {} ran, median {:.2} us, most {:.2} us; in the other {} it did \
-                 not, median {:.2} us, most {:.2} us",
-                100.0 * two.share,
-                two.with.len(),
-                self.account.function(two.function),
-                median(&two.with),
-                most(&two.with),
-                two.without.len(),
-                median(&two.without),
-                most(&two.without),
-            ));
-        }
-        text
+            at(1.0),
+            self.apart()
+        )
+    }
+
+    fn apart(&self) -> String {
+        let Some(two) = &self.populations else {
+            return String::new();
+        };
+        let two_of = |cycles: &[u64]| [0.5, 1.0].map(|share| self.us(of_sorted(cycles, share)));
+        let ([median, most], [others, most_of_others]) = (two_of(&two.with), two_of(&two.without));
+        format!(
+            ". {:.0} % of how they differ: in {} of them {} ran, median {median:.2} us, most {most:.2} us; in the other {} it \
+             did not, median {others:.2} us, most {most_of_others:.2} us",
+            100.0 * two.share,
+            two.with.len(),
+            self.account.function(two.function),
+            two.without.len(),
+        )
     }
 
     /// What tells them apart, as JSON.
@@ -97,6 +98,21 @@ impl Late<'_> {
             "with_cycles": two.with,
             "without_cycles": two.without,
         })
+    }
+
+    /// Who had masked interrupts when the line rose; nothing if nobody had.
+    pub fn masked(&self, sample: &Sample) -> String {
+        let Some(masked) = sample.masked else {
+            return String::new();
+        };
+        let owner = self.account.owner(masked.at);
+        format!(
+            "Interrupts were masked, since {:.2} us before, in {} ({}){}.",
+            self.us(sample.rise - masked.since),
+            self.account.function(owner.function),
+            self.account.place(owner),
+            self.called_from(masked.call)
+        )
     }
 
     /// Who had called it, the innermost first.
@@ -129,18 +145,7 @@ impl Late<'_> {
             self.source(sample.line),
             sample.rise
         );
-        if let Some(masked) = sample.masked {
-            let owner = self.account.owner(masked.at);
-            let us = self.us(sample.rise - masked.since);
-            let (function, place) = (
-                self.account.function(owner.function),
-                self.account.place(owner),
-            );
-            text += &indented(&format!(
-                "Interrupts were masked, since {us:.2} us before, in {function} ({place}){}.",
-                self.called_from(masked.call)
-            ));
-        }
+        text += &indented(&self.masked(sample));
         for phase in phases(sample, self.account) {
             let (cycles, name) = (phase.cycles, phase.name);
             let us = self.us(cycles);
@@ -199,7 +204,8 @@ impl Late<'_> {
         text
     }
 
-    fn misses(&self, sample: &Sample) -> Vec<Miss> {
+    /// The most costly first.
+    pub fn misses(&self, sample: &Sample) -> Vec<Miss> {
         let name = |cell| {
             let owner = self.account.owner(cell);
             format!(

@@ -3,18 +3,19 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use board::BoardSpec;
 use board::ledger::Sample;
 use serde_json::{Value, json};
 
 use crate::base::paths;
 use crate::explain::account::Account;
-use crate::explain::late::Late;
+use crate::explain::chosen::Chosen;
 use crate::explain::render::View;
 use crate::explain::setup::{Charged, Kernel};
 use crate::explain::which::Which;
-use crate::explain::{autopsy, files, perfetto};
+use crate::explain::{files, perfetto};
+use crate::sheets::grid;
 
 /// Lines of each table, when nobody says.
 const TOP: usize = 20;
@@ -80,20 +81,10 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
     ran.session.name_tasks();
     let (ledger, kernel) = (ran.session.ledger(), ran.kernel);
     let account = Account::new(ledger, kernel, false);
-    let latencies = autopsy::latencies(ledger, &account, asked.task.as_deref(), ran.command)?;
-    let chosen = match (&latencies, which) {
-        (None, Which::Number(n)) => bail!("--sample {n}: no interrupt woke a task"),
-        (None, Which::Worst(_)) => Vec::new(),
-        (Some(latencies), which) => latencies.which(which)?,
-    };
-    let late = latencies.as_ref().map(|latencies| Late {
-        task: account.task(latencies.task).to_string(),
-        all: latencies.cycles(),
-        populations: latencies.populations(&account),
-        account: &account,
-        spec: ran.spec,
-    });
-    asked.write(&ran, &chosen)?;
+    let of_task = (asked.task.as_deref(), ran.command);
+    let chosen = Chosen::of(&account, (ledger, ran.spec), of_task, which)?;
+    let samples = chosen.as_ref().map_or(&[][..], |chosen| &chosen.samples);
+    asked.write(&ran, samples)?;
     let view = View {
         ledger,
         kernel,
@@ -106,8 +97,8 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
         if let (Some(all), Some(head)) = (value.as_object_mut(), head.as_object_mut()) {
             all.append(head);
         }
-        if let Some(late) = &late {
-            let samples: Vec<Value> = chosen.iter().map(|sample| late.json(*sample)).collect();
+        if let Some(Chosen { late, samples }) = &chosen {
+            let samples: Vec<Value> = samples.iter().map(|sample| late.json(*sample)).collect();
             value["latency_task"] = json!(late.task);
             value["latency_cycles"] = json!(late.all);
             value["latencies"] = json!(samples);
@@ -117,9 +108,9 @@ pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Resul
         return Ok(());
     }
     kernel.notes.iter().for_each(|n| eprintln!("note: {n}"));
-    if let Some(late) = late.filter(|_| !chosen.is_empty()) {
-        print!("{}", late.summary());
-        for sample in chosen {
+    if let Some(Chosen { late, samples }) = chosen.filter(|chosen| !chosen.samples.is_empty()) {
+        print!("{}", grid::wrapped(&late.summary()));
+        for sample in samples {
             print!("{}", late.text(sample));
         }
         println!("{}", "");

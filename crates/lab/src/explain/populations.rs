@@ -107,8 +107,8 @@ mod tests {
             [0, 1, 2, 3, 4].map(|n| functions.of(0xc000_0000 + n * 64));
         let sample = |n: u64| {
             let mut visited = vec![always];
-            visited.extend((n % 2 == 0).then_some(chance));
-            let late = n % 10 == 0;
+            visited.extend(n.is_multiple_of(2).then_some(chance));
+            let late = n.is_multiple_of(10);
             visited.extend(late.then_some(tick));
             visited.extend(late.then_some(below));
             Sample {

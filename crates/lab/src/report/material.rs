@@ -13,6 +13,7 @@ use crate::figures::versus::{self, Versus};
 use crate::kinds::{self, Kind, Told};
 use crate::runs::run::Run;
 use crate::runs::store::Campaign;
+use crate::sheets::part::Part;
 
 /// An experiment with its runs and what is to be said of them.
 pub struct Material<'a> {
@@ -22,6 +23,8 @@ pub struct Material<'a> {
     pub results: Results<'a>,
     pub kind: &'static dyn Kind,
     pub papers: &'a Papers,
+    /// What others have to say of the runs.
+    pub more: Vec<Part>,
 }
 
 impl<'a> Material<'a> {
@@ -40,6 +43,7 @@ impl<'a> Material<'a> {
             results: Results::of(experiment, kind, runs, papers)?,
             kind,
             papers,
+            more: Vec::new(),
         })
     }
 

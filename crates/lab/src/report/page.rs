@@ -163,6 +163,7 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
         .chain(boards_part(results))
         .collect();
     parts.extend(m.kind.parts(&m.told())?);
+    parts.extend(m.more.iter().cloned());
     let claims = results.verdicts.iter().map(|v| Claim {
         word: v.word(),
         text: v.text.clone(),

@@ -21,7 +21,7 @@ pub fn new(headings: &[&str]) -> Table {
 }
 
 /// Headings and cells, for the terminal and the report; the first `texts` columns are words.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Grid {
     pub texts: usize,
     pub headings: Vec<String>,

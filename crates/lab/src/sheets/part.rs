@@ -4,7 +4,7 @@
 use crate::sheets::grid::Grid;
 
 /// A heading with what stands below it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Part {
     pub heading: String,
     pub text: String,
@@ -15,6 +15,7 @@ pub struct Part {
 }
 
 /// A picture and the name of its file.
+#[derive(Clone)]
 pub struct Chart {
     pub name: String,
     pub svg: String,

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The worst latency of each kernel, as a page has it: what `explain` said of a run is kept by the run's name.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use board::ledger::Sample;
+use serde::{Deserialize, Serialize};
+
+use crate::base::paths;
+use crate::explain::account::{Account, cause_name};
+use crate::explain::again::{self, Again};
+use crate::explain::autopsy::{self, phases};
+use crate::explain::chosen::Chosen;
+use crate::explain::late::Late;
+use crate::explain::ready;
+use crate::explain::which::Which;
+use crate::figures::measure;
+use crate::kinds::Kind;
+use crate::runs::run::Run;
+use crate::sheets::grid::Grid;
+use crate::sheets::part::Part;
+
+const FORMAT: u32 = 1;
+/// Places of a phase that are named.
+const PLACES: usize = 4;
+
+/// A run's worst latency taken apart.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Worst {
+    format: u32,
+    task: String,
+    us: f64,
+    cycles: u64,
+    /// All latencies of the task, and what tells them apart, in sentences.
+    summary: String,
+    /// Who had masked interrupts, if somebody had.
+    masked: String,
+    misses: usize,
+    /// Cycles by cause.
+    causes: Vec<(String, u64)>,
+    phases: Vec<Phase>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Phase {
+    name: String,
+    cycles: u64,
+    /// Function, task or interrupt, cycles; the most first.
+    places: Vec<(String, String, u64)>,
+}
+
+fn path(run: &str) -> PathBuf {
+    paths::out().join("explained").join(format!("{run}.json"))
+}
+
+fn keep(run: &Run, late: &Late<'_>, sample: &Sample) -> Result<()> {
+    let phase = |phase: autopsy::Phase| Phase {
+        name: phase.name.to_string(),
+        cycles: phase.cycles,
+        places: phase.places,
+    };
+    let causes = arm9::Cause::ALL.into_iter().zip(sample.causes);
+    let causes = causes.filter(|(_, cycles)| *cycles > 0);
+    let worst = Worst {
+        format: FORMAT,
+        task: late.task.clone(),
+        us: late.us(sample.cycles()),
+        cycles: sample.cycles(),
+        summary: late.summary(),
+        masked: late.masked(sample),
+        misses: late.misses(sample).len(),
+        causes: causes
+            .map(|(cause, n)| (cause_name(cause).to_string(), n))
+            .collect(),
+        phases: phases(sample, late.account)
+            .into_iter()
+            .map(phase)
+            .collect(),
+    };
+    paths::write_atomically(&path(&run.hash), &serde_json::to_vec(&worst)?)
+}
+
+/// Keeps the worst latency of a run that was run again, for pages.
+pub fn keep_worst(again: &mut Again) -> Result<()> {
+    again.session.name_tasks();
+    let account = Account::new(again.session.ledger(), &again.kernel, false);
+    let of = (again.session.ledger(), &again.spec);
+    let command = (None, again.run.provenance.command.as_str());
+    let chosen = Chosen::of(&account, of, command, Which::Worst(1))?;
+    match chosen.as_ref().map(|chosen| (chosen, &chosen.samples[..])) {
+        Some((chosen, [(_, sample), ..])) => keep(&again.run, &chosen.late, sample),
+        _ => Ok(()),
+    }
+}
+
+fn kept(run: &Run) -> Option<Worst> {
+    let bytes = fs::read(path(&run.hash)).ok()?;
+    let worst: Worst = serde_json::from_slice(&bytes).ok()?;
+    (worst.format == FORMAT).then_some(worst)
+}
+
+/// Of each board, kernel and mode the run with the largest latency.
+fn worst_of<'a>(runs: &'a [Run], kind: &dyn Kind) -> Vec<&'a Run> {
+    let mut worst: BTreeMap<(&str, &str, &str), (f64, &Run)> = BTreeMap::new();
+    for run in runs {
+        let (figures, _) = measure::measured(std::slice::from_ref(run), kind);
+        let most = figures
+            .iter()
+            .filter(|m| m.metric == "max")
+            .map(|m| m.value);
+        let Some(most) = most.max_by(f64::total_cmp) else {
+            continue;
+        };
+        let point = &run.point;
+        let at = worst.entry((&point.board, &point.kernel, &point.mode));
+        let at = at.or_insert((most, run));
+        if at.0 < most {
+            *at = (most, run);
+        }
+    }
+    worst.into_values().map(|(_, run)| run).collect()
+}
+
+/// Explains those of the worst runs that are not explained yet; one that cannot be is told of.
+pub fn explain_missing(runs: &[Run], kind: &dyn Kind) {
+    let missing = worst_of(runs, kind);
+    for run in missing.into_iter().filter(|run| kept(run).is_none()) {
+        eprintln!("the worst latency of {}:", run.point.label());
+        if let Err(error) = explain(run) {
+            eprintln!("warning: it is not explained: {error:#}");
+        }
+    }
+}
+
+fn explain(run: &Run) -> Result<()> {
+    let ready = ready::ready(ready::stored(&run.hash)?)?;
+    let mut again = again::run(ready, (1, None), false)?;
+    keep_worst(&mut again)
+}
+
+/// What is known of the worst latency of each kernel.
+pub fn part(runs: &[Run], kind: &dyn Kind) -> Option<Part> {
+    let known = worst_of(runs, kind).into_iter();
+    let known: Vec<(&Run, Worst)> = known.filter_map(|run| Some((run, kept(run)?))).collect();
+    let text = |(run, worst): &(&Run, Worst)| {
+        let causes = worst.causes.iter().map(|(cause, n)| format!("{cause} {n}"));
+        let causes = causes.collect::<Vec<_>>().join(", ");
+        let masked = match worst.masked.as_str() {
+            "" => String::new(),
+            masked => format!(" {masked}"),
+        };
+        format!(
+            "{}: {:.2} us, {} cycles, {} misses.{masked} Cycles: {causes}. {}.",
+            run.point.label(),
+            worst.us,
+            worst.cycles,
+            worst.misses,
+            worst.summary
+        )
+    };
+    (!known.is_empty()).then(|| Part {
+        heading: "The worst latency of each kernel, taken apart".into(),
+        text: format!(
+            "From the rise of the interrupt's line to the first user instruction of the task that it woke; the program's \
+             own figure is a little larger (docs/EXPLAIN.md). {}",
+            known.iter().map(text).collect::<Vec<_>>().join(" ")
+        ),
+        tables: known.iter().map(|(run, worst)| table(run, worst)).collect(),
+        ..Part::default()
+    })
+}
+
+fn table(run: &Run, worst: &Worst) -> Grid {
+    let us = |cycles: u64| {
+        format!(
+            "{:.2}",
+            worst.us * cycles as f64 / worst.cycles.max(1) as f64
+        )
+    };
+    let share = |cycles: u64| format!("{:.1}", 100.0 * cycles as f64 / worst.cycles.max(1) as f64);
+    let row = |phase: &Phase| {
+        let place =
+            |(function, place, n): &(String, String, u64)| format!("{function} ({place}) {n}");
+        let places = phase.places.iter().take(PLACES).map(place);
+        let mut places: Vec<String> = places.collect();
+        if phase.places.len() > PLACES {
+            places.push(format!("{} more", phase.places.len() - PLACES));
+        }
+        let cells = [phase.name.clone(), places.join(", ")];
+        let numbers = [
+            phase.cycles.to_string(),
+            us(phase.cycles),
+            share(phase.cycles),
+        ];
+        cells.into_iter().chain(numbers).collect()
+    };
+    let mut rows: Vec<Vec<String>> = worst.phases.iter().map(row).collect();
+    let all = [
+        worst.cycles.to_string(),
+        us(worst.cycles),
+        share(worst.cycles),
+    ];
+    rows.push(
+        ["all", ""]
+            .into_iter()
+            .map(String::from)
+            .chain(all)
+            .collect(),
+    );
+    let of = format!("{} of {}", run.point.kernel, worst.task);
+    Grid {
+        texts: 2,
+        headings: [of.as_str(), "where, cycles", "cycles", "us", "%"]
+            .map(String::from)
+            .to_vec(),
+        rows,
+    }
+}
