@@ -64,7 +64,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             if experiment.name == EXPLAINED {
                 worst::explain_missing(runs, material.kind);
             }
-            material.more.extend(worst::part(runs, material.kind));
+            material.more.extend(worst::parts(runs, material.kind));
             Ok(material)
         })
         .collect::<Result<_>>()?;

@@ -39,7 +39,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let dir = dir.unwrap_or_else(|| default_dir().join(&experiment.name));
     let papers = Papers::load()?;
     let mut material = Material::of(&experiment, &campaign, &runs, &papers)?;
-    material.more.extend(worst::part(&runs, material.kind));
+    material.more.extend(worst::parts(&runs, material.kind));
     let index = page::write(&[material], &[], &papers, &dir)?;
     if args.json {
         println!("{}", json!({"report": index}));

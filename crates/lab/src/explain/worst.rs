@@ -141,39 +141,39 @@ fn explain(run: &Run) -> Result<()> {
     keep_worst(&mut again)
 }
 
-/// What is known of the worst latency of each kernel.
-pub fn part(runs: &[Run], kind: &dyn Kind) -> Option<Part> {
-    let known = worst_of(runs, kind).into_iter();
-    let known: Vec<(&Run, Worst)> = known.filter_map(|run| Some((run, kept(run)?))).collect();
-    let text = |(run, worst): &(&Run, Worst)| {
-        let causes = worst.causes.iter().map(|(cause, n)| format!("{cause} {n}"));
-        let causes = causes.collect::<Vec<_>>().join(", ");
-        let masked = match worst.masked.as_str() {
-            "" => String::new(),
-            masked => format!(" {masked}"),
-        };
-        format!(
-            "{}: {:.2} us, {} cycles, {} misses.{masked} Cycles: {causes}. {}.",
-            run.point.label(),
-            worst.us,
-            worst.cycles,
-            worst.misses,
-            worst.summary
-        )
-    };
-    (!known.is_empty()).then(|| Part {
-        heading: "The worst latency of each kernel, taken apart".into(),
-        text: format!(
-            "From the rise of the interrupt's line to the first user instruction of the task that it woke; the program's \
-             own figure is a little larger (docs/EXPLAIN.md). {}",
-            known.iter().map(text).collect::<Vec<_>>().join(" ")
-        ),
-        tables: known.iter().map(|(run, worst)| table(run, worst)).collect(),
-        ..Part::default()
-    })
+/// What is known of the worst latency of each kernel, a part each.
+pub fn parts(runs: &[Run], kind: &dyn Kind) -> Vec<Part> {
+    let worst = worst_of(runs, kind).into_iter();
+    let known = worst.filter_map(|run| Some((run, kept(run)?)));
+    known.map(|(run, worst)| part(run, &worst)).collect()
 }
 
-fn table(run: &Run, worst: &Worst) -> Grid {
+fn part(run: &Run, worst: &Worst) -> Part {
+    let causes = worst.causes.iter().map(|(cause, n)| format!("{cause} {n}"));
+    let sentences = [
+        worst.masked.clone(),
+        format!("{} misses.", worst.misses),
+        format!(
+            "What for, cycles: {}.",
+            causes.collect::<Vec<_>>().join(", ")
+        ),
+        format!("{}.", worst.summary),
+    ];
+    Part {
+        heading: format!("The worst latency of {}, taken apart", run.point.kernel),
+        text: format!(
+            "{:.2} us on {}, from the rise of the interrupt's line to the first user instruction of the task that it woke; \
+             the program's own figure is a little larger. {}",
+            worst.us,
+            run.point.label(),
+            sentences.join(" ").trim_start()
+        ),
+        tables: vec![table(worst)],
+        ..Part::default()
+    }
+}
+
+fn table(worst: &Worst) -> Grid {
     let us = |cycles: u64| {
         format!(
             "{:.2}",
@@ -210,12 +210,51 @@ fn table(run: &Run, worst: &Worst) -> Grid {
             .chain(all)
             .collect(),
     );
-    let of = format!("{} of {}", run.point.kernel, worst.task);
     Grid {
         texts: 2,
-        headings: [of.as_str(), "where, cycles", "cycles", "us", "%"]
+        headings: ["phase", "where, cycles", "cycles", "us", "%"]
             .map(String::from)
             .to_vec(),
         rows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runs::for_tests::made_up_runs;
+
+    #[test]
+    fn a_part_says_where_the_worst_latency_went() {
+        let phase = |name: &str, cycles, functions: usize| Phase {
+            name: name.to_string(),
+            cycles,
+            places: (0..functions)
+                .map(|n| (format!("function{n}"), "find".to_string(), 10 - n as u64))
+                .collect(),
+        };
+        let worst = Worst {
+            format: FORMAT,
+            task: "cyclictest#2".into(),
+            us: 200.0,
+            cycles: 36_000,
+            summary: "Latencies of cyclictest#2: 7".into(),
+            masked: "Interrupts were masked.".into(),
+            misses: 3,
+            causes: vec![("idle".into(), 36_000)],
+            phases: vec![phase("first", 9000, 6), phase("second", 27_000, 1)],
+        };
+        let kept = serde_json::to_vec(&worst).unwrap();
+        let worst: Worst = serde_json::from_slice(&kept).unwrap();
+        let part = part(&made_up_runs()[0], &worst);
+        assert!(part.heading.contains("6.12/plain"), "{}", part.heading);
+        assert!(
+            part.text
+                .contains("figure is a little larger. Interrupts were masked. 3 misses.")
+        );
+        let row = |n: usize| part.tables[0].rows[n].join("|");
+        assert!(row(0).ends_with("function3 (find) 7, 2 more|9000|50.00|25.0"));
+        assert_eq!(row(1), "second|function0 (find) 10|27000|150.00|75.0");
+        assert_eq!(row(2), "all||36000|200.00|100.0");
     }
 }
