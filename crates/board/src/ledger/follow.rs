@@ -36,9 +36,9 @@ impl Ledger {
     #[inline(never)]
     fn arrived(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let pc = context.pc;
-        if let Some((_, Some(back))) = self.interrupts.last()
-            && *back == (pc, registers[13])
-        {
+        let of_interrupt = self.interrupts.last().and_then(|(_, back)| *back);
+        let ends = of_interrupt == Some((pc, registers[13]));
+        if ends {
             self.interrupts.pop();
             self.calls.interrupt_ended();
             self.take_place();
@@ -65,6 +65,9 @@ impl Ledger {
             stack: registers[13],
             link: registers[14] & !1,
         });
+        if ends && self.interrupts.is_empty() {
+            self.wakes.interrupt_ended(context.cycle, self.calls.now());
+        }
         if self.user {
             self.in_user_land(context.cycle);
             return Reaction::Continue;
@@ -106,6 +109,7 @@ impl Ledger {
         let pc = context.pc;
         if pc == schedule {
             self.switches.begin(context.cycle, &self.sum);
+            self.wakes.scheduled();
             self.trace.note(context.cycle, self.now, What::Schedule);
         } else if pc == switch_to {
             self.switch_to(context, registers);

@@ -20,7 +20,7 @@ pub use functions::{Function, Functions};
 pub use lost::{By, Kind, Miss, Missed, Place};
 pub use switches::Switch;
 pub use trace::{Step, What};
-pub use wakes::{Masked, Sample};
+pub use wakes::{KeptOn, Masked, Sample};
 
 use arm9::Cause;
 use calls::Calls;

@@ -40,7 +40,19 @@ struct Woken {
     line: u32,
     rise: Rise,
     woken: u64,
+    kept_on: Option<KeptOn>,
+    scheduled: bool,
     switched: Option<u64>,
+}
+
+/// Behind an interrupt that woke a task, what it had interrupted goes on, until the scheduler is called: preemption is
+/// off there.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptOn {
+    /// Core cycle of the interrupt's end.
+    pub since: u64,
+    /// What goes on.
+    pub call: CallId,
 }
 
 /// A latency, in core cycles since power-on.
@@ -56,6 +68,8 @@ pub struct Sample {
     pub masked: Option<Masked>,
     /// When the task was woken.
     pub woken: u64,
+    /// What kept on before the scheduler was called, if that was not in the interrupt itself.
+    pub kept_on: Option<KeptOn>,
     /// When the task was switched to.
     pub switched: u64,
     /// When its first user instruction was about to be executed.
@@ -139,6 +153,8 @@ impl Wakes {
                     line,
                     rise,
                     woken: cycle,
+                    kept_on: None,
+                    scheduled: false,
                     switched: None,
                 };
                 self.under_way.insert(task, woken);
@@ -147,6 +163,21 @@ impl Wakes {
                 self.under_way.remove(&task);
             }
         }
+    }
+
+    /// An interrupt was handled, and this goes on.
+    pub(super) fn interrupt_ended(&mut self, since: u64, call: CallId) {
+        for woken in self.under_way.values_mut() {
+            if !woken.scheduled && woken.switched.is_none() {
+                woken.kept_on = Some(KeptOn { since, call });
+            }
+        }
+    }
+
+    /// The scheduler is called.
+    pub(super) fn scheduled(&mut self) {
+        let under_way = self.under_way.values_mut();
+        under_way.for_each(|woken| woken.scheduled = true);
     }
 
     /// The core goes from a task to another.
@@ -177,6 +208,7 @@ impl Wakes {
             rise: woken.rise.cycle,
             masked: woken.rise.masked,
             woken: woken.woken,
+            kept_on: woken.kept_on,
             switched: woken.switched.unwrap_or(cycle),
             user: cycle,
             causes: core::array::from_fn(spent),

@@ -132,12 +132,17 @@ impl<'a> Account<'a> {
         all.filter(|(_, call)| self.counts(&call.owner))
     }
 
+    /// A call by its number.
+    pub fn call(&self, call: CallId) -> &Call {
+        &self.ledger.calls()[call as usize]
+    }
+
     /// The functions of a call and of who called it, the outermost first.
     pub fn chain(&self, call: CallId) -> Vec<&str> {
         let mut chain = Vec::new();
         let mut next = Some(call);
         while let Some(call) = next {
-            let call = &self.ledger.calls()[call as usize];
+            let call = self.call(call);
             chain.push(self.function(call.owner.function));
             next = call.caller;
         }

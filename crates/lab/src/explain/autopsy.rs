@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use board::ledger::{CellId, Ledger, Sample, Step, TaskId, What};
+use board::ledger::{CallId, CellId, KeptOn, Ledger, Sample, Step, TaskId, What};
 
 use crate::base::suggest::did_you_mean;
 use crate::explain::account::Account;
@@ -132,6 +132,17 @@ fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(Str
     all
 }
 
+/// Cycles from an interrupt's way out to the scheduler when nothing goes on between them: less than this.
+const WAY_OUT: u64 = 1000;
+
+/// What went on with preemption off behind the interrupt: from when to when, and in which call the interrupt's way out is.
+pub fn kept_on(sample: &Sample) -> Option<(u64, u64, CallId)> {
+    let KeptOn { since, call } = sample.kept_on?;
+    let mut behind = sample.steps.iter().filter(|step| step.cycle >= since);
+    let to = behind.find(|step| step.what == What::Schedule)?.cycle;
+    (to - since >= WAY_OUT).then_some((since, to, call))
+}
+
 /// The phases of a latency, which come to it. Without steps their places are not known.
 pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
     let Sample {
@@ -170,6 +181,38 @@ pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_goes_on_behind_an_interrupt_until_the_scheduler_is_called_is_told_unless_it_is_its_way_out()
+     {
+        let step = |cycle, what| Step {
+            cycle,
+            cell: 0,
+            what,
+        };
+        let sample = |called: &[u64]| Sample {
+            task: 1,
+            line: 4,
+            rise: 1000,
+            masked: None,
+            woken: 3000,
+            kept_on: Some(KeptOn {
+                since: 5000,
+                call: 7,
+            }),
+            switched: 20_000,
+            user: 21_000,
+            causes: Default::default(),
+            visited: Vec::new(),
+            steps: [step(1000, What::Raised(16)), step(2000, What::Schedule)]
+                .into_iter()
+                .chain(called.iter().map(|cycle| step(*cycle, What::Schedule)))
+                .collect(),
+        };
+        assert_eq!(kept_on(&sample(&[9000, 19_000])), Some((5000, 9000, 7)));
+        assert_eq!(kept_on(&sample(&[5900])), None);
+        assert_eq!(kept_on(&sample(&[])), None);
+    }
 
     #[test]
     fn a_command_names_the_programs_in_it_however_it_is_quoted() {

@@ -9,7 +9,7 @@ use board::ledger::{By, CallId, Sample, What};
 use serde_json::{Value, json};
 
 use crate::explain::account::{Account, cause_name, kind_name};
-use crate::explain::autopsy::{Phase, phases};
+use crate::explain::autopsy::{Phase, kept_on, phases};
 use crate::explain::populations::Populations;
 use crate::sheets::grid;
 
@@ -28,6 +28,13 @@ pub struct Late<'a> {
     pub spec: &'a BoardSpec,
 }
 
+fn called_from(callers: &[&str]) -> String {
+    match callers {
+        [] => String::new(),
+        _ => format!(", called from {}", callers.join(", ")),
+    }
+}
+
 /// What so large a share of them is not above; there is at least one.
 fn of_sorted(cycles: &[u64], share: f64) -> u64 {
     cycles[((cycles.len() - 1) as f64 * share) as usize]
@@ -35,6 +42,9 @@ fn of_sorted(cycles: &[u64], share: f64) -> u64 {
 
 /// Lines of at most the width of a table, behind two spaces.
 fn indented(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
     let lines = grid::wrapped(text);
     lines.lines().map(|line| format!("  {line}\n")).collect()
 }
@@ -115,17 +125,32 @@ impl Late<'_> {
         )
     }
 
+    /// What went on behind the interrupt, with preemption off; nothing if that was nothing but the way to the scheduler.
+    pub fn kept_on(&self, sample: &Sample) -> String {
+        let Some((from, to, call)) = kept_on(sample) else {
+            return String::new();
+        };
+        let mut chain = self.account.chain(call);
+        // The interrupt's own way out.
+        chain.pop();
+        chain.reverse();
+        match chain.split_first() {
+            None => String::new(),
+            Some((function, callers)) => format!(
+                "Behind the interrupt preemption was off for {:.2} us, in {function} ({}){}.",
+                self.us(to - from),
+                self.account.place(&self.account.call(call).owner),
+                called_from(callers)
+            ),
+        }
+    }
+
     /// Who had called it, the innermost first.
     fn called_from(&self, call: CallId) -> String {
         let mut chain = self.account.chain(call);
         chain.pop();
-        match chain.len() {
-            0 => String::new(),
-            _ => {
-                chain.reverse();
-                format!(", called from {}", chain.join(", "))
-            }
-        }
+        chain.reverse();
+        called_from(&chain)
     }
 
     fn source(&self, line: u32) -> String {
@@ -146,6 +171,7 @@ impl Late<'_> {
             sample.rise
         );
         text += &indented(&self.masked(sample));
+        text += &indented(&self.kept_on(sample));
         for phase in phases(sample, self.account) {
             let (cycles, name) = (phase.cycles, phase.name);
             let us = self.us(cycles);
@@ -261,6 +287,8 @@ impl Late<'_> {
             "to_cycle": sample.user,
             "cycles": sample.cycles(),
             "causes": Value::Object(causes.collect()),
+            "masked": self.masked(sample),
+            "kept_on": self.kept_on(sample),
             "phases": phases,
             "misses": misses.collect::<Vec<_>>(),
         })

@@ -9,7 +9,7 @@ use board::ledger::{By, CellId, Ledger, Sample, Step, What};
 use prost::Message;
 
 use crate::explain::account::{Account, kind_name};
-use crate::explain::autopsy::phases;
+use crate::explain::autopsy::{kept_on, phases};
 
 /// Our packets are one sequence.
 const SEQUENCE: u32 = 1;
@@ -239,6 +239,12 @@ impl Writer<'_> {
         });
         let track = self.track("interrupts masked", Some(whole));
         self.masked(track, sample);
+        let track = self.track("preemption off behind the interrupt", Some(whole));
+        if let Some((from, to, call)) = kept_on(sample) {
+            let chain = account.chain(call);
+            let at = chain.len().saturating_sub(2);
+            self.slice(track, (from, to), chain.get(at).copied().unwrap_or("?"));
+        }
         let track = self.track("function", Some(whole));
         self.stretches(track, sample, |c| {
             Some(account.function(owner(c).function).to_string())

@@ -117,6 +117,7 @@ mod tests {
                 rise: 1000 * n,
                 masked: None,
                 woken: 0,
+                kept_on: None,
                 switched: 0,
                 user: 1000 * n + 100 + n % 3 + if late { 50 } else { 0 },
                 causes: Default::default(),

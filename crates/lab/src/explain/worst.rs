@@ -23,7 +23,7 @@ use crate::runs::run::Run;
 use crate::sheets::grid::Grid;
 use crate::sheets::part::Part;
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Places of a phase that are named.
 const PLACES: usize = 4;
 
@@ -36,8 +36,8 @@ pub struct Worst {
     cycles: u64,
     /// All latencies of the task, and what tells them apart, in sentences.
     summary: String,
-    /// Who had masked interrupts, if somebody had.
-    masked: String,
+    /// Who had masked interrupts, if somebody had, and what kept on behind the interrupt.
+    held: String,
     misses: usize,
     /// Cycles by cause.
     causes: Vec<(String, u64)>,
@@ -70,7 +70,7 @@ fn keep(run: &Run, late: &Late<'_>, sample: &Sample) -> Result<()> {
         us: late.us(sample.cycles()),
         cycles: sample.cycles(),
         summary: late.summary(),
-        masked: late.masked(sample),
+        held: [late.masked(sample), late.kept_on(sample)].join(" "),
         misses: late.misses(sample).len(),
         causes: causes
             .map(|(cause, n)| (cause_name(cause).to_string(), n))
@@ -151,7 +151,7 @@ pub fn parts(runs: &[Run], kind: &dyn Kind) -> Vec<Part> {
 fn part(run: &Run, worst: &Worst) -> Part {
     let causes = worst.causes.iter().map(|(cause, n)| format!("{cause} {n}"));
     let sentences = [
-        worst.masked.clone(),
+        worst.held.trim().to_string(),
         format!("{} misses.", worst.misses),
         format!(
             "What for, cycles: {}.",
@@ -239,7 +239,7 @@ mod tests {
             us: 200.0,
             cycles: 36_000,
             summary: "Latencies of cyclictest#2: 7".into(),
-            masked: "Interrupts were masked.".into(),
+            held: "Interrupts were masked.".into(),
             misses: 3,
             causes: vec![("idle".into(), 36_000)],
             phases: vec![phase("first", 9000, 6), phase("second", 27_000, 1)],
