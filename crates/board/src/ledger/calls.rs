@@ -20,6 +20,8 @@ const DEEPEST: usize = 256;
 const STACK: u32 = 0x2000;
 /// A frame of which it is not known where it returns to: no instruction is there.
 const NOWHERE: u32 = 1;
+/// The stack of a frame that what comes next is not called by.
+const NO_STACK: u32 = 0;
 /// In place of a caller's number, with that of the place: a root's.
 const ROOT: u64 = 1 << 31;
 
@@ -118,10 +120,15 @@ impl Calls {
         self.ahead = Some((function, [0; Cause::COUNT]));
     }
 
-    /// Execution has not come there.
+    /// Execution has not come there: to user land, back to one of those that called, or to what would have been called.
     fn charge_ahead(&mut self) {
         if let Some((function, spent)) = self.ahead.take() {
-            let call = self.call(self.frames.len(), function);
+            let of_function = |frame: &&Frame| frame.function == function;
+            let call = match self.frames.iter().rev().find(of_function) {
+                Some(frame) => frame.call,
+                None if function == Function::USER => self.call(0, function),
+                None => self.call(self.frames.len(), function),
+            };
             self.add(call, spent);
         }
     }
@@ -207,13 +214,21 @@ impl Calls {
         while frames.last().is_some_and(is_over) {
             frames.pop();
         }
-        if !to.first
-            && let Some(last) = frames.iter().rposition(returns)
+        if let [only] = frames[..]
+            && only.stack == NO_STACK
         {
+            frames.clear();
+        }
+        if let Some(last) = frames.iter().rposition(returns) {
             frames.truncate(last);
             // One that ends with a jump to another returns where that does.
             while frames.last().is_some_and(returns) {
                 frames.pop();
+            }
+            // What is between may have begun nobody knows where.
+            let is_it = |f: &Frame| f.function == to.function && f.stack >= to.stack;
+            if let Some(here) = frames.iter().rposition(is_it) {
+                frames.truncate(here + 1);
             }
         } else if let Some(here) = frames.iter().rposition(is_here) {
             frames.truncate(here + 1);
@@ -230,10 +245,22 @@ impl Calls {
         self.interrupted.push(frames);
     }
 
-    /// It was handled.
-    pub fn interrupt_ended(&mut self) {
+    /// An exception comes from user land, where perhaps no instruction was executed yet.
+    pub fn arrived_from_user(&mut self) {
         self.charge_ahead();
-        self.frames = self.interrupted.pop().unwrap_or_default();
+        self.frames.clear();
+        self.interrupted.clear();
+        self.go_on_in(Function::USER, u32::MAX);
+    }
+
+    /// It was handled; gives what was interrupted. Its way out is called by that.
+    pub fn interrupt_ended(&mut self) -> Option<CallId> {
+        self.charge_ahead();
+        let mut frames = self.interrupted.pop().unwrap_or_default();
+        let interrupted = frames.last().map(|frame| frame.call);
+        frames.append(&mut self.frames);
+        self.frames = frames;
+        interrupted
     }
 
     /// The task changes, `before` for good.
@@ -260,8 +287,8 @@ impl Calls {
         };
     }
 
-    /// After a change of place execution is still in this function.
-    pub fn stay(&mut self, function: Function, stack: u32) {
-        self.go_on_in(function, stack);
+    /// After a change of place execution is still in this function. What called it there is not known.
+    pub fn stay(&mut self, function: Function) {
+        self.go_on_in(function, NO_STACK);
     }
 }

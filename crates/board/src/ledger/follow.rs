@@ -5,7 +5,7 @@ use super::calls::Arrival;
 use super::lost::Settled;
 use super::names::name;
 use super::trace::{Step, What};
-use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER};
+use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER, VECTORS};
 use crate::bus::SystemBus;
 use crate::observed::{Observed, Observer};
 use arm9::{Cause, Context, Cpu, Event, Exit, Reaction, Side};
@@ -38,11 +38,16 @@ impl Ledger {
         let pc = context.pc;
         let of_interrupt = self.interrupts.last().and_then(|(_, back)| *back);
         let ends = of_interrupt == Some((pc, registers[13]));
+        let mut interrupted = None;
         if ends {
             self.interrupts.pop();
-            self.calls.interrupt_ended();
+            interrupted = self.calls.interrupt_ended();
             self.take_place();
             self.trace.note(context.cycle, self.now, What::InterruptEnd);
+        }
+        let from_user = || self.functions.of(registers[14]) == Function::USER;
+        if pc & 0xffff < VECTORS && context.mode & 0x1f != USER && from_user() {
+            self.calls.arrived_from_user();
         }
         if pc & 0xffff == IRQ_VECTOR && context.mode & 0x1f == IRQ {
             self.interrupts.push((None, None));
@@ -65,8 +70,8 @@ impl Ledger {
             stack: registers[13],
             link: registers[14] & !1,
         });
-        if ends && self.interrupts.is_empty() {
-            self.wakes.interrupt_ended(context.cycle, self.calls.now());
+        if let Some(call) = interrupted.filter(|_| self.interrupts.is_empty()) {
+            self.wakes.interrupt_ended(context.cycle, call);
         }
         if self.user {
             self.in_user_land(context.cycle);
@@ -101,6 +106,7 @@ impl Ledger {
             schedule,
             switch_to,
             exit,
+            dead,
             irq,
             irq_line,
             enqueue,
@@ -125,10 +131,14 @@ impl Ledger {
                 last.0.get_or_insert(registers[1]);
                 self.take_place();
                 let function = self.enter(context);
-                self.calls.stay(function, registers[13]);
+                self.calls.stay(function);
             }
+        } else if pc == dead {
+            self.tasks[self.task as usize].dead = true;
         } else if pc == exit {
-            self.tasks[self.task as usize].ended = true;
+            let task = &mut self.tasks[self.task as usize];
+            task.ended = true;
+            task.dead |= dead == 0;
             if name_offset.is_some() {
                 self.exiting = true;
                 return Reaction::Stop;
@@ -150,15 +160,16 @@ impl Ledger {
         }
     }
 
-    fn task_at(&mut self, address: u32) -> TaskId {
-        let ended = |task: &TaskId| self.tasks[*task as usize].ended && *task != self.task;
-        if let Some(task) = self.living.get(&address).filter(|task| !ended(task)) {
+    pub(super) fn task_at(&mut self, address: u32) -> TaskId {
+        let dead = |task: &TaskId| self.tasks[*task as usize].dead && *task != self.task;
+        if let Some(task) = self.living.get(&address).filter(|task| !dead(task)) {
             return *task;
         }
         let task = self.tasks.len() as TaskId;
         self.tasks.push(Task {
             address,
             ended: false,
+            dead: false,
             name: String::new(),
         });
         self.living.insert(address, task);
@@ -168,13 +179,13 @@ impl Ledger {
     fn switch_to(&mut self, context: &Context, registers: &[u32; 16]) {
         let before = self.task;
         self.task = self.task_at(registers[2]);
-        let ended = self.tasks[before as usize].ended;
-        self.calls.switch((before, self.task), ended);
+        let dead = self.tasks[before as usize].dead;
+        self.calls.switch((before, self.task), dead);
         self.switches.switch(context.cycle, (before, self.task));
         self.wakes.switched(context.cycle, (before, self.task));
         self.take_place();
         let function = self.enter(context);
-        self.calls.stay(function, registers[13]);
+        self.calls.stay(function);
         self.trace
             .note(context.cycle, self.now, What::Switch(self.task));
     }

@@ -43,6 +43,8 @@ pub type TaskId = u32;
 
 /// Where interrupts come in: 0xffff0018, or 0x18.
 const IRQ_VECTOR: u32 = 0x18;
+/// Bytes of the vectors.
+const VECTORS: u32 = 0x20;
 /// Modes: User, IRQ.
 const USER: u32 = 0x10;
 const IRQ: u32 = 0x12;
@@ -54,8 +56,10 @@ pub struct Hooks {
     pub schedule: u32,
     /// `__switch_to()`: the task in r2 goes on.
     pub switch_to: u32,
-    /// `do_exit()`: the current task ends.
+    /// `do_exit()`: the current task begins to end.
     pub exit: u32,
+    /// `do_task_dead()`: it does not run again behind the next change of task.
+    pub dead: u32,
     /// `generic_handle_arch_irq()`: an interrupt is handled until it returns.
     pub irq: u32,
     /// `generic_handle_domain_irq()`: it is line r1.
@@ -72,8 +76,10 @@ pub struct Hooks {
 pub struct Task {
     /// Address of its task_struct.
     pub address: u32,
-    /// It has begun to exit: the address may be another's soon.
+    /// It has begun to exit.
     pub ended: bool,
+    /// It will not run again: the address may be another's soon.
+    pub dead: bool,
     /// Its `comm`, as it was when it exited, or when somebody asked ([`crate::Machine::name_tasks`]).
     pub name: String,
 }
@@ -175,6 +181,7 @@ impl Ledger {
             tasks: vec![Task {
                 address: current,
                 ended: false,
+                dead: false,
                 name: String::new(),
             }],
             living: BTreeMap::from([(current, 0)]),

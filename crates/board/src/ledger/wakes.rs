@@ -45,8 +45,8 @@ struct Woken {
     switched: Option<u64>,
 }
 
-/// Behind an interrupt that woke a task, what it had interrupted goes on, until the scheduler is called: preemption is
-/// off there.
+/// Behind the interrupt that woke a task, what it had interrupted goes on, until the scheduler is called: as preemption is off
+/// there, or as the task has no more right to run.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptOn {
     /// Core cycle of the interrupt's end.
@@ -169,7 +169,7 @@ impl Wakes {
     pub(super) fn interrupt_ended(&mut self, since: u64, call: CallId) {
         for woken in self.under_way.values_mut() {
             if !woken.scheduled && woken.switched.is_none() {
-                woken.kept_on = Some(KeptOn { since, call });
+                woken.kept_on.get_or_insert(KeptOn { since, call });
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use board::ledger::{CallId, CellId, KeptOn, Ledger, Sample, Step, TaskId, What};
+use board::ledger::{CallId, CellId, Function, KeptOn, Ledger, Sample, Step, TaskId, What};
 
 use crate::base::suggest::did_you_mean;
 use crate::explain::account::Account;
@@ -135,12 +135,27 @@ fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(Str
 /// Cycles from an interrupt's way out to the scheduler when nothing goes on between them: less than this.
 const WAY_OUT: u64 = 1000;
 
-/// What went on with preemption off behind the interrupt: from when to when, and in which call the interrupt's way out is.
-pub fn kept_on(sample: &Sample) -> Option<(u64, u64, CallId)> {
+/// What went on behind the interrupt: from when to when, and what had been interrupted. What came to user land is not
+/// told, as the task was not to run yet.
+pub fn kept_on(sample: &Sample, account: &Account<'_>) -> Option<(u64, u64, CallId)> {
+    kept_on_by(sample, |cell| {
+        account.owner(cell).function == Function::USER
+    })
+}
+
+fn kept_on_by(sample: &Sample, is_user: impl Fn(CellId) -> bool) -> Option<(u64, u64, CallId)> {
     let KeptOn { since, call } = sample.kept_on?;
-    let mut behind = sample.steps.iter().filter(|step| step.cycle >= since);
-    let to = behind.find(|step| step.what == What::Schedule)?.cycle;
-    (to - since >= WAY_OUT).then_some((since, to, call))
+    let behind = sample.steps.iter().filter(|step| step.cycle >= since);
+    for step in behind {
+        if step.what == What::Schedule {
+            let long = step.cycle - since >= WAY_OUT;
+            return long.then_some((since, step.cycle, call));
+        }
+        if is_user(step.cell) {
+            return None;
+        }
+    }
+    None
 }
 
 /// The phases of a latency, which come to it. Without steps their places are not known.
@@ -209,9 +224,17 @@ mod tests {
                 .chain(called.iter().map(|cycle| step(*cycle, What::Schedule)))
                 .collect(),
         };
-        assert_eq!(kept_on(&sample(&[9000, 19_000])), Some((5000, 9000, 7)));
-        assert_eq!(kept_on(&sample(&[5900])), None);
-        assert_eq!(kept_on(&sample(&[])), None);
+        let told = |called: &[u64]| kept_on_by(&sample(called), |_| false);
+        assert_eq!(told(&[9000, 19_000]), Some((5000, 9000, 7)));
+        assert_eq!(told(&[5900]), None);
+        assert_eq!(told(&[]), None);
+        let mut in_user_land = sample(&[9000]);
+        let user = |cell| cell == 1;
+        assert!(kept_on_by(&in_user_land, user).is_some());
+        let mut came = step(6000, What::Function);
+        came.cell = 1;
+        in_user_land.steps.insert(2, came);
+        assert_eq!(kept_on_by(&in_user_land, user), None);
     }
 
     #[test]

@@ -125,19 +125,17 @@ impl Late<'_> {
         )
     }
 
-    /// What went on behind the interrupt, with preemption off; nothing if that was nothing but the way to the scheduler.
+    /// What went on behind the interrupt; nothing if that was nothing but the way to the scheduler, or came to user land.
     pub fn kept_on(&self, sample: &Sample) -> String {
-        let Some((from, to, call)) = kept_on(sample) else {
+        let Some((from, to, call)) = kept_on(sample, self.account) else {
             return String::new();
         };
         let mut chain = self.account.chain(call);
-        // The interrupt's own way out.
-        chain.pop();
         chain.reverse();
         match chain.split_first() {
             None => String::new(),
             Some((function, callers)) => format!(
-                "Behind the interrupt preemption was off for {:.2} us, in {function} ({}){}.",
+                "Behind the interrupt the scheduler was not called for {:.2} us, in {function} ({}){}.",
                 self.us(to - from),
                 self.account.place(&self.account.call(call).owner),
                 called_from(callers)

@@ -239,11 +239,10 @@ impl Writer<'_> {
         });
         let track = self.track("interrupts masked", Some(whole));
         self.masked(track, sample);
-        let track = self.track("preemption off behind the interrupt", Some(whole));
-        if let Some((from, to, call)) = kept_on(sample) {
+        let track = self.track("behind the interrupt, before the scheduler", Some(whole));
+        if let Some((from, to, call)) = kept_on(sample, account) {
             let chain = account.chain(call);
-            let at = chain.len().saturating_sub(2);
-            self.slice(track, (from, to), chain.get(at).copied().unwrap_or("?"));
+            self.slice(track, (from, to), chain.last().copied().unwrap_or("?"));
         }
         let track = self.track("function", Some(whole));
         self.stretches(track, sample, |c| {

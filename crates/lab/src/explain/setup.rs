@@ -60,6 +60,7 @@ pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
         schedule: hook("__schedule", "what a change of task costs is not known"),
         switch_to: hook("__switch_to", "tasks are not told apart"),
         exit: hook("do_exit", "tasks that end have no names"),
+        dead: hook("do_task_dead", "a task that ends may count as two"),
         irq: hook("generic_handle_arch_irq", "interrupts seem to last on"),
         irq_line: hook("generic_handle_domain_irq", "interrupts have no number"),
         enqueue: ["enqueue_task_fair", "enqueue_task_rt", "enqueue_task_dl"]

@@ -23,7 +23,7 @@ use crate::runs::run::Run;
 use crate::sheets::grid::Grid;
 use crate::sheets::part::Part;
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Places of a phase that are named.
 const PLACES: usize = 4;
 
