@@ -20,8 +20,6 @@ const DEEPEST: usize = 256;
 const STACK: u32 = 0x2000;
 /// A frame of which it is not known where it returns to: no instruction is there.
 const NOWHERE: u32 = 1;
-/// The stack of a frame that what comes next is not called by.
-const NO_STACK: u32 = 0;
 /// In place of a caller's number, with that of the place: a root's.
 const ROOT: u64 = 1 << 31;
 
@@ -64,6 +62,11 @@ pub(super) struct Arrival {
     pub link: u32,
 }
 
+/// Which of the kernel's stacks a stack pointer is in.
+fn stack_of(pointer: u32) -> u32 {
+    pointer.wrapping_sub(1) / STACK
+}
+
 /// Follows calls.
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
@@ -78,6 +81,8 @@ pub(super) struct Calls {
     /// Of what interrupts have interrupted.
     interrupted: Vec<Vec<Frame>>,
     now: CallId,
+    /// The task that runs was not seen before, and still uses the stack of the one before it, which is this one.
+    new_from: Option<u32>,
     /// What was charged on the way to a function that execution has not come to yet.
     ahead: Option<(Function, [i64; Cause::COUNT])>,
 }
@@ -92,6 +97,7 @@ impl Calls {
             stacks: BTreeMap::new(),
             interrupted: Vec::new(),
             now: 0,
+            new_from: None,
             ahead: None,
         }
     }
@@ -209,14 +215,15 @@ impl Calls {
             false => f.function == to.function && f.stack >= to.stack,
         };
         // While a call lasts its stack is not above where it began.
-        let stack_of = |stack: u32| stack.wrapping_sub(1) / STACK;
         let is_over = |f: &Frame| f.stack < to.stack && stack_of(f.stack) == stack_of(to.stack);
         while frames.last().is_some_and(is_over) {
             frames.pop();
         }
-        if let [only] = frames[..]
-            && only.stack == NO_STACK
+        if self
+            .new_from
+            .is_some_and(|stack| stack != stack_of(to.stack))
         {
+            self.new_from = None;
             frames.clear();
         }
         if let Some(last) = frames.iter().rposition(returns) {
@@ -263,10 +270,12 @@ impl Calls {
         interrupted
     }
 
-    /// The task changes, `before` for good.
-    pub fn switch(&mut self, (before, to): (TaskId, TaskId), ended: bool) {
+    /// The task changes, `before` for good if that has `ended`; its stack is still in use.
+    pub fn switch(&mut self, (before, to): (TaskId, TaskId), ended: bool, stack: u32) {
         self.charge_ahead();
-        let next = self.stacks.remove(&to).unwrap_or_default();
+        let next = self.stacks.remove(&to);
+        self.new_from = next.is_none().then(|| stack_of(stack));
+        let next = next.unwrap_or_default();
         let frames = core::mem::replace(&mut self.frames, next);
         if !ended {
             self.stacks.insert(before, frames);
@@ -287,8 +296,8 @@ impl Calls {
         };
     }
 
-    /// After a change of place execution is still in this function. What called it there is not known.
-    pub fn stay(&mut self, function: Function) {
-        self.go_on_in(function, NO_STACK);
+    /// After a change of place execution is still in this function.
+    pub fn stay(&mut self, function: Function, stack: u32) {
+        self.go_on_in(function, stack);
     }
 }

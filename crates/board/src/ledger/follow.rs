@@ -131,7 +131,7 @@ impl Ledger {
                 last.0.get_or_insert(registers[1]);
                 self.take_place();
                 let function = self.enter(context);
-                self.calls.stay(function);
+                self.calls.stay(function, registers[13]);
             }
         } else if pc == dead {
             self.tasks[self.task as usize].dead = true;
@@ -180,12 +180,13 @@ impl Ledger {
         let before = self.task;
         self.task = self.task_at(registers[2]);
         let dead = self.tasks[before as usize].dead;
-        self.calls.switch((before, self.task), dead);
+        let stack = registers[13];
+        self.calls.switch((before, self.task), dead, stack);
         self.switches.switch(context.cycle, (before, self.task));
         self.wakes.switched(context.cycle, (before, self.task));
         self.take_place();
         let function = self.enter(context);
-        self.calls.stay(function);
+        self.calls.stay(function, registers[13]);
         self.trace
             .note(context.cycle, self.now, What::Switch(self.task));
     }

@@ -116,7 +116,7 @@ fn each_task_and_interrupt_has_its_own_calls_and_goes_on_in_them() {
     assert_eq!(f.at(entry(3), stack - 32, inside(9)), chain([3]));
     // Its line is known only now.
     f.calls.take_place((2, owner(0, Some(Some(4)))));
-    f.calls.stay(f.functions.of(entry(3)));
+    f.calls.stay(f.functions.of(entry(3)), stack - 32);
     assert_eq!(f.chain(), chain([3]));
     let owner_now = |f: &Followed| f.calls.all()[f.calls.now() as usize].owner;
     assert_eq!(owner_now(&f).interrupt, Some(Some(4)));
@@ -126,9 +126,9 @@ fn each_task_and_interrupt_has_its_own_calls_and_goes_on_in_them() {
     // 7 changes the task to one that never ran, and that one back to the first.
     assert_eq!(f.at(entry(7), stack - 48, inside(2)), chain([1, 2, 7]));
     for (n, place, task, to) in [(1, 3, 1, vec![7]), (2, 0, 0, vec![1, 2, 7])] {
-        f.calls.switch((1 - task, task), false);
+        f.calls.switch((1 - task, task), false, stack - 48);
         f.calls.take_place((place, owner(task, None)));
-        f.calls.stay(f.functions.of(entry(7)));
+        f.calls.stay(f.functions.of(entry(7)), stack - 48);
         assert_eq!(f.chain(), Vec::from_iter(to.into_iter().map(Some)), "{n}");
     }
     assert_eq!(f.at(inside(2), stack - 48, 0), chain([1, 2]));
@@ -248,10 +248,12 @@ fn a_new_task_is_not_called_by_what_switched_to_it() {
     let stack = 0xc780_1f00;
     f.at(entry(1), stack, 0);
     f.at(entry(7), stack - 48, entry(1) + 0x40);
-    f.calls.switch((0, 1), false);
+    f.calls.switch((0, 1), false, stack - 48);
     f.calls.take_place((1, owner(1, None)));
-    f.calls.stay(f.functions.of(entry(7)));
-    // Goes on where it was, on its own stack: in 3.
+    f.calls.stay(f.functions.of(entry(7)), stack - 48);
+    // 7 calls 8, still on the other stack; then the task goes on where it was, on its own one: in 3.
+    f.at(entry(8), stack - 48, entry(7) + 0x40);
+    f.at(entry(7) + 0x40, stack - 48, 0);
     assert_eq!(f.at(entry(3) + 0x40, 0xc790_1e00, 0), chain([3]));
 }
 
