@@ -20,10 +20,10 @@ setup:
 	@scripts/setup
 
 compare: setup
-	@$(WARMSWITCH) compare --quick $(CORES_TOO)
+	@$(WARMSWITCH) compare --quick --explain $(CORES_TOO)
 
 full: setup
-	@$(WARMSWITCH) compare
+	@$(WARMSWITCH) compare --explain
 
 check:
 	@cargo xtask check

@@ -39,6 +39,9 @@ pub struct Args {
     /// programs for them
     #[arg(long)]
     cores: bool,
+    /// Take the worst latency of each kernel apart, too: runs three of cyclictest's again
+    #[arg(long)]
+    explain: bool,
 }
 
 /// Runs, prints, reports.
@@ -61,7 +64,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .iter()
         .map(|(experiment, campaign, runs)| {
             let mut material = Material::of(experiment, campaign, runs, &papers)?;
-            if experiment.name == EXPLAINED {
+            if args.explain && experiment.name == EXPLAINED {
                 worst::explain_missing(runs, material.kind);
             }
             material.more.extend(worst::parts(runs, material.kind));

@@ -267,7 +267,7 @@ title = "one run"
 workload = "cyclictest"
 kernels = ["6.12/plain"]
 limit_s = 60.0
-modes = ["load"]
+modes = ["idle"]
 [[plan]]
 board = "sam9263"
 duration_s = [3]
@@ -365,7 +365,7 @@ fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
         let (folded, calls) = (file("folded"), file("callgrind"));
         let head = ["profile", "--json", "--worst", "1", "--folded", &folded];
         let head = [&head[..], &["--callgrind", &calls]].concat();
-        let command = "beside-load cyclictest -D 1 -p 50 -q --secaligned=900";
+        let command = "beside-load cyclictest -l 400 -p 50 -q --secaligned=900";
         let (text, error, status) = output(&[&head, mutant, &["--", command]].concat());
         assert_eq!(status, Some(0), "{error}");
         let said: Value = serde_json::from_str(&text).expect("JSON");
@@ -379,7 +379,7 @@ fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
     let (late, worst, folded, calls) = run("as-it-is", &[]);
     let (less_late, less, without, _) = run("without", &["--mutant", &mutant]);
     std::fs::remove_dir_all(&dir).unwrap();
-    assert_eq!(late.len(), 100, "one of ten");
+    assert!((38..=40).contains(&late.len()), "one of ten");
     assert_eq!(*late.last().unwrap(), worst);
     assert!(less < worst, "{less} {worst}");
     let named = ["update_process_times", "handle_softirqs"];
