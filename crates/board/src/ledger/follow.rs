@@ -92,8 +92,7 @@ impl Ledger {
         };
         let steps = self.trace.since(self.wakes.samples()[sample].rise);
         let function = |step: &Step| self.cells[step.cell as usize].owner.function;
-        let visited = steps.iter().map(function).collect();
-        self.wakes.set_visited(sample, visited);
+        self.wakes.set_visited(sample, steps.iter().map(function));
         if self.wakes.keeps(sample) {
             let steps = steps.to_vec();
             self.wakes.set_steps(sample, steps);

@@ -291,16 +291,17 @@ impl Ledger {
     }
 
     fn cell(&mut self, function: Function) -> CellId {
-        let owner = self.owner(function);
-        let slot = &mut self.by_function[self.place][function.index()];
-        if *slot == NO_CELL {
-            *slot = self.cells.len() as CellId;
-            self.cells.push(Cell {
-                owner,
-                spent: [0; Cause::COUNT],
-            });
+        let known = self.by_function[self.place][function.index()];
+        if known != NO_CELL {
+            return known;
         }
-        *slot
+        let new = self.cells.len() as CellId;
+        self.by_function[self.place][function.index()] = new;
+        self.cells.push(Cell {
+            owner: self.owner(function),
+            spent: [0; Cause::COUNT],
+        });
+        new
     }
 }
 

@@ -243,8 +243,9 @@ impl Wakes {
     }
 
     /// Functions that execution came to in this sample, in any order.
-    pub(super) fn set_visited(&mut self, sample: usize, mut visited: Vec<Function>) {
+    pub(super) fn set_visited(&mut self, sample: usize, visited: impl Iterator<Item = Function>) {
         if sample < VISITED_KEPT {
+            let mut visited = Vec::from_iter(visited);
             visited.sort_unstable();
             visited.dedup();
             visited.shrink_to_fit();

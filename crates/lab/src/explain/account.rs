@@ -8,6 +8,8 @@ use board::ledger::{
     By, Call, CallId, CellId, Cycles, Function, Kind, Ledger, Missed, Owner, TaskId,
 };
 
+use serde_json::{Value, json};
+
 use crate::explain::setup::Kernel;
 
 /// A cause's name, as tables have it.
@@ -156,9 +158,7 @@ impl<'a> Account<'a> {
         for cell in self.ledger.cells() {
             if self.counts(&cell.owner) {
                 let sum = sums.entry(key(&cell.owner)).or_default();
-                for (sum, cycles) in sum.iter_mut().zip(cell.cycles()) {
-                    *sum += cycles;
-                }
+                add(sum, &cell.cycles());
             }
         }
         sums.retain(|_, cycles| total(cycles) > 0);
@@ -222,6 +222,25 @@ impl<'a> Account<'a> {
         pairs.sort_by(|(a, x), (b, y)| y.cycles.cmp(&x.cycles).then_with(|| a.cmp(b)));
         pairs
     }
+}
+
+/// Adds each cause's.
+pub fn add(sum: &mut Cycles, cycles: &Cycles) {
+    for (sum, cycles) in sum.iter_mut().zip(cycles) {
+        *sum += cycles;
+    }
+}
+
+/// Each cause's, by its name.
+pub fn by_cause(cycles: &Cycles) -> impl Iterator<Item = (&'static str, u64)> {
+    let causes = Cause::ALL.into_iter().zip(*cycles);
+    causes.map(|(cause, cycles)| (cause_name(cause), cycles))
+}
+
+/// The same as JSON.
+pub fn causes_json(cycles: &Cycles) -> Value {
+    let named = by_cause(cycles).map(|(cause, cycles)| (cause.to_string(), json!(cycles)));
+    Value::Object(named.collect())
 }
 
 /// Of all causes.

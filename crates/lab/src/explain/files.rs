@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use arm9::Cause;
 use board::ledger::{CallId, Cycles, Owner};
 
-use crate::explain::account::{Account, cause_name, total};
+use crate::explain::account::{Account, add, by_cause, cause_name, total};
 
 /// Task or interrupt, and function.
 type Place = (String, String);
@@ -23,12 +23,6 @@ fn frame(name: &str) -> String {
     name.replace(parts, "_")
 }
 
-fn add(sum: &mut Cycles, cycles: &Cycles) {
-    for (sum, cycles) in sum.iter_mut().zip(cycles) {
-        *sum += cycles;
-    }
-}
-
 /// A line for each task or interrupt, chain of calls and cause: `TASK;CALLER;...;FUNCTION;CAUSE CYCLES`.
 pub fn folded(account: &Account<'_>) -> String {
     let mut stacks: BTreeMap<String, Cycles> = BTreeMap::new();
@@ -40,10 +34,8 @@ pub fn folded(account: &Account<'_>) -> String {
     }
     let mut text = String::new();
     for (stack, cycles) in stacks {
-        for (cause, cycles) in Cause::ALL.into_iter().zip(cycles) {
-            if cycles > 0 {
-                let _ = writeln!(text, "{stack};{} {cycles}", cause_name(cause));
-            }
+        for (cause, cycles) in by_cause(&cycles).filter(|(_, cycles)| *cycles > 0) {
+            let _ = writeln!(text, "{stack};{cause} {cycles}");
         }
     }
     text

@@ -3,12 +3,11 @@
 
 use std::fmt::Write as _;
 
-use arm9::Cause;
 use board::BoardSpec;
 use board::ledger::{By, CallId, Sample, What};
 use serde_json::{Value, json};
 
-use crate::explain::account::{Account, cause_name, kind_name};
+use crate::explain::account::{Account, by_cause, causes_json, kind_name};
 use crate::explain::autopsy::{Phase, kept_on, phases};
 use crate::explain::populations::Populations;
 use crate::sheets::grid;
@@ -198,12 +197,15 @@ impl Late<'_> {
             self.us(whole),
             100.0
         );
-        let causes = Cause::ALL.into_iter().zip(sample.causes);
-        let named = causes.filter(|(_, cycles)| *cycles > 0);
-        let named = named.map(|(cause, cycles)| format!("{} {cycles}", cause_name(cause)));
-        let named: Vec<String> = named.collect();
-        text += &indented(&format!("What for: {}", named.join(", ")));
+        text += &indented(&format!("What for: {}", self.what_for(sample)));
         text + &self.misses_text(sample)
+    }
+
+    /// Causes that took cycles, and how many.
+    pub fn what_for(&self, sample: &Sample) -> String {
+        let causes = by_cause(&sample.causes).filter(|(_, cycles)| *cycles > 0);
+        let causes = causes.map(|(cause, cycles)| format!("{cause} {cycles}"));
+        causes.collect::<Vec<_>>().join(", ")
     }
 
     fn misses_text(&self, sample: &Sample) -> String {
@@ -272,8 +274,6 @@ impl Late<'_> {
             json!({"name": phase.name, "cycles": phase.cycles, "places": places})
         };
         let phases: Vec<Value> = phases(sample, self.account).iter().map(phase).collect();
-        let causes = Cause::ALL.into_iter().zip(sample.causes);
-        let causes = causes.map(|(cause, cycles)| (cause_name(cause).to_string(), json!(cycles)));
         let misses = self.misses(sample);
         let misses = misses.iter().map(
             |m| json!({"what": m.kind, "mva": m.mva, "of": m.of, "by": m.by, "cycles": m.cycles}),
@@ -284,7 +284,7 @@ impl Late<'_> {
             "from_cycle": sample.rise,
             "to_cycle": sample.user,
             "cycles": sample.cycles(),
-            "causes": Value::Object(causes.collect()),
+            "causes": causes_json(&sample.causes),
             "masked": self.masked(sample),
             "kept_on": self.kept_on(sample),
             "phases": phases,

@@ -8,7 +8,7 @@ use board::BoardSpec;
 use board::ledger::{Cycles, Kind, Ledger};
 use serde_json::{Value, json};
 
-use crate::explain::account::{Account, cause_name, total};
+use crate::explain::account::{Account, add, by_cause, causes_json, total};
 use crate::explain::anatomy::{self, Changes, spread};
 use crate::explain::sets::{Set, Sets};
 use crate::explain::setup::Kernel;
@@ -77,8 +77,7 @@ impl View<'_> {
         let whole = total(&causes);
         let mut text = String::new();
         let _ = writeln!(text, "{:<20}{:>14}{:>9}", "cause", "cycles", "%");
-        for (cause, cycles) in Cause::ALL.into_iter().zip(causes) {
-            let name = cause_name(cause);
+        for (name, cycles) in by_cause(&causes) {
             let _ = writeln!(text, "{name:<20}{cycles:>14}{:>9.2}", share(cycles, whole));
         }
         let _ = writeln!(text, "{:<20}{whole:>14}{:>9.2}", "all", 100.0);
@@ -113,9 +112,7 @@ impl View<'_> {
         if shown.len() < rows.len() {
             let mut rest: Cycles = [0; Cause::COUNT];
             for (_, cycles) in &rows[shown.len()..] {
-                for (sum, cycles) in rest.iter_mut().zip(cycles) {
-                    *sum += cycles;
-                }
+                add(&mut rest, cycles);
             }
             let name = format!("({} more)", rows.len() - shown.len());
             text += &line(&name, &rest, whole);
@@ -193,7 +190,7 @@ impl View<'_> {
         let account = self.account();
         let causes = account.causes();
         let rows = |rows: Vec<(String, Cycles)>| -> Vec<Value> {
-            let row = |(name, cycles): (String, Cycles)| json!({"name": name, "cycles": total(&cycles), "causes": by_name(&cycles)});
+            let row = |(name, cycles): (String, Cycles)| json!({"name": name, "cycles": total(&cycles), "causes": causes_json(&cycles)});
             rows.into_iter().map(row).collect()
         };
         let missed = |name: &dyn Fn(&board::ledger::Owner) -> String| -> Vec<Value> {
@@ -225,7 +222,7 @@ impl View<'_> {
             "cpu_hz": self.spec.cpu_hz,
             "timed": self.timed,
             "cycles": total(&causes),
-            "causes": by_name(&causes),
+            "causes": causes_json(&causes),
             "tasks": rows(account.by(task)),
             "functions": rows(account.by(function)),
             "missed_by_task": missed(&task),
@@ -244,19 +241,13 @@ fn change(changes: &Changes) -> Value {
         "to": changes.to,
         "count": changes.count,
         "direct_cycles": changes.direct,
-        "direct_causes": by_name(&changes.causes),
+        "direct_causes": causes_json(&changes.causes),
         "indirect_cycles": changes.indirect,
         "indirect_icache_cycles": changes.later[0],
         "indirect_dcache_cycles": changes.later[1],
         "indirect_tlb_cycles": changes.later[2],
         "indirect_store_cycles": changes.later[3],
     })
-}
-
-fn by_name(cycles: &Cycles) -> Value {
-    let named = Cause::ALL.into_iter().zip(cycles);
-    let named = named.map(|(cause, cycles)| (cause_name(cause).to_string(), json!(cycles)));
-    Value::Object(named.collect())
 }
 
 fn line(name: &str, cycles: &Cycles, whole: u64) -> String {

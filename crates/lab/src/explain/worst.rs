@@ -10,7 +10,7 @@ use board::ledger::Sample;
 use serde::{Deserialize, Serialize};
 
 use crate::base::paths;
-use crate::explain::account::{Account, cause_name};
+use crate::explain::account::Account;
 use crate::explain::again::{self, Again};
 use crate::explain::autopsy::{self, phases};
 use crate::explain::chosen::Chosen;
@@ -23,7 +23,7 @@ use crate::runs::run::Run;
 use crate::sheets::grid::Grid;
 use crate::sheets::part::Part;
 
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// Places of a phase that are named.
 const PLACES: usize = 4;
 
@@ -39,8 +39,8 @@ pub struct Worst {
     /// Who had masked interrupts, if somebody had, and what kept on behind the interrupt.
     held: String,
     misses: usize,
-    /// Cycles by cause.
-    causes: Vec<(String, u64)>,
+    /// Cycles by cause, in words.
+    what_for: String,
     phases: Vec<Phase>,
 }
 
@@ -62,8 +62,6 @@ fn keep(run: &Run, late: &Late<'_>, sample: &Sample) -> Result<()> {
         cycles: phase.cycles,
         places: phase.places,
     };
-    let causes = arm9::Cause::ALL.into_iter().zip(sample.causes);
-    let causes = causes.filter(|(_, cycles)| *cycles > 0);
     let worst = Worst {
         format: FORMAT,
         task: late.task.clone(),
@@ -72,9 +70,7 @@ fn keep(run: &Run, late: &Late<'_>, sample: &Sample) -> Result<()> {
         summary: late.summary(),
         held: [late.masked(sample), late.kept_on(sample)].join(" "),
         misses: late.misses(sample).len(),
-        causes: causes
-            .map(|(cause, n)| (cause_name(cause).to_string(), n))
-            .collect(),
+        what_for: late.what_for(sample),
         phases: phases(sample, late.account)
             .into_iter()
             .map(phase)
@@ -149,14 +145,10 @@ pub fn parts(runs: &[Run], kind: &dyn Kind) -> Vec<Part> {
 }
 
 fn part(run: &Run, worst: &Worst) -> Part {
-    let causes = worst.causes.iter().map(|(cause, n)| format!("{cause} {n}"));
     let sentences = [
         worst.held.trim().to_string(),
         format!("{} misses.", worst.misses),
-        format!(
-            "What for, cycles: {}.",
-            causes.collect::<Vec<_>>().join(", ")
-        ),
+        format!("What for, cycles: {}.", worst.what_for),
         format!("{}.", worst.summary),
     ];
     Part {
@@ -241,7 +233,7 @@ mod tests {
             summary: "Latencies of cyclictest#2: 7".into(),
             held: "Interrupts were masked.".into(),
             misses: 3,
-            causes: vec![("idle".into(), 36_000)],
+            what_for: "idle 36000".into(),
             phases: vec![phase("first", 9000, 6), phase("second", 27_000, 1)],
         };
         let kept = serde_json::to_vec(&worst).unwrap();

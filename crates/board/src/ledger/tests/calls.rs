@@ -7,6 +7,10 @@ use crate::ledger::calls::{Arrival, Calls};
 use crate::ledger::{Function, Functions, Owner, TaskId};
 use arm9::Cause;
 
+fn inside(function: u32) -> u32 {
+    entry(function) + 0x40
+}
+
 /// Functions of 4 KB each: the first one is number 0 at 0xc0000000.
 struct Followed {
     calls: Calls,
@@ -26,6 +30,14 @@ impl Followed {
         let mut followed = Followed { calls, functions };
         followed.calls.take_place((0, owner(0, None)));
         followed
+    }
+
+    /// User land has called 1; and the stack pointer with which it did.
+    fn in_system_call() -> (Followed, u32) {
+        let (mut f, stack) = (Followed::new(), 0xc780_1f00);
+        f.at(0x8000, 0xbe00_0000, 0);
+        f.at(entry(1), stack, 0x8004);
+        (f, stack)
     }
 
     /// Comes to an address, stays there for a cycle, and says by which calls.
@@ -69,7 +81,7 @@ fn chain<const N: usize>(numbers: [usize; N]) -> Vec<Option<usize>> {
 #[test]
 fn calls_returns_and_jumps_at_the_end_are_followed() {
     let mut f = Followed::new();
-    let (inside, stack) = (|n| entry(n) + 0x40, 0xc780_1f00);
+    let stack = 0xc780_1f00;
     f.at(0x8000, 0xbe00_0000, 0);
     // 1 calls 2, which calls 3, which ends with a jump to 4, which returns to 2.
     let from_user = |functions: Vec<Option<usize>>| [vec![None], functions].concat();
@@ -107,7 +119,7 @@ fn calls_returns_and_jumps_at_the_end_are_followed() {
 #[test]
 fn each_task_and_interrupt_has_its_own_calls_and_goes_on_in_them() {
     let mut f = Followed::new();
-    let (inside, stack) = (|n| entry(n) + 0x40, 0xc780_1f00);
+    let stack = 0xc780_1f00;
     f.at(entry(1), stack, 0);
     assert_eq!(f.at(entry(2), stack - 16, inside(1)), chain([1, 2]));
     // An interrupt in 2, which calls 3 in it and goes on.
@@ -175,10 +187,7 @@ fn what_never_returns_does_not_make_a_stack_without_end() {
 
 #[test]
 fn the_fetch_of_a_return_that_an_interrupt_comes_before_is_no_call() {
-    let mut f = Followed::new();
-    let (inside, stack) = (|n| entry(n) + 0x40, 0xc780_1f00);
-    f.at(0x8000, 0xbe00_0000, 0);
-    f.at(entry(1), stack, 0x8004);
+    let (mut f, stack) = Followed::in_system_call();
     f.at(entry(2), stack - 16, inside(1));
     // 2 returns to 1: its fetch misses, and an interrupt comes first.
     f.calls.go_ahead(f.functions.of(inside(1)));
@@ -213,10 +222,7 @@ fn user_land_is_not_called_by_the_kernel_when_its_fetch_was_for_nothing() {
 
 #[test]
 fn a_return_to_a_first_instruction_is_a_return() {
-    let mut f = Followed::new();
-    let stack = 0xc780_1f00;
-    f.at(0x8000, 0xbe00_0000, 0);
-    f.at(entry(1), stack, 0x8004);
+    let (mut f, stack) = Followed::in_system_call();
     // 1 has set lr to the entry of 3 (ret_fast_syscall) and jumps to 2, which jumps to 4.
     f.at(entry(2), stack, entry(3));
     f.at(entry(4), stack, entry(3));
@@ -229,10 +235,7 @@ fn a_return_to_a_first_instruction_is_a_return() {
 
 #[test]
 fn a_return_below_a_call_that_began_nobody_knows_where_is_found() {
-    let mut f = Followed::new();
-    let (inside, stack) = (|n| entry(n) + 0x40, 0xc780_1f00);
-    f.at(0x8000, 0xbe00_0000, 0);
-    f.at(entry(1), stack, 0x8004);
+    let (mut f, stack) = Followed::in_system_call();
     // 1 calls a local label in 2 (v5tj_early_abort), which jumps to 3, which returns to 1.
     f.at(inside(2), stack - 16, inside(1));
     f.at(entry(3), stack - 16, inside(1));
