@@ -74,6 +74,8 @@ pub enum Change {
         instead: u32,
         which: Which,
     },
+    /// Interrupts are not masked or unmasked: an MSR that writes the CPSR's control bits does nothing.
+    SkipMask { which: Which },
 }
 
 /// Which of the places that fit; at least one must.
@@ -381,7 +383,8 @@ impl Change {
             Change::SkipCall { which, .. }
             | Change::SkipCp15 { which, .. }
             | Change::WrongRegister { which, .. }
-            | Change::WrongStep { which, .. } => *which,
+            | Change::WrongStep { which, .. }
+            | Change::SkipMask { which } => *which,
         }
     }
 
@@ -418,6 +421,11 @@ impl Change {
                     .flatten()
                     .map(|bits| word & !0xfff | bits)
             }
+            Change::SkipMask { .. } => {
+                let register = word & 0x0fff_fff0 == 0x0121_f000;
+                let immediate = word & 0x0fff_f000 == 0x0321_f000;
+                (register || immediate).then_some(condition | NOTHING)
+            }
         }
     }
 
@@ -429,6 +437,7 @@ impl Change {
                 format!("change.op: CP15 operations {op}")
             }
             Change::WrongStep { step, .. } => format!("change.step: steps of {step}"),
+            Change::SkipMask { .. } => "change: MSR cpsr_c".to_string(),
         };
         let count = places.len();
         match self.which() {

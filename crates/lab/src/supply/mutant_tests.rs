@@ -164,6 +164,16 @@ fn a_cp15_operation_becomes_nothing_and_a_test_loop_finds_a_clean_cache() {
 }
 
 #[test]
+fn a_mask_of_interrupts_is_left_out_and_other_flags_are_not() {
+    let skip = change("{ skip-mask = { which = 'all' } }");
+    assert_eq!(skip.replaced(0, 0xe121_f00c, None), Some(0xe1a0_0000));
+    assert_eq!(skip.replaced(0, 0x1321_f0d3, None), Some(0x11a0_0000));
+    for other in [0xe128_f000, 0xe161_f000, 0xe10f_3000, 0xe121_f10c] {
+        assert_eq!(skip.replaced(0, other, None), None, "{other:#x}");
+    }
+}
+
+#[test]
 fn a_wrong_address_is_another_register_or_another_step() {
     let other = change("{ wrong-register = { op = '0,c7,c10,1', register = 1, which = 1 } }");
     assert_eq!(other.replaced(0, 0xee07_0f3a, None), Some(0xee07_1f3a));
