@@ -5,10 +5,11 @@
  * instruction and invalidated by the next one. Who is preempted between the two must
  * not throw away afterwards what was written to that line meanwhile.
  *
- * line_between ROUNDS [threads], an ordinary user's. Two processes: one reads a file
- * that the other has mapped for writing, who takes the mapping away and then writes by
- * write(2), to the kernel's lines. Two threads, between which no kernel flushes
- * anything: one gives back a page by madvise(), the other stores to the page before it.
+ * line_between ROUNDS [threads|gives], an ordinary user's. Two processes, or threads:
+ * one reads a file that the other has mapped for writing, who takes the mapping away
+ * and then writes by write(2), to the kernel's lines. Or two threads, of which one
+ * gives back a page by madvise() and the other stores to the page before it. Between
+ * threads no kernel flushes anything.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static void *reader(void *arg)
 {
 	uint32_t word;
 
-	setpriority(PRIO_PROCESS, 0, 19);
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
 	for (;;) {
 		*inside = 1;
 		if (pread(file, &word, 4, PAGE - 4) != 4)
@@ -63,13 +64,13 @@ static void *giver(void *arg)
 	return arg;
 }
 
-static void start(int threads)
+static void start(void *(*other)(void *), int threads)
 {
 	pthread_t thread;
 	pid_t parent = getpid();
 
 	if (threads) {
-		if (pthread_create(&thread, NULL, giver, NULL))
+		if (pthread_create(&thread, NULL, other, NULL))
 			exit(2);
 		return;
 	}
@@ -78,7 +79,7 @@ static void start(int threads)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		exit(2);
-	reader(NULL);
+	other(NULL);
 }
 
 /* Loads before it stores: a store alone allocates no line. */
@@ -117,7 +118,7 @@ static int others(volatile uint32_t *mapped, uint32_t number)
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 1000, round, met = 0, lost = 0;
-	int threads = argc > 2 && !strcmp(argv[2], "threads");
+	int gives = argc > 2 && !strcmp(argv[2], "gives");
 
 	inside = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* Alone: for a large mapping all of the cache is flushed, in another way. */
@@ -127,10 +128,10 @@ int main(int argc, char **argv)
 	page += WORDS;
 	if (mprotect((void *)page, 2 * PAGE, PROT_READ | PROT_WRITE))
 		return 2;
-	if (!threads && ((file = memfd_create("file", 0)) < 0 || ftruncate(file, PAGE)))
+	if (!gives && ((file = memfd_create("file", 0)) < 0 || ftruncate(file, PAGE)))
 		return 2;
 	prctl(PR_SET_TIMERSLACK, 1);
-	start(threads);
+	start(gives ? giver : reader, argc > 2);
 	for (round = 1; round <= rounds; round++) {
 		volatile uint32_t *mapped = page;
 		/* Steps that have no common divisor with the other's round. */

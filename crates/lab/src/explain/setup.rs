@@ -108,7 +108,7 @@ mod tests {
     use crate::rig::snapshot::Snapshots;
 
     /// Where a board that is looked at and one that is not are compared.
-    const POINTS: usize = 16;
+    const POINTS: usize = 10;
     /// Cycles from one to the next.
     const MOST_BETWEEN: u64 = 20_000_000;
 
