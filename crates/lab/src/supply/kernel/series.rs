@@ -24,7 +24,8 @@ use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::toolchain::{self, command, logged, output};
 
 /// Of checkpatch: new files below arch/arm belong to the entry of MAINTAINERS that has all of it;
-/// and `ARCH_HAS_FLUSH_ON_KUNMAP` is what `highmem.h` asks an architecture to define.
+/// and `ARCH_HAS_FLUSH_ON_KUNMAP` is what `highmem.h` asks an architecture to define. There is no history here in which
+/// the commit of a `Fixes:` could be looked up.
 const NOT_ASKED: &str = "FILE_PATH_CHANGES,DEFINE_ARCH_HAS,UNKNOWN_COMMIT_ID";
 /// What sparse looks at.
 const SPARSE: &[&str] = &["arch/arm/mm/", "arch/arm/kernel/"];
