@@ -24,12 +24,13 @@ enum Step {
 
 /// All kernels that the tests and the quick experiments use, at most six; others are an error
 /// (`WARMSWITCH_NO_BUILD`). `cargo xtask ci --all` builds every one.
-const KERNELS: [&str; 5] = [
+const KERNELS: [&str; 6] = [
     "6.12/plain",
     "6.12/fcse-guaranteed",
     "6.12/plain-latency",
     "6.12/fcse-guaranteed-latency",
     "6.12/fcse-checks",
+    "6.12/fcse-multi",
 ];
 
 const LINTS: &[&str] = &[

@@ -7,6 +7,7 @@ mod browser;
 mod campaign;
 mod coherence;
 mod commands;
+mod cores;
 mod debug;
 mod explain;
 mod fcse;
