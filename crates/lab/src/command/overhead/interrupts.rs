@@ -65,7 +65,7 @@ fn interrupted(work: &str) -> Interrupted<'_> {
 fn rows(sheet: &Sheet, work: &str, task: &Task) -> Vec<Row> {
     let [direct, indirect] = task.formula;
     let us = |cycles: i64| sheet.us(cycles as f64, TIMES);
-    let published = sheet.published(&format!("indirect49.irq.{work}"), f64::from(TIMES));
+    let published = sheet.interruption("irq", work, TIMES);
     let exact = &task.exact;
     let mut rows = vec![
         (

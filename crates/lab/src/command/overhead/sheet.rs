@@ -8,6 +8,9 @@ use crate::explain::overhead::{self, Charges, DOINGS, Lost, Verdict};
 use crate::figures::published::Published;
 use crate::sheets::grid::{self, Grid};
 
+/// Interruptions of a task in the paper, over which its figures are sums.
+const PAPERS: u32 = 49;
+
 /// A figure of one board: what it is, microseconds, the paper's.
 pub type Row = (String, f64, Option<f64>);
 
@@ -37,6 +40,14 @@ impl Sheet {
         Some(figure.value? / of)
     }
 
+    /// The paper's figure of an interruption, where a task is interrupted as often as there: a sweep works on other data, too.
+    pub fn interruption(&self, by: &str, work: &str, times: u32) -> Option<f64> {
+        let id = format!("indirect{PAPERS}.{by}.{work}");
+        (times == PAPERS)
+            .then(|| self.published(&id, f64::from(PAPERS)))
+            .flatten()
+    }
+
     pub fn us(&self, cycles: f64, of: u32) -> f64 {
         1e6 * cycles / self.cpu_hz as f64 / f64::from(of)
     }
@@ -45,8 +56,7 @@ impl Sheet {
     pub fn lost(&self, of: &Interrupted<'_>, exact: &Charges, task: usize) -> Vec<Row> {
         let Interrupted { work, by, times } = *of;
         let us = |cycles: i64| self.us(cycles as f64, times);
-        let id = format!("indirect49.{by}.{work}");
-        let published = self.published(&id, f64::from(times));
+        let published = self.interruption(by, work, times);
         let name = format!("exact: {work} in user land, an interruption");
         let mut rows = vec![(name, us(exact.user[task]), published)];
         for (doing, missed) in DOINGS.into_iter().zip(exact.missed[task]) {
@@ -130,4 +140,18 @@ pub fn mean(pairs: impl ExactSizeIterator<Item = [f64; 2]>) -> [f64; 2] {
     let count = pairs.len() as f64;
     let sum = pairs.fold([0.0; 2], |sum, pair| [0, 1].map(|n| sum[n] + pair[n]));
     sum.map(|us| us / count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_of_the_paper_stands_beside_as_many_interruptions_only() {
+        let sheet = Sheet::new(192_000_000).unwrap();
+        let us = |times| sheet.interruption("switch", "sort", times);
+        assert_eq!(us(PAPERS).map(|us| (us * 49.0).round()), Some(2500.0));
+        assert_eq!(us(9), None);
+        assert!(sheet.interruption("irq", "crc", PAPERS).is_some());
+    }
 }
