@@ -12,6 +12,8 @@ use board::fdt::Tree;
 
 use crate::plain_kernel;
 
+/// What adversaries have shown, and no test of `mm_suite` does.
+const PROOFS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/proofs");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
 /// Runs the program with this on its standard input.
@@ -30,7 +32,7 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-fn warmswitch(arguments: &[&str]) -> Output {
+pub fn warmswitch(arguments: &[&str]) -> Output {
     with_input(arguments, b"")
 }
 
@@ -252,6 +254,18 @@ pub fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf
         .status();
     assert!(built.expect("the cross compiler").success());
     program
+}
+
+/// A program of `linux/6.12/proofs`.
+pub fn proof(name: &str) -> String {
+    let source = fs::read_to_string(format!("{PROOFS}/{name}.c")).expect("a proof");
+    let program = compiled(&scratch(name), name, &source, &["-pthread"]);
+    program.display().to_string()
+}
+
+/// A mutant that one of them shows.
+pub fn proofs_mutant(name: &str) -> String {
+    format!("{PROOFS}/mutants.toml:{name}")
 }
 
 #[test]

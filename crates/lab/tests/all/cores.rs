@@ -2,25 +2,18 @@
 //! Linux on the papers' own cores, by the one kernel that has code for all of them, with FCSE. Each has programs for its
 //! architecture.
 
-use std::process::{Command, Output, Stdio};
-
-use crate::commands::{compiled, scratch};
+use crate::commands::{proof, proofs_mutant, warmswitch};
 use crate::explain::charged_as_counted;
+use crate::fcse::said;
 
-const KERNEL: [&str; 2] = ["--kernel", "fcse-multi"];
+const KERNEL: &str = "fcse-multi";
 const BOARDS: [&str; 2] = ["at91rm9200", "ixp425"];
 
-fn warmswitch(verb: &str, options: &[&str], command: &str) -> (String, Output) {
-    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
-        .arg(verb)
-        .args(KERNEL)
-        .args(options)
-        .args(["--", command])
-        .stdin(Stdio::null())
-        .output()
-        .expect("the program starts");
-    let text = [&output.stdout[..], &output.stderr].concat();
-    (String::from_utf8_lossy(&text).into_owned(), output)
+/// What came of it, and whether its status is 0.
+fn on(board: &str, verb: &str, options: &[&str], command: &str) -> (String, bool) {
+    let begin = [verb, "--kernel", KERNEL, "--board", board];
+    let output = warmswitch(&[&begin, options, &["--", command]].concat());
+    (said(&output), output.status.success())
 }
 
 #[test]
@@ -29,8 +22,8 @@ fn linux_with_fcse_keeps_what_processes_have_written_and_the_checker_has_nothing
     let tests = "mm_suite --only fork_cow --only successors --only shared_memory --only jit_fork";
     for board in BOARDS {
         let command = format!("dmesg | grep FCSE; {tests}");
-        let (text, output) = warmswitch("coherence", &["--board", board], &command);
-        assert!(output.status.success(), "{board}: {text}");
+        let (text, good) = on(board, "coherence", &[], &command);
+        assert!(good, "{board}: {text}");
         assert!(text.contains("FCSE: guaranteed"), "{board}: {text}");
         let passed = text
             .lines()
@@ -44,48 +37,37 @@ fn linux_with_fcse_keeps_what_processes_have_written_and_the_checker_has_nothing
 #[ignore = "needs the kernel"]
 fn on_each_core_every_cycle_is_charged_and_nothing_changes() {
     for board in BOARDS {
-        charged_as_counted(board, KERNEL[1], "lat_ctx -P -s 0 -n 50 2");
+        charged_as_counted(board, KERNEL, "lat_ctx -P -s 0 -n 50 2");
     }
 }
 
-/// What a program of `linux/6.12/proofs` says behind `text`, and whether it was content.
-fn number_behind(output: (String, Output), text: &str) -> (u32, bool) {
-    let (said, output) = output;
-    let behind = said
-        .split(text)
-        .nth(1)
-        .unwrap_or_else(|| panic!("no {text:?}: {said}"));
+/// The number that stands behind this.
+fn number_behind(said: &str, text: &str) -> u32 {
+    let behind = said.split_once(text).map(|(_, behind)| behind);
+    let behind = behind.unwrap_or_else(|| panic!("no {text:?}: {said}"));
     let digits = behind.split(|c: char| !c.is_ascii_digit()).next();
-    (
-        digits.unwrap().parse().expect("a number"),
-        output.status.success(),
-    )
+    digits.unwrap().parse().expect("a number")
 }
 
 /// An XScale cleans a line by one instruction and invalidates it by the next.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_is_written_to_a_line_in_the_middle_of_its_flush_is_not_lost() {
-    let source = include_str!("../../../../linux/6.12/proofs/line_between.c");
-    let dir = scratch("line_between");
-    let program = compiled(&dir, "line_between", source, &["-pthread"]);
-    let program = program.to_str().expect("a plain name");
-    let proofs = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../linux/6.12/proofs/mutants.toml:range-line-preempted"
-    );
+    let program = proof("line_between");
+    let of_range = proofs_mutant("range-line-preempted");
     for (mutant, command) in [
         ("fcse-line-preempted", "line_between 600"),
-        (proofs, "line_between 600 gives"),
+        (&of_range, "line_between 600 gives"),
     ] {
-        let options = ["--board", "ixp425", "--add", program];
-        let whole = || warmswitch("guest", &options, command);
-        assert!(number_behind(whole(), "600 rounds, ").0 > 500);
-        assert_eq!(number_behind(whole(), "is lost in "), (0, true));
-        let broken = [&options[..], &["--mutant", mutant]].concat();
-        let broken = warmswitch("guest", &broken, command);
-        let (lost, content) = number_behind(broken, "is lost in ");
-        assert!(lost > 0 && !content, "{mutant}");
+        let (text, good) = on("ixp425", "guest", &["--add", &program], command);
+        assert!(number_behind(&text, "600 rounds, ") > 500, "{text}");
+        assert!(number_behind(&text, "is lost in ") == 0 && good, "{text}");
+        let broken = ["--add", &program, "--mutant", mutant];
+        let (text, good) = on("ixp425", "guest", &broken, command);
+        assert!(
+            number_behind(&text, "is lost in ") > 0 && !good,
+            "{mutant}: {text}"
+        );
     }
 }
 
@@ -93,21 +75,8 @@ fn what_is_written_to_a_line_in_the_middle_of_its_flush_is_not_lost() {
 #[test]
 #[ignore = "needs the kernel"]
 fn flushes_of_the_whole_cache_in_the_middle_of_each_other_leave_nothing_old() {
-    let source = include_str!("../../../../linux/6.12/proofs/window_left.c");
-    let program = compiled(
-        &scratch("window_left"),
-        "window_left",
-        source,
-        &["-pthread"],
-    );
-    let options = [
-        "--board",
-        "ixp425",
-        "--add",
-        program.to_str().expect("a plain name"),
-    ];
-    let (text, output) = warmswitch("guest", &options, "window_left 1500");
-    let met = number_behind((text.clone(), output), "1500 rounds, ");
-    assert!(met.0 > 30 && met.1, "{text}");
-    assert!(text.contains("old words in 0 "), "{text}");
+    let add = ["--add", &proof("window_left")];
+    let (text, good) = on("ixp425", "guest", &add, "window_left 1500");
+    assert!(number_behind(&text, "1500 rounds, ") > 30 && good, "{text}");
+    assert!(number_behind(&text, "old words in ") == 0, "{text}");
 }

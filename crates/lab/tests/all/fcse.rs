@@ -7,7 +7,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::commands::{compiled, scratch};
+use crate::commands::{proof, proofs_mutant};
 
 const ON_THE_BOARD: &[&str] = &["--kernel", "fcse-guaranteed"];
 const ON_QEMU: &[&str] = &["--kernel", "fcse-checks", "--qemu"];
@@ -25,7 +25,7 @@ fn guest(options: &[&str], command: &str) -> Output {
     output
 }
 
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr].concat();
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -179,17 +179,12 @@ fn what_outlives_a_process_in_the_caches_shows_on_the_board_alone() {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_store_by_an_old_tlb_entry_is_seen_by_who_reads_the_file() {
-    let source = include_str!("../../../../linux/6.12/proofs/old_entry.c");
-    let program = compiled(&scratch("old_entry"), "old_entry", source, &["-pthread"]);
-    let program = program.to_str().expect("a plain name");
-    let mutant = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../linux/6.12/proofs/mutants.toml:fcse-late-store-unflushed"
-    );
-    let broken = [ON_THE_BOARD, &["--mutant", mutant]].concat();
+    let program = proof("old_entry");
+    let mutant = proofs_mutant("fcse-late-store-unflushed");
+    let broken = [ON_THE_BOARD, &["--mutant", &mutant]].concat();
     let best_effort = ["--kernel", "fcse-best-effort"];
     for (options, old) in [(ON_THE_BOARD, 0), (&best_effort, 0), (&broken, 20)] {
-        let output = guest(&[options, &["--add", program]].concat(), "old_entry 20 5");
+        let output = guest(&[options, &["--add", &program]].concat(), "old_entry 20 5");
         let text = said(&output);
         let found = format!("20 met; read(2) shows another process old words in {old},");
         assert!(text.contains(&found), "{options:?}: {text}");

@@ -34,18 +34,18 @@ impl Sheet {
         Ok(Sheet { cpu_hz, published })
     }
 
-    /// A figure of the paper, of so many.
-    pub fn published(&self, id: &str, of: f64) -> Option<f64> {
-        let figure = self.published.figure(&format!("david2007.{id}"))?;
-        Some(figure.value? / of)
+    /// A figure of the paper.
+    pub fn published(&self, id: &str) -> Option<f64> {
+        self.published.figure(&format!("david2007.{id}"))?.value
     }
 
     /// The paper's figure of an interruption, where a task is interrupted as often as there: a sweep works on other data, too.
     pub fn interruption(&self, by: &str, work: &str, times: u32) -> Option<f64> {
-        let id = format!("indirect{PAPERS}.{by}.{work}");
-        (times == PAPERS)
-            .then(|| self.published(&id, f64::from(PAPERS)))
-            .flatten()
+        if times != PAPERS {
+            return None;
+        }
+        let all = self.published(&format!("indirect{PAPERS}.{by}.{work}"))?;
+        Some(all / f64::from(PAPERS))
     }
 
     pub fn us(&self, cycles: f64, of: u32) -> f64 {

@@ -109,7 +109,7 @@ impl Plan {
         let more = 2 * self.times();
         let [hop, indirect] = pair.formula;
         let exact = &pair.exact;
-        let direct = sheet.published("direct", 1.0);
+        let direct = sheet.published("direct");
         let us = |cycles: i64| sheet.us(cycles as f64, more);
         let indirect = indirect / f64::from(self.switches());
         let mut rows = vec![
