@@ -38,6 +38,7 @@ const LINTS: &[&str] = &[
     "--quiet",
     "--workspace",
     "--all-targets",
+    "--all-features",
     "--",
     "--deny",
     "warnings",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask ci --all`: every variant of every kernel is built and booted. What came of it is
-//! written to `docs/results/KERNELS.md`.
+//! `cargo xtask ci --all`: every variant of every kernel is built and booted, and those tests run that need
+//! other kernels than `make test` builds. What came of building is written to `docs/results/KERNELS.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::{ci, git, root};
+use crate::{cargo, ci, git, must, root};
 
 /// Board seconds that it may take on each.
 const LIMIT_S: &str = "120";
@@ -17,6 +17,18 @@ const LIMIT_S: &str = "120";
 const BOARDS: [&str; 2] = ["sam9263", "at91rm9200"];
 /// How a kernel is refused that is not for a board's core.
 const NOT_FOR_IT: &str = "has no code for the board's core";
+
+/// The tests that need them.
+const TESTS: [&str; 8] = [
+    "test",
+    "--package=warmswitch",
+    "--features=every-kernel",
+    "--test=all",
+    "--",
+    "--include-ignored",
+    "rt::",
+    "flat::",
+];
 
 /// One variant.
 struct Tried {
@@ -34,7 +46,7 @@ struct Booted {
     boards: Vec<&'static str>,
 }
 
-/// Builds and boots all; says no when one did not.
+/// Builds and boots all, and runs the tests; says no when one did not or failed.
 pub fn run() -> Result<ExitCode> {
     let list = json(ci::program()?.args(["list", "kernels", "--json"]))?;
     let names = list["kernels"].as_array().context("no list of kernels")?;
@@ -58,6 +70,7 @@ pub fn run() -> Result<ExitCode> {
     fs::write(&path, page(&all)?).with_context(|| format!("cannot write {}", path.display()))?;
     let failed = all.iter().filter(|kernel| kernel.came_to.is_err()).count();
     println!("ci: {} kernels, {failed} failed", all.len());
+    must(cargo().args(TESTS))?;
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 

@@ -268,6 +268,14 @@ pub fn proofs_mutant(name: &str) -> String {
     format!("{PROOFS}/mutants.toml:{name}")
 }
 
+/// The number that stands behind this.
+pub fn number_behind(said: &str, text: &str) -> u32 {
+    let behind = said.split_once(text).map(|(_, behind)| behind);
+    let behind = behind.unwrap_or_else(|| panic!("no {text:?}: {said}"));
+    let digits = behind.split(|c: char| !c.is_ascii_digit()).next();
+    digits.unwrap().parse().expect("a number")
+}
+
 #[test]
 #[ignore = "needs the kernel"]
 fn a_program_of_the_users_runs_and_its_file_comes_back() {

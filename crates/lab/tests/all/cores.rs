@@ -2,7 +2,7 @@
 //! Linux on the papers' own cores, by the one kernel that has code for all of them, with FCSE. Each has programs for its
 //! architecture.
 
-use crate::commands::{proof, proofs_mutant, warmswitch};
+use crate::commands::{number_behind, proof, proofs_mutant, warmswitch};
 use crate::explain::charged_as_counted;
 use crate::fcse::said;
 
@@ -39,14 +39,6 @@ fn on_each_core_every_cycle_is_charged_and_nothing_changes() {
     for board in BOARDS {
         charged_as_counted(board, KERNEL, "lat_ctx -P -s 0 -n 50 2");
     }
-}
-
-/// The number that stands behind this.
-fn number_behind(said: &str, text: &str) -> u32 {
-    let behind = said.split_once(text).map(|(_, behind)| behind);
-    let behind = behind.unwrap_or_else(|| panic!("no {text:?}: {said}"));
-    let digits = behind.split(|c: char| !c.is_ascii_digit()).next();
-    digits.unwrap().parse().expect("a number")
 }
 
 /// An XScale cleans a line by one instruction and invalidates it by the next.

@@ -13,6 +13,8 @@ mod explain;
 mod fcse;
 mod host;
 mod instruments;
+#[cfg(feature = "every-kernel")]
+mod rt;
 mod skipped_clean;
 mod snapshot;
 mod terminal;
