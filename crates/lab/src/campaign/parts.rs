@@ -17,13 +17,15 @@ use crate::runs::point::{Place, Point};
 use crate::runs::run::{Provenance, Run, SIMULATOR};
 use crate::runs::store::Campaign;
 use crate::supply::image::guest::{self, Workload};
-use crate::supply::image::{Programs, RootFs};
+use crate::supply::image::{Programs, RootFs, is_flat};
 use crate::supply::kernel::{self, Kernel};
 
 /// What the runs are made of: each board and kernel once.
 pub struct Parts {
     pub specs: BTreeMap<String, (BoardSpec, String)>,
     pub kernels: BTreeMap<String, Kernel>,
+    /// Those without address spaces.
+    flat: BTreeSet<String>,
     roots: BTreeMap<Programs, RootFs>,
     /// On every board.
     programs: Option<Programs>,
@@ -43,12 +45,10 @@ impl Parts {
     pub fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
         let (workload, kind) = workload(e)?;
         let specs = boards_of(points)?;
-        for (name, (board, _)) in &specs {
-            check_programs(e, name, board)?;
-        }
         let mut parts = Parts {
             specs,
             kernels: BTreeMap::new(),
+            flat: BTreeSet::new(),
             roots: BTreeMap::new(),
             programs: e.programs,
             kind,
@@ -62,13 +62,19 @@ impl Parts {
                     name: name.clone(),
                     ..kernel::Request::default()
                 };
-                parts.kernels.insert(name.clone(), kernel::build(&request)?);
+                let kernel = kernel::build(&request)?;
+                if is_flat(&kernel.vmlinux) {
+                    parts.flat.insert(name.clone());
+                }
+                parts.kernels.insert(name.clone(), kernel);
             }
             if checked.insert((board, name.clone())) {
-                let core = parts.specs[board].0.core.core;
-                cores::check(Some(&parts.kernels[&name].vmlinux), core)?;
+                let spec = &parts.specs[board].0;
+                cores::check(Some(&parts.kernels[&name].vmlinux), spec.core.core)?;
+                let own = Programs::of(spec.core.core, parts.flat.contains(&name));
+                check_programs(e, board, &name, own)?;
             }
-            parts.add_root_fs(parts.programs_of(&parts.specs[board].0))?;
+            parts.add_root_fs(parts.programs_of(&parts.specs[board].0, &name))?;
         }
         Ok(parts)
     }
@@ -106,7 +112,7 @@ impl Parts {
                 let Ok(spec) = boards::load(&point.board) else {
                     continue;
                 };
-                self.add_root_fs(self.programs_of(&spec.0))?;
+                self.add_root_fs(self.programs_of(&spec.0, &point.built_kernel()))?;
                 self.specs.insert(point.board.clone(), spec);
             }
             let Ok(planned) = self.planned(e, point) else {
@@ -119,8 +125,9 @@ impl Parts {
         Ok(before)
     }
 
-    fn programs_of(&self, board: &BoardSpec) -> Programs {
-        self.programs.unwrap_or(Programs::of(board.core.core))
+    fn programs_of(&self, board: &BoardSpec, kernel: &str) -> Programs {
+        let own = Programs::of(board.core.core, self.flat.contains(kernel));
+        self.programs.unwrap_or(own)
     }
 
     fn add_root_fs(&mut self, programs: Programs) -> Result<()> {
@@ -130,9 +137,9 @@ impl Parts {
         Ok(())
     }
 
-    /// The root file system of a board.
-    pub fn root_fs(&self, board: &str) -> &RootFs {
-        &self.roots[&self.programs_of(&self.specs[board].0)]
+    /// The root file system of a board with a kernel.
+    pub fn root_fs(&self, board: &str, kernel: &str) -> &RootFs {
+        &self.roots[&self.programs_of(&self.specs[board].0, kernel)]
     }
 
     pub fn planned(&self, e: &Experiment, point: Point) -> Result<Planned> {
@@ -142,7 +149,11 @@ impl Parts {
             board_hash: self.specs[&point.board].1.clone(),
             kernel_version: record.release.clone(),
             kernel_hash: record.hash.clone(),
-            root_fs_hash: self.root_fs(&point.board).record.hash.clone(),
+            root_fs_hash: self
+                .root_fs(&point.board, &point.built_kernel())
+                .record
+                .hash
+                .clone(),
             simulator: SIMULATOR.to_string(),
             command: e.command(&self.workload.call, &point)?,
             cmdline: KernelFiles::from(kernel).command_line(&[CMDLINE]),
@@ -157,14 +168,20 @@ impl Parts {
     }
 }
 
-/// Says no when a board cannot run the experiment's programs, or has none for its workload.
-fn check_programs(e: &Experiment, name: &str, board: &BoardSpec) -> Result<()> {
-    let own = Programs::of(board.core.core);
+/// Says no when a board with a kernel, whose `own` programs these are, cannot run the experiment's, or has none for
+/// its workload.
+fn check_programs(e: &Experiment, board: &str, kernel: &str, own: Programs) -> Result<()> {
     let programs = e.programs.unwrap_or(own);
-    if (programs, own) == (Programs::Armv5te, Programs::Armv4t) {
-        bail!("{}: programs: {name} runs those for ARMv4T only", e.name);
+    match (programs, own) {
+        (Programs::Armv5te, Programs::Armv4t) => {
+            bail!("{}: programs: {board} runs those for ARMv4T only", e.name)
+        }
+        (Programs::Flat, _) | (_, Programs::Flat) if programs != own => bail!(
+            "{}: programs: {kernel} on {board} runs those for {own} only",
+            e.name
+        ),
+        _ => programs.check(&e.workload),
     }
-    programs.check(&e.workload)
 }
 
 /// The experiment's workload, and how it is read.

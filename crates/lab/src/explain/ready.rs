@@ -69,8 +69,9 @@ pub fn ready(run: Run) -> Result<Ready> {
         run.hash,
         changed.join(" and ")
     );
-    let built = &parts.kernels[&run.point.built_kernel()];
-    let root = &parts.root_fs(&run.point.board).cpio;
+    let kernel = run.point.built_kernel();
+    let built = &parts.kernels[&kernel];
+    let root = &parts.root_fs(&run.point.board, &kernel).cpio;
     Ok(Ready {
         spec: parts.specs[&run.point.board].0.clone(),
         boot: Boot::Linux(KernelFiles::from(built).with(root, &[CMDLINE])?),

@@ -14,7 +14,7 @@ use crate::base::paths::shown;
 use crate::base::suggest::did_you_mean;
 use crate::rig::{cores, root_fs};
 use crate::supply::added::{self, Added};
-use crate::supply::image::Programs;
+use crate::supply::image::{Programs, is_flat};
 use crate::supply::kernel::{self, Kernel, Request};
 use crate::supply::mutant::{self, Mutant};
 use crate::supply::symbols::vmlinux_of;
@@ -91,7 +91,10 @@ impl Recipe {
         cores::check(files.vmlinux.as_deref(), core)?;
         let root = match &self.initrd {
             Some(path) => path.clone(),
-            None => Programs::of(core).root_fs()?.cpio,
+            None => {
+                let flat = files.vmlinux.as_deref().is_some_and(is_flat);
+                Programs::of(core, flat).root_fs()?.cpio
+            }
         };
         let panic = if self.reset_on_panic {
             RESET_ON_PANIC

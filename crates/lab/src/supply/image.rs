@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The root file system: programs of Debian's armel packages, the libraries they need, our guests
-//! and `/init`, as one uncompressed archive that the kernel unpacks at start. For ARMv4T, which these
-//! packages are not for: a busybox of its own (`armv4t.rs`), and guests.
+//! and `/init`, as one uncompressed archive that the kernel unpacks at start. For ARMv4T and for
+//! kernels without address spaces, which these packages are not for: a busybox of its own (`own.rs`), and guests.
 //!
 //! `guest/root/root.toml` says what is in it. It is uncompressed because the simulated core would
 //! spend longer inflating it than copying it. Kept by the hash of everything that went in.
@@ -22,15 +22,18 @@ use serde::{Deserialize, Serialize};
 use crate::base::paths::{self, shown};
 use crate::base::progress::Progress;
 use crate::base::toml_file;
-use crate::supply::armv4t::{self, UserLand};
 use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::fetch::{Deb, Store, Wish};
+use crate::supply::own::{self, UserLand};
+use crate::supply::symbols;
 use crate::supply::toolchain::{self, command, output};
 use cpio::Archive;
 use guest::Workload;
 
 /// Changes when the way of building does.
 const RECIPE: &str = "root 1";
+/// What only a kernel of one flat map has (patches/flat).
+const FLAT_SYMBOL: &str = "flat_map_vectors";
 
 /// Where libraries go: the first place where Debian's loader looks.
 pub const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
@@ -88,7 +91,7 @@ struct Busybox {
     applets: Vec<String>,
 }
 
-/// For which architecture programs are compiled.
+/// For which architecture, and which kernels, programs are compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Programs {
@@ -96,6 +99,8 @@ pub enum Programs {
     Armv5te,
     /// Ours: ARMv4T, which every core runs.
     Armv4t,
+    /// Ours: for kernels without address spaces.
+    Flat,
 }
 
 impl fmt::Display for Programs {
@@ -103,16 +108,27 @@ impl fmt::Display for Programs {
         f.write_str(match self {
             Programs::Armv5te => "ARMv5TE",
             Programs::Armv4t => "ARMv4T",
+            Programs::Flat => "a flat address space",
         })
     }
 }
 
 impl Programs {
-    /// What a core gets.
-    pub fn of(core: &Core) -> Programs {
+    /// What a core gets, with a kernel that has address spaces or not.
+    pub fn of(core: &Core, flat: bool) -> Programs {
         match core.version {
+            _ if flat => Programs::Flat,
             Version::V4 => Programs::Armv4t,
             _ => Programs::Armv5te,
+        }
+    }
+
+    /// Where they come from, unless that is Debian.
+    fn own(self) -> Option<&'static own::Kind> {
+        match self {
+            Programs::Armv5te => None,
+            Programs::Armv4t => Some(&own::ARMV4T),
+            Programs::Flat => Some(&own::FLAT),
         }
     }
 
@@ -122,8 +138,8 @@ impl Programs {
         let Some(guest) = all.get(workload) else {
             return Ok(());
         };
-        let listed = armv4t::guests()?;
-        let there = |name: &String| self == Programs::Armv5te || listed.contains(name);
+        let listed = self.own().map(own::Kind::guests).transpose()?;
+        let there = |name: &String| listed.as_ref().is_none_or(|listed| listed.contains(name));
         let nowhere = guest.among.as_ref().is_some_and(Vec::is_empty);
         if nowhere || there(&workload.to_string()) && guest.is_among(self) {
             return Ok(());
@@ -138,11 +154,36 @@ impl Programs {
 
     /// Their root file system.
     pub fn root_fs(self) -> Result<RootFs> {
-        match self {
-            Programs::Armv5te => root_fs(),
-            Programs::Armv4t => root_fs_for_armv4t(),
+        match self.own() {
+            None => root_fs(),
+            Some(kind) => self.own_root_fs(kind),
         }
     }
+
+    /// The same with programs of our own making: scripts and names of `root.toml`.
+    fn own_root_fs(self, kind: &'static own::Kind) -> Result<RootFs> {
+        let (file, text, spec) = read_spec()?;
+        let user_land = UserLand::get(kind)?;
+        let mut guests = guest::all()?;
+        guests.retain(|name, guest| user_land.guests.contains(name) && guest.is_among(self));
+        let build = Build {
+            spec: &spec,
+            file: &file,
+            origin: Origin::Own(&user_land),
+            guests: &guests,
+        };
+        // Of ARMv4T's the records have the hash.
+        let mut inputs = Inputs::new("root for ARMv4T 1");
+        inputs.add("root.toml", text.as_bytes());
+        inputs.add("user land", user_land.hash.as_bytes());
+        build.add_to(&mut inputs)?;
+        build.kept(inputs.hash())
+    }
+}
+
+/// Whether a kernel has no address spaces.
+pub fn is_flat(vmlinux: &Path) -> bool {
+    symbols::has(vmlinux, FLAT_SYMBOL) == Some(true)
 }
 
 /// The root file system: from the cache, else built. Packages in the cache stay as they are; without
@@ -177,26 +218,6 @@ pub fn root_fs() -> Result<RootFs> {
     for deb in &debs {
         inputs.add(&deb.name, deb.sha256.as_bytes());
     }
-    build.kept(inputs.hash())
-}
-
-/// The same for ARMv4T: scripts and names of `root.toml`, programs of our own making.
-fn root_fs_for_armv4t() -> Result<RootFs> {
-    let (file, text, spec) = read_spec()?;
-    let user_land = UserLand::get()?;
-    let mut guests = guest::all()?;
-    guests
-        .retain(|name, guest| user_land.guests.contains(name) && guest.is_among(Programs::Armv4t));
-    let build = Build {
-        spec: &spec,
-        file: &file,
-        origin: Origin::Own(&user_land),
-        guests: &guests,
-    };
-    let mut inputs = Inputs::new("root for ARMv4T 1");
-    inputs.add("root.toml", text.as_bytes());
-    inputs.add("user land", user_land.hash.as_bytes());
-    build.add_to(&mut inputs)?;
     build.kept(inputs.hash())
 }
 
@@ -348,6 +369,16 @@ impl Build<'_> {
         }
     }
 
+    /// Names that are busybox.
+    fn applets(&self) -> impl Iterator<Item = &String> {
+        let without = match self.origin {
+            Origin::Debian(_) => &[],
+            Origin::Own(user_land) => user_land.kind.without,
+        };
+        let all = self.spec.busybox.applets.iter();
+        all.filter(move |name| !without.contains(&name.as_str()))
+    }
+
     fn archive(&self, programs: Vec<(String, Vec<u8>)>, packages: &Path) -> Result<Archive> {
         let mut archive = Archive::default();
         for dir in ["dev", "etc", "proc", "root", "sys", "tmp", "var"] {
@@ -383,7 +414,7 @@ impl Build<'_> {
             archive.file(&format!("{dir}/{name}"), true, data)?;
         }
         if let Some((to, busybox)) = programs.iter().find(|(to, _)| to.ends_with("/busybox")) {
-            for applet in &self.spec.busybox.applets {
+            for applet in self.applets() {
                 if !has_applet(busybox, applet) {
                     bail!(
                         "{}: busybox.applets: {to} has no \"{applet}\"",

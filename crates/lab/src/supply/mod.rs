@@ -3,12 +3,12 @@
 //! archive to the cache.
 
 pub mod added;
-pub mod armv4t;
 pub mod cache;
 pub mod fetch;
 pub mod image;
 pub mod kernel;
 pub mod mutant;
+pub mod own;
 pub mod symbols;
 pub mod toolchain;
 pub mod variables;

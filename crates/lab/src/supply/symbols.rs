@@ -2,10 +2,11 @@
 //! Names for addresses of the kernel, from its vmlinux.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use object::{Object as _, ObjectSymbol as _, SymbolKind};
+use object::{Object as _, ObjectSymbol as _, ReadCache, SymbolKind};
 
 /// Kernel modules and the kernel are above, unless a kernel's own symbols say otherwise.
 const KERNEL: u32 = 0xbf00_0000;
@@ -19,7 +20,7 @@ const FAR: u32 = 0x1_0000;
 /// the top of the tree that it was built in (`arch/arm/boot/zImage`).
 pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     let mut magic = [0; 4];
-    let read = std::fs::File::open(kernel).and_then(|mut file| file.read_exact(&mut magic));
+    let read = File::open(kernel).and_then(|mut file| file.read_exact(&mut magic));
     if read.is_ok() && magic == *b"\x7fELF" {
         return Some(kernel.to_path_buf());
     }
@@ -29,6 +30,14 @@ pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     let top = in_tree.then(|| boot.join("../../../vmlinux"));
     let places = [Some(boot.join("vmlinux")), top];
     places.into_iter().flatten().find(|v| v.is_file())
+}
+
+/// Whether an ELF file has a symbol by this name; `None` when it cannot be read.
+pub fn has(vmlinux: &Path, name: &str) -> Option<bool> {
+    // Of the many megabytes of a vmlinux only what is asked for.
+    let cache = ReadCache::new(File::open(vmlinux).ok()?);
+    let elf = object::File::parse(&cache).ok()?;
+    Some(elf.symbols().any(|symbol| symbol.name() == Ok(name)))
 }
 
 /// Functions by address.

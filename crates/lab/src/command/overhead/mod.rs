@@ -68,7 +68,7 @@ struct Bench<'a> {
 pub fn execute(args: &Args) -> Result<Outcome> {
     let spec = boards::load(&args.board)?.0;
     ensure!(
-        Programs::of(spec.core.core) == Programs::Armv5te,
+        Programs::of(spec.core.core, false) == Programs::Armv5te,
         "--board {}: guest/overhead is not compiled for its core",
         args.board
     );

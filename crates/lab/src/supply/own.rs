@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! User land for ARMv4T, which Debian's packages for the architecture do not run on: a C library, a compiler
-//! that links with it, and busybox, from Debian's source packages, built and cached like a kernel.
+//! User land where Debian's packages for the architecture do not run, on ARMv4T and on kernels without address
+//! spaces: a C library, a compiler that links with it, and busybox, from Debian's source packages, built and cached
+//! like a kernel.
 //!
-//! `guest/root/armv4t.toml` says of what.
+//! `guest/root/armv4t.toml` and `guest/root/flat.toml` say of what, and which guests are built with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,50 @@ use crate::supply::fetch::source::SourcePackage;
 use crate::supply::fetch::{Deb, Store, Wish};
 use crate::supply::toolchain::{self, PREFIX, command, logged, output};
 
-/// Changes when the way of building does.
-const RECIPE: &str = "armv4t 1";
+/// One kind of it.
+#[derive(Debug)]
+pub struct Kind {
+    /// Of its files in `guest/root`.
+    name: &'static str,
+    title: &'static str,
+    /// Changes when the way of building does.
+    recipe: &'static str,
+    /// What every object is compiled with.
+    cflags: &'static str,
+    /// Lines of busybox' configuration, in place of its own.
+    busybox: &'static [&'static str],
+    /// Names that this busybox does not have.
+    pub without: &'static [&'static str],
+}
+
+/// For cores of ARMv4T.
+pub static ARMV4T: Kind = Kind {
+    name: "armv4t",
+    title: "user land for ARMv4T",
+    recipe: "armv4t 1",
+    cflags: "-O2 -march=armv4t -marm -mfloat-abi=soft -fno-pie",
+    busybox: &[],
+    without: &[],
+};
+
+/// For kernels without address spaces: it does not fork, and runs at any address.
+pub static FLAT: Kind = Kind {
+    name: "flat",
+    title: "user land for a flat address space",
+    recipe: "flat 1",
+    cflags: "-O2 -march=armv5te -marm -mfloat-abi=soft -fPIC",
+    busybox: &[
+        "CONFIG_NOMMU=y",
+        "CONFIG_SH_IS_HUSH=y",
+        "# CONFIG_SH_IS_ASH is not set",
+        "# CONFIG_ASH is not set",
+    ],
+    without: &["ash"],
+};
+
 /// The kernel's headers for programs, of Debian's package for the cross compiler.
 const HEADERS: &str = "/usr/arm-linux-gnueabi/include";
-/// What every object is compiled with.
-const CFLAGS: &str = "-O2 -march=armv4t -marm -mfloat-abi=soft -fno-pie";
-
-/// `armv4t.toml`.
+/// `armv4t.toml`, `flat.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
@@ -39,21 +76,30 @@ struct Spec {
 struct Debian {
     suites: Vec<String>,
     sources: Vec<String>,
-    compiler: String,
+    /// Whose run time is linked, when it is not the cross compiler's own.
+    compiler: Option<String>,
 }
 
-fn spec() -> Result<(Spec, PathBuf)> {
-    let file = paths::root().join("guest/root/armv4t.toml");
-    Ok((toml_file::read(&file)?, file))
-}
+impl Kind {
+    fn spec(&self) -> Result<(Spec, PathBuf)> {
+        let file = paths::root().join(format!("guest/root/{}.toml", self.name));
+        Ok((toml_file::read(&file)?, file))
+    }
 
-/// Guests that there are.
-pub fn guests() -> Result<Vec<String>> {
-    Ok(spec()?.0.guests)
+    /// Guests that there are.
+    pub fn guests(&self) -> Result<Vec<String>> {
+        Ok(self.spec()?.0.guests)
+    }
+
+    /// The compiler's name.
+    fn gcc(&self) -> String {
+        format!("{}-gcc", self.name)
+    }
 }
 
 /// What was built.
 pub struct UserLand {
+    pub kind: &'static Kind,
     dir: PathBuf,
     /// Of everything that went in.
     pub hash: String,
@@ -65,42 +111,40 @@ pub struct UserLand {
 
 impl UserLand {
     /// From the cache, else built.
-    pub fn get() -> Result<UserLand> {
-        let (spec, file) = spec()?;
-        let wrapper = file.with_file_name("armv4t-gcc");
+    pub fn get(kind: &'static Kind) -> Result<UserLand> {
+        let (spec, file) = kind.spec()?;
+        let wrapper = file.with_file_name(kind.gcc());
         toolchain::require()?;
         let [musl, busybox] = &spec.debian.sources[..] else {
             bail!("{}: debian.sources: a C library and busybox", shown(&file));
         };
         let store = Store::of_sources(&spec.debian.suites)?;
         let (musl, busybox) = (store.source(musl)?, store.source(busybox)?);
-        let wish = Wish {
-            name: &spec.debian.compiler,
-            version: None,
-        };
-        let native = Store::new("native", &spec.debian.suites)?;
-        let compiler = native.get(&[wish], false)?.swap_remove(0);
+        let compiler = compiler_of(&spec.debian)?;
 
-        let mut inputs = Inputs::new(RECIPE);
+        let mut inputs = Inputs::new(kind.recipe);
         let script = fs::read(&wrapper).with_context(|| shown(&wrapper))?;
         inputs.add("wrapper", &script);
         inputs.add("tools", toolchain::version()?.as_bytes());
         for package in [&musl, &busybox] {
             inputs.add(&package.name, package.index.as_bytes());
         }
-        inputs.add(&compiler.name, compiler.sha256.as_bytes());
+        if let Some(compiler) = &compiler {
+            inputs.add(&compiler.name, compiler.sha256.as_bytes());
+        }
         let hash = inputs.hash();
-        let kept = cache::dir()?.join("armv4t");
+        let kept = cache::dir()?.join(kind.name);
         let dir = kept.join(&hash);
         if !dir.is_dir() {
-            let _lock = Lock::take(&kept, "armv4t")?;
+            let _lock = Lock::take(&kept, kind.name)?;
             if !dir.is_dir() {
                 cache::make(&dir, |dir| {
                     Build {
+                        kind,
                         dir,
                         musl: &musl,
                         busybox: &busybox,
-                        compiler: &compiler,
+                        compiler: compiler.as_ref(),
                         wrapper: &wrapper,
                     }
                     .all()
@@ -108,12 +152,11 @@ impl UserLand {
             }
         }
         let source = |p: &SourcePackage| (p.name.clone(), p.version.clone(), p.hash());
+        let mut packages = vec![source(&musl), source(&busybox)];
+        packages.extend(compiler.map(|c| (c.name, c.version, c.sha256)));
         Ok(UserLand {
-            packages: vec![
-                source(&musl),
-                source(&busybox),
-                (compiler.name, compiler.version, compiler.sha256),
-            ],
+            kind,
+            packages,
             dir,
             hash,
             guests: spec.guests,
@@ -122,7 +165,7 @@ impl UserLand {
 
     /// Compiles and links.
     pub fn compiler(&self) -> PathBuf {
-        self.dir.join(GCC)
+        self.dir.join(self.kind.gcc())
     }
 
     /// The program that all applets are.
@@ -132,23 +175,37 @@ impl UserLand {
     }
 }
 
-/// The compiler's name.
-const GCC: &str = "armv4t-gcc";
+/// The package whose run time is taken.
+fn compiler_of(debian: &Debian) -> Result<Option<Deb>> {
+    let Some(name) = &debian.compiler else {
+        return Ok(None);
+    };
+    let wish = Wish {
+        name,
+        version: None,
+    };
+    let native = Store::new("native", &debian.suites)?;
+    Ok(native.get(&[wish], false)?.pop())
+}
 
 struct Build<'a> {
+    kind: &'a Kind,
     dir: &'a Path,
     musl: &'a SourcePackage,
     busybox: &'a SourcePackage,
-    compiler: &'a Deb,
+    compiler: Option<&'a Deb>,
     wrapper: &'a Path,
 }
 
 impl Build<'_> {
     fn all(&self) -> Result<()> {
-        let mut progress = Progress::new("user land for ARMv4T", 3);
+        let mut progress = Progress::new(self.kind.title, 3);
         progress.step("C library");
         self.c_library()?;
-        self.run_time()?;
+        if let Some(compiler) = self.compiler {
+            self.run_time(compiler)?;
+        }
+        fs::copy(self.wrapper, self.dir.join(self.kind.gcc()))?;
         progress.step("busybox");
         self.make_busybox()?;
         progress.finish("done");
@@ -157,7 +214,8 @@ impl Build<'_> {
 
     /// A step of a build, in `dir`, which is the user's to read when it fails.
     fn run(&self, dir: &Path, command: &mut Command) -> Result<()> {
-        let log = cache::dir()?.join("log/armv4t.log");
+        let log = format!("log/{}.log", self.kind.name);
+        let log = cache::dir()?.join(log);
         if let Some(logs) = log.parent() {
             fs::create_dir_all(logs).with_context(|| shown(logs))?;
         }
@@ -177,7 +235,9 @@ impl Build<'_> {
         let mut configure = command("./configure");
         configure.args(["--target=arm-linux-gnueabi", "--prefix=/"]);
         configure.args(["--disable-shared", "--disable-wrapper"]);
-        configure.env("CROSS_COMPILE", PREFIX).env("CFLAGS", CFLAGS);
+        configure
+            .env("CROSS_COMPILE", PREFIX)
+            .env("CFLAGS", self.kind.cflags);
         self.run(&source, &mut configure)?;
         let mut install = self.make();
         install.arg("install").env("DESTDIR", self.dir);
@@ -191,13 +251,13 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// The compiler's run time, and the script that is the compiler.
-    fn run_time(&self) -> Result<()> {
+    /// The compiler's run time.
+    fn run_time(&self, compiler: &Deb) -> Result<()> {
         let unpacked = self.dir.join("package");
         fs::create_dir_all(&unpacked)?;
         let tar = self.dir.join("package.tar");
         let mut whole = command("dpkg-deb");
-        whole.arg("--fsys-tarfile").arg(&self.compiler.path);
+        whole.arg("--fsys-tarfile").arg(&compiler.path);
         whole.stdout(fs::File::create(&tar)?);
         output(&mut whole)?;
         let mut extract = command("tar");
@@ -207,13 +267,12 @@ impl Build<'_> {
         let versions = unpacked.join("usr/lib/gcc/arm-none-eabi");
         let names = paths::names_in(&versions, |p| Some(p.file_name()?.to_str()?.to_string()));
         let [version] = &names[..] else {
-            bail!("{}: not one compiler in it", shown(&self.compiler.path));
+            bail!("{}: not one compiler in it", shown(&compiler.path));
         };
         let library = versions.join(version).join("libgcc.a");
         fs::rename(library, self.dir.join("lib/libgcc.a"))?;
         fs::remove_file(&tar)?;
         fs::remove_dir_all(&unpacked)?;
-        fs::copy(self.wrapper, self.dir.join(GCC))?;
         Ok(())
     }
 
@@ -221,12 +280,14 @@ impl Build<'_> {
         let source = self.dir.join("source");
         self.busybox.unpack(&source)?;
         self.run(&source, self.make().arg("defconfig"))?;
+        self.configure_busybox(&source)?;
         // The compiler links statically by itself.
         let mut build = self.make();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let dirs = std::iter::once(self.dir.to_path_buf()).chain(std::env::split_paths(&path));
         build.env("PATH", std::env::join_paths(dirs)?);
-        build.args([&format!("CC={GCC}"), "HOSTCC=gcc", "SKIP_STRIP=y"]);
+        build.arg(format!("CC={}", self.kind.gcc()));
+        build.args(["HOSTCC=gcc", "SKIP_STRIP=y"]);
         let tools = ["AR", "LD", "NM", "OBJCOPY", "STRIP"];
         build.args(tools.map(|tool| format!("{tool}={PREFIX}{}", tool.to_lowercase())));
         self.run(&source, &mut build)?;
@@ -236,6 +297,31 @@ impl Build<'_> {
         fs::remove_dir_all(&source)?;
         Ok(())
     }
+
+    /// The lines of this kind; what they exclude goes, what they bring has its default.
+    fn configure_busybox(&self, source: &Path) -> Result<()> {
+        if self.kind.busybox.is_empty() {
+            return Ok(());
+        }
+        let file = source.join(".config");
+        let text = fs::read_to_string(&file).with_context(|| shown(&file))?;
+        let wanted = |line: &str| self.kind.busybox.iter().any(|w| key(w) == key(line));
+        let kept = text.lines().filter(|line| !wanted(line));
+        let lines: Vec<&str> = kept.chain(self.kind.busybox.iter().copied()).collect();
+        fs::write(&file, lines.join("\n") + "\n")?;
+        let answers = source.join("answers");
+        fs::write(&answers, "\n".repeat(1000))?;
+        let mut make = self.make();
+        make.arg("oldconfig").stdin(fs::File::open(&answers)?);
+        self.run(source, &mut make)
+    }
+}
+
+/// The name in a line of a configuration.
+fn key(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("# ").unwrap_or(line);
+    let end = line.find(['=', ' '])?;
+    line.starts_with("CONFIG_").then(|| &line[..end])
 }
 
 #[cfg(test)]
@@ -243,13 +329,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_this_tree_is_read() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/root");
-        let spec: Spec = toml_file::read(&root.join("armv4t.toml")).unwrap();
-        assert_eq!(spec.debian.sources, ["musl", "busybox"]);
-        for guest in spec.guests {
-            let file = root.join("..").join(guest).join("workload.toml");
-            assert!(file.is_file(), "{}", shown(&file));
+    fn the_lists_of_this_tree_are_read() {
+        for kind in [&ARMV4T, &FLAT] {
+            let (spec, file) = kind.spec().unwrap();
+            assert_eq!(spec.debian.sources, ["musl", "busybox"]);
+            assert!(file.with_file_name(kind.gcc()).is_file());
+            for guest in spec.guests {
+                let file = file.with_file_name(format!("../{guest}/workload.toml"));
+                assert!(file.is_file(), "{}", shown(&file));
+            }
         }
+    }
+
+    #[test]
+    fn a_line_of_a_configuration_has_a_name_set_or_not() {
+        assert_eq!(key("CONFIG_ASH=y"), Some("CONFIG_ASH"));
+        assert_eq!(key("# CONFIG_ASH is not set"), Some("CONFIG_ASH"));
+        assert_eq!(key("CONFIG_ASH_ALIAS=y"), Some("CONFIG_ASH_ALIAS"));
+        assert_eq!(key("# Shells"), None);
+        assert_eq!(key(""), None);
     }
 }
