@@ -5,6 +5,7 @@
 //! in the file's order, are the experiment.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -18,7 +19,7 @@ use crate::figures::claim::{Beside, Claim};
 use crate::figures::headline::Headline;
 use crate::figures::which::Known;
 use crate::rig::instrument::Setup;
-use crate::runs::point::{Place, Point};
+use crate::runs::point::{Place, Point, short_kernel};
 use crate::supply::image::{Programs, guest};
 use crate::supply::kernel;
 
@@ -57,6 +58,9 @@ pub struct Experiment {
     /// Used instead of `plan` by `--quick`.
     #[serde(default)]
     pub quick: Vec<Plan>,
+    /// What is not run, and why.
+    #[serde(default)]
+    pub not_applicable: Vec<NotApplicable>,
     /// What must be true of the result.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
@@ -69,6 +73,43 @@ pub struct Experiment {
     /// Instruments beside the guest.
     #[serde(default)]
     pub instruments: Setup,
+}
+
+/// Modes that a kernel cannot run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotApplicable {
+    kernel: String,
+    modes: Vec<String>,
+    reason: String,
+}
+
+impl NotApplicable {
+    /// Says no when there is no such kernel or mode.
+    fn check(&self, e: &Experiment) -> Result<()> {
+        if !e.kernels.contains(&self.kernel) {
+            let hint = did_you_mean(&self.kernel, &e.kernels);
+            bail!("not_applicable: no kernel \"{}\"{hint}", self.kernel);
+        }
+        let unknown = self.modes.iter().find(|mode| !e.modes.contains(mode));
+        if let Some(mode) = unknown {
+            let hint = did_you_mean(mode, &e.modes);
+            bail!("not_applicable: no mode \"{mode}\"{hint}");
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for NotApplicable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let modes = self.modes.join(", ");
+        write!(
+            f,
+            "{}, {modes}: {}",
+            short_kernel(&self.kernel),
+            self.reason
+        )
+    }
 }
 
 fn one() -> u32 {
@@ -211,7 +252,7 @@ impl Experiment {
             let choices = product(&plan.axes);
             for kernel in plan.kernels.as_ref().unwrap_or(&self.kernels) {
                 for axes in &choices {
-                    for mode in &self.modes {
+                    for mode in self.modes_of(kernel) {
                         let point = |seed, layout| Point {
                             board: board.to_string(),
                             kernel: kernel.clone(),
@@ -234,6 +275,14 @@ impl Experiment {
     pub fn places(&self, quick: bool, boards: &[String]) -> Vec<Place> {
         let points = self.points(quick, boards, None);
         points.iter().map(Point::place).collect()
+    }
+
+    fn modes_of(&self, kernel: &str) -> impl Iterator<Item = &String> {
+        let none = move |mode: &&String| {
+            let mut not = self.not_applicable.iter();
+            not.any(|not| not.kernel == kernel && not.modes.contains(mode))
+        };
+        self.modes.iter().filter(move |mode| !none(mode))
     }
 
     /// The board that the first plan runs on.
@@ -366,6 +415,9 @@ fn check(e: &Experiment) -> Result<()> {
             .with_context(of_this)?;
     }
     e.instruments.check()?;
+    for not in &e.not_applicable {
+        not.check(e)?;
+    }
     let known = e.known();
     for claim in &e.claims {
         claim.check(&known)?;

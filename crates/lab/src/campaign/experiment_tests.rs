@@ -165,3 +165,32 @@ fn absurd_values_are_refused() {
         assert!(parsed(&GOOD.replacen(from, to, 1)).is_err(), "{to}");
     }
 }
+
+#[test]
+fn what_a_kernel_cannot_run_is_not_planned_and_is_said() {
+    let two = GOOD.replace("[\"6.12/plain\"]", "[\"6.12/plain\", \"6.12/flat\"]");
+    let modes = parsed(&two).unwrap().modes;
+    let not = |kernel: &str, mode: &str| {
+        parsed(&format!(
+            "{two}[[not_applicable]]\nkernel = \"{kernel}\"\nmodes = [\"{mode}\"]\nreason = \"it forks\"\n"
+        ))
+    };
+    let all = parsed(&two).unwrap().points(false, &[], None);
+    let e = not("6.12/flat", &modes[0]).unwrap();
+    let left = e.points(false, &[], None);
+    let gone = all.iter().filter(|point| !left.contains(point));
+    assert!(
+        gone.clone()
+            .all(|p| p.kernel == "6.12/flat" && p.mode == modes[0])
+    );
+    assert!(gone.count() > 0);
+    let said = e.not_applicable[0].to_string();
+    assert_eq!(said, format!("flat, {}: it forks", modes[0]));
+    for (kernel, mode, named) in [
+        ("6.12/flta", &*modes[0], "6.12/flat"),
+        ("6.12/flat", "proces", "no mode"),
+    ] {
+        let error = format!("{:#}", not(kernel, mode).unwrap_err());
+        assert!(error.contains(named), "{error}");
+    }
+}

@@ -52,6 +52,7 @@ struct Section {
     verdict: String,
     incomplete: String,
     failed: Vec<String>,
+    not_applicable: Vec<String>,
     warnings: Vec<String>,
     claims: Vec<Claim>,
     parts: Vec<Part>,
@@ -179,6 +180,12 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
         parts,
         failed: m.campaign.failed.iter().map(failed).collect(),
         warnings: results.warnings.clone(),
+        not_applicable: m
+            .experiment
+            .not_applicable
+            .iter()
+            .map(|not| not.to_string())
+            .collect(),
         files: export::files(m).into_iter().map(|(name, _)| name).collect(),
     })
 }

@@ -28,6 +28,9 @@ pub fn render(material: &Material) -> String {
     }
     text.push_str(&boards_text(&boards::side_by_side(&results.measured)));
     text.push_str(&published(&results.beside, &material.papers.published));
+    for not in &material.experiment.not_applicable {
+        text.push_str(&wrapped(&format!("not applicable: {not}")));
+    }
     for warning in &results.warnings {
         text.push_str(&wrapped(&format!("warning: {warning}")));
     }
