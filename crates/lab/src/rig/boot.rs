@@ -89,12 +89,10 @@ impl Recipe {
     pub fn prepare(&self, core: &Core) -> Result<Prepared> {
         let files = self.files()?;
         cores::check(files.vmlinux.as_deref(), core)?;
+        let flat = files.vmlinux.as_deref().is_some_and(is_flat);
         let root = match &self.initrd {
             Some(path) => path.clone(),
-            None => {
-                let flat = files.vmlinux.as_deref().is_some_and(is_flat);
-                Programs::of(core, flat).root_fs()?.cpio
-            }
+            None => Programs::of(core, flat).root_fs()?.cpio,
         };
         let panic = if self.reset_on_panic {
             RESET_ON_PANIC
@@ -106,7 +104,7 @@ impl Recipe {
         let words = [words, panic, self.append.as_str()];
         let mut linux = files.with(&root, &words)?;
         if let Some(initrd) = &mut linux.initrd {
-            let around = root_fs::check(initrd, &linux.command_line, self.initrd.is_none())?;
+            let around = root_fs::check(initrd, &linux.command_line, self.initrd.is_none(), flat)?;
             let added = added::archive(&self.added, self.stdin.as_deref(), &around)?;
             append(&mut initrd.bytes, &added);
         }

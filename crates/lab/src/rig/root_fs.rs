@@ -28,7 +28,7 @@ const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
 ];
 
 /// Says no to what holds no root file system; else says what is known of it.
-pub fn check(initrd: &Blob, command_line: &str, is_ours: bool) -> Result<Around> {
+pub fn check(initrd: &Blob, command_line: &str, is_ours: bool, flat: bool) -> Result<Around> {
     let (file, bytes) = (&initrd.name, &initrd.bytes);
     let is_file_system =
         |(at, magic): &(usize, &[u8])| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic));
@@ -38,7 +38,11 @@ pub fn check(initrd: &Blob, command_line: &str, is_ours: bool) -> Result<Around>
         let compressed = COMPRESSED.iter().any(|magic| bytes.starts_with(magic))
             || bytes.starts_with(b"070701") && bytes.len() > 110;
         if compressed || FILE_SYSTEMS.iter().any(is_file_system) {
-            return Ok(Around { names, is_ours });
+            return Ok(Around {
+                names,
+                is_ours,
+                flat,
+            });
         }
         bail!(
             "{file}: no root file system: neither a cpio archive (newc), whole or compressed, nor the \
@@ -54,7 +58,11 @@ pub fn check(initrd: &Blob, command_line: &str, is_ours: bool) -> Result<Around>
     if !found.contains_key(init) && word("root=").is_none() {
         bail!("{file}: no root file system: the archive has no /{init}");
     }
-    Ok(Around { names, is_ours })
+    Ok(Around {
+        names,
+        is_ours,
+        flat,
+    })
 }
 
 #[cfg(test)]

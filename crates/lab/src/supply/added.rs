@@ -80,12 +80,19 @@ pub struct Around {
     pub names: Option<BTreeMap<String, bool>>,
     /// Whether it is our root file system.
     pub is_ours: bool,
+    /// Whether the kernel has no address spaces.
+    pub flat: bool,
 }
 
 /// Refuses what is wrong with the files, whatever else the guest has.
 pub fn check(added: &[Added], is_ours: bool) -> Result<()> {
     let names = None;
-    Files::of(added, &Around { names, is_ours }).map(drop)
+    let around = Around {
+        names,
+        is_ours,
+        flat: false,
+    };
+    Files::of(added, &around).map(drop)
 }
 
 /// An archive of what is added; empty when nothing is.
@@ -208,11 +215,25 @@ impl Files {
             let end = interpreter.find([' ', '\t']).unwrap_or(interpreter.len());
             let needs = elf::Needs {
                 loader: Some(interpreter[..end].to_string()),
-                libraries: Vec::new(),
+                ..elf::Needs::default()
             };
             self.programs.push((host.to_path_buf(), needs));
         }
         self.archive.file(guest, executable, content)
+    }
+
+    /// What binfmt_elf_fdpic would refuse by ENOEXEC or ENOENT.
+    fn check_flat(&self) -> Result<()> {
+        for (host, needs) in &self.programs {
+            let host = shown(host);
+            if !needs.libraries.is_empty() {
+                bail!("--add {host}: it is dynamic\n  help: {NOT_FLAT}");
+            }
+            if needs.fixed {
+                bail!("--add {host}: it runs at one address only\n  help: {NOT_FLAT}");
+            }
+        }
+        Ok(())
     }
 
     /// Whether everything has a place, and every program its loader and its libraries.
@@ -223,6 +244,9 @@ impl Files {
         };
         if let Some(path) = self.paths.iter().find(covered).filter(|_| around.is_ours) {
             bail!("--add: /{path} would be out of sight: a file system is mounted over it");
+        }
+        if around.flat {
+            self.check_flat()?;
         }
         // Of another root file system it is not known where its links lead.
         let Some(names) = around.names.as_ref().filter(|_| around.is_ours) else {
@@ -262,6 +286,10 @@ impl Files {
         Ok(())
     }
 }
+
+/// What a program has to be where there are no address spaces.
+const NOT_FLAT: &str = "a kernel without address spaces runs static programs that run at any address, and do not fork: \
+                        ~/.cache/warmswitch/flat/*/flat-gcc makes one";
 
 /// Programs go where the shell looks, libraries where the loader does, all else to the top.
 fn usual_place(host: &Path, name: &str) -> String {
@@ -310,6 +338,7 @@ mod tests {
                     .collect(),
             ),
             is_ours: true,
+            flat: false,
         }
     }
 

@@ -11,6 +11,8 @@ mod cores;
 mod debug;
 mod explain;
 mod fcse;
+#[cfg(feature = "every-kernel")]
+mod flat;
 mod host;
 mod instruments;
 #[cfg(feature = "every-kernel")]

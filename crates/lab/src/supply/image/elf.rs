@@ -23,6 +23,8 @@ pub struct Needs {
     pub loader: Option<String>,
     /// Names of shared libraries.
     pub libraries: Vec<String>,
+    /// It runs at one address only.
+    pub fixed: bool,
 }
 
 /// Reads an ELF file for soft-float ARM; `name` is for messages.
@@ -37,7 +39,10 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
     if header.e_flags(endian) & elf::EF_ARM_ABI_FLOAT_HARD != 0 {
         bail!("{name}: for hardware floating point, which these cores do not have");
     }
-    let mut needs = Needs::default();
+    let mut needs = Needs {
+        fixed: header.e_type(endian) == elf::ET_EXEC,
+        ..Needs::default()
+    };
     let segments = header.program_headers(endian, data).map_err(bad)?;
     for segment in segments {
         if let Some(path) = segment.interpreter(endian, data).map_err(bad)? {

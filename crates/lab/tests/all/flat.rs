@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels without address spaces: what runs on them, and what does not. Not in `make test`: `cargo xtask ci --all`
+//! runs these.
+
+use crate::commands::{compiled, number_behind, scratch, warmswitch};
+use crate::fcse::said;
+
+/// What came of it.
+fn on_flat(verb: &str, options: &[&str], command: &str) -> (String, Option<i32>) {
+    let begin = [verb, "--kernel", "flat"];
+    let output = warmswitch(&[&begin, options, &["--", command]].concat());
+    (said(&output), output.status.code())
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn pipes_threads_and_programs_run_and_the_checker_has_nothing_to_say() {
+    let command = "sh -c 'ipc lat -v -n 300 -r 1 && ipc bw -v -m 1 -r 1 && lat_ctx -T -s 4 -n 100 -r 1 8 && \
+                   cat /bin/busybox | wc -c && grep Linux /proc/version'";
+    for victims in ["random", "late"] {
+        let (text, code) = on_flat("coherence", &["--victims", victims], command);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(
+            text.contains("lat_fifo") && text.contains("bw_pipe"),
+            "{text}"
+        );
+        assert!(text.contains("Linux version"), "{text}");
+        assert_eq!(number_behind(&text, "\"tasks\":"), 8, "{text}");
+        assert!(text.contains("\n0 reports;"), "{text}");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn who_forks_gets_einval() {
+    for command in ["ipc lat -f -n 10", "lat_ctx -P -s 0 -n 10 2"] {
+        let (text, code) = on_flat("guest", &[], command);
+        assert!(text.contains("Invalid argument"), "{text}");
+        assert_eq!(code, Some(1), "{text}");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn a_program_that_cannot_run_is_refused_and_which_can_is_said() {
+    let dir = scratch("flat");
+    let source = "#include <stdio.h>\nint main(void) { return puts(\"hi\") < 0; }\n";
+    for (name, flags, why) in [
+        ("dynamic", &[][..], "it is dynamic"),
+        ("fixed", &["-static"][..], "it runs at one address only"),
+    ] {
+        let program = compiled(&dir, name, source, flags);
+        let (text, code) = on_flat("guest", &["--add", program.to_str().unwrap()], name);
+        assert!(text.contains(why) && text.contains("flat-gcc"), "{text}");
+        assert_eq!(code, Some(2), "{text}");
+    }
+}
