@@ -76,12 +76,29 @@ pub struct Against {
     pub to_threads: f64,
 }
 
+/// A switch between threads of a kernel that has no processes to compare with, beside the first kernel's switches.
+#[derive(Clone, Debug, Serialize)]
+pub struct Alone {
+    pub board: String,
+    pub kernel: String,
+    pub size_kb: u32,
+    pub tasks: u32,
+    pub thread_us: Summary,
+    pub thread: Option<Terms>,
+    /// The first kernel, and its switches between processes and threads, divided by this one.
+    pub base: String,
+    pub processes_of_base: f64,
+    pub threads_of_base: f64,
+}
+
 /// All rows of an experiment, and what is to be said about them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     pub rows: Vec<Row>,
     pub envelope: Vec<BesideEnvelope>,
     pub against: Vec<Against>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alone: Vec<Alone>,
     #[serde(skip)]
     pub warnings: Warnings,
 }
@@ -148,6 +165,9 @@ pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
         .partition(|row| kernels.first() == Some(&row.kernel.as_str()));
     let beside = first.iter().filter_map(|r| beside_envelope(r, envelope));
     let against = others.iter().filter_map(|row| against(row, &first));
+    let with_processes = |place: &Place| rows.iter().any(|row| row.kernel == place.kernel);
+    let alone = (rings.iter()).filter(|(place, _)| !with_processes(place));
+    let alone = alone.filter_map(|(_, threads)| alone_beside(threads, &first));
     let mut warnings = Warnings::default();
     rings
         .iter()
@@ -157,6 +177,7 @@ pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
     Comparison {
         envelope: beside.collect(),
         against: against.collect(),
+        alone: alone.collect(),
         rows,
         warnings,
     }
@@ -204,6 +225,27 @@ fn against(row: &Row, first: &[&Row]) -> Option<Against> {
         tasks: row.tasks,
         to_base: row.process_us.median / base.process_us.median,
         to_threads: row.process_us.median / row.thread_us.median,
+    })
+}
+
+/// Beside the row of the first kernel with the same board, size and tasks.
+fn alone_beside(threads: &[Ring], first: &[&Row]) -> Option<Alone> {
+    let Ring { run, guest } = threads.first()?;
+    let board = &run.point.board;
+    let same = |r: &&&Row| (&r.board, r.size_kb, r.tasks) == (board, guest.size_kb, guest.tasks);
+    let base = first.iter().find(same)?;
+    let us = repetitions_us(threads, |guest| &guest.switch_ns);
+    let thread_us = statistics::summarise(&us)?;
+    Some(Alone {
+        board: board.clone(),
+        kernel: run.point.kernel.clone(),
+        size_kb: guest.size_kb,
+        tasks: guest.tasks,
+        thread: mean_terms(threads),
+        base: base.kernel.clone(),
+        processes_of_base: base.process_us.median / thread_us.median,
+        threads_of_base: base.thread_us.median / thread_us.median,
+        thread_us,
     })
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use comfy_table::Table;
 
 use super::attribution;
-use super::compare::{Comparison, Row};
+use super::compare::{Alone, Comparison, Row};
 use crate::runs::point::short_kernel;
 use crate::sheets::grid::{new, numbers_right, wrapped};
 
@@ -30,8 +30,53 @@ pub fn text(comparison: &Comparison) -> String {
             cycles_table(&rows)
         );
     }
+    for board in boards(comparison) {
+        let alone = comparison.alone.iter().filter(|a| a.board == board);
+        let alone: Vec<&Alone> = alone.collect();
+        if let Some(first) = alone.first() {
+            let base = short_kernel(&first.base);
+            let _ = writeln!(
+                text,
+                "{board}: a switch between threads of kernels without processes in rings; {base}'s, divided by it; core \
+                 cycles per switch by the core's counters.\n{}\n",
+                alone_table(&alone, base)
+            );
+        }
+    }
     text.push_str(&envelope_text(comparison));
     text
+}
+
+fn alone_table(alone: &[&Alone], base: &str) -> Table {
+    let mut headings = vec!["kernel".into(), "KB".into(), "tasks".into(), "us".into()];
+    headings.extend([format!("processes\n{base}"), format!("threads\n{base}")]);
+    let terms = ["all", "instructions"].into_iter();
+    headings.extend(
+        terms
+            .chain(attribution::headings())
+            .map(|h| h.replace(' ', "\n")),
+    );
+    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    for one in alone {
+        let mut cells = vec![
+            short_kernel(&one.kernel).to_string(),
+            one.size_kb.to_string(),
+            one.tasks.to_string(),
+            format!("{:.2}", one.thread_us.median),
+            format!("{:.2}", one.processes_of_base),
+            format!("{:.2}", one.threads_of_base),
+        ];
+        match &one.thread {
+            Some(t) => {
+                let terms = [t.total, t.instructions].into_iter();
+                cells.extend(terms.chain(t.cycles).map(|c| format!("{c:.0}")));
+            }
+            None => cells.extend(std::iter::repeat_n("-".into(), attribution::COUNT + 2)),
+        }
+        table.add_row(cells);
+    }
+    numbers_right(&mut table, 1);
+    table
 }
 
 /// Boards in the order of their first row.
