@@ -45,3 +45,23 @@ fn without_each_patch_who_preempts_finds_something_old_or_leaves_it() {
         assert!(wrong > 0, "{mutant}: {text}");
     }
 }
+
+/// ksmd, a kernel thread that has borrowed the address space, merges a page of a process of one thread.
+#[test]
+#[ignore = "needs kernels"]
+fn what_a_process_stores_in_the_middle_of_a_merge_of_its_page_stays() {
+    let program = proof("ksm_store");
+    let mutant = proofs_mutant("rt-copy-once");
+    let stores = |kernel: &str, options: &[&str]| {
+        let begin = ["guest", "--kernel", kernel, "--add", &program];
+        let output = warmswitch(&[&begin, options, &["--", "ksm_store 1000 410 435"]].concat());
+        let text = said(&output);
+        let lost = number_behind(&text, "1000 rounds, the store is lost in ");
+        assert_eq!(output.status.success(), lost == 0, "{text}");
+        lost
+    };
+    for kernel in ["rt", "rt-fcse-guaranteed", "rt-fcse-best-effort"] {
+        assert_eq!(stores(kernel, &[]), 0, "{kernel}");
+    }
+    assert!(stores("rt", &["--mutant", &mutant]) > 0);
+}
