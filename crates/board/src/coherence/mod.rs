@@ -33,7 +33,7 @@ use causes::Causes;
 use dirty::DirtyLines;
 use history::History;
 use report::pair;
-use shadow::Shadow;
+use shadow::{Shadow, User};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use translations::{Translations, Use, Verdict};
@@ -234,7 +234,8 @@ impl Checker {
         width: Width,
         [got, newest]: [u32; 2],
     ) -> Reaction {
-        if self.shadow.take_reported(pa.0) {
+        let user = User::Instruction(context.pc);
+        if self.shadow.take_reported(pa.0, user) {
             return Reaction::Continue;
         }
         let writer = self.shadow.writer(pa.0);
@@ -306,11 +307,11 @@ impl Checker {
                 continue;
             }
             old |= 1 << n;
-            if !self.shadow.is_reported(at.0) {
+            if !self.shadow.is_reported(at.0, User::WriteBack) {
                 let access = Access::WriteBack { victim };
                 let writer = self.shadow.writer(at.0);
                 if self.is_well_known(access, context, &writer) {
-                    self.shadow.take_reported(at.0);
+                    self.shadow.take_reported(at.0, User::WriteBack);
                     continue;
                 }
                 let found = diagnosis::Found {
@@ -325,7 +326,7 @@ impl Checker {
                 };
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
-                self.shadow.take_reported(at.0);
+                self.shadow.take_reported(at.0, User::WriteBack);
                 if self.report(report) == Reaction::Stop {
                     reaction = Reaction::Stop;
                 }

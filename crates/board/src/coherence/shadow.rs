@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The newest value of every word of RAM, and who wrote it.
 
+use std::collections::BTreeMap;
+
 use arm9::Width;
 
 /// Which way a value went towards memory.
@@ -65,6 +67,15 @@ impl Bits {
     }
 }
 
+/// Who meets a stale word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum User {
+    /// The instruction at this address.
+    Instruction(u32),
+    /// A line that is written back over it.
+    WriteBack,
+}
+
 /// What RAM would hold if there were no caches.
 #[derive(Clone)]
 pub(super) struct Shadow {
@@ -73,6 +84,8 @@ pub(super) struct Shadow {
     writers: Vec<Option<Box<[Writer; PAGE]>>>,
     /// Words whose staleness has been reported since they were last written.
     reported: Bits,
+    /// For whom, of those: each instruction that uses it is another one's mistake.
+    reported_for: BTreeMap<usize, Vec<User>>,
     /// Words a table walk has read.
     watched: Bits,
 }
@@ -85,6 +98,7 @@ impl Shadow {
             writers: vec![None; words.len().div_ceil(PAGE)],
             words,
             reported: bits.clone(),
+            reported_for: BTreeMap::new(),
             watched: bits,
         }
     }
@@ -124,17 +138,28 @@ impl Shadow {
         page.map_or(Writer::default(), |(page, n)| page[n % PAGE])
     }
 
-    /// Whether the word has been reported since it was last written; from now on it has.
-    pub fn take_reported(&mut self, pa: u32) -> bool {
+    /// Whether the word has been reported for this user since it was last written; from now on it has.
+    pub fn take_reported(&mut self, pa: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else { return true };
-        let reported = self.reported.get(n);
+        if self.is_reported(pa, user) {
+            return true;
+        }
+        let users = self.reported_for.entry(n).or_default();
+        if !self.reported.get(n) {
+            // Of what was there before it was written.
+            users.clear();
+        }
+        users.push(user);
         self.reported.set(n, true);
-        reported
+        false
     }
 
-    /// Whether the word has been reported since it was last written.
-    pub fn is_reported(&self, pa: u32) -> bool {
-        self.index(pa).is_none_or(|n| self.reported.get(n))
+    /// Whether the word has been reported for this user since it was last written.
+    pub fn is_reported(&self, pa: u32, user: User) -> bool {
+        self.index(pa).is_none_or(|n| {
+            let users = self.reported_for.get(&n);
+            self.reported.get(n) && users.is_some_and(|users| users.contains(&user))
+        })
     }
 
     /// Makes [`Shadow::store`] tell of writes to the word.
@@ -194,11 +219,25 @@ mod tests {
     #[test]
     fn a_word_is_reported_once_until_it_is_written_again() {
         let mut shadow = shadow();
-        assert!(!shadow.is_reported(0x1000) && !shadow.take_reported(0x1000));
-        assert!(shadow.is_reported(0x1000) && shadow.take_reported(0x1000));
-        assert!(!shadow.is_reported(0x1004));
+        let user = User::Instruction(4);
+        assert!(!shadow.is_reported(0x1000, user) && !shadow.take_reported(0x1000, user));
+        assert!(shadow.is_reported(0x1000, user) && shadow.take_reported(0x1000, user));
+        assert!(!shadow.is_reported(0x1004, user));
         shadow.store(0x1002, Width::Byte, 0, at(8));
-        assert!(!shadow.take_reported(0x1000));
+        assert!(!shadow.take_reported(0x1000, user));
+    }
+
+    #[test]
+    fn a_word_is_reported_for_each_who_uses_it() {
+        let mut shadow = shadow();
+        let [one, other] = [4, 8].map(User::Instruction);
+        assert!(!shadow.take_reported(0x1000, one));
+        assert!(
+            !shadow.take_reported(0x1000, other) && !shadow.take_reported(0x1000, User::WriteBack)
+        );
+        assert!(shadow.take_reported(0x1000, one) && shadow.take_reported(0x1000, User::WriteBack));
+        shadow.store(0x1000, Width::Word, 0, at(8));
+        assert!(!shadow.take_reported(0x1000, other) && !shadow.is_reported(0x1000, one));
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Model {
         let last = word.last_mut();
         last.place = gone;
         let (author, left) = (last.author, last.left);
-        if core::mem::replace(&mut word.told, true) {
+        if word.tell(None) {
             return;
         }
         // Both were dirty if this half was before the newest left its line.

@@ -32,6 +32,8 @@ pub struct Model {
     /// Descriptors of the walk that is going on.
     pub(super) walked: Read,
     pub(super) now: u64,
+    /// Of the instruction that is looked at.
+    pub(super) pc: u32,
     pub(super) findings: Vec<Finding>,
     /// The core did what this model cannot explain.
     pub puzzled: Option<String>,
@@ -59,6 +61,7 @@ impl Model {
             used: BTreeMap::new(),
             walked: Read::new(),
             now: 0,
+            pc: 0,
             findings: Vec::new(),
             puzzled: None,
         }
@@ -87,6 +90,7 @@ impl Model {
     /// What has to be reported of an event.
     pub fn saw(&mut self, context: &Context, event: Event<'_>) -> Vec<Finding> {
         self.now += 1;
+        self.pc = context.pc;
         if !matches!(event, Event::Walk { .. } | Event::TlbFill { .. }) {
             self.walked.clear();
         }
@@ -236,7 +240,7 @@ impl Model {
             place,
             left: now,
         });
-        word.told = false;
+        word.told.clear();
         if place == Place::Memory {
             word.memory = word.memory & !mask | value;
         }
@@ -251,10 +255,11 @@ impl Model {
 
     /// Compares with the newest value; what is to be said if it is another, for the first time.
     pub(super) fn old(&mut self, (mva, pa): (u32, u32), width: Width, got: u32) -> Option<Finding> {
+        let pc = self.pc;
         let word = self.word(pa & !3)?;
         let (shift, mask) = lane(pa, width);
         let newest = (word.newest() & mask) >> shift;
-        if newest == got || core::mem::replace(&mut word.told, true) {
+        if newest == got || word.tell(Some(pc)) {
             return None;
         }
         let last = word.last();

@@ -92,8 +92,9 @@ pub struct Word {
     pub writes: Vec<Write>,
     /// What memory holds once the write buffer is empty.
     pub memory: u32,
-    /// A report was made since the last write.
-    pub told: bool,
+    /// For whom a report was made since the last write: instructions that used it, by their addresses; none for
+    /// what wrote it back.
+    pub told: Vec<Option<u32>>,
 }
 
 impl Word {
@@ -108,8 +109,15 @@ impl Word {
         Word {
             writes: vec![write],
             memory: value,
-            told: false,
+            told: Vec::new(),
         }
+    }
+
+    /// Whether it has been told of this one; from now on it has.
+    pub fn tell(&mut self, who: Option<u32>) -> bool {
+        let before = self.told.contains(&who);
+        self.told.push(who);
+        before
     }
 
     pub fn newest(&self) -> u32 {
