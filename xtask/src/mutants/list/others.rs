@@ -60,6 +60,18 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "shadow.rs",
+        "users.is_some_and(|users| users.contains(&user))",
+        "users.is_some_and(|users| !users.is_empty())",
+        "a stale word is reported for each who uses it",
+    ),
+    killed(
+        "shadow.rs",
+        "            users.clear();\n",
+        "",
+        "who used a word before it was written may use the new one stale",
+    ),
+    killed(
+        "shadow.rs",
         "self.watched.get(n).then_some(before)",
         "self.watched.get(n).then_some(writer)",
         "who wrote a descriptor before is told",
@@ -234,8 +246,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "        if self.shadow.take_reported(pa.0) {",
-        "        if self.shadow.is_reported(pa.0) {",
+        "        if self.shadow.take_reported(pa.0, user) {",
+        "        if self.shadow.is_reported(pa.0, user) {",
         "a stale word is reported once",
     ),
     killed(
