@@ -264,9 +264,9 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "                self.shadow.take_reported(at.0);\n                if self.report(report)",
+        "                self.shadow.take_reported(at.0, User::WriteBack);\n                if self.report(report)",
         "                if self.report(report)",
-        "what a write-back destroyed is reported there only",
+        "what a write-back destroyed is reported once of write-backs",
     ),
     killed(
         "mod.rs",
