@@ -270,9 +270,9 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "            if !self.shadow.is_reported(at.0) {\n                let access",
+        "            if !self.shadow.is_reported(at.0, User::WriteBack) {\n                let access",
         "            if true {\n                let access",
-        "what was reported is not reported at its write-back again",
+        "what was reported at a write-back is not reported at another one",
     ),
     killed(
         "mod.rs",
