@@ -154,11 +154,14 @@ impl Shadow {
         false
     }
 
-    /// Whether the word has been reported for this user since it was last written.
+    /// Whether the word has been reported for this user since it was last written, or that it is lost: no operation
+    /// of whoever uses it then would help.
     pub fn is_reported(&self, pa: u32, user: User) -> bool {
         self.index(pa).is_none_or(|n| {
             let users = self.reported_for.get(&n);
-            self.reported.get(n) && users.is_some_and(|users| users.contains(&user))
+            let told =
+                |users: &Vec<User>| users.contains(&user) || users.contains(&User::WriteBack);
+            self.reported.get(n) && users.is_some_and(told)
         })
     }
 
@@ -228,14 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_reported_for_each_who_uses_it() {
+    fn a_word_is_reported_for_each_who_uses_it_until_it_is_lost() {
         let mut shadow = shadow();
-        let [one, other] = [4, 8].map(User::Instruction);
+        let [one, other, third] = [4, 8, 12].map(User::Instruction);
         assert!(!shadow.take_reported(0x1000, one));
-        assert!(
-            !shadow.take_reported(0x1000, other) && !shadow.take_reported(0x1000, User::WriteBack)
-        );
-        assert!(shadow.take_reported(0x1000, one) && shadow.take_reported(0x1000, User::WriteBack));
+        assert!(!shadow.take_reported(0x1000, other) && shadow.take_reported(0x1000, one));
+        assert!(!shadow.take_reported(0x1000, User::WriteBack));
+        assert!(shadow.take_reported(0x1000, third));
         shadow.store(0x1000, Width::Word, 0, at(8));
         assert!(!shadow.take_reported(0x1000, other) && !shadow.is_reported(0x1000, one));
     }

@@ -60,8 +60,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "shadow.rs",
-        "users.is_some_and(|users| users.contains(&user))",
-        "users.is_some_and(|users| !users.is_empty())",
+        "users.contains(&user) || users.contains(&User::WriteBack)",
+        "!users.is_empty()",
         "a stale word is reported for each who uses it",
     ),
     killed(

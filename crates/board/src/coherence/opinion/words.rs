@@ -113,9 +113,9 @@ impl Word {
         }
     }
 
-    /// Whether it has been told of this one; from now on it has.
+    /// Whether it has been told of this one, or that it is lost; from now on it has.
     pub fn tell(&mut self, who: Option<u32>) -> bool {
-        let before = self.told.contains(&who);
+        let before = self.told.contains(&who) || self.told.contains(&None);
         self.told.push(who);
         before
     }
