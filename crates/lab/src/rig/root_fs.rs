@@ -72,7 +72,7 @@ mod tests {
 
     fn check(bytes: Vec<u8>, words: &str) -> Result<Around> {
         let name = "r.cpio".to_string();
-        super::check(&Blob { name, bytes }, words, false)
+        super::check(&Blob { name, bytes }, words, false, false)
     }
 
     #[test]
