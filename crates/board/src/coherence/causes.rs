@@ -174,15 +174,31 @@ mod tests {
                 cached,
             };
             self.that(FUNCTION, store);
+            self.loaded(n, FUNCTION + 4);
+        }
+
+        /// An instruction loads what was there.
+        fn loaded(&mut self, n: u32, pc: u32) {
             let load = Event::Load {
                 mva: Mva(0xc200_0000 + 64 * n),
-                pa,
-                width,
+                pa: Pa(self.bus.ram_base() + 64 * n),
+                width: Width::Word,
                 value: 0,
-                cached,
+                cached: true,
             };
-            self.that(FUNCTION + 4, load);
+            self.that(pc, load);
         }
+    }
+
+    #[test]
+    fn each_instruction_that_uses_a_stale_word_is_reported_and_each_once() {
+        let mut told = Told::new(&[]);
+        told.stored_and_loaded(0);
+        for pc in [FUNCTION + 4, FUNCTION + 8, FUNCTION + 8] {
+            told.loaded(0, pc);
+        }
+        let counts: Vec<u64> = told.checker.reports().map(|(_, count)| count).collect();
+        assert_eq!(counts, [1, 1]);
     }
 
     /// How often each report was met when both have called twice, and their callers.
