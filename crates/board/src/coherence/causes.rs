@@ -163,6 +163,15 @@ mod tests {
             self.that(pc, fetch);
         }
 
+        /// The function does it, called by another.
+        fn called(&mut self, caller: u32, does: impl FnOnce(&mut Told)) {
+            let call = 0xeb00_0000 | (FUNCTION.wrapping_sub(caller + 8) >> 2) & 0x00ff_ffff;
+            self.fetched(caller, call);
+            self.fetched(FUNCTION, 0);
+            does(self);
+            self.fetched(caller + 4, 0);
+        }
+
         /// The function stores to line `n` by one address, and loads from it by another what was there.
         fn stored_and_loaded(&mut self, n: u32) {
             let (pa, width, cached) = (Pa(self.bus.ram_base() + 64 * n), Width::Word, true);
@@ -201,15 +210,24 @@ mod tests {
         assert_eq!(counts, [1, 1]);
     }
 
+    #[test]
+    fn who_uses_a_stale_word_is_told_apart_by_callers_that_somebody_asks_for() {
+        for (apart, expected) in [(&[][..], &[1][..]), (&CALLERS, &[1, 1])] {
+            let mut told = Told::new(apart);
+            told.called(CALLERS[0], |told| told.stored_and_loaded(0));
+            for caller in [CALLERS[0], CALLERS[1], CALLERS[1]] {
+                told.called(caller, |told| told.loaded(0, FUNCTION + 4));
+            }
+            let counts: Vec<u64> = told.checker.reports().map(|(_, count)| count).collect();
+            assert_eq!(counts, expected);
+        }
+    }
+
     /// How often each report was met when both have called twice, and their callers.
     fn reports(apart: &[u32]) -> Vec<(u64, Vec<u32>)> {
         let mut told = Told::new(apart);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {
-            let call = 0xeb00_0000 | (FUNCTION.wrapping_sub(caller + 8) >> 2) & 0x00ff_ffff;
-            told.fetched(caller, call);
-            told.fetched(FUNCTION, 0);
-            told.stored_and_loaded(n);
-            told.fetched(caller + 4, 0);
+            told.called(caller, |told| told.stored_and_loaded(n));
         }
         let all = told.checker.reports();
         all.map(|(r, count)| (count, r.trace.written.clone()))

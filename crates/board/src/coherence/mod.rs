@@ -234,11 +234,11 @@ impl Checker {
         width: Width,
         [got, newest]: [u32; 2],
     ) -> Reaction {
-        let user = User::Instruction(context.pc);
+        let writer = self.shadow.writer(pa.0);
+        let user = User::Instruction(context.pc, self.among(context, &writer));
         if self.shadow.take_reported(pa.0, user) {
             return Reaction::Continue;
         }
-        let writer = self.shadow.writer(pa.0);
         if self.is_well_known(access, context, &writer) {
             return Reaction::Continue;
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::causes::Among;
 use arm9::Width;
 
 /// Which way a value went towards memory.
@@ -70,8 +71,8 @@ impl Bits {
 /// Who meets a stale word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum User {
-    /// The instruction at this address.
-    Instruction(u32),
+    /// The instruction at this address, and which of the functions that are told apart had to do with it.
+    Instruction(u32, Among),
     /// A line that is written back over it.
     WriteBack,
 }
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_word_is_reported_once_until_it_is_written_again() {
         let mut shadow = shadow();
-        let user = User::Instruction(4);
+        let user = User::Instruction(4, 0);
         assert!(!shadow.is_reported(0x1000, user) && !shadow.take_reported(0x1000, user));
         assert!(shadow.is_reported(0x1000, user) && shadow.take_reported(0x1000, user));
         assert!(!shadow.is_reported(0x1004, user));
@@ -233,7 +234,8 @@ mod tests {
     #[test]
     fn a_word_is_reported_for_each_who_uses_it_until_it_is_lost() {
         let mut shadow = shadow();
-        let [one, other, third] = [4, 8, 12].map(User::Instruction);
+        let [one, other, third] =
+            [(4, 0), (4, 1), (8, 0)].map(|(pc, among)| User::Instruction(pc, among));
         assert!(!shadow.take_reported(0x1000, one));
         assert!(!shadow.take_reported(0x1000, other) && shadow.take_reported(0x1000, one));
         assert!(!shadow.take_reported(0x1000, User::WriteBack));
