@@ -45,6 +45,10 @@ impl Parts {
     pub fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
         let (workload, kind) = workload(e)?;
         let specs = boards_of(points)?;
+        // Before anything is built.
+        for (name, (board, _)) in &specs {
+            check_programs(e, name, board)?;
+        }
         let mut parts = Parts {
             specs,
             kernels: BTreeMap::new(),
@@ -64,15 +68,14 @@ impl Parts {
                 };
                 let kernel = kernel::build(&request)?;
                 if is_flat(&kernel.vmlinux) {
+                    check_flat(e, &name)?;
                     parts.flat.insert(name.clone());
                 }
                 parts.kernels.insert(name.clone(), kernel);
             }
             if checked.insert((board, name.clone())) {
-                let spec = &parts.specs[board].0;
-                cores::check(Some(&parts.kernels[&name].vmlinux), spec.core.core)?;
-                let own = Programs::of(spec.core.core, parts.flat.contains(&name));
-                check_programs(e, board, &name, own)?;
+                let core = parts.specs[board].0.core.core;
+                cores::check(Some(&parts.kernels[&name].vmlinux), core)?;
             }
             parts.add_root_fs(parts.programs_of(&parts.specs[board].0, &name))?;
         }
@@ -168,20 +171,25 @@ impl Parts {
     }
 }
 
-/// Says no when a board with a kernel, whose `own` programs these are, cannot run the experiment's, or has none for
-/// its workload.
-fn check_programs(e: &Experiment, board: &str, kernel: &str, own: Programs) -> Result<()> {
+/// Says no when a board cannot run the experiment's programs, or has none for its workload.
+fn check_programs(e: &Experiment, name: &str, board: &BoardSpec) -> Result<()> {
+    let own = Programs::of(board.core.core, false);
     let programs = e.programs.unwrap_or(own);
-    match (programs, own) {
-        (Programs::Armv5te, Programs::Armv4t) => {
-            bail!("{}: programs: {board} runs those for ARMv4T only", e.name)
-        }
-        (Programs::Flat, _) | (_, Programs::Flat) if programs != own => bail!(
-            "{}: programs: {kernel} on {board} runs those for {own} only",
-            e.name
-        ),
-        _ => programs.check(&e.workload),
+    if (programs, own) == (Programs::Armv5te, Programs::Armv4t) {
+        bail!("{}: programs: {name} runs those for ARMv4T only", e.name);
     }
+    programs.check(&e.workload)
+}
+
+/// The same of a kernel without address spaces, whatever the board.
+fn check_flat(e: &Experiment, kernel: &str) -> Result<()> {
+    if e.programs
+        .is_some_and(|programs| programs != Programs::Flat)
+    {
+        let own = Programs::Flat;
+        bail!("{}: programs: {kernel} runs those for {own} only", e.name);
+    }
+    Programs::Flat.check(&e.workload)
 }
 
 /// The experiment's workload, and how it is read.

@@ -184,7 +184,7 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
             .experiment
             .not_applicable
             .iter()
-            .map(|not| not.to_string())
+            .map(ToString::to_string)
             .collect(),
         files: export::files(m).into_iter().map(|(name, _)| name).collect(),
     })

@@ -29,8 +29,6 @@ pub fn text(comparison: &Comparison) -> String {
             switch_table(&rows),
             cycles_table(&rows)
         );
-    }
-    for board in boards(comparison) {
         let alone = comparison.alone.iter().filter(|a| a.board == board);
         let alone: Vec<&Alone> = alone.collect();
         if let Some(first) = alone.first() {
