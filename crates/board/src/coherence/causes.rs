@@ -116,6 +116,9 @@ mod tests {
     /// The function that writes and uses, and two that call it.
     const FUNCTION: u32 = 0xc000_2000;
     const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
+    /// Of line 0 the address that is stored to, and the one that is loaded from.
+    const STORED: u32 = 0xc100_0000;
+    const LOADED: u32 = 0xc200_0000;
 
     /// A checker, and what it is told of a core.
     struct Told {
@@ -174,22 +177,37 @@ mod tests {
 
         /// The function stores to line `n` by one address, and loads from it by another what was there.
         fn stored_and_loaded(&mut self, n: u32) {
-            let (pa, width, cached) = (Pa(self.bus.ram_base() + 64 * n), Width::Word, true);
+            self.stored(n);
+            self.loaded(n, FUNCTION + 4);
+        }
+
+        fn stored(&mut self, n: u32) {
             let store = Event::Store {
-                mva: Mva(0xc100_0000 + 64 * n),
-                pa,
-                width,
+                mva: Mva(STORED + 64 * n),
+                pa: Pa(self.bus.ram_base() + 64 * n),
+                width: Width::Word,
                 value: 7,
-                cached,
+                cached: true,
             };
             self.that(FUNCTION, store);
-            self.loaded(n, FUNCTION + 4);
+        }
+
+        /// The line of one of the addresses goes to memory.
+        fn written_back(&mut self, n: u32, address: u32, first: u32) {
+            let back = Event::WriteBack {
+                mva: Mva(address + 64 * n),
+                pa: Pa(self.bus.ram_base() + 64 * n),
+                halves: 1,
+                data: &[first, 0, 0, 0, 0, 0, 0, 0],
+                victim: true,
+            };
+            self.that(FUNCTION + 8, back);
         }
 
         /// An instruction loads what was there.
         fn loaded(&mut self, n: u32, pc: u32) {
             let load = Event::Load {
-                mva: Mva(0xc200_0000 + 64 * n),
+                mva: Mva(LOADED + 64 * n),
                 pa: Pa(self.bus.ram_base() + 64 * n),
                 width: Width::Word,
                 value: 0,
@@ -221,6 +239,23 @@ mod tests {
             let counts: Vec<u64> = told.checker.reports().map(|(_, count)| count).collect();
             assert_eq!(counts, expected);
         }
+    }
+
+    /// A line of the second address goes to memory with what was there, while the newest is still in that of the first.
+    #[test]
+    fn a_write_back_that_destroys_nothing_hides_nobody_however_well_known_its_like_is() {
+        let mut told = Told::new(&[]);
+        for n in 0..super::DIAGNOSED {
+            told.stored(n);
+            told.written_back(n, STORED, 7);
+            told.written_back(n, LOADED, 0);
+        }
+        let n = super::DIAGNOSED;
+        told.stored(n);
+        told.written_back(n, LOADED, 0);
+        let before = told.checker.reports().count();
+        told.loaded(n, FUNCTION + 16);
+        assert_eq!(told.checker.reports().count(), before + 1);
     }
 
     /// How often each report was met when both have called twice, and their callers.

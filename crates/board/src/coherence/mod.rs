@@ -310,10 +310,6 @@ impl Checker {
             if !self.shadow.is_reported(at.0, User::WriteBack) {
                 let access = Access::WriteBack { victim };
                 let writer = self.shadow.writer(at.0);
-                if self.is_well_known(access, context, &writer) {
-                    self.shadow.take_reported(at.0, User::WriteBack);
-                    continue;
-                }
                 let found = diagnosis::Found {
                     context: *context,
                     access,
@@ -327,7 +323,9 @@ impl Checker {
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
                 self.shadow.take_reported(at.0, User::WriteBack);
-                if self.report(report) == Reaction::Stop {
+                if !self.is_well_known(access, context, &writer)
+                    && self.report(report) == Reaction::Stop
+                {
                     reaction = Reaction::Stop;
                 }
             }

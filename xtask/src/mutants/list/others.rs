@@ -264,8 +264,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "                self.shadow.take_reported(at.0, User::WriteBack);\n                if self.report(report)",
-        "                if self.report(report)",
+        "                self.shadow.take_reported(at.0, User::WriteBack);\n",
+        "",
         "what a write-back destroyed is reported once of write-backs",
     ),
     survives(
