@@ -13,7 +13,7 @@ use crate::observe::TlbSide;
 use crate::tlb::{Entry, Tlb};
 
 /// Kind of access, for permissions and fault registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Data read.
     Read,

@@ -203,6 +203,6 @@ pub enum Reaction {
     Continue,
     /// Tell of the next use of every TLB entry again.
     DropTranslations,
-    /// Let [`crate::Cpu::run`] come back after this instruction ([`crate::Signals::attention`]).
+    /// The same, and let [`crate::Cpu::run`] come back after this instruction ([`crate::Signals::attention`]).
     Stop,
 }

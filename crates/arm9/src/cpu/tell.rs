@@ -43,7 +43,10 @@ impl<B: Bus> Cpu<B> {
         match reaction {
             Reaction::Continue => {}
             Reaction::DropTranslations => self.mmu.drop_translations(),
-            Reaction::Stop => self.horizon = 0,
+            Reaction::Stop => {
+                self.mmu.drop_translations();
+                self.horizon = 0;
+            }
         }
     }
 

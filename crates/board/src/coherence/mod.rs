@@ -38,8 +38,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use translations::{Translations, Use, Verdict};
 
-/// Reports kept; causes beyond are counted only.
-const REPORTS: usize = 1000;
+/// Reports kept. When there are so many, those of other causes are not told any more.
+pub const REPORTS: usize = 10_000;
 /// Calls that a report shows at most, of each kind.
 const CALLS: usize = 16;
 
@@ -235,8 +235,13 @@ impl Checker {
         [got, newest]: [u32; 2],
     ) -> Reaction {
         let writer = self.shadow.writer(pa.0);
-        let user = User::Instruction(context.pc, self.among(context, &writer));
-        if self.shadow.take_reported(pa.0, user) {
+        let line = self.dirty.since(writer.mva & !31 | pa.0 & 31);
+        let user = User {
+            pc: context.pc,
+            among: self.among(context, &writer),
+            in_line: writer.path == Path::Line && line.is_some_and(|since| since <= writer.cycle),
+        };
+        if !self.shadow.tell(pa.0, width, got, user) {
             return Reaction::Continue;
         }
         if self.is_well_known(access, context, &writer) {
@@ -302,12 +307,13 @@ impl Checker {
                 continue;
             }
             let at = Pa(pa.0 + 4 * n);
+            let is_lost = self.shadow.written_back(at.0, *word);
             let newest = self.shadow.newest(at.0, Width::Word);
             if newest.is_none_or(|newest| newest == *word) {
                 continue;
             }
             old |= 1 << n;
-            if !self.shadow.is_reported(at.0, User::WriteBack) {
+            if !is_lost {
                 let access = Access::WriteBack { victim };
                 let writer = self.shadow.writer(at.0);
                 let found = diagnosis::Found {
@@ -322,7 +328,7 @@ impl Checker {
                 };
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
-                self.shadow.take_reported(at.0, User::WriteBack);
+                self.shadow.lose(at.0, *word);
                 if !self.is_well_known(access, context, &writer)
                     && self.report(report) == Reaction::Stop
                 {
@@ -349,6 +355,11 @@ impl Checker {
             Verdict::Stale(descriptor, newest) => (descriptor, newest),
         };
         let Use { mva, pa, kind, .. } = access;
+        let writer = self.shadow.writer(descriptor.0);
+        let user = (context.pc, kind, self.among(context, &writer));
+        if !self.translations.tell(access.entry, user) {
+            return Reaction::DropTranslations;
+        }
         let found = diagnosis::Found {
             context: *context,
             access: Access::Translation(kind),
@@ -357,11 +368,15 @@ impl Checker {
             width: Width::Word,
             got: descriptor.1,
             newest,
-            writer: self.shadow.writer(descriptor.0),
+            writer,
         };
         let filled = self.translations.filled_at(access.entry);
         let report = diagnosis::stale_translation(&self.history, found, pa, filled);
-        self.report(report)
+        match self.report(report) {
+            // Tell me of the next use too: that one is another's.
+            Reaction::Continue => Reaction::DropTranslations,
+            other => other,
+        }
     }
 
     /// A line or a TLB entry came, went or was used.

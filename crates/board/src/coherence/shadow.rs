@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The newest value of every word of RAM, and who wrote it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::causes::Among;
 use arm9::Width;
@@ -69,12 +69,23 @@ impl Bits {
 }
 
 /// Who meets a stale word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum User {
-    /// The instruction at this address, and which of the functions that are told apart had to do with it.
-    Instruction(u32, Among),
-    /// A line that is written back over it.
-    WriteBack,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct User {
+    /// Address of the instruction.
+    pub pc: u32,
+    /// Which of the functions that are told apart had to do with it.
+    pub among: Among,
+    /// Whether the newest value is still in the dirty line that it was stored into: when that goes, it is another
+    /// mistake.
+    pub in_line: bool,
+}
+
+/// What was told of a stale word since it was written last.
+#[derive(Clone, Default)]
+struct Told {
+    users: BTreeSet<User>,
+    /// A line was written back over it, and this is what memory holds now.
+    lost_to: Option<u32>,
 }
 
 /// What RAM would hold if there were no caches.
@@ -83,10 +94,10 @@ pub(super) struct Shadow {
     base: u32,
     words: Vec<u32>,
     writers: Vec<Option<Box<[Writer; PAGE]>>>,
-    /// Words whose staleness has been reported since they were last written.
+    /// Words of which something was told since they were last written.
     reported: Bits,
-    /// For whom, of those: each instruction that uses it is another one's mistake.
-    reported_for: BTreeMap<usize, Vec<User>>,
+    /// What was told of those: each instruction that uses one is another one's mistake.
+    told: BTreeMap<usize, Told>,
     /// Words a table walk has read.
     watched: Bits,
 }
@@ -99,7 +110,7 @@ impl Shadow {
             writers: vec![None; words.len().div_ceil(PAGE)],
             words,
             reported: bits.clone(),
-            reported_for: BTreeMap::new(),
+            told: BTreeMap::new(),
             watched: bits,
         }
     }
@@ -139,31 +150,40 @@ impl Shadow {
         page.map_or(Writer::default(), |(page, n)| page[n % PAGE])
     }
 
-    /// Whether the word has been reported for this user since it was last written; from now on it has.
-    pub fn take_reported(&mut self, pa: u32, user: User) -> bool {
-        let Some(n) = self.index(pa) else { return true };
-        if self.is_reported(pa, user) {
-            return true;
-        }
-        let users = self.reported_for.entry(n).or_default();
+    /// What was told of a word since it was last written.
+    fn told(&mut self, n: usize) -> &mut Told {
+        let told = self.told.entry(n).or_default();
         if !self.reported.get(n) {
-            // Of what was there before it was written.
-            users.clear();
+            *told = Told::default();
+            self.reported.set(n, true);
         }
-        users.push(user);
-        self.reported.set(n, true);
-        false
+        told
     }
 
-    /// Whether the word has been reported for this user since it was last written, or that it is lost: no operation
-    /// of whoever uses it then would help.
-    pub fn is_reported(&self, pa: u32, user: User) -> bool {
-        self.index(pa).is_none_or(|n| {
-            let users = self.reported_for.get(&n);
-            let told =
-                |users: &Vec<User>| users.contains(&user) || users.contains(&User::WriteBack);
-            self.reported.get(n) && users.is_some_and(told)
-        })
+    /// Whether somebody who got a stale value is to be told; from now on he has been. Who got what was written back
+    /// over the newest is not, when that was told: no operation of his would help.
+    pub fn tell(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
+        let Some(n) = self.index(pa) else {
+            return false;
+        };
+        let told = self.told(n);
+        let is_lost = |memory: u32| memory >> (8 * (pa & 3)) & width.mask() == got;
+        !told.lost_to.is_some_and(is_lost) && told.users.insert(user)
+    }
+
+    /// A line is written back over it. True when it was told that the newest value is lost.
+    #[inline]
+    pub fn written_back(&mut self, pa: u32, word: u32) -> bool {
+        let n = self.index(pa).filter(|n| self.reported.get(*n));
+        let lost_to = n.and_then(|n| self.told.get_mut(&n)?.lost_to.as_mut());
+        lost_to.map(|memory| *memory = word).is_some()
+    }
+
+    /// It is told that the newest value is lost: memory holds this.
+    pub fn lose(&mut self, pa: u32, memory: u32) {
+        if let Some(n) = self.index(pa) {
+            self.told(n).lost_to = Some(memory);
+        }
     }
 
     /// Makes [`Shadow::store`] tell of writes to the word.
@@ -220,28 +240,46 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_word_is_reported_once_until_it_is_written_again() {
-        let mut shadow = shadow();
-        let user = User::Instruction(4, 0);
-        assert!(!shadow.is_reported(0x1000, user) && !shadow.take_reported(0x1000, user));
-        assert!(shadow.is_reported(0x1000, user) && shadow.take_reported(0x1000, user));
-        assert!(!shadow.is_reported(0x1004, user));
-        shadow.store(0x1002, Width::Byte, 0, at(8));
-        assert!(!shadow.take_reported(0x1000, user));
+    fn user(pc: u32, among: Among) -> User {
+        User {
+            pc,
+            among,
+            in_line: true,
+        }
     }
 
     #[test]
-    fn a_word_is_reported_for_each_who_uses_it_until_it_is_lost() {
+    fn each_who_uses_a_stale_word_is_told_once_until_it_is_written_again() {
         let mut shadow = shadow();
-        let [one, other, third] =
-            [(4, 0), (4, 1), (8, 0)].map(|(pc, among)| User::Instruction(pc, among));
-        assert!(!shadow.take_reported(0x1000, one));
-        assert!(!shadow.take_reported(0x1000, other) && shadow.take_reported(0x1000, one));
-        assert!(!shadow.take_reported(0x1000, User::WriteBack));
-        assert!(shadow.take_reported(0x1000, third));
+        let tell = |shadow: &mut Shadow, user| shadow.tell(0x1000, Width::Word, 1, user);
+        for new in [user(4, 0), user(4, 1), user(8, 0)] {
+            assert!(tell(&mut shadow, new) && !tell(&mut shadow, new));
+        }
+        let in_line = false;
+        let left = User {
+            in_line,
+            ..user(4, 0)
+        };
+        assert!(tell(&mut shadow, left) && !tell(&mut shadow, user(4, 0)));
+        assert!(shadow.tell(0x1004, Width::Word, 1, user(4, 0)));
+        shadow.store(0x1002, Width::Byte, 0, at(8));
+        assert!(tell(&mut shadow, user(4, 0)));
+    }
+
+    #[test]
+    fn who_gets_what_is_left_of_a_lost_word_is_not_told() {
+        let mut shadow = shadow();
+        assert!(!shadow.written_back(0x1000, 0x0101));
+        shadow.lose(0x1000, 0x0201);
+        assert!(!shadow.tell(0x1000, Width::Word, 0x0201, user(4, 0)));
+        assert!(!shadow.tell(0x1001, Width::Byte, 0x02, user(4, 0)));
+        assert!(shadow.tell(0x1001, Width::Byte, 0x01, user(4, 0)));
+        assert!(shadow.written_back(0x1000, 0x0303));
+        assert!(!shadow.tell(0x1000, Width::Word, 0x0303, user(8, 0)));
+        assert!(shadow.tell(0x1000, Width::Word, 0x0201, user(8, 0)));
         shadow.store(0x1000, Width::Word, 0, at(8));
-        assert!(!shadow.take_reported(0x1000, other) && !shadow.is_reported(0x1000, one));
+        assert!(!shadow.written_back(0x1000, 0x0303));
+        assert!(shadow.tell(0x1000, Width::Word, 0x0303, user(8, 0)));
     }
 
     #[test]

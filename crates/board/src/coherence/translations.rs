@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TLB entries and the descriptors they were made from.
 
+use super::causes::Among;
 use super::shadow::Shadow;
 use arm9::{Context, Event, Kind, Mapping, Mva, Pa, TlbSide, Width, mapping};
+use std::collections::BTreeSet;
 
 /// A descriptor: physical address and value as read.
 pub(super) type Descriptor = (u32, u32);
@@ -15,14 +17,19 @@ struct Entry {
     /// Descriptors that were looked at when it was checked, under which table base: those of another
     /// one may be others, and say the same.
     checked: (u32, Vec<u32>),
+    /// Who was told under that table base that it is stale.
+    told: BTreeSet<User>,
     /// Translation table base it was made under, and when.
     ttb: u32,
     cycle: u64,
-    /// A descriptor was written since.
+    /// A descriptor was written since, or it was used under another table base: every use is looked at.
     changed: bool,
     /// It stays when all are invalidated.
     locked: bool,
 }
+
+/// Who uses an entry: the instruction, what it did, and which of the functions that are told apart had to do with it.
+pub(super) type User = (u32, Kind, Among);
 
 /// A TLB, and the number of an entry of it.
 pub(super) type Number = (TlbSide, usize);
@@ -119,6 +126,7 @@ impl Translations {
             descriptors,
             levels,
             checked: (context.ttb, Vec::new()),
+            told: BTreeSet::new(),
             ttb: context.ttb,
             cycle: context.cycle,
             changed: false,
@@ -135,6 +143,7 @@ impl Translations {
             let checked = entry.checked.1.contains(&word);
             if checked || made.iter().any(|d| d.0 == word) {
                 entry.changed = true;
+                entry.told.clear();
                 any = true;
             }
         }
@@ -156,6 +165,11 @@ impl Translations {
     /// When an entry was loaded.
     pub fn filled_at(&mut self, entry: Number) -> u64 {
         self.entry(entry).cycle
+    }
+
+    /// Whether somebody who used a stale entry is to be told; from now on he has been.
+    pub fn tell(&mut self, entry: Number, user: User) -> bool {
+        self.entry(entry).told.insert(user)
     }
 
     /// Checks an access that an entry allowed.
@@ -187,6 +201,7 @@ impl Translations {
         });
         if entry.checked.0 != ttb {
             entry.checked = (ttb, Vec::new());
+            entry.told.clear();
         }
         for (pa, _) in read.into_iter().flatten() {
             if !entry.checked.1.contains(&pa) {
@@ -206,10 +221,7 @@ impl Translations {
                 true => Verdict::Less,
             };
         }
-        entry.changed = false;
-        entry.ttb = ttb;
-        let read_now = read.into_iter().flatten();
-        entry.checked = (ttb, read_now.map(|d| d.0).collect());
+        entry.changed = true;
         let made = entry.descriptors[..entry.levels].iter();
         let differs = made.zip(read).find_map(|(old, new)| {
             let (pa, value) = new?;

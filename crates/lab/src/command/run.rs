@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 use arm9::Context;
+use board::coherence::REPORTS;
 use board::spec::Change;
 use serde_json::json;
 
@@ -189,6 +190,10 @@ fn met(findings: &[Findings]) -> Result<Vec<Met>> {
             kernels.insert(kernel, (names, suppress::of_kernel(kernel)?));
         }
         let (names, suppressions) = &kernels[kernel];
+        if found.reports.len() == REPORTS {
+            let point = found.point.label();
+            bail!("{point}: {REPORTS} causes were met, and no more can be kept");
+        }
         for group in coherence::groups(&found.reports, suppressions, names) {
             // A group that an entry covers says nothing of another that none covers.
             let told = group.suppression.is_none();

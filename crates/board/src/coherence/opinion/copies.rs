@@ -135,9 +135,7 @@ impl Model {
         let last = word.last_mut();
         last.place = gone;
         let (author, left) = (last.author, last.left);
-        if word.tell(None) {
-            return;
-        }
+        word.told_lost = true;
         // Both were dirty if this half was before the newest left its line.
         let both = author.route == Route::Line
             && place == Place::Memory

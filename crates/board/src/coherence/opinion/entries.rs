@@ -13,11 +13,32 @@ pub type Number = (TlbSide, usize);
 pub struct Entry {
     pub made_from: Read,
     ttb: u32,
-    /// A report was made, or the walk's report stands for it: under which table base, and the
-    /// descriptors that were looked at. When one of them is written there may be another.
-    pub told: Option<(u32, Read)>,
+    told: Told,
     /// It stays when all are invalidated.
     pub locked: bool,
+}
+
+/// What was said of an entry under one table base.
+#[derive(Clone, Default)]
+struct Told {
+    ttb: u32,
+    /// The walk that made it read something old: that report stands for all.
+    by_walk: bool,
+    /// Instructions, with what they did.
+    to: Vec<(u32, Kind)>,
+    /// Descriptors that were looked at.
+    read: Vec<u32>,
+}
+
+impl Entry {
+    /// When a descriptor is written there may be something new to tell.
+    pub fn written(&mut self, at: u32) {
+        let made_from = self.made_from.iter().map(|(at, _)| at);
+        if made_from.chain(&self.told.read).any(|a| *a == at) {
+            self.told.by_walk = false;
+            self.told.to.clear();
+        }
+    }
 }
 
 impl Model {
@@ -46,11 +67,7 @@ impl Model {
         let Some(entry) = self.tlb.get(&number) else {
             return self.puzzle(format!("entry {number:?} is used and was never loaded"));
         };
-        if entry
-            .told
-            .as_ref()
-            .is_some_and(|told| told.0 == context.ttb)
-        {
+        if entry.told.by_walk && entry.told.ttb == context.ttb {
             return;
         }
         let (now, read) = follow(context.ttb, mva, |at| self.newest(at));
@@ -62,12 +79,24 @@ impl Model {
         let differs = entry.made_from.iter().zip(&read).find(|(a, b)| a.1 != b.1);
         let differs = differs.map(|(old, new)| (new.0, old.1, new.1));
         let differs = differs.filter(|_| !same);
-        if let Some(entry) = self.tlb.get_mut(&number) {
-            entry.told = differs.map(|_| (context.ttb, read));
+        let instruction = self.instruction;
+        let Some(entry) = self.tlb.get_mut(&number) else {
+            return;
+        };
+        if entry.told.ttb != context.ttb {
+            entry.told = Told {
+                ttb: context.ttb,
+                ..Told::default()
+            };
         }
+        entry.told.read.extend(read.iter().map(|(at, _)| at));
         let Some((at, got, newest)) = differs else {
             return;
         };
+        if entry.told.to.contains(&(instruction, kind)) {
+            return;
+        }
+        entry.told.to.push((instruction, kind));
         let Some(word) = self.word(at) else {
             return;
         };
@@ -90,7 +119,11 @@ impl Model {
         let made_from = core::mem::take(&mut self.walked);
         let old = |(at, value): &(u32, u32)| self.newest(*at).is_some_and(|new| new != *value);
         // A walk that read an old descriptor is where that is reported.
-        let told = made_from.iter().any(old).then(|| (ttb, Read::new()));
+        let told = Told {
+            ttb,
+            by_walk: made_from.iter().any(old),
+            ..Told::default()
+        };
         self.tlb.insert(
             number,
             Entry {

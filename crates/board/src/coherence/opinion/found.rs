@@ -134,3 +134,68 @@ fn an_instruction_of_a_line_of_other_memory_is_stale_whatever_became_of_the_newe
     );
     assert_eq!(kinds, ["stale-instruction"]);
 }
+
+#[test]
+fn each_instruction_that_uses_a_stale_entry_is_told_and_each_once() {
+    let text = |alike: &str| {
+        format!(
+            "victims 1 1
+            {alike}
+            ldr 90021000 0
+            str 4000c484 23ffe
+            ldr 90021000 0
+            ldr 90021000 0
+            ldrb 90021000 0
+            ldr 90021000 0"
+        )
+    };
+    assert_eq!(reports(&text("alike")), ["stale-translation"; 2]);
+    assert_eq!(reports(&text("")), ["stale-translation"; 4]);
+}
+
+#[test]
+fn who_uses_a_stale_entry_is_told_again_once_its_descriptor_is_written() {
+    let kinds = reports(
+        "victims 1 1
+        alike
+        ldr 90021000 0
+        str 4000c484 23ffe
+        ldr 90021000 0
+        str 4000c484 24ffe
+        ldr 90021000 0",
+    );
+    assert_eq!(kinds, ["stale-translation"; 2]);
+}
+
+#[test]
+fn a_stale_word_that_is_lost_then_is_told_of_again() {
+    let kinds = reports(
+        "victims 1 1
+        alike
+        ldr 80020000 0
+        ldr 70020000 0
+        str 70020000 e3a02050
+        ldr 80020000 0
+        ldr 80020000 0
+        d-invalidate 70020000 0
+        ldr 80020000 0
+        ldr 80020000 0",
+    );
+    assert_eq!(kinds, ["lost-by-invalidate", "stale-read"]);
+}
+
+#[test]
+fn who_reads_something_older_than_what_was_written_back_over_a_word_is_told() {
+    let kinds = reports(
+        "victims 1 1
+        ldr 80020400 0
+        str 50020400 e3a02001
+        ldr 70020404 0
+        str 70020404 e3a02002
+        str 50020400 e3a02003
+        d-clean 70020400 0
+        ldr 70020400 0
+        ldr 80020400 0",
+    );
+    assert_eq!(kinds, ["old-over-newer"; 2]);
+}

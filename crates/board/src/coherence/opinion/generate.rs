@@ -60,6 +60,7 @@ pub fn program(seed: u64) -> Program {
     Program {
         seed: victims,
         late,
+        alike: victims.is_multiple_of(4),
         ops: generator.ops,
     }
 }

@@ -32,8 +32,10 @@ pub struct Model {
     /// Descriptors of the walk that is going on.
     pub(super) walked: Read,
     pub(super) now: u64,
-    /// Of the instruction that is looked at.
+    /// Of the event that is looked at.
     pub(super) pc: u32,
+    /// The instruction that it is of.
+    pub instruction: u32,
     pub(super) findings: Vec<Finding>,
     /// The core did what this model cannot explain.
     pub puzzled: Option<String>,
@@ -62,6 +64,7 @@ impl Model {
             walked: Read::new(),
             now: 0,
             pc: 0,
+            instruction: 0,
             findings: Vec::new(),
             puzzled: None,
         }
@@ -241,15 +244,12 @@ impl Model {
             left: now,
         });
         word.told.clear();
+        word.told_lost = false;
         if place == Place::Memory {
             word.memory = word.memory & !mask | value;
         }
         for entry in self.tlb.values_mut() {
-            let looked_at = entry.told.iter().flat_map(|(_, read)| read);
-            let mut all = entry.made_from.iter().chain(looked_at);
-            if all.any(|(at, _)| *at == pa & !3) {
-                entry.told = None;
-            }
+            entry.written(pa & !3);
         }
     }
 
@@ -259,7 +259,9 @@ impl Model {
         let word = self.word(pa & !3)?;
         let (shift, mask) = lane(pa, width);
         let newest = (word.newest() & mask) >> shift;
-        if newest == got || word.tell(Some(pc)) {
+        // Memory will hold nothing else, and that was told.
+        let gone = word.told_lost && (word.memory & mask) >> shift == got;
+        if newest == got || gone || !word.tell(pc) {
             return None;
         }
         let last = word.last();

@@ -88,6 +88,9 @@ pub struct Program {
     pub seed: u32,
     /// Late victims.
     pub late: bool,
+    /// Instructions have the addresses they are at, so that the same one comes again. Without, each event is of one of
+    /// its own, and no report hides behind one like it.
+    pub alike: bool,
     pub ops: Vec<Op>,
 }
 
@@ -110,6 +113,9 @@ impl fmt::Display for Op {
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "victims {:x} {:x}", self.seed, u32::from(self.late))?;
+        if self.alike {
+            writeln!(f, "alike")?;
+        }
         self.ops.iter().try_for_each(|op| writeln!(f, "{op}"))
     }
 }
@@ -120,6 +126,7 @@ impl Program {
         let mut program = Program {
             seed: 0,
             late: false,
+            alike: false,
             ops: Vec::new(),
         };
         let lines = text.lines().map(str::trim);
@@ -134,6 +141,10 @@ impl Program {
             program.ops.push(match (*name, numbers.as_slice(), slot) {
                 ("victims", &[seed, late], _) => {
                     (program.seed, program.late) = (seed, late != 0);
+                    continue;
+                }
+                ("alike", &[], _) => {
+                    program.alike = true;
                     continue;
                 }
                 ("execute", &[va], _) => Op::Execute(va, false, user),

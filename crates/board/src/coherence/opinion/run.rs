@@ -30,7 +30,8 @@ pub struct Failure {
 struct Both {
     checker: Checker,
     model: Model,
-    events: u32,
+    /// Instructions and events, where each is to be like no other.
+    numbers: Option<(u32, u32)>,
     tally: Tally,
     /// How they differed first: in short, and all of it.
     differ: Option<(String, String)>,
@@ -136,12 +137,18 @@ fn finding(report: &Report) -> Finding {
 
 impl Observer for Both {
     fn observe(&mut self, system: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
-        self.events += 1;
-        // Every event has an instruction of its own, so that no two reports have the same cause.
-        let context = Context {
-            pc: 8 * self.events,
-            ..*context
-        };
+        let mut instruction = context.pc;
+        let mut pc = context.pc;
+        if let Some((instructions, events)) = &mut self.numbers {
+            *events += 1;
+            instruction = 8 * *instructions;
+            pc = match event {
+                Event::TlbUse { .. } => instruction,
+                _ => 8 * *events + 4,
+            };
+        }
+        self.model.instruction = instruction;
+        let context = Context { pc, ..*context };
         let name = match event {
             Event::Load { .. } => "load",
             Event::Store { .. } => "store",
@@ -184,7 +191,7 @@ fn core(program: &Program) -> Run {
     let both = Both {
         checker: Checker::new(&bus),
         model: Model::new(ram),
-        events: 0,
+        numbers: (!program.alike).then_some((0, 0)),
         tally: Tally::new(),
         differ: None,
     };
@@ -208,6 +215,9 @@ impl Run {
             self.cpu.set_register(n, r1 ^ (n as u32 - 1));
         }
         self.cpu.set_pc(pc);
+        if let Some((instructions, _)) = &mut self.cpu.bus.observer.numbers {
+            *instructions += 1;
+        }
         if let Some(exit) = self.cpu.step() {
             panic!("{exit:?}");
         }

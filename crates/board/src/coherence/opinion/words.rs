@@ -92,9 +92,11 @@ pub struct Word {
     pub writes: Vec<Write>,
     /// What memory holds once the write buffer is empty.
     pub memory: u32,
-    /// For whom a report was made since the last write: instructions that used it, by their addresses; none for
-    /// what wrote it back.
-    pub told: Vec<Option<u32>>,
+    /// Instructions that used it and were told since the last write: their addresses, and whether the newest was still
+    /// in its line then.
+    pub told: Vec<(u32, bool)>,
+    /// It was told that a line was written over it.
+    pub told_lost: bool,
 }
 
 impl Word {
@@ -110,14 +112,16 @@ impl Word {
             writes: vec![write],
             memory: value,
             told: Vec::new(),
+            told_lost: false,
         }
     }
 
-    /// Whether it has been told of this one, or that it is lost; from now on it has.
-    pub fn tell(&mut self, who: Option<u32>) -> bool {
-        let before = self.told.contains(&who) || self.told.contains(&None);
-        self.told.push(who);
-        before
+    /// Whether an instruction that uses it is to be told now.
+    pub fn tell(&mut self, pc: u32) -> bool {
+        let user = (pc, matches!(self.last().place, Place::Line(_)));
+        let new = !self.told.contains(&user);
+        self.told.push(user);
+        new
     }
 
     pub fn newest(&self) -> u32 {

@@ -11,6 +11,7 @@ use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
 use crate::coherence::{Cost, Ended, Findings, Group};
 use crate::runs::markers;
+use board::coherence::REPORTS;
 
 /// A result and how to show it.
 pub struct Shown<'a> {
@@ -73,6 +74,11 @@ impl Shown<'_> {
         if let Some(mutant) = &self.args.mutant {
             let count = self.findings.counted;
             text.push_str(&format!("{mutant} was reached {count} times\n"));
+        }
+        if self.findings.reports.len() == REPORTS {
+            text.push_str(&format!(
+                "the run was ended: {REPORTS} causes were met, and no more can be kept\n"
+            ));
         }
         let count = self.reported().count();
         if count == 0 && self.judged().is_err() {
