@@ -11,7 +11,7 @@ use arm9::{Context, Mva, Width};
 use std::collections::BTreeMap;
 
 /// A place in the tree of calls: all frames there were, as one number. 0 is outside.
-pub(super) type Node = u32;
+pub(crate) type Node = u32;
 
 /// A call, and what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ struct Frame {
 
 /// The calls of a run.
 #[derive(Clone)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     /// Caller and return address of each place.
     nodes: Vec<(Node, u32)>,
     children: BTreeMap<(Node, u32), Node>,

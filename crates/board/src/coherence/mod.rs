@@ -6,7 +6,7 @@
 //! the newest value, what happened to the line since, and which operation was missing. Stale data
 //! that nobody uses is not reported; a write-back of old data over newer data is, at once.
 
-mod calls;
+pub(crate) mod calls;
 mod causes;
 mod diagnosis;
 mod dirty;

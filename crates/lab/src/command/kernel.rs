@@ -2,7 +2,7 @@
 //! `warmswitch kernel build`: fetch, verify, configure and build a kernel; cached by its inputs.
 //! `warmswitch kernel check-series`: every prefix of a version's series of patches.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
@@ -17,7 +17,7 @@ use crate::base::paths;
 use crate::coherence::{self, Ended, Plan};
 use crate::rig::boot::{self, KernelFiles};
 use crate::runs::markers::Typed;
-use crate::supply::image;
+use crate::supply::image::{self, Programs};
 use crate::supply::kernel::{self, Request, series};
 
 /// Kernels for the boards
@@ -50,6 +50,8 @@ struct CheckArgs {
 const SMOKE: &str = "mm_suite --quick --only fork_cow --only exec_arguments --only shared_memory \
                      --only protect --only jit_fork --only ptrace_text --only signal_frames \
                      --only foreign_slots --only too_large --only held_by_files";
+/// The same of a kernel without address spaces.
+const SMOKE_FLAT: &str = "sh -c 'ipc lat -v -n 100 -r 1 && lat_ctx -T -s 4 -n 50 -r 1 4'";
 /// Board seconds that it may take.
 const SMOKE_LIMIT_S: f64 = 120.0;
 
@@ -85,7 +87,6 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 
 fn check_series(args: &CheckArgs) -> Result<Outcome> {
     let (board, _) = boards::load(DEFAULT_BOARD)?;
-    let root = image::root_fs()?.cpio;
     for name in series::variants(&args.version)? {
         println!("{name}");
         let request = Request {
@@ -96,10 +97,10 @@ fn check_series(args: &CheckArgs) -> Result<Outcome> {
         series::check(
             &request,
             &series::Passed {
-                test: SMOKE,
+                test: &[SMOKE, SMOKE_FLAT].concat(),
                 forget: args.anew,
             },
-            &mut |prefix| works(prefix, &board, &root),
+            &mut |prefix| works(prefix, &board),
             &mut |text| println!("  {text}"),
         )?;
     }
@@ -107,14 +108,19 @@ fn check_series(args: &CheckArgs) -> Result<Outcome> {
 }
 
 /// Boots a prefix and runs the smoke test under the coherence checker.
-fn works(prefix: &series::Prefix, board: &BoardSpec, root: &Path) -> Result<()> {
+fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
+    let (programs, smoke) = match image::is_flat(&prefix.vmlinux) {
+        true => (Programs::Flat, SMOKE_FLAT),
+        false => (Programs::Armv5te, SMOKE),
+    };
+    let root = programs.root_fs()?.cpio;
     let files = KernelFiles::bare(&prefix.image, &prefix.dtb);
-    let boot = Boot::Linux(files.with(root, &[boot::CMDLINE, boot::RESET_ON_PANIC])?);
+    let boot = Boot::Linux(files.with(&root, &[boot::CMDLINE, boot::RESET_ON_PANIC])?);
     let findings = coherence::check(
         board,
         &boot,
         &Plan {
-            command: Some(&Typed::by_run_guest(SMOKE)),
+            command: Some(&Typed::by_run_guest(smoke)),
             counted: &[],
             apart: Vec::new(),
             limit_s: SMOKE_LIMIT_S,

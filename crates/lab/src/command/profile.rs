@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch profile`: boot, run one command, say where every cycle of it went.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::explain::cost;
 use crate::explain::output::{self, Asked, Ran};
+use crate::explain::preemption;
 use crate::explain::setup;
 use crate::explain::which::Which;
 use crate::rig::session::Session;
 use crate::rig::snapshot::Snapshots;
 use crate::rig::target::{Given, Target};
-use crate::runs::markers;
+use crate::runs::markers::{self, Typed};
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -29,6 +32,9 @@ pub struct Args {
     /// Take so many of the worst latencies apart, from an interrupt to the task that it woke
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
+    /// Instead: who kept preemption off, how often, and for how long at most
+    #[arg(long, conflicts_with_all = ["worst", "cost", "perfetto", "folded", "callgrind", "timed", "task"])]
+    preempt_off: bool,
     /// Then run it twice more, looked at and not, in turns: how much slower is the simulator when it charges?
     #[arg(long)]
     cost: bool,
@@ -61,8 +67,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let snapshots = Snapshots::cached_if(is_common && !args.asked.fresh_boot);
     let note = |line: &str| eprintln!("{line}");
     let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;
+    let vmlinux = prepared.files.vmlinux.as_deref();
+    if args.preempt_off {
+        return preempt_off(args, session, vmlinux, (&given.typed, &given.line));
+    }
     let plain = args.cost.then(|| session.clone());
-    let (mut session, kernel) = setup::charge(session, prepared.files.vmlinux.as_deref());
+    let (mut session, kernel) = setup::charge(session, vmlinux);
     session.keep_latencies(which.kept());
     let both = plain.map(|plain| (session.clone(), plain));
     let begun = session.now();
@@ -101,5 +111,33 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         Outcome::Done
     } else {
         Outcome::No
+    })
+}
+
+/// Runs and prints who kept preemption off.
+fn preempt_off(
+    args: &Args,
+    session: Session,
+    vmlinux: Option<&Path>,
+    (typed, line): (&Typed, &str),
+) -> Result<Outcome> {
+    let (mut session, kernel) = preemption::watch(session, vmlinux)?;
+    let measured = session.run(typed, args.limit)?;
+    let (said, status) = typed.ended(&measured.console)?;
+    markers::check_that_it_ran(status, "")?;
+    let begun = preemption::by_function(session.observer(), &kernel);
+    if args.asked.json {
+        let document = preemption::json(&begun, session.cpu_hz(), line);
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        println!("{}", String::from_utf8_lossy(&said));
+        print!(
+            "{}",
+            preemption::text(&begun, session.cpu_hz(), args.asked.top)
+        );
+    }
+    Ok(match status {
+        0 => Outcome::Done,
+        _ => Outcome::No,
     })
 }

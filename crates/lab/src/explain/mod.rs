@@ -15,6 +15,7 @@ pub mod output;
 pub mod overhead;
 pub mod perfetto;
 pub mod populations;
+pub mod preemption;
 pub mod ready;
 pub mod render;
 pub mod sets;

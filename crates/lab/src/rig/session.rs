@@ -14,7 +14,7 @@ use board::coherence::{Checker, Report};
 use board::instrument::{Bench, Cables};
 use board::ledger::Ledger;
 use board::link::Link;
-use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
+use board::{BoardBus, BoardSpec, Machine, Observed, Observer, Stop};
 
 use crate::rig::console::{self, Console, Ended, Then};
 use crate::rig::host::{Nobody, Outside};
@@ -119,10 +119,20 @@ impl Session {
 }
 
 impl Session {
-    /// The same board, with its cycles charged from now on to what `ledger` makes.
-    pub fn observed_by(self, ledger: impl FnOnce(&Machine) -> Ledger) -> Session<Observed<Ledger>> {
-        let ledger = ledger(&self.machine);
-        Session::of(self.machine.observed_by(ledger))
+    /// The same board, looked at from now on by what `observer` makes.
+    pub fn observed_by<O: Observer>(
+        self,
+        observer: impl FnOnce(&Machine) -> O,
+    ) -> Session<Observed<O>> {
+        let observer = observer(&self.machine);
+        Session::of(self.machine.observed_by(observer))
+    }
+}
+
+impl<O: Observer> Session<Observed<O>> {
+    /// Who looks on.
+    pub fn observer(&self) -> &O {
+        self.machine.observer()
     }
 }
 

@@ -216,6 +216,7 @@ fn open(dir: &Path, command_line: String) -> Result<Kernel> {
 }
 
 /// One build: everything is written below `objects`, where the user's `tree` is not.
+#[derive(Clone)]
 struct Build<'a> {
     chosen: &'a Chosen,
     cache: PathBuf,

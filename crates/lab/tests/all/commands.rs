@@ -13,7 +13,7 @@ use board::fdt::Tree;
 use crate::plain_kernel;
 
 /// What adversaries have shown, and no test of `mm_suite` does.
-const PROOFS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/proofs");
+pub const PROOFS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/proofs");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
 /// Runs the program with this on its standard input.

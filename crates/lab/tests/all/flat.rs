@@ -2,8 +2,10 @@
 //! Kernels without address spaces: what runs on them, and what does not. Not in `make test`: `cargo xtask ci --all`
 //! runs these.
 
-use crate::commands::{compiled, number_behind, scratch, warmswitch};
+use crate::commands::{PROOFS, compiled, number_behind, scratch, warmswitch};
 use crate::fcse::said;
+use std::fs;
+use std::process::Command;
 
 /// What came of it.
 fn on_flat(verb: &str, options: &[&str], command: &str) -> (String, Option<i32>) {
@@ -54,4 +56,26 @@ fn a_program_that_cannot_run_is_refused_and_which_can_is_said() {
         assert!(text.contains(why) && text.contains("flat-gcc"), "{text}");
         assert_eq!(code, Some(2), "{text}");
     }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn a_bad_pointer_is_an_error_and_the_kernel_goes_on() {
+    let dir = scratch("flat-pointers");
+    on_flat("guest", &[], "true");
+    let home = std::env::var("HOME").unwrap();
+    let mut user_lands = fs::read_dir(format!("{home}/.cache/warmswitch/flat")).unwrap();
+    let compiler = user_lands
+        .find_map(|dir| Some(dir.ok()?.path().join("flat-gcc")).filter(|gcc| gcc.is_file()));
+    let program = dir.join("flat_pointers");
+    let built = Command::new(compiler.expect("flat-gcc"))
+        .arg("-o")
+        .arg(&program)
+        .arg(format!("{PROOFS}/flat_pointers.c"))
+        .status();
+    assert!(built.unwrap().success());
+    let options = ["--limit", "60", "--add", program.to_str().unwrap()];
+    let (text, code) = on_flat("guest", &options, "flat_pointers");
+    assert!(text.contains("\n0 wrong"), "{text}");
+    assert_eq!(code, Some(0), "{text}");
 }

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::same;
 use super::source::{self, Source};
-use super::spec::{self, Chosen, Variant};
+use super::spec::{self, Chosen};
 use super::{Build, Request};
 use crate::base::paths::{self, shown};
 use crate::supply::cache::{self, Inputs, Lock};
@@ -36,6 +36,8 @@ const PLAIN: &str = "plain";
 pub struct Prefix {
     /// The plain image.
     pub image: PathBuf,
+    /// The same as ELF.
+    pub vmlinux: PathBuf,
     /// The device tree.
     pub dtb: PathBuf,
 }
@@ -54,15 +56,11 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
             all.push(spec::choose(&linux, &name)?);
         }
     }
-    fn variant(chosen: &Chosen) -> &Variant {
-        let name = chosen.name.rsplit('/').next().unwrap_or_default();
-        &chosen.spec.variant[name]
-    }
     all.retain(|chosen| {
-        let variant = variant(chosen);
+        let variant = chosen.variant();
         !chosen.patches.is_empty() && variant.same_as.is_none() && !variant.on_demand
     });
-    all.sort_by_key(|chosen| !variant(chosen).overrides.is_empty());
+    all.sort_by_key(|chosen| !chosen.variant().overrides.is_empty());
     let mut seen = BTreeSet::new();
     all.retain(|chosen| seen.insert(chosen.patches.clone()));
     let names: Vec<String> = all.into_iter().map(|chosen| chosen.name).collect();
@@ -89,10 +87,13 @@ pub fn check(
     said: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let linux = paths::root().join("linux");
-    let mut chosen = spec::choose(&linux, &request.name)?;
-    let smaller = chosen.dir.join("configs/prefix.config");
-    chosen.fragments += &fs::read_to_string(&smaller)
-        .with_context(|| format!("cannot read {}", shown(&smaller)))?;
+    let chosen = smaller(&linux, &request.name)?;
+    let before = chosen.variant().prefixes_as.as_ref();
+    let before = before.map(|name| {
+        let other = smaller(&linux, &chosen.beside(name));
+        other.with_context(|| format!("{}: prefixes_as", chosen.name))
+    });
+    let before = before.transpose()?;
     toolchain::require()?;
     if output(command("sparse").arg("--version")).is_err() {
         bail!("sparse is not installed\n  help: scripts/setup test");
@@ -118,6 +119,7 @@ pub fn check(
             log,
             jobs,
         },
+        before: before.as_ref(),
         test: earlier.test,
         dir: &dir,
     };
@@ -128,6 +130,15 @@ pub fn check(
     series.off(&linux)?;
     said("with the series' options off: vmlinux is the plain one");
     Ok(())
+}
+
+/// A variant in the smaller configuration.
+fn smaller(linux: &Path, name: &str) -> Result<Chosen> {
+    let mut chosen = spec::choose(linux, name)?;
+    let smaller = chosen.dir.join("configs/prefix.config");
+    chosen.fragments += &fs::read_to_string(&smaller)
+        .with_context(|| format!("cannot read {}", shown(&smaller)))?;
+    Ok(chosen)
 }
 
 /// The source, to be changed, as an earlier run left it where that was of the same source.
@@ -153,6 +164,8 @@ fn copy(chosen: &Chosen, request: &Request, dir: &Path, log: &Path) -> Result<Pa
 
 struct Series<'a> {
     build: Build<'a>,
+    /// In whose configuration a part of the series is built, if not in that of all of it.
+    before: Option<&'a Chosen>,
     test: &'a str,
     dir: &'a Path,
 }
@@ -168,6 +181,9 @@ impl Series<'_> {
         let mut inputs = Inputs::new("prefix of a series");
         inputs.add("test", self.test.as_bytes());
         inputs.add("fragments", self.build.chosen.fragments.as_bytes());
+        if let Some(before) = self.before {
+            inputs.add("before", before.fragments.as_bytes());
+        }
         for (n, patch) in patches.iter().enumerate() {
             let name = file_name(patch);
             inputs.add("patch", &fs::read(patch)?);
@@ -175,7 +191,7 @@ impl Series<'_> {
             if !passed {
                 self.checkpatch(patch)
                     .and_then(|()| self.at(&patches[..=n]))
-                    .and_then(|()| works(&self.build_prefix()?))
+                    .and_then(|()| works(&self.build_prefix(n + 1 == patches.len())?))
                     .with_context(|| name.clone())?;
                 self.set_passed(&inputs.hash())?;
             }
@@ -242,14 +258,19 @@ impl Series<'_> {
         bail!("checkpatch: {}", String::from_utf8_lossy(&out.stdout))
     }
 
-    fn build_prefix(&self) -> Result<Prefix> {
-        self.build.lay_fragments()?;
-        compile(&self.build, "Image")?;
-        let prefix = Prefix {
-            image: self.build.objects.join("arch/arm/boot/Image"),
-            dtb: self.build.objects.join("board.dtb"),
+    fn build_prefix(&self, all: bool) -> Result<Prefix> {
+        let build = Build {
+            chosen: self.before.filter(|_| !all).unwrap_or(self.build.chosen),
+            ..self.build.clone()
         };
-        self.build.device_tree(&prefix.dtb)?;
+        build.lay_fragments()?;
+        compile(&build, "Image")?;
+        let prefix = Prefix {
+            image: build.objects.join("arch/arm/boot/Image"),
+            vmlinux: build.objects.join("vmlinux"),
+            dtb: build.objects.join("board.dtb"),
+        };
+        build.device_tree(&prefix.dtb)?;
         Ok(prefix)
     }
 
@@ -260,7 +281,12 @@ impl Series<'_> {
             return Ok(text.lines().map(str::to_string).collect());
         }
         self.at(&[])?;
-        self.build.lay_fragments()?;
+        let before = self.before.unwrap_or(self.build.chosen);
+        Build {
+            chosen: before,
+            ..self.build.clone()
+        }
+        .lay_fragments()?;
         let said = self.sparse()?;
         let lines: String = said.iter().map(|line| format!("{line}\n")).collect();
         fs::write(&file, lines)?;

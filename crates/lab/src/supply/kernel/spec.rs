@@ -94,6 +94,9 @@ pub struct Variant {
     /// Nothing builds it unless it is named.
     #[serde(default)]
     pub on_demand: bool,
+    /// The variant whose configuration a part of its series is built in, when only all of it makes its own possible.
+    #[serde(default)]
+    pub prefixes_as: Option<String>,
 }
 
 impl Variant {
@@ -172,6 +175,18 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
 }
 
 impl Chosen {
+    /// Its table of the file.
+    pub fn variant(&self) -> &Variant {
+        let name = self.name.rsplit('/').next().unwrap_or_default();
+        &self.spec.variant[name.split('@').next().unwrap_or_default()]
+    }
+
+    /// The name of another variant of the same file.
+    pub fn beside(&self, name: &str) -> String {
+        let series = self.name.split('/').next().unwrap_or_default();
+        format!("{series}/{name}")
+    }
+
     fn lay_out(&mut self, layout: u32) -> Result<()> {
         let fragment = format!("CONFIG_CODE_LAYOUT={layout}\n");
         self.asked.extend(config::parse("the layout", &fragment)?);

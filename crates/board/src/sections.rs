@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long preemption is off at a time, and who switched it off: by the count that Linux keeps in each task.
+//!
+//! It looks on ([`crate::Observer`]) and changes nothing. A section begins with the store that makes the count of the
+//! current task something else than 0, and ends with the one that makes it 0; a change of task in between ends none. The
+//! idle task has preemption off for ever: a section begins where it calls the scheduler, and ends with the change to it.
+//! The time of interrupts that come in a section is not its own; those that come outside are sections.
+
+use std::collections::BTreeMap;
+
+use crate::bus::SystemBus;
+use crate::coherence::calls::{Calls, Node};
+use crate::observed::Observer;
+use arm9::{Context, Event, Reaction};
+
+/// Bits of the count that say that an interrupt is handled (Linux include/linux/preempt.h).
+const HARDIRQ: u32 = 0xf_0000;
+
+/// What is known of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Preemption {
+    /// Entry of `__schedule()`.
+    pub schedule: u32,
+    /// Entry of `__switch_to()`: the task in r2 goes on.
+    pub switch_to: u32,
+    /// Address of the idle task.
+    pub idle: u32,
+    /// Where in a task the count is, in bytes.
+    pub count_offset: u32,
+}
+
+/// Of sections that the same instruction began, with the same callers, the longest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// How many there were.
+    pub times: u64,
+    /// Core cycles since power-on where the longest began.
+    pub from: u64,
+    /// How many it took, without interrupts.
+    pub cycles: u64,
+    /// Those of interrupts in it.
+    pub interrupts: u64,
+    /// Virtual address of the instruction that began it, and its callers, innermost first.
+    pub begun: (u32, Vec<u32>),
+    /// The same of the one that ended it.
+    pub ended: (u32, Vec<u32>),
+    /// Another task ran at its end than at its beginning.
+    pub switched: bool,
+}
+
+/// An instruction and its callers.
+type Place = (u32, Node);
+
+#[derive(Clone, Copy)]
+struct Open {
+    from: u64,
+    place: Place,
+    task: u32,
+    /// Cycles of interrupts that are over, and since when there is one.
+    interrupts: u64,
+    interrupt: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Longest {
+    times: u64,
+    from: u64,
+    cycles: u64,
+    interrupts: u64,
+    ended: Place,
+    switched: bool,
+}
+
+/// Looks on while a board runs.
+#[derive(Clone)]
+pub struct Sections {
+    kernel: Preemption,
+    calls: Calls,
+    task: u32,
+    open: Option<Open>,
+    met: BTreeMap<Place, Longest>,
+}
+
+impl Sections {
+    /// For a kernel on which this task runs now, with preemption on or idle.
+    pub fn new(kernel: Preemption, task: u32) -> Sections {
+        Sections {
+            kernel,
+            calls: Calls::new(),
+            task,
+            open: None,
+            met: BTreeMap::new(),
+        }
+    }
+
+    /// One for each instruction that began sections, and its callers.
+    pub fn all(&self) -> impl Iterator<Item = Section> + use<'_> {
+        let place = |(pc, node): Place| (pc, self.calls.callers(node));
+        self.met.iter().map(move |(begun, longest)| Section {
+            times: longest.times,
+            from: longest.from,
+            cycles: longest.cycles,
+            interrupts: longest.interrupts,
+            begun: place(*begun),
+            ended: place(longest.ended),
+            switched: longest.switched,
+        })
+    }
+
+    fn begin(&mut self, context: &Context) {
+        self.open = Some(Open {
+            from: context.cycle,
+            place: (context.pc, self.calls.now(context)),
+            task: self.task,
+            interrupts: 0,
+            interrupt: None,
+        });
+    }
+
+    fn end(&mut self, context: &Context) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        let new = Longest {
+            times: 1,
+            from: open.from,
+            cycles: context.cycle - open.from - open.interrupts,
+            interrupts: open.interrupts,
+            ended: (context.pc, self.calls.now(context)),
+            switched: open.task != self.task,
+        };
+        let met = self
+            .met
+            .entry(open.place)
+            .or_insert(Longest { times: 0, ..new });
+        let times = met.times + 1;
+        if new.cycles > met.cycles {
+            *met = new;
+        }
+        met.times = times;
+    }
+
+    #[inline]
+    fn fetched(&mut self, context: &Context, registers: &[u32; 16]) {
+        if context.pc == self.kernel.schedule && self.task == self.kernel.idle {
+            self.begin(context);
+        } else if context.pc == self.kernel.switch_to {
+            self.task = registers[2];
+            if self.task == self.kernel.idle {
+                self.end(context);
+            }
+        }
+    }
+
+    fn counted(&mut self, context: &Context, count: u32) {
+        if self.task == self.kernel.idle {
+            return;
+        }
+        let Some(open) = &mut self.open else {
+            if count != 0 {
+                self.begin(context);
+            }
+            return;
+        };
+        let now = context.cycle;
+        if count == 0 {
+            self.end(context);
+        } else if count & HARDIRQ == 0 {
+            open.interrupts += open.interrupt.take().map_or(0, |since| now - since);
+        } else {
+            open.interrupt.get_or_insert(now);
+        }
+    }
+}
+
+impl Observer for Sections {
+    #[inline]
+    fn observe(&mut self, _: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
+        match event {
+            Event::Fetch {
+                width,
+                value,
+                registers,
+                ..
+            } => {
+                self.calls.fetched(context, width, value, registers);
+                self.fetched(context, registers);
+            }
+            Event::Store { mva, value, .. }
+                if mva.0 == self.task.wrapping_add(self.kernel.count_offset) =>
+            {
+                self.counted(context, value);
+            }
+            _ => {}
+        }
+        Reaction::Continue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::BoardSpec;
+    use arm9::{Mva, Pa, Width};
+
+    const KERNEL: Preemption = Preemption {
+        schedule: 0xc000_1000,
+        switch_to: 0xc000_2000,
+        idle: 0xc100_0000,
+        count_offset: 4,
+    };
+    const TASKS: [u32; 2] = [0xc200_0000, 0xc200_1000];
+
+    struct Told {
+        bus: SystemBus,
+        sections: Sections,
+        cycle: u64,
+    }
+
+    impl Told {
+        fn new(task: u32) -> Told {
+            Told {
+                bus: SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap(),
+                sections: Sections::new(KERNEL, task),
+                cycle: 0,
+            }
+        }
+
+        fn that(&mut self, pc: u32, event: Event<'_>) {
+            self.cycle += 10;
+            let context = Context {
+                cycle: self.cycle,
+                pc,
+                mode: 0x13,
+                ..Context::default()
+            };
+            self.sections.observe(&self.bus, &context, event);
+        }
+
+        fn counts(&mut self, pc: u32, task: u32, value: u32) {
+            let store = Event::Store {
+                mva: Mva(task + 4),
+                pa: Pa(0),
+                width: Width::Word,
+                value,
+                cached: true,
+            };
+            self.that(pc, store);
+        }
+
+        fn at(&mut self, pc: u32, next: u32) {
+            let mut registers = [0; 16];
+            (registers[2], registers[13]) = (next, 0xc010_0000);
+            let fetch = Event::Fetch {
+                mva: Mva(pc),
+                pa: Pa(0),
+                width: Width::Word,
+                value: 0,
+                cached: true,
+                registers: &registers,
+            };
+            self.that(pc, fetch);
+        }
+
+        /// Who began each, who ended the longest, its cycles, how many, and whether a switch was in it.
+        fn all(&self) -> Vec<(u32, u32, u64, u64, bool)> {
+            let one = |s: Section| (s.begun.0, s.ended.0, s.cycles, s.times, s.switched);
+            self.sections.all().map(one).collect()
+        }
+    }
+
+    #[test]
+    fn a_section_lasts_until_the_count_is_0_and_the_longest_is_kept() {
+        let mut told = Told::new(TASKS[0]);
+        for inner in [0, 3, 1] {
+            told.counts(8, TASKS[0], 1);
+            for _ in 0..inner {
+                told.counts(12, TASKS[0], 2);
+                told.counts(TASKS[1], TASKS[1], 0);
+            }
+            told.counts(16, TASKS[0], 0);
+        }
+        assert_eq!(told.all(), [(8, 16, 70, 3, false)]);
+    }
+
+    #[test]
+    fn an_interrupt_in_a_section_is_not_its_own_time_and_one_outside_is_a_section() {
+        let mut told = Told::new(TASKS[0]);
+        for count in [1, 0x1_0001, 0x1_0002, 1, 0x1_0001, 1, 0] {
+            told.counts(8, TASKS[0], count);
+        }
+        told.counts(12, TASKS[0], 0x1_0000);
+        told.counts(16, TASKS[0], 0x1_0001);
+        told.counts(20, TASKS[0], 0);
+        let expected = [(8, 8, 30, 1, false), (12, 20, 20, 1, false)];
+        assert_eq!(told.all(), expected);
+        assert_eq!(told.sections.all().next().unwrap().interrupts, 30);
+    }
+
+    #[test]
+    fn a_change_of_task_ends_no_section_and_one_to_the_idle_task_does() {
+        let mut told = Told::new(TASKS[0]);
+        told.counts(8, TASKS[0], 1);
+        told.at(KERNEL.switch_to, TASKS[1]);
+        told.counts(16, TASKS[1], 0);
+        told.counts(24, TASKS[1], 1);
+        told.at(KERNEL.switch_to, KERNEL.idle);
+        told.counts(32, KERNEL.idle, 0);
+        told.counts(36, KERNEL.idle, 1);
+        told.at(KERNEL.schedule, 0);
+        told.at(KERNEL.switch_to, TASKS[0]);
+        told.counts(40, TASKS[0], 0);
+        let expected = [
+            (8, 16, 20, 1, true),
+            (24, KERNEL.switch_to, 10, 1, true),
+            (KERNEL.schedule, 40, 20, 1, true),
+        ];
+        assert_eq!(told.all(), expected);
+    }
+}
