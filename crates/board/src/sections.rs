@@ -13,8 +13,8 @@ use crate::coherence::calls::{Calls, Node};
 use crate::observed::Observer;
 use arm9::{Context, Event, Reaction};
 
-/// Bits of the count that say that an interrupt is handled (Linux include/linux/preempt.h).
-const HARDIRQ: u32 = 0xf_0000;
+/// Bits of the count that say that an interrupt is handled, or the softirqs behind one (Linux include/linux/preempt.h).
+const INTERRUPT: u32 = 0xf_0100;
 
 /// What is known of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,13 @@ pub struct Section {
     pub ended: (u32, Vec<u32>),
     /// Another task ran at its end than at its beginning.
     pub switched: bool,
+    /// Calls in which it was longest, each with an instruction of the function, its callers, and cycles. Interrupts'
+    /// are among them.
+    pub within: Vec<(u32, Vec<u32>, u64)>,
 }
+
+/// Calls of a section that are told.
+const WITHIN: usize = 4;
 
 /// An instruction and its callers.
 type Place = (u32, Node);
@@ -61,7 +67,7 @@ struct Open {
     interrupt: Option<u64>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Longest {
     times: u64,
     from: u64,
@@ -69,6 +75,7 @@ struct Longest {
     interrupts: u64,
     ended: Place,
     switched: bool,
+    within: Vec<(Place, u64)>,
 }
 
 /// Looks on while a board runs.
@@ -78,6 +85,8 @@ pub struct Sections {
     calls: Calls,
     task: u32,
     open: Option<Open>,
+    /// Of the open one: an instruction of each call that it came to, and when.
+    came: Vec<(Place, u64)>,
     met: BTreeMap<Place, Longest>,
 }
 
@@ -89,6 +98,7 @@ impl Sections {
             calls: Calls::new(),
             task,
             open: None,
+            came: Vec::new(),
             met: BTreeMap::new(),
         }
     }
@@ -104,10 +114,14 @@ impl Sections {
             begun: place(*begun),
             ended: place(longest.ended),
             switched: longest.switched,
+            within: (longest.within.iter())
+                .map(|((pc, node), cycles)| (*pc, self.calls.callers(*node), *cycles))
+                .collect(),
         })
     }
 
     fn begin(&mut self, context: &Context) {
+        self.came.clear();
         self.open = Some(Open {
             from: context.cycle,
             place: (context.pc, self.calls.now(context)),
@@ -121,27 +135,35 @@ impl Sections {
         let Some(open) = self.open.take() else {
             return;
         };
-        let new = Longest {
-            times: 1,
+        let cycles = context.cycle - open.from - open.interrupts;
+        let met = self.met.get(&open.place);
+        let times = met.map_or(0, |met| met.times) + 1;
+        if met.is_some_and(|met| met.cycles >= cycles) {
+            self.met
+                .entry(open.place)
+                .and_modify(|met| met.times = times);
+            return;
+        }
+        let longest = Longest {
+            times,
             from: open.from,
-            cycles: context.cycle - open.from - open.interrupts,
+            cycles,
             interrupts: open.interrupts,
             ended: (context.pc, self.calls.now(context)),
             switched: open.task != self.task,
+            within: within(&self.came, context.cycle),
         };
-        let met = self
-            .met
-            .entry(open.place)
-            .or_insert(Longest { times: 0, ..new });
-        let times = met.times + 1;
-        if new.cycles > met.cycles {
-            *met = new;
-        }
-        met.times = times;
+        self.met.insert(open.place, longest);
     }
 
     #[inline]
     fn fetched(&mut self, context: &Context, registers: &[u32; 16]) {
+        if self.open.is_some() {
+            let node = self.calls.now(context);
+            if self.came.last().is_none_or(|((_, last), _)| *last != node) {
+                self.came.push(((context.pc, node), context.cycle));
+            }
+        }
         if context.pc == self.kernel.schedule && self.task == self.kernel.idle {
             self.begin(context);
         } else if context.pc == self.kernel.switch_to {
@@ -165,12 +187,27 @@ impl Sections {
         let now = context.cycle;
         if count == 0 {
             self.end(context);
-        } else if count & HARDIRQ == 0 {
+        } else if count & INTERRUPT == 0 {
             open.interrupts += open.interrupt.take().map_or(0, |since| now - since);
         } else {
             open.interrupt.get_or_insert(now);
         }
     }
+}
+
+/// The calls that took longest of those that were come to, one after the other.
+fn within(came: &[(Place, u64)], end: u64) -> Vec<(Place, u64)> {
+    let ends = came.iter().skip(1).map(|(_, from)| *from).chain([end]);
+    let mut all: BTreeMap<Node, (u32, u64)> = BTreeMap::new();
+    for (((pc, node), from), to) in came.iter().zip(ends) {
+        all.entry(*node).or_insert((*pc, 0)).1 += to - from;
+    }
+    let mut all: Vec<_> = (all.into_iter())
+        .map(|(node, (pc, cycles))| ((pc, node), cycles))
+        .collect();
+    all.sort_by_key(|(_, cycles)| core::cmp::Reverse(*cycles));
+    all.truncate(WITHIN);
+    all
 }
 
 impl Observer for Sections {
@@ -286,7 +323,7 @@ mod tests {
     #[test]
     fn an_interrupt_in_a_section_is_not_its_own_time_and_one_outside_is_a_section() {
         let mut told = Told::new(TASKS[0]);
-        for count in [1, 0x1_0001, 0x1_0002, 1, 0x1_0001, 1, 0] {
+        for count in [1, 0x1_0001, 0x1_0002, 1, 0x101, 1, 0] {
             told.counts(8, TASKS[0], count);
         }
         told.counts(12, TASKS[0], 0x1_0000);

@@ -48,6 +48,8 @@ pub struct Begun {
     pub ended: Vec<String>,
     /// Another task ran at its end.
     pub switched: bool,
+    /// Functions of the longest calls in it, and their cycles.
+    pub within: Vec<(String, u64)>,
 }
 
 /// Looks at a booted board from now on.
@@ -111,6 +113,11 @@ pub fn by_function(sections: &Sections, symbols: &Symbols) -> Vec<Begun> {
             switched,
             ..
         } = section;
+        let within = section.within.iter();
+        let within = within.map(|(pc, callers, cycles)| {
+            let names = names(&(*pc, callers.clone()));
+            (names.into_iter().next().unwrap_or_default(), *cycles)
+        });
         let by = names(&section.begun);
         let new = Begun {
             times,
@@ -119,6 +126,7 @@ pub fn by_function(sections: &Sections, symbols: &Symbols) -> Vec<Begun> {
             interrupts,
             ended: names(&section.ended),
             switched,
+            within: within.collect(),
             by,
         };
         let function = new.by.first().cloned().unwrap_or_default();
@@ -163,6 +171,10 @@ pub fn text(all: &[Begun], cpu_hz: u64, top: usize) -> String {
             begun.by.join(" < "),
             begun.ended.join(" < ")
         ));
+        let within = begun.within.iter();
+        let within = within.map(|(function, cycles)| format!("{function} {:.2}", us(*cycles)));
+        let within = within.collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("{:34}in {within}\n", ""));
     }
     text
 }
@@ -179,6 +191,7 @@ pub fn json(all: &[Begun], cpu_hz: u64, command: &str) -> Value {
             "begun_by": begun.by,
             "ended_by": begun.ended,
             "switched": begun.switched,
+            "within": begun.within.iter().map(|(f, cycles)| json!([f, us(*cycles)])).collect::<Vec<_>>(),
         })
     };
     json!({ "command": command, "sections": all.iter().map(one).collect::<Vec<_>>() })

@@ -399,3 +399,39 @@ fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
     let share = earlier as f64 / a_tick as f64;
     assert!((0.75..1.05).contains(&share), "{earlier} of {a_tick}");
 }
+
+/// The longest section with preemption off that a change of task was in, in us, and all that began some.
+fn longest_switch(kernel: &str) -> (f64, Vec<Value>) {
+    let command = "lat_ctx -P -s 0 -n 100 2";
+    let (text, error, code) = output(&[
+        "profile",
+        "--preempt-off",
+        "--json",
+        "--kernel",
+        kernel,
+        "--",
+        command,
+    ]);
+    assert_eq!(code, Some(0), "{error}");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let all = document["sections"].as_array().expect("a list").clone();
+    let switched = all.iter().filter(|section| section["switched"] == true);
+    let us = switched.filter_map(|section| section["us"].as_f64());
+    (us.fold(0.0, f64::max), all)
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn who_keeps_preemption_off_is_named_and_a_switch_does_for_a_shorter_time_with_fcse() {
+    let (plain, sections) = longest_switch("plain");
+    let (fcse, _) = longest_switch("fcse-guaranteed");
+    assert!(fcse > 5.0 && fcse < plain, "{fcse} us, plain {plain} us");
+    let is_switch = |section: &&Value| {
+        let within = section["within"].as_array().expect("a list");
+        within.iter().any(|call| call[0] == "cpu_arm926_switch_mm")
+    };
+    let switch = sections.iter().find(is_switch).expect("a switch");
+    assert_eq!(switch["switched"], true, "{switch}");
+    let times: u64 = sections.iter().map(|s| number(&s["times"])).sum();
+    assert!(times > 1000, "{times} sections");
+}
