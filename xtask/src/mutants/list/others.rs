@@ -397,11 +397,10 @@ pub const MUTANTS: &[Mutant] = &[
         "(among | u64::from(is))",
         "callers that somebody asks for are told apart",
     ),
-    survives(
+    killed(
         "causes.rs",
         "Some((n, cause)) if *n >= DIAGNOSED => {",
         "Some((n, cause)) if *n >= 2 => {",
         "a cause is not taken for known too soon",
-        "after how many alike the rest is counted with the last is a matter of cost",
     ),
 ];

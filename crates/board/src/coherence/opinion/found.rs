@@ -199,3 +199,19 @@ fn who_reads_something_older_than_what_was_written_back_over_a_word_is_told() {
     );
     assert_eq!(kinds, ["old-over-newer"; 2]);
 }
+
+#[test]
+fn an_entry_of_an_old_descriptor_is_told_of_once_it_was_used_under_another_table_base() {
+    let kinds = reports(
+        "victims 1 1
+        ldr 70006400 0
+        str 70006400 c031
+        execute 90021000
+        execute 90021000
+        table-base 8000 0
+        execute 90021000
+        table-base 4000 0
+        execute 90021000",
+    );
+    assert_eq!(kinds, ["stale-translation", "unseen-descriptor"]);
+}
