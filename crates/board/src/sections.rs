@@ -62,6 +62,8 @@ struct Open {
     from: u64,
     place: Place,
     task: u32,
+    /// Bits of interrupts that the count had at its beginning.
+    own: u32,
     /// Cycles of interrupts that are over, and since when there is one.
     interrupts: u64,
     interrupt: Option<u64>,
@@ -85,8 +87,10 @@ pub struct Sections {
     calls: Calls,
     task: u32,
     open: Option<Open>,
-    /// Of the open one: an instruction of each call that it came to, and when.
-    came: Vec<(Place, u64)>,
+    /// Of the open one: an instruction and the cycles of each call that it came to.
+    came: BTreeMap<Node, (u32, u64)>,
+    /// The call it is in, and since when.
+    within: (Node, u64),
     met: BTreeMap<Place, Longest>,
 }
 
@@ -98,7 +102,8 @@ impl Sections {
             calls: Calls::new(),
             task,
             open: None,
-            came: Vec::new(),
+            came: BTreeMap::new(),
+            within: (0, 0),
             met: BTreeMap::new(),
         }
     }
@@ -120,21 +125,35 @@ impl Sections {
         })
     }
 
-    fn begin(&mut self, context: &Context) {
+    fn begin(&mut self, context: &Context, count: u32) {
+        let node = self.calls.now(context);
         self.came.clear();
+        self.came.insert(node, (context.pc, 0));
+        self.within = (node, context.cycle);
         self.open = Some(Open {
             from: context.cycle,
-            place: (context.pc, self.calls.now(context)),
+            place: (context.pc, node),
             task: self.task,
+            own: count & INTERRUPT,
             interrupts: 0,
             interrupt: None,
         });
+    }
+
+    /// The open section comes to another call, or to its end.
+    fn comes_to(&mut self, context: &Context, node: Node) {
+        let (before, since) = core::mem::replace(&mut self.within, (node, context.cycle));
+        if let Some(call) = self.came.get_mut(&before) {
+            call.1 += context.cycle - since;
+        }
+        self.came.entry(node).or_insert((context.pc, 0));
     }
 
     fn end(&mut self, context: &Context) {
         let Some(open) = self.open.take() else {
             return;
         };
+        self.comes_to(context, self.within.0);
         let cycles = context.cycle - open.from - open.interrupts;
         let met = self.met.get(&open.place);
         let times = met.map_or(0, |met| met.times) + 1;
@@ -151,7 +170,7 @@ impl Sections {
             interrupts: open.interrupts,
             ended: (context.pc, self.calls.now(context)),
             switched: open.task != self.task,
-            within: within(&self.came, context.cycle),
+            within: longest(&self.came),
         };
         self.met.insert(open.place, longest);
     }
@@ -160,12 +179,12 @@ impl Sections {
     fn fetched(&mut self, context: &Context, registers: &[u32; 16]) {
         if self.open.is_some() {
             let node = self.calls.now(context);
-            if self.came.last().is_none_or(|((_, last), _)| *last != node) {
-                self.came.push(((context.pc, node), context.cycle));
+            if node != self.within.0 {
+                self.comes_to(context, node);
             }
         }
         if context.pc == self.kernel.schedule && self.task == self.kernel.idle {
-            self.begin(context);
+            self.begin(context, 0);
         } else if context.pc == self.kernel.switch_to {
             self.task = registers[2];
             if self.task == self.kernel.idle {
@@ -175,35 +194,27 @@ impl Sections {
     }
 
     fn counted(&mut self, context: &Context, count: u32) {
-        if self.task == self.kernel.idle {
-            return;
-        }
-        let Some(open) = &mut self.open else {
-            if count != 0 {
-                self.begin(context);
-            }
-            return;
-        };
+        let is_idle = self.task == self.kernel.idle;
         let now = context.cycle;
-        if count == 0 {
-            self.end(context);
-        } else if count & INTERRUPT == 0 {
-            open.interrupts += open.interrupt.take().map_or(0, |since| now - since);
-        } else {
-            open.interrupt.get_or_insert(now);
+        match &mut self.open {
+            None if is_idle || count == 0 => {}
+            None => self.begin(context, count),
+            Some(_) if count == 0 && !is_idle => self.end(context),
+            Some(open) if count & INTERRUPT & !open.own == 0 => {
+                open.interrupts += open.interrupt.take().map_or(0, |since| now - since);
+            }
+            Some(open) => {
+                open.interrupt.get_or_insert(now);
+            }
         }
     }
 }
 
-/// The calls that took longest of those that were come to, one after the other.
-fn within(came: &[(Place, u64)], end: u64) -> Vec<(Place, u64)> {
-    let ends = came.iter().skip(1).map(|(_, from)| *from).chain([end]);
-    let mut all: BTreeMap<Node, (u32, u64)> = BTreeMap::new();
-    for (((pc, node), from), to) in came.iter().zip(ends) {
-        all.entry(*node).or_insert((*pc, 0)).1 += to - from;
-    }
-    let mut all: Vec<_> = (all.into_iter())
-        .map(|(node, (pc, cycles))| ((pc, node), cycles))
+/// The calls that took longest.
+fn longest(came: &BTreeMap<Node, (u32, u64)>) -> Vec<(Place, u64)> {
+    let all = came.iter();
+    let mut all: Vec<_> = all
+        .map(|(node, (pc, cycles))| ((*pc, *node), *cycles))
         .collect();
     all.sort_by_key(|(_, cycles)| core::cmp::Reverse(*cycles));
     all.truncate(WITHIN);
@@ -332,6 +343,37 @@ mod tests {
         let expected = [(8, 8, 30, 1, false), (12, 20, 20, 1, false)];
         assert_eq!(told.all(), expected);
         assert_eq!(told.sections.all().next().unwrap().interrupts, 30);
+    }
+
+    #[test]
+    fn an_interrupt_in_a_softirq_or_in_the_idle_tasks_section_is_not_its_own_time() {
+        let mut told = Told::new(TASKS[0]);
+        for count in [0x100, 0x1_0100, 0x1_0101, 0x1_0100, 0x100, 0] {
+            told.counts(8, TASKS[0], count);
+        }
+        told.at(KERNEL.switch_to, KERNEL.idle);
+        told.at(KERNEL.schedule, 0);
+        for count in [0x1_0001, 0x1_0002, 0x1_0001, 1] {
+            told.counts(12, KERNEL.idle, count);
+        }
+        told.at(KERNEL.switch_to, TASKS[0]);
+        told.counts(16, TASKS[0], 0);
+        let expected = [(8, 8, 20, 1, false), (KERNEL.schedule, 16, 30, 1, true)];
+        assert_eq!(told.all(), expected);
+    }
+
+    #[test]
+    fn an_idle_task_that_chose_itself_began_nothing_that_grows() {
+        let mut told = Told::new(KERNEL.idle);
+        told.at(KERNEL.schedule, 0);
+        for n in 0..1000 {
+            told.at(0xc000_3000 + 4 * (n & 1), 0);
+        }
+        assert!(told.sections.came.len() < 3);
+        told.at(KERNEL.schedule, 0);
+        told.at(KERNEL.switch_to, TASKS[0]);
+        told.counts(16, TASKS[0], 0);
+        assert_eq!(told.all(), [(KERNEL.schedule, 16, 20, 1, true)]);
     }
 
     #[test]

@@ -82,17 +82,23 @@ impl Found {
     }
 }
 
-/// Where the newest value is, and when it got to memory if it was dirty in a line before.
+/// Where the newest value is, and since when it is in memory if it is there.
 struct Followed {
     place: Newest,
-    cleaned: Option<u64>,
+    left: u64,
+}
+
+/// Whether the dirty line that a word was stored into still has it: one that became dirty later is another.
+pub(super) fn holds(dirty: &DirtyLines, writer: &Writer, pa: Pa) -> bool {
+    let since = dirty.since(writer.mva & !31 | pa.0 & 31);
+    writer.path == Path::Line && since.is_some_and(|since| since <= writer.cycle)
 }
 
 /// Follows the newest value through the events since it was written.
 fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
     let (half, word) = (found.half(), found.word());
     let (memory, line) = (found.pa.0 & !31, found.writer.mva & !31);
-    let mut cleaned = None;
+    let mut left = found.writer.cycle;
     let mut place = match found.writer.path {
         Path::Line => Newest::Dirty(Mva(line)),
         Path::Buffer | Path::Dma | Path::Loaded => Newest::Memory,
@@ -102,7 +108,7 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
             (Newest::Dirty(mva), Movement::WriteBack { halves, old, .. })
                 if event.mva == mva.0 && halves & half != 0 =>
             {
-                cleaned = Some(event.cycle);
+                left = event.cycle;
                 if event.pa != memory {
                     Newest::Lost(event)
                 } else if old & word != 0 {
@@ -118,6 +124,13 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
                     halves,
                 },
             ) if event.mva == mva.0 && halves & half != 0 => Newest::Lost(event),
+            // Another line had the newest value, too, and brought it back.
+            (Newest::Lost(_) | Newest::Overwritten(_), Movement::WriteBack { halves, old, .. })
+                if event.pa == memory && halves & half != 0 && old & word == 0 =>
+            {
+                left = event.cycle;
+                Newest::Memory
+            }
             // Whoever wrote words back that were the newest took nothing away.
             (Newest::Memory, Movement::WriteBack { old, .. })
                 if event.pa == memory && old & word != 0 =>
@@ -129,18 +142,18 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
     }
     // Events may have left the ring.
     if let Newest::Dirty(mva) = place
-        && dirty.since(mva.0 | found.pa.0 & 31).is_none()
+        && !holds(dirty, &found.writer, found.pa)
     {
+        debug_assert_eq!(mva.0, line);
         place = Newest::Memory;
     }
-    Followed { place, cleaned }
+    Followed { place, left }
 }
 
 /// An access got something else than the newest value.
 pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Report {
-    let Followed { mut place, cleaned } = follow(&found, history, dirty);
+    let Followed { mut place, left } = follow(&found, history, dirty);
     let fill = found.fill(history);
-    let left = cleaned.unwrap_or(found.writer.cycle);
     let read_since = match found.access {
         Access::Walk => true,
         Access::Fetch { .. } => {
@@ -180,7 +193,7 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
 /// A write-back carries something else than the newest data. `None` where it destroys nothing:
 /// the newest is in another line, or is lost already.
 pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -> Option<Report> {
-    let Followed { place, cleaned } = follow(&found, history, dirty);
+    let Followed { place, left } = follow(&found, history, dirty);
     let line = found.mva.0 & !31;
     match place {
         Newest::Dirty(mva) if mva.0 != line => return None,
@@ -200,8 +213,9 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
         },
     };
     // Dirty already while the newest was still dirty in its line?
-    let both = cleaned.zip(dirty.since(found.mva.0));
-    let wrong = if both.is_some_and(|(cleaned, since)| since < cleaned) {
+    let was_in_line = found.writer.path == Path::Line && place == Newest::Memory;
+    let since = dirty.since(found.mva.0);
+    let wrong = if was_in_line && since.is_some_and(|since| since < left) {
         Wrong::TwoDirtyAliases
     } else {
         Wrong::OldOverNewer

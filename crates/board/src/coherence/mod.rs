@@ -15,6 +15,8 @@ mod history;
 mod opinion;
 mod report;
 mod shadow;
+#[cfg(test)]
+mod told;
 mod translations;
 
 pub use calls::{Call, Switch};
@@ -36,7 +38,7 @@ use report::pair;
 use shadow::{Shadow, User};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use translations::{Translations, Use, Verdict};
+use translations::{Translations, Use};
 
 /// Reports kept. When there are so many, those of other causes are not told any more.
 pub const REPORTS: usize = 10_000;
@@ -235,11 +237,12 @@ impl Checker {
         [got, newest]: [u32; 2],
     ) -> Reaction {
         let writer = self.shadow.writer(pa.0);
-        let line = self.dirty.since(writer.mva & !31 | pa.0 & 31);
         let user = User {
             pc: context.pc,
+            process: (context.ttb, context.pid),
+            access: (pair(access, 0, 0).0, mva.0 & !31),
             among: self.among(context, &writer),
-            in_line: writer.path == Path::Line && line.is_some_and(|since| since <= writer.cycle),
+            in_line: diagnosis::holds(&self.dirty, &writer, pa),
         };
         if !self.shadow.tell(pa.0, width, got, user) {
             return Reaction::Continue;
@@ -346,39 +349,6 @@ impl Checker {
         reaction
     }
 
-    fn use_translation(&mut self, context: &Context, access: Use) -> Reaction {
-        let verdict = self.translations.check(&mut self.shadow, context, access);
-        let (descriptor, newest) = match verdict {
-            Verdict::Same => return Reaction::Continue,
-            // Tell me of the next use too: that one may be forbidden.
-            Verdict::Less => return Reaction::DropTranslations,
-            Verdict::Stale(descriptor, newest) => (descriptor, newest),
-        };
-        let Use { mva, pa, kind, .. } = access;
-        let writer = self.shadow.writer(descriptor.0);
-        let user = (context.pc, kind, self.among(context, &writer));
-        if !self.translations.tell(access.entry, user) {
-            return Reaction::DropTranslations;
-        }
-        let found = diagnosis::Found {
-            context: *context,
-            access: Access::Translation(kind),
-            mva,
-            pa: Pa(descriptor.0),
-            width: Width::Word,
-            got: descriptor.1,
-            newest,
-            writer,
-        };
-        let filled = self.translations.filled_at(access.entry);
-        let report = diagnosis::stale_translation(&self.history, found, pa, filled);
-        match self.report(report) {
-            // Tell me of the next use too: that one is another's.
-            Reaction::Continue => Reaction::DropTranslations,
-            other => other,
-        }
-    }
-
     /// A line or a TLB entry came, went or was used.
     fn moved(&mut self, context: &Context, event: Event<'_>) -> Reaction {
         match event {
@@ -429,7 +399,9 @@ impl Checker {
             }
             Event::TlbFill { .. }
             | Event::TlbInvalidate { .. }
-            | Event::TlbInvalidateAll { .. } => self.translations.moved(context, event),
+            | Event::TlbInvalidateAll { .. } => {
+                self.translations.moved(&mut self.shadow, context, event);
+            }
             // What a claimed line holds is nobody's: who uses it gets a report.
             Event::Claim { .. } | Event::Replaced { .. } | Event::Fetch { .. } => {}
             Event::StoreMissed { .. } => {}

@@ -71,8 +71,12 @@ impl Bits {
 /// Who meets a stale word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct User {
-    /// Address of the instruction.
+    /// Address of the instruction, in which process.
     pub pc: u32,
+    /// Table base and PID register.
+    pub process: (u32, u32),
+    /// What it did, and by which line.
+    pub access: (u8, u32),
     /// Which of the functions that are told apart had to do with it.
     pub among: Among,
     /// Whether the newest value is still in the dirty line that it was stored into: when that goes, it is another
@@ -171,12 +175,16 @@ impl Shadow {
         !told.lost_to.is_some_and(is_lost) && told.users.insert(user)
     }
 
-    /// A line is written back over it. True when it was told that the newest value is lost.
+    /// A line is written back over it. True when it was told that the newest value is lost, and this does not bring it
+    /// back.
     #[inline]
     pub fn written_back(&mut self, pa: u32, word: u32) -> bool {
         let n = self.index(pa).filter(|n| self.reported.get(*n));
-        let lost_to = n.and_then(|n| self.told.get_mut(&n)?.lost_to.as_mut());
-        lost_to.map(|memory| *memory = word).is_some()
+        let Some((n, told)) = n.and_then(|n| Some((n, self.told.get_mut(&n)?))) else {
+            return false;
+        };
+        told.lost_to = told.lost_to.map(|_| word).filter(|_| self.words[n] != word);
+        told.lost_to.is_some()
     }
 
     /// It is told that the newest value is lost: memory holds this.
@@ -243,6 +251,8 @@ mod tests {
     fn user(pc: u32, among: Among) -> User {
         User {
             pc,
+            process: (0, 0),
+            access: (0, 0),
             among,
             in_line: true,
         }
@@ -261,6 +271,19 @@ mod tests {
             ..user(4, 0)
         };
         assert!(tell(&mut shadow, left) && !tell(&mut shadow, user(4, 0)));
+        let (process, access) = ((0, 0x0200_0000), (1, 32));
+        for other in [
+            User {
+                process,
+                ..user(4, 0)
+            },
+            User {
+                access,
+                ..user(4, 0)
+            },
+        ] {
+            assert!(tell(&mut shadow, other) && !tell(&mut shadow, other));
+        }
         assert!(shadow.tell(0x1004, Width::Word, 1, user(4, 0)));
         shadow.store(0x1002, Width::Byte, 0, at(8));
         assert!(tell(&mut shadow, user(4, 0)));
@@ -277,6 +300,9 @@ mod tests {
         assert!(shadow.written_back(0x1000, 0x0303));
         assert!(!shadow.tell(0x1000, Width::Word, 0x0303, user(8, 0)));
         assert!(shadow.tell(0x1000, Width::Word, 0x0201, user(8, 0)));
+        assert!(!shadow.written_back(0x1000, 0x4433_2211));
+        assert!(!shadow.written_back(0x1000, 0x0303));
+        shadow.lose(0x1000, 0x0303);
         shadow.store(0x1000, Width::Word, 0, at(8));
         assert!(!shadow.written_back(0x1000, 0x0303));
         assert!(shadow.tell(0x1000, Width::Word, 0x0303, user(8, 0)));

@@ -2,8 +2,10 @@
 //! TLB entries and the descriptors they were made from.
 
 use super::causes::Among;
+use super::report::Access;
 use super::shadow::Shadow;
-use arm9::{Context, Event, Kind, Mapping, Mva, Pa, TlbSide, Width, mapping};
+use super::{Checker, diagnosis};
+use arm9::{Context, Event, Kind, Mapping, Mva, Pa, Reaction, TlbSide, Width, mapping};
 use std::collections::BTreeSet;
 
 /// A descriptor: physical address and value as read.
@@ -28,8 +30,19 @@ struct Entry {
     locked: bool,
 }
 
-/// Who uses an entry: the instruction, what it did, and which of the functions that are told apart had to do with it.
-pub(super) type User = (u32, Kind, Among);
+/// Who uses a stale entry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct User {
+    /// The instruction, under which PID.
+    pub pc: u32,
+    pub pid: u32,
+    /// What it did.
+    pub kind: Kind,
+    /// Which of the functions that are told apart had to do with it.
+    pub among: Among,
+    /// The descriptor that differs.
+    pub descriptor: u32,
+}
 
 /// A TLB, and the number of an entry of it.
 pub(super) type Number = (TlbSide, usize);
@@ -94,7 +107,7 @@ impl Translations {
     }
 
     /// An entry was loaded or is gone.
-    pub fn moved(&mut self, context: &Context, event: Event<'_>) {
+    pub fn moved(&mut self, shadow: &mut Shadow, context: &Context, event: Event<'_>) {
         match event {
             Event::TlbFill {
                 side,
@@ -109,6 +122,9 @@ impl Translations {
                     locked,
                 };
                 self.filled(context, filled);
+                for at in self.alike(filled) {
+                    shadow.watch(at);
+                }
             }
             Event::TlbInvalidate { side, entry } => self.invalidated((side, entry)),
             Event::TlbInvalidateAll { side } => self.invalidated_all(side),
@@ -132,6 +148,21 @@ impl Translations {
             changed: false,
             locked: filled.locked,
         };
+    }
+
+    /// Second-level descriptors of a page that has several, which all have to say the same: an entry is for all of it.
+    /// They count as looked at.
+    fn alike(&mut self, filled: Filled) -> Vec<u32> {
+        let entry = self.entry(filled.number);
+        let [(_, first), (at, _)] = entry.descriptors;
+        let each = if first & 3 == 3 { 1024 } else { 4096 };
+        let bytes = 4 * (filled.bytes / each);
+        if entry.levels < 2 || bytes <= 4 {
+            return Vec::new();
+        }
+        let from = at & !(bytes - 1);
+        entry.checked.1 = (from..from + bytes).step_by(4).collect();
+        entry.checked.1.clone()
     }
 
     /// A word that a walk has read was written. True when an entry hangs on it.
@@ -194,11 +225,17 @@ impl Translations {
         let mut levels = entry.descriptors.iter();
         let then = mapping(descriptors, entry.ttb, mva, |_| levels.next().map(|d| d.1));
         let mut read: [Option<Descriptor>; 2] = [None; 2];
+        let mut is_known = true;
         let now = mapping(descriptors, ttb, mva, |Pa(pa)| {
             let value = shadow.newest(pa, Width::Word);
+            is_known &= value.is_some();
             read[usize::from(read[0].is_some())] = Some((pa, value.unwrap_or(0)));
             value
         });
+        if !is_known {
+            // Tables outside of RAM.
+            return Verdict::Same;
+        }
         if entry.checked.0 != ttb {
             entry.checked = (ttb, Vec::new());
             entry.told.clear();
@@ -228,6 +265,51 @@ impl Translations {
             (value != old.1).then_some(Verdict::Stale((pa, old.1), value))
         });
         differs.unwrap_or(Verdict::Same)
+    }
+}
+
+impl Checker {
+    /// An entry was used: is it stale, and was this one told?
+    pub(super) fn use_translation(&mut self, context: &Context, access: Use) -> Reaction {
+        let verdict = self.translations.check(&mut self.shadow, context, access);
+        let (descriptor, newest) = match verdict {
+            Verdict::Same => return Reaction::Continue,
+            // Tell me of the next use too: that one may be forbidden.
+            Verdict::Less => return Reaction::DropTranslations,
+            Verdict::Stale(descriptor, newest) => (descriptor, newest),
+        };
+        let Use { mva, pa, kind, .. } = access;
+        let writer = self.shadow.writer(descriptor.0);
+        let user = User {
+            pc: context.pc,
+            pid: context.pid,
+            kind,
+            among: self.among(context, &writer),
+            descriptor: descriptor.0,
+        };
+        let access_kind = Access::Translation(kind);
+        if !self.translations.tell(access.entry, user)
+            || self.is_well_known(access_kind, context, &writer)
+        {
+            // Tell me of the next use too: that one is another's.
+            return Reaction::DropTranslations;
+        }
+        let found = diagnosis::Found {
+            context: *context,
+            access: access_kind,
+            mva,
+            pa: Pa(descriptor.0),
+            width: Width::Word,
+            got: descriptor.1,
+            newest,
+            writer,
+        };
+        let filled = self.translations.filled_at(access.entry);
+        let report = diagnosis::stale_translation(&self.history, found, pa, filled);
+        match self.report(report) {
+            Reaction::Continue => Reaction::DropTranslations,
+            other => other,
+        }
     }
 }
 

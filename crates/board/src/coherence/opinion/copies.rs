@@ -120,6 +120,7 @@ impl Model {
         cycle: u64,
         dirty: Option<u64>,
     ) {
+        let now = self.now;
         let Some(word) = self.word(at) else {
             return;
         };
@@ -128,7 +129,16 @@ impl Model {
         // What is in another line, or lost already, is not lost here. What is in this line and
         // another value than the newest was stored for other memory.
         let place = word.last().place;
-        if newest == value || place != Place::Memory && place != Place::Line(mva) {
+        if newest == value {
+            // Whatever had become of the newest, here it is.
+            word.told_lost = false;
+            if !matches!(place, Place::Line(_) | Place::Memory) {
+                let last = word.last_mut();
+                (last.place, last.left) = (Place::Memory, now);
+            }
+            return;
+        }
+        if place != Place::Memory && place != Place::Line(mva) {
             return;
         }
         let gone = Place::Overwritten(mva, cycle);

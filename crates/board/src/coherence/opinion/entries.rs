@@ -24,8 +24,8 @@ struct Told {
     ttb: u32,
     /// The walk that made it read something old: that report stands for all.
     by_walk: bool,
-    /// Instructions, with what they did.
-    to: Vec<(u32, Kind)>,
+    /// Instructions, with their PID, what they did, and which descriptor was another.
+    to: Vec<(u32, u32, Kind, u32)>,
     /// Descriptors that were looked at.
     read: Vec<u32>,
 }
@@ -93,10 +93,11 @@ impl Model {
         let Some((at, got, newest)) = differs else {
             return;
         };
-        if entry.told.to.contains(&(instruction, kind)) {
+        let user = (instruction, context.pid, kind, at);
+        if entry.told.to.contains(&user) {
             return;
         }
-        entry.told.to.push((instruction, kind));
+        entry.told.to.push(user);
         let Some(word) = self.word(at) else {
             return;
         };

@@ -215,3 +215,56 @@ fn an_entry_of_an_old_descriptor_is_told_of_once_it_was_used_under_another_table
     );
     assert_eq!(kinds, ["stale-translation", "unseen-descriptor"]);
 }
+
+#[test]
+fn a_word_that_came_back_to_memory_and_is_destroyed_again_is_told_of_again() {
+    let kinds = reports(
+        "victims 1 1
+        ldr 80020400 0
+        ldr 70020400 0
+        str 70020400 e3a02050
+        d-clean 70020400 0
+        str 80020404 e3a02005
+        d-clean 80020400 0
+        str 70020408 e3a02006
+        d-clean 70020400 0
+        ldr 50020400 0
+        str 80020404 e3a02005
+        d-clean-invalidate 80020400 0
+        ldr 50020400 0",
+    );
+    assert_eq!(kinds, ["old-over-newer"; 2]);
+}
+
+#[test]
+fn processes_whose_instructions_have_one_address_are_others() {
+    let kinds = reports(
+        "victims 1 1
+        alike
+        ldr 80020400 0
+        ldr 70020400 0
+        str 70020400 e3a02050
+        ldr 80020400 0
+        pid 2000000 0
+        ldr 80020400 0",
+    );
+    assert_eq!(kinds, ["stale-read"; 2]);
+}
+
+#[test]
+fn another_kind_by_the_same_instruction_is_told() {
+    for alike in ["", "alike"] {
+        let kinds = reports(&format!(
+            "victims 1 1
+            {alike}
+            ldr 60020400 0
+            ldr 80020400 0
+            str 80020404 e3a02005
+            ldr 70020400 0
+            str 70020400 e3a02050
+            ldr 60020400 0
+            ldr 80020400 0"
+        ));
+        assert_eq!(kinds, ["stale-read", "two-dirty-aliases"], "{alike}");
+    }
+}

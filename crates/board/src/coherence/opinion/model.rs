@@ -11,7 +11,7 @@ use super::copies::{Code, Line};
 use super::entries::Entry;
 use super::entries::Number;
 use super::tables::Read;
-use super::words::{Author, Finding, NOBODY, Place, Route, Word, Write};
+use super::words::{Author, Finding, NOBODY, Place, Route, User, Word, Write};
 use arm9::{Context, Event, Kind, Side, Width};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -32,8 +32,9 @@ pub struct Model {
     /// Descriptors of the walk that is going on.
     pub(super) walked: Read,
     pub(super) now: u64,
-    /// Of the event that is looked at.
+    /// Of the event that is looked at: the instruction and its process.
     pub(super) pc: u32,
+    pub(super) process: (u32, u32),
     /// The instruction that it is of.
     pub instruction: u32,
     pub(super) findings: Vec<Finding>,
@@ -64,6 +65,7 @@ impl Model {
             walked: Read::new(),
             now: 0,
             pc: 0,
+            process: (0, 0),
             instruction: 0,
             findings: Vec::new(),
             puzzled: None,
@@ -94,6 +96,7 @@ impl Model {
     pub fn saw(&mut self, context: &Context, event: Event<'_>) -> Vec<Finding> {
         self.now += 1;
         self.pc = context.pc;
+        self.process = (context.ttb, context.pid);
         if !matches!(event, Event::Walk { .. } | Event::TlbFill { .. }) {
             self.walked.clear();
         }
@@ -254,14 +257,26 @@ impl Model {
     }
 
     /// Compares with the newest value; what is to be said if it is another, for the first time.
-    pub(super) fn old(&mut self, (mva, pa): (u32, u32), width: Width, got: u32) -> Option<Finding> {
-        let pc = self.pc;
+    pub(super) fn old(
+        &mut self,
+        how: &'static str,
+        (mva, pa): (u32, u32),
+        width: Width,
+        got: u32,
+    ) -> Option<Finding> {
+        let user = User {
+            pc: self.pc,
+            ttb: self.process.0,
+            pid: self.process.1,
+            how,
+            line: mva & !31,
+        };
         let word = self.word(pa & !3)?;
         let (shift, mask) = lane(pa, width);
         let newest = (word.newest() & mask) >> shift;
         // Memory will hold nothing else, and that was told.
         let gone = word.told_lost && (word.memory & mask) >> shift == got;
-        if newest == got || gone || !word.tell(pc) {
+        if newest == got || gone || !word.tell(user) {
             return None;
         }
         let last = word.last();
@@ -300,7 +315,8 @@ impl Model {
                 "load at {mva:#x} took {value:#x}, not of {word:x?}"
             ));
         }
-        let Some(mut found) = self.old(at, width, value) else {
+        let how = if cached { "load" } else { "uncached load" };
+        let Some(mut found) = self.old(how, at, width, value) else {
             return;
         };
         found.filled_from = other;
@@ -319,7 +335,8 @@ impl Model {
             true => self.code.get(&(at.0 & !31)).copied(),
             false => self.prefetched,
         };
-        let Some(mut found) = self.old(at, width, value) else {
+        let how = if cached { "fetch" } else { "uncached fetch" };
+        let Some(mut found) = self.old(how, at, width, value) else {
             return;
         };
         found.filled_from = code.map(|code| code.pa).filter(|pa| *pa != at.1 & !31);
@@ -335,7 +352,7 @@ impl Model {
     }
 
     pub(super) fn read_descriptor(&mut self, mva: u32, descriptor: u32, value: u32) {
-        let Some(mut found) = self.old((mva, descriptor), Width::Word, value) else {
+        let Some(mut found) = self.old("walk", (mva, descriptor), Width::Word, value) else {
             return;
         };
         if found.place == Place::Memory {

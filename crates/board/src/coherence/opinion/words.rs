@@ -87,14 +87,23 @@ pub struct Write {
     pub left: u64,
 }
 
+/// Who uses a word: an instruction, of which process, how and by which line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct User {
+    pub pc: u32,
+    pub ttb: u32,
+    pub pid: u32,
+    pub how: &'static str,
+    pub line: u32,
+}
+
 #[derive(Clone)]
 pub struct Word {
     pub writes: Vec<Write>,
     /// What memory holds once the write buffer is empty.
     pub memory: u32,
-    /// Instructions that used it and were told since the last write: their addresses, and whether the newest was still
-    /// in its line then.
-    pub told: Vec<(u32, bool)>,
+    /// Who used it and was told since the last write, and whether the newest was still in its line then.
+    pub told: Vec<(User, bool)>,
     /// It was told that a line was written over it.
     pub told_lost: bool,
 }
@@ -117,8 +126,8 @@ impl Word {
     }
 
     /// Whether an instruction that uses it is to be told now.
-    pub fn tell(&mut self, pc: u32) -> bool {
-        let user = (pc, matches!(self.last().place, Place::Line(_)));
+    pub fn tell(&mut self, user: User) -> bool {
+        let user = (user, matches!(self.last().place, Place::Line(_)));
         let new = !self.told.contains(&user);
         self.told.push(user);
         new

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A checker that is told of what a core might do, and what a hostile reader proved with it.
+
+use super::Checker;
+use crate::bus::SystemBus;
+use crate::observed::Observer as _;
+use crate::spec::BoardSpec;
+use arm9::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
+
+/// The function that writes and uses, and two that call it.
+pub const FUNCTION: u32 = 0xc000_2000;
+pub const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
+/// Of line 0 the address that is stored to, and the one that is loaded from.
+pub const STORED: u32 = 0xc100_0000;
+pub const LOADED: u32 = 0xc200_0000;
+
+/// A checker, and what it is told of a core.
+pub struct Told {
+    pub bus: SystemBus,
+    pub checker: Checker,
+    cycle: u64,
+    pub ttb: u32,
+}
+
+impl Told {
+    pub fn new(apart: &[u32]) -> Told {
+        let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
+        let mut checker = Checker::new(&bus);
+        checker.tell_apart(apart.iter().map(|at| *at..*at + 0x100).collect());
+        Told {
+            bus,
+            checker,
+            cycle: 0,
+            ttb: 0x4000,
+        }
+    }
+
+    pub fn that(&mut self, pc: u32, event: Event<'_>) {
+        self.cycle += 1;
+        let context = Context {
+            cycle: self.cycle,
+            pc,
+            mode: 0x13,
+            ttb: self.ttb,
+            ..Context::default()
+        };
+        self.checker.observe(&self.bus, &context, event);
+    }
+
+    /// An instruction that RAM has nothing to do with.
+    fn fetched(&mut self, pc: u32, value: u32) {
+        let mut registers = [0; 16];
+        registers[13] = 0xc010_0000;
+        let fetch = Event::Fetch {
+            mva: Mva(pc),
+            pa: Pa(u32::MAX - 3),
+            width: Width::Word,
+            value,
+            cached: true,
+            registers: &registers,
+        };
+        self.that(pc, fetch);
+    }
+
+    /// The function does it, called by another.
+    pub fn called(&mut self, caller: u32, does: impl FnOnce(&mut Told)) {
+        let call = 0xeb00_0000 | (FUNCTION.wrapping_sub(caller + 8) >> 2) & 0x00ff_ffff;
+        self.fetched(caller, call);
+        self.fetched(FUNCTION, 0);
+        does(self);
+        self.fetched(caller + 4, 0);
+    }
+
+    /// The function stores to line `n` by one address, and loads from it by another what was there.
+    pub fn stored_and_loaded(&mut self, n: u32) {
+        self.stored(n);
+        self.loaded(n, FUNCTION + 4);
+    }
+
+    pub fn stored(&mut self, n: u32) {
+        let store = Event::Store {
+            mva: Mva(STORED + 64 * n),
+            pa: Pa(self.bus.ram_base() + 64 * n),
+            width: Width::Word,
+            value: 7,
+            cached: true,
+        };
+        self.that(FUNCTION, store);
+    }
+
+    /// The line of one of the addresses goes to memory.
+    pub fn written_back(&mut self, n: u32, address: u32, first: u32) {
+        let back = Event::WriteBack {
+            mva: Mva(address + 64 * n),
+            pa: Pa(self.bus.ram_base() + 64 * n),
+            halves: 1,
+            data: &[first, 0, 0, 0, 0, 0, 0, 0],
+            victim: true,
+        };
+        self.that(FUNCTION + 8, back);
+    }
+
+    /// An instruction loads what was there.
+    pub fn loaded(&mut self, n: u32, pc: u32) {
+        let load = Event::Load {
+            mva: Mva(LOADED + 64 * n),
+            pa: Pa(self.bus.ram_base() + 64 * n),
+            width: Width::Word,
+            value: 0,
+            cached: true,
+        };
+        self.that(pc, load);
+    }
+}
+
+/// What hangs on translations.
+impl Told {
+    /// Something stores past the caches.
+    fn puts(&mut self, pc: u32, at: u32, value: u32) {
+        let store = Event::Store {
+            mva: Mva(at),
+            pa: Pa(at),
+            width: Width::Word,
+            value,
+            cached: false,
+        };
+        self.that(pc, store);
+    }
+
+    /// A walk reads descriptors, and makes an entry of them.
+    fn walked(&mut self, mva: u32, descriptors: &[(u32, u32)], bytes: u32) {
+        for (at, value) in descriptors {
+            let walk = Event::Walk {
+                mva: Mva(mva),
+                descriptor: Pa(*at),
+                value: *value,
+            };
+            self.that(FUNCTION, walk);
+        }
+        let fill = Event::TlbFill {
+            side: TlbSide::Both,
+            entry: 0,
+            mva: Mva(mva),
+            bytes,
+            locked: false,
+        };
+        self.that(FUNCTION, fill);
+    }
+
+    /// A load goes by the entry.
+    fn uses(&mut self, mva: u32, pa: u32) {
+        let used = Event::TlbUse {
+            side: TlbSide::Both,
+            entry: 0,
+            mva: Mva(mva),
+            pa: Pa(pa),
+            kind: Kind::Read,
+            privileged: true,
+        };
+        self.that(FUNCTION + 4, used);
+    }
+
+    /// Who wrote what was newer, of each report.
+    fn writers(&self) -> Vec<u32> {
+        let reports = self.checker.reports();
+        reports.map(|(report, _)| report.writer.pc).collect()
+    }
+}
+
+/// An entry of 64 KB made from the first of its descriptors; others write those of two other pages, perhaps the first
+/// one again, and one instruction uses both.
+#[test]
+fn each_descriptor_of_a_large_page_counts() {
+    for first_again in [false, true] {
+        let mut told = Told::new(&[]);
+        let base = told.bus.ram_base();
+        told.ttb = base + 0x4000;
+        let (mva, table) = (0xc100_0000, base + 0x10_0000);
+        let first = (told.ttb + 4 * (mva >> 20), table | 0x11);
+        let page = base + 0x20_0000;
+        let large = page | 0xffd;
+        told.puts(FUNCTION, first.0, first.1);
+        for n in 0..16 {
+            told.puts(FUNCTION, table + 4 * n, large);
+        }
+        told.walked(mva, &[first, (table, large)], 0x1_0000);
+        told.puts(CALLERS[0], table + 4, base + 0x30_0ffe);
+        told.puts(CALLERS[1], table + 8, base + 0x30_1ffe);
+        if first_again {
+            told.puts(FUNCTION, table, large);
+        }
+        for n in [1, 2] {
+            told.uses(mva + 0x1000 * n, page + 0x1000 * n);
+        }
+        assert_eq!(told.writers(), CALLERS, "{first_again}");
+    }
+}
+
+/// The first level outside of RAM, the second in it and written again with the same value.
+#[test]
+fn nothing_is_said_of_tables_outside_of_ram() {
+    let mut told = Told::new(&[]);
+    told.ttb = 0xf000_0000;
+    let (mva, table) = (0xc100_0000, told.bus.ram_base() + 0x10_0000);
+    let levels = [
+        (told.ttb + 4 * (mva >> 20), table | 0x11),
+        (table, 0x0123_4ffe),
+    ];
+    for (at, value) in levels {
+        told.puts(FUNCTION, at, value);
+    }
+    told.walked(mva, &levels, 4096);
+    told.puts(FUNCTION, table, 0x0123_4ffe);
+    told.uses(mva, 0x0123_4000);
+    assert_eq!(told.writers(), []);
+}
+
+/// An entry that is stale under two table bases, used under each by turns: the first 64 are diagnosed.
+#[test]
+fn a_stale_entry_under_two_table_bases_is_counted() {
+    let mut told = Told::new(&[]);
+    let (mva, base) = (0xc100_0000, told.bus.ram_base());
+    let tables = [base + 0x4000, base + 0x8000];
+    let at = |ttb: u32| ttb + 4 * (mva >> 20);
+    told.ttb = tables[0];
+    for value in [0x0010_0c12, 0x0020_0c12] {
+        for ttb in tables {
+            told.puts(FUNCTION, at(ttb), value);
+        }
+        if value == 0x0010_0c12 {
+            told.walked(mva, &[(at(tables[0]), value)], 1 << 20);
+        }
+    }
+    for n in 0..400 {
+        told.ttb = tables[n & 1];
+        told.uses(mva, 0x0010_0000);
+    }
+    let counts: Vec<u64> = told.checker.reports().map(|(_, count)| count).collect();
+    assert_eq!(counts, [400]);
+}
+
+/// One instruction that is of a stale word and loads it.
+#[test]
+fn a_fetch_hides_no_load() {
+    let mut told = Told::new(&[]);
+    told.stored(0);
+    let fetch = Event::Fetch {
+        mva: Mva(LOADED),
+        pa: Pa(told.bus.ram_base()),
+        width: Width::Word,
+        value: 0,
+        cached: true,
+        registers: &[0; 16],
+    };
+    told.that(LOADED, fetch);
+    told.loaded(0, LOADED);
+    let all: Vec<_> = told
+        .checker
+        .reports()
+        .map(|(r, _)| r.wrong.name())
+        .collect();
+    assert_eq!(all, ["stale-instruction", "stale-read"]);
+}
+
+/// Behind a million movements the address of the writer's line is dirty for another process.
+#[test]
+fn a_write_back_that_destroys_is_told_whatever_is_at_the_writers_address_now() {
+    for other in [false, true] {
+        let mut told = Told::new(&[]);
+        told.stored(0);
+        told.written_back(0, STORED, 7);
+        for n in 0..1 << 20 {
+            let at = 0x4000_0000 + 32 * (n & 0xffff);
+            let fill = Event::Fill {
+                side: Side::Data,
+                mva: Mva(at),
+                pa: Pa(at),
+            };
+            told.that(FUNCTION, fill);
+        }
+        if other {
+            let store = Event::Store {
+                mva: Mva(STORED),
+                pa: Pa(told.bus.ram_base() + 0x1000),
+                width: Width::Word,
+                value: 9,
+                cached: true,
+            };
+            told.that(FUNCTION, store);
+        }
+        told.written_back(0, LOADED, 0);
+        assert_eq!(told.checker.reports().count(), 1, "{other}");
+    }
+}
