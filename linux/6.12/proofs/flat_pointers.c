@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 // Bad pointers on a kernel without address spaces: whatever leads into the last megabyte, where only the vectors are,
 // is EFAULT of a system call and SIGSEGV of a program, and the kernel goes on. (A single word, as ioctl() puts one, gets
 // into the pages of the vectors themselves: nothing is protected.)

@@ -8,22 +8,22 @@ use crate::spec::BoardSpec;
 use arm9::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
 
 /// The function that writes and uses, and two that call it.
-pub const FUNCTION: u32 = 0xc000_2000;
-pub const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
+pub(super) const FUNCTION: u32 = 0xc000_2000;
+pub(super) const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
 /// Of line 0 the address that is stored to, and the one that is loaded from.
-pub const STORED: u32 = 0xc100_0000;
-pub const LOADED: u32 = 0xc200_0000;
+pub(super) const STORED: u32 = 0xc100_0000;
+pub(super) const LOADED: u32 = 0xc200_0000;
 
 /// A checker, and what it is told of a core.
-pub struct Told {
-    pub bus: SystemBus,
-    pub checker: Checker,
+pub(super) struct Told {
+    pub(super) bus: SystemBus,
+    pub(super) checker: Checker,
     cycle: u64,
-    pub ttb: u32,
+    pub(super) ttb: u32,
 }
 
 impl Told {
-    pub fn new(apart: &[u32]) -> Told {
+    pub(super) fn new(apart: &[u32]) -> Told {
         let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
         let mut checker = Checker::new(&bus);
         checker.tell_apart(apart.iter().map(|at| *at..*at + 0x100).collect());
@@ -35,7 +35,7 @@ impl Told {
         }
     }
 
-    pub fn that(&mut self, pc: u32, event: Event<'_>) {
+    pub(super) fn that(&mut self, pc: u32, event: Event<'_>) {
         self.cycle += 1;
         let context = Context {
             cycle: self.cycle,
@@ -63,7 +63,7 @@ impl Told {
     }
 
     /// The function does it, called by another.
-    pub fn called(&mut self, caller: u32, does: impl FnOnce(&mut Told)) {
+    pub(super) fn called(&mut self, caller: u32, does: impl FnOnce(&mut Told)) {
         let call = 0xeb00_0000 | (FUNCTION.wrapping_sub(caller + 8) >> 2) & 0x00ff_ffff;
         self.fetched(caller, call);
         self.fetched(FUNCTION, 0);
@@ -72,12 +72,12 @@ impl Told {
     }
 
     /// The function stores to line `n` by one address, and loads from it by another what was there.
-    pub fn stored_and_loaded(&mut self, n: u32) {
+    pub(super) fn stored_and_loaded(&mut self, n: u32) {
         self.stored(n);
         self.loaded(n, FUNCTION + 4);
     }
 
-    pub fn stored(&mut self, n: u32) {
+    pub(super) fn stored(&mut self, n: u32) {
         let store = Event::Store {
             mva: Mva(STORED + 64 * n),
             pa: Pa(self.bus.ram_base() + 64 * n),
@@ -89,7 +89,7 @@ impl Told {
     }
 
     /// The line of one of the addresses goes to memory.
-    pub fn written_back(&mut self, n: u32, address: u32, first: u32) {
+    pub(super) fn written_back(&mut self, n: u32, address: u32, first: u32) {
         let back = Event::WriteBack {
             mva: Mva(address + 64 * n),
             pa: Pa(self.bus.ram_base() + 64 * n),
@@ -101,7 +101,7 @@ impl Told {
     }
 
     /// An instruction loads what was there.
-    pub fn loaded(&mut self, n: u32, pc: u32) {
+    pub(super) fn loaded(&mut self, n: u32, pc: u32) {
         let load = Event::Load {
             mva: Mva(LOADED + 64 * n),
             pa: Pa(self.bus.ram_base() + 64 * n),

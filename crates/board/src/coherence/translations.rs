@@ -224,18 +224,9 @@ impl Translations {
         }
         let mut levels = entry.descriptors.iter();
         let then = mapping(descriptors, entry.ttb, mva, |_| levels.next().map(|d| d.1));
-        let mut read: [Option<Descriptor>; 2] = [None; 2];
-        let mut is_known = true;
-        let now = mapping(descriptors, ttb, mva, |Pa(pa)| {
-            let value = shadow.newest(pa, Width::Word);
-            is_known &= value.is_some();
-            read[usize::from(read[0].is_some())] = Some((pa, value.unwrap_or(0)));
-            value
-        });
-        if !is_known {
-            // Tables outside of RAM.
+        let Some((now, read)) = newest(shadow, context, mva) else {
             return Verdict::Same;
-        }
+        };
         if entry.checked.0 != ttb {
             entry.checked = (ttb, Vec::new());
             entry.told.clear();
@@ -311,6 +302,23 @@ impl Checker {
             other => other,
         }
     }
+}
+
+/// What the tables now say of an address, and the descriptors that say so; `None` where they are not in RAM.
+fn newest(
+    shadow: &Shadow,
+    context: &Context,
+    mva: Mva,
+) -> Option<(Option<Mapping>, [Option<Descriptor>; 2])> {
+    let mut read: [Option<Descriptor>; 2] = [None; 2];
+    let mut is_known = true;
+    let now = mapping(context.descriptors, context.ttb, mva, |Pa(pa)| {
+        let value = shadow.newest(pa, Width::Word);
+        is_known &= value.is_some();
+        read[usize::from(read[0].is_some())] = Some((pa, value.unwrap_or(0)));
+        value
+    });
+    is_known.then_some((now, read))
 }
 
 /// Whether a mapping of the same page allows less than it did, or is of a smaller one.

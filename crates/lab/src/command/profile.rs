@@ -91,11 +91,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         "to_cycle": session.now(),
     });
     if let Some(cost) = &cost {
-        head["cost"] = json!({
-            "with_s": cost.with_s,
-            "without_s": cost.without_s,
-            "ratio": cost.ratio(),
-        });
+        head["cost"] = cost.json();
     }
     let ran = Ran {
         session: &mut session,
@@ -107,11 +103,14 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(cost) = cost.filter(|_| !args.asked.json) {
         println!("\n{}", cost.text());
     }
-    Ok(if status == 0 {
-        Outcome::Done
-    } else {
-        Outcome::No
-    })
+    Ok(outcome(status))
+}
+
+fn outcome(status: i32) -> Outcome {
+    match status {
+        0 => Outcome::Done,
+        _ => Outcome::No,
+    }
 }
 
 /// Runs and prints who kept preemption off.
@@ -136,8 +135,5 @@ fn preempt_off(
             preemption::text(&begun, session.cpu_hz(), args.asked.top)
         );
     }
-    Ok(match status {
-        0 => Outcome::Done,
-        _ => Outcome::No,
-    })
+    Ok(outcome(status))
 }

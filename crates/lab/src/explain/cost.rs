@@ -2,6 +2,7 @@
 //! What charging costs the host: the same command on two boards, one of which is looked at, in turns.
 
 use anyhow::{Result, ensure};
+use serde_json::{Value, json};
 
 use crate::base::time::cpu_s;
 use crate::explain::setup::Charged;
@@ -21,6 +22,11 @@ impl Cost {
     /// How many times slower it is.
     pub fn ratio(&self) -> f64 {
         self.with_s / self.without_s
+    }
+
+    /// In JSON.
+    pub fn json(&self) -> Value {
+        json!({ "with_s": self.with_s, "without_s": self.without_s, "ratio": self.ratio() })
     }
 
     /// In a sentence.

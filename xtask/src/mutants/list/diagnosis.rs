@@ -30,21 +30,21 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     survives(
         "diagnosis.rs",
-        "if event.mva == mva.0 && halves & half != 0 =>\n            {\n                cleaned",
-        "if event.mva == mva.0 =>\n            {\n                cleaned",
+        "if event.mva == mva.0 && halves & half != 0 =>\n            {\n                left = event.cycle;\n                if event.pa",
+        "if event.mva == mva.0 =>\n            {\n                left = event.cycle;\n                if event.pa",
         "only dirty halves go to memory",
         "data that is dirty in a line is in a dirty half, and all dirty halves go",
     ),
     killed(
         "diagnosis.rs",
-        "if event.mva == mva.0 && halves & half != 0 =>\n            {\n                cleaned",
-        "if halves & half != 0 =>\n            {\n                cleaned",
+        "if event.mva == mva.0 && halves & half != 0 =>\n            {\n                left = event.cycle;\n                if event.pa",
+        "if halves & half != 0 =>\n            {\n                left = event.cycle;\n                if event.pa",
         "another line's write-back does not clean this one",
     ),
     killed(
         "diagnosis.rs",
-        "                cleaned = Some(event.cycle);\n",
-        "",
+        "                left = event.cycle;\n                if event.pa",
+        "                if event.pa",
         "when the newest left its line tells two dirty aliases from old over newer",
     ),
     killed(
@@ -188,14 +188,20 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "diagnosis.rs",
-        "both.is_some_and(|(cleaned, since)| since < cleaned)",
-        "both.is_some()",
+        "since.is_some_and(|since| since < left)",
+        "since.is_some()",
         "a line that became dirty after the newest was cleaned was never dirty with it",
     ),
     killed(
         "diagnosis.rs",
-        "both.is_some_and(|(cleaned, since)| since < cleaned)",
-        "both.is_some_and(|(cleaned, since)| since > cleaned)",
+        "since.is_some_and(|since| since < left)",
+        "since.is_some_and(|since| since > left)",
         "the same, the other way round",
+    ),
+    killed(
+        "diagnosis.rs",
+        "if event.pa == memory && halves & half != 0 && old & word == 0 =>",
+        "if false && event.pa == memory && halves & half != 0 && old & word == 0 =>",
+        "another line may bring the newest back",
     ),
 ];
