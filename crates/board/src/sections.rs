@@ -155,13 +155,13 @@ impl Sections {
         };
         self.comes_to(context, self.within.0);
         let cycles = context.cycle - open.from - open.interrupts;
-        let met = self.met.get(&open.place);
-        let times = met.map_or(0, |met| met.times) + 1;
-        if met.is_some_and(|met| met.cycles >= cycles) {
-            self.met
-                .entry(open.place)
-                .and_modify(|met| met.times = times);
-            return;
+        let mut times = 1;
+        if let Some(met) = self.met.get_mut(&open.place) {
+            met.times += 1;
+            times = met.times;
+            if met.cycles >= cycles {
+                return;
+            }
         }
         let longest = Longest {
             times,

@@ -141,10 +141,7 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
         };
     }
     // Events may have left the ring.
-    if let Newest::Dirty(mva) = place
-        && !holds(dirty, &found.writer, found.pa)
-    {
-        debug_assert_eq!(mva.0, line);
+    if matches!(place, Newest::Dirty(_)) && !holds(dirty, &found.writer, found.pa) {
         place = Newest::Memory;
     }
     Followed { place, left }
