@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* More than the stacks and buffers of what calls it. */
+/* More than the stacks and buffers of what calls it; a product has less memory than a PC. */
+#ifndef COMES_LATER
 #define COMES_LATER	(64 << 20)
+#endif
 
 static inline int lock_that_lasts(int flags)
 {

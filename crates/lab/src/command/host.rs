@@ -2,6 +2,7 @@
 //! `warmswitch host`: the board's measurements on this machine, and what I/O permissions cost on x86.
 
 mod cyclic;
+mod target;
 
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -19,14 +20,13 @@ use crate::figures::statistics::summarise;
 use crate::host::bitmap::algorithm::WAYS;
 use crate::host::bitmap::bench::{self, Cell};
 use crate::host::programs::{self, Program};
-use crate::host::tools::{self, Call, Form};
+use crate::host::rows;
+use crate::host::tools::{self, Call, Form, SIZES_KB, TASKS};
 use crate::host::{beside, document, ioperm, qemu};
 use crate::sheets::grid::Grid;
 use cyclic::Cyclic;
 
 /// What tools do when nobody says.
-const SIZES_KB: [u32; 4] = [0, 4, 16, 64];
-const TASKS: [u32; 3] = [2, 8, 16];
 const GROUPS: u32 = 10;
 const MAX_KB: u32 = 32 << 10;
 const HZ: u32 = 1000;
@@ -162,6 +162,10 @@ enum Tool {
     },
     /// The algorithms that keep I/O permissions at a switch, in time and cache lines (any machine)
     Bitmap(Common),
+    /// Build `warmswitch-target`, one static program with these measurements, for a product
+    Build(target::Build),
+    /// Read what `warmswitch-target` printed out of a log, as if it had been measured here
+    Read(target::Read),
 }
 
 /// Measures.
@@ -198,6 +202,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         } => ioperm_here(common, *turns),
         Tool::Ioperm { common, turns, .. } => ioperm_in_qemu(common, *turns),
         Tool::Bitmap(common) => bitmap(common),
+        Tool::Build(build) => build.execute(),
+        Tool::Read(read) => read.execute(),
     }
 }
 
@@ -280,7 +286,7 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
 
 /// One tool after the other. Says no when one does; where ports are refused, that is a note.
 fn all(m: &Measure) -> Result<Outcome> {
-    let timer = format!("-i 1000 -t 1 -p 80 -m -D {}", if m.quick { 1 } else { 10 });
+    let timer = tools::timer(m.quick);
     let tools: [&dyn Fn() -> Result<Outcome>; 10] = [
         &|| ctx(m, &SIZES_KB, &TASKS),
         &|| fifo(m),
@@ -312,11 +318,11 @@ fn all(m: &Measure) -> Result<Outcome> {
 fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> Result<Outcome> {
     let rows = tools::run(tool, calls, cpu)?;
     let document = document::of(tool, cpu, json!({"runs": rows}));
-    tell(common, &document, &tools::table(&rows).to_string())?;
-    for note in tools::notes(&rows) {
+    tell(common, &document, &rows::table(&rows).to_string())?;
+    for note in rows::notes(&rows) {
         eprintln!("note: {note}");
     }
-    let failed = tools::failed(&rows);
+    let failed = rows::failed(&rows);
     for line in &failed {
         eprintln!("no figure: {line}");
     }
@@ -335,7 +341,7 @@ fn tell(common: &Common, document: &Value, text: &str) -> Result<()> {
             eprintln!("note: {line}");
         }
     }
-    let kept = document::keep(tool, document)?;
+    let kept = document::keep(None, tool, document)?;
     eprintln!("{}", shown(&kept));
     Ok(())
 }

@@ -189,7 +189,7 @@ fn cell(value: Option<u64>) -> String {
 impl Refused {
     /// What this machine lacks, in one line with its help.
     pub fn missing(&self, root: &Path) -> String {
-        let system = System(root);
+        let system = System::Below(root);
         let Refused { call, error } = self;
         let why = match error.as_str() {
             "ENOSYS" => {

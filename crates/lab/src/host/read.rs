@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::figures::latencies::{self, Latencies};
 use crate::figures::statistics::{Estimate, summarise};
@@ -30,6 +30,14 @@ pub fn line(guest: &str, output: &str) -> Result<Value> {
     let found = found.with_context(|| format!("{guest} printed no result"))?;
     let value: Value =
         serde_json::from_str(found).with_context(|| format!("{guest}'s line is damaged"))?;
+    checked(guest, value)
+}
+
+/// What a guest printed, if it is that guest's and of the format that is read here.
+pub fn checked(guest: &str, value: Value) -> Result<Value> {
+    if value["guest"] != guest {
+        bail!("{guest} printed a result of {}", value["guest"]);
+    }
     if value["format"] != 1 {
         bail!(
             "{guest} prints format {}, this program reads 1",
@@ -37,6 +45,33 @@ pub fn line(guest: &str, output: &str) -> Result<Value> {
         );
     }
     Ok(value)
+}
+
+/// Prints what hackbench prints.
+const AS_HACKBENCH: &str = "messages";
+
+/// What a program printed.
+pub fn printed(program: &str, output: &str) -> Result<Value> {
+    match program {
+        AS_HACKBENCH => Ok(json!({"times_s": times(output)?})),
+        program => line(program, output),
+    }
+}
+
+/// The figures of what a program printed.
+pub fn figures(program: &str, printed: &Value) -> Result<Vec<Figure>> {
+    let read = match program {
+        "lat_ctx" => ring,
+        "ipc" => pipe,
+        AS_HACKBENCH => messages,
+        "cyclic" => cyclic,
+        "overhead" => overhead,
+        "memory" => memory,
+        "net" => net,
+        "uio_latency" => irq,
+        _ => bail!("no figures are made of what \"{program}\" prints"),
+    };
+    read(printed)
 }
 
 /// Numbers of a list; an error when it is none, or empty.
@@ -89,7 +124,7 @@ fn scaled(samples: Vec<f64>, by: f64) -> Vec<f64> {
 }
 
 /// A ring of tasks: microseconds a hop, and less the same work without a switch.
-pub fn ring(v: &Value) -> Result<Vec<Figure>> {
+fn ring(v: &Value) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (metric, key) in [
         ("switch", "switch_ns"),
@@ -102,7 +137,7 @@ pub fn ring(v: &Value) -> Result<Vec<Figure>> {
 }
 
 /// A pipe: a round trip, or bandwidth.
-pub fn pipe(v: &Value) -> Result<Vec<Figure>> {
+fn pipe(v: &Value) -> Result<Vec<Figure>> {
     let values = numbers(&v["values"])?;
     Ok(match v["metric"].as_str() {
         Some("lat_fifo") => of("", "round trip", "us", &values),
@@ -123,12 +158,12 @@ pub fn times(output: &str) -> Result<Vec<f64>> {
 }
 
 /// Groups that send messages.
-pub fn messages(v: &Value) -> Result<Vec<Figure>> {
+fn messages(v: &Value) -> Result<Vec<Figure>> {
     Ok(of("", "time", "s", &numbers(&v["times_s"])?))
 }
 
 /// Latencies of timers, of every thread.
-pub fn cyclic(v: &Value) -> Result<Vec<Figure>> {
+fn cyclic(v: &Value) -> Result<Vec<Figure>> {
     let threads = v["threads"].as_array().context("no threads")?;
     let mut figures = Vec::new();
     for (n, thread) in threads.iter().enumerate() {
@@ -165,7 +200,7 @@ fn of_latencies(at: &str, latencies: Latencies) -> Vec<Figure> {
 }
 
 /// Replies, or periods, by the stamps of packets.
-pub fn net(v: &Value) -> Result<Vec<Figure>> {
+fn net(v: &Value) -> Result<Vec<Figure>> {
     let times = numbers(&v["ns"])?;
     let share = times.len() as f64 / number(&v["packets"])? * 100.0;
     let mut figures = of_latencies("", exact(times));
@@ -174,7 +209,7 @@ pub fn net(v: &Value) -> Result<Vec<Figure>> {
 }
 
 /// Interrupts that a task has answered, and those that it has missed.
-pub fn irq(v: &Value) -> Result<Vec<Figure>> {
+fn irq(v: &Value) -> Result<Vec<Figure>> {
     let interrupts = number(&v["interrupts"])?;
     let missed = number(&v["missed"])? / interrupts.max(1.0) * 100.0;
     Ok(vec![
@@ -235,7 +270,7 @@ pub fn overhead(v: &Value) -> Result<Vec<Figure>> {
 }
 
 /// Loads and bandwidth by working set.
-pub fn memory(v: &Value) -> Result<Vec<Figure>> {
+fn memory(v: &Value) -> Result<Vec<Figure>> {
     let kinds = [
         ("load_ns", "load", "ns"),
         ("read_mb_s", "read", "MB/s"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What of this machine's set-up disturbs a measurement, and how to mend it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -23,18 +24,52 @@ pub struct Check {
     pub help: Option<&'static str>,
 }
 
-/// The root of the file system, another one in tests.
-pub struct System<'a>(pub &'a Path);
+/// All that is looked at, from the root of the file system.
+pub const FILES: [&str; 12] = [
+    "proc/cpuinfo",
+    LIMITS,
+    STATUS,
+    SWAPS,
+    THROTTLING,
+    "proc/version",
+    CLOCK,
+    GOVERNOR,
+    ISOLATED,
+    SMT,
+    HYPERVISOR,
+    VENDOR,
+];
+const LIMITS: &str = "proc/self/limits";
+const STATUS: &str = "proc/self/status";
+const SWAPS: &str = "proc/swaps";
+const THROTTLING: &str = "proc/sys/kernel/sched_rt_runtime_us";
+const CLOCK: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+const GOVERNOR: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+const ISOLATED: &str = "sys/devices/system/cpu/isolated";
+const SMT: &str = "sys/devices/system/cpu/smt/active";
+const HYPERVISOR: &str = "sys/hypervisor/type";
+const VENDOR: &str = "sys/class/dmi/id/sys_vendor";
+
+/// A system as its kernel shows it.
+pub enum System<'a> {
+    /// This one, by the root of its file system; another one in tests.
+    Below(&'a Path),
+    /// Another machine, by what it said is in `FILES`.
+    Said(&'a BTreeMap<String, String>),
+}
 
 impl System<'_> {
     fn text(&self, path: &str) -> Option<String> {
-        let text = fs::read_to_string(self.0.join(path)).ok()?;
+        let text = match self {
+            System::Below(root) => fs::read_to_string(root.join(path)).ok()?,
+            System::Said(files) => files.get(path)?.clone(),
+        };
         Some(text.trim().to_string())
     }
 
     /// A line of this process's status.
     pub fn status(&self, key: &str) -> Option<String> {
-        let text = self.text("proc/self/status")?;
+        let text = self.text(STATUS)?;
         let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
         Some(rest.strip_prefix(':')?.trim().to_string())
     }
@@ -74,34 +109,30 @@ impl System<'_> {
     }
 
     fn clock(&self) -> Check {
-        let file = "sys/devices/system/clocksource/clocksource0/current_clocksource";
         let fast = ["tsc", "kvm-clock", "arch_sys_counter"];
         let help = "a slow clock is read by a device access: see available_clocksource beside it, and dmesg for why";
-        of("clock source", self.text(file), help, |found| {
+        of("clock source", self.text(CLOCK), help, |found| {
             fast.contains(&found)
         })
     }
 
     fn scaling(&self) -> Check {
-        let file = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
         let help = "echo performance >/sys/devices/system/cpu/cpuN/cpufreq/scaling_governor";
-        of("frequency scaling", self.text(file), help, |found| {
+        of("frequency scaling", self.text(GOVERNOR), help, |found| {
             found == "performance"
         })
     }
 
     fn throttling(&self) -> Check {
-        let file = "proc/sys/kernel/sched_rt_runtime_us";
         let help = "real-time tasks that run for long are held: echo -1 >/proc/sys/kernel/sched_rt_runtime_us";
-        of("RT throttling", self.text(file), help, |found| {
+        of("RT throttling", self.text(THROTTLING), help, |found| {
             found == "-1"
         })
     }
 
     fn isolated(&self) -> Check {
-        let file = "sys/devices/system/cpu/isolated";
         let help = "other tasks run on every processor: isolcpus=N on the kernel's command line, then --cpu N";
-        let found = self.text(file).map(|text| match text.is_empty() {
+        let found = self.text(ISOLATED).map(|text| match text.is_empty() {
             true => "none".to_string(),
             false => text,
         });
@@ -111,16 +142,11 @@ impl System<'_> {
     fn threads(&self) -> Check {
         let help =
             "a core's other thread takes part of it: echo off >/sys/devices/system/cpu/smt/control";
-        of(
-            "SMT active",
-            self.text("sys/devices/system/cpu/smt/active"),
-            help,
-            |found| found == "0",
-        )
+        of("SMT active", self.text(SMT), help, |found| found == "0")
     }
 
     fn swap(&self) -> Check {
-        let devices = self.text("proc/swaps").map(|text| {
+        let devices = self.text(SWAPS).map(|text| {
             let count = text.lines().count().saturating_sub(1);
             count.to_string()
         });
@@ -146,7 +172,7 @@ impl System<'_> {
 
     /// By a capability, or by a limit above 0.
     fn privilege(&self, name: &'static str, bit: u32, limit: &str, help: &'static str) -> Check {
-        let limits = self.text("proc/self/limits").unwrap_or_default();
+        let limits = self.text(LIMITS).unwrap_or_default();
         let soft = limits.lines().find_map(|line| {
             let rest = line.strip_prefix(limit)?;
             rest.split_whitespace().next().map(str::to_string)
@@ -165,9 +191,9 @@ impl System<'_> {
         let flag = |line: &str| {
             line.starts_with("flags") && line.split_whitespace().any(|word| word == "hypervisor")
         };
-        let by_type = self.text("sys/hypervisor/type");
+        let by_type = self.text(HYPERVISOR);
         let is_guest = cpuinfo.lines().any(flag);
-        let named = by_type.or_else(|| self.text("sys/class/dmi/id/sys_vendor"));
+        let named = by_type.or_else(|| self.text(VENDOR));
         let found = match (is_guest, named) {
             (true, Some(name)) => format!("yes, {name}"),
             (true, None) => "yes".to_string(),
@@ -245,7 +271,7 @@ mod tests {
                 ("proc/version", "Linux version 6.1 SMP PREEMPT_DYNAMIC\n"),
             ],
         );
-        let checks = System(&dir).checks();
+        let checks = System::Below(&dir).checks();
         let of = |name: &str| {
             checks
                 .iter()
@@ -271,7 +297,13 @@ mod tests {
         assert_eq!(of("may lock memory").found, "up to a limit");
         let hidden = of("frequency scaling");
         assert_eq!((hidden.good, hidden.help), (None, None));
-        assert_eq!(System(&dir).processor().as_deref(), Some("Some CPU"));
+        assert_eq!(System::Below(&dir).processor().as_deref(), Some("Some CPU"));
+        // Another machine that said the same is judged alike.
+        let said = FILES.iter().filter_map(|file| {
+            let text = fs::read_to_string(dir.join(file)).ok()?;
+            Some((file.to_string(), text))
+        });
+        assert_eq!(System::Said(&said.collect()).checks(), checks);
         fs::remove_dir_all(&dir).unwrap();
     }
 
@@ -284,7 +316,7 @@ mod tests {
                 "CapInh:\t0\nCapEff:\t0000000000820000\n",
             )],
         );
-        let system = System(&dir);
+        let system = System::Below(&dir);
         assert_eq!(system.has_capability(CAP_SYS_RAWIO), Some(true));
         assert_eq!(system.has_capability(CAP_IPC_LOCK), Some(false));
         assert_eq!(system.checks()[6].found, "yes");

@@ -6,16 +6,16 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Result;
-use serde::Serialize;
-use serde_json::{Value, json};
-
 use super::programs::{self, Program, Ran};
-use super::read::{self, Figure};
+use super::read;
+use super::rows::Row;
 use crate::base::interrupt;
 use crate::base::progress::Progress;
-use crate::figures::figure::digits;
-use crate::sheets::grid::Grid;
+use anyhow::Result;
+
+/// Sizes and numbers of tasks of `ctx` when nobody says.
+pub const SIZES_KB: [u32; 4] = [0, 4, 16, 64];
+pub const TASKS: [u32; 3] = [2, 8, 16];
 
 /// How long before the other end a program that waits for it is started.
 const HEAD_START: Duration = Duration::from_millis(300);
@@ -26,7 +26,6 @@ pub struct Call {
     what: String,
     program: Source,
     arguments: Vec<String>,
-    read: fn(&Value) -> Result<Vec<Figure>>,
     /// The other end: the program that is measured, by what this one sees of it.
     other: Option<Other>,
     /// A UIO device, for the program that answers its interrupts.
@@ -47,20 +46,6 @@ enum Source {
     Adapted(&'static str),
 }
 
-/// What came of a call.
-#[derive(Serialize)]
-pub struct Row {
-    what: String,
-    command: Vec<String>,
-    /// All that the program printed, raw samples among it.
-    printed: Value,
-    figures: Vec<Figure>,
-    /// What the program complained of, though it went on.
-    notes: Vec<String>,
-    /// Why there is no figure.
-    failed: Option<String>,
-}
-
 /// The lengths of a tool's measurement.
 #[derive(Clone, Copy)]
 pub struct Form {
@@ -73,17 +58,11 @@ impl Form {
     }
 }
 
-fn call(
-    what: String,
-    program: Source,
-    arguments: &str,
-    read: fn(&Value) -> Result<Vec<Figure>>,
-) -> Call {
+fn call(what: String, program: Source, arguments: &str) -> Call {
     Call {
         what,
         program,
         arguments: words(arguments),
-        read,
         other: None,
         device: None,
     }
@@ -102,7 +81,7 @@ pub fn ctx(form: Form, sizes_kb: &[u32], tasks: &[u32]) -> Vec<Call> {
             for (mode, option) in [("processes", "-P"), ("threads", "-T")] {
                 let arguments = format!("{option} -s {kb} -n {rounds} -r {samples} {n}");
                 let what = format!("{n} {mode}, {kb} KB");
-                calls.push(call(what, Source::Guest("lat_ctx"), &arguments, read::ring));
+                calls.push(call(what, Source::Guest("lat_ctx"), &arguments));
             }
         }
     }
@@ -115,18 +94,8 @@ pub fn ipc(form: Form, option: &str) -> Vec<Call> {
     let latency = format!("lat {option} -n {rounds} -r {samples}");
     let bandwidth = format!("bw {option} -m {mb} -r {samples}");
     vec![
-        call(
-            "latency".into(),
-            Source::Adapted("ipc"),
-            &latency,
-            read::pipe,
-        ),
-        call(
-            "bandwidth".into(),
-            Source::Adapted("ipc"),
-            &bandwidth,
-            read::pipe,
-        ),
+        call("latency".into(), Source::Adapted("ipc"), &latency),
+        call("bandwidth".into(), Source::Adapted("ipc"), &bandwidth),
     ]
 }
 
@@ -134,22 +103,17 @@ pub fn ipc(form: Form, option: &str) -> Vec<Call> {
 pub fn messaging(form: Form, groups: u32) -> Vec<Call> {
     let runs = form.of(11, 3);
     let (what, arguments) = (format!("{groups} groups"), format!("{runs} {groups}"));
-    vec![call(
-        what,
-        Source::Adapted("messages"),
-        &arguments,
-        read::messages,
-    )]
+    vec![call(what, Source::Adapted("messages"), &arguments)]
+}
+
+/// The options of `cyclic` when nobody gives any.
+pub fn timer(quick: bool) -> String {
+    format!("-i 1000 -t 1 -p 80 -m -D {}", if quick { 1 } else { 10 })
 }
 
 /// A timer's latency, by the options of `cyclic`.
 pub fn cyclic(options: &str) -> Vec<Call> {
-    vec![call(
-        "timer".into(),
-        Source::Adapted("cyclic"),
-        options,
-        read::cyclic,
-    )]
+    vec![call("timer".into(), Source::Adapted("cyclic"), options)]
 }
 
 /// The pairs of the paper of 2007.
@@ -158,12 +122,7 @@ pub fn overhead(form: Form) -> Vec<Call> {
     let turns = if form.quick { "1 16" } else { "1 4 16 64" };
     let pair = |(a, b): (&str, &str)| {
         let arguments = format!("-n {pieces} -r {samples} {a} {b} {turns}");
-        call(
-            format!("{a}-{b}"),
-            Source::Guest("overhead"),
-            &arguments,
-            read::overhead,
-        )
+        call(format!("{a}-{b}"), Source::Guest("overhead"), &arguments)
     };
     [("sort", "deflate"), ("aes", "crc")].map(pair).into()
 }
@@ -172,12 +131,7 @@ pub fn overhead(form: Form) -> Vec<Call> {
 pub fn memory(form: Form, max_kb: u32) -> Vec<Call> {
     let max_kb = if form.quick { max_kb.min(64) } else { max_kb };
     let arguments = format!("-m {max_kb} -r {} -t {}", form.of(7, 3), form.of(5, 1));
-    vec![call(
-        "memory".into(),
-        Source::Guest("memory"),
-        &arguments,
-        read::memory,
-    )]
+    vec![call("memory".into(), Source::Guest("memory"), &arguments)]
 }
 
 /// How a program answers packets: one here, or the one at `to`.
@@ -186,7 +140,7 @@ pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
     let there = to.unwrap_or(Ipv4Addr::LOCALHOST);
     let arguments = format!("reply {there} {seconds} {hz} 64 1");
     let what = format!("reply from {there}");
-    let asked = call(what, Source::Adapted("net"), &arguments, read::net);
+    let asked = call(what, Source::Adapted("net"), &arguments);
     // It begins before the questions and ends after them.
     vec![asked.beside(to, "udp_reply", seconds + 1)]
 }
@@ -196,24 +150,13 @@ pub fn period(form: Form, from: Option<Ipv4Addr>) -> Vec<Call> {
     let seconds = form.of(10, 1);
     let arguments = format!("period {}", seconds + 1);
     let what = "period".to_string();
-    vec![
-        call(what, Source::Adapted("net"), &arguments, read::net).beside(
-            from,
-            "udp_period",
-            seconds,
-        ),
-    ]
+    vec![call(what, Source::Adapted("net"), &arguments).beside(from, "udp_period", seconds)]
 }
 
 /// Interrupts of a UIO device and the task that answers them.
 pub fn irq(form: Form, device: &str) -> Vec<Call> {
     let seconds = form.of(10, 1).to_string();
-    let answered = call(
-        device.to_string(),
-        Source::Adapted("uio_latency"),
-        &seconds,
-        read::irq,
-    );
+    let answered = call(device.to_string(), Source::Adapted("uio_latency"), &seconds);
     vec![Call {
         device: Some(device.to_string()),
         ..answered
@@ -279,33 +222,25 @@ impl Call {
         if ran.code.is_none() && interrupt::asked() {
             return Ok(None);
         }
-        let read = self.printed(&ran).and_then(|v| Ok(((self.read)(&v)?, v)));
-        let (figures, printed, failed) = match read {
-            Ok((figures, printed)) => (figures, printed, None),
-            Err(error) => (Vec::new(), Value::Null, Some(format!("{error:#}"))),
-        };
-        let mut command = vec![self.name().to_string()];
-        command.extend(self.arguments.iter().cloned());
-        Ok(Some(Row {
-            what: self.what.clone(),
-            command,
+        let printed = read::printed(self.name(), &ran.output);
+        Ok(Some(Row::of(
+            &self.what,
+            self.words(),
+            ran.code,
+            &ran.errors,
             printed,
-            figures,
-            notes: ran.errors.lines().map(String::from).collect(),
-            failed,
-        }))
+        )))
     }
 
-    fn printed(&self, ran: &Ran) -> Result<Value> {
-        if ran.code != Some(0) {
-            let last = ran.errors.trim().lines().last().unwrap_or("nothing said");
-            anyhow::bail!("{} ended with {:?}: {last}", self.name(), ran.code);
-        }
-        match self.name() {
-            // It prints what hackbench prints.
-            "messages" => Ok(json!({"times_s": read::times(&ran.output)?})),
-            name => read::line(name, &ran.output),
-        }
+    /// In tables.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// The program and its arguments.
+    pub fn words(&self) -> Vec<String> {
+        let name = std::iter::once(self.name().to_string());
+        name.chain(self.arguments.iter().cloned()).collect()
     }
 }
 
@@ -322,75 +257,4 @@ pub fn run(tool: &str, calls: &[Call], cpu: Option<usize>) -> Result<Vec<Row>> {
     }
     progress.finish("measured");
     Ok(rows)
-}
-
-/// A line for each program's run and what is told apart within it, a column for each figure.
-pub fn table(rows: &[Row]) -> Grid {
-    let mut columns: Vec<(&str, &str)> = Vec::new();
-    let mut lines: Vec<(&Row, &str)> = Vec::new();
-    for (row, figure) in rows
-        .iter()
-        .flat_map(|row| row.figures.iter().map(move |f| (row, f)))
-    {
-        let column = (figure.metric.as_str(), figure.unit);
-        if !columns.contains(&column) {
-            columns.push(column);
-        }
-        let is_line = |(r, at): &(&Row, &str)| r.what == row.what && *at == figure.at;
-        if !lines.iter().any(is_line) {
-            lines.push((row, &figure.at));
-        }
-    }
-    let cell = |row: &Row, at: &str, column: &(&str, &str)| {
-        let is = |f: &&Figure| f.at == at && (f.metric.as_str(), f.unit) == *column;
-        row.figures.iter().find(is).map_or("-".to_string(), shown)
-    };
-    let line = |(row, at): &(&Row, &str)| {
-        let what = format!("{} {at}", row.what).trim_end().to_string();
-        let cells = columns.iter().map(|column| cell(row, at, column));
-        std::iter::once(what).chain(cells).collect()
-    };
-    let headings = columns
-        .iter()
-        .map(|(metric, unit)| format!("{metric}\n{unit}"));
-    Grid {
-        texts: 1,
-        headings: std::iter::once("what".to_string())
-            .chain(headings)
-            .collect(),
-        rows: lines.iter().map(line).collect(),
-    }
-}
-
-/// With its interval if it has one.
-fn shown(figure: &Figure) -> String {
-    let e = figure.estimate;
-    let [value, low, high] = [e.value, e.low, e.high].map(digits);
-    match low == value && high == value {
-        true => value,
-        false => format!("{value} ({low}..{high})"),
-    }
-}
-
-/// Runs that gave no figure, each with its reason.
-pub fn failed(rows: &[Row]) -> Vec<String> {
-    let failed = rows
-        .iter()
-        .filter_map(|row| Some((&row.what, row.failed.as_ref()?)));
-    failed.map(|(what, why)| format!("{what}: {why}")).collect()
-}
-
-/// What could not be set, or was complained of.
-pub fn notes(rows: &[Row]) -> Vec<String> {
-    let whole = || rows.iter().filter(|row| row.failed.is_none());
-    let mut notes: Vec<String> = whole().flat_map(|row| row.notes.clone()).collect();
-    for row in whole() {
-        let refused = row.printed["refused"].as_object().into_iter().flatten();
-        let refused = refused.filter(|(_, is)| **is == true);
-        notes.extend(refused.map(|(name, _)| format!("{}: not set: {name}", row.what)));
-    }
-    // Several processes of a program say the same.
-    notes.sort();
-    notes.dedup();
-    notes
 }

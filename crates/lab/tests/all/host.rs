@@ -298,3 +298,79 @@ fn what_measures_a_pc_measures_the_board() {
     };
     assert!(load_ns(64) > 5.0 * load_ns(8), "{memory}");
 }
+
+/// As a product's user does it: built, run there, its log read here.
+#[test]
+#[ignore = "needs the kernel"]
+fn a_products_log_gives_the_documents_that_this_machine_gives() {
+    let dir = std::env::temp_dir().join(format!("warmswitch-product-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("the temporary directory takes a folder");
+    let program = dir.join("measure").to_string_lossy().into_owned();
+    let built = host(&["build", "--output", &program]);
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    let run = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args([
+            "guest",
+            "--add",
+            &program,
+            "--",
+            "measure -q pipe memory && ! measure pipes",
+        ])
+        .output()
+        .expect("the program starts");
+    assert!(
+        run.status.success(),
+        "{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    let said = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(
+        said.contains("no tool \"pipes\"; there are: all, ctx, fifo, pipe, messaging"),
+        "{said}"
+    );
+    let log = dir.join("product.log");
+    std::fs::write(&log, &said).expect("it can be written");
+    let name = format!("test-{}", std::process::id());
+    let read = |log: &Path| host(&["read", &log.to_string_lossy(), "--name", &name, "--json"]);
+    let output = read(&log);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let documents: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(documents.len(), 2);
+    assert_eq!(documents[0]["machine"]["architecture"], "armv5tejl");
+    assert_eq!(
+        documents[0]["measured"]["runs"].as_array().map(Vec::len),
+        Some(2)
+    );
+    assert_eq!(documents[1]["tool"], "memory");
+    assert_eq!(documents[1]["cpu"], 0);
+    // A console that was cut off.
+    std::fs::write(
+        &log,
+        &said[..said.find("\"tool\":\"memory\"").expect("its line")],
+    )
+    .expect("again");
+    let cut = read(&log);
+    assert_eq!(cut.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&cut.stderr).into_owned();
+    assert!(
+        errors.contains("is damaged") && errors.contains("ends before"),
+        "{errors}"
+    );
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../out/host")
+        .join(&name);
+    std::fs::remove_dir_all(kept).expect("it is there");
+    std::fs::remove_dir_all(&dir).expect("it is there");
+}
