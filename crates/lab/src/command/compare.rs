@@ -2,20 +2,26 @@
 //! `warmswitch compare`: the main job. Builds what is missing, measures what changing the address
 //! space costs and what FCSE makes of it, prints the tables and writes one report.
 
-use anyhow::Result;
+use std::path::PathBuf;
 
+use anyhow::Result;
+use board::spec::DEFAULT_BOARD;
+
+use super::host::calibrate::calibrate;
 use super::run::How;
 use super::{report, table};
 use crate::Outcome;
-use crate::base::paths;
+use crate::base::{boards, paths};
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
 use crate::explain::worst;
 use crate::figures::published::Papers;
+use crate::host::import::{self, Machine};
 use crate::report::cores::{self, Cores};
 use crate::report::material::Material;
 use crate::report::page::write;
 use crate::report::table as tables;
+use crate::sheets::part::Part;
 
 /// The experiments of the main job; those with `true` are always run in their quick form, for
 /// their full one takes long.
@@ -42,10 +48,24 @@ pub struct Args {
     /// Take the worst latency of each kernel apart, too: runs three of cyclictest's again
     #[arg(long)]
     explain: bool,
+    /// Put a machine of yours beside the boards: a result of `warmswitch host` or of cyclictest --json, a histogram of
+    /// rtla timerlat, a log of `warmswitch-target`; may be given several times
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    with: Vec<PathBuf>,
+    /// The board that is nearest to an ARM9 among these, whose memory then says what to change in its file
+    #[arg(long, value_name = "BOARD", requires = "with", default_value = DEFAULT_BOARD)]
+    nearest: String,
 }
 
 /// Runs, prints, reports.
 pub fn execute(args: &Args) -> Result<Outcome> {
+    boards::check_name(&args.nearest)?;
+    // What cannot be read is said before anything is measured.
+    let machines: Vec<Machine> = args
+        .with
+        .iter()
+        .map(|file| import::file(file))
+        .collect::<Result<_>>()?;
     let mut done = Vec::new();
     let cores = cores::EXPERIMENTS.into_iter().filter(|_| args.cores);
     for (name, quick) in EXPERIMENTS
@@ -60,7 +80,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     let json = args.how.json;
     let papers = Papers::load()?;
-    let materials: Vec<Material> = done
+    let mut materials: Vec<Material> = done
         .iter()
         .map(|(experiment, campaign, runs)| {
             let mut material = Material::of(experiment, campaign, runs, &papers)?;
@@ -71,18 +91,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             Ok(material)
         })
         .collect::<Result<_>>()?;
-    let mut of_cores = Vec::new();
-    for name in cores::EXPERIMENTS {
-        let here = materials.iter().find(|m| m.experiment.name == name);
-        of_cores.extend(match here {
-            Some(material) => Some(Cores::measured(material)),
-            // What was measured here is not to be lost for it.
-            None => Cores::recorded(name, &papers).unwrap_or_else(|error| {
-                eprintln!("warning: not shown: {error:#}");
-                None
-            }),
-        });
-    }
+    let of_cores = cores_of(&materials, &papers);
     let (tables, outcome) = tables_of(&materials, json)?;
     println!("{tables}");
     if !json {
@@ -90,13 +99,86 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             .iter()
             .for_each(|one| println!("{}", one.screen(&papers)));
     }
+    let calibrated = beside(&machines, &mut materials, &args.nearest);
     if done.iter().any(|(_, _, runs)| !runs.is_empty()) {
-        let index = write(&materials, &of_cores, &papers, &report::default_dir())?;
+        let index = write(
+            &materials,
+            &calibrated,
+            &of_cores,
+            &papers,
+            &report::default_dir(),
+        )?;
         if !json {
             println!("report: {}", paths::shown(&index));
         }
     }
     Ok(outcome)
+}
+
+/// The experiments on the papers' cores, as measured or as recorded.
+fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
+    let mut of_cores = Vec::new();
+    for name in cores::EXPERIMENTS {
+        let here = materials.iter().find(|m| m.experiment.name == name);
+        of_cores.extend(match here {
+            Some(material) => Some(Cores::measured(material)),
+            // What was measured here is not to be lost for it.
+            None => Cores::recorded(name, papers).unwrap_or_else(|error| {
+                eprintln!("warning: not shown: {error:#}");
+                None
+            }),
+        });
+    }
+    of_cores
+}
+
+/// Puts machines that were measured elsewhere beside each experiment, on the terminal, too; and what their
+/// memory says of a board.
+fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Vec<Part> {
+    let mut calibrated = Vec::new();
+    for machine in machines {
+        println!("== Beside {}: {}\n", machine.name, machine.about);
+        for material in &mut *materials {
+            let name = &material.experiment.name;
+            if let Some(part) = machine.beside(name, &material.results.measured) {
+                part.tables
+                    .iter()
+                    .for_each(|table| println!("{name}\n\n{table}\n"));
+                material.more.push(part);
+            }
+        }
+        println!("In brackets: simulated to measured there.\n");
+        let names: Vec<&str> = materials
+            .iter()
+            .map(|m| m.experiment.name.as_str())
+            .collect();
+        let others = machine
+            .experiments()
+            .into_iter()
+            .filter(|name| !names.contains(name));
+        others.for_each(|name| {
+            eprintln!(
+                "note: {}: of {name}, which is not measured here",
+                machine.name
+            )
+        });
+        machine
+            .notes
+            .iter()
+            .for_each(|note| eprintln!("note: {}: {note}", machine.name));
+        if machine.memory.is_empty() || !machine.is_arm {
+            continue;
+        }
+        // What was measured here is not to be lost for it.
+        match calibrate(machine, nearest) {
+            Ok(said) => {
+                println!("{}", said.text(nearest));
+                calibrated.push(said.part(machine, nearest));
+            }
+            Err(error) => eprintln!("warning: {}: not calibrated: {error:#}", machine.name),
+        }
+    }
+    calibrated
 }
 
 /// Every experiment's tables and the headlines of all, or all as JSON; and whether a claim failed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch host`: the board's measurements on this machine, and what I/O permissions cost on x86.
 
+pub mod calibrate;
 mod cyclic;
 mod target;
 
@@ -162,6 +163,8 @@ enum Tool {
     },
     /// The algorithms that keep I/O permissions at a switch, in time and cache lines (any machine)
     Bitmap(Common),
+    /// Which numbers of a board's file somebody's memory figures suggest, and what then changes
+    Calibrate(calibrate::Calibrate),
     /// Build `warmswitch-target`, one static program with these measurements, for a product
     Build(target::Build),
     /// Read what `warmswitch-target` printed out of a log, as if it had been measured here
@@ -202,6 +205,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         } => ioperm_here(common, *turns),
         Tool::Ioperm { common, turns, .. } => ioperm_in_qemu(common, *turns),
         Tool::Bitmap(common) => bitmap(common),
+        Tool::Calibrate(calibrate) => calibrate.execute(),
         Tool::Build(build) => build.execute(),
         Tool::Read(read) => read.execute(),
     }

@@ -6,6 +6,8 @@
 pub mod beside;
 pub mod bitmap;
 pub mod document;
+pub mod fit;
+pub mod import;
 pub mod ioperm;
 pub mod log;
 pub mod programs;

@@ -37,7 +37,7 @@ struct Page {
     /// Empty without headlines.
     headline_chart: String,
     headlines: Grid,
-    /// Of each core; none in the report of one experiment.
+    /// Of somebody's machine, then of each core; none in the report of one experiment.
     cores: Vec<Part>,
     sections: Vec<Section>,
     assumptions: Vec<Part>,
@@ -67,14 +67,17 @@ struct Claim {
     reason: String,
 }
 
-/// Writes `index.html`, the charts and the exports into `dir`; gives the path of the page.
+/// Writes `index.html`, the charts and the exports into `dir`; gives the path of the page. `first` is read
+/// first.
 pub fn write(
     materials: &[Material],
+    first: &[Part],
     cores: &[Cores],
     papers: &Papers,
     dir: &Path,
 ) -> Result<PathBuf> {
-    let page = page(materials, cores, papers)?;
+    let mut page = page(materials, cores, papers)?;
+    page.cores.splice(0..0, first.iter().cloned());
     let of_sections = page.sections.iter().flat_map(|section| &section.parts);
     for chart in of_sections.chain(&page.cores).flat_map(|part| &part.charts) {
         let file = dir.join(format!("{}.svg", chart.name));

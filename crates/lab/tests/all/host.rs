@@ -374,3 +374,63 @@ fn a_products_log_gives_the_documents_that_this_machine_gives() {
     std::fs::remove_dir_all(kept).expect("it is there");
     std::fs::remove_dir_all(&dir).expect("it is there");
 }
+
+/// Numbers that a simulated board was given are found again from what the product's program printed there.
+#[test]
+#[cfg(feature = "every-kernel")]
+#[ignore = "needs the kernel, and a minute"]
+fn a_boards_numbers_are_found_again_from_its_memory_figures() {
+    const NUMBERS: [&str; 4] = [
+        "sdram.first_word_row_hit_bus=10",
+        "sdram.first_word_row_miss_bus=14",
+        "sdram.clk_per_word_bus=2",
+        "sdram.write_setup_bus=8",
+    ];
+    let dir = std::env::temp_dir().join(format!("warmswitch-calibrate-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("the temporary directory takes a folder");
+    let program = dir.join("measure").to_string_lossy().into_owned();
+    assert!(host(&["build", "--output", &program]).status.success());
+    let run = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args([
+            "guest",
+            "--set",
+            &NUMBERS.join(","),
+            "--add",
+            &program,
+            "--",
+            "measure -q memory",
+        ])
+        .output()
+        .expect("the program starts");
+    assert!(
+        run.status.success(),
+        "{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    let log = dir.join("product.log");
+    std::fs::write(&log, &run.stdout).expect("it can be written");
+    let said = json(&host(&["calibrate", &log.to_string_lossy(), "--json"]));
+    std::fs::remove_dir_all(&dir).expect("it is there");
+    assert_eq!(said["fit"]["changes"], serde_json::json!(NUMBERS));
+    assert!(
+        said["switches"][0]["changed_us"].as_f64() > said["switches"][0]["as_it_is_us"].as_f64()
+    );
+}
+
+#[test]
+fn a_file_that_is_no_result_is_named_before_anything_is_measured() {
+    let wrong = |file: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+            .args(["compare", "--with", file])
+            .output()
+            .expect("the program starts");
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(wrong("/nowhere/a.json").contains("/nowhere/a.json"));
+    let said = wrong(&format!("{}/Cargo.toml", env!("CARGO_MANIFEST_DIR")));
+    assert!(
+        said.contains("Cargo.toml") && said.contains("cyclictest --json"),
+        "{said}"
+    );
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Our own documents: one, several one after the other, or an array of them.
+
+use anyhow::{Result, bail};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Item, Machine, Memory, timer, which};
+use crate::figures::statistics::Estimate;
+
+/// Of a document: what is used of it.
+#[derive(Deserialize)]
+struct Document {
+    format: u32,
+    tool: String,
+    machine: Value,
+    measured: Value,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    what: String,
+    command: Vec<String>,
+    printed: Value,
+    figures: Vec<Figure>,
+}
+
+#[derive(Deserialize)]
+struct Figure {
+    at: String,
+    metric: String,
+    unit: String,
+    #[serde(flatten)]
+    estimate: Estimate,
+}
+
+/// The documents in a text; `None` when it is something else.
+pub fn of(text: &str) -> Result<Option<Vec<Value>>> {
+    let mut all = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        match value {
+            Ok(Value::Array(several)) => all.extend(several),
+            Ok(value) => all.push(value),
+            Err(_) => return Ok(None),
+        }
+    }
+    let ours = |v: &Value| v["tool"].is_string() && v["measured"].is_object();
+    if all.is_empty() || !all.iter().all(ours) {
+        return Ok(None);
+    }
+    Ok(Some(all))
+}
+
+/// All of one machine.
+pub fn read(all: Vec<Value>, notes: Vec<String>) -> Result<Machine> {
+    let mut machine: Option<Machine> = None;
+    for document in all {
+        let document: Document = serde_json::from_value(document)?;
+        if document.format != 1 {
+            bail!(
+                "a document of format {}, this program reads 1",
+                document.format
+            );
+        }
+        let text = |key: &str| {
+            document.machine[key]
+                .as_str()
+                .unwrap_or("unknown")
+                .to_string()
+        };
+        let machine = machine.get_or_insert_with(|| {
+            let (processor, kernel) = (text("processor"), text("kernel"));
+            let mut machine =
+                Machine::new(format!("warmswitch host on {processor}, Linux {kernel}"));
+            machine.is_arm = text("architecture").starts_with("arm");
+            machine
+        });
+        machine.take(&document)?;
+    }
+    let mut machine = machine.ok_or_else(|| anyhow::anyhow!("no document"))?;
+    machine.notes.extend(notes);
+    Ok(machine)
+}
+
+impl Machine {
+    fn take(&mut self, document: &Document) -> Result<()> {
+        let Some(runs) = document.measured["runs"].as_array() else {
+            self.notes
+                .push(format!("{}: no board measures that", document.tool));
+            return Ok(());
+        };
+        for run in runs {
+            let run: Run = serde_json::from_value(run.clone())?;
+            match document.tool.as_str() {
+                "memory" => self.take_memory(&run),
+                tool => self
+                    .items
+                    .extend(run.figures.iter().filter_map(|f| item(tool, &run, f))),
+            }
+        }
+        Ok(())
+    }
+
+    /// The shortest latency and the largest bandwidth of each size, which nothing has disturbed.
+    fn take_memory(&mut self, run: &Run) {
+        let of = |at: &str, metric: &str| {
+            let is = |f: &&Figure| f.at == at && f.metric == metric;
+            run.figures.iter().find(is).map(|f| f.estimate.value)
+        };
+        let sizes = run.printed["sizes"].as_array();
+        let kb = sizes
+            .into_iter()
+            .flatten()
+            .filter_map(|size| size["kb"].as_u64());
+        self.memory.extend(kb.filter_map(|kb| {
+            let at = format!("{kb} KB");
+            Some(Memory {
+                kb: u32::try_from(kb).ok()?,
+                load_ns: of(&at, "load min")?,
+                read_mb_s: of(&at, "read max")?,
+                write_mb_s: of(&at, "write max")?,
+            })
+        }));
+    }
+}
+
+/// The figure of ours that a tool's means, if there is one.
+fn item(tool: &str, run: &Run, figure: &Figure) -> Option<Item> {
+    let word = |n: usize| run.command.get(n)?.parse::<u32>().ok();
+    let metric = figure.metric.as_str();
+    let (experiment, which) = match (tool, metric) {
+        ("ctx", "switch") => {
+            let number = |key: &str| u32::try_from(run.printed[key].as_u64()?).ok();
+            let at = [("size_kb", number("size_kb")?), ("tasks", number("tasks")?)];
+            (
+                "switch-cost",
+                which(run.printed["mode"].as_str(), "switch", &at),
+            )
+        }
+        ("fifo", "round trip") => ("ipc", which(Some("lat-vfork"), "lat_fifo", &[])),
+        ("fifo", "bandwidth") => ("ipc", which(Some("bw-vfork"), "bw_pipe", &[])),
+        ("pipe", "round trip") => ("ipc", which(Some("lat-fork"), "lat_fifo", &[])),
+        ("pipe", "bandwidth") => ("ipc", which(Some("bw-fork"), "bw_pipe", &[])),
+        ("messaging", "time") => ("hackbench", which(None, "time", &[("groups", word(2)?)])),
+        // Who asked, how long, how often a second.
+        ("reply", _) => (
+            "packet_reply",
+            which(None, metric, &[("request_hz", word(4)?)]),
+        ),
+        ("period", _) => ("packet_period", which(None, metric, &[])),
+        ("cyclic", _) => return Some(timer(&run.what, metric, figure.estimate)),
+        _ => return None,
+    };
+    Some(Item {
+        what: format!("{tool}: {}, {metric}", run.what),
+        unit: figure.unit.clone(),
+        estimate: figure.estimate,
+        experiment,
+        which,
+    })
+}
