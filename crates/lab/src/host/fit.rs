@@ -17,16 +17,35 @@ pub type Simulate<'a> = dyn FnMut(&[Change], u32) -> Result<Vec<Memory>> + 'a;
 const INSIDE_KB: u32 = 2;
 /// A load beyond the cache takes more than so many of those within.
 const BEYOND: f64 = 1.5;
-/// Beyond the cache: so many times its size.
-const TIMES_BEYOND: u32 = 4;
+/// Beyond the cache: from so many times its size, below which much depends on which lines it happens to keep, to
+/// so many times; more pages are spread over more of the SDRAM's rows.
+const LEAST_BEYOND: u32 = 4;
+const TIMES_BEYOND: u32 = 16;
+/// Pages that the TLB has room for: beyond, a load waits for walks of the page table, too.
+const TLB_KB: u32 = 256;
+/// Clocks differ for certain when loads within the cache differ by more, whatever the memory is.
+const OTHER_CLOCK: f64 = 0.05;
 /// Clocks that differ by less are the same.
-const SAME_CLOCK: f64 = 0.02;
+const SAME_CLOCK: f64 = 0.01;
 const MHZ: f64 = 1e6;
-/// Looks around a solution of the linear model before it is taken.
-const ROUNDS: usize = 4;
+/// Steps of each number, one way and the other: alone, and those that leave what a line takes about as it is,
+/// seven words behind the first.
+const MOVES: [[i32; UNKNOWNS.len()]; 7] = [
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 0, 1],
+    [-3, 1, 0],
+    [-3, 1, -2],
+    [-4, 1, -3],
+    [-3, 1, -4],
+];
+/// Linear models, each around the best that was found.
+const ROUNDS: usize = 8;
+/// Steps over which the first one is taken.
+const FIRST_STEPS: f64 = 4.0;
 const LINE_BYTES: f64 = 32.0;
-/// Read, write and load beyond the cache.
-const FIGURES: usize = 3;
+/// Of the linear model's best as many are simulated.
+const CANDIDATES: usize = 4;
 
 /// A number that is looked for: its key, steps of so much, from and to how far away.
 struct Unknown {
@@ -65,8 +84,8 @@ pub struct Fit {
     /// What is to be changed in the board's file.
     #[serde(serialize_with = "as_text")]
     pub changes: Vec<Change>,
-    /// The figures that were fitted to are those of this size.
-    pub kb: u32,
+    /// The figures that were fitted to are those from this size to that.
+    pub kb: [u32; 2],
     there: Vec<Memory>,
     as_it_is: Vec<Memory>,
     changed: Vec<Memory>,
@@ -81,62 +100,52 @@ fn as_text<S: serde::Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::
 /// Of the board, from what was measured on somebody's.
 pub fn fit(board: &BoardSpec, there: &[Memory], simulate: &mut Simulate) -> Result<Fit> {
     let most = there.iter().map(|m| m.kb).max().unwrap_or(0);
-    let Some(inside) = at(there, INSIDE_KB) else {
-        bail!("no size of {INSIDE_KB} KB was measured");
-    };
-    let mut changes = Vec::new();
+    let inside =
+        at(there, INSIDE_KB).with_context(|| format!("no size of {INSIDE_KB} KB was measured"))?;
     let ours_kb = board.core.dcache.size / 1024;
-    let first_kb = TIMES_BEYOND * ours_kb;
-    let as_it_is = simulate(&[], first_kb.min(most))?;
-    let ours = at(&as_it_is, INSIDE_KB).context("the simulated board has no figure")?;
-    let faster = ours.load_ns / inside.load_ns;
-    if (faster - 1.0).abs() > SAME_CLOCK {
-        for (key, hz) in [
-            ("clocks.cpu_hz", board.cpu_hz),
-            ("clocks.bus_hz", board.bus_hz),
-        ] {
-            let mhz = (hz as f64 * faster / MHZ).round();
-            changes.push(change(key, mhz * MHZ)?);
-        }
-    }
+    let as_it_is = simulate(&[], TLB_KB.min(most))?;
     let dcache_kb = cache_kb(there, &as_it_is, ours_kb)?;
-    if dcache_kb != ours_kb {
-        changes.push(format!("caches.dcache_bytes={dcache_kb}K").parse()?);
-    }
-    let beyond = (TIMES_BEYOND * dcache_kb).min(most);
-    let there_beyond =
-        at(there, beyond).with_context(|| format!("no size of {beyond} KB was measured"))?;
-    if beyond < 2 * dcache_kb {
+    let kb = (TIMES_BEYOND * dcache_kb).min(TLB_KB).min(most);
+    let beyond = there
+        .iter()
+        .filter(|m| (LEAST_BEYOND * dcache_kb..=kb).contains(&m.kb));
+    let mut search = Search {
+        board,
+        faster: 1.0,
+        dcache_kb,
+        there: beyond.copied().collect(),
+        known: Vec::new(),
+        simulate,
+    };
+    if search.there.is_empty() {
         bail!(
             "the largest size that was measured, {most} KB, is not beyond a cache of {dcache_kb} KB"
         );
     }
-    let mut search = Search {
-        fixed: changes,
-        miss_more: f64::from(
-            board.sdram.first_word_row_miss_bus - board.sdram.first_word_row_hit_bus,
-        ),
-        kb: beyond,
-        simulate,
-    };
-    let start = [
-        f64::from(board.sdram.first_word_row_hit_bus),
-        board.sdram.clk_per_word_bus,
-        f64::from(board.sdram.write_setup_bus),
-    ];
-    let (numbers, changed) = search.solve(start, &there_beyond)?;
-    let off = times(at(&changed, beyond).context("no figure")?)
-        .into_iter()
-        .zip(times(there_beyond))
+    let faster = |all: &[Memory]| Some(at(all, INSIDE_KB)?.load_ns / inside.load_ns);
+    let ours = faster(&as_it_is).context("the simulated board has no figure")?;
+    if (ours - 1.0).abs() > OTHER_CLOCK {
+        search.faster = ours;
+    }
+    let mut found = search.solve(search.start())?;
+    // The timer's interrupts are in the figure, and longer with slower memory: now that is the right one.
+    let left = faster(&found.all).context("the simulated board has no figure")?;
+    if (left - 1.0).abs() > SAME_CLOCK {
+        search.faster *= left;
+        search.known.clear();
+        found = search.solve(found.numbers)?;
+    }
+    let each = found.figures.iter().zip(search.wanted());
+    let off_percent = each
         .map(|(ours, theirs)| (ours / theirs - 1.0).abs() * 100.0)
         .fold(0.0, f64::max);
     Ok(Fit {
-        changes: search.changes(&start, &numbers)?,
-        kb: beyond,
-        there: there.iter().copied().filter(|m| m.kb <= beyond).collect(),
+        changes: search.changes(&found.numbers)?,
+        kb: [LEAST_BEYOND * dcache_kb, kb],
+        there: there.iter().copied().filter(|m| m.kb <= kb).collect(),
         as_it_is,
-        changed,
-        off_percent: off,
+        changed: found.all,
+        off_percent,
     })
 }
 
@@ -164,123 +173,184 @@ fn change(key: &str, value: f64) -> Result<Change> {
 }
 
 /// Nanoseconds of a load, and of a line that is read and written: proportional to the board's numbers.
-fn times(m: Memory) -> [f64; FIGURES] {
+fn times(m: &Memory) -> [f64; 3] {
     let line = |mb_s: f64| LINE_BYTES * 1e3 / mb_s;
     [m.load_ns, line(m.read_mb_s), line(m.write_mb_s)]
 }
 
-/// Three numbers from three figures: steepness by simulation, then the whole numbers that come nearest.
+/// Three numbers from three figures each of the sizes beyond the cache: steepness by simulation, then the steps
+/// that come nearest.
 struct Search<'a, 'b> {
-    /// Changed whatever the numbers are.
-    fixed: Vec<Change>,
-    /// A miss of the row takes so much more than a hit: the SDRAM's tRP and tRCD, which stay.
-    miss_more: f64,
-    kb: u32,
+    board: &'a BoardSpec,
+    /// Than the board's, the clocks there.
+    faster: f64,
+    dcache_kb: u32,
+    /// Beyond the cache there.
+    there: Vec<Memory>,
+    /// What was simulated with these clocks.
+    known: Vec<Tried>,
     simulate: &'a mut Simulate<'b>,
 }
 
 type Numbers = [f64; UNKNOWNS.len()];
 
+/// Numbers, and what they gave.
+#[derive(Clone)]
+struct Tried {
+    numbers: Numbers,
+    all: Vec<Memory>,
+    figures: Vec<f64>,
+}
+
 impl Search<'_, '_> {
-    fn changes(&self, start: &Numbers, numbers: &Numbers) -> Result<Vec<Change>> {
-        let mut all = self.fixed.clone();
-        for ((unknown, was), is) in UNKNOWNS.iter().zip(start).zip(numbers) {
-            if was == is {
+    /// The board file's.
+    fn start(&self) -> Numbers {
+        let s = &self.board.sdram;
+        [
+            f64::from(s.first_word_row_hit_bus),
+            s.clk_per_word_bus,
+            f64::from(s.write_setup_bus),
+        ]
+    }
+
+    fn changes(&self, numbers: &Numbers) -> Result<Vec<Change>> {
+        let mut all = Vec::new();
+        for (key, hz) in [
+            ("clocks.cpu_hz", self.board.cpu_hz),
+            ("clocks.bus_hz", self.board.bus_hz),
+        ] {
+            let mhz = (hz as f64 * self.faster / MHZ).round();
+            if mhz * MHZ != hz as f64 && self.faster != 1.0 {
+                all.push(change(key, mhz * MHZ)?);
+            }
+        }
+        if self.dcache_kb != self.board.core.dcache.size / 1024 {
+            all.push(format!("caches.dcache_bytes={}K", self.dcache_kb).parse()?);
+        }
+        let sdram = &self.board.sdram;
+        // A miss of the row takes so much more than a hit: the SDRAM's tRP and tRCD, which stay.
+        let more = f64::from(sdram.first_word_row_miss_bus - sdram.first_word_row_hit_bus);
+        for ((unknown, was), is) in UNKNOWNS.iter().zip(self.start()).zip(numbers) {
+            if was == *is {
                 continue;
             }
             all.push(change(unknown.key, *is)?);
             if unknown.key == HIT {
-                all.push(change(MISS, is + self.miss_more)?);
+                all.push(change(MISS, is + more)?);
             }
         }
         Ok(all)
     }
 
-    fn measured(&mut self, start: &Numbers, numbers: &Numbers) -> Result<Vec<Memory>> {
-        let changes = self.changes(start, numbers)?;
-        (self.simulate)(&changes, self.kb)
+    fn tried(&mut self, numbers: Numbers) -> Result<Tried> {
+        let same = |tried: &&Tried| tried.numbers == numbers;
+        if let Some(tried) = self.known.iter().find(same) {
+            return Ok(tried.clone());
+        }
+        let changes = self.changes(&numbers)?;
+        let most = self.there.last().map_or(0, |m| m.kb);
+        let all = (self.simulate)(&changes, most)?;
+        let of = |m: &Memory| at(&all, m.kb).context("the simulated board has no figure");
+        let figures: Result<Vec<Memory>> = self.there.iter().map(of).collect();
+        let tried = Tried {
+            numbers,
+            figures: figures?.iter().flat_map(times).collect(),
+            all,
+        };
+        self.known.push(tried.clone());
+        Ok(tried)
     }
 
-    fn figures(
-        &mut self,
-        start: &Numbers,
-        numbers: &Numbers,
-    ) -> Result<([f64; FIGURES], Vec<Memory>)> {
-        let all = self.measured(start, numbers)?;
-        let found = at(&all, self.kb).context("the simulated board has no figure")?;
-        Ok((times(found), all))
+    fn wanted(&self) -> Vec<f64> {
+        self.there.iter().flat_map(times).collect()
     }
 
-    fn solve(&mut self, start: Numbers, there: &Memory) -> Result<(Numbers, Vec<Memory>)> {
-        let wanted = times(*there);
-        let mut best = start;
-        let (mut here, mut all) = self.figures(&start, &best)?;
+    fn solve(&mut self, from: Numbers) -> Result<Tried> {
+        let wanted = self.wanted();
+        let mut best = self.tried(from)?;
+        // Far from what is wanted the model is straight over many steps, near to it over one.
+        let mut at_once = FIRST_STEPS;
         for _ in 0..ROUNDS {
-            let mut steep = [[0.0; FIGURES]; UNKNOWNS.len()];
+            let mut steep = Vec::new();
             for (n, unknown) in UNKNOWNS.iter().enumerate() {
-                let mut more = best;
-                more[n] += unknown.step;
-                let (there, _) = self.figures(&start, &more)?;
-                for (slope, (with, without)) in steep[n].iter_mut().zip(there.iter().zip(here)) {
-                    *slope = with - without;
+                let mut more = best.numbers;
+                more[n] += unknown.step * at_once;
+                let more = self.tried(more)?;
+                let slope = |(with, without): (&f64, &f64)| (with - without) / at_once;
+                steep.push(more.figures.iter().zip(&best.figures).map(slope).collect());
+            }
+            let before = best.numbers;
+            for numbers in nearest(&best, &steep, &wanted) {
+                let tried = self.tried(numbers)?;
+                if off(&tried.figures, &wanted) < off(&best.figures, &wanted) {
+                    best = tried;
                 }
             }
-            let next = nearest(&best, &here, &steep, &wanted);
-            if next == best {
-                break;
+            if best.numbers == before {
+                if at_once == 1.0 {
+                    break;
+                }
+                at_once /= 2.0;
             }
-            let (figures, measured) = self.figures(&start, &next)?;
-            // A model that leads astray ends the search.
-            if off(&figures, &wanted) >= off(&here, &wanted) {
-                break;
-            }
-            (best, here, all) = (next, figures, measured);
         }
-        Ok((best, all))
+        self.descend(best, &wanted)
+    }
+
+    /// From there by single steps, as long as one is nearer.
+    fn descend(&mut self, mut best: Tried, wanted: &[f64]) -> Result<Tried> {
+        let moves = MOVES.iter().flat_map(|steps| [*steps, steps.map(|n| -n)]);
+        let moves: Vec<[i32; UNKNOWNS.len()]> = moves.collect();
+        'nearer: loop {
+            for steps in &moves {
+                let mut numbers = best.numbers;
+                for ((number, steps), unknown) in numbers.iter_mut().zip(steps).zip(&UNKNOWNS) {
+                    *number = (*number + f64::from(*steps) * unknown.step).max(unknown.least);
+                }
+                let tried = self.tried(numbers)?;
+                if off(&tried.figures, wanted) < off(&best.figures, wanted) {
+                    best = tried;
+                    continue 'nearer;
+                }
+            }
+            return Ok(best);
+        }
     }
 }
 
 /// Sum of squares, each of its figure's.
-fn off(figures: &[f64; FIGURES], wanted: &[f64; FIGURES]) -> f64 {
+fn off(figures: &[f64], wanted: &[f64]) -> f64 {
     let each = figures.iter().zip(wanted);
     each.map(|(is, wanted)| (is / wanted - 1.0).powi(2)).sum()
 }
 
-/// The numbers around `from` that the linear model puts nearest to what is wanted; of equal ones those
-/// that change least.
-fn nearest(
-    from: &Numbers,
-    here: &[f64; FIGURES],
-    steep: &[[f64; FIGURES]; UNKNOWNS.len()],
-    wanted: &[f64; FIGURES],
-) -> Numbers {
-    let mut best = (off(here, wanted), 0, *from);
+/// The numbers around `from` that the linear model puts nearest to what is wanted.
+fn nearest(from: &Tried, steep: &[Vec<f64>], wanted: &[f64]) -> Vec<Numbers> {
     let reach = |n: usize| -UNKNOWNS[n].reach..=UNKNOWNS[n].reach;
-    for a in reach(0) {
-        for b in reach(1) {
-            for c in reach(2) {
-                let steps = [a, b, c];
-                let mut numbers = *from;
-                let mut figures = *here;
-                for (n, steps) in steps.into_iter().enumerate() {
-                    numbers[n] += f64::from(steps) * UNKNOWNS[n].step;
-                    for (figure, slope) in figures.iter_mut().zip(steep[n]) {
-                        *figure += f64::from(steps) * slope;
-                    }
-                }
-                let allowed = numbers
-                    .iter()
-                    .zip(&UNKNOWNS)
-                    .all(|(is, unknown)| *is >= unknown.least);
-                let far: i32 = steps.iter().map(|steps| steps.abs()).sum();
-                let candidate = (off(&figures, wanted), far, numbers);
-                if allowed && (candidate.0, candidate.1) < (best.0, best.1) {
-                    best = candidate;
-                }
+    let all = reach(0).flat_map(|a| reach(1).flat_map(move |b| reach(2).map(move |c| [a, b, c])));
+    let mut candidates: Vec<(f64, Numbers)> = Vec::new();
+    for steps in all.filter(|steps| *steps != [0; UNKNOWNS.len()]) {
+        let mut numbers = from.numbers;
+        let mut figures = from.figures.clone();
+        for (n, steps) in steps.into_iter().enumerate() {
+            numbers[n] += f64::from(steps) * UNKNOWNS[n].step;
+            for (figure, slope) in figures.iter_mut().zip(&steep[n]) {
+                *figure += f64::from(steps) * slope;
             }
         }
+        let allowed = numbers
+            .iter()
+            .zip(&UNKNOWNS)
+            .all(|(is, unknown)| *is >= unknown.least);
+        if allowed {
+            candidates.push((off(&figures, wanted), numbers));
+        }
     }
-    best.2
+    candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    candidates
+        .into_iter()
+        .take(CANDIDATES)
+        .map(|(_, numbers)| numbers)
+        .collect()
 }
 
 impl Fit {

@@ -398,7 +398,7 @@ fn a_boards_numbers_are_found_again_from_its_memory_figures() {
             "--add",
             &program,
             "--",
-            "measure -q memory",
+            "measure memory",
         ])
         .output()
         .expect("the program starts");

@@ -193,9 +193,13 @@ fn rings(name: &str, changes: &[Change], kernel: &str) -> Result<Vec<f64>> {
 impl Said {
     fn suggestion(&self, board: &str) -> String {
         let Fit {
-            kb, off_percent, ..
+            kb: [from, to],
+            off_percent,
+            ..
         } = self.fit;
-        let left = format!("at {kb} KB the largest difference that is left is {off_percent:.0} %");
+        let left = format!(
+            "from {from} to {to} KB the largest difference that is left is {off_percent:.0} %"
+        );
         if self.fit.changes.is_empty() {
             return format!("No other numbers of {board}.toml come nearer than its own: {left}.");
         }
