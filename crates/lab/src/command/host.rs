@@ -20,6 +20,7 @@ use crate::figures::published::Published;
 use crate::figures::statistics::summarise;
 use crate::host::bitmap::algorithm::WAYS;
 use crate::host::bitmap::bench::{self, Cell};
+use crate::host::load::{self, Load};
 use crate::host::programs::{self, Program};
 use crate::host::rows;
 use crate::host::tools::{self, Call, Form, SIZES_KB, TASKS};
@@ -49,11 +50,20 @@ struct Common {
     /// Print the result as JSON, raw samples and set-up included
     #[arg(long)]
     json: bool,
+    /// Keep the machine busy meanwhile, as the boards' experiments do
+    #[arg(long, value_name = "LOAD", value_enum)]
+    load: Option<load::Kind>,
 }
 
 impl Common {
     fn one_cpu(&self) -> usize {
         self.cpu.unwrap_or(0)
+    }
+
+    /// Measures while the machine is kept busy, if it is to be.
+    fn busy<T>(&self, measure: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _load = self.load.map(Load::start).transpose()?;
+        measure()
     }
 }
 
@@ -272,7 +282,7 @@ fn irq(m: &Measure, device: &Path) -> Result<Outcome> {
 }
 
 fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
-    let beside = beside::run(rounds, seconds, common.cpu)?;
+    let beside = common.busy(|| beside::run(rounds, seconds, common.cpu))?;
     let document = document::of("beside", common.cpu, json!(beside));
     let text = format!(
         "{}\n\nMedians of {rounds} runs each, ours and theirs in turn, with 95 % intervals. \
@@ -320,7 +330,7 @@ fn all(m: &Measure) -> Result<Outcome> {
 
 /// A tool of the boards' workloads. Says no when a program failed, or Ctrl-C left nothing.
 fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> Result<Outcome> {
-    let rows = tools::run(tool, calls, cpu)?;
+    let rows = common.busy(|| tools::run(tool, calls, cpu))?;
     let document = document::of(tool, cpu, json!({"runs": rows}));
     tell(common, &document, &rows::table(&rows).to_string())?;
     for note in rows::notes(&rows) {
@@ -336,6 +346,9 @@ fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> 
 
 /// Prints a result, as JSON or as text with what disturbs the measurement, and keeps it.
 fn tell(common: &Common, document: &Value, text: &str) -> Result<()> {
+    let mut document = document.clone();
+    document["load"] = json!(common.load.map(load::Kind::name));
+    let document = &document;
     let tool = document["tool"].as_str().unwrap_or_default();
     if common.json {
         println!("{document}");
@@ -353,11 +366,8 @@ fn tell(common: &Common, document: &Value, text: &str) -> Result<()> {
 fn ioperm_here(common: &Common, turns: u32) -> Result<Outcome> {
     ioperm::check_architecture(std::env::consts::ARCH)?;
     let arguments = vec![turns.to_string()];
-    let ran = programs::run(
-        &Program::own(ioperm::NAME).built()?,
-        &arguments,
-        Some(common.one_cpu()),
-    )?;
+    let program = Program::own(ioperm::NAME).built()?;
+    let ran = common.busy(|| programs::run(&program, &arguments, Some(common.one_cpu())))?;
     let measured = ioperm::read(&ran)?;
     let document = document::of("ioperm", Some(common.one_cpu()), json!(measured));
     tell(common, &document, &ioperm_text(&measured, "cycles", "")?)?;
@@ -368,6 +378,9 @@ fn ioperm_here(common: &Common, turns: u32) -> Result<Outcome> {
 }
 
 fn ioperm_in_qemu(common: &Common, turns: u32) -> Result<Outcome> {
+    if common.load.is_some() {
+        bail!("--load with --qemu: the emulator counts instructions, whatever else runs");
+    }
     let emulated = qemu::ioperm(turns)?;
     let measured = &emulated.measured;
     let what = json!({
@@ -416,7 +429,7 @@ fn ioperm_outcome(measured: &ioperm::Measured) -> Outcome {
 
 fn bitmap(common: &Common) -> Result<Outcome> {
     programs::pin(common.one_cpu())?;
-    let cells = bench::run();
+    let cells = common.busy(|| Ok(bench::run()))?;
     let ways: Vec<Value> = WAYS
         .map(|way| json!({"name": way.name(), "what": way.what()}))
         .into();

@@ -9,6 +9,7 @@ pub mod document;
 pub mod fit;
 pub mod import;
 pub mod ioperm;
+pub mod load;
 pub mod log;
 pub mod programs;
 pub mod qemu;

@@ -140,6 +140,8 @@ fn cyclic_takes_cyclictests_options_and_keeps_every_latency() {
         counted + thread["overflows"].as_u64().expect("a count"),
         100
     );
+    let busy = json(&host(&["cyclic", "-l", "100", "--load", "paper", "--json"]));
+    assert_eq!(busy["load"], "paper");
     let wrong = host(&["cyclic", "-i", "1"]);
     assert_eq!(wrong.status.code(), Some(2));
 }

@@ -13,6 +13,8 @@ use crate::figures::statistics::Estimate;
 struct Document {
     format: u32,
     tool: String,
+    /// What kept the machine busy.
+    load: Option<String>,
     machine: Value,
     measured: Value,
 }
@@ -91,11 +93,17 @@ impl Machine {
         };
         for run in runs {
             let run: Run = serde_json::from_value(run.clone())?;
+            let what = match document.load.as_deref() {
+                Some(load) => format!("{} under load ({load})", run.what),
+                None => run.what.clone(),
+            };
             match document.tool.as_str() {
                 "memory" => self.take_memory(&run),
-                tool => self
-                    .items
-                    .extend(run.figures.iter().filter_map(|f| item(tool, &run, f))),
+                tool => self.items.extend(
+                    run.figures
+                        .iter()
+                        .filter_map(|f| item(tool, &run, &what, f)),
+                ),
             }
         }
         Ok(())
@@ -125,7 +133,7 @@ impl Machine {
 }
 
 /// The figure of ours that a tool's means, if there is one.
-fn item(tool: &str, run: &Run, figure: &Figure) -> Option<Item> {
+fn item(tool: &str, run: &Run, what: &str, figure: &Figure) -> Option<Item> {
     let word = |n: usize| run.command.get(n)?.parse::<u32>().ok();
     let metric = figure.metric.as_str();
     let (experiment, which) = match (tool, metric) {
@@ -148,11 +156,11 @@ fn item(tool: &str, run: &Run, figure: &Figure) -> Option<Item> {
             which(None, metric, &[("request_hz", word(4)?)]),
         ),
         ("period", _) => ("packet_period", which(None, metric, &[])),
-        ("cyclic", _) => return Some(timer(&run.what, metric, figure.estimate)),
+        ("cyclic", _) => return Some(timer(what, metric, figure.estimate)),
         _ => return None,
     };
     Some(Item {
-        what: format!("{tool}: {}, {metric}", run.what),
+        what: format!("{tool}: {what}, {metric}"),
         unit: figure.unit.clone(),
         estimate: figure.estimate,
         experiment,
