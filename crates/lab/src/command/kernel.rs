@@ -44,6 +44,9 @@ struct CheckArgs {
     /// Check what has passed earlier, too, as after a change of the simulator or a guest
     #[arg(long)]
     anew: bool,
+    /// Of a variant with several series: check prefixes of N patches and more only
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
+    from: usize,
 }
 
 /// What every prefix has to get right; tests of what is not there yet are skipped.
@@ -99,6 +102,7 @@ fn check_series(args: &CheckArgs) -> Result<Outcome> {
             &series::Passed {
                 test: &[SMOKE, SMOKE_FLAT].concat(),
                 forget: args.anew,
+                from: args.from,
             },
             &mut |prefix| works(prefix, &board),
             &mut |text| println!("  {text}"),

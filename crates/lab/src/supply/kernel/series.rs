@@ -76,6 +76,8 @@ pub struct Passed<'a> {
     pub test: &'a str,
     /// Nothing has passed yet.
     pub forget: bool,
+    /// Prefixes of fewer patches are not looked at: they are another series', with a check of its own.
+    pub from: usize,
 }
 
 /// Checks the series of variant `name`: `works` is given each prefix that was built, `said` what was
@@ -121,6 +123,7 @@ pub fn check(
         },
         before: before.as_ref(),
         test: earlier.test,
+        from: earlier.from,
         dir: &dir,
     };
     if earlier.forget {
@@ -167,6 +170,7 @@ struct Series<'a> {
     /// In whose configuration a part of the series is built, if not in that of all of it.
     before: Option<&'a Chosen>,
     test: &'a str,
+    from: usize,
     dir: &'a Path,
 }
 
@@ -178,6 +182,15 @@ impl Series<'_> {
     ) -> Result<()> {
         let patches = &self.build.chosen.patches;
         let before = self.sparse_before()?;
+        if self.from > patches.len() {
+            bail!("--from {}: there are {} patches", self.from, patches.len());
+        }
+        if self.from > 1 {
+            said(&format!(
+                "prefixes of fewer than {} patches are not looked at",
+                self.from
+            ));
+        }
         let mut inputs = Inputs::new("prefix of a series");
         inputs.add("test", self.test.as_bytes());
         inputs.add("fragments", self.build.chosen.fragments.as_bytes());
@@ -187,6 +200,9 @@ impl Series<'_> {
         for (n, patch) in patches.iter().enumerate() {
             let name = file_name(patch);
             inputs.add("patch", &fs::read(patch)?);
+            if n + 1 < self.from {
+                continue;
+            }
             let passed = self.passed(&inputs.hash());
             if !passed {
                 self.checkpatch(patch)
