@@ -2,11 +2,13 @@
 //! What was asked for is what runs: commands, programs and files of the user's in the guest, with
 //! their exit codes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 
 use board::fdt::Tree;
 
@@ -256,11 +258,16 @@ pub fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf
     program
 }
 
-/// A program of `linux/6.12/proofs`.
+/// A program of `linux/6.12/proofs`, compiled once: tests that run beside each other have the same file.
 pub fn proof(name: &str) -> String {
-    let source = fs::read_to_string(format!("{PROOFS}/{name}.c")).expect("a proof");
-    let program = compiled(&scratch(name), name, &source, &["-pthread"]);
-    program.display().to_string()
+    static COMPILED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let mut all = COMPILED.lock().expect("nobody failed here");
+    let compile = || {
+        let source = fs::read_to_string(format!("{PROOFS}/{name}.c")).expect("a proof");
+        let program = compiled(&scratch(name), name, &source, &["-pthread"]);
+        program.display().to_string()
+    };
+    all.entry(name.to_string()).or_insert_with(compile).clone()
 }
 
 /// A mutant that one of them shows.
