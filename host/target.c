@@ -307,12 +307,15 @@ static int measure(char **tools, bool quick, int cpu)
 {
 	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART };
 	bool all_well = true;
+	unsigned int runs = 0;
 	cpu_set_t all;
 
 	check_tools(tools);
 	sigaction(SIGINT, &action, NULL);
 	if (sched_getaffinity(0, sizeof(all), &all))
 		failed("sched_getaffinity");
+	/* Whether it can is said before anything is printed. */
+	run_on(cpu, &all);
 	print_machine(quick);
 	for (; *tools; tools++) {
 		for (size_t n = 0; n < COUNT(steps) && !over; n++) {
@@ -322,9 +325,10 @@ static int measure(char **tools, bool quick, int cpu)
 				continue;
 			run_on(where, &all);
 			all_well &= run(&steps[n], where);
+			runs++;
 		}
 	}
-	printf("{\"target\":\"end\",\"interrupted\":%s}\n", over ? "true" : "false");
+	printf("{\"target\":\"end\",\"interrupted\":%s,\"runs\":%u}\n", over ? "true" : "false", runs);
 	return fflush(stdout) || !all_well;
 }
 

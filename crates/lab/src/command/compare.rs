@@ -147,7 +147,16 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
                 material.more.push(part);
             }
         }
-        println!("In brackets: simulated to measured there.\n");
+        let stands = materials
+            .iter()
+            .any(|m| m.more.iter().any(|part| part.heading == machine.heading()));
+        println!(
+            "{}\n",
+            match stands {
+                true => "In brackets: simulated to measured there.",
+                false => "Nothing of it is measured by these experiments.",
+            }
+        );
         let names: Vec<&str> = materials
             .iter()
             .map(|m| m.experiment.name.as_str())

@@ -2,6 +2,8 @@
 //! Which numbers of a board's file the memory of somebody's own board suggests: the simulated board is
 //! measured by the same program, with numbers changed until it gives the same figures.
 
+use std::ops::RangeInclusive;
+
 use anyhow::{Context as _, Result, bail};
 use board::spec::{BoardSpec, Change};
 use serde::Serialize;
@@ -44,6 +46,11 @@ const ROUNDS: usize = 8;
 /// Steps over which the first one is taken.
 const FIRST_STEPS: f64 = 4.0;
 const LINE_BYTES: f64 = 32.0;
+/// Of a latency in nanoseconds and of bandwidths in MB/s.
+const POSSIBLE: RangeInclusive<f64> = 0.01..=1e6;
+/// How many times faster than the board a core may be, and its data caches.
+const CLOCKS: RangeInclusive<f64> = 0.05..=20.0;
+const CACHES_KB: RangeInclusive<u32> = 4..=128;
 /// Of the linear model's best as many are simulated.
 const CANDIDATES: usize = 4;
 
@@ -99,16 +106,19 @@ fn as_text<S: serde::Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::
 
 /// Of the board, from what was measured on somebody's.
 pub fn fit(board: &BoardSpec, there: &[Memory], simulate: &mut Simulate) -> Result<Fit> {
-    let most = there.iter().map(|m| m.kb).max().unwrap_or(0);
+    check(there)?;
+    let most = there.last().map_or(0, |m| m.kb);
     let inside =
         at(there, INSIDE_KB).with_context(|| format!("no size of {INSIDE_KB} KB was measured"))?;
     let ours_kb = board.core.dcache.size / 1024;
     let as_it_is = simulate(&[], TLB_KB.min(most))?;
     let dcache_kb = cache_kb(there, &as_it_is, ours_kb)?;
-    let kb = (TIMES_BEYOND * dcache_kb).min(TLB_KB).min(most);
+    let kb = (TIMES_BEYOND.saturating_mul(dcache_kb))
+        .min(TLB_KB)
+        .min(most);
     let beyond = there
         .iter()
-        .filter(|m| (LEAST_BEYOND * dcache_kb..=kb).contains(&m.kb));
+        .filter(|m| (LEAST_BEYOND.saturating_mul(dcache_kb)..=kb).contains(&m.kb));
     let mut search = Search {
         board,
         faster: 1.0,
@@ -124,6 +134,12 @@ pub fn fit(board: &BoardSpec, there: &[Memory], simulate: &mut Simulate) -> Resu
     }
     let faster = |all: &[Memory]| Some(at(all, INSIDE_KB)?.load_ns / inside.load_ns);
     let ours = faster(&as_it_is).context("the simulated board has no figure")?;
+    if !CLOCKS.contains(&ours) || !CACHES_KB.contains(&dcache_kb) {
+        let mhz = ours * board.cpu_hz as f64 / MHZ;
+        bail!(
+            "the figures are those of {mhz:.0} MHz and a data cache of {dcache_kb} KB, which no ARM9 has"
+        );
+    }
     if (ours - 1.0).abs() > OTHER_CLOCK {
         search.faster = ours;
     }
@@ -147,6 +163,21 @@ pub fn fit(board: &BoardSpec, there: &[Memory], simulate: &mut Simulate) -> Resu
         changed: found.all,
         off_percent,
     })
+}
+
+/// Sizes in ascending order, each with figures that can be.
+fn check(there: &[Memory]) -> Result<()> {
+    let can_be = |m: &Memory| {
+        let each = [m.load_ns, m.read_mb_s, m.write_mb_s];
+        each.iter().all(|value| POSSIBLE.contains(value))
+    };
+    if let Some(wrong) = there.iter().find(|m| !can_be(m)) {
+        bail!("the figures of {} KB cannot be", wrong.kb);
+    }
+    if !there.windows(2).all(|pair| pair[0].kb < pair[1].kb) {
+        bail!("sizes are there twice, or not in ascending order");
+    }
+    Ok(())
 }
 
 fn at(all: &[Memory], kb: u32) -> Option<Memory> {

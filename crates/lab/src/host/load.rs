@@ -24,13 +24,14 @@ const SERVED_EVERY: Duration = Duration::from_secs(7);
 const TICK: Duration = Duration::from_millis(100);
 /// As busybox is large, which the boards serve.
 const SERVED_BYTES: usize = 1 << 20;
-/// On a PC reading /dev/mem reads devices, and may stop it: as much of nothing in its place.
-const PAPER: &str = "while :; do find /; dd if=/dev/zero bs=64k count=1000; done";
+/// On a PC reading /dev/mem reads devices, and may stop it: as much of nothing in its place. `$1` is this process: when it
+/// is gone without a word, by a second Ctrl-C, the loops end, and what is in them ends by itself.
+const PAPER: &str = "while kill -0 $1; do find /; dd if=/dev/zero bs=64k count=1000; done";
 /// The network's part is below.
 const ATMEL: [&str; 3] = [
-    "while :; do ls -lR /; done",
-    "dd if=/dev/zero of=/dev/null",
-    "while :; do \"$0\" 1000 1 & sleep 5; kill $!; done",
+    "while kill -0 $1; do ls -lR /; done",
+    "while kill -0 $1; do dd if=/dev/zero of=/dev/null bs=512 count=1000000; done",
+    "while kill -0 $1; do \"$0\" 100 1 & sleep 5; kill $!; done",
 ];
 
 /// Which.
@@ -83,7 +84,8 @@ impl Load {
     /// A script that says nothing, in a process group of its own; `$0` in it is `name`.
     fn shell(&mut self, script: &str, name: &str) -> Result<()> {
         let mut shell = command("sh");
-        shell.args(["-c", script, name]).process_group(0);
+        let own = std::process::id().to_string();
+        shell.args(["-c", script, name, &own]).process_group(0);
         shell
             .stdin(Stdio::null())
             .stdout(Stdio::null())

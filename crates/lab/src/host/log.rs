@@ -11,6 +11,7 @@ use super::rows::Row;
 
 /// Each line of the program's begins so.
 const START: &str = "{\"target\":\"";
+const MACHINE: &str = "{\"target\":\"machine\"";
 /// Of its lines.
 const FORMAT: u32 = 1;
 
@@ -26,6 +27,7 @@ enum Line {
     Run(Run),
     End {
         interrupted: bool,
+        runs: usize,
     },
 }
 
@@ -48,8 +50,8 @@ struct Run {
 struct Called {
     machine: Machine,
     tools: Vec<Tool>,
-    /// `None` when the log ends before it did.
-    interrupted: Option<bool>,
+    /// Whether it was interrupted, and how many runs it printed; `None` when the log ends before it did.
+    ended: Option<(bool, usize)>,
 }
 
 /// What a tool came to.
@@ -72,61 +74,83 @@ pub struct Log {
 pub fn read(text: &str) -> Result<Log> {
     let mut log = Log::default();
     let mut all: Vec<Called> = Vec::new();
+    // The call that a line belongs to; none behind a damaged first line.
+    let mut is_known = false;
     for (n, line) in text.lines().enumerate() {
         // A console's line may begin with a prompt or the kernel's time, and ends with a carriage return.
         let Some(at) = line.find(START) else { continue };
-        match serde_json::from_str(line[at..].trim_end()) {
-            Ok(line) => take(&mut all, line).with_context(|| format!("line {}", n + 1))?,
-            Err(error) => log
-                .notes
-                .push(format!("line {} is damaged, and left out: {error}", n + 1)),
+        let line = line[at..].trim_end();
+        is_known &= !line.starts_with(MACHINE);
+        let read = serde_json::from_str(line).map_err(anyhow::Error::from);
+        if let Err(error) = read.and_then(|line| take(&mut all, &mut is_known, line)) {
+            log.notes
+                .push(format!("line {} is left out: {error:#}", n + 1));
         }
     }
-    if all.is_empty() {
-        bail!(
-            "nothing that warmswitch-target printed is in it{}",
-            log.notes
-                .first()
-                .map_or(String::new(), |note| format!(": {note}"))
-        );
+    if all.iter().all(|called| called.tools.is_empty()) {
+        let why = log
+            .notes
+            .first()
+            .map_or(String::new(), |note| format!(": {note}"));
+        bail!("no run that warmswitch-target printed is in it{why}");
     }
     for called in all {
-        if called.interrupted.is_none() {
-            log.notes
-                .push("the log ends before the program did".to_string());
+        let runs: usize = called.tools.iter().map(|tool| tool.rows.len()).sum();
+        match called.ended {
+            None => log
+                .notes
+                .push("the log ends before the program did".to_string()),
+            Some((_, printed)) if printed != runs => {
+                log.notes
+                    .push(format!("{runs} of {printed} runs are in it"));
+            }
+            Some(_) => {}
         }
         for tool in called.tools {
             let measured = json!({"runs": tool.rows});
-            let interrupted = called.interrupted != Some(false);
+            let interrupted = called.ended.is_none_or(|(interrupted, _)| interrupted);
             let document = called
                 .machine
                 .document(&tool.name, tool.cpu, interrupted, measured);
+            if log.tools.iter().any(|(name, _, _)| *name == tool.name) {
+                log.notes.push(format!(
+                    "{} is in it more than once: the last is kept",
+                    tool.name
+                ));
+            }
             log.tools.push((tool.name, document, tool.rows));
         }
     }
     Ok(log)
 }
 
-fn take(all: &mut Vec<Called>, line: Line) -> Result<()> {
-    match line {
-        Line::Machine { format, .. } if format != FORMAT => {
+fn take(all: &mut Vec<Called>, is_known: &mut bool, line: Line) -> Result<()> {
+    if let Line::Machine { format, machine } = line {
+        if format != FORMAT {
             bail!("warmswitch-target prints format {format}, this program reads {FORMAT}");
         }
-        Line::Machine { machine, .. } => all.push(Called {
+        *is_known = true;
+        all.push(Called {
             machine,
             tools: Vec::new(),
-            interrupted: None,
-        }),
-        Line::Run(run) => {
-            let called = all.last_mut().context("a run, and no machine before it")?;
-            called.add(run)?;
-        }
-        Line::End { interrupted } => {
-            let called = all.last_mut().context("an end, and no machine before it")?;
-            called.interrupted = Some(interrupted);
-        }
+            ended: None,
+        });
+        return Ok(());
+    }
+    let called = all.last_mut().filter(|_| *is_known);
+    let called = called.context("no machine is before it")?;
+    match line {
+        Line::Run(run) => called.add(run)?,
+        Line::End { interrupted, runs } => called.ended = Some((interrupted, runs)),
+        Line::Machine { .. } => {}
     }
     Ok(())
+}
+
+/// Without what would be a terminal's commands.
+fn plain(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' { '?' } else { c };
+    text.chars().map(shown).collect()
 }
 
 impl Called {
@@ -135,15 +159,17 @@ impl Called {
         if run.tool.is_empty() || !run.tool.chars().all(is_name) {
             bail!("a tool named {:?}", run.tool);
         }
-        let command: Vec<String> = run.command.split_whitespace().map(String::from).collect();
+        let command = plain(&run.command);
+        let command: Vec<String> = command.split_whitespace().map(String::from).collect();
         let program = command.first().context("a run of no program")?;
         let printed = match (run.printed, run.output) {
             (Some(value), _) => read::checked(program, value),
             (None, output) => read::printed(program, &output.unwrap_or_default()),
         };
-        let row = Row::of(&run.what, command, run.code, &run.errors, printed);
+        let what = plain(&run.what).replace('\n', "?");
+        let row = Row::of(&what, command, run.code, &plain(&run.errors), printed);
         let same = |tool: &&mut Tool| tool.name == run.tool && tool.cpu == run.cpu;
-        match self.tools.last_mut().filter(same) {
+        match self.tools.iter_mut().find(same) {
             Some(tool) => tool.rows.push(row),
             None => self.tools.push(Tool {
                 name: run.tool,
@@ -161,7 +187,7 @@ mod tests {
 
     const MACHINE: &str = r#"{"target":"machine","format":1,"quick":false,"measured_at_s":7,"processors":1,"architecture":"armv5tejl","kernel":"6.12","kernel_version":"x","files":{"proc/cpuinfo":"Processor : ARM926EJ-S\n","proc/swaps":"Filename\n"}}"#;
     const RUN: &str = r#"{"target":"run","tool":"pipe","what":"latency","command":"ipc lat -f","cpu":null,"code":0,"errors":"","printed":{"guest":"ipc","format":1,"metric":"lat_fifo","values":[300.5,300.0]}}"#;
-    const END: &str = r#"{"target":"end","interrupted":false}"#;
+    const END: &str = r#"{"target":"end","interrupted":false,"runs":1}"#;
 
     fn log(lines: &[&str]) -> Result<Log> {
         read(&lines.join("\r\n"))
@@ -196,7 +222,7 @@ mod tests {
         assert_eq!(log.tools[0].1["interrupted"], true);
         assert_eq!(log.notes.len(), 3, "{:?}", log.notes);
         assert!(
-            log.notes[0].starts_with("line 2 is damaged"),
+            log.notes[0].starts_with("line 2 is left out"),
             "{}",
             log.notes[0]
         );
@@ -214,7 +240,7 @@ mod tests {
         let log = log(&[MACHINE, &failed, &other, &killed, END]).unwrap();
         let said = crate::host::rows::failed(&log.tools[0].2);
         assert!(
-            said[0].contains("ipc ended with Some(1): ipc: fork"),
+            said[0].contains("ipc ended with exit code 1: ipc: fork"),
             "{said:?}"
         );
         assert!(
@@ -222,6 +248,33 @@ mod tests {
             "{said:?}"
         );
         assert_eq!(said.len(), 3);
+    }
+
+    #[test]
+    fn runs_behind_a_damaged_first_line_and_runs_that_are_missing_are_said() {
+        let damaged = MACHINE.replace("\"processors\":1", "\"processors\":\"1\"");
+        let two = log(&[MACHINE, RUN, END, &damaged, RUN, END]).unwrap();
+        assert_eq!((two.tools.len(), two.tools[0].2.len()), (1, 1));
+        assert_eq!(two.notes.len(), 3, "{:?}", two.notes);
+        assert!(
+            two.notes[1].contains("no machine is before it"),
+            "{}",
+            two.notes[1]
+        );
+        let lost = log(&[MACHINE, RUN, &END.replace(":1}", ":2}")]).unwrap();
+        assert_eq!(lost.notes, ["1 of 2 runs are in it"]);
+        let twice = log(&[MACHINE, RUN, END, MACHINE, RUN, END]).unwrap();
+        assert_eq!(
+            twice.notes,
+            ["pipe is in it more than once: the last is kept"]
+        );
+        let odd = RUN.replace("latency", "\\u001b[31mred");
+        let odd = log(&[MACHINE, &odd, END]).unwrap();
+        assert!(
+            !crate::host::rows::table(&odd.tools[0].2)
+                .to_string()
+                .contains('\u{1b}')
+        );
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub fn checked(guest: &str, value: Value) -> Result<Value> {
     Ok(value)
 }
 
+/// How often a latency can have been met.
+const MOST_TIMES: u64 = 1_000_000_000_000;
 /// Prints what hackbench prints.
 const AS_HACKBENCH: &str = "messages";
 
@@ -71,7 +73,16 @@ pub fn figures(program: &str, printed: &Value) -> Result<Vec<Figure>> {
         "uio_latency" => irq,
         _ => bail!("no figures are made of what \"{program}\" prints"),
     };
-    read(printed)
+    let figures = read(printed)?;
+    let estimates = || figures.iter().map(|figure| figure.estimate);
+    if !estimates().all(|e| {
+        [e.value, e.low, e.high]
+            .iter()
+            .all(|value| value.abs() < 1e15)
+    }) {
+        bail!("{program} printed what cannot be");
+    }
+    Ok(figures)
 }
 
 /// Numbers of a list; an error when it is none, or empty.
@@ -226,14 +237,15 @@ fn exact(each: Vec<f64>) -> Latencies {
 
 /// Whole microseconds with their counts.
 fn binned(thread: &Value) -> Result<Latencies> {
-    let bin = |pair: &Value| Some((pair[0].as_u64()? as u32, pair[1].as_u64()?));
+    let count = |value: &Value| value.as_u64().filter(|count| *count <= MOST_TIMES);
+    let bin = |pair: &Value| Some((u32::try_from(pair[0].as_u64()?).ok()?, count(&pair[1])?));
     let bins = thread["us"].as_array().context("no bins")?.iter().map(bin);
     let bins: Option<Vec<(u32, u64)>> = bins.collect();
     let us = |key: &str| Ok::<f64, anyhow::Error>(number(&thread[key])? / 1e3);
     let mean = us("sum_ns")? / number(&thread["count"])?;
     Ok(Latencies::of_bins(
         bins.context("a bin is damaged")?,
-        number(&thread["overflows"])? as u64,
+        count(&thread["overflows"]).context("damaged overflows")?,
         us("max_ns")? as u32,
         mean as u32,
     ))

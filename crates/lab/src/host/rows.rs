@@ -34,9 +34,11 @@ impl Row {
     ) -> Row {
         let name = command.first().map_or("", String::as_str);
         let ended = || -> Result<Value> {
-            if code != Some(0) {
-                let last = errors.trim().lines().last().unwrap_or("nothing said");
-                bail!("{name} ended with {code:?}: {last}");
+            let last = errors.trim().lines().last().unwrap_or("nothing said");
+            match code {
+                Some(0) => {}
+                Some(code) => bail!("{name} ended with exit code {code}: {last}"),
+                None => bail!("{name} was ended by a signal: {last}"),
             }
             printed
         };

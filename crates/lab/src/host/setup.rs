@@ -206,14 +206,13 @@ impl System<'_> {
     }
 
     fn preemption(&self) -> Check {
-        let version = self.text("proc/version").unwrap_or_default();
         let words = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT"];
-        let found = words.into_iter().find(|word| version.contains(word));
+        let found = self.text("proc/version").map(|version| {
+            let found = words.into_iter().find(|word| version.contains(word));
+            found.unwrap_or("not preemptible").to_string()
+        });
         let help = "latencies are those of a kernel without PREEMPT_RT";
-        let found = found.unwrap_or("not preemptible").to_string();
-        of("preemption", Some(found), help, |found| {
-            found == "PREEMPT_RT"
-        })
+        of("preemption", found, help, |found| found == "PREEMPT_RT")
     }
 }
 

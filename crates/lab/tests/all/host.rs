@@ -367,7 +367,7 @@ fn a_products_log_gives_the_documents_that_this_machine_gives() {
     assert_eq!(cut.status.code(), Some(1));
     let errors = String::from_utf8_lossy(&cut.stderr).into_owned();
     assert!(
-        errors.contains("is damaged") && errors.contains("ends before"),
+        errors.contains("is left out") && errors.contains("ends before"),
         "{errors}"
     );
     let kept = Path::new(env!("CARGO_MANIFEST_DIR"))

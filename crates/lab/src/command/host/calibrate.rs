@@ -192,6 +192,10 @@ fn rings(name: &str, changes: &[Change], kernel: &str) -> Result<Vec<f64>> {
 
 impl Said {
     fn suggestion(&self, board: &str) -> String {
+        let file = match board.ends_with(".toml") {
+            true => board.to_string(),
+            false => format!("{board}.toml"),
+        };
         let Fit {
             kb: [from, to],
             off_percent,
@@ -201,7 +205,7 @@ impl Said {
             "from {from} to {to} KB the largest difference that is left is {off_percent:.0} %"
         );
         if self.fit.changes.is_empty() {
-            return format!("No other numbers of {board}.toml come nearer than its own: {left}.");
+            return format!("No other numbers of {file} come nearer than its own: {left}.");
         }
         let changes = self.fit.changes.iter().map(ToString::to_string);
         let changes: Vec<String> = changes.collect();
@@ -216,7 +220,7 @@ impl Said {
             .any(|change| change.starts_with("clocks."))
             .then_some(clocks);
         format!(
-            "Numbers of {board}.toml with which the simulated board {come}: {}; {}{left}. What was fitted to these \
+            "Numbers of {file} with which the simulated board {come}: {}; {}{left}. What was fitted to these \
              figures they cannot validate: do that with others. In the file, name them as the source.",
             changes.join(", "),
             clocks.unwrap_or_default(),

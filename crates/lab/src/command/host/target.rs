@@ -72,7 +72,8 @@ impl Read {
     pub fn execute(&self) -> Result<Outcome> {
         let stem = self.log.file_stem().unwrap_or_default().to_string_lossy();
         let named = self.name.clone();
-        let named = named.unwrap_or_else(|| name(&stem).unwrap_or_else(|_| "target".to_string()));
+        let by_log = name(&stem).ok().filter(|name| name != STDIN);
+        let named = named.or(by_log).unwrap_or_else(|| "target".to_string());
         let bytes = if self.log == Path::new(STDIN) {
             standard_input::given()?.context("- is standard input, and that is a terminal")?
         } else {

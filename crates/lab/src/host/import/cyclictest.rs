@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::{Machine, exactly, timer};
+use super::{MOST_TIMES, Machine, exactly, timer};
 use crate::figures::latencies::Latencies;
 
 /// The document, if the text is one of cyclictest's.
@@ -30,63 +30,66 @@ pub fn read(json: &Value) -> Result<Machine> {
     ));
     machine.is_arm = text("machine").starts_with("arm");
     let threads = json["thread"].as_object().context("no threads")?;
-    let has_bins = |thread: &Value| {
+    let woke = |thread: &&Value| thread["cycles"].as_u64() != Some(0);
+    let threads: Vec<&Value> = threads.values().filter(woke).collect();
+    if threads.is_empty() {
+        bail!("cyclictest measured nothing");
+    }
+    let in_ns = json["resolution_in_ns"] == 1;
+    let has_bins = |thread: &&Value| {
         thread["histogram"]
             .as_object()
             .is_some_and(|bins| !bins.is_empty())
     };
-    if threads.is_empty() {
-        bail!("cyclictest measured nothing");
-    }
-    let per_us = match json["resolution_in_ns"].as_u64() {
-        Some(1) => 1000,
-        _ => 1,
-    };
-    if threads.values().all(has_bins) && per_us == 1 {
-        let all: Result<Vec<Latencies>> = threads.values().map(latencies).collect();
+    if !in_ns && threads.iter().all(has_bins) {
+        let all: Result<Vec<Latencies>> = threads.into_iter().map(latencies).collect();
         machine.add_timer("timer", &all?);
         return Ok(machine);
     }
-    let values = |key: &str| -> Result<Vec<f64>> {
-        let each = threads.values().map(|t| {
-            t[key]
-                .as_f64()
-                .with_context(|| format!("a thread without \"{key}\""))
-        });
-        each.map(|value| Ok(value? / f64::from(per_us))).collect()
-    };
-    let (min, avg, max) = (values("min")?, values("avg")?, values("max")?);
-    let average = avg.iter().sum::<f64>() / avg.len() as f64;
+    let us = if in_ns { 1e3 } else { 1.0 };
+    let of = |key: &str| -> Result<Vec<f64>> { threads.iter().map(|t| number(t, key)).collect() };
+    let (min, avg, max, cycles) = (of("min")?, of("avg")?, of("max")?, of("cycles")?);
+    let sum: f64 = avg
+        .iter()
+        .zip(&cycles)
+        .map(|(avg, cycles)| avg * cycles)
+        .sum();
     for (metric, value) in [
         ("min", min.into_iter().fold(f64::INFINITY, f64::min)),
-        ("avg", average),
+        ("avg", sum / cycles.iter().sum::<f64>()),
         ("max", max.into_iter().fold(0.0, f64::max)),
     ] {
-        machine.items.push(timer("timer", metric, exactly(value)));
+        machine
+            .items
+            .push(timer("timer", metric, exactly(value / us)));
     }
-    machine
-        .notes
-        .push("no histogram in it (cyclictest -h US --json FILE): no quantiles".to_string());
+    let why = match in_ns {
+        true => "quantiles are not taken from nanoseconds (-N)",
+        false => "not every thread has a histogram (cyclictest -h US --json FILE): no quantiles",
+    };
+    machine.notes.push(why.to_string());
     Ok(machine)
+}
+
+/// A number that can be one of its.
+fn number(thread: &Value, key: &str) -> Result<f64> {
+    let value = thread[key]
+        .as_f64()
+        .filter(|value| (0.0..=MOST_TIMES).contains(value));
+    value.with_context(|| format!("a thread without \"{key}\", or with one that cannot be"))
 }
 
 fn latencies(thread: &Value) -> Result<Latencies> {
     let bins = thread["histogram"].as_object().context("no histogram")?;
-    let bin = |(us, count): (&String, &Value)| Some((us.parse::<u32>().ok()?, count.as_u64()?));
+    let bin = |(us, count): (&String, &Value)| {
+        let count = count.as_u64().filter(|count| *count as f64 <= MOST_TIMES)?;
+        Some((us.parse::<u32>().ok()?, count))
+    };
     let bins: Option<Vec<(u32, u64)>> = bins.iter().map(bin).collect();
     let mut bins = bins.context("a bin of the histogram is damaged")?;
     bins.sort_unstable();
-    let number = |key: &str| {
-        thread[key]
-            .as_f64()
-            .with_context(|| format!("a thread without \"{key}\""))
-    };
     let counted: u64 = bins.iter().map(|(_, count)| count).sum();
-    let overflows = (number("cycles")? as u64).saturating_sub(counted);
-    Ok(Latencies::of_bins(
-        bins,
-        overflows,
-        number("max")? as u32,
-        number("avg")? as u32,
-    ))
+    let overflows = (number(thread, "cycles")? as u64).saturating_sub(counted);
+    let (max, avg) = (number(thread, "max")? as u32, number(thread, "avg")? as u32);
+    Ok(Latencies::of_bins(bins, overflows, max, avg))
 }

@@ -64,24 +64,30 @@ pub fn read(all: Vec<Value>, notes: Vec<String>) -> Result<Machine> {
                 document.format
             );
         }
-        let text = |key: &str| {
-            document.machine[key]
-                .as_str()
-                .unwrap_or("unknown")
-                .to_string()
-        };
         let machine = machine.get_or_insert_with(|| {
-            let (processor, kernel) = (text("processor"), text("kernel"));
-            let mut machine =
-                Machine::new(format!("warmswitch host on {processor}, Linux {kernel}"));
-            machine.is_arm = text("architecture").starts_with("arm");
+            let mut machine = Machine::new(about(&document));
+            let architecture = document.machine["architecture"].as_str();
+            machine.is_arm = architecture.is_some_and(|name| name.starts_with("arm"));
             machine
         });
+        let about = about(&document);
+        if machine.about != about {
+            bail!("of two machines: \"{}\" and \"{about}\"", machine.about);
+        }
         machine.take(&document)?;
     }
     let mut machine = machine.ok_or_else(|| anyhow::anyhow!("no document"))?;
     machine.notes.extend(notes);
     Ok(machine)
+}
+
+fn about(document: &Document) -> String {
+    let text = |key: &str| document.machine[key].as_str().unwrap_or("unknown");
+    format!(
+        "warmswitch host on {}, Linux {}",
+        text("processor"),
+        text("kernel")
+    )
 }
 
 impl Machine {

@@ -25,6 +25,8 @@ use crate::sheets::part::Part;
 
 /// Files of another size are no results.
 const MOST: u64 = 256 << 20;
+/// How often something can have been met, and the largest of what was.
+const MOST_TIMES: f64 = 1e12;
 
 /// One figure, and those of ours that mean the same.
 #[derive(Debug)]
@@ -62,11 +64,9 @@ pub struct Machine {
 
 /// What is in a file: an error when it is none of the forms that are read here.
 pub fn file(path: &Path) -> Result<Machine> {
-    let size = fs::metadata(path)
-        .with_context(|| format!("cannot read {}", shown(path)))?
-        .len();
-    if size > MOST {
-        bail!("{}: {size} bytes are no result", shown(path));
+    let about = fs::metadata(path).with_context(|| format!("cannot read {}", shown(path)))?;
+    if !about.is_file() || about.len() > MOST {
+        bail!("{}: no file that can be a result", shown(path));
     }
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", shown(path)))?;
     let mut machine =
@@ -162,7 +162,7 @@ impl Machine {
         );
         let rows: Vec<_> = rows.iter().map(row).collect();
         (!rows.is_empty()).then(|| Part {
-            heading: format!("Beside {}", self.name),
+            heading: self.heading(),
             text: format!("{}. In brackets: simulated to measured there.", self.about),
             tables: vec![Grid {
                 texts: 1,
@@ -171,6 +171,11 @@ impl Machine {
             }],
             ..Part::default()
         })
+    }
+
+    /// Of its parts.
+    pub fn heading(&self) -> String {
+        format!("Beside {}", self.name)
     }
 
     /// Experiments of which there are figures here.

@@ -4,7 +4,7 @@
 
 use anyhow::{Context as _, Result, bail};
 
-use super::Machine;
+use super::{MOST_TIMES as MOST, Machine};
 use crate::figures::latencies::Latencies;
 
 const TITLE: &str = "# RTLA timerlat histogram";
@@ -15,6 +15,9 @@ const KINDS: [(&str, &str); 3] = [
     ("Thr-", "timer, kernel's thread"),
     ("IRQ-", "timer, interrupt"),
 ];
+
+/// Rows below the histogram.
+const SUMMARY: [&str; 5] = ["over:", "count:", "min:", "avg:", "max:"];
 
 /// Whether it is that.
 pub fn is(text: &str) -> bool {
@@ -55,12 +58,14 @@ pub fn read(text: &str) -> Result<Machine> {
             ..Column::default()
         })
         .collect();
+    let mut summary = 0;
     for mut row in rows {
         let Some(first) = row.next() else { break };
-        // The sums over processors that newer ones print behind.
-        if first == "ALL:" {
+        // Behind the last row are sums over processors, or why it stopped.
+        if !SUMMARY.contains(&first) && first.parse::<u32>().is_err() {
             break;
         }
+        summary += usize::from(SUMMARY.contains(&first));
         let cells: Vec<&str> = row.collect();
         if cells.len() != columns.len() {
             bail!(
@@ -73,6 +78,17 @@ pub fn read(text: &str) -> Result<Machine> {
             column.take(first, cell, to_us)?;
         }
     }
+    if summary < SUMMARY.len() {
+        bail!(
+            "rtla's rows {} are not all there (--no-summary?)",
+            SUMMARY.join(", ")
+        );
+    }
+    nearest(&columns)
+}
+
+/// Of the place that is nearest to a task, all processors together.
+fn nearest(columns: &[Column]) -> Result<Machine> {
     let mut machine = Machine::new("rtla timerlat".to_string());
     let found = KINDS.iter().find_map(|(start, what)| {
         let of_kind = columns.iter().filter(|c| c.name.starts_with(start));
@@ -100,6 +116,9 @@ impl Column {
         }
         let damaged = || format!("rtla's row \"{row}\": \"{cell}\"");
         let value: f64 = cell.parse().with_context(damaged)?;
+        if !(0.0..=MOST).contains(&value) {
+            bail!(damaged());
+        }
         match row {
             "over:" => self.overflows = value as u64,
             "max:" => self.max_us = value as u32 / to_us,

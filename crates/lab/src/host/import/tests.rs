@@ -58,6 +58,13 @@ fn rtlas_tasks_of_user_land_are_taken_before_the_kernels_threads() {
     let machine = read(&without).unwrap();
     assert_eq!(value(&machine, "timer, kernel's thread, max"), 21.0);
     assert!(machine.notes[0].contains("-u"));
+    let (whole, _) = RTLA.split_once("ALL:").unwrap();
+    let stopped = format!(
+        "{whole}rtla timerlat hit stop tracing\n## CPU 1 hit stop tracing, analyzing it ##\n"
+    );
+    assert_eq!(value(&read(&stopped).unwrap(), "timer, task, max"), 240.0);
+    let (no_summary, _) = RTLA.split_once("over:").unwrap();
+    assert!(format!("{:#}", read(no_summary).unwrap_err()).contains("--no-summary"));
     let ns = RTLA.replace("microseconds (us)", "nanoseconds (ns)");
     assert_eq!(value(&read(&ns).unwrap(), "timer, task, max"), 0.0);
 }
@@ -72,6 +79,7 @@ fn what_is_none_of_these_or_damaged_is_an_error_that_says_what_is_read() {
             error(text)
         );
     }
+    assert!(error(&RTLA.replace("944", "inf")).contains("inf"));
     assert!(error(&RTLA.replace("944", "nine")).contains("row \"0\": \"nine\""));
     assert!(error(&RTLA.replace("10            0", "10 ")).contains("has 5 values, not 6"));
     assert!(error(&RTLA.replace("microseconds", "fortnights")).contains("fortnights"));
@@ -92,7 +100,7 @@ fn a_document_stands_beside_the_figures_that_mean_the_same() {
         {"what":"2 processes, 0 KB","command":["lat_ctx"],"printed":{"mode":"process","tasks":2,"size_kb":0},
          "figures":[{"at":"","metric":"switch","unit":"us","value":100.0,"low":90.0,"high":110.0},
                     {"at":"","metric":"hop","unit":"us","value":120.0,"low":120.0,"high":120.0}]}]}}
-        {"format":1,"tool":"memory","machine":{},"measured":{"runs":[
+        {"format":1,"tool":"memory","machine":{"architecture":"armv5tejl","processor":"ARM926","kernel":"6.6"},"measured":{"runs":[
         {"what":"memory","command":["memory"],"printed":{"sizes":[{"kb":4},{"kb":8}]},
          "figures":[{"at":"4 KB","metric":"load min","unit":"ns","value":15.5,"low":15.5,"high":15.5},
                     {"at":"4 KB","metric":"read max","unit":"MB/s","value":260,"low":1,"high":1},
