@@ -138,6 +138,7 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
     let mut calibrated = Vec::new();
     for machine in machines {
         println!("== Beside {}: {}\n", machine.name, machine.about);
+        let mut stands = false;
         for material in &mut *materials {
             let name = &material.experiment.name;
             if let Some(part) = machine.beside(name, &material.results.measured) {
@@ -145,11 +146,9 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
                     .iter()
                     .for_each(|table| println!("{name}\n\n{table}\n"));
                 material.more.push(part);
+                stands = true;
             }
         }
-        let stands = materials
-            .iter()
-            .any(|m| m.more.iter().any(|part| part.heading == machine.heading()));
         println!(
             "{}\n",
             match stands {

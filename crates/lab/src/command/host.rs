@@ -289,7 +289,7 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
          The same: within 10 %, or intervals that overlap.\n",
         beside::table(&beside.compared)
     );
-    tell(common, &document, &text)?;
+    tell(common, document, &text)?;
     for line in &beside.missing {
         eprintln!("note: {line}");
     }
@@ -300,7 +300,7 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
 
 /// One tool after the other. Says no when one does; where ports are refused, that is a note.
 fn all(m: &Measure) -> Result<Outcome> {
-    let timer = tools::timer(m.quick);
+    let timer = tools::timer(m.form());
     let tools: [&dyn Fn() -> Result<Outcome>; 10] = [
         &|| ctx(m, &SIZES_KB, &TASKS),
         &|| fifo(m),
@@ -332,7 +332,7 @@ fn all(m: &Measure) -> Result<Outcome> {
 fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> Result<Outcome> {
     let rows = common.busy(|| tools::run(tool, calls, cpu))?;
     let document = document::of(tool, cpu, json!({"runs": rows}));
-    tell(common, &document, &rows::table(&rows).to_string())?;
+    tell(common, document, &rows::table(&rows).to_string())?;
     for note in rows::notes(&rows) {
         eprintln!("note: {note}");
     }
@@ -345,20 +345,18 @@ fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> 
 }
 
 /// Prints a result, as JSON or as text with what disturbs the measurement, and keeps it.
-fn tell(common: &Common, document: &Value, text: &str) -> Result<()> {
-    let mut document = document.clone();
+fn tell(common: &Common, mut document: Value, text: &str) -> Result<()> {
     document["load"] = json!(common.load.map(load::Kind::name));
-    let document = &document;
     let tool = document["tool"].as_str().unwrap_or_default();
     if common.json {
         println!("{document}");
     } else {
         println!("{}", text.trim_end());
-        for line in document::warnings(document) {
+        for line in document::warnings(&document) {
             eprintln!("note: {line}");
         }
     }
-    let kept = document::keep(None, tool, document)?;
+    let kept = document::keep(None, tool, &document)?;
     eprintln!("{}", shown(&kept));
     Ok(())
 }
@@ -370,7 +368,7 @@ fn ioperm_here(common: &Common, turns: u32) -> Result<Outcome> {
     let ran = common.busy(|| programs::run(&program, &arguments, Some(common.one_cpu())))?;
     let measured = ioperm::read(&ran)?;
     let document = document::of("ioperm", Some(common.one_cpu()), json!(measured));
-    tell(common, &document, &ioperm_text(&measured, "cycles", "")?)?;
+    tell(common, document, &ioperm_text(&measured, "cycles", "")?)?;
     if let Some(refused) = &measured.refused {
         bail!("{}", refused.missing(Path::new("/")));
     }
@@ -396,7 +394,7 @@ fn ioperm_in_qemu(common: &Common, turns: u32) -> Result<Outcome> {
     );
     tell(
         common,
-        &document,
+        document,
         &ioperm_text(measured, "instructions", &label)?,
     )?;
     if let Some(refused) = &measured.refused {
@@ -441,7 +439,7 @@ fn bitmap(common: &Common) -> Result<Outcome> {
         bitmap_table(&cells),
         legend.concat()
     );
-    tell(common, &document, &text)?;
+    tell(common, document, &text)?;
     Ok(Outcome::Done)
 }
 

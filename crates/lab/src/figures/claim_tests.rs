@@ -4,21 +4,16 @@
 use super::*;
 
 fn measured(kernel: &str, tasks: u32, value: f64) -> Measured {
-    Measured {
-        place: Place {
+    Measured::switch(
+        Place {
             board: "sam9263".into(),
             kernel: kernel.into(),
             mode: "process".into(),
             series: String::new(),
             axes: [("tasks".to_string(), tasks)].into(),
         },
-        metric: "switch",
-        unit: "us",
         value,
-        low: value,
-        high: value,
-        seeds: vec![value],
-    }
+    )
 }
 
 fn claim(bound: &str) -> Claim {

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use crate::figures::statistics::Estimate;
 use crate::runs::point::Place;
 
 /// A measured figure, with all that tells it from the others of its experiment.
@@ -19,6 +20,22 @@ pub struct Measured {
     pub high: f64,
     /// What each seed gave.
     pub seeds: Vec<f64>,
+}
+
+#[cfg(test)]
+impl Measured {
+    /// A switch there, of one seed and without an interval.
+    pub fn switch(place: Place, us: f64) -> Measured {
+        Measured {
+            place,
+            metric: "switch",
+            unit: "us",
+            value: us,
+            low: us,
+            high: us,
+            seeds: vec![us],
+        }
+    }
 }
 
 /// Boards of figures, in the order in which they first come.
@@ -43,7 +60,15 @@ pub fn digits(x: f64) -> String {
 
 /// A value with its interval if it has one.
 pub fn figure(m: &Measured) -> String {
-    let (value, low, high) = (digits(m.value), digits(m.low), digits(m.high));
+    let Measured {
+        value, low, high, ..
+    } = *m;
+    estimate(Estimate { value, low, high })
+}
+
+/// The same of an estimate.
+pub fn estimate(e: Estimate) -> String {
+    let [value, low, high] = [e.value, e.low, e.high].map(digits);
     if low == value && high == value {
         value
     } else {

@@ -99,21 +99,16 @@ mod tests {
     use crate::runs::point::Place;
 
     fn figure(kernel: &str, mode: &str, value: f64) -> Measured {
-        Measured {
-            place: Place {
+        Measured::switch(
+            Place {
                 board: "sam9263".into(),
                 kernel: kernel.into(),
                 mode: mode.into(),
                 series: String::new(),
                 axes: Default::default(),
             },
-            metric: "switch",
-            unit: "us",
             value,
-            low: value,
-            high: value,
-            seeds: vec![value],
-        }
+        )
     }
 
     fn headline(of: &str) -> Headline {

@@ -113,13 +113,18 @@ impl Program {
         if guest != self.dir {
             dirs.push(guest);
         }
-        let is_code = |path: &Path| {
-            let code = path.extension().is_some_and(|end| end == "c" || end == "h");
-            code.then(|| path.to_string_lossy().into_owned())
-        };
-        let files = dirs.iter().flat_map(|dir| names_in(dir, is_code));
-        files.map(PathBuf::from).collect()
+        dirs.iter().flat_map(|dir| code_in(dir)).collect()
     }
+}
+
+/// C files and headers of a folder.
+pub fn code_in(dir: &Path) -> Vec<PathBuf> {
+    let is_code = |path: &Path| {
+        let code = path.extension().is_some_and(|end| end == "c" || end == "h");
+        code.then(|| path.to_string_lossy().into_owned())
+    };
+    let files = names_in(dir, is_code).into_iter();
+    files.map(PathBuf::from).collect()
 }
 
 /// What a program that ran said.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::read::{self, Figure};
-use crate::figures::figure::digits;
+use crate::figures::figure::estimate;
 use crate::sheets::grid::Grid;
 
 /// What came of a program's run.
@@ -77,7 +77,10 @@ pub fn table(rows: &[Row]) -> Grid {
     }
     let cell = |row: &Row, at: &str, column: &(&str, &str)| {
         let is = |f: &&Figure| f.at == at && (f.metric.as_str(), f.unit) == *column;
-        row.figures.iter().find(is).map_or("-".to_string(), shown)
+        row.figures
+            .iter()
+            .find(is)
+            .map_or("-".to_string(), |f| estimate(f.estimate))
     };
     let line = |(row, at): &(&Row, &str)| {
         let what = format!("{} {at}", row.what).trim_end().to_string();
@@ -93,16 +96,6 @@ pub fn table(rows: &[Row]) -> Grid {
             .chain(headings)
             .collect(),
         rows: lines.iter().map(line).collect(),
-    }
-}
-
-/// With its interval if it has one.
-fn shown(figure: &Figure) -> String {
-    let e = figure.estimate;
-    let [value, low, high] = [e.value, e.low, e.high].map(digits);
-    match low == value && high == value {
-        true => value,
-        false => format!("{value} ({low}..{high})"),
     }
 }
 

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use super::programs::code_in;
 use super::setup::FILES;
 use super::tools::{self, Call, Form};
-use crate::base::paths::{self, names_in, shown};
+use crate::base::paths::{self, shown};
 use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::image::guest;
 use crate::supply::own::{self, UserLand};
@@ -113,7 +114,7 @@ struct Tool {
 }
 
 /// What `all` measures, as on this machine.
-fn tools(form: Form, is_quick: bool) -> Vec<Tool> {
+fn tools(form: Form) -> Vec<Tool> {
     let tool = |name, is_pinned, calls| Tool {
         name,
         is_pinned,
@@ -128,7 +129,7 @@ fn tools(form: Form, is_quick: bool) -> Vec<Tool> {
         tool("fifo", false, tools::ipc(form, "-v")),
         tool("pipe", false, tools::ipc(form, "-f")),
         tool("messaging", false, tools::messaging(form, GROUPS)),
-        tool("cyclic", false, tools::cyclic(&tools::timer(is_quick))),
+        tool("cyclic", false, tools::cyclic(&tools::timer(form))),
         tool("overhead", true, tools::overhead(form)),
         tool("memory", true, tools::memory(form, MAX_KB)),
     ]
@@ -138,7 +139,7 @@ fn tools(form: Form, is_quick: bool) -> Vec<Tool> {
 fn plan() -> String {
     let mut text = String::from("static const struct step steps[] = {\n");
     for quick in [false, true] {
-        for tool in tools(Form { quick }, quick) {
+        for tool in tools(Form { quick }) {
             for call in &tool.calls {
                 let command = call.words().join(" ");
                 let (name, pinned, what) = (tool.name, tool.is_pinned, call.what());
@@ -164,7 +165,7 @@ pub fn built(architecture: Architecture) -> Result<PathBuf> {
     inputs.add("user land", user_land.hash.as_bytes());
     inputs.add("flags", format!("{FLAGS:?} {COMES_LATER}").as_bytes());
     inputs.add("plan", plan.as_bytes());
-    for file in files()? {
+    for file in files() {
         let text = fs::read(&file).with_context(|| format!("cannot read {}", shown(&file)))?;
         inputs.add(&shown(&file).to_string(), &text);
     }
@@ -186,22 +187,11 @@ pub fn default_place(architecture: Architecture) -> PathBuf {
 }
 
 /// All that decides the program, beside the C library.
-fn files() -> Result<Vec<PathBuf>> {
-    let is_code = |path: &Path| {
-        let code = path.extension().is_some_and(|end| end == "c" || end == "h");
-        code.then(|| path.to_string_lossy().into_owned())
-    };
-    let mut dirs = vec![host_dir()];
-    dirs.extend(
-        APPLETS
-            .iter()
-            .map(|applet| paths::root().join("guest").join(applet.name)),
-    );
-    Ok(dirs
-        .iter()
-        .flat_map(|dir| names_in(dir, is_code))
-        .map(PathBuf::from)
-        .collect())
+fn files() -> Vec<PathBuf> {
+    let guests = paths::root().join("guest");
+    let guests = APPLETS.iter().map(|applet| guests.join(applet.name));
+    let dirs = std::iter::once(host_dir()).chain(guests);
+    dirs.flat_map(|dir| code_in(&dir)).collect()
 }
 
 /// Programs have names in common within themselves: `main` and what is static in each file, and no others.
@@ -254,7 +244,7 @@ mod tests {
                 assert!(plan.contains(&format!("{{ {tool:?}, {quick},")), "{tool}");
             }
         }
-        for tool in tools(Form { quick: true }, true) {
+        for tool in tools(Form { quick: true }) {
             for call in tool.calls {
                 let program = call.words().swap_remove(0);
                 assert!(

@@ -107,8 +107,8 @@ pub fn messaging(form: Form, groups: u32) -> Vec<Call> {
 }
 
 /// The options of `cyclic` when nobody gives any.
-pub fn timer(quick: bool) -> String {
-    format!("-i 1000 -t 1 -p 80 -m -D {}", if quick { 1 } else { 10 })
+pub fn timer(form: Form) -> String {
+    format!("-i 1000 -t 1 -p 80 -m -D {}", form.of(10, 1))
 }
 
 /// A timer's latency, by the options of `cyclic`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch host`: this machine's own figures, whatever it allows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -301,19 +301,22 @@ fn what_measures_a_pc_measures_the_board() {
     assert!(load_ns(64) > 5.0 * load_ns(8), "{memory}");
 }
 
+/// A folder with the product's program in it, `measure`.
+fn built_for_a_product(name: &str) -> (PathBuf, String) {
+    let dir = std::env::temp_dir().join(format!("warmswitch-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("the temporary directory takes a folder");
+    let program = dir.join("measure").to_string_lossy().into_owned();
+    let built = host(&["build", "--output", &program]);
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{said}");
+    (dir, program)
+}
+
 /// As a product's user does it: built, run there, its log read here.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_products_log_gives_the_documents_that_this_machine_gives() {
-    let dir = std::env::temp_dir().join(format!("warmswitch-product-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("the temporary directory takes a folder");
-    let program = dir.join("measure").to_string_lossy().into_owned();
-    let built = host(&["build", "--output", &program]);
-    assert!(
-        built.status.success(),
-        "{}",
-        String::from_utf8_lossy(&built.stderr)
-    );
+    let (dir, program) = built_for_a_product("product");
     let run = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args([
             "guest",
@@ -388,10 +391,7 @@ fn a_boards_numbers_are_found_again_from_its_memory_figures() {
         "sdram.clk_per_word_bus=2",
         "sdram.write_setup_bus=8",
     ];
-    let dir = std::env::temp_dir().join(format!("warmswitch-calibrate-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("the temporary directory takes a folder");
-    let program = dir.join("measure").to_string_lossy().into_owned();
-    assert!(host(&["build", "--output", &program]).status.success());
+    let (dir, program) = built_for_a_product("calibrate");
     let run = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args([
             "guest",

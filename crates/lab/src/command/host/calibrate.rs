@@ -112,16 +112,17 @@ pub fn calibrate(machine: &Machine, name: &str) -> Result<Said> {
         );
     }
     let (spec, _) = boards::load(name)?;
+    let (kernels, _) = made_for(spec.core.core);
     // Searching takes as many boots as it takes: what there is to say is which one it is at.
     let mut progress = Progress::new("calibrating", 0);
     let mut simulate = |changes: &[Change], most: u32| {
         let text: Vec<String> = changes.iter().map(ToString::to_string).collect();
         progress.step(&text.join(" "));
-        memory(name, changes, most)
+        memory(name, changes, kernels[0], most)
     };
     let fit = fit::fit(&spec, &machine.memory, &mut simulate)?;
     let mut switches = Vec::new();
-    for kernel in made_for(spec.core.core).0 {
+    for kernel in kernels {
         let before = rings(name, &[], kernel)?;
         let after = match fit.changes.is_empty() {
             true => before.clone(),
@@ -164,14 +165,14 @@ fn printed(session: &mut Session, guest: &str, arguments: &str) -> Result<serde_
     read::printed(guest, &String::from_utf8_lossy(&measured.console))
 }
 
-fn memory(name: &str, changes: &[Change], most: u32) -> Result<Vec<Memory>> {
-    let core = boards::load(name)?.0.core.core;
-    let mut session = booted(name, changes, made_for(core).0[0])?;
+fn memory(name: &str, changes: &[Change], kernel: &str, most: u32) -> Result<Vec<Memory>> {
+    let mut session = booted(name, changes, kernel)?;
     let printed = printed(&mut session, "memory", &format!("-m {most} -r 3 -t 1"))?;
-    let document = json!({"format": 1, "tool": "memory", "machine": {}, "measured": {"runs": [{
-        "what": "memory", "command": [], "figures": read::figures("memory", &printed)?, "printed": printed,
-    }]}});
-    Ok(import::documents::read(vec![document], Vec::new())?.memory)
+    let figures = read::figures("memory", &printed)?;
+    Ok(import::memory(&printed, |at, metric| {
+        let figure = figures.iter().find(|f| f.at == at && f.metric == metric);
+        figure.map(|f| f.estimate.value)
+    }))
 }
 
 /// Medians of switches.

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Item, Machine, Memory, timer, which};
+use super::{Item, Machine, memory, timer, which};
 use crate::figures::statistics::Estimate;
 
 /// Of a document: what is used of it.
@@ -37,20 +37,17 @@ struct Figure {
 }
 
 /// The documents in a text; `None` when it is something else.
-pub fn of(text: &str) -> Result<Option<Vec<Value>>> {
+pub fn of(text: &str) -> Option<Vec<Value>> {
     let mut all = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         match value {
             Ok(Value::Array(several)) => all.extend(several),
             Ok(value) => all.push(value),
-            Err(_) => return Ok(None),
+            Err(_) => return None,
         }
     }
     let ours = |v: &Value| v["tool"].is_string() && v["measured"].is_object();
-    if all.is_empty() || !all.iter().all(ours) {
-        return Ok(None);
-    }
-    Ok(Some(all))
+    (!all.is_empty() && all.iter().all(ours)).then_some(all)
 }
 
 /// All of one machine.
@@ -104,7 +101,13 @@ impl Machine {
                 None => run.what.clone(),
             };
             match document.tool.as_str() {
-                "memory" => self.take_memory(&run),
+                "memory" => {
+                    let of = |at: &str, metric: &str| {
+                        let is = |f: &&Figure| f.at == at && f.metric == metric;
+                        run.figures.iter().find(is).map(|f| f.estimate.value)
+                    };
+                    self.memory.extend(memory(&run.printed, of));
+                }
                 tool => self.items.extend(
                     run.figures
                         .iter()
@@ -113,28 +116,6 @@ impl Machine {
             }
         }
         Ok(())
-    }
-
-    /// The shortest latency and the largest bandwidth of each size, which nothing has disturbed.
-    fn take_memory(&mut self, run: &Run) {
-        let of = |at: &str, metric: &str| {
-            let is = |f: &&Figure| f.at == at && f.metric == metric;
-            run.figures.iter().find(is).map(|f| f.estimate.value)
-        };
-        let sizes = run.printed["sizes"].as_array();
-        let kb = sizes
-            .into_iter()
-            .flatten()
-            .filter_map(|size| size["kb"].as_u64());
-        self.memory.extend(kb.filter_map(|kb| {
-            let at = format!("{kb} KB");
-            Some(Memory {
-                kb: u32::try_from(kb).ok()?,
-                load_ns: of(&at, "load min")?,
-                read_mb_s: of(&at, "read max")?,
-                write_mb_s: of(&at, "write max")?,
-            })
-        }));
     }
 }
 

@@ -4,7 +4,7 @@
 //! stand beside.
 
 mod cyclictest;
-pub mod documents;
+mod documents;
 mod rtla;
 
 use std::collections::BTreeMap;
@@ -12,9 +12,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
 use crate::base::paths::shown;
-use crate::figures::figure::{Measured, digits};
+use crate::figures::figure::{Measured, digits, estimate};
 use crate::figures::latencies::{self, Latencies};
 use crate::figures::statistics::Estimate;
 use crate::figures::which::Which;
@@ -45,6 +46,23 @@ pub struct Memory {
     pub load_ns: f64,
     pub read_mb_s: f64,
     pub write_mb_s: f64,
+}
+
+/// What the guest `memory` printed, by the figures made of it: the shortest latency and the largest bandwidth of each
+/// size, which nothing has disturbed.
+pub fn memory(printed: &Value, of: impl Fn(&str, &str) -> Option<f64>) -> Vec<Memory> {
+    let sizes = printed["sizes"].as_array().into_iter().flatten();
+    let each = sizes.filter_map(|size| {
+        let kb = size["kb"].as_u64()?;
+        let at = format!("{kb} KB");
+        Some(Memory {
+            kb: u32::try_from(kb).ok()?,
+            load_ns: of(&at, "load min")?,
+            read_mb_s: of(&at, "read max")?,
+            write_mb_s: of(&at, "write max")?,
+        })
+    });
+    each.collect()
 }
 
 /// What was measured on one machine.
@@ -82,7 +100,7 @@ fn read(text: &str) -> Result<Machine> {
     if let Some(json) = cyclictest::json(text) {
         return cyclictest::read(&json);
     }
-    if let Some(found) = documents::of(text)? {
+    if let Some(found) = documents::of(text) {
         return documents::read(found, Vec::new());
     }
     let log = log::read(text).context(
@@ -146,7 +164,10 @@ impl Machine {
                     value / item.estimate.value
                 ))
             };
-            let mut cells = vec![item.what.clone(), item.shown()];
+            let mut cells = vec![
+                item.what.clone(),
+                format!("{} {}", estimate(item.estimate), item.unit),
+            ];
             cells.extend(
                 places
                     .iter()
@@ -162,7 +183,7 @@ impl Machine {
         );
         let rows: Vec<_> = rows.iter().map(row).collect();
         (!rows.is_empty()).then(|| Part {
-            heading: self.heading(),
+            heading: format!("Beside {}", self.name),
             text: format!("{}. In brackets: simulated to measured there.", self.about),
             tables: vec![Grid {
                 texts: 1,
@@ -173,29 +194,11 @@ impl Machine {
         })
     }
 
-    /// Of its parts.
-    pub fn heading(&self) -> String {
-        format!("Beside {}", self.name)
-    }
-
     /// Experiments of which there are figures here.
     pub fn experiments(&self) -> Vec<&'static str> {
         let mut all: Vec<&str> = self.items.iter().map(|item| item.experiment).collect();
         all.dedup();
         all
-    }
-}
-
-impl Item {
-    /// With its interval if it has one.
-    fn shown(&self) -> String {
-        let e = self.estimate;
-        let [value, low, high] = [e.value, e.low, e.high].map(digits);
-        let unit = &self.unit;
-        match low == value && high == value {
-            true => format!("{value} {unit}"),
-            false => format!("{value} ({low}..{high}) {unit}"),
-        }
     }
 }
 

@@ -112,20 +112,17 @@ fn a_document_stands_beside_the_figures_that_mean_the_same() {
         (machine.memory[0].kb, machine.memory[0].write_mb_s),
         (4, 410.0)
     );
-    let ours = |mode: &str, tasks: u32, value: f64| Measured {
-        place: Place {
-            board: "sam9263".into(),
-            kernel: "6.12/plain".into(),
-            mode: mode.into(),
-            axes: [("size_kb".to_string(), 0), ("tasks".to_string(), tasks)].into(),
-            ..Place::default()
-        },
-        metric: "switch",
-        unit: "us",
-        value,
-        low: value,
-        high: value,
-        seeds: vec![value],
+    let ours = |mode: &str, tasks: u32, value: f64| {
+        Measured::switch(
+            Place {
+                board: "sam9263".into(),
+                kernel: "6.12/plain".into(),
+                mode: mode.into(),
+                axes: [("size_kb".to_string(), 0), ("tasks".to_string(), tasks)].into(),
+                ..Place::default()
+            },
+            value,
+        )
     };
     let measured = [
         ours("thread", 2, 40.0),
