@@ -116,6 +116,11 @@ pub struct ICache<B: Bus> {
     pub(crate) prefetch: Option<(Mva, Mva)>,
 }
 
+/// A seed for this cache, whose choices are to be others than the D-cache's.
+pub(crate) fn own_seed(seed: u32) -> u32 {
+    seed.rotate_left(7)
+}
+
 impl<B: Bus> ICache<B> {
     /// An empty cache. `undecoded` is what executes in place of an operation not yet decoded.
     pub fn new(
@@ -146,12 +151,7 @@ impl<B: Bus> ICache<B> {
             generation: 0,
             undecoded,
             turn: 0,
-            victim: Victim::new(
-                replacement,
-                victims,
-                (lines, geometry.ways),
-                seed.rotate_left(7),
-            ),
+            victim: Victim::new(replacement, victims, (lines, geometry.ways), own_seed(seed)),
             prefetch: None,
         }
     }

@@ -70,6 +70,14 @@ crate::state!(
     ways => check
 );
 
+/// Where the sequence of a seed begins.
+fn folded(seed: u32) -> u16 {
+    match (seed ^ seed >> 16) as u16 {
+        0 => 0xace1,
+        folded => folded,
+    }
+}
+
 impl Victim {
     /// Of a cache of `lines` lines in sets of `ways`, a power of two. Starts from `seed`; zero stands for
     /// the reset value.
@@ -90,9 +98,8 @@ impl Victim {
             (Replacement::FromBase, Victims::Late) => (ways - 1) as u8,
             _ => first,
         };
-        let folded = (seed ^ seed >> 16) as u16;
         Victim {
-            lfsr: if folded == 0 { 0xace1 } else { folded },
+            lfsr: folded(seed),
             counter: 0,
             round_robin: false,
             locked: 0,
@@ -107,6 +114,11 @@ impl Victim {
             fills: 0,
             ways,
         }
+    }
+
+    /// The random choice begins anew from a seed.
+    pub fn reseed(&mut self, seed: u32) {
+        self.lfsr = folded(seed);
     }
 
     /// What was restored may be no state of this cache.

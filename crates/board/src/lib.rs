@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod bus;
+pub mod chaos;
 mod clocks;
 pub mod coherence;
 mod console;

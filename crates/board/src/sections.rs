@@ -16,6 +16,10 @@ use arm9::{Context, Event, Reaction};
 /// Bits of the count that say that an interrupt is handled, or the softirqs behind one (Linux include/linux/preempt.h).
 const INTERRUPT: u32 = 0xf_0100;
 
+/// Of a thread_info, which a task begins with: flags, then the count of what keeps preemption off (Linux
+/// arch/arm/include/asm/thread_info.h).
+pub const COUNT_OFFSET: u32 = 4;
+
 /// What is known of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preemption {

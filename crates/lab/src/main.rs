@@ -8,6 +8,7 @@
 mod base;
 
 mod campaign;
+mod chaos;
 mod coherence;
 mod command;
 mod explain;

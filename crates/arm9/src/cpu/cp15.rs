@@ -13,6 +13,7 @@ use crate::cpu::extension::Extension;
 use crate::cpu::{Cpu, Exit};
 use crate::dcache::Dirty;
 use crate::fcse::Relocation;
+use crate::icache;
 use crate::isa::Version;
 use crate::mmu::Control;
 use crate::observe::{Cause, Event, Side, TlbSide};
@@ -315,6 +316,12 @@ impl<B: Bus> Cpu<B> {
         if mmu_changed {
             self.refill_pipeline();
         }
+    }
+
+    /// The caches' random choice of victims begins anew from a seed, as [`crate::Config::victim_seed`] has it.
+    pub fn reseed_victims(&mut self, seed: u32) {
+        self.dcache.victim.reseed(seed);
+        self.icache.victim.reseed(icache::own_seed(seed));
     }
 
     /// SCTLR.RR, as a zImage's decompressor leaves it (Linux arch/arm/boot/compressed/head.S).

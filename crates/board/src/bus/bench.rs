@@ -64,6 +64,12 @@ impl SystemBus {
         }
     }
 
+    /// The level from outside changes.
+    pub(crate) fn toggle(&mut self, at: u64, pin: u8) {
+        let level = !self.bench.is_driven(pin);
+        self.pulse(Driven { at, pin, level });
+    }
+
     fn pulse(&mut self, driven: Driven) {
         self.bench.outside(driven);
         let Driven { at, pin, level } = driven;

@@ -50,7 +50,7 @@ impl Found {
         history.last_fill(side, self.mva)
     }
 
-    fn report(self, history: &History, wrong: Wrong, place: Newest) -> Report {
+    pub fn report(self, history: &History, wrong: Wrong, place: Newest) -> Report {
         let (mut since, since_is_whole) = self.events(history);
         if since.len() > SHOWN {
             since.drain(..since.len() - SHOWN);
@@ -77,6 +77,7 @@ impl Found {
             since,
             filled: fill.map(|e| e.cycle),
             since_is_whole,
+            page: None,
             trace: Trace::default(),
         }
     }

@@ -9,10 +9,21 @@ const RECENT: usize = 1024;
 /// Core cycle at which each half became dirty, lower half first.
 type Since = [Option<u64>; 2];
 
+/// A dirty line.
+#[derive(Clone, Copy)]
+pub(super) struct DirtyLine {
+    /// Of its first byte.
+    pub mva: u32,
+    /// The memory that the first store to it meant.
+    pub pa: u32,
+    /// When it became dirty.
+    pub since: u64,
+}
+
 /// The dirty halves in the D-cache, by MVA of the line.
 #[derive(Clone)]
 pub(super) struct DirtyLines {
-    lines: BTreeMap<u32, Since>,
+    lines: BTreeMap<u32, (Since, u32)>,
     /// MVAs of lines known to be dirty, with the halves in bits 1:0: most stores go to one.
     recent: Vec<u32>,
 }
@@ -34,17 +45,18 @@ impl DirtyLines {
         (mva >> 5) as usize % RECENT
     }
 
-    /// A store went into the line that holds `mva`.
+    /// A store to memory at `pa` went into the line that holds `mva`.
     #[inline]
-    pub fn stored(&mut self, mva: u32, cycle: u64) {
+    pub fn stored(&mut self, (mva, pa): (u32, u32), cycle: u64) {
         let known = self.recent[Self::slot(mva)];
         if known & !31 != mva & !31 || known >> half(mva) & 1 == 0 {
-            self.became_dirty(mva, cycle);
+            self.became_dirty((mva, pa), cycle);
         }
     }
 
-    fn became_dirty(&mut self, mva: u32, cycle: u64) {
-        let since = self.lines.entry(mva & !31).or_default();
+    fn became_dirty(&mut self, (mva, pa): (u32, u32), cycle: u64) {
+        let new = (Since::default(), pa & !31);
+        let (since, _) = self.lines.entry(mva & !31).or_insert(new);
         since[half(mva)].get_or_insert(cycle);
         let halves = u32::from(since[0].is_some()) | u32::from(since[1].is_some()) << 1;
         self.recent[Self::slot(mva)] = mva & !31 | halves;
@@ -59,9 +71,18 @@ impl DirtyLines {
         }
     }
 
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = DirtyLine> + use<'_> {
+        self.lines.iter().map(|(mva, (since, pa))| DirtyLine {
+            mva: *mva,
+            pa: *pa,
+            since: since.iter().flatten().copied().min().unwrap_or(0),
+        })
+    }
+
     /// Since when the half that holds `mva` is dirty, if it is.
     pub fn since(&self, mva: u32) -> Option<u64> {
-        self.lines.get(&(mva & !31))?[half(mva)]
+        self.lines.get(&(mva & !31))?.0[half(mva)]
     }
 }
 
@@ -72,14 +93,14 @@ mod tests {
     #[test]
     fn halves_are_dirty_from_their_first_store_until_cleaned() {
         let mut dirty = DirtyLines::new();
-        dirty.stored(0x1004, 5);
-        dirty.stored(0x1000, 6);
-        dirty.stored(0x101c, 7);
+        dirty.stored((0x1004, 0), 5);
+        dirty.stored((0x1000, 0), 6);
+        dirty.stored((0x101c, 0), 7);
         assert_eq!(dirty.since(0x100c), Some(5));
         assert_eq!(dirty.since(0x1010), Some(7));
         dirty.clean(0x1000);
         assert_eq!((dirty.since(0x1000), dirty.since(0x1010)), (None, None));
-        dirty.stored(0x1000, 9);
+        dirty.stored((0x1000, 0), 9);
         assert_eq!((dirty.since(0x1000), dirty.since(0x1010)), (Some(9), None));
     }
 
@@ -87,9 +108,9 @@ mod tests {
     fn lines_that_share_a_slot_do_not_share_their_state() {
         let mut dirty = DirtyLines::new();
         let other = 0x20 * RECENT as u32;
-        dirty.stored(0, 1);
-        dirty.stored(other, 2);
-        dirty.stored(0, 3);
+        dirty.stored((0, 0), 1);
+        dirty.stored((other, 0), 2);
+        dirty.stored((0, 0), 3);
         dirty.clean(other);
         assert_eq!((dirty.since(0), dirty.since(other)), (Some(1), None));
     }

@@ -13,6 +13,7 @@ mod dirty;
 mod history;
 #[cfg(test)]
 mod opinion;
+mod pages;
 mod report;
 mod shadow;
 #[cfg(test)]
@@ -21,7 +22,8 @@ mod translations;
 
 pub use calls::{Call, Switch};
 pub use history::{LineEvent, Movement};
-pub use report::{Access, Cause, Mapped, Newest, Report, Trace, Wrong};
+pub use pages::PageFunctions;
+pub use report::{Access, Cause, Kept, Mapped, Moment, Newest, PageMoves, Report, Trace, Wrong};
 pub use shadow::{Path, Writer};
 
 use crate::boot::Boot;
@@ -34,11 +36,12 @@ use calls::Calls;
 use causes::Causes;
 use dirty::DirtyLines;
 use history::History;
+use pages::Pages;
 use report::pair;
 use shadow::{Shadow, User};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use translations::{Translations, Use};
+use translations::{Number, Translations, Use};
 
 /// Reports kept. When there are so many, those of other causes are not told any more.
 pub const REPORTS: usize = 10_000;
@@ -57,6 +60,7 @@ pub struct Checker {
     before: BTreeMap<u32, Writer>,
     reports: Vec<Report>,
     causes: Causes,
+    pages: Pages,
     stop_at_report: bool,
 }
 
@@ -72,6 +76,7 @@ impl Checker {
             before: BTreeMap::new(),
             reports: Vec::new(),
             causes: Causes::default(),
+            pages: Pages::default(),
             stop_at_report: false,
         }
     }
@@ -277,7 +282,7 @@ impl Checker {
         cached: bool,
     ) -> Reaction {
         let path = if cached {
-            self.dirty.stored(mva.0, context.cycle);
+            self.dirty.stored((mva.0, pa.0), context.cycle);
             Path::Line
         } else {
             Path::Buffer
@@ -351,6 +356,7 @@ impl Checker {
 
     /// A line or a TLB entry came, went or was used.
     fn moved(&mut self, context: &Context, event: Event<'_>) -> Reaction {
+        self.pages.moved(context, &event);
         match event {
             Event::Fill { side, mva, pa } => {
                 self.history.note(context, mva, pa, Movement::Fill(side));
@@ -439,7 +445,12 @@ impl Observer for Checker {
                 registers,
             } => {
                 self.calls.fetched(context, width, value, registers);
-                self.compare(context, Access::Fetch { cached }, (mva, pa), width, value)
+                let reaction = self.pages_at(context, registers);
+                let access = Access::Fetch { cached };
+                match self.compare(context, access, (mva, pa), width, value) {
+                    Reaction::Continue => reaction,
+                    other => other,
+                }
             }
             Event::Load {
                 mva,

@@ -26,6 +26,8 @@ pub enum Wrong {
     OldOverNewer,
     /// Another bus master wrote, and the line still holds the old data.
     StaleAfterDma,
+    /// Something of a page through a user's address is still there, and the page is somebody else's.
+    OutlivesPage,
 }
 
 impl Wrong {
@@ -40,11 +42,12 @@ impl Wrong {
             Wrong::LostByInvalidate => "lost-by-invalidate",
             Wrong::OldOverNewer => "old-over-newer",
             Wrong::StaleAfterDma => "stale-after-dma",
+            Wrong::OutlivesPage => "outlives-page",
         }
     }
 
     /// Every kind.
-    pub const ALL: [Wrong; 8] = [
+    pub const ALL: [Wrong; 9] = [
         Wrong::StaleRead,
         Wrong::TwoDirtyAliases,
         Wrong::StaleInstruction,
@@ -53,6 +56,7 @@ impl Wrong {
         Wrong::LostByInvalidate,
         Wrong::OldOverNewer,
         Wrong::StaleAfterDma,
+        Wrong::OutlivesPage,
     ];
 }
 
@@ -78,6 +82,39 @@ pub enum Access {
         /// The line made room for another; false: an operation cleaned it.
         victim: bool,
     },
+    /// Nothing used it: its page was given to somebody.
+    Outlives(Kept),
+}
+
+/// What is left of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// A dirty line of the D-cache.
+    DirtyLine,
+    /// A line of the I-cache.
+    Instructions,
+    /// A TLB entry.
+    Translation,
+}
+
+/// When something was done with a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Core cycles since power-on.
+    pub cycle: u64,
+    /// The function that was called for it.
+    pub pc: u32,
+    /// Its callers, innermost first.
+    pub callers: Vec<u32>,
+}
+
+/// How a page came to somebody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageMoves {
+    /// When it was freed, if that was seen.
+    pub freed: Option<Moment>,
+    /// When it was given.
+    pub given: Moment,
 }
 
 /// Where the newest data was when older data was used.
@@ -168,6 +205,8 @@ pub struct Report {
     pub filled: Option<u64>,
     /// Whether `since` reaches back to the write.
     pub since_is_whole: bool,
+    /// How the page came to somebody else, of [`Wrong::OutlivesPage`].
+    pub page: Option<PageMoves>,
     /// Who had to do with it.
     pub trace: Trace,
 }
@@ -208,6 +247,19 @@ impl Report {
         let line = |mva: Mva| Mva(mva.0 & !31);
         let here = line(self.mva);
         let i_invalidate = format!("invalidate the I-cache line at MVA {here} (c7,c5,1)");
+        if let Access::Outlives(kept) = self.access {
+            return match kept {
+                Kept::DirtyLine => format!(
+                    "clean and invalidate the D-cache line at MVA {here} (c7,c14,1) behind its last store and before \
+                     the page is freed"
+                ),
+                Kept::Instructions => format!("{i_invalidate} before the page is freed"),
+                Kept::Translation => format!(
+                    "invalidate the TLB entry for MVA {} (c8,c7,1 and its like) before the page is freed",
+                    self.mva
+                ),
+            };
+        }
         match (self.place, self.access) {
             _ if self.filled_from.is_some() && matches!(self.access, Access::Fetch { .. }) => {
                 format!("{i_invalidate} when the mapping of that address changed")
@@ -305,5 +357,8 @@ pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {
         Access::Translation(_) => (4, pc, writer),
         Access::WriteBack { victim: false } => (5, pc, writer),
         Access::WriteBack { victim: true } => (6, 0, writer),
+        Access::Outlives(Kept::DirtyLine) => (9, 0, writer),
+        Access::Outlives(Kept::Instructions) => (10, 0, writer),
+        Access::Outlives(Kept::Translation) => (11, 0, writer),
     }
 }

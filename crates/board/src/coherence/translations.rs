@@ -11,8 +11,21 @@ use std::collections::BTreeSet;
 /// A descriptor: physical address and value as read.
 pub(super) type Descriptor = (u32, u32);
 
+/// A page's entry that is loaded.
+#[derive(Clone, Copy)]
+pub(super) struct Loaded {
+    pub number: Number,
+    /// The address that it was loaded for, and the page that it leads to.
+    pub mva: u32,
+    pub pa: u32,
+    /// When.
+    pub cycle: u64,
+}
+
 #[derive(Clone, Default)]
 struct Entry {
+    /// The address that it was loaded for.
+    mva: u32,
     /// First and, for a page, second level.
     descriptors: [Descriptor; 2],
     levels: usize,
@@ -51,6 +64,7 @@ pub(super) type Number = (TlbSide, usize);
 #[derive(Clone, Copy)]
 struct Filled {
     number: Number,
+    mva: u32,
     bytes: u32,
     locked: bool,
 }
@@ -114,10 +128,11 @@ impl Translations {
                 entry,
                 bytes,
                 locked,
-                ..
+                mva,
             } => {
                 let filled = Filled {
                     number: (side, entry),
+                    mva: mva.0,
                     bytes,
                     locked,
                 };
@@ -139,6 +154,7 @@ impl Translations {
             _ => (2, self.walk),
         };
         *self.entry(filled.number) = Entry {
+            mva: filled.mva,
             descriptors,
             levels,
             checked: (context.ttb, Vec::new()),
@@ -191,6 +207,22 @@ impl Translations {
         entries
             .filter(|entry| !entry.locked)
             .for_each(|entry| *entry = Entry::default());
+    }
+
+    /// Entries of pages that are loaded.
+    pub fn all(&self) -> impl Iterator<Item = Loaded> + use<'_> {
+        let sides = [TlbSide::Both, TlbSide::Instruction, TlbSide::Data];
+        let of = |side: TlbSide| self.entries[side as usize].iter().enumerate();
+        let all = sides
+            .into_iter()
+            .flat_map(move |side| of(side).map(move |(n, e)| ((side, n), e)));
+        let pages = all.filter(|(_, entry)| entry.levels == 2);
+        pages.map(|(number, entry)| Loaded {
+            number,
+            mva: entry.mva,
+            pa: entry.descriptors[1].1 & !0xfff,
+            cycle: entry.cycle,
+        })
     }
 
     /// When an entry was loaded.
@@ -339,6 +371,7 @@ mod tests {
     fn filled(bytes: u32) -> Filled {
         Filled {
             number: (TlbSide::Both, 3),
+            mva: 0,
             bytes,
             locked: false,
         }

@@ -37,7 +37,7 @@ pub struct Unmodelled(pub String);
 
 /// A memory-mapped part. Time is core cycles since power-on; a device converts with the
 /// [`crate::time::Clock`] it was made with.
-pub trait Device: State + Duplicate + Send {
+pub trait Device: State + Duplicate + Send + Sync {
     /// Part name as in its manual, in lower case: `"pl011"`.
     fn part(&self) -> &'static str;
 

@@ -65,6 +65,11 @@ impl<'a> Cables<'a> {
         self.link().ns(self.now)
     }
 
+    /// Moves the wire of a pin now: high when nothing outside the board drove it so.
+    pub fn toggle(&mut self, pin: u8) {
+        self.bus.toggle(self.now, pin);
+    }
+
     /// The network cable.
     pub fn link(&self) -> &Link {
         self.bus.link()

@@ -138,6 +138,11 @@ impl Bench {
         self.pins
     }
 
+    /// Whether the pin's wire is driven high from outside the board.
+    pub(crate) fn is_driven(&self, pin: u8) -> bool {
+        self.pins.outside >> pin & 1 != 0
+    }
+
     /// Connects a generator; its number.
     pub(crate) fn connect_generator(&mut self, generator: Generator) -> usize {
         self.generators.push(generator);

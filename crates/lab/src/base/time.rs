@@ -10,6 +10,12 @@ pub fn cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// CPU time of this thread, seconds.
+pub fn thread_cpu_s() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
 /// Whose times `/proc/PID/stat` is asked for: the number of the field with the user time, behind which
 /// the system time stands.
 #[derive(Clone, Copy)]

@@ -6,6 +6,7 @@
 
 pub mod mutants;
 pub mod names;
+pub mod page;
 pub mod render;
 pub mod replay;
 pub mod suppress;
@@ -14,7 +15,7 @@ use std::ops::Range;
 
 use anyhow::{Result, bail};
 use board::boot::Boot;
-use board::coherence::{Checker, REPORTS, Report};
+use board::coherence::{Checker, PageFunctions, REPORTS, Report};
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
 use crate::base::time::cpu_s;
@@ -31,6 +32,8 @@ pub struct Plan<'a> {
     pub counted: &'a [u32],
     /// Functions of the kernel by whose calls [`Plan::ends`] tells reports apart.
     pub apart: Vec<Range<u32>>,
+    /// The kernel's functions by which the checker follows pages, if they are known.
+    pub pages: Option<PageFunctions>,
     /// Board seconds that the command may take.
     pub limit_s: f64,
     /// Whether a report ends the run.
@@ -102,25 +105,38 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
     machine.observer_mut().tell_apart(plan.apart.clone());
+    if let Some(pages) = plan.pages {
+        machine.observer_mut().follow_pages(pages);
+    }
     let mut seen = 0;
-    let judge = Judge(|machine: &Machine<Observed<Checker>>| judge(machine, &mut seen, plan.ends));
+    let judge = Judge(|machine: &Machine<Observed<Checker>>| {
+        judge(machine.observer(), &mut seen, plan.ends)
+    });
     let ended = match session(&mut machine, judge, u64::MAX, plan.command, plan.limit_s) {
         Ok(status) => Ended::Finished(status),
         Err(ended) => ended,
     };
-    let reports = machine.observer().reports();
-    Ok(Findings {
+    Ok(findings(&machine, machine.observer(), ended, plan.command))
+}
+
+/// What a machine and its checker have come to.
+pub fn findings<B: BoardBus>(
+    machine: &Machine<B>,
+    checker: &Checker,
+    ended: Ended,
+    command: Option<&Typed>,
+) -> Findings {
+    let reports = checker.reports();
+    Findings {
         reports: reports.map(|(r, count)| (r.clone(), count)).collect(),
         ended,
-        counted: machine.observer().counted(),
+        counted: checker.counted(),
         cycles: machine.now(),
         seconds: machine.seconds(),
         instructions: machine.counters().instructions,
         console: machine.console_log().to_vec(),
-        said: plan
-            .command
-            .map_or(Vec::new(), |typed| typed.said(machine.console_log()).0),
-    })
+        said: command.map_or(Vec::new(), |typed| typed.said(machine.console_log()).0),
+    }
 }
 
 /// The host's processor time for the same cycles.
@@ -154,13 +170,13 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
 }
 
 /// Whether one of the reports that were not judged before ends the run.
-fn judge(
-    machine: &Machine<Observed<Checker>>,
+pub fn judge(
+    checker: &Checker,
     seen: &mut usize,
     ends: &dyn Fn(&Report) -> bool,
 ) -> Result<(), Ended> {
     let mut end = false;
-    for (report, _) in machine.observer().reports().skip(*seen) {
+    for (report, _) in checker.reports().skip(*seen) {
         end |= ends(report);
         *seen += 1;
     }
@@ -201,21 +217,37 @@ fn session<B: BoardBus>(
         beside: judge,
         stop_at,
     };
+    boot(&mut console)?;
+    match command {
+        Some(command) => run(&mut console, command, limit_s).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Boots to the prompt.
+pub fn boot<B: BoardBus>(
+    console: &mut Console<'_, B, impl Beside<B, End = Ended>>,
+) -> Result<(), Ended> {
     let booted = console.boot();
     booted.map_err(|ended| match how(console.machine, ended) {
         Ended::Limit => Ended::BootLimit,
         other => other,
-    })?;
-    let Some(command) = command else {
-        return Ok(None);
-    };
+    })
+}
+
+/// Has the command run; gives its status.
+pub fn run<B: BoardBus>(
+    console: &mut Console<'_, B, impl Beside<B, End = Ended>>,
+    command: &Typed,
+    limit_s: f64,
+) -> Result<i32, Ended> {
     let ran = console.run(command, limit_s);
     let (start, end) = ran.map_err(|ended| how(console.machine, ended))?;
     let ran = console.until(end, "\n", limit_s);
     ran.map_err(|ended| how(console.machine, ended))?;
-    let ended = command.ended(&machine.console_log()[start..]);
+    let ended = command.ended(&console.machine.console_log()[start..]);
     match ended {
-        Ok((_, status)) => Ok(Some(status)),
+        Ok((_, status)) => Ok(status),
         Err(error) => Err(Ended::Stopped(format!("{error:#}"))),
     }
 }
@@ -318,6 +350,7 @@ pub mod tests {
             since: Vec::new(),
             filled: None,
             since_is_whole: true,
+            page: None,
             trace: Trace::default(),
         }
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::names::Names;
 use super::suppress::{Suppression, callers};
-use super::{Ended, Plan, check};
+use super::{Ended, Plan, check, page};
 use crate::base::interrupt;
 use crate::base::parallel::parallel;
 use crate::base::progress::Progress;
@@ -90,6 +90,7 @@ impl Kind {
             Kind::LostByInvalidate => Wrong::LostByInvalidate,
             Kind::OldOverNewer => Wrong::OldOverNewer,
             Kind::TwoDirtyAliases => Wrong::TwoDirtyAliases,
+            Kind::OutlivesPage => Wrong::OutlivesPage,
         }
     }
 }
@@ -141,6 +142,7 @@ impl Suite<'_> {
                 command: Some(&Typed::by_run_guest(&command)),
                 counted: &patched,
                 apart: callers(suppressions, &names),
+                pages: page::functions(self.vmlinux, self.board.peripherals.ram_base),
                 limit_s,
                 ends: &ends,
             },
@@ -258,6 +260,8 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
     let by = |pc: u32, callers: &[u32]| is(pc) || callers.iter().any(|pc| is(*pc));
     let called = |calls: &[Call]| calls.iter().any(|c| is(c.from) || is(c.to));
     let switched = trace.switched.as_ref();
+    let freed = report.page.as_ref().and_then(|page| page.freed.as_ref());
+    let freed = freed.is_some_and(|freed| by(freed.pc, &freed.callers));
     let places = [
         ("writer", by(report.writer.pc, &trace.written)),
         ("user", by(report.context.pc, &trace.used)),
@@ -268,6 +272,7 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
                 by(m.writer.pc, &m.callers) || before.is_some_and(|(w, c)| by(w.pc, c))
             }),
         ),
+        ("freed page", freed),
         ("switch", switched.is_some_and(|s| by(s.pc, &s.callers))),
         ("called next", called(&trace.next)),
         ("given address", called(&trace.given)),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::Group;
 use super::names::Names;
+use super::page;
 
 /// What a report is rendered with.
 pub struct Style<'a> {
@@ -41,6 +42,9 @@ pub fn what(wrong: Wrong) -> &'static str {
         Wrong::LostByInvalidate => "the newest data was in a dirty line that was invalidated",
         Wrong::OldOverNewer => "old data was written back over newer data",
         Wrong::StaleAfterDma => "a load got data older than what another bus master wrote",
+        Wrong::OutlivesPage => {
+            "what is left of a page through a user's address outlives it: the page is somebody else's"
+        }
     }
 }
 
@@ -65,7 +69,11 @@ impl Style<'_> {
         if count > 1 {
             let _ = write!(text, " ({count} times)");
         }
-        let _ = writeln!(text, "\n  used by: {}", self.names.place(report.context.pc));
+        let used = match report.access {
+            Access::Outlives(_) => "given to somebody else by",
+            _ => "used by",
+        };
+        let _ = writeln!(text, "\n  {used}: {}", self.names.place(report.context.pc));
         let _ = writeln!(text, "    {}", self.used(report));
         if let Some(other) = report.filled_from {
             let _ = writeln!(text, "    that line was filled from {}", physical(other));
@@ -78,6 +86,7 @@ impl Style<'_> {
             process(report.context.pid, report.context.ttb)
         );
         self.callers(&mut text, &report.trace.used);
+        self.page(&mut text, report);
         self.writer(&mut text, report);
         self.callers(&mut text, &report.trace.written);
         if let Some(first) = report.trace.running.first() {
@@ -96,7 +105,7 @@ impl Style<'_> {
     }
 
     /// Functions on the way to a place, innermost first.
-    fn callers(&self, text: &mut String, callers: &[u32]) {
+    pub(super) fn callers(&self, text: &mut String, callers: &[u32]) {
         if let Some((first, rest)) = callers.split_first() {
             let mut names = vec![self.names.place(*first)];
             let rest = rest.iter().take(CALLERS);
@@ -204,6 +213,7 @@ impl Style<'_> {
             Access::WriteBack { victim: false } => {
                 format!("the D-cache line at {at} was cleaned: {values}")
             }
+            Access::Outlives(kept) => format!("{} {at}", page::left(kept)),
         }
     }
 
@@ -298,6 +308,7 @@ impl Style<'_> {
         let trace = &report.trace;
         json!({
             "wrong": report.wrong.name(),
+            "page": self.page_json(report),
             "count": count,
             "what": what(report.wrong),
             "used": {

@@ -13,7 +13,7 @@ use super::{Ended, Judge, session};
 
 /// Core cycles before the report from which on instructions are looked at one by one: more than
 /// the longest one takes.
-const BEFORE: u64 = 20_000;
+pub const BEFORE: u64 = 20_000;
 
 /// An instruction of a run: `PC@CYCLE` as a report's replay has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub fn machine_at(
 }
 
 /// The cycle in which the instruction begins.
-fn start_of<B: BoardBus>(mut machine: Machine<B>, at: At) -> Option<u64> {
+pub fn start_of<B: BoardBus>(mut machine: Machine<B>, at: At) -> Option<u64> {
     let mut start = None;
     while machine.now() <= at.cycle {
         let now = machine.now();

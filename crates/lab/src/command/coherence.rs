@@ -5,6 +5,7 @@
 //! end; with `--bisect` 125 instead of 2, so that `git bisect run` skips that commit, and 128,
 //! which ends it, when no commit could be judged.
 
+mod disturbed;
 mod shown;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ use crate::base::paths::shown;
 use crate::base::shell::{self, quoted};
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
+use crate::coherence::page;
 use crate::coherence::render::Style;
 use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, Suppression};
@@ -43,8 +45,8 @@ pub struct Args {
     /// Run every mutant with the test that it names, and print a table
     #[arg(long, conflicts_with_all = ["limit", "keep_going", "bisect", "tap", "linux"])]
     all_mutants: bool,
-    /// Mutants at a time [default: one per processor]
-    #[arg(long, value_name = "N", requires = "all_mutants")]
+    /// Mutants or seeds at a time [default: one per processor]
+    #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// Board time the command may take, in seconds [default: 300, and then it is an error]
     #[arg(long, value_name = "SECONDS")]
@@ -71,6 +73,8 @@ pub struct Args {
     /// 128 when nothing could be judged
     #[arg(long)]
     bisect: bool,
+    #[command(flatten)]
+    chaos: disturbed::Options,
     /// Print JSON
     #[arg(long, conflicts_with = "tap")]
     json: bool,
@@ -78,7 +82,7 @@ pub struct Args {
     #[arg(long)]
     tap: bool,
     /// What to run in the guest
-    #[arg(last = true, value_name = "CMD", conflicts_with = "all_mutants")]
+    #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
 
@@ -127,11 +131,13 @@ impl Asked<'_> {
             bail!("--limit {limit}: not a number of seconds above 0");
         }
         if args.jobs == Some(0) {
-            bail!("--jobs 0: at least one mutant at a time");
+            bail!("--jobs 0: at least one at a time");
         }
+        args.chaos.check(args)?;
         let command = match args.command.is_empty() {
             true => None,
             // Nobody types what it would read.
+            false if args.chaos.is_asked() => None,
             false => Some(Typed::own(&(shell::typed(&args.command)? + " </dev/null"))),
         };
         let board = args.target.check()?;
@@ -146,6 +152,9 @@ impl Asked<'_> {
 
     fn execute(&self) -> Result<Outcome> {
         let (args, board, suppressions) = (self.args, &self.board, &self.suppressions);
+        if args.chaos.is_asked() {
+            return self.disturbed();
+        }
         if args.all_mutants {
             return args.all(board, suppressions);
         }
@@ -170,6 +179,7 @@ impl Asked<'_> {
             command: typed,
             counted: &patched,
             apart: suppress::callers(suppressions, &names),
+            pages: page::functions(guest.files.vmlinux.as_deref(), board.peripherals.ram_base),
             limit_s: args.limit.unwrap_or(LIMIT_S),
             ends: &|report| {
                 !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))
@@ -188,7 +198,7 @@ impl Asked<'_> {
             style: Style {
                 names: &names,
                 cpu_hz: board.cpu_hz,
-                replay: &|at| args.replay(at),
+                replay: &|at| args.replay(at, None),
             },
         };
         shown.print()?;
@@ -205,8 +215,8 @@ impl Args {
         suppress::of_kernel(&self.target.kernel)
     }
 
-    /// How to come back to a report.
-    fn replay(&self, at: &arm9::Context) -> String {
+    /// How to come back to a report, in the run of a seed if it was one.
+    fn replay(&self, at: &arm9::Context, seed: Option<u64>) -> String {
         let mut words = vec!["warmswitch".to_string(), "coherence".to_string()];
         let mut option = |name: &str, value: Option<String>| {
             if let Some(value) = value {
@@ -228,6 +238,7 @@ impl Args {
         let victims = Some(target.victims.clone());
         option("--victims", victims.filter(|v| v != Victims::Random.name()));
         option("--mutant", self.mutant.clone());
+        option("--chaos", seed.map(|seed| seed.to_string()));
         option("--gdb", Some(format!("{:#010x}@{}", at.pc, at.cycle)));
         if !target.append.is_empty() {
             words.push(append);

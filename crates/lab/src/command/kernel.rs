@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::base::boards;
 use crate::base::paths;
-use crate::coherence::{self, Ended, Plan};
+use crate::coherence::{self, Ended, Plan, page};
 use crate::rig::boot::{self, KernelFiles};
 use crate::runs::markers::Typed;
 use crate::supply::image::{self, Programs};
@@ -127,6 +127,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
             command: Some(&Typed::by_run_guest(smoke)),
             counted: &[],
             apart: Vec::new(),
+            pages: page::functions(Some(&prefix.vmlinux), board.peripherals.ram_base),
             limit_s: SMOKE_LIMIT_S,
             ends: &|_| true,
         },

@@ -7,16 +7,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use arm9::Mva;
 use board::Observed;
-use board::sections::{Preemption, Section, Sections};
+use board::sections::{COUNT_OFFSET, Preemption, Section, Sections};
 use serde_json::{Value, json};
 
 use crate::rig::session::Session;
 use crate::supply::symbols::Symbols;
 use crate::supply::variables;
 
-/// Of a thread_info, which a task begins with: flags, then the count of what keeps preemption off (Linux
-/// arch/arm/include/asm/thread_info.h).
-const COUNT_OFFSET: u32 = 4;
 /// What the first task begins with there: PREEMPT_OFFSET.
 const FIRST_COUNT: [u8; 4] = [1, 0, 0, 0];
 /// Callers that a line names.

@@ -37,6 +37,13 @@ pub struct Added {
     guest: Option<String>,
 }
 
+impl Added {
+    /// A program of ours, which goes to /bin.
+    pub fn program(host: PathBuf) -> Added {
+        Added { host, guest: None }
+    }
+}
+
 impl FromStr for Added {
     type Err = String;
 

@@ -113,6 +113,8 @@ pub enum Kind {
     OldOverNewer,
     /// One physical line dirty at two addresses.
     TwoDirtyAliases,
+    /// Something of a page that is left when the page is somebody else's.
+    OutlivesPage,
 }
 
 /// `opc1,CRn,CRm,opc2` of an MCR or MRC of CP15, as in `0,c7,c10,4`; `*` for any CRm, as in

@@ -5,6 +5,7 @@
 mod boots;
 mod browser;
 mod campaign;
+mod chaos;
 mod coherence;
 mod commands;
 mod cores;

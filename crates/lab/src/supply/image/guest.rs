@@ -114,7 +114,7 @@ pub fn alone(name: &str) -> Result<PathBuf> {
     let workload = all()?.remove(name);
     let workload = workload.with_context(|| format!("no guest \"{name}\""))?;
     toolchain::require()?;
-    let mut inputs = Inputs::new("guest program 1");
+    let mut inputs = Inputs::new("guest program 2");
     inputs.add("tools", toolchain::version()?.as_bytes());
     workload.add_to(name, &mut inputs)?;
     let kept = cache::dir()?.join("guest");
@@ -124,7 +124,8 @@ pub fn alone(name: &str) -> Result<PathBuf> {
         if !place.is_dir() {
             cache::make(&place, |dir| {
                 let program = dir.join(name);
-                let bytes = workload.build(&program, &[], None)?;
+                let flags = workload.build.as_ref().map(|build| build.flags.clone());
+                let bytes = workload.build(&program, &flags.unwrap_or_default(), None)?;
                 let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
                 // Without debug information, in place of the one with it.
                 fs::write(&program, bytes)?;

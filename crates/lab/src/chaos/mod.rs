@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs in which interrupts come where a seed says ([`board::chaos`]), and what many seeds came to.
+//!
+//! The guest `chaos` turns an interrupt into another task's turn. What runs under it is the user's command, or
+//! `mm_chaos` with the program of the seed.
+
+pub mod grammar;
+pub mod places;
+pub mod program;
+pub mod range;
+pub mod replay;
+pub mod run;
+pub mod seeds;
+pub mod store;
+pub mod table;
+
+use anyhow::Result;
+
+use crate::base::shell;
+use crate::rig::boot::Prepared;
+use crate::rig::target::Target;
+use crate::runs::markers::Typed;
+use crate::supply::added::Added;
+use crate::supply::image::guest;
+use board::BoardSpec;
+use grammar::Grammar;
+use program::Program;
+
+/// The guest that hands the processor on.
+const CHAOS: &str = "chaos";
+/// The guest that runs random programs.
+pub const MM_CHAOS: &str = "mm_chaos";
+/// Bytes of a program that one typed line has: the guest's line editor takes no more than 1,024 in all.
+const PIECE: usize = 700;
+
+/// What is to run under chaos.
+pub enum Command {
+    /// These words.
+    Own(Vec<String>),
+    /// The program of the seed.
+    Drawn(Box<Grammar>),
+    /// This program.
+    Given(Program),
+}
+
+impl Command {
+    /// What the words behind `--` mean: `mm_chaos` alone is the seed's program.
+    pub fn of(words: &[String]) -> Result<Command> {
+        match words {
+            [one] if one == MM_CHAOS => Ok(Command::Drawn(Box::new(Grammar::load()?))),
+            [first, text] if first == MM_CHAOS && !text.starts_with('-') => {
+                Ok(Command::Given(Program::parse(text)?))
+            }
+            words => {
+                shell::typed(words)?;
+                Ok(Command::Own(words.to_vec()))
+            }
+        }
+    }
+
+    /// The program of a seed, if it is one of `mm_chaos`.
+    pub fn program(&self, seed: u64) -> Option<Program> {
+        match self {
+            Command::Own(_) => None,
+            Command::Drawn(grammar) => Some(Program::generate(grammar, seed)),
+            Command::Given(program) => Some(program.clone()),
+        }
+    }
+
+    /// What is typed for a seed.
+    pub fn typed(&self, seed: u64) -> Result<Typed> {
+        match (self, self.program(seed)) {
+            (_, Some(program)) => Ok(typed(seed, &program)),
+            (Command::Own(words), None) => {
+                let command = shell::typed(words)?;
+                Ok(Typed::own(&format!("{CHAOS} {seed} {command} </dev/null")))
+            }
+            _ => anyhow::bail!("no program"),
+        }
+    }
+
+    /// What decides the programs of seeds.
+    pub fn grammar(&self) -> String {
+        match self {
+            // As it was read.
+            Command::Drawn(grammar) => format!("{grammar:?}"),
+            _ => String::new(),
+        }
+    }
+
+    /// Whether its status says that data was wrong.
+    pub fn checks_itself(&self) -> bool {
+        !matches!(self, Command::Own(_))
+    }
+}
+
+/// The same for a program.
+pub fn typed(seed: u64, program: &Program) -> Typed {
+    let text = program.text();
+    let mut typed = Typed::own(&format!("{CHAOS} {seed} {MM_CHAOS} \"$P\" </dev/null"));
+    let mut lines = "P=\n".to_string();
+    let bytes = text.as_bytes();
+    for piece in bytes.chunks(PIECE) {
+        // The text is ASCII without quotes.
+        lines.push_str(&format!("P=$P'{}'\n", String::from_utf8_lossy(piece)));
+    }
+    typed.line = lines + &typed.line;
+    typed
+}
+
+/// The target with the guests that chaos needs.
+pub fn prepare(target: &Target, board: &BoardSpec) -> Result<Prepared> {
+    let mut recipe = target.recipe();
+    recipe.reset_on_panic = true;
+    for name in [CHAOS, MM_CHAOS] {
+        recipe.added.push(Added::program(guest::alone(name)?));
+    }
+    recipe.prepare(board.core.core)
+}

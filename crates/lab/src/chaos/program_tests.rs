@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs that are drawn and made short, by a failure that is made up.
+
+use super::*;
+
+#[test]
+fn a_seed_gives_the_same_text_and_another_seed_another() {
+    let grammar = Grammar::load().unwrap();
+    let text = |seed| Program::generate(&grammar, seed).text();
+    for seed in 0..50 {
+        assert_eq!(text(seed), text(seed));
+    }
+    let all: HashSet<String> = (0..500).map(text).collect();
+    assert!(all.len() > 498, "{}", all.len());
+}
+
+#[test]
+fn what_is_drawn_is_within_limits_begins_later_sequences_and_is_read_again() {
+    let grammar = Grammar::load().unwrap();
+    let limits = &grammar.limits;
+    assert_eq!(
+        (limits.sequences, limits.sequence_ops, limits.bytes),
+        (SEQUENCES, SEQUENCE_OPS, BYTES)
+    );
+    for seed in 0..500 {
+        let program = Program::generate(&grammar, seed);
+        assert_eq!(Program::parse(&program.text()).unwrap(), program);
+        for (n, ops) in program.sequences.iter().enumerate() {
+            for op in ops {
+                let (name, numbers) = parts(op).unwrap();
+                let arguments = &grammar.op[name];
+                assert_eq!(numbers.len(), arguments.len(), "{op}");
+                let begun = numbers.first().filter(|_| arguments == "q");
+                let fine = |k: &u64| *k > n as u64 && *k < program.sequences.len() as u64;
+                assert!(begun.is_none_or(fine), "{op} in {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ops_are_left_out_by_number_and_sequences_stay() {
+    let program = Program::parse("ma0.4 th1 j|w0.0.1.0|r0.0.1.2 y").unwrap();
+    assert_eq!(program.ops(), 6);
+    let rest = program.without(&[true, false, false, false, true, false]);
+    assert_eq!(rest.text(), "ma0.4||r0.0.1.2");
+    assert_eq!(Program::parse(&rest.text()).unwrap(), rest);
+    for wrong in [
+        "ma0.4 7",
+        "w0..1",
+        "w0.0.",
+        "a-1",
+        &"|".repeat(16),
+        &"y ".repeat(201),
+    ] {
+        assert!(Program::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_failing_program_becomes_as_short_as_it_can_be() {
+    let grammar = Grammar::load().unwrap();
+    let mut program = Program::generate(&grammar, 1);
+    program.sequences[0].insert(3, "ma3.40".into());
+    program.sequences[0].insert(9, "ad3.5.9".into());
+    let last = program.sequences.len() - 1;
+    program.sequences[last].push("w3.7.2.1".into());
+    let mut tries = 0;
+    let mut fails = |program: &Program| {
+        tries += 1;
+        let all: Vec<_> = program
+            .sequences
+            .iter()
+            .flatten()
+            .filter_map(|op| parts(op))
+            .collect();
+        let has = |name, least: &[u64]| {
+            let at_least = |numbers: &[u64]| numbers.iter().zip(least).all(|(n, m)| n >= m);
+            all.iter()
+                .any(|(other, numbers)| *other == name && at_least(numbers))
+        };
+        Ok(has("ma", &[3, 8]) && has("ad", &[3, 5, 1]) && has("w", &[3, 1]))
+    };
+    let short = reduce(&program, &mut fails).unwrap();
+    assert_eq!(short.ops(), 3, "{}", short.text());
+    assert_eq!(short.sequences.len(), program.sequences.len());
+    assert!(short.text().contains("ma3.8 ad3.5.1"), "{}", short.text());
+    assert!(tries < 400, "{tries}");
+    let mut never = |_: &Program| Ok(false);
+    assert!(reduce(&program, &mut never).is_err());
+    let mut always = |_: &Program| Ok(true);
+    assert_eq!(reduce(&program, &mut always).unwrap().ops(), 0);
+}
+
+/// For trying them: `CHAOS_SEEDS=100..150 cargo test ... print_programs -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints programs for trying them out"]
+fn print_programs() {
+    let grammar = Grammar::load().unwrap();
+    let seeds = std::env::var("CHAOS_SEEDS").unwrap_or("0..50".into());
+    let (from, to) = seeds.split_once("..").unwrap();
+    for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
+        println!("@{seed} {}", Program::generate(&grammar, seed).text());
+    }
+}

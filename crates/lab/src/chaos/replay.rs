@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Back to a report of a seed: the same cycles without the checker, with the same interrupts.
+
+use anyhow::{Result, bail};
+use board::chaos::PIN;
+use board::{BoardBus, Machine, Stop};
+
+use super::run::{Bases, Drawn};
+use crate::coherence::replay::{At, BEFORE, start_of};
+use crate::coherence::{self, Ended};
+use crate::rig::console::{Beside, Console, Then};
+use crate::runs::markers::Typed;
+
+/// The board before the instruction at `at` in the run of a seed. No interrupt comes behind it.
+pub fn machine_at(bases: &Bases<'_>, seed: u64, typed: &Typed, at: At) -> Result<Machine> {
+    // Where they come is known when they have come.
+    let ran = bases.run(seed, typed, f64::INFINITY, &|report| {
+        report.context.cycle >= at.cycle
+    })?;
+    let drawn = Drawn::of(seed, bases.board);
+    let mut board = bases.board.clone();
+    board.core.victims = drawn.victims;
+    let mut machine = Machine::new(board, bases.boot)?;
+    let mut console = Console {
+        machine: &mut machine,
+        beside: Due(Vec::new()),
+        stop_at: u64::MAX,
+    };
+    if let Err(ended) = coherence::boot(&mut console) {
+        bail!("the guest did not boot: {}", ended.word());
+    }
+    machine.cpu_mut().reseed_victims(drawn.victim_seed);
+    let typed_at = machine.now() + drawn.pause;
+    machine.run_until(typed_at);
+    let mut cycles: Vec<u64> = ran.points.iter().map(|point| point.cycle).collect();
+    cycles.reverse();
+    let stop_at = at.cycle.saturating_sub(BEFORE);
+    let mut console = Console {
+        machine: &mut machine,
+        beside: Due(cycles),
+        stop_at,
+    };
+    let ended = coherence::run(&mut console, typed, f64::INFINITY);
+    let Due(mut left) = console.beside;
+    match ended {
+        Err(Ended::Limit) if machine.now() >= stop_at => {}
+        Err(Ended::Interrupted) => bail!("stopped"),
+        _ => bail!(
+            "the run ended in cycle {}, before the report's cycle {}: it is another run",
+            machine.now(),
+            at.cycle
+        ),
+    }
+    // Those of the last stretch come before the place is looked for.
+    while let Some(cycle) = left.pop().filter(|cycle| *cycle <= at.cycle) {
+        machine.run_until(cycle);
+        machine.cables().toggle(PIN);
+    }
+    let Some(start) = start_of(machine.clone(), at) else {
+        bail!(
+            "{:#010x} was not executed in cycle {}: it is another run",
+            at.pc,
+            at.cycle
+        );
+    };
+    machine.run_until(start);
+    Ok(machine)
+}
+
+/// Cycles in which interrupts come, the next one last.
+struct Due(Vec<u64>);
+
+impl<B: BoardBus> Beside<B> for Due {
+    type End = Ended;
+
+    fn next(&self, _: &Machine<B>) -> u64 {
+        self.0.last().copied().unwrap_or(u64::MAX)
+    }
+
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Ended> {
+        let due = *stop == Stop::Limit && self.0.last().is_some_and(|at| machine.now() >= *at);
+        if !due {
+            return Ok(Then::Nothing);
+        }
+        self.0.pop();
+        machine.cables().toggle(PIN);
+        Ok(Then::Look)
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pages that are freed and given: the kernel's functions for it, and what a report says of them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use board::coherence::{Kept, Moment, PageFunctions, PageMoves, Report};
+use serde_json::{Value, json};
+
+use super::render::Style;
+use crate::supply::symbols::Symbols;
+use crate::supply::variables;
+
+/// Linux mm/page_alloc.c: called with pages that are freed, and returning those that are given.
+const FREED: &str = "free_unref_page_commit";
+const FREED_SOME: &str = "free_one_page";
+const GIVEN: &str = "get_page_from_freelist";
+/// Where the first page's is (`CONFIG_FLATMEM`).
+const MAP: &str = "mem_map";
+/// Addresses of a kernel begin at a multiple of this.
+const PAGE_OFFSET: u32 = 0xf000_0000;
+
+/// What a kernel has of these, on a board whose RAM begins there; nothing when it does not have all.
+pub fn functions(vmlinux: Option<&Path>, ram_base: u32) -> Option<PageFunctions> {
+    let symbols = Symbols::of(vmlinux);
+    let map = variables::of(vmlinux?, MAP)?.address;
+    let offset = symbols.first()? & PAGE_OFFSET;
+    Some(PageFunctions {
+        freed: symbols.address(FREED)?,
+        freed_some: symbols.address(FREED_SOME)?,
+        given: symbols.address(GIVEN)?,
+        map: map.wrapping_sub(offset).wrapping_add(ram_base),
+        kernel: symbols.kernel(),
+    })
+}
+
+/// What is left, before its address.
+pub fn left(kept: Kept) -> &'static str {
+    match kept {
+        Kept::DirtyLine => "a dirty D-cache line is left at",
+        Kept::Instructions => "an I-cache line is left at",
+        Kept::Translation => "a TLB entry is left of",
+    }
+}
+
+impl Style<'_> {
+    /// Who gave the page, and who freed it.
+    pub(super) fn page(&self, text: &mut String, report: &Report) {
+        let Some(PageMoves { freed, given }) = &report.page else {
+            return;
+        };
+        self.callers(text, &given.callers);
+        match freed {
+            Some(Moment { cycle, pc, callers }) => {
+                let _ = writeln!(
+                    text,
+                    "  freed in cycle {cycle} by: {}",
+                    self.names.place(*pc)
+                );
+                self.callers(text, callers);
+            }
+            None => {
+                let _ = writeln!(text, "  nobody was seen to free it");
+            }
+        }
+    }
+
+    /// The same as data.
+    pub(super) fn page_json(&self, report: &Report) -> Value {
+        let moment = |moment: &Moment| {
+            let callers = moment.callers.iter().map(|pc| self.names.function(*pc));
+            json!({
+                "cycle": moment.cycle,
+                "function": self.names.function(moment.pc),
+                "callers": callers.collect::<Vec<_>>(),
+            })
+        };
+        let page = report.page.as_ref();
+        page.map_or(Value::Null, |page| {
+            json!({ "freed": page.freed.as_ref().map(moment), "given": moment(&page.given) })
+        })
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guest `mm_chaos` by itself, as it is built and called: on QEMU, where no cache can be wrong, and
+//! on the board.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Each op at least once, in processes, threads, and a program that is begun anew.
+const PROGRAMS: [&str; 3] = [
+    "ma0.4 w0.0.4.2 v0.2 r2.0.4.2 z2.10 r2.0.9.1 af2.0.1 ao2.0.2 r2.0.1.2 ma3.8 uf3.0.4 r3.0.8.2 \
+     um3.2.0.2 l2.0.2 lu2.0.2 ko2.0.2 ki2.1 vs2.1.2 p2.0.1.1 w2.0.1.1 ad2.0.1 r2.0.2.2",
+    "mf1.4.2 w1.0.4.2 mp6.2.2 w6.0.1.0 ms7.3 w7.0.3.2 fo1 th1 vx2 t2.3 ph2.0.1 aw1.0.2 ap6.0.2 y \
+     n3 xr1.1.0.1 xw1.1.1 pt1.7.0 fw2.0.2 fr2.0.2 si2.1 so2.1 ar1.0.1 u1.1.1 j r7.0.3.2|\
+     r1.0.4.1 w7.1.1.1 n20 r7.0.3.2 ex r7.9.9.2|mf0.2.2 r0.0.2.2",
+    "mc4.8.0 c4.0.8 kf0.3 c4.0.8 ks4.2 c4.0.8 ac4 c4.0.8 vc4.5 pc5.0 c5.0.2 pc5.1 c5.0.8 mx4.8.0 \
+     ks4.1 c4.0.8 c5.0.8 fo1 j c4.0.8 uc4.0.2|c4.0.8 ks4.1 c4.0.8",
+];
+
+fn build(dir: &Path) -> PathBuf {
+    std::fs::create_dir_all(dir).expect("the temporary directory takes a folder");
+    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/mm_chaos");
+    let workload = std::fs::read_to_string(guest.join("workload.toml")).expect("a guest");
+    let workload: toml::Table = workload.parse().expect("TOML");
+    let sources = workload["build"]["sources"].as_array().expect("sources");
+    let sources = sources.iter().filter_map(toml::Value::as_str);
+    let program = dir.join("mm_chaos");
+    let built = Command::new("arm-linux-gnueabi-gcc")
+        .args(["-O2", "-std=gnu11", "-march=armv5te", "-marm"])
+        .args(["-mfloat-abi=soft", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .args(sources.map(|source| guest.join(source)))
+        .status();
+    assert!(built.expect("the compiler starts").success());
+    program
+}
+
+fn run(program: &Path, options: &[&str], text: &str) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .arg("guest")
+        .args(options)
+        .arg("--add")
+        .arg(program)
+        .args(["--", "mm_chaos", text])
+        .output();
+    output.expect("the program starts")
+}
+
+#[test]
+fn programs_of_memory_management_are_right_and_wrong_text_is_refused() {
+    let dir = std::env::temp_dir().join(format!("warmswitch-chaos-{}", std::process::id()));
+    let program = build(&dir);
+    for options in [&["--qemu"][..], &[]] {
+        for text in PROGRAMS {
+            let output = run(&program, options, text);
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{options:?} {text}: {said}");
+            assert!(said.contains("ok: "), "{said}");
+        }
+    }
+    let output = run(&program, &[], "ma0.4 w0.0.4");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("op \"w0.0.4\": too few numbers"), "{said}");
+    std::fs::remove_dir_all(&dir).expect("it is there");
+}
