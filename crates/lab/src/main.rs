@@ -10,6 +10,7 @@ mod base;
 mod campaign;
 mod coherence;
 mod command;
+mod coverage;
 mod explain;
 mod figures;
 mod gdb;

@@ -11,7 +11,7 @@ const LAB: &str = "crates/lab/src/";
 const FLAT: usize = 8;
 
 /// Each room, and the others that it may use, which stand before it. `main.rs` uses all.
-const ROOMS: [(&str, &str); 15] = [
+const ROOMS: [(&str, &str); 16] = [
     ("base", ""),
     ("runs", "base"),
     ("figures", "base runs"),
@@ -27,6 +27,8 @@ const ROOMS: [(&str, &str); 15] = [
     ("speed", "base runs figures supply rig"),
     // Tables of what became of mutants.
     ("coherence", "base runs sheets supply rig"),
+    // Sources of addresses, lists beside the kernels.
+    ("coverage", "base runs sheets supply rig coherence"),
     // Programs of the guests' sources, tables with papers' figures beside them.
     ("host", "base runs figures sheets supply"),
     (
@@ -35,7 +37,7 @@ const ROOMS: [(&str, &str); 15] = [
     ),
     (
         "command",
-        "base runs figures sheets kinds supply rig campaign report gdb speed coherence host explain",
+        "base runs figures sheets kinds supply rig campaign report gdb speed coherence coverage host explain",
     ),
 ];
 

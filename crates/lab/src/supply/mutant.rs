@@ -239,10 +239,10 @@ pub fn apply(image: &mut [u8], vmlinux: &Path, mutant: &Mutant) -> Result<Vec<Pa
 }
 
 /// What a patch needs to know of a `vmlinux`.
-struct Kernel<'a> {
+pub struct Kernel<'a> {
     bytes: &'a [u8],
     /// Functions by address: address, size (0 when the symbol does not say), name.
-    functions: Vec<(u32, u32, &'a str)>,
+    pub functions: Vec<(u32, u32, &'a str)>,
     segments: Vec<Segment>,
     /// Load address of the image's first byte.
     base: u32,
@@ -257,7 +257,8 @@ struct Segment {
 }
 
 impl<'a> Kernel<'a> {
-    fn parse(bytes: &'a [u8]) -> Result<Kernel<'a>> {
+    /// Of the bytes of the file.
+    pub fn parse(bytes: &'a [u8]) -> Result<Kernel<'a>> {
         let file = object::read::elf::ElfFile32::<Endianness>::parse(bytes)
             .map_err(|error| anyhow!("not a good ELF file: {error}"))?;
         let order = Endianness::Little;
@@ -316,7 +317,7 @@ impl<'a> Kernel<'a> {
     }
 
     /// The word of `vmlinux` at a virtual address, and its place in the image.
-    fn word(&self, address: u32) -> Option<(u32, usize)> {
+    pub fn word(&self, address: u32) -> Option<(u32, usize)> {
         let segment = self
             .segments
             .iter()
@@ -449,18 +450,35 @@ impl Change {
 }
 
 impl Cp15 {
+    /// What an MCR or MRC says.
+    pub fn of(word: u32) -> Option<Cp15> {
+        (word & 0x0f00_0f10 == 0x0e00_0f10).then_some(Cp15 {
+            opc1: word >> 21 & 7,
+            crn: word >> 16 & 15,
+            crm: Some(word & 15),
+            opc2: word >> 5 & 7,
+        })
+    }
+
+    /// Whether it is of caches, write buffer or TLB.
+    pub fn is_maintenance(self) -> bool {
+        matches!(self.crn, 7 | 8)
+    }
+
     /// Is it an MCR or MRC of this operation?
     fn matches(self, word: u32) -> bool {
-        word & 0x0f00_0f10 == 0x0e00_0f10
-            && word >> 21 & 7 == self.opc1
-            && word >> 16 & 15 == self.crn
-            && self.crm.is_none_or(|crm| word & 15 == crm)
-            && word >> 5 & 7 == self.opc2
+        Cp15::of(word).is_some_and(|op| self.covers(op))
+    }
+
+    /// Is it this operation?
+    pub fn covers(self, op: Cp15) -> bool {
+        let crm = self.crm.or(op.crm);
+        Cp15 { crm, ..self } == op
     }
 }
 
 /// Where a B or BL at `address` leads.
-fn branch_target(address: u32, word: u32) -> u32 {
+pub fn branch_target(address: u32, word: u32) -> u32 {
     // The sign of the 24 bits is carried up.
     let words = (word & 0x00ff_ffff ^ 0x0080_0000).wrapping_sub(0x0080_0000);
     address.wrapping_add(8).wrapping_add(words << 2)
