@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Ways through memory management that no test of mm_suite takes, for
+ * `warmswitch coverage` (docs/results/REACHED.md). It checks nothing; a way
+ * that is not there is skipped. Root's, with swap on.
+ *
+ * reach [NAME...]
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE	4096UL
+#define RW	(PROT_READ | PROT_WRITE)
+#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS)
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT	21
+#endif
+#define POISON		_IOWR(UFFDIO, 0x08, struct poison)
+#define MOVE		_IOWR(UFFDIO, 0x05, struct move)
+#define FEATURE_POISON	(1 << 14)
+#define FEATURE_MOVE	(1 << 16)
+
+struct poison { struct uffdio_range range; uint64_t mode; int64_t updated; };
+struct move { uint64_t dst, src, len, mode; int64_t moved; };
+
+static char *pages(size_t count)
+{
+	return mmap(NULL, count * PAGE, RW, ANON, -1, 0);
+}
+
+static int memory(size_t count)
+{
+	int fd = memfd_create("reach", 0);
+
+	ftruncate(fd, count * PAGE);
+	return fd;
+}
+
+static unsigned int touch(volatile char *at, size_t count, bool write)
+{
+	unsigned int sum = 0;
+	size_t n;
+
+	for (n = 0; n < count; n++) {
+		if (write)
+			at[n * PAGE] = (char)n;
+		sum += at[n * PAGE];
+	}
+	return sum;
+}
+
+/* Pages that are free to go: dirty ones, read ones, ones on the swap. */
+static void freed(void)
+{
+	char *at = pages(64);
+
+	touch(at, 64, true);
+	madvise(at, 32 * PAGE, MADV_PAGEOUT);
+	madvise(at, 64 * PAGE, MADV_FREE);
+	touch(at, 64, false);
+	madvise(at, 64 * PAGE, MADV_COLD);
+	madvise(at, 64 * PAGE, MADV_PAGEOUT);
+	munmap(at, 64 * PAGE);
+}
+
+/* One file many times in a row: `count` pages at once. */
+static char *many(size_t count)
+{
+	size_t each = 512, n;
+	int fd = memory(each);
+	char *at = mmap(NULL, (count + each) * PAGE, PROT_NONE, ANON, -1, 0);
+
+	for (n = 0; n < count; n += each) {
+		size_t left = count - n < each ? count - n : each;
+
+		mmap(at + n * PAGE, left * PAGE, RW, MAP_SHARED | MAP_FIXED, fd, 0);
+		touch(at + n * PAGE, left, true);
+	}
+	close(fd);
+	return at;
+}
+
+/* More than the gather takes, by munmap, by the end, and just so many that tables do not fit. */
+static void gathered(void)
+{
+	size_t counts[] = { 12000, 9170, 9180, 9188, 9196 }, n;
+
+	for (n = 0; n < sizeof(counts) / sizeof(*counts); n++) {
+		if (!fork()) {
+			char *at = many(counts[n]);
+
+			munmap(at, counts[n] * PAGE);
+			_exit(0);
+		}
+		wait(NULL);
+		if (!fork()) {
+			many(counts[n]);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
+static int faults(void *at, size_t length, uint64_t features)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = features };
+	struct uffdio_register range = {
+		.range = { (uintptr_t)at, length },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
+	    ioctl(fd, UFFDIO_REGISTER, &range))
+		printf("# userfaultfd %llx: %s\n", (unsigned long long)features,
+		       strerror(errno));
+	return fd;
+}
+
+/* Copies from what is not there yet, zeroes and poison, in memory of both kinds. */
+static void filled(void)
+{
+	char *to[2] = {
+		pages(4),
+		mmap(NULL, 4 * PAGE, RW, MAP_SHARED, memory(4), 0),
+	};
+	int kind;
+
+	for (kind = 0; kind < 2; kind++) {
+		char *from = mmap(NULL, PAGE, RW, MAP_SHARED, memory(1), 0);
+		int fd = faults(to[kind], 4 * PAGE, FEATURE_POISON);
+		uintptr_t at = (uintptr_t)to[kind];
+		struct uffdio_copy copy = { .dst = at, .src = (uintptr_t)from, .len = PAGE };
+		struct uffdio_zeropage zero = { .range = { at + PAGE, PAGE } };
+		struct poison poison = { .range = { at + 2 * PAGE, PAGE } };
+
+		ioctl(fd, UFFDIO_COPY, &copy);
+		ioctl(fd, UFFDIO_ZEROPAGE, &zero);
+		if (ioctl(fd, POISON, &poison))
+			printf("# poison: %s\n", strerror(errno));
+		touch(to[kind], 2, true);
+		mprotect(to[kind], 4 * PAGE, PROT_READ);
+		if (!fork())
+			_exit(0);
+		wait(NULL);
+		madvise(to[kind], 4 * PAGE, MADV_FREE);
+		close(fd);
+		munmap(to[kind], 4 * PAGE);
+	}
+}
+
+/* Moves pages of zeros and pages on the swap. */
+static void moved(void)
+{
+	char *from = pages(4), *to = pages(4);
+	int fd = faults(to, 4 * PAGE, FEATURE_MOVE);
+	struct move move = {
+		.dst = (uintptr_t)to, .src = (uintptr_t)from, .len = 2 * PAGE,
+	};
+
+	touch(from, 2, false);
+	if (ioctl(fd, MOVE, &move))
+		printf("# move of zeros: %s\n", strerror(errno));
+	touch(from + 2 * PAGE, 2, true);
+	madvise(from + 2 * PAGE, 2 * PAGE, MADV_PAGEOUT);
+	move.dst += 2 * PAGE;
+	move.src += 2 * PAGE;
+	if (ioctl(fd, MOVE, &move))
+		printf("# move from swap: %s\n", strerror(errno));
+	close(fd);
+}
+
+/* mprotect that fails in the middle. */
+static void refused(void)
+{
+	char *at = pages(4);
+	int fd = open("/proc/self/exe", O_RDONLY);
+	char *file = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+	touch(at, 4, true);
+	munmap(at + 2 * PAGE, PAGE);
+	mprotect(at, 4 * PAGE, PROT_READ);
+	mprotect(file, PAGE, RW);
+	close(fd);
+}
+
+/* Device memory: a mapping that the driver refuses, a private copy of it. */
+static void device(void)
+{
+	int fd = open("/dev/mem", O_RDWR);
+	char *at = mmap(NULL, 2 * PAGE, RW, MAP_SHARED, fd, (off_t)0xfffff000);
+
+	at = mmap(NULL, 2 * PAGE, RW, MAP_PRIVATE, fd, (off_t)0x1000000);
+	if (at == MAP_FAILED)
+		printf("# /dev/mem: %s\n", strerror(errno));
+	else
+		touch(at, 2, true);
+	close(fd);
+}
+
+/* A file that is mapped for writing, spliced where the page cache is the file system's own. */
+static void spliced(void)
+{
+	int ends[2], fd;
+	loff_t from = 0;
+	char *at;
+
+	mkdir("/tmp/ramfs", 0700);
+	mount("none", "/tmp/ramfs", "ramfs", 0, NULL);
+	fd = open("/tmp/ramfs/file", O_RDWR | O_CREAT, 0600);
+	ftruncate(fd, 4 * PAGE);
+	at = mmap(NULL, 4 * PAGE, RW, MAP_SHARED, fd, 0);
+	touch(at, 4, true);
+	pipe(ends);
+	if (splice(fd, &from, ends[1], NULL, 4 * PAGE, 0) < 0)
+		printf("# splice: %s\n", strerror(errno));
+	close(fd);
+}
+
+/* Pages that were merged go out and come back by two addresses. */
+static void merged(void)
+{
+	char *at = pages(64);
+	int fd = open("/sys/kernel/mm/ksm/run", O_WRONLY);
+
+	memset(at, 7, 64 * PAGE);
+	madvise(at, 64 * PAGE, MADV_MERGEABLE);
+	write(fd, "1", 1);
+	sleep(3);
+	write(fd, "0", 1);
+	madvise(at, 64 * PAGE, MADV_PAGEOUT);
+	touch(at, 64, false);
+	touch(at, 64, true);
+	close(fd);
+}
+
+/* Shared memory that nobody wrote, and that has to make room. */
+static void allotted(void)
+{
+	int fd = memfd_create("reach", 0);
+	struct rlimit none = { 0, 0 };
+	char *at;
+
+	if (fallocate(fd, 0, 0, 8 << 20))
+		printf("# fallocate: %s\n", strerror(errno));
+	if (!fork()) {
+		setrlimit(RLIMIT_CORE, &none);
+		at = pages(40 << 8);
+		touch(at, 40 << 8, true);
+		_exit(0);
+	}
+	wait(NULL);
+	at = mmap(NULL, 8 << 20, RW, MAP_SHARED, fd, 0);
+	touch(at, (8 << 20) / PAGE, false);
+	madvise(at, 8 << 20, MADV_PAGEOUT);
+	close(fd);
+}
+
+/* Filters of sockets are kept in vmalloc()'s memory, are read-only, and are run by a process that knows nothing of them. */
+static void filters(void)
+{
+	static int pairs[450][2];
+	struct sock_filter all[] = { { BPF_RET | BPF_K, 0, 0, 0xffff } };
+	struct sock_fprog program = { 1, all };
+	struct rlimit open_files = { 1024, 1024 };
+	int n, round, go[2];
+	char byte = 0;
+
+	setrlimit(RLIMIT_NOFILE, &open_files);
+	pipe(go);
+	for (n = 0; n < 450; n++)
+		socketpair(AF_UNIX, SOCK_DGRAM, 0, pairs[n]);
+	if (!fork()) {
+		read(go[0], &byte, 1);
+		for (n = 0; n < 450; n++)
+			send(pairs[n][1], &byte, 1, MSG_DONTWAIT);
+		_exit(0);
+	}
+	for (round = 0; round < 12; round++)
+		for (n = 0; n < 450; n++)
+			if (setsockopt(pairs[n][0], SOL_SOCKET, SO_ATTACH_FILTER,
+				       &program, sizeof(program)) && !n && !round)
+				printf("# filter: %s\n", strerror(errno));
+	write(go[1], &byte, 1);
+	wait(NULL);
+}
+
+/* A process that has too much is ended, and another one takes its memory. */
+static void ended(void)
+{
+	if (!fork()) {
+		int fd = open("/proc/self/oom_score_adj", O_WRONLY);
+
+		write(fd, "1000", 4);
+		if (!fork()) {
+			/* The lender keeps the memory busy while it ends. */
+			sleep(1);
+			_exit(0);
+		}
+		for (;;) {
+			char *at = pages(1024);
+
+			if (at == MAP_FAILED)
+				_exit(1);
+			mlock(at, 1024 * PAGE);
+			touch(at, 1024, true);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} ways[] = {
+	{ "freed", freed }, { "gathered", gathered }, { "filled", filled },
+	{ "moved", moved }, { "refused", refused }, { "device", device },
+	{ "spliced", spliced }, { "merged", merged }, { "allotted", allotted },
+	{ "filters", filters }, { "ended", ended },
+};
+
+int main(int argc, char **argv)
+{
+	size_t n;
+	int i;
+
+	setbuf(stdout, NULL);
+	for (n = 0; n < sizeof(ways) / sizeof(*ways); n++) {
+		bool wanted = argc < 2;
+
+		for (i = 1; i < argc; i++)
+			wanted |= !strcmp(argv[i], ways[n].name);
+		if (!wanted)
+			continue;
+		printf("%s\n", ways[n].name);
+		if (!fork()) {
+			ways[n].run();
+			_exit(0);
+		}
+		wait(&i);
+		if (i)
+			printf("# %s ended with %x\n", ways[n].name, i);
+	}
+	return 0;
+}
