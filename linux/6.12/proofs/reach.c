@@ -7,11 +7,14 @@
  * reach [NAME...]
  */
 #define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <linux/userfaultfd.h>
-#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +25,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,22 +104,30 @@ static char *many(size_t count)
 /* More than the gather takes, by munmap, by the end, and just so many that tables do not fit. */
 static void gathered(void)
 {
-	size_t counts[] = { 12000, 9170, 9180, 9188, 9196 }, n;
+	size_t count;
 
-	for (n = 0; n < sizeof(counts) / sizeof(*counts); n++) {
-		if (!fork()) {
-			char *at = many(counts[n]);
+	for (count = 8960; count < 9216; count += 12) {
+		bool unmaps = count > 9150;
 
-			munmap(at, counts[n] * PAGE);
-			_exit(0);
-		}
-		wait(NULL);
 		if (!fork()) {
-			many(counts[n]);
+			char *at = many(count);
+
+			if (unmaps)
+				munmap(at, count * PAGE);
 			_exit(0);
 		}
 		wait(NULL);
 	}
+	if (!fork()) {
+		munmap(many(12000), 12000 * PAGE);
+		_exit(0);
+	}
+	wait(NULL);
+	if (!fork()) {
+		many(12000);
+		_exit(0);
+	}
+	wait(NULL);
 }
 
 static int faults(void *at, size_t length, uint64_t features)
@@ -151,6 +163,9 @@ static void filled(void)
 		struct uffdio_zeropage zero = { .range = { at + PAGE, PAGE } };
 		struct poison poison = { .range = { at + 2 * PAGE, PAGE } };
 
+		ioctl(fd, UFFDIO_COPY, &copy);
+		touch(from, 1, true);
+		copy.dst += 3 * PAGE;
 		ioctl(fd, UFFDIO_COPY, &copy);
 		ioctl(fd, UFFDIO_ZEROPAGE, &zero);
 		if (ioctl(fd, POISON, &poison))
@@ -234,6 +249,18 @@ static void spliced(void)
 	close(fd);
 }
 
+/* Makes others leave memory. */
+static void crowd(void)
+{
+	size_t all = (size_t)sysconf(_SC_PHYS_PAGES);
+
+	if (!fork()) {
+		touch(pages(all), all, true);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
 /* Pages that were merged go out and come back by two addresses. */
 static void merged(void)
 {
@@ -243,9 +270,10 @@ static void merged(void)
 	memset(at, 7, 64 * PAGE);
 	madvise(at, 64 * PAGE, MADV_MERGEABLE);
 	write(fd, "1", 1);
-	sleep(3);
+	sleep(6);
 	write(fd, "0", 1);
-	madvise(at, 64 * PAGE, MADV_PAGEOUT);
+	crowd();
+	crowd();
 	touch(at, 64, false);
 	touch(at, 64, true);
 	close(fd);
@@ -255,22 +283,116 @@ static void merged(void)
 static void allotted(void)
 {
 	int fd = memfd_create("reach", 0);
-	struct rlimit none = { 0, 0 };
 	char *at;
 
 	if (fallocate(fd, 0, 0, 8 << 20))
 		printf("# fallocate: %s\n", strerror(errno));
-	if (!fork()) {
-		setrlimit(RLIMIT_CORE, &none);
-		at = pages(40 << 8);
-		touch(at, 40 << 8, true);
-		_exit(0);
-	}
-	wait(NULL);
+	crowd();
 	at = mmap(NULL, 8 << 20, RW, MAP_SHARED, fd, 0);
 	touch(at, (8 << 20) / PAGE, false);
 	madvise(at, 8 << 20, MADV_PAGEOUT);
 	close(fd);
+}
+
+/* A packet socket's ring, whose blocks are of several pages. */
+static void rings(void)
+{
+	struct tpacket_req size = { 4 * PAGE, 2, 2048, 16 };
+	int fd = socket(AF_PACKET, SOCK_RAW, 0), n;
+
+	for (n = 0; n < 2; n++) {
+		int kind = n ? PACKET_TX_RING : PACKET_RX_RING;
+		char *at;
+
+		if (setsockopt(fd, SOL_PACKET, kind, &size, sizeof(size)))
+			printf("# ring: %s\n", strerror(errno));
+		at = mmap(NULL, 8 * PAGE, RW, MAP_SHARED, fd, 0);
+		if (at == MAP_FAILED)
+			printf("# ring: %s\n", strerror(errno));
+		else
+			touch(at, 8, true);
+		send(fd, NULL, 0, MSG_DONTWAIT);
+		madvise(at + 2 * PAGE, PAGE, MADV_DONTNEED);
+		munmap(at, 8 * PAGE);
+		size.tp_block_size = 0;
+		size.tp_block_nr = size.tp_frame_nr = 0;
+		setsockopt(fd, SOL_PACKET, kind, &size, sizeof(size));
+		size = (struct tpacket_req){ 4 * PAGE, 2, 2048, 16 };
+	}
+	close(fd);
+}
+
+/* A page that parent and child have is written to a device by its pages. */
+static void unshared(void)
+{
+	int fd = open("/dev/zram0", O_RDWR | O_DIRECT);
+	char *at = pages(4);
+	pid_t child;
+
+	touch(at, 4, true);
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	if (pwrite(fd, at, 4 * PAGE, 0) < 0)
+		printf("# direct: %s\n", strerror(errno));
+	kill(child, SIGKILL);
+	wait(NULL);
+	close(fd);
+}
+
+static char *volatile fresh;
+static volatile bool over;
+
+static void *holder(void *large)
+{
+	while (!over) {
+		mprotect(large, 2000 * PAGE, PROT_READ);
+		mprotect(large, 2000 * PAGE, RW);
+	}
+	return NULL;
+}
+
+static void *writer(void *unused)
+{
+	char *seen = NULL;
+
+	(void)unused;
+	while (!over) {
+		char *now = fresh;
+
+		if (now && now != seen)
+			touch(now, 256, true);
+		seen = now;
+	}
+	return NULL;
+}
+
+/* Threads that wait for one page at once. */
+static void crowded(void)
+{
+	char *large = pages(2000);
+	pthread_t threads[3];
+	pthread_attr_t small;
+	int n;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	touch(large, 2000, true);
+	pthread_create(&threads[0], &small, holder, large);
+	pthread_create(&threads[1], &small, writer, NULL);
+	pthread_create(&threads[2], &small, writer, NULL);
+	for (n = 0; n < 40; n++) {
+		char *now = pages(256);
+
+		fresh = now;
+		usleep(100000);
+		madvise(now, 256 * PAGE, MADV_DONTNEED);
+	}
+	over = true;
+	for (n = 0; n < 3; n++)
+		pthread_join(threads[n], NULL);
 }
 
 /* Filters of sockets are kept in vmalloc()'s memory, are read-only, and are run by a process that knows nothing of them. */
@@ -302,27 +424,46 @@ static void filters(void)
 	wait(NULL);
 }
 
-/* A process that has too much is ended, and another one takes its memory. */
+/* Reads another process's memory, and never gets to the end of it. */
+static void reader(pid_t of, uintptr_t at)
+{
+	char name[32], *to = pages(1);
+	int fd;
+
+	faults(to, PAGE, 0);
+	snprintf(name, sizeof(name), "/proc/%d/mem", of);
+	fd = open(name, O_RDONLY);
+	pread(fd, to, PAGE, (off_t)at);
+	_exit(0);
+}
+
+/* A process that has too much is ended while its memory is held: it is taken before that. */
 static void ended(void)
 {
-	if (!fork()) {
+	char *first = pages(1);
+	pid_t victim, other;
+
+	touch(first, 1, true);
+	victim = fork();
+	if (!victim) {
 		int fd = open("/proc/self/oom_score_adj", O_WRONLY);
+		char *at;
 
 		write(fd, "1000", 4);
-		if (!fork()) {
-			/* The lender keeps the memory busy while it ends. */
-			sleep(1);
-			_exit(0);
-		}
+		sleep(1);
 		for (;;) {
-			char *at = pages(1024);
-
+			at = pages(256);
 			if (at == MAP_FAILED)
-				_exit(1);
-			mlock(at, 1024 * PAGE);
-			touch(at, 1024, true);
+				pause();
+			touch(at, 256, true);
 		}
 	}
+	other = fork();
+	if (!other)
+		reader(victim, (uintptr_t)first);
+	sleep(8);
+	kill(victim, SIGKILL);
+	kill(other, SIGKILL);
 	while (wait(NULL) > 0)
 		;
 }
@@ -334,7 +475,8 @@ static const struct {
 	{ "freed", freed }, { "gathered", gathered }, { "filled", filled },
 	{ "moved", moved }, { "refused", refused }, { "device", device },
 	{ "spliced", spliced }, { "merged", merged }, { "allotted", allotted },
-	{ "filters", filters }, { "ended", ended },
+	{ "filters", filters }, { "rings", rings }, { "crowded", crowded },
+	{ "unshared", unshared }, { "ended", ended },
 };
 
 int main(int argc, char **argv)

@@ -82,6 +82,8 @@ pub struct Part<'a> {
     pub files: BTreeMap<&'a str, Counts>,
     /// Sites, each with the entry of the rules that says why.
     pub unreached: Vec<(&'a Site, Option<usize>)>,
+    /// How many of them no way leads to, as these entries say.
+    pub dead: usize,
 }
 
 impl Part<'_> {
@@ -99,6 +101,15 @@ impl Part<'_> {
             }
         }
         total
+    }
+
+    /// Sites that a way leads to.
+    pub fn alive(&self) -> Count {
+        let sites = self.total().sites;
+        Count {
+            all: sites.all - self.dead,
+            ..sites
+        }
     }
 }
 
@@ -180,7 +191,9 @@ impl<'a> Coverage<'a> {
         let any = both.has(site.at);
         counts.sites.add((both.boot.has(site.at), any));
         if !any {
-            part.unreached.push((site, why()));
+            let why = why();
+            part.dead += usize::from(why.is_some_and(|n| rules.unreached[n].dead));
+            part.unreached.push((site, why));
         }
     }
 }
@@ -194,7 +207,7 @@ mod tests {
 
     const MORE: &str = "
         [[excluded]]\nop='0,c7,c0,4'\nreason='waits'
-        [[unreached]]\nfunction='user'\ncallee='flush_all'\nreason='never'
+        [[unreached]]\nfunction='user'\ncallee='flush_all'\ndead=true\nreason='never'
         [[unreached]]\nfunction='flush_all'\nreason='gone'
         [[unreached]]\nfunction='nowhere'\nkernels=['other*']\nreason='another kernel'
         ";
@@ -235,6 +248,7 @@ mod tests {
             (count(1, 1, 1), count(3, 2, 1))
         );
         assert_eq!(total.sites.percent(), 75.0);
+        assert_eq!(coverage.inside.alive(), count(3, 3, 2));
         assert_eq!(coverage.outside.files["fs/c.c"].sites, count(1, 0, 0));
         let excluded: Vec<_> = coverage.excluded.into_values().collect();
         assert_eq!(excluded, [(0, 1)]);

@@ -61,6 +61,9 @@ pub struct Unreached {
     /// Only of kernels with one of these names; of all when there is none.
     #[serde(default)]
     pub kernels: Vec<String>,
+    /// No way leads there: not in this configuration, or not on these boards.
+    #[serde(default)]
+    pub dead: bool,
     /// Why.
     pub reason: String,
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::rules::Rules;
 use super::sites::{Does, Site, Text};
-use super::{Counts, Coverage, Part};
+use super::{Count, Counts, Coverage, Part};
 use crate::coherence::names::Names;
 use crate::sheets::grid::Grid;
 
@@ -32,6 +32,8 @@ const OPERATIONS: [(&str, &str); 17] = [
     ("0,c7,c14,1", "cleans and invalidates a line of the D-cache"),
     ("0,c7,c14,2", "cleans and invalidates a line by its index"),
     ("0,c7,c14,3", "tests, cleans and invalidates the D-cache"),
+    ("0,c8,c5,0", "invalidates the TLB for instructions"),
+    ("0,c8,c6,0", "invalidates the TLB for data"),
     (
         "0,c8,c5,1",
         "invalidates an entry of the TLB for instructions",
@@ -125,7 +127,8 @@ impl Style<'_> {
 
     fn part(&self, part: &Part<'_>) -> Value {
         let counts = |counts: &Counts| {
-            let one = |c: super::Count| json!({ "all": c.all, "reached": c.reached, "by_boot": c.by_boot });
+            let one =
+                |c: Count| json!({ "all": c.all, "reached": c.reached, "by_boot": c.by_boot });
             json!({ "functions": one(counts.functions), "sites": one(counts.sites) })
         };
         let files = part
@@ -141,6 +144,7 @@ impl Style<'_> {
                 "place": self.place(site),
                 "does": self.does(site),
                 "reason": self.reason(*why),
+                "dead": why.is_some_and(|n| self.rules.unreached[n].dead),
             })
         });
         let total = part.total();
@@ -148,6 +152,7 @@ impl Style<'_> {
             "files": files.collect::<serde_json::Map<_, _>>(),
             "total": counts(&total),
             "percent": total.sites.percent(),
+            "alive": { "all": part.alive().all, "percent": part.alive().percent() },
             "unreached": unreached.collect::<Vec<_>>(),
         })
     }
@@ -179,22 +184,24 @@ fn table(part: &Part<'_>, functions: bool) -> Grid {
     }
 }
 
-/// A sentence.
+/// Sentences.
 fn total(part: &Part<'_>) -> String {
     let Counts { functions, sites } = part.total();
+    let share = |count: &Count| {
+        let percent = count.percent();
+        format!("{} of {} ({percent:.1} %)", count.reached, count.all)
+    };
     let of_functions = match functions.all {
         0 => String::new(),
-        all => format!(
-            "{} of {all} functions ({:.1} %) and ",
-            functions.reached,
-            functions.percent()
-        ),
+        _ => format!("Of the functions {} were reached. ", share(&functions)),
+    };
+    let alive = match part.dead {
+        0 => String::new(),
+        _ => format!("; of those that a way leads to, {}", share(&part.alive())),
     };
     format!(
-        "{of_functions}{} of {} sites ({:.1} %) were reached, {} sites by the boot; never reached:\n",
-        sites.reached,
-        sites.all,
-        sites.percent(),
+        "{of_functions}Of the sites {} were reached, {} by the boot{alive}. Never reached:\n",
+        share(&sites),
         sites.by_boot
     )
 }
@@ -218,10 +225,10 @@ mod tests {
         };
         let said = style.text(&coverage);
         for part in [
-            "0 of 2 functions (0.0 %) and 0 of 5 sites (0.0 %) were reached",
+            "Of the functions 0 of 2 (0.0 %) were reached. Of the sites 0 of 5 (0.0 %) were reached, 0 by the boot. ",
             "  user+0x0 calls flush_all: no device\n",
             "  user+0xc drains the write buffer (0,c7,c10,4)\n",
-            "0 of 1 sites (0.0 %) were reached",
+            "\nOf the sites 0 of 1 (0.0 %) were reached",
             "  other+0x0 calls flush_all\n",
         ] {
             assert!(said.contains(part), "{said}");

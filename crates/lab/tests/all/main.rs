@@ -8,6 +8,7 @@ mod campaign;
 mod coherence;
 mod commands;
 mod cores;
+mod coverage;
 mod debug;
 mod explain;
 mod fcse;
