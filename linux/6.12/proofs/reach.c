@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -372,7 +373,7 @@ static void *writer(void *unused)
 /* Threads that wait for one page at once. */
 static void crowded(void)
 {
-	char *large = pages(2000);
+	char *large = pages(2000), *both[2] = { pages(256), pages(256) };
 	pthread_t threads[3];
 	pthread_attr_t small;
 	int n;
@@ -384,11 +385,9 @@ static void crowded(void)
 	pthread_create(&threads[1], &small, writer, NULL);
 	pthread_create(&threads[2], &small, writer, NULL);
 	for (n = 0; n < 40; n++) {
-		char *now = pages(256);
-
-		fresh = now;
+		madvise(both[n % 2], 256 * PAGE, MADV_DONTNEED);
+		fresh = both[n % 2];
 		usleep(100000);
-		madvise(now, 256 * PAGE, MADV_DONTNEED);
 	}
 	over = true;
 	for (n = 0; n < 3; n++)
@@ -437,6 +436,23 @@ static void reader(pid_t of, uintptr_t at)
 	_exit(0);
 }
 
+/* Leaves a process behind that has a page pinned for good, without which FCSE does not look at what the kernel unmaps. */
+static void pin(void)
+{
+	char *from = pages(1), *to = pages(1);
+	struct iovec local = { to, PAGE }, remote = { from, PAGE };
+
+	if (fork()) {
+		sleep(1);
+		return;
+	}
+	setsid();
+	touch(from, 1, true);
+	faults(to, PAGE, 0);
+	process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	_exit(0);
+}
+
 /* A process that has too much is ended while its memory is held: it is taken before that. */
 static void ended(void)
 {
@@ -472,6 +488,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } ways[] = {
+	{ "pin", pin },
 	{ "freed", freed }, { "gathered", gathered }, { "filled", filled },
 	{ "moved", moved }, { "refused", refused }, { "device", device },
 	{ "spliced", spliced }, { "merged", merged }, { "allotted", allotted },
@@ -486,7 +503,7 @@ int main(int argc, char **argv)
 
 	setbuf(stdout, NULL);
 	for (n = 0; n < sizeof(ways) / sizeof(*ways); n++) {
-		bool wanted = argc < 2;
+		bool wanted = argc < 2 && n;
 
 		for (i = 1; i < argc; i++)
 			wanted |= !strcmp(argv[i], ways[n].name);

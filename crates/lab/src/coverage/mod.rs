@@ -2,6 +2,7 @@
 //! Which functions of mm/ and arch/arm/mm, and which places in the kernel that maintain caches, write buffer or TLB,
 //! the boot and a command reached.
 
+mod indirect;
 pub mod rules;
 pub mod saved;
 pub mod sites;

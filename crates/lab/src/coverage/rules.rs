@@ -22,12 +22,25 @@ pub struct Rules {
     pub maintains: Vec<String>,
     /// Functions that one of these names fits, too, and that maintain nothing.
     pub maintains_not: Vec<String>,
+    /// Tables of functions in a kernel for several cores.
+    #[serde(default)]
+    pub table: Vec<Table>,
     /// What does not count.
     #[serde(default)]
     pub excluded: Vec<Excluded>,
     /// Why sites are not reached.
     #[serde(default)]
     pub unreached: Vec<Unreached>,
+}
+
+/// A table of functions that is called through: such a call is one of `symbol->slot`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// The variable.
+    pub symbol: String,
+    /// What each word of it is.
+    pub slots: Vec<String>,
 }
 
 /// Sites that do not count. All keys must fit.

@@ -6,10 +6,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use object::{Object as _, ObjectSection as _, SectionKind};
 
-use super::rules::Rules;
+use super::indirect;
+use super::rules::{Rules, Table};
 use crate::base::paths::shown;
 use crate::coherence::names::units;
 use crate::supply::mutant::{Cp15, Kernel, branch_target};
+use crate::supply::variables;
 
 /// Parts of a vmlinux below this are copied elsewhere before they are executed.
 const LOWEST: u64 = 0x4000_0000;
@@ -87,7 +89,12 @@ impl Text {
             let inside = unit.filter(|(range, _)| range.contains(&function.start.into()));
             function.file = inside.map(|(_, file)| file.clone()).unwrap_or_default();
         }
-        let sites = sites(&functions, |at| Some(kernel.word(at)?.0), rules);
+        let tables = rules.table.iter().filter_map(|table| {
+            let address = variables::of(vmlinux, &table.symbol)?.address;
+            Some((address, table))
+        });
+        let tables: Vec<_> = tables.collect();
+        let sites = sites(&functions, |at| Some(kernel.word(at)?.0), rules, &tables);
         let base = sections.first().map_or(0, |(range, _)| range.start);
         let end = sections.last().map_or(0, |(range, _)| range.end);
         Ok(Text {
@@ -143,13 +150,22 @@ fn functions(kernel: &Kernel<'_>, sections: &[Section]) -> Vec<Function> {
 }
 
 /// The sites in these functions, of which `word` gives the instructions.
-fn sites(functions: &[Function], word: impl Fn(u32) -> Option<u32>, rules: &Rules) -> Vec<Site> {
+fn sites(
+    functions: &[Function],
+    word: impl Fn(u32) -> Option<u32>,
+    rules: &Rules,
+    tables: &[(u32, &Table)],
+) -> Vec<Site> {
     let mut all = Vec::new();
     for (n, function) in functions.iter().enumerate() {
         for at in (function.start..function.end).step_by(4) {
-            let does = word(at).and_then(|word| {
-                let operation = operation(word).map(Does::Operation);
-                operation.or_else(|| Some(Does::Calls(callee(functions, n, (at, word), rules)?)))
+            let does = word(at).and_then(|instruction| {
+                let called = || {
+                    let direct = callee(functions, n, (at, instruction), rules);
+                    direct.or_else(|| through(tables, &word, (function.start, at), rules))
+                };
+                let operation = operation(instruction).map(Does::Operation);
+                operation.or_else(|| Some(Does::Calls(called()?)))
             });
             all.extend(does.map(|does| Site {
                 at,
@@ -159,6 +175,23 @@ fn sites(functions: &[Function], word: impl Fn(u32) -> Option<u32>, rules: &Rule
         }
     }
     all
+}
+
+/// `table->slot` of a call through one, if that maintains.
+fn through(
+    tables: &[(u32, &Table)],
+    word: &impl Fn(u32) -> Option<u32>,
+    (start, at): (u32, u32),
+    rules: &Rules,
+) -> Option<String> {
+    if tables.is_empty() {
+        return None;
+    }
+    let (address, offset) = indirect::slot(word, start, at)?;
+    let (_, table) = tables.iter().find(|(table, _)| *table == address)?;
+    let slot = table.slots.get(offset as usize / 4)?;
+    let name = format!("{}->{slot}", table.symbol);
+    rules.maintains(&name).then_some(name)
 }
 
 /// The operation on caches, write buffer or TLB that an instruction is. One that reads is none, but for those that
@@ -221,7 +254,7 @@ pub mod tests {
         ];
         let word = |at| words.iter().find(|w| w.0 == at).map(|w| w.1);
         Text {
-            sites: sites(&functions, word, rules),
+            sites: sites(&functions, word, rules, &[]),
             functions,
             base: 0x1000,
             bytes: 0x100,
