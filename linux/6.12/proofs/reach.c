@@ -4,14 +4,13 @@
  * `warmswitch coverage` (docs/results/REACHED.md). It checks nothing; a way
  * that is not there is skipped. Root's, with swap on.
  *
+ * arm-linux-gnueabi-gcc -O2 -pthread -o reach reach.c reach_net.c
  * reach [NAME...]
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/if_packet.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,8 +22,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -41,6 +38,10 @@
 #define MOVE		_IOWR(UFFDIO, 0x05, struct move)
 #define FEATURE_POISON	(1 << 14)
 #define FEATURE_MOVE	(1 << 16)
+
+/* Of reach_net.c. */
+void rings(void);
+void filters(void);
 
 struct poison { struct uffdio_range range; uint64_t mode; int64_t updated; };
 struct move { uint64_t dst, src, len, mode; int64_t moved; };
@@ -295,34 +296,6 @@ static void allotted(void)
 	close(fd);
 }
 
-/* A packet socket's ring, whose blocks are of several pages. */
-static void rings(void)
-{
-	struct tpacket_req size = { 4 * PAGE, 2, 2048, 16 };
-	int fd = socket(AF_PACKET, SOCK_RAW, 0), n;
-
-	for (n = 0; n < 2; n++) {
-		int kind = n ? PACKET_TX_RING : PACKET_RX_RING;
-		char *at;
-
-		if (setsockopt(fd, SOL_PACKET, kind, &size, sizeof(size)))
-			printf("# ring: %s\n", strerror(errno));
-		at = mmap(NULL, 8 * PAGE, RW, MAP_SHARED, fd, 0);
-		if (at == MAP_FAILED)
-			printf("# ring: %s\n", strerror(errno));
-		else
-			touch(at, 8, true);
-		send(fd, NULL, 0, MSG_DONTWAIT);
-		madvise(at + 2 * PAGE, PAGE, MADV_DONTNEED);
-		munmap(at, 8 * PAGE);
-		size.tp_block_size = 0;
-		size.tp_block_nr = size.tp_frame_nr = 0;
-		setsockopt(fd, SOL_PACKET, kind, &size, sizeof(size));
-		size = (struct tpacket_req){ 4 * PAGE, 2, 2048, 16 };
-	}
-	close(fd);
-}
-
 /* A page that parent and child have is written to a device by its pages. */
 static void unshared(void)
 {
@@ -392,35 +365,6 @@ static void crowded(void)
 	over = true;
 	for (n = 0; n < 3; n++)
 		pthread_join(threads[n], NULL);
-}
-
-/* Filters of sockets are kept in vmalloc()'s memory, are read-only, and are run by a process that knows nothing of them. */
-static void filters(void)
-{
-	static int pairs[450][2];
-	struct sock_filter all[] = { { BPF_RET | BPF_K, 0, 0, 0xffff } };
-	struct sock_fprog program = { 1, all };
-	struct rlimit open_files = { 1024, 1024 };
-	int n, round, go[2];
-	char byte = 0;
-
-	setrlimit(RLIMIT_NOFILE, &open_files);
-	pipe(go);
-	for (n = 0; n < 450; n++)
-		socketpair(AF_UNIX, SOCK_DGRAM, 0, pairs[n]);
-	if (!fork()) {
-		read(go[0], &byte, 1);
-		for (n = 0; n < 450; n++)
-			send(pairs[n][1], &byte, 1, MSG_DONTWAIT);
-		_exit(0);
-	}
-	for (round = 0; round < 12; round++)
-		for (n = 0; n < 450; n++)
-			if (setsockopt(pairs[n][0], SOL_SOCKET, SO_ATTACH_FILTER,
-				       &program, sizeof(program)) && !n && !round)
-				printf("# filter: %s\n", strerror(errno));
-	write(go[1], &byte, 1);
-	wait(NULL);
 }
 
 /* Reads another process's memory, and never gets to the end of it. */

@@ -7,13 +7,14 @@ pub mod rules;
 pub mod saved;
 pub mod sites;
 pub mod table;
+pub mod text;
 
 use std::collections::BTreeMap;
 
 use board::reached::Reached;
 
 use rules::Rules;
-use sites::{Function, Site, Text};
+use text::{Function, Site, Text};
 
 /// The rules' file beside the kernels of a series.
 pub const RULES: &str = "coverage.toml";

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde::Deserialize;
 
-use super::sites::{Does, Function, Site, Text};
+use super::text::{Does, Function, Site, Text};
 use crate::base::paths::shown;
 use crate::base::toml_file;
 use crate::supply::mutant::Cp15;

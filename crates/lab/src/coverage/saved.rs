@@ -10,7 +10,7 @@ use board::reached::Reached;
 use serde::{Deserialize, Serialize};
 
 use super::Both;
-use super::sites::Text;
+use super::text::Text;
 use crate::base::paths::{self, shown};
 
 const FORMAT: u32 = 1;

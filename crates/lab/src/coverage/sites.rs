@@ -8,6 +8,7 @@ use object::{Object as _, ObjectSection as _, SectionKind};
 
 use super::indirect;
 use super::rules::{Rules, Table};
+use super::text::{Does, Function, Site, Text};
 use crate::base::paths::shown;
 use crate::coherence::names::units;
 use crate::supply::mutant::{Cp15, Kernel, branch_target};
@@ -17,50 +18,6 @@ use crate::supply::variables;
 const LOWEST: u64 = 0x4000_0000;
 /// And from here on, by the addresses that are theirs: the vectors.
 const VECTORS: u64 = 0xffff_0000;
-
-/// A function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Function {
-    pub name: String,
-    pub start: u32,
-    pub end: u32,
-    /// Source file from the top of the kernel's tree; empty when it is not known.
-    pub file: String,
-    pub section: String,
-}
-
-/// What a site does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Does {
-    /// An operation of CP15.
-    Operation(Cp15),
-    /// A call, or a jump in tail position.
-    Calls(String),
-}
-
-/// A place that maintains something.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// Virtual address.
-    pub at: u32,
-    /// Index of the function that it is in.
-    pub function: usize,
-    pub does: Does,
-}
-
-/// A kernel's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text {
-    /// By address.
-    pub functions: Vec<Function>,
-    /// By address.
-    pub sites: Vec<Site>,
-    /// The first byte and how many.
-    pub base: u32,
-    pub bytes: u32,
-    /// Which vmlinux it is.
-    pub hash: String,
-}
 
 /// A section: addresses and name.
 type Section = (std::ops::Range<u32>, String);

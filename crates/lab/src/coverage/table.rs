@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::rules::Rules;
-use super::sites::{Does, Site, Text};
+use super::text::{Does, Site, Text};
 use super::{Count, Counts, Coverage, Part};
 use crate::coherence::names::Names;
 use crate::sheets::grid::Grid;
