@@ -18,6 +18,7 @@ mod map;
 pub mod memory;
 mod observed;
 pub mod random;
+pub mod reached;
 pub mod sections;
 pub mod spec;
 pub mod stop;

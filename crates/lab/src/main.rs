@@ -11,6 +11,7 @@ mod campaign;
 mod chaos;
 mod coherence;
 mod command;
+mod coverage;
 mod explain;
 mod figures;
 mod gdb;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use gimli::{EndianArcSlice, LittleEndian};
+use gimli::{EndianArcSlice, LittleEndian, Reader as _};
 use object::{Object as _, ObjectSection as _};
 
 use crate::supply::symbols::Symbols;
@@ -16,7 +16,9 @@ use crate::supply::symbols::Symbols;
 /// What a pc outside the kernel is called in suppressions.
 pub const USER: &str = "user";
 
-type Lines = addr2line::Context<EndianArcSlice<LittleEndian>>;
+type Slice = EndianArcSlice<LittleEndian>;
+type Lines = addr2line::Context<Slice>;
+type Dwarf = gimli::Dwarf<Slice>;
 
 /// Names for pcs.
 #[derive(Default)]
@@ -127,7 +129,38 @@ fn in_tree(file: &str) -> &str {
     file.trim_start_matches("./")
 }
 
+/// By address, the ranges of the compiled files, each with the source file's path in the kernel's tree.
+pub fn units(vmlinux: &Path) -> Vec<(Range<u64>, String)> {
+    let mut all = Vec::new();
+    if let Some(dwarf) = dwarf(vmlinux) {
+        // Of what cannot be read, what there is before it.
+        let _: Result<(), gimli::Error> = read_units(&dwarf, &mut all);
+    }
+    all.sort_by_key(|(range, _)| range.start);
+    all
+}
+
+fn read_units(dwarf: &Dwarf, all: &mut Vec<(Range<u64>, String)>) -> Result<(), gimli::Error> {
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next()? {
+        let unit = dwarf.unit(header)?;
+        let Some(name) = &unit.name else {
+            continue;
+        };
+        let mut ranges = dwarf.unit_ranges(&unit)?;
+        while let Some(range) = ranges.next()? {
+            let file = in_tree(&name.to_string_lossy()?).to_string();
+            all.push((range.begin..range.end, file));
+        }
+    }
+    Ok(())
+}
+
 fn lines(vmlinux: &Path) -> Option<Lines> {
+    Lines::from_dwarf(dwarf(vmlinux)?).ok()
+}
+
+fn dwarf(vmlinux: &Path) -> Option<Dwarf> {
     let bytes = std::fs::read(vmlinux).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let section = |id: gimli::SectionId| -> Result<_, gimli::Error> {
@@ -137,7 +170,7 @@ fn lines(vmlinux: &Path) -> Option<Lines> {
             .unwrap_or_default();
         Ok(EndianArcSlice::new(Arc::from(data), LittleEndian))
     };
-    Lines::from_dwarf(gimli::Dwarf::load(section).ok()?).ok()
+    gimli::Dwarf::load(section).ok()
 }
 
 #[cfg(test)]

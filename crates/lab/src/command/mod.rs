@@ -6,6 +6,7 @@ mod beside;
 pub mod boot;
 pub mod coherence;
 pub mod compare;
+pub mod coverage;
 pub mod debug;
 pub mod explain;
 pub mod gage;
@@ -41,6 +42,7 @@ pub enum Command {
     Boot(boot::Args),
     Coherence(coherence::Args),
     Compare(compare::Args),
+    Coverage(coverage::Args),
     Debug(debug::Args),
     Explain(explain::Args),
     Gage(gage::Args),
@@ -65,6 +67,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Boot(args) => boot::execute(&args),
         Command::Coherence(args) => coherence::execute(&args),
         Command::Compare(args) => compare::execute(&args),
+        Command::Coverage(args) => coverage::execute(&args),
         Command::Debug(args) => debug::execute(&args),
         Command::Explain(args) => explain::execute(&args),
         Command::Gage(args) => gage::execute(&args),

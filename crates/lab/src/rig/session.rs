@@ -130,9 +130,25 @@ impl Session {
 }
 
 impl<O: Observer> Session<Observed<O>> {
+    /// The same with this observer, from the first instruction on.
+    pub fn boot_observed(
+        board: &BoardSpec,
+        seed: u64,
+        boot: &Boot,
+        observer: O,
+    ) -> Result<Session<Observed<O>>> {
+        let machine = Machine::observed(seeded(board, seed), boot, |_| observer)?;
+        Session::at_prompt(machine)
+    }
+
     /// Who looks on.
     pub fn observer(&self) -> &O {
         self.machine.observer()
+    }
+
+    /// Who looks on.
+    pub fn observer_mut(&mut self) -> &mut O {
+        self.machine.observer_mut()
     }
 }
 

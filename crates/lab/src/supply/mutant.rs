@@ -21,8 +21,10 @@ use crate::base::paths::shown;
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
 
+mod cp15;
 mod expected;
 
+pub use cp15::Cp15;
 pub use expected::{Expected, Late};
 
 /// One mutant of `linux/<series>/mutants.toml`.
@@ -117,54 +119,6 @@ pub enum Kind {
     OutlivesPage,
 }
 
-/// `opc1,CRn,CRm,opc2` of an MCR or MRC of CP15, as in `0,c7,c10,4`; `*` for any CRm, as in
-/// `0,c8,*,1` for an entry of a TLB that instructions and data share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Cp15 {
-    opc1: u32,
-    crn: u32,
-    /// Any when it is not there.
-    crm: Option<u32>,
-    opc2: u32,
-}
-
-impl TryFrom<String> for Cp15 {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let bad = || format!("\"{text}\" is not opc1,CRn,CRm,opc2, as in \"0,c7,c10,4\"");
-        let number = |part: &str, prefix: &str, limit: u32| {
-            let digits = part.strip_prefix(prefix);
-            let number = digits.and_then(|d| d.parse().ok());
-            number.filter(|n| *n < limit).ok_or_else(bad)
-        };
-        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-        let [opc1, crn, crm, opc2] = parts[..] else {
-            return Err(bad());
-        };
-        Ok(Cp15 {
-            opc1: number(opc1, "", 8)?,
-            crn: number(crn, "c", 16)?,
-            crm: match crm {
-                "*" => None,
-                crm => Some(number(crm, "c", 16)?),
-            },
-            opc2: number(opc2, "", 8)?,
-        })
-    }
-}
-
-impl std::fmt::Display for Cp15 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{},c{},", self.opc1, self.crn)?;
-        match self.crm {
-            Some(crm) => write!(f, "c{crm},{}", self.opc2),
-            None => write!(f, "*,{}", self.opc2),
-        }
-    }
-}
-
 /// One word that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
@@ -192,9 +146,8 @@ pub fn named(text: &str, own: impl FnOnce() -> Result<PathBuf>) -> Result<Mutant
     };
     let all = load(&path)?;
     let names: Vec<&str> = all.iter().map(|m| m.name.as_str()).collect();
+    let (hint, file) = (did_you_mean(name, &names), shown(&path));
     let found = all.iter().find(|m| m.name == name).cloned();
-    let hint = did_you_mean(name, &names);
-    let file = shown(&path);
     found.with_context(|| format!("--mutant {text}: no mutant \"{name}\" in {file}{hint}"))
 }
 
@@ -241,10 +194,10 @@ pub fn apply(image: &mut [u8], vmlinux: &Path, mutant: &Mutant) -> Result<Vec<Pa
 }
 
 /// What a patch needs to know of a `vmlinux`.
-struct Kernel<'a> {
+pub struct Kernel<'a> {
     bytes: &'a [u8],
     /// Functions by address: address, size (0 when the symbol does not say), name.
-    functions: Vec<(u32, u32, &'a str)>,
+    pub functions: Vec<(u32, u32, &'a str)>,
     segments: Vec<Segment>,
     /// Load address of the image's first byte.
     base: u32,
@@ -259,7 +212,8 @@ struct Segment {
 }
 
 impl<'a> Kernel<'a> {
-    fn parse(bytes: &'a [u8]) -> Result<Kernel<'a>> {
+    /// Of the bytes of the file.
+    pub fn parse(bytes: &'a [u8]) -> Result<Kernel<'a>> {
         let file = object::read::elf::ElfFile32::<Endianness>::parse(bytes)
             .map_err(|error| anyhow!("not a good ELF file: {error}"))?;
         let order = Endianness::Little;
@@ -318,7 +272,7 @@ impl<'a> Kernel<'a> {
     }
 
     /// The word of `vmlinux` at a virtual address, and its place in the image.
-    fn word(&self, address: u32) -> Option<(u32, usize)> {
+    pub fn word(&self, address: u32) -> Option<(u32, usize)> {
         let segment = self
             .segments
             .iter()
@@ -450,19 +404,8 @@ impl Change {
     }
 }
 
-impl Cp15 {
-    /// Is it an MCR or MRC of this operation?
-    fn matches(self, word: u32) -> bool {
-        word & 0x0f00_0f10 == 0x0e00_0f10
-            && word >> 21 & 7 == self.opc1
-            && word >> 16 & 15 == self.crn
-            && self.crm.is_none_or(|crm| word & 15 == crm)
-            && word >> 5 & 7 == self.opc2
-    }
-}
-
 /// Where a B or BL at `address` leads.
-fn branch_target(address: u32, word: u32) -> u32 {
+pub fn branch_target(address: u32, word: u32) -> u32 {
     // The sign of the 24 bits is carried up.
     let words = (word & 0x00ff_ffff ^ 0x0080_0000).wrapping_sub(0x0080_0000);
     address.wrapping_add(8).wrapping_add(words << 2)

@@ -9,6 +9,7 @@ mod chaos;
 mod coherence;
 mod commands;
 mod cores;
+mod coverage;
 mod debug;
 mod explain;
 mod fcse;
