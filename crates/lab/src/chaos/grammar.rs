@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use board::random::Random;
 use serde::Deserialize;
 
+use super::program::{BYTES, SEQUENCE_OPS, SEQUENCES};
 use crate::base::paths::{root, shown};
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
@@ -149,6 +150,14 @@ impl Grammar {
             {
                 bail!("{path}: op.{name}: '{letter}' is no argument; there are: {ARGUMENTS}");
             }
+        }
+        let limits = [
+            ("sequences", self.limits.sequences, SEQUENCES),
+            ("sequence_ops", self.limits.sequence_ops, SEQUENCE_OPS),
+            ("bytes", self.limits.bytes, BYTES),
+        ];
+        if let Some((key, _, most)) = limits.iter().find(|(_, limit, most)| limit > most) {
+            bail!("{path}: limits.{key}: the interpreter takes {most}");
         }
         let spans = [("draw.naps", self.draw.naps, 1, NAPS)];
         check_spans(&path, "", &spans)?;

@@ -9,6 +9,7 @@ use board::chaos::Places;
 use board::sections::COUNT_OFFSET;
 use board::{BoardBus, Machine};
 
+use crate::base::paths::shown;
 use crate::supply::symbols::Symbols;
 use crate::supply::variables;
 
@@ -215,10 +216,20 @@ impl Known {
     }
 
     /// Whether the windows that need symbols are known.
-    pub fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.current.is_some()
             && self.places.preemption.is_some()
             && !self.places.entries.is_empty()
+    }
+
+    /// Says so when they are not.
+    pub fn note_what_lacks(&self, image: &Path) {
+        if !self.is_whole() {
+            eprintln!(
+                "note: {} has no vmlinux with symbols beside it: interrupts come without the windows that need them",
+                shown(image)
+            );
+        }
     }
 
     /// With the task that runs on a board now.

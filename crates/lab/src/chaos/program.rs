@@ -9,9 +9,9 @@ use board::random::Random;
 use super::grammar::{CODE_FILES, CODE_PAGES, CODE_SLOTS, Grammar, Profile, SLOTS, pick, within};
 
 /// Of the interpreter; `grammar.toml` has them as well.
-const SEQUENCES: usize = 16;
-const SEQUENCE_OPS: usize = 200;
-const BYTES: usize = 3500;
+pub const SEQUENCES: usize = 16;
+pub const SEQUENCE_OPS: usize = 200;
+pub const BYTES: usize = 3500;
 
 /// What each task does: the first sequence is that of the first process.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Result, anyhow};
 use arm9::Victims;
 use board::boot::Boot;
-use board::chaos::{Chaos, Interleaving, Point};
+use board::chaos::{Besides, Chaos, Interleaving, Point};
 use board::coherence::{Checker, PageFunctions, Report};
 use board::random::Random;
 use board::stop::Place;
@@ -119,7 +119,7 @@ impl<'a> Bases<'a> {
         }
         let mut console = Console {
             machine: &mut machine,
-            beside: Nobody,
+            beside: InTheBoot,
             stop_at: u64::MAX,
         };
         let booted = coherence::boot(&mut console);
@@ -165,7 +165,12 @@ impl<'a> Bases<'a> {
 }
 
 /// At the prompt: victims as drawn, the pause, and then interrupts.
-fn begin(machine: &mut Disturbed, seed: u64, drawn: Drawn, known: &Known) {
+pub fn begin<O: Besides>(
+    machine: &mut Machine<Observed<Chaos<O>>>,
+    seed: u64,
+    drawn: Drawn,
+    known: &Known,
+) {
     machine.cpu_mut().reseed_victims(drawn.victim_seed);
     let (now, cpu_hz) = (machine.now(), machine.spec().cpu_hz);
     machine.run_until(now + drawn.pause);
@@ -174,9 +179,9 @@ fn begin(machine: &mut Disturbed, seed: u64, drawn: Drawn, known: &Known) {
 }
 
 /// In the boot there is neither chaos nor a judge.
-struct Nobody;
+struct InTheBoot;
 
-impl Beside<Observed<Chaos<Checker>>> for Nobody {
+impl Beside<Observed<Chaos<Checker>>> for InTheBoot {
     type End = Ended;
 
     fn stopped(&mut self, _: &mut Disturbed, _: &Stop) -> Result<Then, Ended> {

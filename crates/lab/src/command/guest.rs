@@ -8,6 +8,11 @@ use anyhow::{Result, bail};
 use board::BoardSpec;
 
 use crate::Outcome;
+use crate::chaos::places::Known;
+use crate::chaos::run::Drawn;
+use crate::chaos::{self, unchecked};
+use crate::coherence::Ended;
+use crate::coherence::names::Names;
 use crate::rig::boot::Prepared;
 use crate::rig::fetched::{self, Fetched};
 use crate::rig::qemu::{self, Qemu, Start};
@@ -42,6 +47,10 @@ pub struct Args {
     /// among them, and the core's counters
     #[arg(long, conflicts_with = "qemu")]
     counters: bool,
+    /// Interrupts where this seed draws them, each of which another task of the command follows; `mm_chaos` alone is
+    /// that seed's random program (docs/CHAOS.md)
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch"])]
+    chaos: Option<u64>,
     /// Boot, instead of going on from the snapshot of an earlier boot
     #[arg(long, conflicts_with = "qemu")]
     fresh_boot: bool,
@@ -67,6 +76,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         bail!("--limit {}: not a number of seconds above 0", args.limit);
     }
     let board = args.target.check()?;
+    if let Some(seed) = args.chaos {
+        return args.disturbed(seed, &board);
+    }
     let Given { typed, stdin, .. } = Given::new(&args.command)?;
     let prepared = args.prepared(&board, stdin)?;
     let ran = match &args.qemu {
@@ -110,6 +122,43 @@ impl Args {
             prepared.patch(&found)?;
         }
         Ok(prepared)
+    }
+
+    fn disturbed(&self, seed: u64, board: &BoardSpec) -> Result<Outcome> {
+        let command = chaos::Command::of(&self.command)?;
+        let drawn = Drawn::of(seed, board);
+        let mut board = board.clone();
+        board.core.victims = drawn.victims;
+        let mut prepared = chaos::prepare(&self.target, &board)?;
+        if let Some(found) = self.target.mutant(self.mutant.as_deref())? {
+            prepared.patch(&found)?;
+        }
+        let known = Known::of(prepared.files.vmlinux.as_deref());
+        known.note_what_lacks(&prepared.files.image);
+        let note = |line: &str| eprintln!("{line}");
+        let snapshots = self.snapshots(false);
+        let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;
+        let machine = session.into_machine();
+        let typed = command.typed(seed)?;
+        let ran = unchecked::run(machine, (seed, drawn), &known, &typed, self.limit)?;
+        show(&ran.said)?;
+        if self.counters {
+            println!("cycles {}\ninstructions {}", ran.cycles, ran.instructions);
+            println!("interrupts {}", ran.interrupts);
+        }
+        match ran.ended {
+            Ended::Finished(Some(0)) => Ok(Outcome::Done),
+            Ended::Finished(status) => {
+                let status = status.unwrap_or_default();
+                markers::check_that_it_ran(status, "")?;
+                eprintln!("the command ended with {status}");
+                Ok(Outcome::No)
+            }
+            ended => {
+                let names = Names::of(prepared.files.vmlinux.as_deref());
+                bail!("it ended by: {}, at {}", ended.word(), names.place(ran.pc))
+            }
+        }
     }
 
     /// Boots that come once are not kept.

@@ -119,6 +119,11 @@ impl Session {
 }
 
 impl Session {
+    /// The board, at its prompt.
+    pub fn into_machine(self) -> Machine {
+        self.machine
+    }
+
     /// The same board, looked at from now on by what `observer` makes.
     pub fn observed_by<O: Observer>(
         self,

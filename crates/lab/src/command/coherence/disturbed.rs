@@ -6,8 +6,6 @@ use anyhow::{Result, bail};
 use super::shown::Shown;
 use super::{Args, Asked, LIMIT_S};
 use crate::Outcome;
-use crate::base::paths::shown;
-use crate::base::shell;
 use crate::chaos::places::Known;
 use crate::chaos::range::Seeds;
 use crate::chaos::run::Bases;
@@ -81,12 +79,7 @@ impl Asked<'_> {
         let (boot, vmlinux) = (guest.boot(), guest.files.vmlinux.as_deref());
         let names = Names::of(vmlinux);
         let known = Known::of(vmlinux);
-        if !known.is_whole() {
-            let image = shown(&guest.files.image);
-            eprintln!(
-                "note: {image} has no vmlinux with symbols beside it: interrupts come without the windows that need them"
-            );
-        }
+        known.note_what_lacks(&guest.files.image);
         let apart = suppress::callers(&self.suppressions, &names);
         let bases = Bases::new(&self.board, &boot, &known, &apart, &patched, vmlinux);
         let campaign = Campaign {
@@ -190,9 +183,6 @@ impl Asked<'_> {
             self.reduce(campaign, &summary, names)?;
         }
         println!("{}", summary.text(seeds));
-        if self.mutant.is_some() {
-            println!("{}", shell::shown(&args.command));
-        }
         Ok(summary.outcome())
     }
 
