@@ -307,3 +307,7 @@ impl Checker {
         self.report(report)
     }
 }
+
+#[cfg(test)]
+#[path = "pages_tests.rs"]
+mod tests;
