@@ -62,3 +62,86 @@ fn programs_of_memory_management_are_right_and_wrong_text_is_refused() {
     assert!(said.contains("op \"w0.0.4\": too few numbers"), "{said}");
     std::fs::remove_dir_all(&dir).expect("it is there");
 }
+
+/// Exit code and standard output.
+fn ended(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(arguments)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), said)
+}
+
+#[test]
+fn a_seed_gives_the_same_bytes_again_and_from_a_snapshot_and_another_seed_others() {
+    let run = |seed, fresh: &[&str]| {
+        let guest = [&["guest", "--counters", "--chaos", seed], fresh].concat();
+        let (code, said) = ended(&[&guest[..], &["--", "mm_chaos"]].concat());
+        assert_eq!(code, Some(0), "{said}");
+        said
+    };
+    let first = run("4", &["--fresh-boot"]);
+    // The second makes a snapshot where there was none, the third goes on from it.
+    assert_eq!(first, run("4", &[]));
+    assert_eq!(first, run("4", &[]));
+    assert_ne!(first, run("5", &[]));
+}
+
+/// Without its flush a switch leaves all to the next process.
+const BROKEN: [&str; 3] = ["coherence", "--mutant", "switch-keeps-dcache"];
+
+#[test]
+fn seeds_find_what_is_missing_are_kept_and_lead_back_to_the_instruction() {
+    let many = [&BROKEN[..], &["--chaos-seeds", "0..3", "--json"]].concat();
+    let again = [&many[..], &["--again", "--", "mm_chaos"]].concat();
+    let (code, first) = ended(&again);
+    assert_eq!(code, Some(1), "{first}");
+    let summary: serde_json::Value = serde_json::from_str(&first).expect("JSON");
+    assert_eq!(summary["reported"], 3, "{first}");
+    assert_eq!(
+        ended(&[&many[..], &["--", "mm_chaos"]].concat()),
+        (Some(1), first)
+    );
+    let one = [&BROKEN[..], &["--chaos", "1"]].concat();
+    let (code, text) = ended(&[&one[..], &["--", "mm_chaos"]].concat());
+    assert_eq!(code, Some(1), "{text}");
+    let place = text.split("--gdb ").nth(1).expect("a replay");
+    let place = place.split(' ').next().unwrap_or_default();
+    // It waits there for a gdb that does not come; a place of another run is refused.
+    let (code, _) = ended(&[&one[..], &["--gdb", place, "--stdio", "--", "mm_chaos"]].concat());
+    assert_eq!(code, Some(0), "{place}");
+    let other = place.replace('@', "@1");
+    let (code, _) = ended(&[&one[..], &["--gdb", &other, "--stdio", "--", "mm_chaos"]].concat());
+    assert_eq!(code, Some(2), "{other}");
+}
+
+#[test]
+fn a_range_that_is_none_and_chaos_without_a_command_are_refused() {
+    for wrong in ["5..5", "5", "a..b", "9..3"] {
+        let (code, _) = ended(&["coherence", "--chaos-seeds", wrong, "--", "true"]);
+        assert_eq!(code, Some(2), "{wrong}");
+    }
+    assert_eq!(ended(&["coherence", "--chaos", "1"]).0, Some(2));
+    assert_eq!(
+        ended(&["guest", "--chaos", "1", "--", "mm_chaos", "zz1"]).0,
+        Some(2)
+    );
+}
+
+#[test]
+fn a_command_that_never_ends_is_a_result_with_its_place() {
+    let hangs = [
+        "coherence",
+        "--chaos",
+        "1",
+        "--limit",
+        "0.3",
+        "--",
+        "sleep 1000",
+    ];
+    let (code, said) = ended(&hangs);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("it hung at "), "{said}");
+}
