@@ -34,6 +34,12 @@ impl Causes {
         self.apart = functions;
     }
 
+    /// None was met.
+    pub fn forget(&mut self) {
+        self.met.clear();
+        self.pairs.clear();
+    }
+
     /// Whether callers matter.
     pub fn are_told_apart(&self) -> bool {
         !self.apart.is_empty()

@@ -112,6 +112,12 @@ impl Checker {
         self.reports.iter().zip(counts)
     }
 
+    /// Begins with reports anew; how many causes there were.
+    pub fn forget_reports(&mut self) -> usize {
+        self.causes.forget();
+        core::mem::take(&mut self.reports).len()
+    }
+
     /// A bus master other than the core wrote to RAM. What comes back is for [`Cpu::react`].
     #[must_use]
     pub fn dma_write(&mut self, cycle: u64, pa: Pa, value: u8) -> Reaction {

@@ -127,6 +127,13 @@ impl<'a> Bases<'a> {
             Ended::Interrupted => anyhow!("stopped"),
             ended => anyhow!("the guest did not boot: {}", ended.word()),
         })?;
+        // A seed begins behind the boot, and so do its reports.
+        let causes = machine.observer_mut().inner.forget_reports();
+        if causes > 0 {
+            eprintln!(
+                "note: the boot has reports of {causes} causes, which count for no seed: without chaos they are shown"
+            );
+        }
         Ok(place.insert(Arc::new(machine)).clone())
     }
 
