@@ -262,7 +262,7 @@ mod tests {
         let mut dirty = DirtyLines::new();
         let place = |dirty: &DirtyLines| stale(&history, dirty, found()).place;
         assert_eq!(place(&dirty), Newest::Memory);
-        dirty.stored(line.mva, line.cycle);
+        dirty.stored((line.mva, 0), line.cycle);
         assert_eq!(place(&dirty), Newest::Dirty(Mva(line.mva)));
     }
 }
