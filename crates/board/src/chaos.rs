@@ -277,7 +277,8 @@ impl<O> Chaos<O> {
     fn comes(&mut self, window: Window, place: u32, now: u64) {
         let is_handled = self.is_handled();
         let Some(drawn) = &mut self.drawn else { return };
-        if drawn.window != window || drawn.counting || now < drawn.from {
+        let rests = self.rest != Rest::Over;
+        if drawn.window != window || drawn.counting || rests || now < drawn.from {
             return;
         }
         if drawn.focused && window != Window::Anywhere && !is_among(&self.focus, place)
@@ -682,6 +683,21 @@ mod tests {
         // Wait for interrupt; a read; another coprocessor; the control register.
         for word in [0xee07_0f90, 0xee17_ff7a, 0xee07_0e3e, 0xee01_0f10] {
             assert_eq!(written(word), None, "{word:#x}");
+        }
+    }
+
+    /// Stores are told of during a rest, too.
+    #[test]
+    fn an_occasion_within_a_rest_is_none() {
+        for (rest, expected) in [(Rest::Since(0, false), false), (Rest::Over, true)] {
+            let mut chaos = Told::new(1, places()).chaos;
+            chaos.places.preemption = Some((SWITCH_TO, TASK, 4));
+            let drawn = chaos.drawn.as_mut().unwrap();
+            (drawn.window, drawn.from) = (Window::Preemptible, 0);
+            (drawn.skip, drawn.focused) = (0, false);
+            (chaos.sieve, chaos.rest) = (1, rest);
+            chaos.comes(Window::Preemptible, 0xc000_5000, 10);
+            assert_eq!(chaos.drawn.unwrap().counting, expected);
         }
     }
 
