@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 const SOURCES: [&str; 4] = ["../arm9/src", "../board/src", "src/rig", "src/runs"];
+/// What decides, besides, what comes of a seed: programs, places, judgement.
+const CHAOS: [&str; 3] = ["src/chaos", "src/coherence", "src/supply"];
 const LOCK: &str = "../../Cargo.lock";
 /// Packages whose own and whose dependencies' versions count: the simulator's, and the network
 /// stack of the host at its cable.
@@ -29,8 +31,25 @@ struct Package {
 }
 
 fn main() {
+    let mut hasher = hash_of(&SOURCES);
+    println!("cargo::rerun-if-changed={LOCK}");
+    for version in locked() {
+        hasher.update(version.as_bytes());
+    }
+    println!(
+        "cargo::rustc-env=WARMSWITCH_SIMULATOR={}",
+        &hasher.finalize().to_hex()[..32]
+    );
+    println!(
+        "cargo::rustc-env=WARMSWITCH_CHAOS={}",
+        &hash_of(&CHAOS).finalize().to_hex()[..32]
+    );
+}
+
+/// Of all files below some folders.
+fn hash_of(folders: &[&str]) -> blake3::Hasher {
     let mut files = Vec::new();
-    for source in SOURCES {
+    for source in folders {
         println!("cargo::rerun-if-changed={source}");
         collect(Path::new(source), &mut files);
     }
@@ -40,14 +59,7 @@ fn main() {
         hasher.update(file.to_string_lossy().as_bytes());
         hasher.update(&std::fs::read(&file).unwrap_or_default());
     }
-    println!("cargo::rerun-if-changed={LOCK}");
-    for version in locked() {
-        hasher.update(version.as_bytes());
-    }
-    println!(
-        "cargo::rustc-env=WARMSWITCH_SIMULATOR={}",
-        &hasher.finalize().to_hex()[..32]
-    );
+    hasher
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {

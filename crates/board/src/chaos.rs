@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::bus::SystemBus;
-use crate::coherence::Checker;
 use crate::machine::Machine;
 use crate::observed::{Observed, Observer};
 use crate::random::Random;
@@ -93,11 +92,7 @@ pub type Interleaving = (u32, u32);
 /// Instead of a system call's number: a data or prefetch abort.
 pub const FAULT: u32 = u32::MAX;
 
-/// Exception vectors, where Linux has them.
-const SWI: u32 = 0xffff_0008;
-const PREFETCH_ABORT: u32 = 0xffff_000c;
-const DATA_ABORT: u32 = 0xffff_0010;
-const IRQ: u32 = 0xffff_0018;
+/// Bits M4:M0 of user mode.
 const USER: u32 = 0x10;
 
 /// The next interrupt.
@@ -123,18 +118,6 @@ enum Rest {
     Over,
     /// Since this cycle; whether the task that it wakes has run.
     Since(u64, bool),
-}
-
-/// How far the one that came last got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Followed {
-    No,
-    /// It was asked for.
-    Asked,
-    /// It interrupted the kernel there.
-    Taken(u32),
-    /// And the address space of who was woken is known.
-    Woken(u32, u32),
 }
 
 /// Draws interrupts, and lets another observer look on.
@@ -277,7 +260,8 @@ impl<O> Chaos<O> {
     fn comes(&mut self, window: Window, place: u32, now: u64) {
         let is_handled = self.is_handled();
         let Some(drawn) = &mut self.drawn else { return };
-        if drawn.window != window || drawn.counting || now < drawn.from {
+        let rests = self.rest != Rest::Over;
+        if drawn.window != window || drawn.counting || rests || now < drawn.from {
             return;
         }
         if drawn.focused && window != Window::Anywhere && !is_among(&self.focus, place)
@@ -414,38 +398,6 @@ impl<O> Chaos<O> {
         });
         true
     }
-
-    /// What the one that came last leads to.
-    #[inline]
-    fn follow(&mut self, context: &Context, registers: &[u32; 16]) {
-        let is_user = context.mode & 0x1f == USER;
-        let (before, _, mode) = self.last;
-        match self.followed {
-            Followed::No => {}
-            Followed::Asked if context.pc == IRQ => {
-                self.followed = match mode & 0x1f {
-                    USER => Followed::No,
-                    _ => Followed::Taken(before),
-                };
-            }
-            Followed::Taken(pc) if is_user => {
-                self.followed = Followed::Woken(pc, context.ttb);
-                if let (0, Some((_, task, _))) = (self.own[1], self.places.preemption) {
-                    self.own[1] = task;
-                }
-            }
-            Followed::Woken(pc, woken) if mode & 0x1f == USER && context.ttb != woken => {
-                let what = match context.pc {
-                    SWI => registers[7],
-                    PREFETCH_ABORT | DATA_ABORT => FAULT,
-                    _ => return,
-                };
-                self.met.insert((pc, what));
-                self.followed = Followed::No;
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Whether an address is in one of some ranges, in their order.
@@ -464,28 +416,6 @@ fn written(word: u32) -> Option<Window> {
         (7 | 8, _) => Some(Window::Maintained),
         (2 | 13, _) => Some(Window::Switch),
         _ => None,
-    }
-}
-
-/// Who can look on besides.
-pub trait Besides: Observer {
-    /// [`Observer::run_core`] of both, compiled in this crate.
-    fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Self>>>, limit: u64) -> Exit
-    where
-        Self: Sized;
-}
-
-impl Besides for Checker {
-    #[inline(never)]
-    fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Checker>>>, limit: u64) -> Exit {
-        cpu.run(limit)
-    }
-}
-
-impl Besides for Nobody {
-    #[inline(never)]
-    fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Nobody>>>, limit: u64) -> Exit {
-        cpu.run(limit)
     }
 }
 
@@ -547,151 +477,11 @@ impl<O: Besides> Machine<Observed<Chaos<O>>> {
     }
 }
 
-/// Nobody looks on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Nobody;
+mod besides;
+mod follow;
 
-impl Observer for Nobody {
-    fn observe(&mut self, _: &SystemBus, _: &Context, _: Event<'_>) -> Reaction {
-        Reaction::Continue
-    }
-}
+pub use besides::{Besides, Nobody};
+use follow::Followed;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::spec::BoardSpec;
-    use arm9::{Mva, Pa};
-
-    const SWITCH_TO: u32 = 0xc000_2000;
-    const ENTRY: u32 = 0xc000_3000;
-    const TASK: u32 = 0xc200_0000;
-    /// MCR p15, 0, r0, c7, c14, 1 and the same of c13.
-    const CLEAN: u32 = 0xee07_0f3e;
-    const PID: u32 = 0xee0d_0f10;
-
-    struct Told {
-        bus: SystemBus,
-        chaos: Chaos<Nobody>,
-        cycle: u64,
-    }
-
-    impl Told {
-        fn new(seed: u64, places: Places) -> Told {
-            let mut chaos = Chaos::new(Nobody);
-            chaos.begin(seed, places, 0, 100_000_000);
-            Told {
-                bus: SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap(),
-                chaos,
-                cycle: 0,
-            }
-        }
-
-        fn that(&mut self, pc: u32, masked: bool, event: Event<'_>) {
-            self.cycle += 10;
-            let context = Context {
-                cycle: self.cycle,
-                pc,
-                mode: if pc < 0xc000_0000 { 0x10 } else { 0x13 },
-                masked,
-                ..Context::default()
-            };
-            let stops = self.chaos.observe(&self.bus, &context, event) == Reaction::Stop;
-            assert_eq!(stops, self.chaos.due);
-            if core::mem::take(&mut self.chaos.due) {
-                self.chaos.draw(self.cycle);
-            }
-        }
-
-        fn at(&mut self, pc: u32, word: u32) {
-            let mut registers = [0; 16];
-            (registers[2], registers[14]) = (TASK, pc);
-            let fetch = Event::Fetch {
-                mva: Mva(pc),
-                pa: Pa(0),
-                width: Width::Word,
-                value: word,
-                cached: true,
-                registers: &registers,
-            };
-            self.that(pc, pc == 0xc000_0100, fetch);
-        }
-
-        fn round(&mut self) {
-            for n in 0..8 {
-                self.at(0x1_0000 + 4 * n, 0);
-                self.at(0xc000_0100, 0);
-                self.at(0xc000_0104 + 16 * n, 0);
-                self.at(SWITCH_TO, PID);
-                self.at(0xc000_4000 + 4 * n, CLEAN);
-                self.at(ENTRY, 0);
-                let store = Event::Store {
-                    mva: Mva(TASK + 4),
-                    pa: Pa(0),
-                    width: Width::Word,
-                    value: 0,
-                    cached: true,
-                };
-                self.that(0xc000_5000 + 4 * n, false, store);
-            }
-        }
-    }
-
-    fn places() -> Places {
-        Places {
-            preemption: Some((SWITCH_TO, 0, 4)),
-            entries: vec![ENTRY],
-            zones: vec![vec![0xc000_0000..0xc001_0000]],
-        }
-    }
-
-    fn points(seed: u64, places: Places) -> Vec<Point> {
-        let mut told = Told::new(seed, places);
-        for _ in 0..50_000 {
-            told.round();
-        }
-        told.chaos.points
-    }
-
-    #[test]
-    fn a_seed_draws_the_same_points_again_and_another_seed_others() {
-        let one = points(1, places());
-        assert!(one.len() > 20, "{}", one.len());
-        assert_eq!(one, points(1, places()));
-        assert_ne!(one, points(2, places()));
-    }
-
-    #[test]
-    fn every_window_is_met_and_one_that_needs_symbols_only_with_them() {
-        let windows = |places: Places| -> BTreeSet<Window> {
-            let all = (0..12).flat_map(|seed| points(seed, places.clone()));
-            all.map(|point| point.window).collect()
-        };
-        assert_eq!(windows(places()).len(), Window::WEIGHTS.len());
-        let without = windows(Places::default());
-        assert!(!without.contains(&Window::Preemptible) && !without.contains(&Window::Entry));
-        assert_eq!(without.len(), Window::WEIGHTS.len() - 2);
-    }
-
-    #[test]
-    fn maintenance_is_told_from_a_wait_for_interrupt_and_from_a_change_of_address_space() {
-        assert_eq!(written(CLEAN), Some(Window::Maintained));
-        assert_eq!(written(0xee08_0f17), Some(Window::Maintained));
-        assert_eq!(written(PID), Some(Window::Switch));
-        assert_eq!(written(0xee02_0f10), Some(Window::Switch));
-        // Wait for interrupt; a read; another coprocessor; the control register.
-        for word in [0xee07_0f90, 0xee17_ff7a, 0xee07_0e3e, 0xee01_0f10] {
-            assert_eq!(written(word), None, "{word:#x}");
-        }
-    }
-
-    #[test]
-    fn before_it_begins_and_behind_its_end_nothing_comes() {
-        let mut told = Told::new(3, places());
-        told.chaos.end();
-        for _ in 0..1000 {
-            told.round();
-        }
-        assert!(told.chaos.points.is_empty());
-    }
-}
+mod tests;

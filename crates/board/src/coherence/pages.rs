@@ -38,6 +38,10 @@ const SLOTS: usize = 4096;
 const SEEN: u32 = 64;
 /// What is left of pages and waits for a change of address space; more is not followed.
 const WAITING: usize = 4096;
+/// Calls that give pages at a time; of more the oldest are not followed.
+const GIVING: usize = 32;
+/// Bytes that a kernel may have of a page, fewest and most.
+const MAPPED: [u32; 2] = [32, 128];
 /// Bits M4:M0 of user mode.
 const USER: u32 = 0x10;
 
@@ -70,13 +74,16 @@ pub(super) struct Pages {
     /// Greatest common divisor of all distances in the kernel's map, and of how many.
     bytes: u32,
     seen: u32,
-    /// A call that will give pages: where it returns to, its stack pointer, and the order.
-    giving: Option<(u32, u32, u32)>,
+    /// Calls that will give pages, of several tasks and interrupts: where each returns to, its stack pointer, and the
+    /// order.
+    giving: Vec<(u32, u32, u32)>,
     /// Who freed a page last, by its number.
     freed: BTreeMap<u32, Done>,
     /// Lines of the I-cache through user addresses: MVA, physical address, cycle.
     lines: Vec<(u32, u32, u64)>,
     waiting: Vec<Left>,
+    /// All that waits was given under this table base: under it nothing is to be looked at.
+    looked: Option<u32>,
 }
 
 impl Pages {
@@ -114,16 +121,38 @@ impl Pages {
         }
     }
 
-    /// Number of the first page behind an address in the kernel's map, when the distance is known.
-    fn number(&mut self, page: u32, map: u32) -> Option<u32> {
+    /// Number of the page behind an address in the kernel's map of so many pages, when the distance is known. What
+    /// cannot be in the map is no page: registers are a guest's.
+    fn number(&mut self, page: u32, map: u32, pages: u32) -> Option<u32> {
         let distance = page.wrapping_sub(map);
+        if !distance.is_multiple_of(4) || distance / MAPPED[1] >= pages {
+            return None;
+        }
         let (mut a, mut b) = (self.bytes, distance);
         while b != 0 {
             (a, b) = (b, a % b);
         }
         self.bytes = a;
         self.seen += 1;
-        (self.seen > SEEN && a >= 4).then(|| distance / a)
+        (self.seen > SEEN && a >= MAPPED[0])
+            .then(|| distance / a)
+            .filter(|n| *n < pages)
+    }
+
+    /// A call that will give pages begins.
+    fn begins(&mut self, back: u32, sp: u32, order: u32) {
+        // What was called with this stack pointer before is over.
+        self.giving.retain(|call| call.1 != sp);
+        if self.giving.len() == GIVING {
+            self.giving.remove(0);
+        }
+        self.giving.push((back, sp, order));
+    }
+
+    /// The order of the call that comes back here, which is over.
+    fn ends(&mut self, pc: u32, sp: u32) -> Option<u32> {
+        let call = self.giving.iter().rposition(|c| (c.0, c.1) == (pc, sp))?;
+        Some(self.giving.remove(call).2)
     }
 }
 
@@ -145,15 +174,19 @@ impl Checker {
             return Reaction::Continue;
         };
         let pc = context.pc;
-        let comes = self
-            .pages
-            .giving
-            .is_some_and(|(back, sp, _)| pc == back && registers[13] == sp);
+        let giving = &self.pages.giving;
+        let comes = giving
+            .iter()
+            .any(|(back, sp, _)| pc == *back && registers[13] == *sp);
         if pc == known.given {
-            self.pages.giving = Some((registers[14], registers[13], registers[1]));
+            self.pages
+                .begins(registers[14], registers[13], registers[1]);
         } else if comes || pc == known.freed || pc == known.freed_some {
             self.page_moves(context, registers, known);
-        } else if !self.pages.waiting.is_empty() && context.mode & 0x1f == USER {
+        } else if !self.pages.waiting.is_empty()
+            && context.mode & 0x1f == USER
+            && self.pages.looked != Some(context.ttb)
+        {
             return self.look_again(context);
         }
         Reaction::Continue
@@ -166,36 +199,43 @@ impl Checker {
             pc if pc == known.freed => (registers[2], 0),
             pc if pc == known.freed_some => (registers[1], registers[3]),
             _ => {
-                let order = self.pages.giving.take().map_or(0, |(_, _, order)| order);
-                (registers[0], order)
+                let order = self.pages.ends(context.pc, registers[13]);
+                (registers[0], order.unwrap_or(0))
             }
         };
-        if page == 0 {
+        if page == 0 || order >= ORDERS {
             return;
         }
-        let Some(first) = self.pages.number(page, map).filter(|_| order < ORDERS) else {
+        let pages = self.shadow.bytes() >> PAGE;
+        let Some(number) = self.pages.number(page, map, pages) else {
             return;
         };
         // The map begins with the first page of RAM.
-        let first = first.wrapping_add(self.shadow.base() >> PAGE);
+        let first = number + (self.shadow.base() >> PAGE);
+        let count = (1 << order).min(pages - number);
         let done = Done {
             context: *context,
             node: self.calls.now(context),
         };
         if context.pc == known.freed || context.pc == known.freed_some {
-            for page in first..first.saturating_add(1 << order) {
+            for page in first..first + count {
                 self.pages.freed.insert(page, done);
             }
             return;
         }
-        let mut left = self.left_of(first, 1 << order, known.kernel);
+        let mut left = self.left_of(first, count, known.kernel);
         let room = WAITING.saturating_sub(self.pages.waiting.len());
         left.truncate(room);
         for left in &mut left {
             left.given = done;
             left.freed = self.pages.freed.get(&(left.pa >> PAGE)).copied();
         }
+        self.pages.looked = self.pages.looked.filter(|_| left.is_empty());
         self.pages.waiting.extend(left);
+        // Who freed it before is not who frees it next.
+        for page in first..first + count {
+            self.pages.freed.remove(&page);
+        }
     }
 
     /// What there is of so many pages through addresses below `kernel`.
@@ -237,7 +277,7 @@ impl Checker {
 
     /// Who stored to a line last, and which word.
     fn last_into(&self, mva: u32, pa: u32) -> (u32, Writer) {
-        let words = (pa..pa + 32).step_by(4);
+        let words = (0..32).step_by(4).map(|n| pa | n);
         let writers = words.map(|pa| (pa, self.shadow.writer(pa)));
         let into = writers.filter(|(_, w)| w.path == Path::Line && w.mva & !31 == mva);
         let last = into.max_by_key(|(_, writer)| writer.cycle);
@@ -249,6 +289,7 @@ impl Checker {
     fn look_again(&mut self, context: &Context) -> Reaction {
         let mut reaction = Reaction::Continue;
         let all = core::mem::take(&mut self.pages.waiting);
+        self.pages.looked = Some(context.ttb);
         for left in all {
             if left.given.context.ttb == context.ttb {
                 self.pages.waiting.push(left);
@@ -308,6 +349,9 @@ impl Checker {
     }
 }
 
+#[cfg(test)]
+#[path = "pages_left_tests.rs"]
+mod left_tests;
 #[cfg(test)]
 #[path = "pages_tests.rs"]
 mod tests;

@@ -1,69 +1,61 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A checker that is told of pages that are freed and given.
+//! What a hostile reader proved of pages that are freed and given.
 
 use super::*;
-use crate::bus::SystemBus;
+use crate::coherence::told::Told;
 use crate::observed::Observer as _;
-use crate::spec::BoardSpec;
 use arm9::TlbSide;
 
 const KNOWN: PageFunctions = PageFunctions {
-    freed: 0xc000_3000,
-    freed_some: 0xc000_4000,
-    given: 0xc000_5000,
-    map: 0x100,
+    freed: 0xc000_1000,
+    freed_some: 0xc000_2000,
+    given: 0xc000_3000,
+    map: 0x0000_0100,
     kernel: 0xbf00_0000,
 };
-/// Where the kernel's map is, and bytes of it for a page.
-const MAP: u32 = 0xc080_0000;
+/// Where the kernel's map is, and what it has of each page.
+const MAP: u32 = 0xc0f0_0000;
 const BYTES: u32 = 36;
-/// The page that is looked at, a line of it, and a user's address of that.
-const NUMBER: u32 = 0x1234;
-const LINE: u32 = NUMBER << PAGE | 0x40;
-const AT: u32 = 0x0001_0040;
-const BACK: u32 = 0xc000_6000;
-const TTBS: [u32; 2] = [0x4000, 0x8000];
+/// Where calls that give pages come back to.
+const BACK: u32 = 0xc000_4000;
+const SP: u32 = 0xc010_0000;
+/// A user's address.
+const USERS: u32 = 0x0001_0000;
+/// A page of the RAM, from its first.
+const NUMBER: u32 = 700;
 
-struct Told {
-    bus: SystemBus,
-    checker: Checker,
+/// A kernel that has freed and given many pages.
+struct Kernel {
+    told: Told,
     cycle: u64,
 }
 
-impl Told {
-    fn new() -> Told {
-        let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
-        let mut checker = Checker::new(&bus);
-        checker.follow_pages(KNOWN);
-        let mut told = Told {
-            bus,
-            checker,
-            cycle: 0,
-        };
-        told.that(
-            0xc000_0000,
-            TTBS[0],
-            store(0xc000_0100, KNOWN.map, MAP, false),
-        );
-        for n in 1..=SEEN + 1 {
-            told.calls(KNOWN.freed, 2, n * n);
+impl Kernel {
+    fn new() -> Kernel {
+        let mut told = Told::new(&[]);
+        assert_eq!(told.bus.ram_base(), KNOWN.map & !0xfff);
+        told.checker.follow_pages(KNOWN);
+        let mut kernel = Kernel { told, cycle: 0 };
+        kernel.that(0x13, MAP, store(MAP, KNOWN.map, MAP));
+        for n in 0..2 * SEEN {
+            kernel.frees(n);
         }
-        told
+        kernel
     }
 
-    fn that(&mut self, pc: u32, ttb: u32, event: Event<'_>) {
+    fn that(&mut self, mode: u32, pc: u32, event: Event<'_>) {
         self.cycle += 1;
         let context = Context {
             cycle: self.cycle,
             pc,
-            mode: if pc < KNOWN.kernel { USER } else { 0x13 },
-            ttb,
+            mode,
+            ttb: self.told.ttb,
             ..Context::default()
         };
-        self.checker.observe(&self.bus, &context, event);
+        self.told.checker.observe(&self.told.bus, &context, event);
     }
 
-    fn at(&mut self, pc: u32, ttb: u32, registers: [u32; 16]) {
+    fn at(&mut self, mode: u32, pc: u32, registers: [u32; 16]) {
         let fetch = Event::Fetch {
             mva: Mva(pc),
             pa: Pa(u32::MAX - 3),
@@ -72,158 +64,221 @@ impl Told {
             cached: true,
             registers: &registers,
         };
-        self.that(pc, ttb, fetch);
+        self.that(mode, pc, fetch);
     }
 
-    /// A function is called with a page in a register.
-    fn calls(&mut self, function: u32, register: usize, number: u32) {
+    fn frees(&mut self, n: u32) {
         let mut registers = [0; 16];
-        registers[register] = MAP + number * BYTES;
-        self.at(function, TTBS[0], registers);
+        (registers[2], registers[13]) = (page(n), SP);
+        self.at(0x13, KNOWN.freed, registers);
     }
 
-    /// The page is freed, and comes back from the one that gives it.
-    fn changes_hands(&mut self) {
-        self.calls(KNOWN.freed, 2, NUMBER);
+    fn frees_some(&mut self, page: u32, order: u32) {
         let mut registers = [0; 16];
-        (registers[13], registers[14]) = (0xc010_0000, BACK);
-        self.at(KNOWN.given, TTBS[0], registers);
-        registers[0] = MAP + NUMBER * BYTES;
-        self.at(BACK, TTBS[0], registers);
+        (registers[1], registers[3], registers[13]) = (page, order, SP);
+        self.at(0x13, KNOWN.freed_some, registers);
     }
 
-    /// A user's instruction in that address space; what was reported by then.
-    fn goes_on(&mut self, ttb: u32) -> Vec<(Wrong, Access)> {
-        self.at(0x8000, ttb, [0; 16]);
-        let reports = self.checker.reports();
-        reports.map(|(r, _)| (r.wrong, r.access)).collect()
+    /// A call that gives a page begins, and ends.
+    fn begins(&mut self, sp: u32, order: u32) {
+        let mut registers = [0; 16];
+        (registers[1], registers[13], registers[14]) = (order, sp, BACK);
+        self.at(0x13, KNOWN.given, registers);
+    }
+
+    fn ends(&mut self, sp: u32, page: u32) {
+        let mut registers = [0; 16];
+        (registers[0], registers[13]) = (page, sp);
+        self.at(0x13, BACK, registers);
+    }
+
+    fn gives(&mut self, n: u32, order: u32) {
+        self.begins(SP, order);
+        self.ends(SP, page(n));
+    }
+
+    /// A user's store to a page makes a line dirty.
+    fn dirties(&mut self, n: u32) {
+        let pa = self.told.bus.ram_base() + (n << PAGE);
+        self.that(USER, USERS, store(USERS + (n << PAGE), pa, 7));
+    }
+
+    /// An instruction of a user of that address space.
+    fn runs(&mut self, ttb: u32) {
+        self.told.ttb = ttb;
+        self.at(USER, USERS, [0; 16]);
+    }
+
+    /// What was reported, who freed its page, and how often.
+    fn reports(&self) -> Vec<(Access, Option<u64>, u64)> {
+        let all = self.told.checker.reports();
+        let all = all.map(|(r, count)| {
+            let page = r.page.as_ref();
+            let freed = page.and_then(|page| page.freed.as_ref());
+            (r.access, freed.map(|freed| freed.cycle), count)
+        });
+        all.collect()
     }
 }
 
-fn store(mva: u32, pa: u32, value: u32, cached: bool) -> Event<'static> {
+fn store(mva: u32, pa: u32, value: u32) -> Event<'static> {
     Event::Store {
         mva: Mva(mva),
         pa: Pa(pa),
         width: Width::Word,
         value,
-        cached,
+        cached: true,
     }
 }
 
-fn outlives(kept: Kept) -> Vec<(Wrong, Access)> {
-    vec![(Wrong::OutlivesPage, Access::Outlives(kept))]
+fn page(n: u32) -> u32 {
+    MAP.wrapping_add(BYTES.wrapping_mul(n))
+}
+
+const LINE: Access = Access::Outlives(Kept::DirtyLine);
+const OTHER: u32 = 0x8000;
+
+#[test]
+fn a_dirty_line_of_a_page_that_was_given_is_reported_behind_the_next_change_of_address_space() {
+    let mut kernel = Kernel::new();
+    kernel.dirties(NUMBER);
+    kernel.frees(NUMBER);
+    let freed = kernel.cycle;
+    kernel.gives(NUMBER, 0);
+    kernel.runs(0x4000);
+    assert_eq!(kernel.reports(), []);
+    kernel.runs(OTHER);
+    assert_eq!(kernel.reports(), [(LINE, Some(freed), 1)]);
 }
 
 #[test]
-fn a_dirty_line_that_is_there_behind_a_change_of_address_space_is_reported_once() {
-    let mut told = Told::new();
-    told.that(0x8000, TTBS[0], store(AT, LINE, 7, true));
-    told.changes_hands();
-    assert_eq!(told.goes_on(TTBS[0]), []);
-    assert_eq!(told.goes_on(TTBS[1]), outlives(Kept::DirtyLine));
-    assert_eq!(told.goes_on(TTBS[0]).len(), 1);
-    let (report, _) = told.checker.reports().next().unwrap();
-    assert_eq!(
-        (report.writer.pc, report.mva, report.pa),
-        (0x8000, Mva(AT), Pa(LINE))
-    );
-    let page = report.page.as_ref().unwrap();
-    assert_eq!(page.freed.as_ref().map(|freed| freed.pc), Some(KNOWN.freed));
-    assert_eq!(page.given.pc, BACK);
-}
-
-#[test]
-fn what_is_cleaned_or_becomes_dirty_again_or_is_the_kernels_is_not() {
-    let clean = Event::WriteBack {
-        mva: Mva(AT & !31),
-        pa: Pa(LINE),
+fn nothing_is_said_of_a_line_that_went_in_between_and_of_one_that_became_dirty_for_the_new_owner() {
+    let mut kernel = Kernel::new();
+    kernel.dirties(NUMBER);
+    kernel.frees(NUMBER);
+    kernel.gives(NUMBER, 0);
+    let gone = Event::Invalidate {
+        side: Side::Data,
+        mva: Mva(USERS + (NUMBER << PAGE)),
+        pa: Pa(kernel.told.bus.ram_base() + (NUMBER << PAGE)),
         halves: 1,
-        data: &[7, 0, 0, 0, 0, 0, 0, 0],
-        victim: false,
     };
-    let mut told = Told::new();
-    told.that(0x8000, TTBS[0], store(AT, LINE, 7, true));
-    told.changes_hands();
-    told.that(0xc000_0000, TTBS[0], clean);
-    told.that(0x8000, TTBS[0], store(AT, LINE, 8, true));
-    assert_eq!(told.goes_on(TTBS[1]), []);
-    let mut told = Told::new();
-    told.that(0xc000_0000, TTBS[0], store(0xc123_4040, LINE, 7, true));
-    told.changes_hands();
-    assert_eq!(told.goes_on(TTBS[1]), []);
-    let mut told = Told::new();
-    told.that(0x8000, TTBS[0], store(AT, LINE + 4096, 7, true));
-    told.changes_hands();
-    assert_eq!(told.goes_on(TTBS[1]), []);
+    kernel.that(0x13, BACK, gone);
+    kernel.dirties(NUMBER);
+    kernel.runs(OTHER);
+    assert_eq!(kernel.reports(), []);
 }
 
 #[test]
-fn a_line_of_the_i_cache_is_reported_and_one_that_was_invalidated_is_not() {
+fn a_call_that_gives_nothing_gives_nothing() {
+    let mut kernel = Kernel::new();
+    kernel.dirties(0);
+    kernel.begins(SP, 0);
+    kernel.ends(SP, 0);
+    kernel.ends(SP, page(0));
+    kernel.runs(OTHER);
+    assert_eq!(kernel.reports(), []);
+}
+
+/// An interrupt's call, or another task's, comes between begin and end of one.
+#[test]
+fn each_of_two_calls_that_give_pages_at_a_time_gives_one() {
+    let mut kernel = Kernel::new();
+    for n in [NUMBER, NUMBER + 8] {
+        kernel.dirties(n);
+        kernel.frees(n);
+    }
+    kernel.begins(SP, 0);
+    kernel.begins(SP - 0x100, 0);
+    kernel.ends(SP - 0x100, page(NUMBER + 8));
+    kernel.ends(SP, page(NUMBER));
+    kernel.runs(OTHER);
+    let counts: u64 = kernel.reports().iter().map(|r| r.2).sum();
+    assert_eq!(counts, 2);
+}
+
+/// Entries of the I-cache and of the TLB that lead to the same page, whose first word nobody wrote.
+#[test]
+fn a_line_of_instructions_hides_no_entry_of_the_tlb() {
+    let mut kernel = Kernel::new();
+    let base = kernel.told.bus.ram_base();
+    let (mva, pa) = (USERS, base + (NUMBER << PAGE));
     let fill = Event::Fill {
         side: Side::Instruction,
-        mva: Mva(AT),
-        pa: Pa(LINE),
+        mva: Mva(mva),
+        pa: Pa(pa),
     };
-    for (gone, expected) in [
-        (None, outlives(Kept::Instructions)),
-        (
-            Some(Event::InvalidateAll {
-                side: Side::Instruction,
-            }),
-            vec![],
-        ),
-        (
-            Some(Event::Replaced {
-                side: Side::Instruction,
-                mva: Mva(AT),
-            }),
-            vec![],
-        ),
-    ] {
-        let mut told = Told::new();
-        told.that(0x8000, TTBS[0], fill);
-        told.changes_hands();
-        if let Some(gone) = gone {
-            told.that(0xc000_0000, TTBS[0], gone);
-        }
-        assert_eq!(told.goes_on(TTBS[1]), expected);
+    kernel.that(USER, mva, fill);
+    for (at, value) in [(base + 0x4000, base | 0x11), (base, pa | 0xffe)] {
+        let walk = Event::Walk {
+            mva: Mva(mva),
+            descriptor: Pa(at),
+            value,
+        };
+        kernel.that(0x13, mva, walk);
+    }
+    let entry = Event::TlbFill {
+        side: TlbSide::Both,
+        entry: 0,
+        mva: Mva(mva),
+        bytes: 4096,
+        locked: false,
+    };
+    kernel.that(0x13, mva, entry);
+    kernel.frees(NUMBER);
+    kernel.gives(NUMBER, 0);
+    kernel.runs(OTHER);
+    let reports = kernel.reports();
+    for kept in [Kept::Instructions, Kept::Translation] {
+        let is = |r: &&(Access, _, _)| r.0 == Access::Outlives(kept);
+        assert_eq!(reports.iter().filter(is).count(), 1, "{kept:?} {reports:?}");
     }
 }
 
 #[test]
-fn a_tlb_entry_is_reported_and_one_that_was_invalidated_is_not() {
-    let side = TlbSide::Both;
-    for (gone, expected) in [(false, outlives(Kept::Translation)), (true, vec![])] {
-        let mut told = Told::new();
-        for (descriptor, value) in [(0x4000, 0x5011), (0x5040, NUMBER << PAGE | 0xffe)] {
-            let walk = Event::Walk {
-                mva: Mva(AT),
-                descriptor: Pa(descriptor),
-                value,
-            };
-            told.that(
-                0x8000,
-                TTBS[0],
-                store(0xc000_0000 + descriptor, descriptor, value, false),
-            );
-            told.that(0x8000, TTBS[0], walk);
-        }
-        let fill = Event::TlbFill {
-            side,
-            entry: 3,
-            mva: Mva(AT),
-            bytes: 4096,
-            locked: false,
-        };
-        told.that(0x8000, TTBS[0], fill);
-        told.changes_hands();
-        if gone {
-            told.that(
-                0xc000_0000,
-                TTBS[0],
-                Event::TlbInvalidate { side, entry: 3 },
-            );
-        }
-        assert_eq!(told.goes_on(TTBS[1]), expected);
+fn who_freed_a_page_is_not_who_freed_it_before_it_was_given_last() {
+    let mut kernel = Kernel::new();
+    kernel.frees(NUMBER);
+    kernel.gives(NUMBER, 0);
+    kernel.dirties(NUMBER);
+    kernel.gives(NUMBER, 0);
+    kernel.runs(OTHER);
+    assert_eq!(kernel.reports(), [(LINE, None, 1)]);
+}
+
+/// The registers are a guest's.
+#[test]
+fn whatever_a_guest_calls_pages_what_is_kept_of_them_is_bounded() {
+    let mut kernel = Kernel::new();
+    let last = 0xffff_ffe0;
+    kernel.that(USER, USERS, store(USERS, last, 7));
+    for n in 0..1 << 12 {
+        kernel.frees_some(page(n << 14), ORDERS - 1);
+        kernel.begins(SP - 8 * n, n);
     }
+    assert_eq!(kernel.told.checker.pages.giving.len(), GIVING);
+    let number = (last >> PAGE) - (kernel.told.bus.ram_base() >> PAGE);
+    kernel.gives(number, 0);
+    kernel.gives(number - 3, 2);
+    for order in [ORDERS, 31, 32, u32::MAX] {
+        kernel.frees_some(page(1), order);
+        kernel.gives(1, order);
+    }
+    kernel.runs(OTHER);
+    let pages = &kernel.told.checker.pages;
+    assert!(pages.freed.len() <= 1 << 16, "{}", pages.freed.len());
+}
+
+/// What is no page says nothing of how far pages lie apart.
+#[test]
+fn what_is_no_page_changes_nothing() {
+    let mut kernel = Kernel::new();
+    for odd in [1, MAP + 1, MAP.wrapping_sub(4), u32::MAX] {
+        kernel.frees_some(odd, 0);
+    }
+    kernel.dirties(NUMBER);
+    kernel.frees(NUMBER);
+    kernel.gives(NUMBER, 0);
+    kernel.runs(OTHER);
+    assert_eq!(kernel.reports().len(), 1);
 }

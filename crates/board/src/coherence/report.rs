@@ -230,7 +230,13 @@ impl Report {
         let by_victim = matches!(self.access, Access::WriteBack { victim: true });
         // Whose access happens to evict the line says nothing about the cause.
         let pc = if by_victim { 0 } else { self.context.pc };
-        (self.wrong, pc, self.writer.pc, place | fetched)
+        let kept = match self.access {
+            Access::Outlives(Kept::DirtyLine) => 1 << 4,
+            Access::Outlives(Kept::Instructions) => 2 << 4,
+            Access::Outlives(Kept::Translation) => 3 << 4,
+            _ => 0,
+        };
+        (self.wrong, pc, self.writer.pc, place | fetched | kept)
     }
 
     /// Whether the D-cache line that was read came from memory after the newest data was written.

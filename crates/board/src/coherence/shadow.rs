@@ -126,6 +126,11 @@ impl Shadow {
         self.base
     }
 
+    /// How much RAM there is.
+    pub fn bytes(&self) -> u32 {
+        u32::try_from(4 * self.words.len()).unwrap_or(u32::MAX)
+    }
+
     #[inline(always)]
     fn index(&self, pa: u32) -> Option<usize> {
         let n = (pa.wrapping_sub(self.base) / 4) as usize;

@@ -8,7 +8,6 @@ use anyhow::{Result, bail};
 use board::random::Random;
 use serde::Deserialize;
 
-use super::program::{BYTES, SEQUENCE_OPS, SEQUENCES};
 use crate::base::paths::{root, shown};
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
@@ -30,6 +29,11 @@ const NAPS: u64 = 50;
 /// The smallest and the largest.
 pub type Span = [u64; 2];
 type Weights = BTreeMap<String, u64>;
+
+/// What the interpreter takes of sequences, ops in one, bytes of text.
+pub const SEQUENCES: usize = 16;
+pub const SEQUENCE_OPS: usize = 200;
+pub const BYTES: usize = 3500;
 
 /// Of a program, at most.
 #[derive(Clone, Debug, Deserialize)]
@@ -290,8 +294,8 @@ mod tests {
                 "profile.threads.starts: no op \"w\"; did you mean",
             ),
             (
-                "c = 24",
-                "vx = 24",
+                "c = 30",
+                "vx = 30",
                 "profile.code.does: no op \"vx\"; it belongs into starts",
             ),
             (

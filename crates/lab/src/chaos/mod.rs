@@ -13,6 +13,7 @@ pub mod run;
 pub mod seeds;
 pub mod store;
 pub mod table;
+pub mod tried;
 pub mod unchecked;
 
 use anyhow::Result;

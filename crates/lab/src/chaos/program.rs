@@ -6,12 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 use anyhow::{Result, bail};
 use board::random::Random;
 
-use super::grammar::{CODE_FILES, CODE_PAGES, CODE_SLOTS, Grammar, Profile, SLOTS, pick, within};
-
-/// Of the interpreter; `grammar.toml` has them as well.
-pub const SEQUENCES: usize = 16;
-pub const SEQUENCE_OPS: usize = 200;
-pub const BYTES: usize = 3500;
+use super::grammar::{
+    BYTES, CODE_FILES, CODE_PAGES, CODE_SLOTS, Grammar, Profile, SEQUENCE_OPS, SEQUENCES, SLOTS,
+    pick, within,
+};
 
 /// What each task does: the first sequence is that of the first process.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
 
-use super::seeds::Tried;
+use super::tried::Tried;
 use crate::base::parallel::lock;
 use crate::base::paths::shown;
 use crate::supply::cache::{self, Inputs};
@@ -34,15 +34,23 @@ impl Store {
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir).with_context(what)?;
         }
-        let text = match again {
-            true => String::new(),
-            false => fs::read_to_string(path).unwrap_or_default(),
+        let bytes = match again {
+            true => Vec::new(),
+            false => match fs::read(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(error).with_context(what);
+                }
+                read => read.unwrap_or_default(),
+            },
         };
-        let lines = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
-        let tried = lines.filter_map(|line| serde_json::from_str::<Tried>(line).ok());
+        // Without the line that was cut off, perhaps within a character.
+        let whole = bytes.iter().rposition(|b| *b == b'\n');
+        let whole = whole.map_or(0, |end| end + 1);
+        let text = String::from_utf8_lossy(&bytes[..whole]);
+        let tried = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Tried>(line).ok());
         let known: BTreeMap<u64, Tried> = tried.map(|tried| (tried.seed, tried)).collect();
-        // Without the line that was cut off.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut file = OpenOptions::new();
         let file = file.create(true).append(true).open(path);
         let file = file.with_context(what)?;
@@ -93,8 +101,11 @@ mod tests {
         store.keep(&tried(1)).unwrap();
         store.keep(&tried(2)).unwrap();
         drop(store);
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, &text[..text.len() - 5]).unwrap();
+        // Within a character that its last line says.
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.truncate(bytes.len() - 5);
+        bytes.push(0xef);
+        fs::write(&path, &bytes).unwrap();
         let store = Store::at(&path, false).unwrap();
         assert_eq!((store.find(1), store.find(2)), (Some(tried(1)), None));
         store.keep(&tried(2)).unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::range::Seeds;
 use super::run::Ran;
-use super::seeds::{Cause, Tried};
+use super::tried::{Cause, Tried};
 use crate::Outcome;
 use crate::coherence::names::Names;
 

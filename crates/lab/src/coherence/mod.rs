@@ -7,6 +7,7 @@
 pub mod mutants;
 pub mod names;
 pub mod page;
+mod page_moves;
 pub mod render;
 pub mod replay;
 pub mod suppress;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages that are freed and given: the kernel's functions for it, and what a report says of them.
+//! Pages that are freed and given: the kernel's functions for it, and what is left of them, in words.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-use board::coherence::{Kept, Moment, PageFunctions, PageMoves, Report};
-use serde_json::{Value, json};
+use board::coherence::{Kept, PageFunctions};
 
-use super::render::Style;
 use crate::supply::symbols::Symbols;
 use crate::supply::variables;
 
@@ -40,44 +37,5 @@ pub fn left(kept: Kept) -> &'static str {
         Kept::DirtyLine => "a dirty D-cache line is left at",
         Kept::Instructions => "an I-cache line is left at",
         Kept::Translation => "a TLB entry is left of",
-    }
-}
-
-impl Style<'_> {
-    /// Who gave the page, and who freed it.
-    pub(super) fn page(&self, text: &mut String, report: &Report) {
-        let Some(PageMoves { freed, given }) = &report.page else {
-            return;
-        };
-        self.callers(text, &given.callers);
-        match freed {
-            Some(Moment { cycle, pc, callers }) => {
-                let _ = writeln!(
-                    text,
-                    "  freed in cycle {cycle} by: {}",
-                    self.names.place(*pc)
-                );
-                self.callers(text, callers);
-            }
-            None => {
-                let _ = writeln!(text, "  nobody was seen to free it");
-            }
-        }
-    }
-
-    /// The same as data.
-    pub(super) fn page_json(&self, report: &Report) -> Value {
-        let moment = |moment: &Moment| {
-            let callers = moment.callers.iter().map(|pc| self.names.function(*pc));
-            json!({
-                "cycle": moment.cycle,
-                "function": self.names.function(moment.pc),
-                "callers": callers.collect::<Vec<_>>(),
-            })
-        };
-        let page = report.page.as_ref();
-        page.map_or(Value::Null, |page| {
-            json!({ "freed": page.freed.as_ref().map(moment), "given": moment(&page.given) })
-        })
     }
 }

@@ -276,7 +276,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "        let path = if cached {\n            self.dirty.stored(mva.0, context.cycle);\n",
+        "        let path = if cached {\n            self.dirty.stored((mva.0, pa.0), context.cycle);\n",
         "        let path = if cached {\n",
         "a store into a line makes it dirty",
     ),

@@ -9,9 +9,10 @@ use crate::Outcome;
 use crate::chaos::places::Known;
 use crate::chaos::range::Seeds;
 use crate::chaos::run::Bases;
-use crate::chaos::seeds::{Campaign, Tried};
+use crate::chaos::seeds::Campaign;
 use crate::chaos::store::Store;
 use crate::chaos::table::{self, Summary};
+use crate::chaos::tried::{Cause, Tried};
 use crate::chaos::{self, Command, program, replay};
 use crate::coherence;
 use crate::coherence::Ended;
@@ -97,6 +98,10 @@ impl Asked<'_> {
                 let mut inputs = Inputs::new("chaos 1");
                 let name = crate::rig::snapshot::name(&self.board, &boot).unwrap_or_default();
                 inputs.add("machine", name.as_bytes());
+                inputs.add("seeds", env!("WARMSWITCH_CHAOS").as_bytes());
+                // Its symbols say where interrupts may come.
+                let symbols = vmlinux.map(std::fs::read).transpose()?;
+                inputs.add("symbols", &symbols.unwrap_or_default());
                 inputs.add("command", args.command.join("\0").as_bytes());
                 inputs.add("grammar", command.grammar().as_bytes());
                 inputs.add(
@@ -232,7 +237,7 @@ impl Asked<'_> {
                 let reports = ran.findings.reports.iter().filter(|(r, _)| ends(r));
                 Ok(reports
                     .into_iter()
-                    .any(|(r, _)| chaos::seeds::Cause::of(r, names) == *cause))
+                    .any(|(r, _)| Cause::of(r, names) == *cause))
             };
             let short = program::reduce(&whole, &mut fails)?;
             println!(

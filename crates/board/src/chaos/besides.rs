@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who can look on besides: the checker, or nobody.
+
+use super::Chaos;
+use crate::bus::SystemBus;
+use crate::coherence::Checker;
+use crate::observed::{Observed, Observer};
+use arm9::{Context, Cpu, Event, Exit, Reaction};
+
+/// Who can look on besides.
+pub trait Besides: Observer {
+    /// [`Observer::run_core`] of both, compiled in this crate.
+    fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Self>>>, limit: u64) -> Exit
+    where
+        Self: Sized;
+}
+
+impl Besides for Checker {
+    #[inline(never)]
+    fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Checker>>>, limit: u64) -> Exit {
+        cpu.run(limit)
+    }
+}
+
+impl Besides for Nobody {
+    #[inline(never)]
+    fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Nobody>>>, limit: u64) -> Exit {
+        cpu.run(limit)
+    }
+}
+
+/// Nobody looks on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn observe(&mut self, _: &SystemBus, _: &Context, _: Event<'_>) -> Reaction {
+        Reaction::Continue
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an interrupt leads to: which instruction it interrupts, and with what the program goes on elsewhere.
+
+use super::{Chaos, FAULT, USER};
+use arm9::Context;
+
+/// Exception vectors, where Linux has them.
+const SWI: u32 = 0xffff_0008;
+const PREFETCH_ABORT: u32 = 0xffff_000c;
+const DATA_ABORT: u32 = 0xffff_0010;
+const IRQ: u32 = 0xffff_0018;
+
+/// How far the one that came last got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Followed {
+    No,
+    /// It was asked for.
+    Asked,
+    /// It interrupted the kernel there.
+    Taken(u32),
+    /// And the address space of who was woken is known.
+    Woken(u32, u32),
+}
+
+impl<O> Chaos<O> {
+    /// What the one that came last leads to.
+    #[inline]
+    pub(super) fn follow(&mut self, context: &Context, registers: &[u32; 16]) {
+        let is_user = context.mode & 0x1f == USER;
+        let (before, _, mode) = self.last;
+        match self.followed {
+            Followed::No => {}
+            Followed::Asked if context.pc == IRQ => {
+                self.followed = match mode & 0x1f {
+                    USER => Followed::No,
+                    _ => Followed::Taken(before),
+                };
+            }
+            Followed::Taken(pc) if is_user => {
+                self.followed = Followed::Woken(pc, context.ttb);
+                if let (0, Some((_, task, _))) = (self.own[1], self.places.preemption) {
+                    self.own[1] = task;
+                }
+            }
+            Followed::Woken(pc, woken) if mode & 0x1f == USER && context.ttb != woken => {
+                let what = match context.pc {
+                    SWI => registers[7],
+                    PREFETCH_ABORT | DATA_ABORT => FAULT,
+                    _ => return,
+                };
+                self.met.insert((pc, what));
+                self.followed = Followed::No;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A disturber that is told of what a core might do.
+
+use super::*;
+use crate::spec::BoardSpec;
+use arm9::{Mva, Pa};
+
+const SWITCH_TO: u32 = 0xc000_2000;
+const ENTRY: u32 = 0xc000_3000;
+const TASK: u32 = 0xc200_0000;
+/// MCR p15, 0, r0, c7, c14, 1 and the same of c13.
+const CLEAN: u32 = 0xee07_0f3e;
+const PID: u32 = 0xee0d_0f10;
+
+struct Told {
+    bus: SystemBus,
+    chaos: Chaos<Nobody>,
+    cycle: u64,
+}
+
+impl Told {
+    fn new(seed: u64, places: Places) -> Told {
+        let mut chaos = Chaos::new(Nobody);
+        chaos.begin(seed, places, 0, 100_000_000);
+        Told {
+            bus: SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap(),
+            chaos,
+            cycle: 0,
+        }
+    }
+
+    fn that(&mut self, pc: u32, masked: bool, event: Event<'_>) {
+        self.cycle += 10;
+        let context = Context {
+            cycle: self.cycle,
+            pc,
+            mode: if pc < 0xc000_0000 { 0x10 } else { 0x13 },
+            masked,
+            ..Context::default()
+        };
+        let stops = self.chaos.observe(&self.bus, &context, event) == Reaction::Stop;
+        assert_eq!(stops, self.chaos.due);
+        if core::mem::take(&mut self.chaos.due) {
+            self.chaos.draw(self.cycle);
+        }
+    }
+
+    fn at(&mut self, pc: u32, word: u32) {
+        let mut registers = [0; 16];
+        (registers[2], registers[14]) = (TASK, pc);
+        let fetch = Event::Fetch {
+            mva: Mva(pc),
+            pa: Pa(0),
+            width: Width::Word,
+            value: word,
+            cached: true,
+            registers: &registers,
+        };
+        self.that(pc, pc == 0xc000_0100, fetch);
+    }
+
+    fn round(&mut self) {
+        for n in 0..8 {
+            self.at(0x1_0000 + 4 * n, 0);
+            self.at(0xc000_0100, 0);
+            self.at(0xc000_0104 + 16 * n, 0);
+            self.at(SWITCH_TO, PID);
+            self.at(0xc000_4000 + 4 * n, CLEAN);
+            self.at(ENTRY, 0);
+            let store = Event::Store {
+                mva: Mva(TASK + 4),
+                pa: Pa(0),
+                width: Width::Word,
+                value: 0,
+                cached: true,
+            };
+            self.that(0xc000_5000 + 4 * n, false, store);
+        }
+    }
+}
+
+fn places() -> Places {
+    Places {
+        preemption: Some((SWITCH_TO, 0, 4)),
+        entries: vec![ENTRY],
+        zones: vec![vec![0xc000_0000..0xc001_0000]],
+    }
+}
+
+fn points(seed: u64, places: Places) -> Vec<Point> {
+    let mut told = Told::new(seed, places);
+    for _ in 0..50_000 {
+        told.round();
+    }
+    told.chaos.points
+}
+
+#[test]
+fn a_seed_draws_the_same_points_again_and_another_seed_others() {
+    let one = points(1, places());
+    assert!(one.len() > 20, "{}", one.len());
+    assert_eq!(one, points(1, places()));
+    assert_ne!(one, points(2, places()));
+}
+
+#[test]
+fn every_window_is_met_and_one_that_needs_symbols_only_with_them() {
+    let windows = |places: Places| -> BTreeSet<Window> {
+        let all = (0..12).flat_map(|seed| points(seed, places.clone()));
+        all.map(|point| point.window).collect()
+    };
+    assert_eq!(windows(places()).len(), Window::WEIGHTS.len());
+    let without = windows(Places::default());
+    assert!(!without.contains(&Window::Preemptible) && !without.contains(&Window::Entry));
+    assert_eq!(without.len(), Window::WEIGHTS.len() - 2);
+}
+
+#[test]
+fn maintenance_is_told_from_a_wait_for_interrupt_and_from_a_change_of_address_space() {
+    assert_eq!(written(CLEAN), Some(Window::Maintained));
+    assert_eq!(written(0xee08_0f17), Some(Window::Maintained));
+    assert_eq!(written(PID), Some(Window::Switch));
+    assert_eq!(written(0xee02_0f10), Some(Window::Switch));
+    // Wait for interrupt; a read; another coprocessor; the control register.
+    for word in [0xee07_0f90, 0xee17_ff7a, 0xee07_0e3e, 0xee01_0f10] {
+        assert_eq!(written(word), None, "{word:#x}");
+    }
+}
+
+/// Stores are told of during a rest, too.
+#[test]
+fn an_occasion_within_a_rest_is_none() {
+    for (rest, expected) in [(Rest::Since(0, false), false), (Rest::Over, true)] {
+        let mut chaos = Told::new(1, places()).chaos;
+        chaos.places.preemption = Some((SWITCH_TO, TASK, 4));
+        let drawn = chaos.drawn.as_mut().unwrap();
+        (drawn.window, drawn.from) = (Window::Preemptible, 0);
+        (drawn.skip, drawn.focused) = (0, false);
+        (chaos.sieve, chaos.rest) = (1, rest);
+        chaos.comes(Window::Preemptible, 0xc000_5000, 10);
+        assert_eq!(chaos.drawn.unwrap().counting, expected);
+    }
+}
+
+#[test]
+fn before_it_begins_and_behind_its_end_nothing_comes() {
+    let mut told = Told::new(3, places());
+    told.chaos.end();
+    for _ in 0..1000 {
+        told.round();
+    }
+    assert!(told.chaos.points.is_empty());
+}

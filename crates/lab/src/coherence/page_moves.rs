@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a report says of a page that went from one to another.
+
+use std::fmt::Write as _;
+
+use board::coherence::{Moment, PageMoves, Report};
+use serde_json::{Value, json};
+
+use super::render::Style;
+
+impl Style<'_> {
+    /// Who gave the page, and who freed it.
+    pub(super) fn page(&self, text: &mut String, report: &Report) {
+        let Some(PageMoves { freed, given }) = &report.page else {
+            return;
+        };
+        self.callers(text, &given.callers);
+        match freed {
+            Some(Moment { cycle, pc, callers }) => {
+                let _ = writeln!(
+                    text,
+                    "  freed in cycle {cycle} by: {}",
+                    self.names.place(*pc)
+                );
+                self.callers(text, callers);
+            }
+            None => {
+                let _ = writeln!(text, "  nobody was seen to free it");
+            }
+        }
+    }
+
+    /// The same as data.
+    pub(super) fn page_json(&self, report: &Report) -> Value {
+        let moment = |moment: &Moment| {
+            let callers = moment.callers.iter().map(|pc| self.names.function(*pc));
+            json!({
+                "cycle": moment.cycle,
+                "function": self.names.function(moment.pc),
+                "callers": callers.collect::<Vec<_>>(),
+            })
+        };
+        let page = report.page.as_ref();
+        page.map_or(Value::Null, |page| {
+            json!({ "freed": page.freed.as_ref().map(moment), "given": moment(&page.given) })
+        })
+    }
+}
