@@ -34,7 +34,7 @@ pub struct Options {
     #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
     chaos: Option<u64>,
     /// The same for many seeds, from A to before B, on all processors; seeds that were run are not run again
-    #[arg(long, value_name = "A..B", conflicts_with_all = ["cost", "bisect", "tap", "gdb"])]
+    #[arg(long, value_name = "A..B", conflicts_with_all = ["all_mutants", "cost", "bisect", "tap", "gdb"])]
     chaos_seeds: Option<Seeds>,
     /// Forget what seeds came to, and run them again
     #[arg(long, requires = "chaos_seeds")]
