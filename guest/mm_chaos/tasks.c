@@ -220,6 +220,18 @@ static void forked_child(struct process *process, const struct start *start)
 	_exit(0);
 }
 
+/* There is none when fork() refused. */
+static void process_begun(struct process *process, int pid,
+			  const struct start *start)
+{
+	if (pid > 0) {
+		process->pid = pid;
+	} else {
+		process->alive = 0;
+		task_over(start->number);
+	}
+}
+
 OP(fork)
 {
 	struct before before[SLOTS];
@@ -248,12 +260,7 @@ OP(fork)
 		forked_child(process, &start);
 	for (i = 0; i < SLOTS; i++)
 		process->verdict[i] = verdict(&self->slot[i], &before[i]);
-	if (pid > 0) {
-		process->pid = pid;
-	} else {
-		process->alive = 0;
-		task_over(start.number);
-	}
+	process_begun(process, pid, &start);
 }
 
 OP(exec)
@@ -281,12 +288,7 @@ OP(exec)
 		execv("/proc/self/exe", argv);
 		_exit(UNABLE);
 	}
-	if (pid > 0) {
-		process->pid = pid;
-	} else {
-		process->alive = 0;
-		task_over(start.number);
-	}
+	process_begun(process, pid, &start);
 }
 
 OP(end)

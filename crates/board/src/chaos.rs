@@ -209,11 +209,6 @@ impl<O> Chaos<O> {
         self.draw(now);
     }
 
-    /// No more of them.
-    pub fn end(&mut self) {
-        self.drawn = None;
-    }
-
     /// Those that came.
     pub fn points(&self) -> &[Point] {
         &self.points

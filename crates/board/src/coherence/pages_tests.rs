@@ -6,7 +6,7 @@ use crate::coherence::told::Told;
 use crate::observed::Observer as _;
 use arm9::TlbSide;
 
-const KNOWN: PageFunctions = PageFunctions {
+pub(super) const KNOWN: PageFunctions = PageFunctions {
     freed: 0xc000_1000,
     freed_some: 0xc000_2000,
     given: 0xc000_3000,
@@ -17,21 +17,21 @@ const KNOWN: PageFunctions = PageFunctions {
 const MAP: u32 = 0xc0f0_0000;
 const BYTES: u32 = 36;
 /// Where calls that give pages come back to.
-const BACK: u32 = 0xc000_4000;
+pub(super) const BACK: u32 = 0xc000_4000;
 const SP: u32 = 0xc010_0000;
 /// A user's address.
 const USERS: u32 = 0x0001_0000;
 /// A page of the RAM, from its first.
-const NUMBER: u32 = 700;
+pub(super) const NUMBER: u32 = 700;
 
 /// A kernel that has freed and given many pages.
-struct Kernel {
-    told: Told,
+pub(super) struct Kernel {
+    pub(super) told: Told,
     cycle: u64,
 }
 
 impl Kernel {
-    fn new() -> Kernel {
+    pub(super) fn new() -> Kernel {
         let mut told = Told::new(&[]);
         assert_eq!(told.bus.ram_base(), KNOWN.map & !0xfff);
         told.checker.follow_pages(KNOWN);
@@ -43,7 +43,7 @@ impl Kernel {
         kernel
     }
 
-    fn that(&mut self, mode: u32, pc: u32, event: Event<'_>) {
+    pub(super) fn that(&mut self, mode: u32, pc: u32, event: Event<'_>) {
         self.cycle += 1;
         let context = Context {
             cycle: self.cycle,
@@ -67,7 +67,7 @@ impl Kernel {
         self.that(mode, pc, fetch);
     }
 
-    fn frees(&mut self, n: u32) {
+    pub(super) fn frees(&mut self, n: u32) {
         let mut registers = [0; 16];
         (registers[2], registers[13]) = (page(n), SP);
         self.at(0x13, KNOWN.freed, registers);
@@ -92,7 +92,7 @@ impl Kernel {
         self.at(0x13, BACK, registers);
     }
 
-    fn gives(&mut self, n: u32, order: u32) {
+    pub(super) fn gives(&mut self, n: u32, order: u32) {
         self.begins(SP, order);
         self.ends(SP, page(n));
     }
@@ -104,7 +104,7 @@ impl Kernel {
     }
 
     /// An instruction of a user of that address space.
-    fn runs(&mut self, ttb: u32) {
+    pub(super) fn runs(&mut self, ttb: u32) {
         self.told.ttb = ttb;
         self.at(USER, USERS, [0; 16]);
     }
@@ -121,7 +121,7 @@ impl Kernel {
     }
 }
 
-fn store(mva: u32, pa: u32, value: u32) -> Event<'static> {
+pub(super) fn store(mva: u32, pa: u32, value: u32) -> Event<'static> {
     Event::Store {
         mva: Mva(mva),
         pa: Pa(pa),
@@ -136,7 +136,7 @@ fn page(n: u32) -> u32 {
 }
 
 const LINE: Access = Access::Outlives(Kept::DirtyLine);
-const OTHER: u32 = 0x8000;
+pub(super) const OTHER: u32 = 0x8000;
 
 #[test]
 fn a_dirty_line_of_a_page_that_was_given_is_reported_behind_the_next_change_of_address_space() {

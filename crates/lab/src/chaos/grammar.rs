@@ -305,6 +305,7 @@ mod tests {
             ),
             ("ks = \"cg\"", "ks = \"cy\"", "op.ks: 'y' is no argument"),
         ] {
+            assert!(text.contains(from), "{from}");
             let text = text.replacen(from, to, 1);
             let path = Path::new("g/grammar.toml");
             let read = toml_file::parse::<Grammar>(&text, path);

@@ -71,13 +71,13 @@ impl Command {
 
     /// What is typed for a seed.
     pub fn typed(&self, seed: u64) -> Result<Typed> {
-        match (self, self.program(seed)) {
-            (_, Some(program)) => Ok(typed(seed, &program)),
-            (Command::Own(words), None) => {
+        match self {
+            Command::Own(words) => {
                 let command = shell::typed(words)?;
                 Ok(Typed::own(&format!("{CHAOS} {seed} {command} </dev/null")))
             }
-            _ => anyhow::bail!("no program"),
+            Command::Drawn(grammar) => Ok(typed(seed, &Program::generate(grammar, seed))),
+            Command::Given(program) => Ok(typed(seed, program)),
         }
     }
 

@@ -181,8 +181,7 @@ pub struct Known {
 
 impl Known {
     /// Of a vmlinux; what it does not have is not known.
-    pub fn of(vmlinux: Option<&Path>) -> Known {
-        let symbols = Symbols::of(vmlinux);
+    pub fn of(symbols: &Symbols, vmlinux: Option<&Path>) -> Known {
         let variable = |name: &str| Some(variables::of(vmlinux?, name)?.address);
         let plain = |name: &str| name.split('.').next().unwrap_or_default().to_string();
         let is_entry = |name: &str| ENTRIES.iter().any(|entry| plain(name).ends_with(entry));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Back to a report of a seed: the same cycles without the checker, with the same interrupts.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use board::chaos::PIN;
 use board::{BoardBus, Machine, Stop};
 
 use super::run::{Bases, Drawn};
-use crate::coherence::replay::{At, BEFORE, start_of};
+use crate::coherence::replay::At;
 use crate::coherence::{self, Ended};
 use crate::rig::console::{Beside, Console, Then};
 use crate::runs::markers::Typed;
@@ -21,50 +21,26 @@ pub fn machine_at(bases: &Bases<'_>, seed: u64, typed: &Typed, at: At) -> Result
     let mut board = bases.board.clone();
     board.core.victims = drawn.victims;
     let mut machine = Machine::new(board, bases.boot)?;
-    let mut console = Console {
-        machine: &mut machine,
-        beside: Due(Vec::new()),
-        stop_at: u64::MAX,
-    };
-    if let Err(ended) = coherence::boot(&mut console) {
-        bail!("the guest did not boot: {}", ended.word());
-    }
+    coherence::boot_alone(&mut machine)?;
     machine.cpu_mut().reseed_victims(drawn.victim_seed);
     let typed_at = machine.now() + drawn.pause;
     machine.run_until(typed_at);
     let mut cycles: Vec<u64> = ran.points.iter().map(|point| point.cycle).collect();
     cycles.reverse();
-    let stop_at = at.cycle.saturating_sub(BEFORE);
     let mut console = Console {
         machine: &mut machine,
         beside: Due(cycles),
-        stop_at,
+        stop_at: at.near(),
     };
     let ended = coherence::run(&mut console, typed, f64::INFINITY);
     let Due(mut left) = console.beside;
-    match ended {
-        Err(Ended::Limit) if machine.now() >= stop_at => {}
-        Err(Ended::Interrupted) => bail!("stopped"),
-        _ => bail!(
-            "the run ended in cycle {}, before the report's cycle {}: it is another run",
-            machine.now(),
-            at.cycle
-        ),
-    }
+    at.check_that_it_came_near(ended.err(), machine.now())?;
     // Those of the last stretch come before the place is looked for.
     while let Some(cycle) = left.pop().filter(|cycle| *cycle <= at.cycle) {
         machine.run_until(cycle);
         machine.cables().toggle(PIN);
     }
-    let Some(start) = start_of(machine.clone(), at) else {
-        bail!(
-            "{:#010x} was not executed in cycle {}: it is another run",
-            at.pc,
-            at.cycle
-        );
-    };
-    machine.run_until(start);
-    Ok(machine)
+    at.stand_before(machine)
 }
 
 /// Cycles in which interrupts come, the next one last.

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, bail};
 use arm9::Victims;
 use board::boot::Boot;
 use board::chaos::{Besides, Chaos, Interleaving, Point};
@@ -17,7 +16,7 @@ use board::{BoardSpec, Machine, Observed, Stop};
 
 use super::places::Known;
 use crate::base::parallel::lock;
-use crate::coherence::{self, Ended, Findings, page};
+use crate::coherence::{self, Ended, Findings};
 use crate::rig::console::{Beside, Console, Then};
 use crate::runs::markers::Typed;
 
@@ -89,15 +88,15 @@ impl<'a> Bases<'a> {
         boot: &'a Boot,
         known: &'a Known,
         apart: &'a [Range<u32>],
+        pages: Option<PageFunctions>,
         counted: &'a [u32],
-        vmlinux: Option<&Path>,
     ) -> Bases<'a> {
         Bases {
             board,
             boot,
             known,
             apart,
-            pages: page::functions(vmlinux, board.peripherals.ram_base),
+            pages,
             counted,
             booted: Default::default(),
         }
@@ -117,16 +116,7 @@ impl<'a> Bases<'a> {
         if let Some(pages) = self.pages {
             checker.follow_pages(pages);
         }
-        let mut console = Console {
-            machine: &mut machine,
-            beside: InTheBoot,
-            stop_at: u64::MAX,
-        };
-        let booted = coherence::boot(&mut console);
-        booted.map_err(|ended| match ended {
-            Ended::Interrupted => anyhow!("stopped"),
-            ended => anyhow!("the guest did not boot: {}", ended.word()),
-        })?;
+        coherence::boot_alone(&mut machine)?;
         // A seed begins behind the boot, and so do its reports.
         let causes = machine.observer_mut().inner.forget_reports();
         if causes > 0 {
@@ -155,11 +145,7 @@ impl<'a> Bases<'a> {
             beside: Disturbing { seen: 0, ends },
             stop_at: u64::MAX,
         };
-        let ended = match coherence::run(&mut console, typed, limit_s) {
-            Ok(status) => Ended::Finished(Some(status)),
-            Err(Ended::Interrupted) => return Err(anyhow!("stopped")),
-            Err(ended) => ended,
-        };
+        let ended = ended(coherence::run(&mut console, typed, limit_s))?;
         let chaos = machine.observer();
         Ok(Ran {
             findings: coherence::findings(&machine, &chaos.inner, ended, Some(typed)),
@@ -168,6 +154,15 @@ impl<'a> Bases<'a> {
             place: machine.place(|_| None),
             instructions: machine.counters().instructions - before,
         })
+    }
+}
+
+/// How a command's run ended; whoever stops it wants no result.
+pub fn ended(ran: Result<i32, Ended>) -> Result<Ended> {
+    match ran {
+        Ok(status) => Ok(Ended::Finished(Some(status))),
+        Err(Ended::Interrupted) => bail!("stopped"),
+        Err(ended) => Ok(ended),
     }
 }
 
@@ -183,17 +178,6 @@ pub fn begin<O: Besides>(
     machine.run_until(now + drawn.pause);
     let (now, places) = (machine.now(), known.now(machine));
     machine.observer_mut().begin(seed, places, now, cpu_hz);
-}
-
-/// In the boot there is neither chaos nor a judge.
-struct InTheBoot;
-
-impl Beside<Observed<Chaos<Checker>>> for InTheBoot {
-    type End = Ended;
-
-    fn stopped(&mut self, _: &mut Disturbed, _: &Stop) -> Result<Then, Ended> {
-        Ok(Then::Nothing)
-    }
 }
 
 /// Lets interrupts come, and judges reports.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many seeds on all cores: each is a result, whatever came of it.
 
+use std::cell::LazyCell;
+use std::ops::Deref;
 use std::sync::Mutex;
 
 use anyhow::{Result, bail};
@@ -66,14 +68,14 @@ impl Campaign<'_> {
 
     fn one(&self, seed: u64) -> Result<Tried> {
         let start_s = thread_cpu_s();
-        // A thread has names of its own: they keep a cache of lines.
-        let names = Names::of(self.vmlinux);
+        // A thread has names of its own: they keep a cache of lines. Most seeds need none.
+        let names = LazyCell::new(|| Names::of(self.vmlinux));
         let ran = self.ran(seed, &names)?;
         Ok(self.tried(seed, &ran, &names, thread_cpu_s() - start_s))
     }
 
     /// The run of a seed.
-    pub fn ran(&self, seed: u64, names: &Names) -> Result<Ran> {
+    pub fn ran(&self, seed: u64, names: &impl Deref<Target = Names>) -> Result<Ran> {
         let ends = |report: &Report| self.first_only && !self.covers(report, names);
         let typed = self.command.typed(seed)?;
         self.bases.run(seed, &typed, self.limit_s, &ends)
@@ -84,7 +86,7 @@ impl Campaign<'_> {
         self.suppressions.iter().any(|s| s.covers(report, names))
     }
 
-    fn tried(&self, seed: u64, ran: &Ran, names: &Names, cpu_s: f64) -> Tried {
+    fn tried(&self, seed: u64, ran: &Ran, names: &impl Deref<Target = Names>, cpu_s: f64) -> Tried {
         let reports = ran.findings.reports.iter().map(|(report, _)| report);
         let mut causes: Vec<Cause> = Vec::new();
         for report in reports.filter(|r| !self.covers(r, names)) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A command with interrupts where a seed draws them, and nobody who checks: `guest --chaos`.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use board::chaos::{Chaos, Nobody};
 use board::{Machine, Observed, Stop};
 
 use super::places::Known;
-use super::run::{Drawn, begin};
+use super::run::{Drawn, begin, ended};
 use crate::coherence::{self, Ended};
 use crate::rig::console::{Beside, Console, Then};
 use crate::runs::markers::Typed;
@@ -38,11 +38,7 @@ pub fn run(
         beside: Disturbing,
         stop_at: u64::MAX,
     };
-    let ended = match coherence::run(&mut console, typed, limit_s) {
-        Ok(status) => Ended::Finished(Some(status)),
-        Err(Ended::Interrupted) => return Err(anyhow!("stopped")),
-        Err(ended) => ended,
-    };
+    let ended = ended(coherence::run(&mut console, typed, limit_s))?;
     Ok(Ran {
         said: typed.said(machine.console_log()).0,
         ended,

@@ -226,7 +226,7 @@ fn session<B: BoardBus>(
 }
 
 /// Boots to the prompt.
-pub fn boot<B: BoardBus>(
+fn boot<B: BoardBus>(
     console: &mut Console<'_, B, impl Beside<B, End = Ended>>,
 ) -> Result<(), Ended> {
     let booted = console.boot();
@@ -234,6 +234,20 @@ pub fn boot<B: BoardBus>(
         Ended::Limit => Ended::BootLimit,
         other => other,
     })
+}
+
+/// The same, with nobody who judges.
+pub fn boot_alone<B: BoardBus>(machine: &mut Machine<B>) -> Result<()> {
+    let mut console = Console {
+        machine,
+        beside: Judge(|_: &Machine<B>| Ok(())),
+        stop_at: u64::MAX,
+    };
+    match boot(&mut console) {
+        Ok(()) => Ok(()),
+        Err(Ended::Interrupted) => bail!("stopped"),
+        Err(ended) => bail!("the guest did not boot: {}", ended.word()),
+    }
 }
 
 /// Has the command run; gives its status.

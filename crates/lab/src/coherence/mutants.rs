@@ -11,12 +11,12 @@ use anyhow::{Context as _, Result, bail};
 use arm9::Victims;
 use board::BoardSpec;
 use board::boot::Boot;
-use board::coherence::{Call, Report, Wrong};
+use board::coherence::{Call, PageFunctions, Report, Wrong};
 use serde_json::{Value, json};
 
 use super::names::Names;
 use super::suppress::{Suppression, callers};
-use super::{Ended, Plan, check, page};
+use super::{Ended, Plan, check};
 use crate::base::interrupt;
 use crate::base::parallel::parallel;
 use crate::base::progress::Progress;
@@ -44,6 +44,8 @@ pub struct Suite<'a> {
     pub boot: &'a (dyn Fn(&Mutant) -> Result<Patched> + Sync),
     /// For the functions' names.
     pub vmlinux: Option<&'a Path>,
+    /// [`Plan::pages`].
+    pub pages: Option<PageFunctions>,
     /// Reports of the whole suite that are the plain kernel's.
     pub suppressions: &'a [Suppression],
     /// Mutants at a time.
@@ -142,7 +144,7 @@ impl Suite<'_> {
                 command: Some(&Typed::by_run_guest(&command)),
                 counted: &patched,
                 apart: callers(suppressions, &names),
-                pages: page::functions(self.vmlinux, self.board.peripherals.ram_base),
+                pages: self.pages,
                 limit_s,
                 ends: &ends,
             },

@@ -36,6 +36,11 @@ impl Names {
         }
     }
 
+    /// The functions.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
     /// Whether no function of the kernel has a name.
     pub fn are_none(&self) -> bool {
         self.symbols.is_empty()

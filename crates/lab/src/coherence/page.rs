@@ -18,8 +18,11 @@ const MAP: &str = "mem_map";
 const PAGE_OFFSET: u32 = 0xf000_0000;
 
 /// What a kernel has of these, on a board whose RAM begins there; nothing when it does not have all.
-pub fn functions(vmlinux: Option<&Path>, ram_base: u32) -> Option<PageFunctions> {
-    let symbols = Symbols::of(vmlinux);
+pub fn functions(
+    symbols: &Symbols,
+    vmlinux: Option<&Path>,
+    ram_base: u32,
+) -> Option<PageFunctions> {
     let map = variables::of(vmlinux?, MAP)?.address;
     let offset = symbols.first()? & PAGE_OFFSET;
     Some(PageFunctions {

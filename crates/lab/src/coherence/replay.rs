@@ -13,7 +13,7 @@ use super::{Ended, Judge, session};
 
 /// Core cycles before the report from which on instructions are looked at one by one: more than
 /// the longest one takes.
-pub const BEFORE: u64 = 20_000;
+const BEFORE: u64 = 20_000;
 
 /// An instruction of a run: `PC@CYCLE` as a report's replay has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,29 +47,47 @@ pub fn machine_at(
     at: At,
 ) -> Result<Machine> {
     let mut machine = Machine::new(board.clone(), boot)?;
-    let (nobody, stop_at) = (Judge(|_: &Machine| Ok(())), at.cycle.saturating_sub(BEFORE));
-    match session(&mut machine, nobody, stop_at, command, f64::INFINITY) {
-        Err(Ended::Limit | Ended::BootLimit) if machine.now() >= stop_at => {}
-        Err(Ended::Interrupted) => bail!("stopped"),
-        _ => bail!(
-            "the run ended in cycle {}, before the report's cycle {}: it is another run",
-            machine.now(),
-            at.cycle
-        ),
+    let (nobody, stop_at) = (Judge(|_: &Machine| Ok(())), at.near());
+    let ended = session(&mut machine, nobody, stop_at, command, f64::INFINITY);
+    at.check_that_it_came_near(ended.err(), machine.now())?;
+    at.stand_before(machine)
+}
+
+impl At {
+    /// Where a run is to stop: a little before.
+    pub fn near(self) -> u64 {
+        self.cycle.saturating_sub(BEFORE)
     }
-    let Some(start) = start_of(machine.clone(), at) else {
-        bail!(
-            "{:#010x} was not executed in cycle {}: it is another run",
-            at.pc,
-            at.cycle
-        );
-    };
-    machine.run_until(start);
-    Ok(machine)
+
+    /// Refuses a run that ended otherwise than by that.
+    pub fn check_that_it_came_near(self, ended: Option<Ended>, now: u64) -> Result<()> {
+        match ended {
+            Some(Ended::Limit | Ended::BootLimit) if now >= self.near() => Ok(()),
+            Some(Ended::Interrupted) => bail!("stopped"),
+            _ => bail!(
+                "the run ended in cycle {now}, before the report's cycle {}: it is another run",
+                self.cycle
+            ),
+        }
+    }
+
+    /// The same machine when it comes to the instruction.
+    pub fn stand_before(self, mut machine: Machine) -> Result<Machine> {
+        let at = self;
+        let Some(start) = start_of(machine.clone(), at) else {
+            bail!(
+                "{:#010x} was not executed in cycle {}: it is another run",
+                at.pc,
+                at.cycle
+            );
+        };
+        machine.run_until(start);
+        Ok(machine)
+    }
 }
 
 /// The cycle in which the instruction begins.
-pub fn start_of<B: BoardBus>(mut machine: Machine<B>, at: At) -> Option<u64> {
+fn start_of<B: BoardBus>(mut machine: Machine<B>, at: At) -> Option<u64> {
     let mut start = None;
     while machine.now() <= at.cycle {
         let now = machine.now();

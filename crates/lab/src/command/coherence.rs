@@ -179,7 +179,11 @@ impl Asked<'_> {
             command: typed,
             counted: &patched,
             apart: suppress::callers(suppressions, &names),
-            pages: page::functions(guest.files.vmlinux.as_deref(), board.peripherals.ram_base),
+            pages: page::functions(
+                names.symbols(),
+                guest.files.vmlinux.as_deref(),
+                board.peripherals.ram_base,
+            ),
             limit_s: args.limit.unwrap_or(LIMIT_S),
             ends: &|report| {
                 !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))
@@ -262,6 +266,11 @@ impl Args {
                 Ok((guest.boot(), patched))
             },
             vmlinux: guest.files.vmlinux.as_deref(),
+            pages: page::functions(
+                names.symbols(),
+                guest.files.vmlinux.as_deref(),
+                board.peripherals.ram_base,
+            ),
             suppressions,
             jobs: self
                 .jobs

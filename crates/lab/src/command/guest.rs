@@ -21,6 +21,7 @@ use crate::rig::snapshot::Snapshots;
 use crate::rig::target::{Given, Target};
 use crate::runs::markers::{self, Typed};
 use crate::runs::run::Window;
+use crate::supply::symbols::Symbols;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -133,7 +134,8 @@ impl Args {
         if let Some(found) = self.target.mutant(self.mutant.as_deref())? {
             prepared.patch(&found)?;
         }
-        let known = Known::of(prepared.files.vmlinux.as_deref());
+        let vmlinux = prepared.files.vmlinux.as_deref();
+        let known = Known::of(&Symbols::of(vmlinux), vmlinux);
         known.note_what_lacks(&prepared.files.image);
         let note = |line: &str| eprintln!("{line}");
         let snapshots = self.snapshots(false);
@@ -155,7 +157,7 @@ impl Args {
                 Ok(Outcome::No)
             }
             ended => {
-                let names = Names::of(prepared.files.vmlinux.as_deref());
+                let names = Names::of(vmlinux);
                 bail!("it ended by: {}, at {}", ended.word(), names.place(ran.pc))
             }
         }

@@ -19,6 +19,7 @@ use crate::rig::boot::{self, KernelFiles};
 use crate::runs::markers::Typed;
 use crate::supply::image::{self, Programs};
 use crate::supply::kernel::{self, Request, series};
+use crate::supply::symbols::Symbols;
 
 /// Kernels for the boards
 #[derive(clap::Args)]
@@ -120,6 +121,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
     let root = programs.root_fs()?.cpio;
     let files = KernelFiles::bare(&prefix.image, &prefix.dtb);
     let boot = Boot::Linux(files.with(&root, &[boot::CMDLINE, boot::RESET_ON_PANIC])?);
+    let vmlinux = Some(prefix.vmlinux.as_path());
     let findings = coherence::check(
         board,
         &boot,
@@ -127,7 +129,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
             command: Some(&Typed::by_run_guest(smoke)),
             counted: &[],
             apart: Vec::new(),
-            pages: page::functions(Some(&prefix.vmlinux), board.peripherals.ram_base),
+            pages: page::functions(&Symbols::of(vmlinux), vmlinux, board.peripherals.ram_base),
             limit_s: SMOKE_LIMIT_S,
             ends: &|_| true,
         },

@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 
 use super::shown::Shown;
-use super::{Args, Asked, LIMIT_S};
+use super::{Args, Asked};
 use crate::Outcome;
 use crate::chaos::places::Known;
 use crate::chaos::range::Seeds;
@@ -17,6 +17,7 @@ use crate::chaos::{self, Command, program, replay};
 use crate::coherence;
 use crate::coherence::Ended;
 use crate::coherence::names::Names;
+use crate::coherence::page;
 use crate::coherence::render::Style;
 use crate::coherence::suppress;
 use crate::command::debug;
@@ -58,7 +59,7 @@ impl Options {
         if args.all_mutants && !args.command.is_empty() {
             bail!("--all-mutants: each mutant has its own command");
         }
-        if self.is_asked() && args.command.is_empty() && !args.all_mutants {
+        if self.is_asked() && args.command.is_empty() {
             bail!(
                 "chaos needs a command behind --; `-- mm_chaos` is each seed's own random program"
             );
@@ -79,10 +80,12 @@ impl Asked<'_> {
         };
         let (boot, vmlinux) = (guest.boot(), guest.files.vmlinux.as_deref());
         let names = Names::of(vmlinux);
-        let known = Known::of(vmlinux);
+        let known = Known::of(names.symbols(), vmlinux);
         known.note_what_lacks(&guest.files.image);
         let apart = suppress::callers(&self.suppressions, &names);
-        let bases = Bases::new(&self.board, &boot, &known, &apart, &patched, vmlinux);
+        let ram_base = self.board.peripherals.ram_base;
+        let pages = page::functions(names.symbols(), vmlinux, ram_base);
+        let bases = Bases::new(&self.board, &boot, &known, &apart, pages, &patched);
         let campaign = Campaign {
             bases: &bases,
             command: &command,
@@ -133,7 +136,7 @@ impl Asked<'_> {
             let port = (!args.stdio).then_some(args.port);
             return debug::serve(machine, campaign.vmlinux, port);
         }
-        let ran = campaign.ran(seed, names)?;
+        let ran = campaign.ran(seed, &names)?;
         let findings = &ran.findings;
         let shown = Shown {
             args,
@@ -193,7 +196,7 @@ impl Asked<'_> {
 
     /// The whole report of the first seed that met a cause.
     fn show_cause(&self, campaign: &Campaign<'_>, names: &Names, seed: u64) -> Result<()> {
-        let ran = campaign.ran(seed, names)?;
+        let ran = campaign.ran(seed, &names)?;
         let groups = coherence::groups(&ran.findings.reports, &self.suppressions, names);
         let style = Style {
             names,
@@ -251,6 +254,3 @@ impl Asked<'_> {
         Ok(())
     }
 }
-
-/// A command's limit is another than that of a seed.
-const _: () = assert!(SEED_LIMIT_S < LIMIT_S);
