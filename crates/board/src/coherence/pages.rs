@@ -77,6 +77,8 @@ pub(super) struct Pages {
     /// Calls that will give pages, of several tasks and interrupts: where each returns to, its stack pointer, and the
     /// order.
     giving: Vec<(u32, u32, u32)>,
+    /// A bit for each that one of the addresses has at which a page may be freed or given; none when nothing is known.
+    filter: u64,
     /// Who freed a page last, by its number.
     freed: BTreeMap<u32, Done>,
     /// Lines of the I-cache through user addresses: MVA, physical address, cycle.
@@ -91,6 +93,15 @@ impl Pages {
     pub fn follow(&mut self, known: PageFunctions) {
         self.known = Some(known);
         self.lines = vec![(0, 0, 0); SLOTS];
+        self.find_filter();
+    }
+
+    fn find_filter(&mut self) {
+        let known = self.known.iter();
+        let functions = known.flat_map(|known| [known.freed, known.freed_some, known.given]);
+        let backs = self.giving.iter().map(|call| call.0);
+        let all = functions.chain(backs);
+        self.filter = all.fold(0, |bits, pc| bits | bit(pc));
     }
 
     fn slot(&mut self, mva: Mva) -> Option<&mut (u32, u32, u64)> {
@@ -147,13 +158,21 @@ impl Pages {
             self.giving.remove(0);
         }
         self.giving.push((back, sp, order));
+        self.find_filter();
     }
 
     /// The order of the call that comes back here, which is over.
     fn ends(&mut self, pc: u32, sp: u32) -> Option<u32> {
         let call = self.giving.iter().rposition(|c| (c.0, c.1) == (pc, sp))?;
-        Some(self.giving.remove(call).2)
+        let order = self.giving.remove(call).2;
+        self.find_filter();
+        Some(order)
     }
+}
+
+/// An address' bit in [`Pages::filter`].
+fn bit(pc: u32) -> u64 {
+    1 << (pc >> 2 & 63)
 }
 
 /// Whether a line or an entry belongs to one of so many pages.
@@ -170,6 +189,15 @@ impl Checker {
     /// An instruction is about to be executed: a page may be freed or given, or an address space have changed.
     #[inline]
     pub(super) fn pages_at(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
+        let may_move = self.pages.filter & bit(context.pc) != 0;
+        if !may_move && self.pages.waiting.is_empty() {
+            return Reaction::Continue;
+        }
+        self.pages_may_move(context, registers)
+    }
+
+    #[inline(never)]
+    fn pages_may_move(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let Some(known) = self.pages.known else {
             return Reaction::Continue;
         };

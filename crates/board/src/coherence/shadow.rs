@@ -2,7 +2,6 @@
 //! The newest value of every word of RAM, and who wrote it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::causes::Among;
 use arm9::Width;
@@ -46,8 +45,8 @@ const PAGE: usize = 1024;
 /// A page that nobody wrote to. Not inlined: it needs 32 KB of stack, which every caller would check for.
 #[cold]
 #[inline(never)]
-fn unwritten() -> Arc<[Writer; PAGE]> {
-    Arc::new([Writer::default(); PAGE])
+fn unwritten() -> Box<[Writer; PAGE]> {
+    Box::new([Writer::default(); PAGE])
 }
 
 /// A bit per word.
@@ -98,8 +97,7 @@ struct Told {
 pub(super) struct Shadow {
     base: u32,
     words: Vec<u32>,
-    /// Copies of a machine share them until one writes.
-    writers: Vec<Option<Arc<[Writer; PAGE]>>>,
+    writers: Vec<Option<Box<[Writer; PAGE]>>>,
     /// Words of which something was told since they were last written.
     reported: Bits,
     /// What was told of those: each instruction that uses one is another one's mistake.
@@ -153,7 +151,7 @@ impl Shadow {
         self.words[n] = self.words[n] & !mask | value << shift & mask;
         let page = &mut self.writers[n / PAGE];
         let page = page.get_or_insert_with(unwritten);
-        let before = core::mem::replace(&mut Arc::make_mut(page)[n % PAGE], writer);
+        let before = core::mem::replace(&mut page[n % PAGE], writer);
         self.reported.set(n, false);
         self.watched.get(n).then_some(before)
     }
