@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Code: a function at the beginning of each page, which gives the page's word. */
+/* Code: functions at some places of each page, which give the page's word. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -8,9 +8,11 @@
 
 /* The ARM's private system call behind cacheflush(2). */
 #define ARM_CACHEFLUSH	0x0f0002
-#define CODE_WORDS	5u
+/* Of a page, and how many words they are apart: in other lines of a cache. */
+#define PLACES		4u
+#define APART		(PAGE_WORDS / PLACES + LINE_WORDS)
 
-static void put_code(volatile uint32_t *code, uint32_t value)
+static void put_function(volatile uint32_t *code, uint32_t value)
 {
 	/* Read first, so that the code becomes a dirty line. */
 	(void)code[0];
@@ -19,6 +21,14 @@ static void put_code(volatile uint32_t *code, uint32_t value)
 	code[2] = 0xe3800800 | (value >> 16 & 0xff);
 	code[3] = 0xe3800400 | value >> 24;
 	code[4] = 0xe12fff1e;				/* bx lr */
+}
+
+static void put_code(volatile uint32_t *page, uint32_t value)
+{
+	unsigned int i;
+
+	for (i = 0; i < PLACES; i++)
+		put_function(page + i * APART, value);
 }
 
 static void flush_code(unsigned int slot, unsigned int page, unsigned int count)
@@ -31,14 +41,14 @@ static void flush_code(unsigned int slot, unsigned int page, unsigned int count)
 static void write_code(unsigned int file, unsigned int page)
 {
 	unsigned int backing = FILES + file;
-	uint32_t stamp = new_stamp(), code[CODE_WORDS];
+	uint32_t stamp = new_stamp(), words[PAGE_WORDS] = { 0 };
 	struct file_change change;
 	bool ok;
 
 	file_begin(&change, backing);
-	put_code(code, word_of((uint8_t)backing, page, stamp));
-	ok = pwrite(control->files[backing], code, sizeof(code),
-		    page * (off_t)PAGE) == (ssize_t)sizeof(code);
+	put_code(words, word_of((uint8_t)backing, page, stamp));
+	ok = pwrite(control->files[backing], words, PAGE,
+		    page * (off_t)PAGE) == (ssize_t)PAGE;
 	file_effect(&change, page, 1, ok ? WRITTEN : LOST, stamp, 2);
 	file_end(&change);
 }
@@ -92,11 +102,17 @@ OP(code_store)
 	unlock(&slot->shape_lock);
 }
 
+static uint32_t run_function(unsigned int slot, unsigned int page, unsigned int place)
+{
+	uintptr_t at = (uintptr_t)(address(self, slot, page) + place * APART);
+
+	return ((uint32_t (*)(void))at)();
+}
+
 static void call_page(unsigned int number, struct slot *slot, unsigned int page)
 {
-	uint32_t (*function)(void) = (uint32_t (*)(void))(uintptr_t)
-		address(self, number, page);
 	struct seen seen = { .odd = 0 };
+	volatile unsigned int i;
 	struct view view;
 
 	view_slot(&view, slot, number, page);
@@ -107,7 +123,8 @@ static void call_page(unsigned int number, struct slot *slot, unsigned int page)
 		flush_code(number, 0, CODE_PAGES);
 	}
 	if (GUARDED())
-		look_at(&view, &seen, 0, function());
+		for (i = 0; i < PLACES; i++)
+			look_at(&view, &seen, i, run_function(number, page, i));
 	unguard();
 	/* Half of one number and half of another is possible meanwhile. */
 	if (view_sure(&view))

@@ -81,6 +81,10 @@ pub struct Profile {
     pub first_ops: Span,
     /// Of each other.
     pub ops: Span,
+    /// Sorts of ops that a sequence consists of.
+    pub kinds: Span,
+    /// How often each other sequence is begun.
+    pub times: Span,
     /// Slots of data in use.
     pub slots: Span,
     /// Slots of code in use.
@@ -193,6 +197,8 @@ impl Grammar {
             ),
             ("first_ops", profile.first_ops, 0, most),
             ("ops", profile.ops, 0, most),
+            ("kinds", profile.kinds, 1, profile.does.len() as u64),
+            ("times", profile.times, 1, most),
             ("slots", profile.slots, 0, SLOTS.len() as u64),
             ("code_slots", profile.code_slots, 0, CODE_SLOTS.len() as u64),
             ("pages", profile.pages, 1, PAGES),

@@ -4,6 +4,7 @@
 //! The guest `chaos` turns an interrupt into another task's turn. What runs under it is the user's command, or
 //! `mm_chaos` with the program of the seed.
 
+pub mod draw;
 pub mod grammar;
 pub mod places;
 pub mod program;
@@ -64,7 +65,7 @@ impl Command {
     pub fn program(&self, seed: u64) -> Option<Program> {
         match self {
             Command::Own(_) => None,
-            Command::Drawn(grammar) => Some(Program::generate(grammar, seed)),
+            Command::Drawn(grammar) => Some(draw::program(grammar, seed)),
             Command::Given(program) => Some(program.clone()),
         }
     }
@@ -76,7 +77,7 @@ impl Command {
                 let command = shell::typed(words)?;
                 Ok(Typed::own(&format!("{CHAOS} {seed} {command} </dev/null")))
             }
-            Command::Drawn(grammar) => Ok(typed(seed, &Program::generate(grammar, seed))),
+            Command::Drawn(grammar) => Ok(typed(seed, &draw::program(grammar, seed))),
             Command::Given(program) => Ok(typed(seed, program)),
         }
     }

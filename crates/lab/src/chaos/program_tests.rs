@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that are drawn and made short, by a failure that is made up.
 
+use super::super::draw;
+use super::super::grammar::Grammar;
 use super::*;
 
 #[test]
 fn a_seed_gives_the_same_text_and_another_seed_another() {
     let grammar = Grammar::load().unwrap();
-    let text = |seed| Program::generate(&grammar, seed).text();
+    let text = |seed| draw::program(&grammar, seed).text();
     for seed in 0..50 {
         assert_eq!(text(seed), text(seed));
     }
@@ -23,7 +25,7 @@ fn what_is_drawn_is_within_limits_begins_later_sequences_and_is_read_again() {
         (SEQUENCES, SEQUENCE_OPS, BYTES)
     );
     for seed in 0..500 {
-        let program = Program::generate(&grammar, seed);
+        let program = draw::program(&grammar, seed);
         assert_eq!(Program::parse(&program.text()).unwrap(), program);
         for (n, ops) in program.sequences.iter().enumerate() {
             for op in ops {
@@ -60,7 +62,7 @@ fn ops_are_left_out_by_number_and_sequences_stay() {
 #[test]
 fn a_failing_program_becomes_as_short_as_it_can_be() {
     let grammar = Grammar::load().unwrap();
-    let mut program = Program::generate(&grammar, 1);
+    let mut program = draw::program(&grammar, 1);
     program.sequences[0].insert(3, "ma3.40".into());
     program.sequences[0].insert(9, "ad3.5.9".into());
     let last = program.sequences.len() - 1;
@@ -100,6 +102,6 @@ fn print_programs() {
     let seeds = std::env::var("CHAOS_SEEDS").unwrap_or("0..50".into());
     let (from, to) = seeds.split_once("..").unwrap();
     for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
-        println!("@{seed} {}", Program::generate(&grammar, seed).text());
+        println!("@{seed} {}", draw::program(&grammar, seed).text());
     }
 }
