@@ -69,9 +69,9 @@ pub struct Places {
     pub preemption: Option<(u32, u32, u32)>,
     /// Entries of functions that change a page table's entry.
     pub entries: Vec<u32>,
-    /// Functions that do one thing, for each of the things that a kernel does with memory: a seed looks at one mostly,
-    /// and at what its functions call directly.
-    pub zones: Vec<Vec<Range<u32>>>,
+    /// Functions that do one thing, for each of the things that a kernel does with memory, with its weight: a seed looks
+    /// at one mostly, and at what its functions call directly.
+    pub zones: Vec<(u64, Vec<Range<u32>>)>,
 }
 
 /// An interrupt that came.
@@ -184,13 +184,12 @@ impl<O> Chaos<O> {
         self.random = Random::new(seed);
         self.places = places;
         self.places.entries.sort_unstable();
-        let zone = self.random.below(self.places.zones.len() as u64);
-        self.focus = self
+        let zones = self
             .places
             .zones
-            .get(zone as usize)
-            .cloned()
-            .unwrap_or_default();
+            .iter()
+            .map(|(weight, zone)| (zone, *weight));
+        self.focus = self.random.pick(zones).cloned().unwrap_or_default();
         self.focus.sort_unstable_by_key(|range| range.start);
         self.own = [0; 2];
         let entries = self.places.entries.iter();
@@ -227,12 +226,7 @@ impl<O> Chaos<O> {
         };
         let known = Window::WEIGHTS.into_iter().filter(|w| is_known(w.0));
         let known: Vec<(Window, u64)> = known.collect();
-        let mut at = self.random.below(known.iter().map(|w| w.1).sum());
-        let window = known.iter().find(|(_, weight)| {
-            let is = at < *weight;
-            at = at.saturating_sub(*weight);
-            is
-        });
+        let window = self.random.pick(known.into_iter());
         let longest = self.gap << self.random.below(self.powers);
         let from = now + self.random.below(longest);
         let skip = 1 << self.random.below(4);
@@ -240,7 +234,7 @@ impl<O> Chaos<O> {
         let at_once = self.random.below(2) == 0;
         let focused = self.random.below(4) != 0 && !self.focus.is_empty();
         self.drawn = Some(Drawn {
-            window: window.map_or(Window::Anywhere, |w| w.0),
+            window: window.unwrap_or(Window::Anywhere),
             skip: self.random.below(skip),
             delay: if at_once { 0 } else { self.random.below(delay) },
             from,

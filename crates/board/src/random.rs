@@ -19,6 +19,18 @@ impl Random {
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((u128::from(z ^ z >> 31) * u128::from(limit)) >> 64) as u64
     }
+
+    /// One of some, by their weights; none when there is no weight.
+    pub fn pick<T>(&mut self, all: impl Iterator<Item = (T, u64)> + Clone) -> Option<T> {
+        let mut at = self.below(all.clone().map(|(_, weight)| weight).sum());
+        for (item, weight) in all {
+            if at < weight {
+                return Some(item);
+            }
+            at -= weight;
+        }
+        None
+    }
 }
 
 #[cfg(test)]
@@ -38,5 +50,18 @@ mod tests {
             assert!((60..140).contains(&count), "{n}: {count}");
         }
         assert_eq!(Random::new(1).below(0), 0);
+    }
+
+    #[test]
+    fn of_some_each_is_picked_as_often_as_it_weighs() {
+        let mut random = Random::new(1);
+        let weights = [3, 0, 1];
+        let mut picked = [0; 3];
+        for _ in 0..4000 {
+            picked[random.pick((0..).zip(weights)).unwrap()] += 1;
+        }
+        assert!((2800..3200).contains(&picked[0]), "{picked:?}");
+        assert_eq!((picked[1], picked.iter().sum::<i32>()), (0, 4000));
+        assert_eq!(random.pick([(7, 0)].into_iter()), None);
     }
 }

@@ -83,7 +83,7 @@ fn places() -> Places {
     Places {
         preemption: Some((SWITCH_TO, 0, 4)),
         entries: vec![ENTRY],
-        zones: vec![vec![0xc000_0000..0xc001_0000]],
+        zones: vec![(1, std::iter::once(0xc000_0000..0xc001_0000).collect())],
     }
 }
 

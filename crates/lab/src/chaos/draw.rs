@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a program is drawn from a seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use board::random::Random;
 
-use super::grammar::{CODE_FILES, CODE_PAGES, CODE_SLOTS, Grammar, Profile, SLOTS, pick, within};
+use super::grammar::{CODE_FILES, CODE_PAGES, CODE_SLOTS, Grammar, Profile, SLOTS, Zone, within};
+use super::places::Weights;
 use super::program::{Program, given_back, written};
 
 /// The program of a seed.
@@ -18,6 +19,16 @@ pub fn program(grammar: &Grammar, seed: u64) -> Program {
         }
     }
     program
+}
+
+/// Zones of the kernel that a program has to do with.
+pub fn zones(grammar: &Grammar, program: &Program) -> Weights {
+    let ops: BTreeSet<&str> = program.names().collect();
+    let is_met =
+        |zone: &Zone| zone.ops.is_empty() || zone.ops.iter().any(|op| ops.contains(op.as_str()));
+    let met = grammar.zone.iter().filter(|(_, zone)| is_met(zone));
+    met.map(|(name, zone)| (name.clone(), zone.weight))
+        .collect()
 }
 
 /// What a program is drawn with.
@@ -37,7 +48,7 @@ impl<'a> Drawer<'a> {
     fn new(grammar: &'a Grammar, seed: u64) -> Drawer<'a> {
         let mut random = Random::new(seed);
         let profiles = grammar.profile.values();
-        let profile = pick(&mut random, profiles.map(|p| (p, &p.weight)));
+        let profile = random.pick(profiles.map(|p| (p, p.weight)));
         let profile = profile.expect("one of them has a weight");
         let mut some = |all: &[u64], span| {
             let mut all = all.to_vec();
@@ -73,7 +84,7 @@ impl<'a> Drawer<'a> {
     }
 
     fn weighted(&mut self, weights: [u64; 3]) -> u64 {
-        pick(&mut self.random, (0..).zip(&weights)).unwrap_or(0)
+        self.random.pick((0..).zip(weights)).unwrap_or(0)
     }
 
     /// A slot; another one than `but`.
@@ -163,8 +174,8 @@ impl<'a> Drawer<'a> {
         for (slot, letter) in slots.chain(code_slots).collect::<Vec<_>>() {
             let grammar = self.grammar;
             let fits = |name: &String| grammar.op[name].starts_with(letter);
-            let fitting = self.profile.maps.iter().filter(|(name, _)| fits(name));
-            let Some(name) = pick(&mut self.random, fitting) else {
+            let fitting = weighed(&self.profile.maps).filter(|(name, _)| fits(name));
+            let Some(name) = self.random.pick(fitting) else {
                 continue;
             };
             ops.push(self.op(name, Some(slot)));
@@ -177,12 +188,12 @@ impl<'a> Drawer<'a> {
 
     /// The ops that a sequence consists of: a few of all, so that some sequences do one thing over and over ("swarm
     /// testing", Groce and others 2012).
-    fn kinds(&mut self) -> Vec<(&'a String, &'a u64)> {
-        let mut all: Vec<_> = self.profile.does.iter().collect();
+    fn kinds(&mut self) -> Vec<(&'a String, u64)> {
+        let mut all: Vec<_> = weighed(&self.profile.does).collect();
         let mut some = Vec::new();
         for _ in 0..within(&mut self.random, self.profile.kinds) {
-            let left = (0usize..).zip(&all).map(|(n, (_, weight))| (n, *weight));
-            let Some(n) = pick(&mut self.random, left) else {
+            let left = all.iter().enumerate().map(|(n, (_, weight))| (n, *weight));
+            let Some(n) = self.random.pick(left) else {
                 break;
             };
             some.push(all.swap_remove(n));
@@ -196,7 +207,7 @@ impl<'a> Drawer<'a> {
         let mut ops = Vec::new();
         let mut back: Vec<(u64, String)> = Vec::new();
         for n in 0..count {
-            let Some(name) = pick(&mut self.random, kinds.iter().copied()) else {
+            let Some(name) = self.random.pick(kinds.iter().copied()) else {
                 break;
             };
             let op = self.op(name, None);
@@ -218,7 +229,7 @@ impl<'a> Drawer<'a> {
         let mut sequences = vec![first];
         let mut starts = Vec::new();
         for k in 1..count {
-            let kind = pick(&mut self.random, self.profile.starts.iter());
+            let kind = self.random.pick(weighed(&self.profile.starts));
             let kind = kind.expect("one of them has a weight");
             let starter = if self.percent(60) {
                 0
@@ -262,4 +273,9 @@ impl<'a> Drawer<'a> {
         );
         ops
     }
+}
+
+/// Ops and their weights.
+fn weighed(ops: &Weights) -> impl Iterator<Item = (&String, u64)> + Clone {
+    ops.iter().map(|(name, weight)| (name, *weight))
 }

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use board::random::Random;
 use serde::Deserialize;
 
+use super::places::{Weights, ZONES};
 use crate::base::paths::{root, shown};
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
@@ -28,7 +29,6 @@ const NAPS: u64 = 50;
 
 /// The smallest and the largest.
 pub type Span = [u64; 2];
-type Weights = BTreeMap<String, u64>;
 
 /// What the interpreter takes of sequences, ops in one, bytes of text.
 pub const SEQUENCES: usize = 16;
@@ -101,6 +101,17 @@ pub struct Profile {
     pub does: Weights,
 }
 
+/// A part of the kernel where interrupts may matter.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// Among those of a program.
+    pub weight: u64,
+    /// Ops by which a program has it; without any every program has.
+    #[serde(default)]
+    pub ops: Vec<String>,
+}
+
 /// All that programs are drawn from.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,6 +122,8 @@ pub struct Grammar {
     pub draw: Draw,
     /// The arguments of each op, a letter each.
     pub op: BTreeMap<String, String>,
+    /// Parts of the kernel, by name.
+    pub zone: BTreeMap<String, Zone>,
     /// By name.
     pub profile: BTreeMap<String, Profile>,
 }
@@ -118,22 +131,6 @@ pub struct Grammar {
 /// Where it is.
 fn place() -> PathBuf {
     root().join("guest/mm_chaos/grammar.toml")
-}
-
-/// One of them, by their weights; none where all are 0.
-pub fn pick<'a, T>(
-    random: &mut Random,
-    all: impl Iterator<Item = (T, &'a u64)> + Clone,
-) -> Option<T> {
-    let sum: u64 = all.clone().map(|(_, weight)| weight).sum();
-    let mut at = random.below(sum);
-    for (item, weight) in all {
-        if at < *weight {
-            return Some(item);
-        }
-        at -= weight;
-    }
-    None
 }
 
 /// A number of the span.
@@ -177,6 +174,7 @@ impl Grammar {
                 bail!("{path}: draw.{key}: all weights are 0");
             }
         }
+        self.check_zones(&path)?;
         if self.profile.values().all(|profile| profile.weight == 0) {
             bail!("{path}: profile: none has a weight");
         }
@@ -184,6 +182,23 @@ impl Grammar {
             self.check_profile(&path, name, profile)?;
         }
         Ok(self)
+    }
+
+    fn check_zones(&self, path: &str) -> Result<()> {
+        let names: Vec<&str> = ZONES.iter().map(|zone| zone.0).collect();
+        for (name, zone) in &self.zone {
+            if !names.contains(&name.as_str()) {
+                bail!(
+                    "{path}: zone: no zone \"{name}\"{}",
+                    did_you_mean(name, &names)
+                );
+            }
+            if let Some(op) = zone.ops.iter().find(|op| !self.op.contains_key(*op)) {
+                let meant = did_you_mean(op, &self.op.keys().collect::<Vec<_>>());
+                bail!("{path}: zone.{name}.ops: no op \"{op}\"{meant}");
+            }
+        }
+        Ok(())
     }
 
     fn check_profile(&self, path: &str, name: &str, profile: &Profile) -> Result<()> {

@@ -27,6 +27,7 @@ use crate::supply::added::Added;
 use crate::supply::image::guest;
 use board::BoardSpec;
 use grammar::Grammar;
+use places::Weights;
 use program::Program;
 
 /// The guest that hands the processor on.
@@ -43,7 +44,7 @@ pub enum Command {
     /// The program of the seed.
     Drawn(Box<Grammar>),
     /// This program.
-    Given(Program),
+    Given(Box<Grammar>, Program),
 }
 
 impl Command {
@@ -52,7 +53,8 @@ impl Command {
         match words {
             [one] if one == MM_CHAOS => Ok(Command::Drawn(Box::new(Grammar::load()?))),
             [first, text] if first == MM_CHAOS && !text.starts_with('-') => {
-                Ok(Command::Given(Program::parse(text)?))
+                let program = Program::parse(text)?;
+                Ok(Command::Given(Box::new(Grammar::load()?), program))
             }
             words => {
                 shell::typed(words)?;
@@ -66,19 +68,32 @@ impl Command {
         match self {
             Command::Own(_) => None,
             Command::Drawn(grammar) => Some(draw::program(grammar, seed)),
-            Command::Given(program) => Some(program.clone()),
+            Command::Given(_, program) => Some(program.clone()),
         }
     }
 
-    /// What is typed for a seed.
-    pub fn typed(&self, seed: u64) -> Result<Typed> {
+    /// What a seed does.
+    pub fn work(&self, seed: u64) -> Result<Work> {
         match self {
             Command::Own(words) => {
                 let command = shell::typed(words)?;
-                Ok(Typed::own(&format!("{CHAOS} {seed} {command} </dev/null")))
+                Ok(Work {
+                    typed: Typed::own(&format!("{CHAOS} {seed} {command} </dev/null")),
+                    zones: Weights::new(),
+                })
             }
-            Command::Drawn(grammar) => Ok(typed(seed, &draw::program(grammar, seed))),
-            Command::Given(program) => Ok(typed(seed, program)),
+            Command::Drawn(grammar) => Ok(Work::of(grammar, seed, &draw::program(grammar, seed))),
+            Command::Given(grammar, program) => Ok(Work::of(grammar, seed, program)),
+        }
+    }
+
+    /// The same of another program of `mm_chaos`.
+    pub fn work_of(&self, seed: u64, program: &Program) -> Option<Work> {
+        match self {
+            Command::Own(_) => None,
+            Command::Drawn(grammar) | Command::Given(grammar, _) => {
+                Some(Work::of(grammar, seed, program))
+            }
         }
     }
 
@@ -86,8 +101,8 @@ impl Command {
     pub fn grammar(&self) -> String {
         match self {
             // As it was read.
-            Command::Drawn(grammar) => format!("{grammar:?}"),
-            _ => String::new(),
+            Command::Drawn(grammar) | Command::Given(grammar, _) => format!("{grammar:?}"),
+            Command::Own(_) => String::new(),
         }
     }
 
@@ -97,8 +112,24 @@ impl Command {
     }
 }
 
-/// The same for a program.
-pub fn typed(seed: u64, program: &Program) -> Typed {
+/// What runs in one seed.
+pub struct Work {
+    pub typed: Typed,
+    /// Of the kernel, where interrupts come by preference; none are all.
+    pub zones: Weights,
+}
+
+impl Work {
+    fn of(grammar: &Grammar, seed: u64, program: &Program) -> Work {
+        Work {
+            typed: typed(seed, program),
+            zones: draw::zones(grammar, program),
+        }
+    }
+}
+
+/// A program's lines for the shell.
+fn typed(seed: u64, program: &Program) -> Typed {
     let text = program.text();
     let mut typed = Typed::own(&format!("{CHAOS} {seed} {MM_CHAOS} \"$P\" </dev/null"));
     let mut lines = "P=\n".to_string();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where in a kernel an interrupt may matter, by its symbols.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -12,6 +13,9 @@ use board::{BoardBus, Machine};
 use crate::base::paths::shown;
 use crate::supply::symbols::Symbols;
 use crate::supply::variables;
+
+/// By zone's name.
+pub type Weights = BTreeMap<String, u64>;
 
 /// Functions that change an entry of a page table, or begin to change many, by their names or the names' ends.
 const ENTRIES: &[&str] = &[
@@ -34,148 +38,182 @@ const ENTRIES: &[&str] = &[
 ];
 
 /// What a kernel does with memory, by functions whose names begin or end so.
-const ZONES: &[&[&str]] = &[
+pub const ZONES: &[(&str, &[&str])] = &[
     // Gives pages back.
-    &[
-        "unmap_",
-        "zap_",
-        "tlb_",
-        "free_pgd_range",
-        "free_pgtables",
-        "free_pages_and_swap_cache",
-        "madvise_",
-        "do_madvise",
-        "do_vmi_",
-        "vms_",
-        "fcse_flush",
-        "flush_cache_range",
-    ],
+    (
+        "gives-back",
+        &[
+            "unmap_",
+            "zap_",
+            "tlb_",
+            "free_pgd_range",
+            "free_pgtables",
+            "free_pages_and_swap_cache",
+            "madvise_",
+            "do_madvise",
+            "do_vmi_",
+            "vms_",
+            "fcse_flush",
+            "flush_cache_range",
+        ],
+    ),
     // Moves them.
-    &[
-        "move_",
-        "mremap",
-        "sys_mremap",
-        "userfaultfd_",
-        "mfill_",
-        "fcse_flush",
-        "flush_cache_",
-    ],
+    (
+        "moves",
+        &[
+            "move_",
+            "mremap",
+            "sys_mremap",
+            "userfaultfd_",
+            "mfill_",
+            "fcse_flush",
+            "flush_cache_",
+        ],
+    ),
     // Copies a process.
-    &[
-        "copy_page_range",
-        "dup_mm",
-        "copy_process",
-        "copy_mm",
-        "fcse_",
-        "flush_cache_dup_mm",
-    ],
+    (
+        "copies",
+        &[
+            "copy_page_range",
+            "dup_mm",
+            "copy_process",
+            "copy_mm",
+            "fcse_",
+            "flush_cache_dup_mm",
+        ],
+    ),
     // Takes rights.
-    &[
-        "change_p",
-        "mprotect_",
-        "do_mprotect",
-        "fcse_flush",
-        "flush_cache_range",
-        "flush_tlb_range",
-    ],
+    (
+        "rights",
+        &[
+            "change_p",
+            "mprotect_",
+            "do_mprotect",
+            "fcse_flush",
+            "flush_cache_range",
+            "flush_tlb_range",
+        ],
+    ),
     // Handles faults.
-    &[
-        "do_wp_page",
-        "wp_page_",
-        "do_swap_page",
-        "do_anonymous_page",
-        "do_shared_fault",
-        "do_cow_fault",
-        "handle_mm_fault",
-        "__handle_mm_fault",
-        "finish_fault",
-        "filemap_map_pages",
-        "set_ptes",
-        "update_mmu_cache_range",
-        "fcse_flush",
-        "_copy_user_highpage",
-        "_clear_user_highpage",
-    ],
+    (
+        "faults",
+        &[
+            "do_wp_page",
+            "wp_page_",
+            "do_swap_page",
+            "do_anonymous_page",
+            "do_shared_fault",
+            "do_cow_fault",
+            "handle_mm_fault",
+            "__handle_mm_fault",
+            "finish_fault",
+            "filemap_map_pages",
+            "set_ptes",
+            "update_mmu_cache_range",
+            "fcse_flush",
+            "_copy_user_highpage",
+            "_clear_user_highpage",
+        ],
+    ),
     // Changes files.
-    &[
-        "truncate_",
-        "unmap_mapping_",
-        "shmem_",
-        "generic_perform_write",
-        "generic_file_",
-        "filemap_",
-        "flush_dcache_",
-        "__flush_dcache",
-        "splice_",
-        "iter_file_splice_write",
-    ],
+    (
+        "files",
+        &[
+            "truncate_",
+            "unmap_mapping_",
+            "shmem_",
+            "generic_perform_write",
+            "generic_file_",
+            "filemap_",
+            "flush_dcache_",
+            "__flush_dcache",
+            "splice_",
+            "iter_file_splice_write",
+        ],
+    ),
     // Looks at others' memory.
-    &[
-        "access_remote_vm",
-        "__access_remote_vm",
-        "process_vm_rw",
-        "get_user_pages",
-        "__get_user_pages",
-        "pin_user_pages",
-        "pipe_",
-        "vmsplice_",
-        "copy_page_",
-        "_copy_",
-        "iov_iter_",
-        "flush_ptrace_access",
-        "copy_to_user_page",
-        "fcse_",
-    ],
+    (
+        "others",
+        &[
+            "access_remote_vm",
+            "__access_remote_vm",
+            "process_vm_rw",
+            "get_user_pages",
+            "__get_user_pages",
+            "pin_user_pages",
+            "pipe_",
+            "vmsplice_",
+            "copy_page_",
+            "_copy_",
+            "iov_iter_",
+            "flush_ptrace_access",
+            "copy_to_user_page",
+            "fcse_",
+        ],
+    ),
     // Begins and ends a process.
-    &[
-        "exec_mmap",
-        "begin_new_exec",
-        "exit_mmap",
-        "exit_mm",
-        "do_exit",
-        "mmput",
-        "__mmput",
-        "__mmdrop",
-        "free_pgd_range",
-        "unmap_vmas",
-        "fcse_",
-    ],
+    (
+        "ends",
+        &[
+            "exec_mmap",
+            "begin_new_exec",
+            "exit_mmap",
+            "exit_mm",
+            "do_exit",
+            "mmput",
+            "__mmput",
+            "__mmdrop",
+            "free_pgd_range",
+            "unmap_vmas",
+            "fcse_",
+        ],
+    ),
     // Changes the address space.
-    &[
-        "switch_mm",
-        "_switch_mm",
-        "check_and_switch_context",
-        "__schedule",
-        "fcse_",
-        "finish_task_switch",
-    ],
+    (
+        "switches",
+        &[
+            "switch_mm",
+            "_switch_mm",
+            "check_and_switch_context",
+            "__schedule",
+            "fcse_",
+            "finish_task_switch",
+        ],
+    ),
     // Looks for memory.
-    &[
-        "shrink_",
-        "reclaim_",
-        "try_to_unmap",
-        "try_to_migrate",
-        "swap_",
-        "pageout",
-        "__swap_",
-    ],
+    (
+        "reclaims",
+        &[
+            "shrink_",
+            "reclaim_",
+            "try_to_unmap",
+            "try_to_migrate",
+            "swap_",
+            "pageout",
+            "__swap_",
+        ],
+    ),
     // All maintenance.
-    &[
-        "flush_",
-        "__flush_",
-        "v4wb",
-        "vivt_",
-        "_cache_range",
-        "_set_pte_ext",
-        "__sync_icache_dcache",
-        "fcse_",
-    ],
+    (
+        "maintains",
+        &[
+            "flush_",
+            "__flush_",
+            "v4wb",
+            "vivt_",
+            "_cache_range",
+            "_set_pte_ext",
+            "__sync_icache_dcache",
+            "fcse_",
+        ],
+    ),
 ];
 
 /// What a kernel's symbols say.
 pub struct Known {
-    /// Without the task that runs.
+    /// Without the task that runs, and without zones.
     places: Places,
+    zones: Vec<(&'static str, Vec<Range<u32>>)>,
     current: Option<u32>,
 }
 
@@ -185,7 +223,7 @@ impl Known {
         let variable = |name: &str| Some(variables::of(vmlinux?, name)?.address);
         let plain = |name: &str| name.split('.').next().unwrap_or_default().to_string();
         let is_entry = |name: &str| ENTRIES.iter().any(|entry| plain(name).ends_with(entry));
-        let zone = |parts: &&[&str]| -> Vec<Range<u32>> {
+        let zone = |parts: &[&str]| -> Vec<Range<u32>> {
             let is_of = |name: &str| {
                 let name = plain(name);
                 let mut parts = parts.iter();
@@ -205,12 +243,12 @@ impl Known {
             places: Places {
                 preemption: switch_to.map(|at| (at, 0, COUNT_OFFSET)),
                 entries: entries.collect(),
-                zones: ZONES
-                    .iter()
-                    .map(zone)
-                    .filter(|zone| !zone.is_empty())
-                    .collect(),
+                zones: Vec::new(),
             },
+            zones: ZONES
+                .iter()
+                .map(|(name, parts)| (*name, zone(parts)))
+                .collect(),
         }
     }
 
@@ -231,10 +269,18 @@ impl Known {
         }
     }
 
-    /// With the task that runs on a board now.
-    pub fn now<B: BoardBus>(&self, machine: &Machine<B>) -> Places {
+    /// With the task that runs on a board now, and zones by their weights; all alike when none are given.
+    pub fn now<B: BoardBus>(&self, machine: &Machine<B>, weights: &Weights) -> Places {
         let byte = |at: u32| machine.cpu().debug_read(Mva(at)).unwrap_or_default();
         let mut places = self.places.clone();
+        let weight = |name: &str| match weights.is_empty() {
+            true => 1,
+            false => weights.get(name).copied().unwrap_or(0),
+        };
+        let zones = self.zones.iter().filter(|(_, zone)| !zone.is_empty());
+        places.zones = zones
+            .map(|(name, zone)| (weight(name), zone.clone()))
+            .collect();
         let task = self.current.map(|at| {
             let bytes = [0, 1, 2, 3].map(|n| byte(at.wrapping_add(n)));
             u32::from_le_bytes(bytes)

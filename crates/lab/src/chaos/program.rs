@@ -60,6 +60,12 @@ impl Program {
         sequences.join("|")
     }
 
+    /// Of its ops, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let ops = self.sequences.iter().flatten();
+        ops.filter_map(|op| Some(parts(op)?.0))
+    }
+
     /// How many there are.
     pub fn ops(&self) -> usize {
         self.sequences.iter().map(Vec::len).sum()

@@ -5,16 +5,16 @@ use anyhow::Result;
 use board::chaos::PIN;
 use board::{BoardBus, Machine, Stop};
 
+use super::Work;
 use super::run::{Bases, Drawn};
 use crate::coherence::replay::At;
 use crate::coherence::{self, Ended};
 use crate::rig::console::{Beside, Console, Then};
-use crate::runs::markers::Typed;
 
 /// The board before the instruction at `at` in the run of a seed. No interrupt comes behind it.
-pub fn machine_at(bases: &Bases<'_>, seed: u64, typed: &Typed, at: At) -> Result<Machine> {
+pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &Work, at: At) -> Result<Machine> {
     // Where they come is known when they have come.
-    let ran = bases.run(seed, typed, f64::INFINITY, &|report| {
+    let ran = bases.run(seed, work, f64::INFINITY, &|report| {
         report.context.cycle >= at.cycle
     })?;
     let drawn = Drawn::of(seed, bases.board);
@@ -32,7 +32,7 @@ pub fn machine_at(bases: &Bases<'_>, seed: u64, typed: &Typed, at: At) -> Result
         beside: Due(cycles),
         stop_at: at.near(),
     };
-    let ended = coherence::run(&mut console, typed, f64::INFINITY);
+    let ended = coherence::run(&mut console, &work.typed, f64::INFINITY);
     let Due(mut left) = console.beside;
     at.check_that_it_came_near(ended.err(), machine.now())?;
     // Those of the last stretch come before the place is looked for.

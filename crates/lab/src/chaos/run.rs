@@ -14,11 +14,11 @@ use board::random::Random;
 use board::stop::Place;
 use board::{BoardSpec, Machine, Observed, Stop};
 
-use super::places::Known;
+use super::Work;
+use super::places::{Known, Weights};
 use crate::base::parallel::lock;
 use crate::coherence::{self, Ended, Findings};
 use crate::rig::console::{Beside, Console, Then};
-use crate::runs::markers::Typed;
 
 /// A board with both looking on.
 pub type Disturbed = Machine<Observed<Chaos<Checker>>>;
@@ -131,24 +131,24 @@ impl<'a> Bases<'a> {
     pub fn run(
         &self,
         seed: u64,
-        typed: &Typed,
+        work: &Work,
         limit_s: f64,
         ends: &dyn Fn(&Report) -> bool,
     ) -> Result<Ran> {
         let drawn = Drawn::of(seed, self.board);
         let mut machine = Disturbed::clone(&*self.machine(drawn.victims)?);
         let before = machine.counters().instructions;
-        begin(&mut machine, seed, drawn, self.known);
+        begin(&mut machine, seed, drawn, self.known, &work.zones);
         machine.observer_mut().inner.set_stop_at_report(true);
         let mut console = Console {
             machine: &mut machine,
             beside: Disturbing { seen: 0, ends },
             stop_at: u64::MAX,
         };
-        let ended = ended(coherence::run(&mut console, typed, limit_s))?;
+        let ended = ended(coherence::run(&mut console, &work.typed, limit_s))?;
         let chaos = machine.observer();
         Ok(Ran {
-            findings: coherence::findings(&machine, &chaos.inner, ended, Some(typed)),
+            findings: coherence::findings(&machine, &chaos.inner, ended, Some(&work.typed)),
             points: chaos.points().to_vec(),
             met: chaos.met().clone(),
             place: machine.place(|_| None),
@@ -172,11 +172,12 @@ pub fn begin<O: Besides>(
     seed: u64,
     drawn: Drawn,
     known: &Known,
+    zones: &Weights,
 ) {
     machine.cpu_mut().reseed_victims(drawn.victim_seed);
     let (now, cpu_hz) = (machine.now(), machine.spec().cpu_hz);
     machine.run_until(now + drawn.pause);
-    let (now, places) = (machine.now(), known.now(machine));
+    let (now, places) = (machine.now(), known.now(machine, zones));
     machine.observer_mut().begin(seed, places, now, cpu_hz);
 }
 

@@ -77,8 +77,8 @@ impl Campaign<'_> {
     /// The run of a seed.
     pub fn ran(&self, seed: u64, names: &impl Deref<Target = Names>) -> Result<Ran> {
         let ends = |report: &Report| self.first_only && !self.covers(report, names);
-        let typed = self.command.typed(seed)?;
-        self.bases.run(seed, &typed, self.limit_s, &ends)
+        let work = self.command.work(seed)?;
+        self.bases.run(seed, &work, self.limit_s, &ends)
     }
 
     /// Whether an entry covers a report.

@@ -5,11 +5,11 @@ use anyhow::Result;
 use board::chaos::{Chaos, Nobody};
 use board::{Machine, Observed, Stop};
 
+use super::Work;
 use super::places::Known;
 use super::run::{Drawn, begin, ended};
 use crate::coherence::{self, Ended};
 use crate::rig::console::{Beside, Console, Then};
-use crate::runs::markers::Typed;
 
 /// What a command came to.
 pub struct Ran {
@@ -28,19 +28,19 @@ pub fn run(
     machine: Machine,
     (seed, drawn): (u64, Drawn),
     known: &Known,
-    typed: &Typed,
+    work: &Work,
     limit_s: f64,
 ) -> Result<Ran> {
     let mut machine = machine.observed_by(Chaos::new(Nobody));
-    begin(&mut machine, seed, drawn, known);
+    begin(&mut machine, seed, drawn, known, &work.zones);
     let mut console = Console {
         machine: &mut machine,
         beside: Disturbing,
         stop_at: u64::MAX,
     };
-    let ended = ended(coherence::run(&mut console, typed, limit_s))?;
+    let ended = ended(coherence::run(&mut console, &work.typed, limit_s))?;
     Ok(Ran {
-        said: typed.said(machine.console_log()).0,
+        said: work.typed.said(machine.console_log()).0,
         ended,
         pc: machine.cpu().pc(),
         cycles: machine.now(),

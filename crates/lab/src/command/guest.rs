@@ -141,8 +141,8 @@ impl Args {
         let snapshots = self.snapshots(false);
         let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;
         let machine = session.into_machine();
-        let typed = command.typed(seed)?;
-        let ran = unchecked::run(machine, (seed, drawn), &known, &typed, self.limit)?;
+        let work = command.work(seed)?;
+        let ran = unchecked::run(machine, (seed, drawn), &known, &work, self.limit)?;
         show(&ran.said)?;
         if self.counters {
             println!("cycles {}\ninstructions {}", ran.cycles, ran.instructions);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `coherence --chaos SEED` and `--chaos-seeds A..B`: the checker beside interrupts that a seed draws.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::shown::Shown;
 use super::{Args, Asked};
@@ -130,9 +130,9 @@ impl Asked<'_> {
                 program.text()
             );
         }
-        let typed = campaign.command.typed(seed)?;
+        let work = campaign.command.work(seed)?;
         if let Some(at) = args.gdb {
-            let machine = replay::machine_at(campaign.bases, seed, &typed, at)?;
+            let machine = replay::machine_at(campaign.bases, seed, &work, at)?;
             let port = (!args.stdio).then_some(args.port);
             return debug::serve(machine, campaign.vmlinux, port);
         }
@@ -234,9 +234,10 @@ impl Asked<'_> {
             let mut runs = 0;
             let mut fails = |program: &program::Program| -> Result<bool> {
                 runs += 1;
-                let typed = chaos::typed(seed, program);
+                let work = campaign.command.work_of(seed, program);
+                let work = work.context("programs of mm_chaos get shorter")?;
                 let ends = |report: &board::coherence::Report| !campaign.covers(report, names);
-                let ran = campaign.bases.run(seed, &typed, campaign.limit_s, &ends)?;
+                let ran = campaign.bases.run(seed, &work, campaign.limit_s, &ends)?;
                 let reports = ran.findings.reports.iter().filter(|(r, _)| ends(r));
                 Ok(reports
                     .into_iter()
