@@ -188,8 +188,8 @@ impl<'a> Drawer<'a> {
 
     /// The ops that a sequence consists of: a few of all, so that some sequences do one thing over and over ("swarm
     /// testing", Groce and others 2012).
-    fn kinds(&mut self) -> Vec<(&'a String, u64)> {
-        let mut all: Vec<_> = weighed(&self.profile.does).collect();
+    fn kinds(&mut self, of: &'a Weights) -> Vec<(&'a String, u64)> {
+        let mut all: Vec<_> = weighed(of).collect();
         let mut some = Vec::new();
         for _ in 0..within(&mut self.random, self.profile.kinds) {
             let left = all.iter().enumerate().map(|(n, (_, weight))| (n, *weight));
@@ -201,9 +201,9 @@ impl<'a> Drawer<'a> {
         some
     }
 
-    /// So many ops. Rights that are taken are given back soon.
-    fn body(&mut self, count: u64) -> Vec<String> {
-        let kinds = self.kinds();
+    /// So many ops of these. Rights that are taken are given back soon.
+    fn body(&mut self, count: u64, of: &'a Weights) -> Vec<String> {
+        let kinds = self.kinds(of);
         let mut ops = Vec::new();
         let mut back: Vec<(u64, String)> = Vec::new();
         for n in 0..count {
@@ -225,7 +225,7 @@ impl<'a> Drawer<'a> {
         let mut first = self.maps();
         let mut fixed = vec![first.len()];
         let length = within(&mut self.random, self.profile.first_ops);
-        first.extend(self.body(length));
+        first.extend(self.body(length, self.profile.first()));
         let mut sequences = vec![first];
         let mut starts = Vec::new();
         for k in 1..count {
@@ -242,7 +242,7 @@ impl<'a> Drawer<'a> {
             }
             fixed.push(ops.len());
             let length = within(&mut self.random, self.profile.ops);
-            ops.extend(self.body(length));
+            ops.extend(self.body(length, &self.profile.does));
             sequences.push(ops);
             for _ in 0..within(&mut self.random, self.profile.times) {
                 starts.push((starter as usize, format!("{kind}{k}")));

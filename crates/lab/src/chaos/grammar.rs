@@ -97,8 +97,20 @@ pub struct Profile {
     pub starts: Weights,
     /// Ops that map the slots at first.
     pub maps: Weights,
-    /// All others.
+    /// All others; of the first sequence where it has some of its own.
+    #[serde(default)]
+    pub first_does: Weights,
     pub does: Weights,
+}
+
+impl Profile {
+    /// What the first sequence does.
+    pub fn first(&self) -> &Weights {
+        if self.first_does.is_empty() {
+            return &self.does;
+        }
+        &self.first_does
+    }
 }
 
 /// A part of the kernel where interrupts may matter.
@@ -226,6 +238,7 @@ impl Grammar {
         let tables = [
             ("starts", &profile.starts),
             ("maps", &profile.maps),
+            ("first_does", &profile.first_does),
             ("does", &profile.does),
         ];
         for (key, weights) in tables {
@@ -235,14 +248,14 @@ impl Grammar {
                         did_you_mean(op, &self.op.keys().collect::<Vec<_>>())
                     }
                     "starts" if !STARTS.contains(&op.as_str()) => did_you_mean(op, &STARTS),
-                    "does" if STARTS.contains(&op.as_str()) => {
+                    "does" | "first_does" if STARTS.contains(&op.as_str()) => {
                         "; it belongs into starts".to_string()
                     }
                     _ => continue,
                 };
                 bail!("{path}: profile.{name}.{key}: no op \"{op}\"{wrong}");
             }
-            if weights.values().sum::<u64>() == 0 {
+            if weights.values().sum::<u64>() == 0 && (key != "first_does" || !weights.is_empty()) {
                 bail!("{path}: profile.{name}.{key}: no op has a weight");
             }
         }
