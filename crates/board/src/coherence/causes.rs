@@ -2,9 +2,10 @@
 //! Which differences are one report, and how often each was met.
 
 use super::Checker;
+use super::circumstances::Circumstances;
 use super::report::{Access, Cause, Pair, Report, pair};
 use super::shadow::Writer;
-use arm9::Context;
+use arm9::{Context, Mva};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -45,16 +46,21 @@ impl Causes {
         !self.apart.is_empty()
     }
 
-    /// Which of the functions are among callers of three sorts.
-    pub fn among(&self, callers: &[Vec<u32>; 3]) -> Among {
+    /// Which of the functions are among callers of three sorts, and under which circumstances.
+    pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: Circumstances) -> Among {
+        let Circumstances {
+            overlapping,
+            private_view,
+        } = circumstances;
         let calls = |function: &Range<u32>, of: &[u32]| of.iter().any(|pc| function.contains(pc));
         let all = self
             .apart
             .iter()
             .flat_map(|f| callers.iter().map(|of| calls(f, of)));
-        all.fold(EMPTY, |among, is| {
-            (among ^ u64::from(is)).wrapping_mul(PRIME)
-        })
+        all.chain([overlapping, private_view])
+            .fold(EMPTY, |among, is| {
+                (among ^ u64::from(is)).wrapping_mul(PRIME)
+            })
     }
 
     /// Counts a difference like many before. False when it has to be diagnosed.
@@ -91,23 +97,24 @@ impl Checker {
     pub(super) fn is_well_known(
         &mut self,
         access: Access,
-        context: &Context,
+        (context, mva): (&Context, Mva),
         writer: &Writer,
     ) -> bool {
-        let among = self.among(context, writer);
+        let among = self.among(context, mva, writer);
         let pair = pair(access, context.pc, writer.pc);
         self.causes.is_well_known(pair, among)
     }
 
     /// Which of the functions that are told apart had to do with it.
-    pub(super) fn among(&self, context: &Context, writer: &Writer) -> Among {
+    pub(super) fn among(&self, context: &Context, mva: Mva, writer: &Writer) -> Among {
         if !self.causes.are_told_apart() {
             return 0;
         }
         let calls = &self.calls;
         let used = calls.callers(calls.now(context));
         let callers = [used, calls.callers(writer.node), calls.running(writer.node)];
-        self.causes.among(&callers)
+        let circumstances = self.circumstances(context, mva, writer);
+        self.causes.among(&callers, circumstances)
     }
 }
 
@@ -128,7 +135,7 @@ mod tests {
 
     #[test]
     fn who_uses_a_stale_word_is_told_apart_by_callers_that_somebody_asks_for() {
-        for (apart, expected) in [(&[][..], &[1][..]), (&CALLERS, &[1, 1])] {
+        for (apart, expected) in [(&[][..], &[1][..]), (&CALLERS, &[1, 1, 1])] {
             let mut told = Told::new(apart);
             told.called(CALLERS[0], |told| told.stored_and_loaded(0));
             for caller in [CALLERS[0], CALLERS[1], CALLERS[1]] {
@@ -137,6 +144,23 @@ mod tests {
             let counts: Vec<u64> = told.checker.reports().map(|(_, count)| count).collect();
             assert_eq!(counts, expected);
         }
+    }
+
+    #[test]
+    fn who_had_begun_before_the_store_is_told_apart_from_who_began_behind_it() {
+        let mut told = Told::new(&CALLERS);
+        told.called(CALLERS[0], |told| {
+            told.stored_and_loaded(0);
+            told.stored_and_loaded(1);
+        });
+        let call = |told: &mut Told| told.called(CALLERS[0], |told| told.loaded(0, FUNCTION + 4));
+        call(&mut told);
+        call(&mut told);
+        let began = told
+            .checker
+            .reports()
+            .map(|(report, count)| (report.trace.circumstances.overlapping, count));
+        assert_eq!(began.collect::<Vec<_>>(), [(true, 2), (false, 1)]);
     }
 
     /// A line of the second address goes to memory with what was there, while the newest is still in that of the first.

@@ -8,6 +8,7 @@
 
 pub(crate) mod calls;
 mod causes;
+mod circumstances;
 mod diagnosis;
 mod dirty;
 mod history;
@@ -21,6 +22,7 @@ mod told;
 mod translations;
 
 pub use calls::{Call, Switch};
+pub use circumstances::Circumstances;
 pub use history::{LineEvent, Movement};
 pub use pages::PageFunctions;
 pub use report::{Access, Cause, Kept, Mapped, Moment, Newest, PageMoves, Report, Trace, Wrong};
@@ -142,7 +144,7 @@ impl Checker {
     }
 
     fn report(&mut self, mut report: Report) -> Reaction {
-        let among = self.among(&report.context, &report.writer);
+        let among = self.among(&report.context, report.mva, &report.writer);
         let key = pair(report.access, report.context.pc, report.writer.pc);
         let next = self.reports.len();
         if !self.causes.is_new(key, &report, among, next) || next == REPORTS {
@@ -192,6 +194,7 @@ impl Checker {
             used: self.calls.callers(self.calls.now(context)),
             written: self.calls.callers(writer.node),
             running: self.calls.running(writer.node),
+            circumstances: self.circumstances(context, report.mva, writer),
             next,
             given: self.calls.given(since, &addresses, CALLS),
             mapped,
@@ -252,13 +255,13 @@ impl Checker {
             pc: context.pc,
             process: (context.ttb, context.pid),
             access: (pair(access, 0, 0).0, mva.0 & !31),
-            among: self.among(context, &writer),
+            among: self.among(context, mva, &writer),
             in_line: diagnosis::holds(&self.dirty, &writer, pa),
         };
         if !self.shadow.tell(pa.0, width, got, user) {
             return Reaction::Continue;
         }
-        if self.is_well_known(access, context, &writer) {
+        if self.is_well_known(access, (context, mva), &writer) {
             return Reaction::Continue;
         }
         let report = diagnosis::stale(
@@ -343,7 +346,7 @@ impl Checker {
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
                 self.shadow.lose(at.0, *word);
-                if !self.is_well_known(access, context, &writer)
+                if !self.is_well_known(access, (context, mva), &writer)
                     && self.report(report) == Reaction::Stop
                 {
                     reaction = Reaction::Stop;

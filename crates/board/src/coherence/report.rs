@@ -2,6 +2,7 @@
 //! A report, as data. Words, symbols and source lines are the reader's.
 
 use super::calls::{Call, Switch};
+use super::circumstances::Circumstances;
 use super::history::{LineEvent, Movement};
 use super::shadow::Writer;
 use arm9::{Context, Kind, Mva, Pa, Side, Width};
@@ -143,6 +144,8 @@ pub struct Trace {
     pub written: Vec<u32>,
     /// Of those, the ones that had not returned when the data was used.
     pub running: Vec<u32>,
+    /// What may make the old data as good as the new.
+    pub circumstances: Circumstances,
     /// Calls by the writer's callers, next after it wrote.
     pub next: Vec<Call>,
     /// Calls since [`Trace::since`] that were given one of the data's addresses.

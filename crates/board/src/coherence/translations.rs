@@ -307,12 +307,12 @@ impl Checker {
             pc: context.pc,
             pid: context.pid,
             kind,
-            among: self.among(context, &writer),
+            among: self.among(context, mva, &writer),
             descriptor: descriptor.0,
         };
         let access_kind = Access::Translation(kind);
         if !self.translations.tell(access.entry, user)
-            || self.is_well_known(access_kind, context, &writer)
+            || self.is_well_known(access_kind, (context, mva), &writer)
         {
             // Tell me of the next use too: that one is another's.
             return Reaction::DropTranslations;

@@ -108,12 +108,7 @@ impl<'a> Drawer<'a> {
     fn count(&mut self, name: &str, slot: Option<u64>, page: u64, most: u64) -> u64 {
         if name.starts_with('m') || name == "z" {
             let [from, to] = self.profile.pages;
-            let span = if most == CODE_PAGES {
-                [1, most]
-            } else {
-                [from, to]
-            };
-            let count = within(&mut self.random, span);
+            let count = within(&mut self.random, [from.min(most), to.min(most)]);
             self.sizes.extend(slot.map(|slot| (slot, count)));
             return count;
         }

@@ -4,6 +4,7 @@
 use std::cell::LazyCell;
 use std::ops::Deref;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, bail};
 use board::coherence::Report;
@@ -33,6 +34,8 @@ pub struct Campaign<'a> {
     pub limit_s: f64,
     /// A seed ends at its first report that no entry covers.
     pub first_only: bool,
+    /// Seeds behind the first one with a report are left out.
+    pub until_report: bool,
     pub jobs: usize,
 }
 
@@ -41,7 +44,11 @@ impl Campaign<'_> {
     pub fn run(&self, seeds: Seeds, store: &Store) -> Result<Vec<Tried>> {
         let all: Vec<u64> = (seeds.from..seeds.to).collect();
         let progress = Mutex::new(Progress::new("chaos", all.len() as u64));
+        let last = AtomicU64::new(u64::MAX);
         let tried = parallel(&all, self.jobs, |seed| {
+            if *seed > last.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
             if interrupt::asked() {
                 bail!("stopped; the seeds that are done are kept");
             }
@@ -58,12 +65,17 @@ impl Campaign<'_> {
                 progress.note(&format!("seed {seed}: {}", cause.text()));
             }
             progress.step(&format!("seed {seed}"));
-            Ok(tried)
+            if self.until_report && !tried.reports.is_empty() {
+                last.fetch_min(*seed, Ordering::Relaxed);
+            }
+            Ok(Some(tried))
         })?;
         if let Ok(progress) = progress.into_inner() {
             progress.finish("all seeds were run");
         }
-        Ok(tried)
+        // Those before the first with a report have all been run; of others it is chance which were.
+        let wanted = |tried: &Tried| tried.seed <= last.load(Ordering::Relaxed);
+        Ok(tried.into_iter().flatten().filter(wanted).collect())
     }
 
     fn one(&self, seed: u64) -> Result<Tried> {
@@ -115,6 +127,7 @@ impl Campaign<'_> {
             interrupts: ran.points.len() as u64,
             met: ran.met.clone(),
             instructions: ran.instructions,
+            reached: ran.findings.counted,
             cpu_s,
         }
     }

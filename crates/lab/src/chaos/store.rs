@@ -89,6 +89,7 @@ mod tests {
             interrupts: 5,
             met: [(0xc000_1000, 4)].into(),
             instructions: 7,
+            reached: 0,
             cpu_s: 0.5,
         }
     }

@@ -62,6 +62,8 @@ pub struct Tried {
     pub met: BTreeSet<Interleaving>,
     /// Without the boot's.
     pub instructions: u64,
+    /// How often a patched instruction of a mutant was executed, boot and all.
+    pub reached: u64,
     /// Of this machine's processor.
     pub cpu_s: f64,
 }

@@ -40,6 +40,12 @@ pub struct Suppression {
     /// The same, of those that have not returned when the data is used.
     #[serde(default)]
     pub running: Vec<String>,
+    /// Only where the system call that used the data had begun before the newest was written: it may see either.
+    #[serde(default)]
+    pub overlapping: bool,
+    /// Only where a read-only page was used that is cached, of memory that was written past the cache.
+    #[serde(default)]
+    pub private_view: bool,
     /// Series of patches that mends it: reported of kernels that have it.
     #[serde(default)]
     pub mended_by: Option<String>,
@@ -77,6 +83,8 @@ impl Suppression {
         !(asks_who && by_chance)
             && among(&self.called_by, &report.trace.written)
             && among(&self.running, &report.trace.running)
+            && (!self.overlapping || report.trace.circumstances.overlapping)
+            && (!self.private_view || report.trace.circumstances.private_view)
             && self.wrong.iter().any(|w| w == report.wrong.name())
             && is(&self.access, report.context.pc)
             && among(&self.used_in, &report.trace.used)
@@ -91,7 +99,7 @@ impl Suppression {
             names => format!(", {word} {}", names.join("/")),
         };
         format!(
-            "{}{}{}{}{}{}",
+            "{}{}{}{}{}{}{}{}",
             self.wrong.join("/"),
             side(
                 if self.fetched {
@@ -104,7 +112,17 @@ impl Suppression {
             side("in", &self.used_in),
             side("written by", &self.writer),
             side("called by", &self.called_by),
-            side("during", &self.running)
+            side("during", &self.running),
+            if self.overlapping {
+                ", at the same time"
+            } else {
+                ""
+            },
+            if self.private_view {
+                ", seen privately"
+            } else {
+                ""
+            }
         )
     }
 }
@@ -275,6 +293,21 @@ mod tests {
         found.trace.running = vec![0xc000_1008, 0xc000_2010];
         assert!(entry.covers(&found, &names));
         assert_eq!(entry.label(), "stale-read, written by user, during copy_mm");
+    }
+
+    #[test]
+    fn an_entry_may_ask_for_a_call_that_is_older_than_the_data() {
+        let names = Names::by_hand(&[(0xc000_1000, "reader")]);
+        let text = GOOD.replace("writer=", "overlapping=true\nwriter=");
+        let entry = loaded(&text).unwrap().remove(0);
+        let mut found = report();
+        assert!(!entry.covers(&found, &names));
+        found.trace.circumstances.overlapping = true;
+        assert!(entry.covers(&found, &names));
+        assert_eq!(
+            entry.label(),
+            "stale-read, used by reader, written by user, at the same time"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! `coherence --chaos SEED` and `--chaos-seeds A..B`: the checker beside interrupts that a seed draws.
 
 use anyhow::{Context, Result, bail};
+use board::boot::Boot;
 
 use super::shown::Shown;
 use super::{Args, Asked};
@@ -21,11 +22,15 @@ use crate::coherence::page;
 use crate::coherence::render::Style;
 use crate::coherence::suppress;
 use crate::command::debug;
+use crate::rig::boot::Prepared;
 use crate::supply::cache::Inputs;
+use crate::supply::mutant::Mutant;
 use crate::supply::toolchain::default_jobs;
 
 /// Board seconds that a seed's command may take when nobody says.
 const SEED_LIMIT_S: f64 = 30.0;
+
+mod all;
 
 /// Which seeds.
 #[derive(clap::Args)]
@@ -35,7 +40,7 @@ pub struct Options {
     #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
     chaos: Option<u64>,
     /// The same for many seeds, from A to before B, on all processors; seeds that were run are not run again
-    #[arg(long, value_name = "A..B", conflicts_with_all = ["all_mutants", "cost", "bisect", "tap", "gdb"])]
+    #[arg(long, value_name = "A..B", conflicts_with_all = ["cost", "bisect", "tap", "gdb"])]
     chaos_seeds: Option<Seeds>,
     /// Forget what seeds came to, and run them again
     #[arg(long, requires = "chaos_seeds")]
@@ -56,8 +61,11 @@ impl Options {
         if args.jobs.is_some() && !args.all_mutants && self.chaos_seeds.is_none() {
             bail!("--jobs: is for --all-mutants and --chaos-seeds");
         }
-        if args.all_mutants && !args.command.is_empty() {
+        if args.all_mutants && !args.command.is_empty() && !self.is_asked() {
             bail!("--all-mutants: each mutant has its own command");
+        }
+        if args.all_mutants && (self.reduce || args.json) && self.is_asked() {
+            bail!("--all-mutants with --chaos-seeds: prints a table, no --reduce and no --json");
         }
         if self.is_asked() && args.command.is_empty() {
             bail!(
@@ -68,13 +76,71 @@ impl Options {
     }
 }
 
+/// What a campaign is made of.
+struct Made<'a> {
+    asked: &'a Asked<'a>,
+    boot: &'a Boot,
+    names: Names,
+}
+
+impl Made<'_> {
+    /// Where results are kept: they depend on all that is named here.
+    fn store(&self, campaign: &Campaign<'_>) -> Result<Store> {
+        let Asked { args, board, .. } = self.asked;
+        let mut inputs = Inputs::new("chaos 2");
+        let name = crate::rig::snapshot::name(board, self.boot).unwrap_or_default();
+        inputs.add("machine", name.as_bytes());
+        inputs.add("seeds", env!("WARMSWITCH_CHAOS").as_bytes());
+        // Its symbols say where interrupts may come.
+        let symbols = campaign.vmlinux.map(std::fs::read).transpose()?;
+        inputs.add("symbols", &symbols.unwrap_or_default());
+        inputs.add("command", args.command.join("\0").as_bytes());
+        inputs.add("grammar", campaign.command.grammar().as_bytes());
+        let judged = format!(
+            "{:?} {} {}",
+            campaign.suppressions, campaign.limit_s, args.keep_going
+        );
+        inputs.add("judged", judged.as_bytes());
+        Store::of(inputs, args.chaos.again)
+    }
+
+    /// Runs seeds that are not kept yet.
+    fn run(&self, campaign: &Campaign<'_>, seeds: Seeds) -> Result<Vec<Tried>> {
+        campaign.run(seeds, &self.store(campaign)?)
+    }
+}
+
 impl Asked<'_> {
     /// With chaos.
     pub fn disturbed(&self) -> Result<Outcome> {
+        let command = Command::of(&self.args.command)?;
+        let guest = chaos::prepare(&self.args.target, &self.board)?;
+        if self.args.all_mutants {
+            return self.all_disturbed(&command, &guest);
+        }
+        self.campaign(&command, guest, self.mutant.as_ref(), &|campaign, made| {
+            let (args, names) = (self.args, &made.names);
+            match (args.chaos.chaos, args.chaos.chaos_seeds) {
+                (Some(seed), _) => self.one_seed(campaign, seed, names),
+                (None, Some(seeds)) => {
+                    let store = made.store(campaign)?;
+                    self.many_seeds(campaign, seeds, &store, names)
+                }
+                (None, None) => bail!("no seed"),
+            }
+        })
+    }
+
+    /// Does something with a guest that a mutant has been made of, if one is given.
+    fn campaign<T>(
+        &self,
+        command: &Command,
+        mut guest: Prepared,
+        mutant: Option<&Mutant>,
+        then: &dyn Fn(&Campaign<'_>, &Made<'_>) -> Result<T>,
+    ) -> Result<T> {
         let args = self.args;
-        let command = Command::of(&args.command)?;
-        let mut guest = chaos::prepare(&args.target, &self.board)?;
-        let patched = match &self.mutant {
+        let patched = match mutant {
             Some(mutant) => guest.patch(mutant)?,
             None => Vec::new(),
         };
@@ -88,38 +154,20 @@ impl Asked<'_> {
         let bases = Bases::new(&self.board, &boot, &known, &apart, pages, &patched);
         let campaign = Campaign {
             bases: &bases,
-            command: &command,
+            command,
             suppressions: &self.suppressions,
             vmlinux,
             limit_s: args.limit.unwrap_or(SEED_LIMIT_S),
             first_only: !args.keep_going,
+            until_report: args.all_mutants,
             jobs: args.jobs.unwrap_or_else(default_jobs),
         };
-        match (args.chaos.chaos, args.chaos.chaos_seeds) {
-            (Some(seed), _) => self.one_seed(&campaign, seed, &names),
-            (None, Some(seeds)) => {
-                let mut inputs = Inputs::new("chaos 1");
-                let name = crate::rig::snapshot::name(&self.board, &boot).unwrap_or_default();
-                inputs.add("machine", name.as_bytes());
-                inputs.add("seeds", env!("WARMSWITCH_CHAOS").as_bytes());
-                // Its symbols say where interrupts may come.
-                let symbols = vmlinux.map(std::fs::read).transpose()?;
-                inputs.add("symbols", &symbols.unwrap_or_default());
-                inputs.add("command", args.command.join("\0").as_bytes());
-                inputs.add("grammar", command.grammar().as_bytes());
-                inputs.add(
-                    "judged",
-                    format!(
-                        "{:?} {} {}",
-                        self.suppressions, campaign.limit_s, args.keep_going
-                    )
-                    .as_bytes(),
-                );
-                let store = Store::of(inputs, args.chaos.again)?;
-                self.many_seeds(&campaign, seeds, &store, &names)
-            }
-            (None, None) => bail!("no seed"),
-        }
+        let made = Made {
+            asked: self,
+            boot: &boot,
+            names,
+        };
+        then(&campaign, &made)
     }
 
     fn one_seed(&self, campaign: &Campaign<'_>, seed: u64, names: &Names) -> Result<Outcome> {
