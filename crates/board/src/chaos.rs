@@ -194,10 +194,10 @@ impl<O> Chaos<O> {
         self.own = [0; 2];
         let entries = self.places.entries.iter();
         self.filter = entries.fold(0, |bits, pc| bits | 1 << (pc >> 2 & 63));
-        // 5 us, and up to 4 or 64 times as many; behind that an occasion is waited for as long as the seed has it, 0.1 to
-        // 0.4 ms. Handling one takes some 0.1 ms.
+        // 5 us, and up to 4 to 512 times as many: whoever was put first gets something done before the next one. Behind
+        // that an occasion is waited for as long as the seed has it, 0.1 to 0.4 ms. Handling one takes some 0.1 ms.
         self.gap = cpu_hz / 200_000;
-        self.powers = 3 + self.random.below(5);
+        self.powers = 3 + self.random.below(8);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
         self.rest = Rest::Over;
