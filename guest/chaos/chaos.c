@@ -92,9 +92,9 @@ static bool set(pid_t task, int priority)
 }
 
 /*
- * One of the program's tasks gets another priority. Mostly whoever was raised
- * goes back at the next edge: what it did meanwhile is still in the caches when
- * the one that it interrupted goes on.
+ * One of the program's tasks gets another priority. Every other time whoever was
+ * raised goes back at the next edge: what it did meanwhile is still in the caches
+ * when the one that it interrupted goes on.
  */
 static void disturb(int loadavg, pid_t first)
 {
@@ -104,7 +104,7 @@ static void disturb(int loadavg, pid_t first)
 
 	if (last < first)
 		return;
-	if (raised && below(4)) {
+	if (raised && below(2)) {
 		task = raised;
 		raised = 0;
 		if (sched_getscheduler(task) == SCHED_RR && set(task, USUAL - 1 - (int)below(SPREAD)))
@@ -112,7 +112,8 @@ static void disturb(int loadavg, pid_t first)
 	}
 	if (span > NEAR)
 		span = NEAR;
-	task = last - (pid_t)below(span);
+	/* Who has just begun has most before him. */
+	task = below(2) ? last : last - (pid_t)below(span);
 	for (tries = 0; tries < span; tries++) {
 		/* Others may have started tasks meanwhile: not theirs. */
 		if (sched_getscheduler(task) == SCHED_RR) {
