@@ -211,6 +211,18 @@ void change_effect(struct change *change, unsigned int page, unsigned int count,
 	unlock(&slot->lock);
 }
 
+/* Has nobody else begun to change it, in this process or, where it is shared, in another? */
+bool change_is_alone(const struct change *change)
+{
+	const struct backing *backing = &control->backing[change->backing];
+	const volatile struct slot *slot = change->slot;
+
+	return !slot->muddled &&
+		(change->kind != SHARING ||
+		 (slot->held_alone &&
+		  *(const volatile uint32_t *)&backing->begun == slot->held_at));
+}
+
 void change_end(struct change *change)
 {
 	struct slot *slot = change->slot;

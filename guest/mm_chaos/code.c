@@ -8,9 +8,13 @@
 
 /* The ARM's private system call behind cacheflush(2). */
 #define ARM_CACHEFLUSH	0x0f0002
-/* Of a page, and how many words they are apart: in other lines of a cache. */
+/*
+ * Of a page, and how many words they are apart: in other lines of a cache, and
+ * in the first 1 KB, as QEMU keeps what it has translated of the others when a
+ * TLB entry of 4 KB is flushed.
+ */
 #define PLACES		4u
-#define APART		(PAGE_WORDS / PLACES + LINE_WORDS)
+#define APART		(PAGE_WORDS / (4 * PLACES) + LINE_WORDS)
 
 static void put_function(volatile uint32_t *code, uint32_t value)
 {

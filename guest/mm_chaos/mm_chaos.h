@@ -205,6 +205,7 @@ void change_begin(struct change *change, struct slot *slot, unsigned int flags);
 /* What the change has made of so many pages; between these two. */
 void change_effect(struct change *change, unsigned int page, unsigned int count,
 		   enum effect effect, uint32_t stamp, unsigned int ring);
+bool change_is_alone(const struct change *change);
 void change_end(struct change *change);
 /* A backing is to be seen in the slot as well. */
 void change_shows(struct change *change, unsigned int backing);

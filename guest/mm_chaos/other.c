@@ -90,7 +90,7 @@ static bool stop(int pid, int *signal)
 }
 
 static bool poke_words(int pid, volatile uint32_t *at, uint32_t word,
-		       const struct slot *slot, const uint8_t *n)
+		       const struct change *change, const uint8_t *n)
 {
 	unsigned int i, place;
 
@@ -101,8 +101,7 @@ static bool poke_words(int pid, volatile uint32_t *at, uint32_t word,
 		if (ptrace(PTRACE_POKEDATA, pid, there, word))
 			return false;
 		got = (uint32_t)ptrace(PTRACE_PEEKDATA, pid, there, 0);
-		/* Still nobody else has begun to change it. */
-		if (got != word && !slot->muddled)
+		if (got != word && change_is_alone(change))
 			say_wrong("slot %u page %u word %u: got %#x expected %#x",
 				  n[1], n[2], place, (unsigned int)got,
 				  (unsigned int)word);
@@ -125,7 +124,7 @@ OP(poke)
 	word = word_of(change.object, n[2], stamp);
 	if (change.kind != NOTHING && stop(process->pid, &signal)) {
 		ok = poke_words(process->pid, address(process, n[1], n[2]),
-				word, change.slot, n);
+				word, &change, n);
 		ptrace(PTRACE_DETACH, process->pid, 0, signal);
 	}
 	change_effect(&change, n[2], 1, ok ? WRITTEN : LOST, stamp, 0);
