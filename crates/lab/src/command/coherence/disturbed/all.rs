@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `coherence --all-mutants --chaos-seeds A..B`: which mutants chaos finds, and in how many seeds.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::Asked;
 use crate::Outcome;
+use crate::base::interrupt;
 use crate::chaos::Command;
 use crate::chaos::range::Seeds;
 use crate::chaos::tried::Tried;
@@ -16,6 +17,8 @@ use crate::supply::mutant::{self, Expected, Mutant};
 struct Found {
     mutant: Mutant,
     tried: Vec<Tried>,
+    /// Why there are none.
+    failed: Option<String>,
 }
 
 impl Asked<'_> {
@@ -24,12 +27,19 @@ impl Asked<'_> {
         let seeds = self.args.chaos.chaos_seeds.context("no seeds")?;
         let mut all = Vec::new();
         for mutant in mutant::load(&self.args.target.mutants()?)? {
-            let tried = self
-                .campaign(command, guest.clone(), Some(&mutant), &|campaign, made| {
-                    made.run(campaign, seeds)
-                })
-                .with_context(|| mutant.name.clone())?;
-            let found = Found { mutant, tried };
+            let run = self.campaign(command, guest.clone(), Some(&mutant), &|campaign, made| {
+                made.run(campaign, seeds)
+            });
+            if interrupt::asked() {
+                bail!("stopped; the seeds that are done are kept");
+            }
+            // One of them may be so broken that nothing runs.
+            let failed = run.as_ref().err().map(|error| format!("{error:#}"));
+            let found = Found {
+                mutant,
+                tried: run.unwrap_or_default(),
+                failed,
+            };
             eprintln!("{}: {}", found.mutant.name, found.what(seeds));
             all.push(found);
         }
@@ -83,9 +93,10 @@ impl Found {
     }
 
     fn what(&self, seeds: Seeds) -> String {
-        match self.report() {
-            Some((seed, cause)) => format!("seed {seed}: {cause}"),
-            None => format!("nothing in {seeds}"),
+        match (self.report(), &self.failed) {
+            (_, Some(failed)) => failed.clone(),
+            (Some((seed, cause)), _) => format!("seed {seed}: {cause}"),
+            (None, _) => format!("nothing in {seeds}"),
         }
     }
 }
