@@ -136,6 +136,9 @@ pub struct Chaos<O> {
     gap: u64,
     powers: u64,
     wait: u64,
+    /// Of so many gaps one is longer, at most so many cycles.
+    pauses: u64,
+    pause: u64,
     /// Cycles after which a rest is over whatever runs.
     longest: u64,
     rest: Rest,
@@ -166,6 +169,8 @@ impl<O> Chaos<O> {
             powers: 0,
             wait: 0,
             longest: 0,
+            pauses: 1,
+            pause: 0,
             rest: Rest::Over,
             sieve: 1,
             salt: 0,
@@ -194,12 +199,15 @@ impl<O> Chaos<O> {
         self.own = [0; 2];
         let entries = self.places.entries.iter();
         self.filter = entries.fold(0, |bits, pc| bits | 1 << (pc >> 2 & 63));
-        // 5 us, and up to 4 to 512 times as many: whoever was put first gets something done before the next one. Behind
-        // that an occasion is waited for as long as the seed has it, 0.1 to 0.4 ms. Handling one takes some 0.1 ms.
+        // 5 us, and up to 4 or 64 times as many; behind that an occasion is waited for as long as the seed has it, 0.1 to
+        // 0.4 ms. Handling one takes some 0.1 ms.
         self.gap = cpu_hz / 200_000;
-        self.powers = 3 + self.random.below(8);
+        self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
+        // In half of all seeds one gap in eight or in four is of up to 5 ms: whoever was put first comes to an end.
+        self.pause = cpu_hz / 200;
+        self.pauses = [1, 1, 8, 4][self.random.below(4) as usize];
         self.rest = Rest::Over;
         self.sieve = 1 << self.random.below(5);
         self.salt = self.random.below(u64::MAX);
@@ -227,7 +235,10 @@ impl<O> Chaos<O> {
         let known = Window::WEIGHTS.into_iter().filter(|w| is_known(w.0));
         let known: Vec<(Window, u64)> = known.collect();
         let window = self.random.pick(known.into_iter());
-        let longest = self.gap << self.random.below(self.powers);
+        let longest = match self.random.below(self.pauses) {
+            1 => self.pause,
+            _ => self.gap << self.random.below(self.powers),
+        };
         let from = now + self.random.below(longest);
         let skip = 1 << self.random.below(4);
         let delay = 1 << self.random.below(9);
