@@ -205,9 +205,9 @@ impl<O> Chaos<O> {
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In half of all seeds one gap in eight or in four is of up to 5 ms: whoever was put first comes to an end.
+        // In some seeds one gap in eight is of up to 5 ms: whoever was put first comes to an end.
         self.pause = cpu_hz / 200;
-        self.pauses = [1, 1, 8, 4][self.random.below(4) as usize];
+        self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;
         self.sieve = 1 << self.random.below(5);
         self.salt = self.random.below(u64::MAX);

@@ -215,6 +215,7 @@ impl Grammar {
 
     fn check_profile(&self, path: &str, name: &str, profile: &Profile) -> Result<()> {
         let most = self.limits.sequence_ops as u64 / 2;
+        let kinds = profile.does.len().max(profile.first_does.len());
         let spans = [
             (
                 "sequences",
@@ -224,7 +225,7 @@ impl Grammar {
             ),
             ("first_ops", profile.first_ops, 0, most),
             ("ops", profile.ops, 0, most),
-            ("kinds", profile.kinds, 1, profile.does.len() as u64),
+            ("kinds", profile.kinds, 1, kinds as u64),
             ("times", profile.times, 1, most),
             ("slots", profile.slots, 0, SLOTS.len() as u64),
             ("code_slots", profile.code_slots, 0, CODE_SLOTS.len() as u64),
