@@ -239,13 +239,15 @@ impl<'a> Drawer<'a> {
             let length = within(&mut self.random, self.profile.ops);
             ops.extend(self.body(length, &self.profile.does));
             sequences.push(ops);
-            for _ in 0..within(&mut self.random, self.profile.times) {
-                starts.push((starter as usize, format!("{kind}{k}")));
+            for n in 0..within(&mut self.random, self.profile.times) {
+                starts.push((starter as usize, format!("{kind}{k}"), n == 0));
             }
         }
-        for (starter, start) in starts {
-            let early = (sequences[starter].len() - fixed[starter]) as u64 / 2;
-            let at = fixed[starter] + self.random.below(early + 1) as usize;
+        for (starter, start, first) in starts {
+            let rest = (sequences[starter].len() - fixed[starter]) as u64;
+            // Somebody comes early.
+            let rest = if first { rest / 2 } else { rest };
+            let at = fixed[starter] + self.random.below(rest + 1) as usize;
             sequences[starter].insert(at, start);
         }
         sequences[0].extend(self.last_look());
