@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use board::random::Random;
 
-use super::grammar::{CODE_FILES, CODE_PAGES, CODE_SLOTS, Grammar, Profile, SLOTS, Zone, within};
+use super::grammar::{
+    CODE_FILES, CODE_PAGES, CODE_SLOTS, Grammar, PAGES, Profile, SLOTS, Zone, within,
+};
 use super::places::Weights;
 use super::program::{Program, given_back, written};
 
@@ -40,6 +42,8 @@ struct Drawer<'a> {
     slots: Vec<u64>,
     code_slots: Vec<u64>,
     files: Vec<u64>,
+    /// Pages that an op reaches, at most.
+    at_once: u64,
     /// Pages of each slot, as it was mapped or resized last.
     sizes: BTreeMap<u64, u64>,
 }
@@ -68,6 +72,7 @@ impl<'a> Drawer<'a> {
             slots,
             code_slots,
             files,
+            at_once: PAGES,
             sizes: BTreeMap::new(),
         }
     }
@@ -112,7 +117,8 @@ impl<'a> Drawer<'a> {
             self.sizes.extend(slot.map(|slot| (slot, count)));
             return count;
         }
-        let rest = self.size(slot).min(most).saturating_sub(page).max(1);
+        let rest = self.size(slot).min(most).saturating_sub(page);
+        let rest = rest.clamp(1, self.at_once);
         if self.percent(self.grammar.draw.whole_percent) {
             return rest;
         }
@@ -237,7 +243,9 @@ impl<'a> Drawer<'a> {
             }
             fixed.push(ops.len());
             let length = within(&mut self.random, self.profile.ops);
+            self.at_once = self.profile.at_once;
             ops.extend(self.body(length, &self.profile.does));
+            self.at_once = PAGES;
             sequences.push(ops);
             for n in 0..within(&mut self.random, self.profile.times) {
                 starts.push((starter as usize, format!("{kind}{k}"), n == 0));

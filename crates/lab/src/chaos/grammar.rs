@@ -30,6 +30,10 @@ const NAPS: u64 = 50;
 /// The smallest and the largest.
 pub type Span = [u64; 2];
 
+fn all_pages() -> u64 {
+    PAGES
+}
+
 /// What the interpreter takes of sequences, ops in one, bytes of text.
 pub const SEQUENCES: usize = 16;
 pub const SEQUENCE_OPS: usize = 200;
@@ -85,6 +89,9 @@ pub struct Profile {
     pub kinds: Span,
     /// How often each other sequence is begun.
     pub times: Span,
+    /// Pages that one op of these reaches, at most.
+    #[serde(default = "all_pages")]
+    pub at_once: u64,
     /// Slots of data in use.
     pub slots: Span,
     /// Slots of code in use.
@@ -230,6 +237,7 @@ impl Grammar {
             ("slots", profile.slots, 0, SLOTS.len() as u64),
             ("code_slots", profile.code_slots, 0, CODE_SLOTS.len() as u64),
             ("pages", profile.pages, 1, PAGES),
+            ("at_once", [profile.at_once; 2], 1, PAGES),
             ("files", profile.files, 1, FILES),
         ];
         check_spans(path, &format!("profile.{name}."), &spans)?;
