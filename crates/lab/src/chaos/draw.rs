@@ -257,6 +257,11 @@ impl<'a> Drawer<'a> {
             let rest = if first { rest / 2 } else { rest };
             let at = fixed[starter] + self.random.below(rest + 1) as usize;
             sequences[starter].insert(at, start);
+            // The next op races the task, which may come to an end behind it.
+            let behind = at + 2;
+            if self.percent(self.grammar.draw.wait_percent) && behind <= sequences[starter].len() {
+                sequences[starter].insert(behind, "y".to_string());
+            }
         }
         sequences[0].extend(self.last_look());
         Program { sequences }

@@ -67,6 +67,8 @@ pub struct Draw {
     pub rights: [u64; 3],
     /// Rights that were taken are given back soon.
     pub back_percent: u64,
+    /// Behind the first op after a task was begun the processor is given up.
+    pub wait_percent: u64,
     /// Of 100 us.
     pub naps: Span,
     /// That a program reaches for.
