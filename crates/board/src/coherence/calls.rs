@@ -244,10 +244,11 @@ impl Calls {
         callers
     }
 
-    /// Of the callers of a place those whose functions have not returned.
-    pub fn running(&self, mut node: Node) -> Vec<u32> {
+    /// Of the callers of a place at `cycle` those whose functions have not returned: calls that began later are others.
+    pub fn running(&self, mut node: Node, cycle: u64) -> Vec<u32> {
         let stacks = || self.stacks.values().chain([&self.frames]);
-        let lives = |n: Node| stacks().any(|s| s.iter().any(|f| f.node == n));
+        let is = |f: &Frame, n: Node| f.node == n && f.since <= cycle;
+        let lives = |n: Node| stacks().any(|s| s.iter().any(|f| is(f, n)));
         let mut callers = self.callers(node);
         // The function that made a call has the frame of the place that the call came from.
         let mut returned = 0;

@@ -88,14 +88,42 @@ fn functions_run_until_they_return_also_while_another_stack_is_in_use() {
     let in_g = calls.nodes[calls.frames.last().unwrap().node as usize].0;
     let other = SP + (1 << STACK);
     let in_h = calls.frames.last().unwrap().node;
-    assert_eq!(calls.running(in_h), [G + 4, F]);
+    assert_eq!(calls.running(in_h, u64::MAX), [G + 4, F]);
     at(&mut calls, F + 0x80, other, 0);
     at(&mut calls, 0x1_0000, other, 0);
-    assert_eq!(calls.running(in_h), [G + 4, F]);
+    assert_eq!(calls.running(in_h, u64::MAX), [G + 4, F]);
     at(&mut calls, G + 8, SP - 8, 0);
     at(&mut calls, F + 4, SP, 0);
-    assert_eq!(calls.running(in_h), [0; 0]);
-    assert_eq!(calls.running(in_g), [0; 0]);
+    assert_eq!(calls.running(in_h, u64::MAX), [0; 0]);
+    assert_eq!(calls.running(in_g, u64::MAX), [0; 0]);
+}
+
+/// F has called G twice: the second call is none of what the first one wrote.
+#[test]
+fn a_later_call_of_the_same_function_is_not_the_one_that_wrote() {
+    let mut calls = in_h();
+    let in_h = calls.frames.last().unwrap().node;
+    let written = calls.ring.len() as u64 - 1;
+    at(&mut calls, G + 8, SP - 8, 0);
+    at(&mut calls, F + 4, SP, 0);
+    at(&mut calls, F, SP, bl(F, G));
+    at(&mut calls, G, SP, 0);
+    at(&mut calls, G + 4, SP - 8, 0xe12f_ff33);
+    at(&mut calls, H, SP - 8, 0);
+    assert_eq!(calls.running(in_h, written), [0; 0]);
+    assert_eq!(calls.running(in_h, calls.ring.len() as u64), [G + 4, F]);
+}
+
+/// H is called again by the same G.
+#[test]
+fn a_caller_that_calls_again_has_not_returned() {
+    let mut calls = in_h();
+    let in_h = calls.frames.last().unwrap().node;
+    let written = calls.ring.len() as u64 - 1;
+    at(&mut calls, G + 8, SP - 8, 0);
+    at(&mut calls, G + 4, SP - 8, 0xe12f_ff33);
+    at(&mut calls, H, SP - 8, 0);
+    assert_eq!(calls.running(in_h, written), [G + 4, F]);
 }
 
 #[test]

@@ -112,7 +112,8 @@ impl Checker {
         }
         let calls = &self.calls;
         let used = calls.callers(calls.now(context));
-        let callers = [used, calls.callers(writer.node), calls.running(writer.node)];
+        let running = calls.running(writer.node, writer.cycle);
+        let callers = [used, calls.callers(writer.node), running];
         let circumstances = self.circumstances(context, mva, writer);
         self.causes.among(&callers, circumstances)
     }

@@ -12,7 +12,8 @@ pub struct Circumstances {
     /// while somebody writes may get either.
     pub overlapping: bool,
     /// The access went through a page that user land may only read, and which is cached; the writer's page is the same
-    /// memory past the cache. So does a kernel map a file privately and shared that does not cache shared mappings.
+    /// memory past the cache. So does a kernel map a file privately and shared that does not cache shared mappings. It
+    /// was mapped before the data was written: what is mapped later shows the newest, or lines outlived a mapping.
     pub private_view: bool,
 }
 
@@ -43,9 +44,11 @@ impl Checker {
             let written = mapping(writer.ttb, Mva(writer.mva));
             written.filter(|m| is(m, WRITABLE, false) && page(m) == page(used))
         });
+        let entry = self.mapped(context.descriptors, context.ttb, mva);
+        let is_older = entry.is_some_and(|entry| entry.writer.cycle < writer.cycle);
         Circumstances {
             overlapping: began.is_some_and(|at| at < writer.cycle),
-            private_view: written.is_some(),
+            private_view: written.is_some() && is_older,
         }
     }
 }

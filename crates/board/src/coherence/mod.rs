@@ -193,7 +193,7 @@ impl Checker {
         Trace {
             used: self.calls.callers(self.calls.now(context)),
             written: self.calls.callers(writer.node),
-            running: self.calls.running(writer.node),
+            running: self.calls.running(writer.node, writer.cycle),
             circumstances: self.circumstances(context, report.mva, writer),
             next,
             given: self.calls.given(since, &addresses, CALLS),

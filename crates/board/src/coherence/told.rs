@@ -292,3 +292,43 @@ fn a_write_back_that_destroys_is_told_whatever_is_at_the_writers_address_now() {
         assert_eq!(told.checker.reports().count(), 1, "{other}");
     }
 }
+
+/// A cached page for reading, of memory that others write past the cache: mapped before they did, and behind it.
+#[test]
+fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
+    for mapped_behind in [false, true] {
+        let mut told = Told::new(&CALLERS);
+        let base = told.bus.ram_base();
+        told.ttb = base + 0x4000;
+        let (tables, page) = ([base + 0x10_0000, base + 0x10_0400], base + 0x20_0000);
+        let [read_only, writable] = [page | 0xaae, page | 0xff2];
+        for (mva, table) in [LOADED, STORED].into_iter().zip(tables) {
+            told.puts(FUNCTION, told.ttb + 4 * (mva >> 20), table | 0x11);
+        }
+        told.puts(FUNCTION, tables[1], writable);
+        told.puts(FUNCTION, tables[0], read_only);
+        let store = Event::Store {
+            mva: Mva(STORED),
+            pa: Pa(page),
+            width: Width::Word,
+            value: 7,
+            cached: false,
+        };
+        told.that(FUNCTION, store);
+        if mapped_behind {
+            told.puts(FUNCTION, tables[0], 0);
+            told.puts(FUNCTION, tables[0], read_only);
+        }
+        let load = Event::Load {
+            mva: Mva(LOADED),
+            pa: Pa(page),
+            width: Width::Word,
+            value: 0,
+            cached: true,
+        };
+        told.that(FUNCTION + 4, load);
+        let is = |(report, _): (&super::Report, u64)| report.trace.circumstances.private_view;
+        let all: Vec<bool> = told.checker.reports().map(is).collect();
+        assert_eq!(all, [!mapped_behind]);
+    }
+}
