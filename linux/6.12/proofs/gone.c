@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Ends at once; what pinned_exec executes. */
 static int sys(int n, const void *a, void *b)
 {
 	register int r0 asm("r0") = (int)a;

@@ -1,3 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A word that only the owner of a shared page stores, lost: process_vm_writev()
+ * of another process hits a line that a read(2) of the file has left at the
+ * kernel's address, and it goes to memory over the owner's word. Both calls are
+ * kept waiting by userfaultfd. Prints the owner's word and what it should be.
+ * Wants a D-cache in which the line stays: --set caches.dcache_bytes=32K.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -1,3 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * pinned_exec [ROUNDS]: process_vm_writev() into a page whose owner's child of
+ * vfork() leaves a dirty line there by its execve() of /bin/gone (gone.c): the
+ * end of its robust list. The switch in execve() is away from the owner.
+ */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
