@@ -8,8 +8,9 @@
  * alias: the same page of a file at two addresses.
  * code: a function is written, called, written anew and called again.
  *
- * load_word() and store_word() are one instruction each, so that there is
- * something to stop at: the address is in r0, what is stored in r1.
+ * load_word() and store_word() are one instruction each, store_three() three
+ * with 64 bytes between their addresses, so that there is something to stop at:
+ * the address is in r0, what is stored in r1.
  *
  * Exit codes: 0 all was read as it was written, 1 it was not, or a system call
  * failed, 2 wrong usage.
@@ -33,6 +34,7 @@
 
 uint32_t load_word(const volatile uint32_t *at);
 void store_word(volatile uint32_t *at, uint32_t value);
+void store_three(volatile uint32_t *at, uint32_t value);
 
 asm(".text\n"
     ".arm\n"
@@ -43,7 +45,13 @@ asm(".text\n"
     ".global store_word\n.type store_word, %function\n"
     "store_word: str r1, [r0]\n"
     "	bx lr\n"
-    ".size store_word, . - store_word\n");
+    ".size store_word, . - store_word\n"
+    ".global store_three\n.type store_three, %function\n"
+    "store_three: str r1, [r0]\n"
+    "	str r1, [r0, #64]\n"
+    "	str r1, [r0, #128]\n"
+    "	bx lr\n"
+    ".size store_three, . - store_three\n");
 
 static uint32_t words[2 * PAGE / 4] __attribute__((aligned(PAGE)));
 static char others[OTHERS];
@@ -73,7 +81,7 @@ static int line(void)
 	read_others();
 	load_word(&words[2]);
 	store_word(&words[5], NEW);
-	store_word(&words[PAGE / 4], NEW);
+	store_three(&words[PAGE / 4], NEW);
 	return expect("the word that was stored", words[5], NEW);
 }
 

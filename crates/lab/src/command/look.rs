@@ -189,7 +189,7 @@ impl Args {
             names: [0, 1].map(|n| known.name(states[n].pc)),
         };
         let mutant = self.mutant.as_ref();
-        let mutant = mutant.map_or(String::new(), |name| format!(" without {name}"));
+        let mutant = mutant.map_or(String::new(), |name| format!(", mutant {name}"));
         let board = &before.spec().name;
         let title = format!("{board}, kernel {}{mutant}", self.target.kernel);
         let Some(address) = self.address else {

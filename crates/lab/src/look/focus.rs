@@ -85,8 +85,17 @@ fn set_part(
     memory: [Memory; 2],
 ) -> Part {
     let mut rows = Vec::new();
+    let both = |way| states.map(|state| cache.line(state, (set, way)));
+    if (0..cache.ways).all(|way| both(way) == [None; 2]) {
+        let invalid = ["invalid"; 2].map(String::from);
+        rows.push(Row::texts("  all ways", invalid));
+        return Part {
+            title: format!("{}, set {set} of {}", cache.name, cache.sets),
+            rows,
+        };
+    }
     for way in 0..cache.ways {
-        let lines = states.map(|state| cache.line(state, (set, way)));
+        let lines = both(way);
         let is_of_it = |line: &&HeldLine| line.pa == Some(asked.pa);
         let whole = lines.iter().flatten().any(is_of_it) || lines[0] != lines[1];
         rows.push(head(way, lines, Some(asked), !whole));

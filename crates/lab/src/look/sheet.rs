@@ -135,7 +135,8 @@ impl Columns {
 }
 
 fn gap(piece: &Piece) -> usize {
-    usize::from(piece.kind != Kind::Map)
+    // A mark, and a space; words have room for theirs.
+    if piece.kind == Kind::Plain { 2 } else { 0 }
 }
 
 fn width(cell: &[Piece]) -> usize {
@@ -150,7 +151,21 @@ pub struct Moments<'a> {
     pub names: [Option<String>; 2],
 }
 
+/// Registers that are shown, where so few have changed.
+const REGISTERS: usize = 3;
+
 impl Moments<'_> {
+    fn registers(&self) -> Vec<Row> {
+        let [before, after] = self.states.map(|state| state.registers);
+        let changed: Vec<usize> = (0..15).filter(|n| before[*n] != after[*n]).collect();
+        let shown = changed.iter().filter(|_| changed.len() <= REGISTERS);
+        let row = |n: &usize| {
+            let values = [before, after].map(|registers| format!("{:#010x}", registers[*n]));
+            Row::texts(format!("r{n}"), values)
+        };
+        shown.map(row).collect()
+    }
+
     fn part(&self) -> Part {
         let each = |text: &dyn Fn(usize, &State) -> String| [0, 1].map(|n| text(n, self.states[n]));
         let row = |label: &str, texts: [String; 2]| Row {
@@ -171,6 +186,7 @@ impl Moments<'_> {
             row("next", each(&place)),
             row("", each(&instruction)),
         ];
+        rows.extend(self.registers());
         if self.states.iter().any(|state| state.pid != 0) {
             rows.push(row("FCSE PID", each(&|_, state| state.pid.to_string())));
         }

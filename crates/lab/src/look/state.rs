@@ -17,6 +17,8 @@ pub struct State {
     pub pc: u32,
     /// As it is printed; none where the core would not find it.
     pub instruction: Option<String>,
+    /// Those of the mode it is in, without the pc.
+    pub registers: [u32; 15],
     /// FCSE's process identifier.
     pub pid: u32,
     /// How the caches are built, the data's first.
@@ -53,6 +55,7 @@ impl State {
             cycle: machine.now(),
             pc: cpu.pc(),
             instruction: instruction(&settled),
+            registers: std::array::from_fn(|n| cpu.register(n)),
             pid: cpu.cp15().pid >> 25,
             shapes: [shapes.dcache, shapes.icache],
             lines: [
@@ -90,7 +93,7 @@ pub fn memory(machine: &Machine, pa: Pa) -> Memory {
     std::array::from_fn(|n| settled.cpu().debug_memory(pa.plus(4 * n as u32)))
 }
 
-/// The next instruction: from its line in the I-cache, else as the data side would read it.
+/// The next instruction: from its line in the I-cache, else from memory, which a fetch reads past the D-cache.
 fn instruction(machine: &Machine) -> Option<String> {
     let cpu = machine.cpu();
     let pc = cpu.pc();
@@ -99,11 +102,7 @@ fn instruction(machine: &Machine) -> Option<String> {
     let held = lines.iter().find(|line| line.mva.0 == mva.0 & !31);
     let word = match held {
         Some(line) => line.words[(mva.0 >> 2 & 7) as usize],
-        None => {
-            let bytes = [0, 1, 2, 3].map(|n| cpu.debug_read(Mva((mva.0 & !3) + n)));
-            let [a, b, c, d] = bytes;
-            u32::from_le_bytes([a?, b?, c?, d?])
-        }
+        None => cpu.debug_memory(cpu.debug_translate(Mva(mva.0 & !3))?)?,
     };
     Some(match cpu.cpsr() & THUMB {
         0 => disassemble(word, pc),
