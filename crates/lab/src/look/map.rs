@@ -33,8 +33,8 @@ fn part(cache: &Cache, states: [&State; 2]) -> Part {
         let lines: Vec<_> = lines.filter(|line| line.mini == cache.mini).collect();
         let dirty = lines.iter().filter(|line| line.halves != 0).count();
         match cache.side {
-            0 => format!("{} lines valid, {dirty} dirty", lines.len()),
-            _ => format!("{} lines valid", lines.len()),
+            0 => format!("{} valid, {dirty} dirty", lines.len()),
+            _ => format!("{} valid", lines.len()),
         }
     });
     rows.push(Row::texts("", counts));
