@@ -9,9 +9,10 @@ use board::{BoardSpec, Machine};
 use crate::Outcome;
 use crate::base::shell;
 use crate::coherence::replay;
+use crate::look::compose::{self, Moments};
 use crate::look::place::{Address, Known, Place};
 use crate::look::reach::{self, Wanted};
-use crate::look::sheet::{self, Moments, Sheet};
+use crate::look::sheet::Sheet;
 use crate::look::state::{self, Focus, State};
 use crate::look::{svg, text};
 use crate::rig::boot::Prepared;
@@ -193,7 +194,7 @@ impl Args {
         let board = &before.spec().name;
         let title = format!("{board}, kernel {}{mutant}", self.target.kernel);
         let Some(address) = self.address else {
-            return Ok(sheet::of_all(title, &moments));
+            return Ok(compose::of_all(title, &moments));
         };
         let asked = self.focus(address, machines)?;
         let Focus { va, mva, .. } = asked;
@@ -203,7 +204,7 @@ impl Args {
         };
         let title = format!("{title}: the line at VA {va:#010x}{moved}");
         let memory = machines.map(|machine| state::memory(machine, asked.pa));
-        Ok(sheet::of_line(title, &moments, asked, memory))
+        Ok(compose::of_line(title, &moments, asked, memory))
     }
 
     fn focus(&self, address: Address, machines: [&Machine; 2]) -> Result<Focus> {

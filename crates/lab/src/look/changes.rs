@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is otherwise than before: lines with their words, TLB entries, writes.
 
+use super::caches::Cache;
 use super::focus::{head, tlb_part, waiting_part, words};
-use super::sheet::{Cache, Part, Row};
+use super::sheet::{Part, Row};
 use super::state::State;
 
 /// Lines of a cache that are shown.

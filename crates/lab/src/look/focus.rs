@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use arm9::{HeldEntry, HeldLine, Pa, TlbSide, WaitingWrite};
 
-use super::sheet::{Cache, Kind, Part, Piece, Row};
+use super::caches::Cache;
+use super::sheet::{Kind, Part, Piece, Row};
 use super::state::{Focus, Memory, State};
 
 /// Bytes of a page: addresses of one memory have the same bits below.

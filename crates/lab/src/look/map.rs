@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All lines of the caches, a letter each.
 
-use super::sheet::{Cache, Kind, Part, Piece, Row};
+use super::caches::Cache;
+use super::sheet::{Kind, Part, Piece, Row};
 use super::state::State;
 
 /// Sets in a row.

@@ -3,7 +3,8 @@
 
 use arm9::{CacheGeometry, HeldEntry, HeldLine, Mva, Pa, TlbSide, WaitingWrite};
 
-use super::sheet::{self, Moments, Sheet};
+use super::compose::{self, Moments};
+use super::sheet::Sheet;
 use super::state::{Focus, State};
 use super::{svg, text};
 
@@ -88,21 +89,28 @@ fn of_line() -> Sheet {
         pa: PAGE,
     };
     let memory = [Some(OLD); 8];
-    sheet(|moments| sheet::of_line("a < b".to_string(), moments, asked, [memory; 2]))
+    sheet(|moments| compose::of_line("a < b".to_string(), moments, asked, [memory; 2]))
 }
 
 fn of_all() -> Sheet {
-    sheet(|moments| sheet::of_all("all of it".to_string(), moments))
+    sheet(|moments| compose::of_all("all of it".to_string(), moments))
+}
+
+/// What is in a file behind its licence.
+#[track_caller]
+fn shows(sheet: &Sheet, file: &str) {
+    let (_, expected) = file.split_once('\n').expect("a line of licence");
+    assert_eq!(text::text(sheet), expected);
 }
 
 #[test]
 fn a_line_is_shown_beside_its_alias_and_memory() {
-    assert_eq!(text::text(&of_line()), include_str!("tests/line.txt"));
+    shows(&of_line(), include_str!("tests/line.txt"));
 }
 
 #[test]
 fn all_lines_are_a_letter_each_and_what_changed_is_shown_whole() {
-    assert_eq!(text::text(&of_all()), include_str!("tests/all.txt"));
+    shows(&of_all(), include_str!("tests/all.txt"));
 }
 
 /// Names of elements that were opened, when every one is closed again in order.
@@ -149,7 +157,7 @@ fn nothing_is_marked_where_nothing_changed() {
         states: [&state, &state],
         names: [None, None],
     };
-    let sheet = sheet::of_all(String::new(), &moments);
+    let sheet = compose::of_all(String::new(), &moments);
     let rows = sheet.parts.iter().flat_map(|part| &part.rows);
     let mut pieces = rows.flat_map(|row| row.cells.iter().flatten());
     assert!(pieces.all(|piece| !piece.changed));
