@@ -484,6 +484,7 @@ pub(crate) mod exception;
 pub(crate) mod extension;
 mod fetch;
 mod interlock;
+pub(crate) mod look;
 mod memory;
 mod plain;
 mod spend;

@@ -257,6 +257,15 @@ impl DCache {
         (tag & VALID != 0).then_some((Mva(tag & !31), (tag >> 1 & 3) as u8))
     }
 
+    /// Whether a line is one of the mini data cache, and its set and way.
+    pub fn place_of(&self, line: usize) -> (bool, (u32, u32)) {
+        let (n, ways, mini) = match line.checked_sub(self.mini) {
+            Some(n) => (n as u32, MINI_WAYS, true),
+            None => (line as u32, self.ways, false),
+        };
+        (mini, (n / ways, n % ways))
+    }
+
     /// Number of lines.
     pub fn lines(&self) -> usize {
         self.tags.len()

@@ -350,6 +350,11 @@ impl<B: Bus> ICache<B> {
         self.filled[line].pa
     }
 
+    /// Set and way of a line.
+    pub fn place_of(&self, line: usize) -> (u32, u32) {
+        (line as u32 / self.ways, line as u32 % self.ways)
+    }
+
     /// MVA of a line, if it is valid.
     pub fn mva(&self, line: usize) -> Option<Mva> {
         (self.tags[line] & VALID != 0).then_some(Mva(self.tags[line] & !31))

@@ -39,6 +39,7 @@ pub use cost::CostTable;
 pub use counters::Counters;
 pub use cpu::cp15::Cp15;
 pub use cpu::debug::{Watched, Watchpoint};
+pub use cpu::look::{HeldEntry, HeldLine, WaitingWrite};
 pub use cpu::{Cpu, Exit};
 pub use mmu::{Descriptors, Kind, Mapping, mapping};
 pub use observe::{Cause, Context, Event, Reaction, Side, TlbSide};

@@ -151,6 +151,11 @@ impl Entry {
         (!self.mask).wrapping_add(1)
     }
 
+    /// First byte covered, if it is valid.
+    pub fn mva(&self) -> Option<Mva> {
+        (self.tag & 1 != 0).then_some(Mva(self.tag & self.mask))
+    }
+
     /// Physical address of `mva`, which the entry must cover.
     pub fn translate(&self, mva: Mva) -> Pa {
         Pa(self.pa.0 | (mva.0 & !self.mask))

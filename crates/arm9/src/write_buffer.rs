@@ -492,6 +492,7 @@ impl Biu {
     }
 }
 
+mod waiting;
 mod writes;
 
 #[cfg(test)]

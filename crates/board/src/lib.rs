@@ -17,6 +17,7 @@ pub mod machine;
 mod map;
 pub mod memory;
 mod observed;
+pub mod passage;
 pub mod random;
 pub mod reached;
 pub mod sections;

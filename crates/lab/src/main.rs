@@ -17,6 +17,7 @@ mod figures;
 mod gdb;
 mod host;
 mod kinds;
+mod look;
 mod report;
 mod rig;
 mod runs;

@@ -11,7 +11,7 @@ const LAB: &str = "crates/lab/src/";
 const FLAT: usize = 8;
 
 /// Each room, and the others that it may use, which stand before it. `main.rs` uses all.
-const ROOMS: [(&str, &str); 17] = [
+const ROOMS: [(&str, &str); 18] = [
     ("base", ""),
     ("runs", "base"),
     ("figures", "base runs"),
@@ -31,6 +31,8 @@ const ROOMS: [(&str, &str); 17] = [
     ("chaos", "base runs supply rig coherence"),
     // Sources of addresses, lists beside the kernels.
     ("coverage", "base runs sheets supply rig coherence"),
+    // A report's instruction, and the way there.
+    ("look", "base runs supply rig coherence"),
     // Programs of the guests' sources, tables with papers' figures beside them.
     ("host", "base runs figures sheets supply"),
     (
@@ -39,7 +41,7 @@ const ROOMS: [(&str, &str); 17] = [
     ),
     (
         "command",
-        "base runs figures sheets kinds supply rig campaign report gdb speed coherence chaos coverage host explain",
+        "base runs figures sheets kinds supply rig campaign report gdb speed coherence chaos coverage look host explain",
     ),
 ];
 

@@ -10,7 +10,8 @@ use crate::isa::Op;
 use crate::state::{Damaged, Saved, State};
 
 impl<B: Bus> ICache<B> {
-    fn words(&self, line: usize) -> [u32; 8] {
+    /// A line's words.
+    pub(crate) fn words(&self, line: usize) -> [u32; 8] {
         let Filled { slot, thumb, .. } = self.filled[line];
         if !B::SHORTCUTS {
             self.words[line]

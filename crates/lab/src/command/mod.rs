@@ -14,6 +14,7 @@ pub mod guest;
 pub mod host;
 pub mod kernel;
 pub mod list;
+pub mod look;
 pub mod net;
 pub mod overhead;
 pub mod profile;
@@ -51,6 +52,7 @@ pub enum Command {
     Run(run::Args),
     Scope(scope::Args),
     List(list::Args),
+    Look(look::Args),
     Table(table::Args),
     Net(net::Args),
     Overhead(overhead::Args),
@@ -76,6 +78,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Run(args) => run::execute(&args),
         Command::Scope(args) => scope::execute(&args),
         Command::List(args) => list::execute(&args),
+        Command::Look(args) => look::execute(&args),
         Command::Table(args) => table::execute(&args),
         Command::Net(args) => net::execute(&args),
         Command::Overhead(args) => overhead::execute(&args),

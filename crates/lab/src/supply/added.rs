@@ -38,6 +38,11 @@ pub struct Added {
 }
 
 impl Added {
+    /// The file or folder here.
+    pub fn host(&self) -> &Path {
+        &self.host
+    }
+
     /// A program of ours, which goes to /bin.
     pub fn program(host: PathBuf) -> Added {
         Added { host, guest: None }

@@ -17,6 +17,7 @@ mod fcse;
 mod flat;
 mod host;
 mod instruments;
+mod look;
 #[cfg(feature = "every-kernel")]
 mod rt;
 mod skipped_clean;

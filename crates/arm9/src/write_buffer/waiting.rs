@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What waits in the buffers, for whoever looks at them.
+
+use super::{ADDRESSES, Biu, Pending};
+use crate::cpu::look::WaitingWrite;
+
+impl Biu {
+    /// What waits, in the order in which it goes out: the victim buffer goes first.
+    pub fn waiting(&self) -> Vec<WaitingWrite> {
+        let victim = self.victim.iter().map(|victim| {
+            let (from, to) = match victim.halves {
+                1 => (0, 4),
+                2 => (4, 8),
+                _ => (0, 8),
+            };
+            WaitingWrite {
+                pa: victim.pa.plus(4 * from as u32),
+                bytes: 4 * (to - from) as u32,
+                words: victim.data[from..to].to_vec(),
+                victim: true,
+            }
+        });
+        let stores = (0..self.len).map(|n| {
+            let entry: &Pending = &self.queue[(self.head + n) % ADDRESSES];
+            let (pa, bytes) = (entry.pa, entry.span().1);
+            WaitingWrite {
+                pa,
+                bytes,
+                words: entry.data[..entry.data_words()].to_vec(),
+                victim: false,
+            }
+        });
+        victim.chain(stores).collect()
+    }
+}

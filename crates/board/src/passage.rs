@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! When an instruction is executed: an observer that waits for one address.
+
+use crate::bus::SystemBus;
+use crate::observed::{Observed, Observer};
+use arm9::{Context, Cpu, Event, Exit, Reaction};
+
+/// Counts executions of the instruction at a virtual address, and stops the board at the last one wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage {
+    pc: u32,
+    wanted: u64,
+    seen: u64,
+    at: Option<u64>,
+}
+
+impl Passage {
+    /// The `nth` execution at `pc` from now on, whoever executes it; the first is 1.
+    pub fn new(pc: u32, nth: u64) -> Passage {
+        Passage {
+            pc,
+            wanted: nth,
+            seen: 0,
+            at: None,
+        }
+    }
+
+    /// The core cycle in which it came.
+    pub fn cycle(&self) -> Option<u64> {
+        self.at
+    }
+
+    /// How often it has been executed, up to the one wanted.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+}
+
+impl Observer for Passage {
+    const ACCESSES: bool = false;
+
+    #[inline(never)]
+    fn run_core(cpu: &mut Cpu<Observed<Passage>>, limit: u64) -> Exit {
+        cpu.run(limit)
+    }
+
+    #[inline]
+    fn observe(&mut self, _: &SystemBus, context: &Context, event: Event<'_>) -> Reaction {
+        if let Event::Fetch { .. } = event
+            && context.pc == self.pc
+            && self.at.is_none()
+        {
+            self.seen += 1;
+            if self.seen == self.wanted {
+                self.at = Some(context.cycle);
+                return Reaction::Stop;
+            }
+        }
+        Reaction::Continue
+    }
+}

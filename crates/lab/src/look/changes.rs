@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is otherwise than before: lines with their words, TLB entries, writes.
+
+use super::caches::Cache;
+use super::focus::{head, tlb_part, waiting_part, words};
+use super::sheet::{Part, Row};
+use super::state::State;
+
+/// Lines of a cache that are shown.
+const LINES: usize = 8;
+
+/// All parts.
+pub fn parts(states: [&State; 2]) -> Vec<Part> {
+    let caches = Cache::all(states);
+    let mut parts: Vec<Part> = (caches.iter())
+        .filter_map(|cache| lines(cache, states))
+        .collect();
+    let [before, after] = states;
+    let mut tlb = tlb_part(states, &|entry| {
+        before.entries.contains(entry) != after.entries.contains(entry)
+    });
+    tlb.title = format!(
+        "TLB, {} and {} entries, what changed",
+        before.entries.len(),
+        after.entries.len()
+    );
+    parts.push(tlb);
+    parts.push(waiting_part(states));
+    parts
+}
+
+fn lines(cache: &Cache, states: [&State; 2]) -> Option<Part> {
+    let places = (0..cache.sets).flat_map(|set| (0..cache.ways).map(move |way| (set, way)));
+    let both = |place| states.map(|state| cache.line(state, place));
+    let changed: Vec<_> = places
+        .map(|place| (place, both(place)))
+        .filter(|(_, [before, after])| before != after)
+        .collect();
+    let mut rows = Vec::new();
+    for ((set, way), lines) in changed.iter().take(LINES) {
+        let mut row = head(*way, *lines, None, false);
+        row.label = format!("  set {set} way {way}");
+        rows.push(row);
+        rows.extend(words(cache, *lines, [None; 2]));
+    }
+    if let Some(more) = changed.len().checked_sub(LINES).filter(|more| *more > 0) {
+        rows.push(Row {
+            label: format!("  and {more} more"),
+            ..Row::default()
+        });
+    }
+    (!rows.is_empty()).then(|| Part {
+        title: format!("{}, lines that changed", cache.name),
+        rows,
+    })
+}
