@@ -97,11 +97,11 @@ impl Checker {
     pub(super) fn is_well_known(
         &mut self,
         access: Access,
-        (context, mva): (&Context, Mva),
+        pc: u32,
         writer: &Writer,
+        among: Among,
     ) -> bool {
-        let among = self.among(context, mva, writer);
-        let pair = pair(access, context.pc, writer.pc);
+        let pair = pair(access, pc, writer.pc);
         self.causes.is_well_known(pair, among)
     }
 

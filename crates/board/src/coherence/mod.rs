@@ -251,17 +251,18 @@ impl Checker {
         [got, newest]: [u32; 2],
     ) -> Reaction {
         let writer = self.shadow.writer(pa.0);
+        let among = self.among(context, mva, &writer);
         let user = User {
             pc: context.pc,
             process: (context.ttb, context.pid),
             access: (pair(access, 0, 0).0, mva.0 & !31),
-            among: self.among(context, mva, &writer),
+            among,
             in_line: diagnosis::holds(&self.dirty, &writer, pa),
         };
         if !self.shadow.tell(pa.0, width, got, user) {
             return Reaction::Continue;
         }
-        if self.is_well_known(access, (context, mva), &writer) {
+        if self.is_well_known(access, context.pc, &writer, among) {
             return Reaction::Continue;
         }
         let report = diagnosis::stale(
@@ -346,7 +347,8 @@ impl Checker {
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
                 self.shadow.lose(at.0, *word);
-                if !self.is_well_known(access, (context, mva), &writer)
+                let among = self.among(context, mva, &writer);
+                if !self.is_well_known(access, context.pc, &writer, among)
                     && self.report(report) == Reaction::Stop
                 {
                     reaction = Reaction::Stop;

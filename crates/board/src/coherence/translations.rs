@@ -303,16 +303,17 @@ impl Checker {
         };
         let Use { mva, pa, kind, .. } = access;
         let writer = self.shadow.writer(descriptor.0);
+        let among = self.among(context, mva, &writer);
         let user = User {
             pc: context.pc,
             pid: context.pid,
             kind,
-            among: self.among(context, mva, &writer),
+            among,
             descriptor: descriptor.0,
         };
         let access_kind = Access::Translation(kind);
         if !self.translations.tell(access.entry, user)
-            || self.is_well_known(access_kind, (context, mva), &writer)
+            || self.is_well_known(access_kind, context.pc, &writer, among)
         {
             // Tell me of the next use too: that one is another's.
             return Reaction::DropTranslations;
