@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time: the board's by its cycles, the host's by its processor.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of this process, seconds.
@@ -46,9 +46,17 @@ pub fn nanoseconds(cycle: u64, cpu_hz: u64) -> u64 {
     (twice.div_ceil(2)) as u64
 }
 
+/// Refuses what is no length of time, given by option `name`.
+pub fn seconds(name: &str, value: f64) -> Result<()> {
+    if !(value > 0.0 && value.is_finite()) {
+        bail!("--{name} {value}: not a number of seconds above 0");
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Of, cpu_s_of, nanoseconds};
+    use super::{Of, cpu_s_of, nanoseconds, seconds};
 
     #[test]
     fn times_of_a_process_and_of_its_children_are_read() {
@@ -63,5 +71,14 @@ mod tests {
         let ns: Vec<u64> = [0, 1, 2, 9, 180_000_000].map(|c| nanoseconds(c, hz)).into();
         assert_eq!(ns, [0, 6, 11, 50, 1_000_000_000]);
         assert_eq!(nanoseconds(1, 600_000_000), 2);
+    }
+
+    #[test]
+    fn a_limit_is_a_number_of_seconds_above_0() {
+        assert!(seconds("limit", 0.5).is_ok());
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error = seconds("limit", bad).unwrap_err().to_string();
+            assert!(error.starts_with("--limit "), "{error}");
+        }
     }
 }

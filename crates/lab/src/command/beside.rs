@@ -2,10 +2,11 @@
 //! What `scope` and `net` share: a command in a booted guest with instruments beside it, and how its
 //! result is told.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::base::time;
 use crate::rig::session::{Measured, Session};
 use crate::rig::target::Target;
 use crate::runs::markers::{self, Typed};
@@ -32,7 +33,7 @@ pub struct Beside {
 impl Beside {
     /// Boots, without a snapshot: instruments are to see all from power-on.
     pub fn boot(&self) -> Result<Session> {
-        seconds("limit", self.limit)?;
+        time::seconds("limit", self.limit)?;
         let board = self.target.check()?;
         let boot = self.target.prepare(&board)?.boot();
         Session::boot(&board, self.seed, &boot)
@@ -66,14 +67,6 @@ pub fn ended(typed: &Typed, measured: &Measured) -> Result<(String, i32)> {
     Ok((said, status))
 }
 
-/// Refuses what is no length of time, given by option `name`.
-pub fn seconds(name: &str, value: f64) -> Result<()> {
-    if !(value > 0.0 && value.is_finite()) {
-        bail!("--{name} {value}: not a number of seconds above 0");
-    }
-    Ok(())
-}
-
 /// How times are spread, in microseconds by `us`; null when there are none.
 pub fn spread(mut each: Vec<u64>, us: impl Fn(u64) -> f64) -> Value {
     each.sort_unstable();
@@ -99,14 +92,5 @@ mod tests {
         let expected = json!({"count": 3, "min": 1.0, "avg": 3.0, "median": 2.0, "max": 6.0});
         assert_eq!(spread(vec![6000, 1000, 2000], us), expected);
         assert_eq!(spread(Vec::new(), us), Value::Null);
-    }
-
-    #[test]
-    fn a_limit_is_a_number_of_seconds_above_0() {
-        assert!(seconds("limit", 0.5).is_ok());
-        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let error = seconds("limit", bad).unwrap_err().to_string();
-            assert!(error.starts_with("--limit "), "{error}");
-        }
     }
 }

@@ -16,13 +16,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use anstream::adapter::StripBytes;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use board::{Machine, Stop};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::base::interrupt;
 use crate::base::terminal::RawMode;
+use crate::base::time;
 use crate::rig::boot::Recipe;
 use crate::rig::target::Target;
 use crate::rig::watchdog::{Over, Watchdog};
@@ -60,8 +61,8 @@ pub struct Args {
 
 /// Boots.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    if let Some(limit) = args.limit.filter(|s| !(*s > 0.0 && s.is_finite())) {
-        bail!("--limit {limit}: not a number of seconds above 0");
+    if let Some(limit) = args.limit {
+        time::seconds("limit", limit)?;
     }
     let (machine, vmlinux) = power_on(&args.target, &args.cmdline)?;
     let raw = RawMode::enter().context("cannot switch the terminal to raw mode")?;

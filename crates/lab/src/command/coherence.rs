@@ -18,6 +18,7 @@ use board::BoardSpec;
 use crate::Outcome;
 use crate::base::paths::shown;
 use crate::base::shell::{self, quoted};
+use crate::base::time;
 use crate::coherence::mutants::{self, Suite};
 use crate::coherence::names::Names;
 use crate::coherence::page;
@@ -127,8 +128,8 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn of(args: &Args) -> Result<Asked<'_>> {
-        if let Some(limit) = args.limit.filter(|s| !(*s > 0.0 && s.is_finite())) {
-            bail!("--limit {limit}: not a number of seconds above 0");
+        if let Some(limit) = args.limit {
+            time::seconds("limit", limit)?;
         }
         if args.jobs == Some(0) {
             bail!("--jobs 0: at least one at a time");

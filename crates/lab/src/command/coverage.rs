@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::base::paths::shown;
+use crate::base::time;
 use crate::coherence::names::Names;
 use crate::coherence::suppress::{SERIES, list};
 use crate::coverage::rules::Rules;
@@ -56,9 +57,7 @@ struct Ran {
 
 /// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    if !(args.limit > 0.0 && args.limit.is_finite()) {
-        bail!("--limit {}: not a number of seconds above 0", args.limit);
-    }
+    time::seconds("limit", args.limit)?;
     let board = args.target.check()?;
     let given = match args.command.is_empty() {
         true => None,

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use board::BoardSpec;
 
 use crate::Outcome;
+use crate::base::time;
 use crate::chaos::places::Known;
 use crate::chaos::run::Drawn;
 use crate::chaos::{self, unchecked};
@@ -73,9 +74,7 @@ struct Ran {
 
 /// Runs.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    if !(args.limit > 0.0 && args.limit.is_finite()) {
-        bail!("--limit {}: not a number of seconds above 0", args.limit);
-    }
+    time::seconds("limit", args.limit)?;
     let board = args.target.check()?;
     if let Some(seed) = args.chaos {
         return args.disturbed(seed, &board);

@@ -8,6 +8,7 @@ use board::{BoardSpec, Machine};
 
 use crate::Outcome;
 use crate::base::shell;
+use crate::base::time;
 use crate::coherence::replay;
 use crate::look::compose::{self, Moments};
 use crate::look::place::{Address, Known, Place};
@@ -105,9 +106,7 @@ fn is_register(place: &Place) -> bool {
 impl Args {
     /// Refuses what can be refused before anything boots.
     fn check(&self) -> Result<BoardSpec> {
-        if !(self.limit > 0.0 && self.limit.is_finite()) {
-            bail!("--limit {}: not a number of seconds above 0", self.limit);
-        }
+        time::seconds("limit", self.limit)?;
         if self.nth == 0 {
             bail!("--nth 0: the first execution is 1");
         }

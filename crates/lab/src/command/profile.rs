@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::json;
 
 use crate::Outcome;
+use crate::base::time;
 use crate::explain::cost;
 use crate::explain::output::{self, Asked, Ran};
 use crate::explain::preemption;
@@ -51,9 +52,7 @@ pub struct Args {
 
 /// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    if !(args.limit > 0.0 && args.limit.is_finite()) {
-        bail!("--limit {}: not a number of seconds above 0", args.limit);
-    }
+    time::seconds("limit", args.limit)?;
     let which = Which::Worst(args.worst);
     which.check()?;
     let board = args.target.check()?;

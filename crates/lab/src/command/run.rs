@@ -17,6 +17,7 @@ use serde_json::json;
 use super::table;
 use crate::Outcome;
 use crate::base::suggest::repeated;
+use crate::base::time;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::options::Options;
 use crate::campaign::run::{self, Findings};
@@ -74,8 +75,8 @@ pub struct How {
 impl How {
     /// The options, checked.
     pub fn options(&self) -> Result<Options> {
-        if let Some(limit) = self.limit.filter(|s| !(*s > 0.0 && s.is_finite())) {
-            bail!("--limit {limit}: not a number of seconds above 0");
+        if let Some(limit) = self.limit {
+            time::seconds("limit", limit)?;
         }
         if self.jobs == Some(0) {
             bail!("--jobs 0: at least one point at a time");

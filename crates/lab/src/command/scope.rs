@@ -14,6 +14,7 @@ use super::beside::{self, Beside};
 use crate::Outcome;
 use crate::base::paths::shown;
 use crate::base::shell;
+use crate::base::time;
 use crate::report::waveform::Waveform;
 use crate::rig::instrument::{ANSWER, STIMULUS};
 use crate::runs::markers::Typed;
@@ -72,7 +73,7 @@ pub struct Args {
 
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    beside::seconds("seconds", args.seconds)?;
+    time::seconds("seconds", args.seconds)?;
     let typed = Typed::own(&(shell::typed(&args.command)? + " </dev/null"));
     let mut session = args.beside.boot()?;
     let cpu_hz = session.cpu_hz();
