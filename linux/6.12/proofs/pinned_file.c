@@ -4,6 +4,7 @@
  * of another process hits a line that a read(2) of the file has left at the
  * kernel's address, and it goes to memory over the owner's word. Both calls are
  * kept waiting by userfaultfd. Prints the owner's word and what it should be.
+ * "pinned_file self": the other process copies to itself, into its own mapping.
  * Wants a D-cache in which the line stays: --set caches.dcache_bytes=32K.
  */
 #define _GNU_SOURCE
@@ -58,8 +59,9 @@ static void *monitor(void *unused)
 	resolve(second);
 	return NULL;
 }
-int main(void)
+int main(int argc, char **argv)
 {
+	int self = argc > 1 && !strcmp(argv[1], "self");
 	volatile unsigned int *page;
 	pid_t owner = getpid(), copier;
 	int status, bad;
@@ -73,6 +75,10 @@ int main(void)
 		struct uffdio_api api = { .api = UFFD_API };
 		struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 		pthread_t t;
+		if (self) {
+			mmap((void *)page, 4096, 3, MAP_SHARED | MAP_FIXED, fd, 0);
+			*page;	/* the entry is writable, and not dirty */
+		}
 		while (shared[0] != 9) usleep(100);
 		memset(source, 0x55, sizeof(source));
 		memset(sink, 0, sizeof(sink));
@@ -85,7 +91,7 @@ int main(void)
 		pthread_create(&t, NULL, reader, NULL);
 		struct iovec l[2] = { { gap, 8 }, { gap + 4096, 8 } };
 		struct iovec r = { (void *)(page + 2), 16 };
-		ssize_t got = process_vm_writev(owner, l, 2, &r, 1, 0);
+		ssize_t got = process_vm_writev(self ? getpid() : owner, l, 2, &r, 1, 0);
 		if (got != 16) { printf("writev %d\n", (int)got); exit(3); }
 		exit(0);
 	}

@@ -9,18 +9,29 @@ use super::grammar::{
     CODE_FILES, CODE_PAGES, CODE_SLOTS, Grammar, PAGES, Profile, SLOTS, Zone, within,
 };
 use super::places::Weights;
-use super::program::{Program, given_back, written};
+use super::program::{Program, given_back, parts, written};
+
+/// So many are the last ones of a mapping.
+const LAST_PAGES: u64 = 8;
 
 /// The program of a seed.
 pub fn program(grammar: &Grammar, seed: u64) -> Program {
-    let mut program = Drawer::new(grammar, seed).program();
-    // What the interpreter does not take becomes shorter.
-    while program.check().is_err() {
-        for ops in &mut program.sequences {
-            ops.truncate(ops.len() * 3 / 4);
+    let mut drawer = Drawer::new(grammar, seed);
+    let mut program = drawer.program();
+    let last = drawer.last_look();
+    loop {
+        let mut whole = program.clone();
+        whole.sequences[0].extend(last.clone());
+        let work: usize = whole.work().iter().sum();
+        if whole.check().is_ok() && work <= grammar.limits.work {
+            return whole;
         }
+        // What the interpreter does not take, or works at for too long, becomes shorter where most is to be done.
+        let work = program.work();
+        let busiest = (0..work.len()).max_by_key(|n| work[*n]).unwrap_or(0);
+        let ops = &mut program.sequences[busiest];
+        ops.truncate(ops.len() * 3 / 4);
     }
-    program
 }
 
 /// Zones of the kernel that a program has to do with.
@@ -110,7 +121,8 @@ impl<'a> Drawer<'a> {
     }
 
     /// A number of pages, from the one on that was drawn before.
-    fn count(&mut self, name: &str, slot: Option<u64>, page: u64, most: u64) -> u64 {
+    fn count(&mut self, name: &str, at: (Option<u64>, u64), most: u64, whole: bool) -> u64 {
+        let (slot, page) = at;
         if name.starts_with('m') || name == "z" {
             let [from, to] = self.profile.pages;
             let count = within(&mut self.random, [from.min(most), to.min(most)]);
@@ -119,17 +131,21 @@ impl<'a> Drawer<'a> {
         }
         let rest = self.size(slot).min(most).saturating_sub(page);
         let rest = rest.clamp(1, self.at_once);
-        if self.percent(self.grammar.draw.whole_percent) {
+        if whole || self.percent(self.grammar.draw.rest_percent) {
             return rest;
         }
         1 + self.random.below(rest)
     }
 
-    fn page(&mut self, slot: Option<u64>, most: u64) -> u64 {
-        if self.percent(self.grammar.draw.first_page_percent) {
+    fn page(&mut self, slot: Option<u64>, most: u64, whole: bool) -> u64 {
+        let whole = whole && self.at_once == PAGES;
+        if whole || self.percent(self.grammar.draw.first_page_percent) {
             return 0;
         }
         let size = self.size(slot).min(most);
+        if self.percent(self.grammar.draw.last_pages_percent) {
+            return size - 1 - self.random.below(size.min(LAST_PAGES));
+        }
         self.random.below(size)
     }
 
@@ -138,6 +154,8 @@ impl<'a> Drawer<'a> {
         let (draw, arguments) = (&self.grammar.draw, &self.grammar.op[name]);
         let mut numbers: Vec<u64> = Vec::new();
         let (mut slot, mut page) = (None, 0);
+        let whole = self.profile.whole_percent.unwrap_or(draw.whole_percent);
+        let whole = self.percent(whole);
         for letter in arguments.chars() {
             let code = matches!(letter, 'c' | 'g' | 'h' | 'x');
             let number = match letter {
@@ -150,12 +168,12 @@ impl<'a> Drawer<'a> {
                 'f' => self.one_of(&self.files.clone()),
                 'x' => self.one_of(&(0..CODE_FILES).collect::<Vec<_>>()),
                 'p' | 'g' => {
-                    page = self.page(slot, if code { CODE_PAGES } else { u64::MAX });
+                    page = self.page(slot, if code { CODE_PAGES } else { u64::MAX }, whole);
                     page
                 }
                 'k' | 'h' => {
                     let most = if code { CODE_PAGES } else { u64::MAX };
-                    self.count(name, slot, page, most)
+                    self.count(name, (slot, page), most, whole)
                 }
                 'd' => self.weighted(draw.rings),
                 'r' => self.weighted(draw.rights),
@@ -226,7 +244,8 @@ impl<'a> Drawer<'a> {
         let mut first = self.maps();
         let mut fixed = vec![first.len()];
         let length = within(&mut self.random, self.profile.first_ops);
-        first.extend(self.body(length, self.profile.first()));
+        let phrase = self.phrase();
+        first.extend(self.body(phrase.unwrap_or(length), self.profile.first()));
         let mut sequences = vec![first];
         let mut starts = Vec::new();
         for k in 1..count {
@@ -244,10 +263,14 @@ impl<'a> Drawer<'a> {
             fixed.push(ops.len());
             let length = within(&mut self.random, self.profile.ops);
             self.at_once = self.profile.at_once;
-            ops.extend(self.body(length, &self.profile.does));
+            let of_one = self.phrase().unwrap_or(length).min(length);
+            ops.extend(self.body(of_one, &self.profile.does));
+            repeat(&mut ops, fixed[k], length);
             self.at_once = PAGES;
             sequences.push(ops);
-            for n in 0..within(&mut self.random, self.profile.times) {
+            let again = phrase.is_some() && starter == 0;
+            let times = within(&mut self.random, self.profile.times);
+            for n in 0..if again { 1 } else { times } {
                 starts.push((starter as usize, format!("{kind}{k}"), n == 0));
             }
         }
@@ -256,6 +279,7 @@ impl<'a> Drawer<'a> {
             // Somebody comes early.
             let rest = if first { rest / 2 } else { rest };
             let at = fixed[starter] + self.random.below(rest + 1) as usize;
+            let at = self.met(&sequences[starter], fixed[starter], at);
             sequences[starter].insert(at, start);
             // The next op races the task, which may come to an end behind it.
             let behind = at + 2;
@@ -263,8 +287,31 @@ impl<'a> Drawer<'a> {
                 sequences[starter].insert(behind, "y".to_string());
             }
         }
-        sequences[0].extend(self.last_look());
+        repeat(&mut sequences[0], fixed[0], length);
         Program { sequences }
+    }
+
+    /// Where a task is begun: as a rule right before an op from there on that takes something away, which it then meets.
+    fn met(&mut self, ops: &[String], first: usize, at: usize) -> usize {
+        let met = self.grammar.draw.met_percent;
+        if !self.percent(met) {
+            return at;
+        }
+        let takes = |op: &String| {
+            let name = parts(op).map_or("", |(name, _)| name);
+            self.grammar.draw.met.iter().any(|met| met == name)
+        };
+        let from_there = (at..ops.len()).chain(first..at);
+        let mut taking = from_there.filter(|n| takes(&ops[*n]));
+        taking.next().unwrap_or(at)
+    }
+
+    /// The ops of a phrase, where a sequence is to consist of one that comes again and again.
+    fn phrase(&mut self) -> Option<u64> {
+        let percent = self.profile.phrase_percent;
+        let percent = percent.unwrap_or(self.grammar.draw.phrase_percent);
+        self.percent(percent)
+            .then(|| within(&mut self.random, self.grammar.draw.phrase))
     }
 
     /// When all others are done.
@@ -283,6 +330,13 @@ impl<'a> Drawer<'a> {
         );
         ops
     }
+}
+
+/// What stands from `from` on comes again and again, until it is so many ops.
+fn repeat(ops: &mut Vec<String>, from: usize, length: u64) {
+    let phrase = ops[from..].to_vec();
+    let rest = (length as usize).saturating_sub(phrase.len());
+    ops.extend(phrase.iter().cycle().take(rest).cloned());
 }
 
 /// Ops and their weights.

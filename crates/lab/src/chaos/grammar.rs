@@ -49,6 +49,8 @@ pub struct Limits {
     pub sequence_ops: usize,
     /// Of the text.
     pub bytes: usize,
+    /// Ops, with all the times that their sequences are begun.
+    pub work: usize,
 }
 
 /// How numbers are drawn.
@@ -59,8 +61,12 @@ pub struct Draw {
     pub favourite_percent: u64,
     /// Page 0.
     pub first_page_percent: u64,
+    /// Otherwise: one of the last ones.
+    pub last_pages_percent: u64,
     /// All pages of a mapping.
     pub whole_percent: u64,
+    /// Otherwise: all from a page on.
+    pub rest_percent: u64,
     /// Weights.
     pub rings: [u64; 3],
     /// Weights.
@@ -69,6 +75,13 @@ pub struct Draw {
     pub back_percent: u64,
     /// Behind the first op after a task was begun the processor is given up.
     pub wait_percent: u64,
+    /// A task is begun right before one of these ops.
+    pub met_percent: u64,
+    pub met: Vec<String>,
+    /// A sequence is a phrase, again and again.
+    pub phrase_percent: u64,
+    /// Ops of a phrase.
+    pub phrase: Span,
     /// Of 100 us.
     pub naps: Span,
     /// That a program reaches for.
@@ -91,6 +104,9 @@ pub struct Profile {
     pub kinds: Span,
     /// How often each other sequence is begun.
     pub times: Span,
+    /// Where these are others than in all.
+    pub phrase_percent: Option<u64>,
+    pub whole_percent: Option<u64>,
     /// Pages that one op of these reaches, at most.
     #[serde(default = "all_pages")]
     pub at_once: u64,
@@ -185,7 +201,11 @@ impl Grammar {
         if let Some((key, _, most)) = limits.iter().find(|(_, limit, most)| limit > most) {
             bail!("{path}: limits.{key}: the interpreter takes {most}");
         }
-        let spans = [("draw.naps", self.draw.naps, 1, NAPS)];
+        let most = self.limits.sequence_ops as u64 / 2;
+        let spans = [
+            ("draw.naps", self.draw.naps, 1, NAPS),
+            ("draw.phrase", self.draw.phrase, 1, most),
+        ];
         check_spans(&path, "", &spans)?;
         if !(1..=PROCESSES).contains(&self.draw.processes) {
             bail!("{path}: draw.processes: 1 to {PROCESSES}");
@@ -193,6 +213,16 @@ impl Grammar {
         for (key, weights) in [("rings", self.draw.rings), ("rights", self.draw.rights)] {
             if weights.iter().sum::<u64>() == 0 {
                 bail!("{path}: draw.{key}: all weights are 0");
+            }
+        }
+        let lists = self
+            .zone
+            .iter()
+            .map(|(name, zone)| (format!("zone.{name}.ops"), &zone.ops));
+        for (key, ops) in lists.chain([("draw.met".to_string(), &self.draw.met)]) {
+            if let Some(op) = ops.iter().find(|op| !self.op.contains_key(*op)) {
+                let meant = did_you_mean(op, &self.op.keys().collect::<Vec<_>>());
+                bail!("{path}: {key}: no op \"{op}\"{meant}");
             }
         }
         self.check_zones(&path)?;
@@ -207,16 +237,12 @@ impl Grammar {
 
     fn check_zones(&self, path: &str) -> Result<()> {
         let names: Vec<&str> = ZONES.iter().map(|zone| zone.0).collect();
-        for (name, zone) in &self.zone {
+        for name in self.zone.keys() {
             if !names.contains(&name.as_str()) {
                 bail!(
                     "{path}: zone: no zone \"{name}\"{}",
                     did_you_mean(name, &names)
                 );
-            }
-            if let Some(op) = zone.ops.iter().find(|op| !self.op.contains_key(*op)) {
-                let meant = did_you_mean(op, &self.op.keys().collect::<Vec<_>>());
-                bail!("{path}: zone.{name}.ops: no op \"{op}\"{meant}");
             }
         }
         Ok(())
@@ -329,7 +355,7 @@ mod tests {
                 "did you mean \"favourite_percent\"?",
             ),
             (
-                "kf = 8",
+                "kf = 6",
                 "kk = 8",
                 "profile.code.does: no op \"kk\"; did you mean",
             ),

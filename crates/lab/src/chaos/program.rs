@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use anyhow::{Result, bail};
 
-use super::grammar::{BYTES, SEQUENCE_OPS, SEQUENCES};
+use super::grammar::{BYTES, SEQUENCE_OPS, SEQUENCES, STARTS};
 
 /// What each task does: the first sequence is that of the first process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn given_back(op: &str) -> Option<String> {
 }
 
 /// The name and the numbers of an op, if it looks like one.
-fn parts(op: &str) -> Option<(&str, Vec<u64>)> {
+pub fn parts(op: &str) -> Option<(&str, Vec<u64>)> {
     let letters = op
         .find(|c: char| !c.is_ascii_lowercase())
         .unwrap_or(op.len());
@@ -64,6 +64,25 @@ impl Program {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let ops = self.sequences.iter().flatten();
         ops.filter_map(|op| Some(parts(op)?.0))
+    }
+
+    /// Ops that each sequence comes to, with all the times that it is begun.
+    pub fn work(&self) -> Vec<usize> {
+        let mut begun = vec![0; self.sequences.len()];
+        begun[0] = 1usize;
+        for (n, ops) in self.sequences.iter().enumerate() {
+            for (name, numbers) in ops.iter().filter_map(|op| parts(op)) {
+                // Only later ones are begun.
+                let next = numbers.first().map(|k| *k as usize);
+                let next = next.filter(|k| STARTS.contains(&name) && n < *k && *k < begun.len());
+                if let Some(k) = next {
+                    begun[k] = begun[k].saturating_add(begun[n]);
+                }
+            }
+        }
+        let lengths = self.sequences.iter().map(Vec::len);
+        let work = begun.iter().zip(lengths);
+        work.map(|(times, ops)| times.saturating_mul(ops)).collect()
     }
 
     /// How many there are.

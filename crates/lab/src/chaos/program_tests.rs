@@ -27,6 +27,8 @@ fn what_is_drawn_is_within_limits_begins_later_sequences_and_is_read_again() {
     for seed in 0..500 {
         let program = draw::program(&grammar, seed);
         assert_eq!(Program::parse(&program.text()).unwrap(), program);
+        let work: usize = program.work().iter().sum();
+        assert!(work <= limits.work, "{work}: {}", program.text());
         for (n, ops) in program.sequences.iter().enumerate() {
             for op in ops {
                 let (name, numbers) = parts(op).unwrap();
@@ -38,6 +40,15 @@ fn what_is_drawn_is_within_limits_begins_later_sequences_and_is_read_again() {
             }
         }
     }
+}
+
+#[test]
+fn work_is_ops_by_how_often_they_are_begun() {
+    let program = Program::parse("th1 th1 fo2 y|th2 w0.0.1.0|y y y").unwrap();
+    assert_eq!(program.work(), [4, 4, 9]);
+    // What nobody begins, begins itself, or is not there.
+    let program = Program::parse("y|th1 th0 th7 y").unwrap();
+    assert_eq!(program.work(), [1, 0]);
 }
 
 #[test]
