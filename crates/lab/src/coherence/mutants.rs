@@ -21,7 +21,7 @@ use crate::base::interrupt;
 use crate::base::parallel::parallel;
 use crate::base::progress::Progress;
 use crate::runs::markers::Typed;
-use crate::sheets::grid;
+use crate::sheets::grid::Grid;
 use crate::supply::mutant::{Expected, Kind, Mutant};
 
 /// Board seconds that a test and the quick suite may take; a mutant may hang.
@@ -285,16 +285,19 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
 
 /// One row a mutant, and a summary.
 pub fn table(tried: &[Tried], names: &Names) -> String {
-    let mut table = grid::new(&[
-        "mutant",
-        "expected",
-        "reported",
-        "used by",
-        "written by",
-        "named as",
-        "reached",
-        "verdict",
-    ]);
+    let mut table = Grid::new(
+        8,
+        [
+            "mutant",
+            "expected",
+            "reported",
+            "used by",
+            "written by",
+            "named as",
+            "reached",
+            "verdict",
+        ],
+    );
     for t in tried {
         let (access, writer) = t.report().map_or_else(Default::default, |r| {
             (names.function(r.context.pc), names.function(r.writer.pc))

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use board::spec;
-use comfy_table::CellAlignment;
 use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::figures::statistics::Summary;
 use crate::rig::qemu::version;
-use crate::sheets::grid;
+use crate::sheets::grid::Grid;
 use crate::speed::against::{self, Comparison};
 use crate::speed::cores::{self, OnCore};
 use crate::speed::qemu::{self, Times};
@@ -121,7 +120,10 @@ fn on_cores(args: &Args) -> Result<Outcome> {
 }
 
 fn render_cores(cores: &[OnCore]) -> String {
-    let mut table = grid::new(&["core", "work", "M instr", "M instr/s", "board s / host s"]);
+    let mut table = Grid::new(
+        2,
+        ["core", "work", "M instr", "M instr/s", "board s / host s"],
+    );
     for core in cores {
         for (work, ours) in WORKS.iter().zip(&core.ours) {
             table.add_row([
@@ -132,9 +134,6 @@ fn render_cores(cores: &[OnCore]) -> String {
                 format!("{:.2}", ours.speed()),
             ]);
         }
-    }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     format!(
         "Simulator speed by core, per second of host CPU time, best repetition; kernel plain-multi and programs \
@@ -162,7 +161,7 @@ fn against(other: &Path, args: &Args) -> Result<Outcome> {
 }
 
 fn render_against(rows: &[Comparison]) -> String {
-    let mut table = grid::new(&["work", "M instr", "time to the other's", "interval"]);
+    let mut table = Grid::new(1, ["work", "M instr", "time to the other's", "interval"]);
     for row in rows {
         let [ours, theirs] = row.instructions.map(|n| format!("{:.1}", n as f64 / 1e6));
         table.add_row([
@@ -175,9 +174,6 @@ fn render_against(rows: &[Comparison]) -> String {
             format!("{:.3}", row.ratio.median),
             format!("{:.3} to {:.3}", row.ratio.low, row.ratio.high),
         ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     let Some(Summary {
         count, coverage, ..
@@ -232,16 +228,19 @@ fn document(results: &Results) -> Value {
 }
 
 fn render(results: &Results) -> String {
-    let mut table = grid::new(&[
-        "work",
-        "M instr",
-        "M instr/s",
-        "board s / host s",
-        "QEMU",
-        "+ its cache plugin",
-        "ours / plugin",
-        "aim M instr/s",
-    ]);
+    let mut table = Grid::new(
+        1,
+        [
+            "work",
+            "M instr",
+            "M instr/s",
+            "board s / host s",
+            "QEMU",
+            "+ its cache plugin",
+            "ours / plugin",
+            "aim M instr/s",
+        ],
+    );
     for (n, (work, ours)) in WORKS.iter().zip(&results.ours).enumerate() {
         let speed = |times: &Option<Times>| times.as_ref().map(|t| mips(ours, t[n]));
         let cell = |value: Option<f64>| value.map_or(results.missing.into(), |v| format!("{v:.0}"));
@@ -256,9 +255,6 @@ fn render(results: &Results) -> String {
             plugin.map_or("-".into(), |p| format!("{:.1}", ours.mips() / p)),
             format!("{:.0}", AIM * work.stock_plugin_mips),
         ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     let qemu = results
         .qemu_version

@@ -11,7 +11,7 @@ use crate::campaign::run;
 use crate::figures::gage::{self, Study};
 use crate::figures::published::Published;
 use crate::kinds;
-use crate::sheets::grid;
+use crate::sheets::grid::Grid;
 use crate::supply::image::guest;
 
 /// Run an experiment with several seeds and study how well it measures (gage R&R)
@@ -29,12 +29,15 @@ fn print(experiment: &str, study: &Study) {
         "{}: gage R&R over {} points (parts), {} seeds (operators), {} samples each",
         experiment, study.parts, study.operators, study.replicates
     );
-    let mut table = grid::new(&[
-        "source",
-        "variance",
-        "contribution\n%",
-        "study variation\n%",
-    ]);
+    let mut table = Grid::new(
+        1,
+        [
+            "source",
+            "variance",
+            "contribution\n%",
+            "study variation\n%",
+        ],
+    );
     for (name, variance) in [
         ("repeatability: samples of a run", study.repeatability),
         ("reproducibility: seeds", study.reproducibility),
@@ -49,7 +52,6 @@ fn print(experiment: &str, study: &Study) {
             format!("{:.2}", study.study_variation(variance)),
         ]);
     }
-    grid::numbers_right(&mut table, 1);
     println!("{table}");
 }
 

@@ -13,7 +13,7 @@ use crate::report::material::Material;
 use crate::runs::point::short_kernel;
 use crate::runs::store::Failed;
 use crate::sheets::boards;
-use crate::sheets::grid::{Grid, new, numbers_right, wrapped};
+use crate::sheets::grid::{Grid, wrapped};
 
 /// Lines of a table that somebody reads on a terminal.
 const SCREEN: usize = 64;
@@ -24,7 +24,7 @@ pub fn render(material: &Material) -> String {
     let mut text = material.kind.text(&material.told());
     text.push_str(&verdicts(&results.verdicts));
     if let Some(caption) = versus::caption(&results.versus) {
-        let _ = writeln!(text, "{caption}\n{}\n", versus(&results.versus));
+        let _ = writeln!(text, "{}{}\n", wrapped(&caption), versus(&results.versus));
     }
     text.push_str(&boards_text(&boards::side_by_side(&results.measured)));
     text.push_str(&published(&results.beside, &material.papers.published));
@@ -137,7 +137,7 @@ pub fn published(beside: &[Pair], published: &Published) -> String {
         "board",
         "ratio",
     ];
-    let mut table = new(&headings);
+    let mut table = Grid::new(1, headings);
     for pair in beside {
         let ratio = |m: &Measured| Some(format!("{:.2}", m.value / pair.figure.value?));
         table.add_row([
@@ -149,7 +149,6 @@ pub fn published(beside: &[Pair], published: &Published) -> String {
             pair.each(ratio),
         ]);
     }
-    numbers_right(&mut table, 1);
     let notes = beside.iter().map(|pair| pair.figure);
     let notes = notes.filter(|f| !f.note.is_empty());
     let notes = notes.map(|f| wrapped(&format!("{} ({}): {}.", f.what(), f.place, f.note)));
@@ -166,6 +165,7 @@ pub fn published(beside: &[Pair], published: &Published) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::terminal::for_tests::with_columns;
     use crate::campaign::experiment::Experiment;
     use crate::figures::published::Papers;
     use crate::runs::for_tests::made_up_runs;
@@ -190,6 +190,31 @@ mod tests {
             "open:",
         ] {
             assert!(text.contains(part), "no {part:?} in\n{text}");
+        }
+    }
+
+    /// Rewritten by `GOLDEN=write cargo test`.
+    #[test]
+    fn tables_fit_80_100_and_120_columns() {
+        let e = Experiment::load("switch-cost").unwrap();
+        let papers = Papers::load().unwrap();
+        let (campaign, runs) = (Campaign::default(), made_up_runs());
+        let material = Material::of(&e, &campaign, &runs, &papers).unwrap();
+        for columns in [80, 100, 120] {
+            let text = with_columns(columns, || render(&material));
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(columns), "{text}");
+            let golden = paths::root().join(format!(
+                "crates/lab/src/report/golden/switch-cost-{columns}.txt"
+            ));
+            if std::env::var("GOLDEN").is_ok_and(|golden| golden == "write") {
+                std::fs::write(&golden, &text).unwrap();
+            }
+            assert_eq!(
+                text,
+                std::fs::read_to_string(&golden).unwrap(),
+                "{golden:?}"
+            );
         }
     }
 

@@ -3,12 +3,10 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::Table;
-
 use super::attribution;
 use super::compare::{Alone, Comparison, Row};
 use crate::runs::point::short_kernel;
-use crate::sheets::grid::{new, numbers_right, wrapped};
+use crate::sheets::grid::{Grid, wrapped};
 
 /// Board by board: switches, where their cycles went, and the envelope.
 pub fn text(comparison: &Comparison) -> String {
@@ -20,32 +18,33 @@ pub fn text(comparison: &Comparison) -> String {
             .filter(|r| r.board == board)
             .collect();
         let mhz = rows[0].cpu_hz as f64 / 1e6;
-        let _ = writeln!(
-            text,
-            "{board} ({mhz:.0} MHz): a context switch in a ring of tasks, by the guest's clock, \
-             medians in us.\nChanging the address space = processes less threads of the same \
-             kernel, with its 95 % interval.\n{}\n\nWhere it went: core cycles per switch, \
-             processes less threads, by the core's counters.\n{}\n",
-            switch_table(&rows),
-            cycles_table(&rows)
+        text += &wrapped(&format!(
+            "{board} ({mhz:.0} MHz): a context switch in a ring of tasks, by the guest's clock, medians in us."
+        ));
+        text += &wrapped(
+            "Changing the address space = processes less threads of the same kernel, with its 95 % interval.",
         );
+        let _ = writeln!(text, "{}\n", switch_table(&rows));
+        text += &wrapped(
+            "Where it went: core cycles per switch, processes less threads, by the core's counters.",
+        );
+        let _ = writeln!(text, "{}\n", cycles_table(&rows));
         let alone = comparison.alone.iter().filter(|a| a.board == board);
         let alone: Vec<&Alone> = alone.collect();
         if let Some(first) = alone.first() {
             let base = short_kernel(&first.base);
-            let _ = writeln!(
-                text,
+            text += &wrapped(&format!(
                 "{board}: a switch between threads of kernels without processes in rings; {base}'s, divided by it; core \
-                 cycles per switch by the core's counters.\n{}\n",
-                alone_table(&alone, base)
-            );
+                 cycles per switch by the core's counters."
+            ));
+            let _ = writeln!(text, "{}\n", alone_table(&alone, base));
         }
     }
     text.push_str(&envelope_text(comparison));
     text
 }
 
-fn alone_table(alone: &[&Alone], base: &str) -> Table {
+fn alone_table(alone: &[&Alone], base: &str) -> Grid {
     let mut headings = vec!["kernel".into(), "KB".into(), "tasks".into(), "us".into()];
     headings.extend([format!("processes\n{base}"), format!("threads\n{base}")]);
     let terms = ["all", "instructions"].into_iter();
@@ -54,7 +53,7 @@ fn alone_table(alone: &[&Alone], base: &str) -> Table {
             .chain(attribution::headings())
             .map(|h| h.replace(' ', "\n")),
     );
-    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = Grid::new(3, headings);
     for one in alone {
         let mut cells = vec![
             short_kernel(&one.kernel).to_string(),
@@ -73,7 +72,6 @@ fn alone_table(alone: &[&Alone], base: &str) -> Table {
         }
         table.add_row(cells);
     }
-    numbers_right(&mut table, 1);
     table
 }
 
@@ -100,7 +98,7 @@ pub fn kernels<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
 }
 
 /// A line for each size and number of tasks, a column for each kernel.
-fn switch_table(rows: &[&Row]) -> Table {
+fn switch_table(rows: &[&Row]) -> Grid {
     let kernels = kernels(rows);
     let names: Vec<&str> = kernels.iter().map(|k| short_kernel(k)).collect();
     let mut headings = vec![
@@ -110,7 +108,7 @@ fn switch_table(rows: &[&Row]) -> Table {
     ];
     headings.extend(names.iter().map(|k| format!("processes\n{k}")));
     headings.extend(names.iter().map(|k| format!("address space\n{k}")));
-    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = Grid::new(2, headings);
     for first in rows.iter().filter(|row| row.kernel == kernels[0]) {
         let same = |kernel: &&str| {
             let place = |r: &Row| (r.size_kb, r.tasks);
@@ -136,17 +134,16 @@ fn switch_table(rows: &[&Row]) -> Table {
         }));
         table.add_row(cells);
     }
-    numbers_right(&mut table, 0);
     table
 }
 
 /// The ends of the axes for each kernel; all rows are in the report.
-fn cycles_table(rows: &[&Row]) -> Table {
+fn cycles_table(rows: &[&Row]) -> Grid {
     let mut headings = vec!["kernel", "KB", "tasks", "all"];
     headings.extend(attribution::headings());
     headings.extend(["PID writes", "instructions"]);
     let headings: Vec<String> = headings.iter().map(|h| h.replace(' ', "\n")).collect();
-    let mut table = new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = Grid::new(3, headings);
     for kernel in kernels(rows) {
         let of_kernel: Vec<&&Row> = rows.iter().filter(|r| r.kernel == kernel).collect();
         let ends = |of: fn(&Row) -> u32| {
@@ -175,7 +172,6 @@ fn cycles_table(rows: &[&Row]) -> Table {
             table.add_row(cells);
         }
     }
-    numbers_right(&mut table, 1);
     table
 }
 

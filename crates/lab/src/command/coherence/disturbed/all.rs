@@ -10,7 +10,7 @@ use crate::chaos::Command;
 use crate::chaos::range::Seeds;
 use crate::chaos::tried::Tried;
 use crate::rig::boot::Prepared;
-use crate::sheets::grid;
+use crate::sheets::grid::Grid;
 use crate::supply::mutant::{self, Expected, Mutant};
 
 /// A mutant, and its seeds up to the first one with a report.
@@ -49,7 +49,7 @@ impl Asked<'_> {
 
     fn table(&self, all: &[Found], seeds: Seeds) -> String {
         let victims = self.board.core.victims;
-        let mut table = grid::new(&["mutant", "the suite", "executed", "chaos"]);
+        let mut table = Grid::new(2, ["mutant", "the suite", "executed", "chaos"]);
         for found in all {
             let suite = match found.mutant.expected(victims) {
                 Expected::Nothing(_) => "survives",
