@@ -27,7 +27,7 @@ mod supply;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use rig::session::Failure;
 
@@ -48,7 +48,8 @@ pub enum Outcome {
 const ABORT: u8 = 128;
 
 fn main() -> ExitCode {
-    let cli = match command::Cli::try_parse() {
+    let read = command::examples::cli().try_get_matches();
+    let cli = match read.and_then(|read| command::Cli::from_arg_matches(&read)) {
         Ok(cli) => cli,
         Err(error) => {
             // What cannot be written has nowhere to be complained of.

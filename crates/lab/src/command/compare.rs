@@ -109,10 +109,42 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             &report::default_dir(),
         )?;
         if !json {
-            println!("report: {}", paths::shown(&index));
+            println!("report: {}\n", paths::shown(&index));
+            print!("{}", next(&materials));
         }
     }
     Ok(outcome)
+}
+
+/// What to do with what was found.
+fn next(materials: &[Material]) -> String {
+    let mut lines = vec![(
+        "warmswitch explain RUN",
+        "where the cycles of a run went; `warmswitch list runs` names them",
+    )];
+    let quick = materials.iter().find(|m| m.campaign.quick);
+    let full = quick.map(|m| format!("warmswitch run {}", m.experiment.name));
+    if let Some(full) = &full {
+        lines.insert(
+            0,
+            (full, "in full, with more samples; what is measured is kept"),
+        );
+    }
+    lines.extend([
+        (
+            "warmswitch compare --set caches.dcache_bytes=32K",
+            "the same with another number of the board",
+        ),
+        (
+            "warmswitch guest --add PROGRAM -- PROGRAM",
+            "your own program on the board: docs/GUESTS.md",
+        ),
+    ]);
+    let mut text = "Next:\n".to_string();
+    for (command, what) in lines {
+        text.push_str(&format!("  {command}\n      {what}\n"));
+    }
+    text
 }
 
 /// The experiments on the papers' cores, as measured or as recorded.

@@ -29,15 +29,8 @@ const LIMIT_S: f64 = 300.0;
 /// The board's own seed, as under the coherence checker: a report's cycle is one of this run.
 const SEED: u64 = 0;
 
-const EXAMPLE: &str = "\
-Example:
-  warmswitch look --add lesson --at load_word --address r0 --svg line.svg -- lesson line
-
-docs/LESSON.md is a lesson with exercises; docs/DEBUG.md has the other ways to look inside.";
-
 /// Caches, TLB and write buffer before and after an instruction, side by side
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLE)]
 pub struct Args {
     #[command(flatten)]
     target: Target,

@@ -6,8 +6,10 @@ mod beside;
 pub mod boot;
 pub mod coherence;
 pub mod compare;
+pub mod completions;
 pub mod coverage;
 pub mod debug;
+pub mod examples;
 pub mod explain;
 pub mod gage;
 pub mod guest;
@@ -15,6 +17,7 @@ pub mod host;
 pub mod kernel;
 pub mod list;
 pub mod look;
+pub mod man;
 pub mod net;
 pub mod overhead;
 pub mod profile;
@@ -43,6 +46,7 @@ pub enum Command {
     Boot(boot::Args),
     Coherence(coherence::Args),
     Compare(compare::Args),
+    Completions(completions::Args),
     Coverage(coverage::Args),
     Debug(debug::Args),
     Explain(explain::Args),
@@ -53,6 +57,7 @@ pub enum Command {
     Scope(scope::Args),
     List(list::Args),
     Look(look::Args),
+    Man(man::Args),
     Table(table::Args),
     Net(net::Args),
     Overhead(overhead::Args),
@@ -69,6 +74,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Boot(args) => boot::execute(&args),
         Command::Coherence(args) => coherence::execute(&args),
         Command::Compare(args) => compare::execute(&args),
+        Command::Completions(args) => completions::execute(&args),
         Command::Coverage(args) => coverage::execute(&args),
         Command::Debug(args) => debug::execute(&args),
         Command::Explain(args) => explain::execute(&args),
@@ -79,6 +85,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
         Command::Scope(args) => scope::execute(&args),
         Command::List(args) => list::execute(&args),
         Command::Look(args) => look::execute(&args),
+        Command::Man(args) => man::execute(&args),
         Command::Table(args) => table::execute(&args),
         Command::Net(args) => net::execute(&args),
         Command::Overhead(args) => overhead::execute(&args),

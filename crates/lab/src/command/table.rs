@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
 use crate::figures::published::Papers;
+use crate::report::markdown;
 use crate::report::material::Material;
 use crate::report::table;
 use crate::runs::run::Run;
@@ -23,12 +24,21 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print Markdown: what the report says, without its pictures
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
 }
 
 /// Prints the table.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
     let (campaign, runs) = Campaign::load_runs(&experiment.name, args.quick)?;
+    if args.markdown {
+        let papers = Papers::load()?;
+        let material = Material::of(&experiment, &campaign, &runs, &papers)?;
+        print!("{}", markdown::text(&material)?);
+        return Ok(Outcome::Done);
+    }
     print(&experiment, &campaign, &runs, args.json)
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the report rests on: every number of a board, with its source and how well it is known.
 
+use std::collections::BTreeSet;
+
 use board::spec::Confidence;
 
 use crate::base::boards;
+use crate::runs::point::short_kernel;
 use crate::runs::run::Run;
 use crate::sheets::grid::Grid;
 use crate::sheets::part::Part;
@@ -15,6 +18,43 @@ const ALL: [(Confidence, &str); 4] = [
     (Confidence::Recalled, "recalled"),
     (Confidence::Estimated, "estimated"),
 ];
+
+/// On what, in a sentence.
+pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> String {
+    let mut boards = Vec::new();
+    let (mut kernels, mut versions) = (Vec::new(), BTreeSet::new());
+    for run in runs {
+        let board = run.point.board.as_str();
+        if !boards.contains(&board) {
+            boards.push(board);
+        }
+        let kernel = short_kernel(&run.point.kernel);
+        if !kernels.contains(&kernel) {
+            kernels.push(kernel);
+        }
+        let version = run.provenance.kernel_version.as_str();
+        versions.insert(version.trim_end_matches("-warmswitch"));
+    }
+    let said = |name: &&str| match boards::load(name) {
+        Ok((spec, _)) => format!(
+            "{name} ({}: {} at {:.0} MHz, caches of {} + {} KB)",
+            spec.title,
+            spec.core.core.name,
+            spec.cpu_hz as f64 / 1e6,
+            spec.core.icache.size / 1024,
+            spec.core.dcache.size / 1024
+        ),
+        Err(_) => name.to_string(),
+    };
+    let boards: Vec<String> = boards.iter().map(said).collect();
+    let versions: Vec<&str> = versions.into_iter().collect();
+    format!(
+        "Simulated: {}. Kernels: {}, of Linux {}.",
+        boards.join("; "),
+        kernels.join(", "),
+        versions.join(", ")
+    )
+}
 
 /// A part for each board of the runs.
 pub fn parts<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Part> {

@@ -108,7 +108,7 @@ pub fn judge<'a>(
 ) -> Result<(Vec<Line>, Vec<Verdict>, Vec<Pair<'a>>)> {
     let mut headlines = Vec::new();
     for headline in &e.headlines {
-        headlines.extend(headline.lines(&e.kernels, measured)?);
+        headlines.extend(headline.lines(&e.kernels, measured, &papers.published)?);
     }
     let verdicts = e.claims.iter().map(|c| c.judge(measured)).collect();
     let beside = claim::pairs(&e.beside, measured, &papers.published)?;

@@ -5,6 +5,7 @@ pub mod assumptions;
 pub mod capture;
 pub mod cores;
 pub mod export;
+pub mod markdown;
 pub mod material;
 pub mod page;
 pub mod plot_headlines;

@@ -11,7 +11,7 @@ use askama::Template;
 use crate::base::paths;
 use crate::figures::claim::{self, Pair, Verdict};
 use crate::figures::figure::figure;
-use crate::figures::headline::Line;
+use crate::figures::headline::{self, Line};
 use crate::figures::published::{Papers, Published};
 use crate::figures::versus;
 use crate::report::assumptions;
@@ -30,6 +30,10 @@ use crate::sheets::part::Part;
 #[template(path = "report.html")]
 struct Page {
     title: String,
+    /// The first headline in words; empty without any.
+    sentence: String,
+    /// Boards and kernels; empty without runs.
+    measured_on: String,
     /// How many claims hold, fail and are open; empty without any.
     verdict: String,
     /// Names of experiments of which this is the quick form.
@@ -48,6 +52,8 @@ struct Page {
 struct Section {
     name: String,
     title: String,
+    /// What makes it again.
+    command: String,
     /// How many of its claims hold, fail and are open; empty without any.
     verdict: String,
     incomplete: String,
@@ -98,7 +104,6 @@ pub fn write(
 }
 
 fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page> {
-    let section = |m: &Material| section(m, papers);
     // What other cores are shown with needs no second place.
     let elsewhere = |m: &&Material| cores.iter().any(|c| c.name() == m.experiment.name);
     let first = materials.iter().filter(|m| !elsewhere(m));
@@ -122,6 +127,11 @@ fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page
             lines => plot_headlines::bars(lines)?,
         },
         headlines: table::headlines(&lines),
+        sentence: headline::sentence(&lines).unwrap_or_default(),
+        measured_on: match runs().next() {
+            Some(_) => assumptions::measured_on(runs()),
+            None => String::new(),
+        },
         cores: of_cores,
         title: match materials {
             [one] => one.experiment.title.clone(),
@@ -148,7 +158,28 @@ fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn section(m: &Material, papers: &Papers) -> Result<Section> {
+/// What measures an experiment again.
+pub fn command(m: &Material) -> String {
+    let name = &m.experiment.name;
+    match m.campaign.quick {
+        true => format!("warmswitch run {name} --quick"),
+        false => format!("warmswitch run {name}"),
+    }
+}
+
+/// All that is said of an experiment below its claims.
+pub fn parts(m: &Material) -> Result<Vec<Part>> {
+    let beside = beside_part(&m.results.beside, &m.papers.published).into_iter();
+    let mut parts: Vec<Part> = beside
+        .chain(versus_part(&m.results))
+        .chain(boards_part(&m.results))
+        .collect();
+    parts.extend(m.kind.parts(&m.told())?);
+    parts.extend(m.more.iter().cloned());
+    Ok(parts)
+}
+
+fn section(m: &Material) -> Result<Section> {
     let results = &m.results;
     let missing = m.campaign.planned - m.campaign.runs.len().min(m.campaign.planned);
     let incomplete = if missing > 0 {
@@ -161,13 +192,6 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
     } else {
         String::new()
     };
-    let beside = beside_part(&results.beside, &papers.published).into_iter();
-    let mut parts: Vec<Part> = beside
-        .chain(versus_part(results))
-        .chain(boards_part(results))
-        .collect();
-    parts.extend(m.kind.parts(&m.told())?);
-    parts.extend(m.more.iter().cloned());
     let claims = results.verdicts.iter().map(|v| Claim {
         word: v.word(),
         text: v.text.clone(),
@@ -177,10 +201,11 @@ fn section(m: &Material, papers: &Papers) -> Result<Section> {
     Ok(Section {
         name: m.experiment.name.clone(),
         title: m.experiment.title.clone(),
+        command: command(m),
         verdict: verdict(results.verdicts.iter()),
         incomplete,
         claims: claims.collect(),
-        parts,
+        parts: parts(m)?,
         failed: m.campaign.failed.iter().map(failed).collect(),
         warnings: results.warnings.clone(),
         not_applicable: m

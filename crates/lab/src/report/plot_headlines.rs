@@ -34,7 +34,10 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
         let names = kernels.iter().map(|k| short_kernel(k).to_string());
-        let title = "In proportion to the first kernel";
+        let title = match lines.iter().any(|line| line.paper.is_some()) {
+            true => "In proportion to the first kernel; black: the paper's",
+            false => "In proportion to the first kernel",
+        };
         let area = titled(&root, title, &names.collect::<Vec<_>>())?;
         for (line, n) in lines.iter().zip(0..) {
             let top = 4 + group * n;
@@ -52,6 +55,13 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
                 area.draw(&Rectangle::new(corners, colour.filled()))
                     .and_then(|()| area.draw(&figure))
                     .map_err(drawing)?;
+                let of_paper = line.paper.iter().flat_map(|paper| &paper.ratios);
+                for (_, ratio) in of_paper.filter(|(of, _)| of == kernel) {
+                    let x = LEFT + (f64::from(RIGHT - LEFT) * ratio / largest) as i32;
+                    let mark = [(x - 1, y - 1), (x + 1, y + HEIGHT - 1)];
+                    area.draw(&Rectangle::new(mark, BLACK.filled()))
+                        .map_err(drawing)?;
+                }
             }
         }
         root.present().map_err(drawing)?;

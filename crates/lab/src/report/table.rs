@@ -40,13 +40,18 @@ pub fn render(material: &Material) -> String {
 /// What is read first: kernels side by side, with their ratio to the first one.
 pub fn headlines(lines: &[&Line]) -> Grid {
     let kernels = headline::kernels(lines);
+    let has_papers = lines.iter().any(|line| line.paper.is_some());
     let row = |line: &&Line| {
         let cells = kernels.iter().map(|k| line.cell(k));
-        [line.what()].into_iter().chain(cells).collect()
+        let paper = has_papers.then(|| line.of_paper());
+        let cells = [line.what()].into_iter().chain(cells);
+        cells.chain(paper).collect()
     };
+    let mut headings = headings("what FCSE brings", &kernels);
+    headings.extend(has_papers.then(|| "the paper's ratios".to_string()));
     Grid {
         texts: 1,
-        headings: headings("what FCSE brings", &kernels),
+        headings,
         rows: lines.iter().map(row).collect(),
     }
 }
