@@ -10,6 +10,7 @@ use crate::base::time;
 use crate::rig::session::{Measured, Session};
 use crate::rig::target::Target;
 use crate::runs::markers::{self, Typed};
+use crate::sheets::object;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
@@ -47,8 +48,9 @@ impl Beside {
             println!("{result}");
         } else {
             print!("{output}");
-            for (key, value) in result.as_object().into_iter().flatten() {
-                println!("{key}: {value}");
+            let tables = result.as_object().map(object::tables);
+            for table in tables.into_iter().flatten() {
+                println!("{table}");
             }
         }
         if status == 0 {

@@ -4,6 +4,7 @@
 pub mod boards;
 pub mod grid;
 pub mod lines;
+pub mod object;
 pub mod part;
 pub mod plot;
 pub mod screen;
