@@ -15,7 +15,7 @@ const ROOMS: [(&str, &str); 18] = [
     ("base", ""),
     ("runs", "base"),
     ("figures", "base runs"),
-    ("sheets", "runs figures"),
+    ("sheets", "base runs figures"),
     ("kinds", "base runs figures sheets"),
     // A workload says of which kind its output is.
     ("supply", "base runs kinds"),

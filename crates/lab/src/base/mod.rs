@@ -3,6 +3,7 @@
 //! threads, progress, TOML, what a shell takes and a terminal shows.
 
 pub mod boards;
+pub mod colour;
 pub mod interrupt;
 #[macro_use]
 pub mod output;

@@ -22,7 +22,12 @@ macro_rules! println {
 
 /// Writes, or ends the program.
 pub fn write(text: Arguments<'_>) {
-    let Err(error) = std::io::stdout().lock().write_fmt(text) else {
+    judge(std::io::stdout().lock().write_fmt(text));
+}
+
+/// Ends the program when something was not written.
+pub fn judge(written: std::io::Result<()>) {
+    let Err(error) = written else {
         return;
     };
     crate::base::terminal::restore();

@@ -11,7 +11,7 @@ use super::host::calibrate::calibrate;
 use super::run::How;
 use super::{report, table};
 use crate::Outcome;
-use crate::base::{boards, paths};
+use crate::base::{boards, colour, paths};
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
 use crate::explain::worst;
@@ -93,7 +93,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         .collect::<Result<_>>()?;
     let of_cores = cores_of(&materials, &papers);
     let (tables, outcome) = tables_of(&materials, json)?;
-    println!("{tables}");
+    colour::print(&format!("{tables}\n"));
     if !json {
         of_cores
             .iter()

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch completions`: what a shell completes.
 
-use std::io;
-
 use anyhow::Result;
 use clap_complete::{Shell, generate};
 
@@ -20,6 +18,6 @@ pub struct Args {
 pub fn execute(args: &Args) -> Result<Outcome> {
     let mut text = Vec::new();
     generate(args.shell, &mut cli(), "warmswitch", &mut text);
-    io::Write::write_all(&mut io::stdout(), &text)?;
+    print!("{}", String::from_utf8_lossy(&text));
     Ok(Outcome::Done)
 }

@@ -5,6 +5,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::base::colour;
 use crate::campaign::experiment::Experiment;
 use crate::figures::published::Papers;
 use crate::report::markdown;
@@ -47,7 +48,7 @@ pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> R
     let papers = Papers::load()?;
     let material = Material::of(e, campaign, runs, &papers)?;
     let (text, outcome) = shown(&material, json)?;
-    println!("{}", text.trim_end());
+    colour::print(&format!("{}\n", text.trim_end()));
     Ok(outcome)
 }
 

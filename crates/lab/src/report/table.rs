@@ -207,6 +207,7 @@ mod tests {
         let material = Material::of(&e, &campaign, &runs, &papers).unwrap();
         for columns in [80, 100, 120] {
             let text = with_columns(columns, || render(&material));
+            let text = format!("SPDX-License-Identifier: MIT OR Apache-2.0\n{text}");
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(columns), "{text}");
             let golden = paths::root().join(format!(

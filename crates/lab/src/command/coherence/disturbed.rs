@@ -7,6 +7,7 @@ use board::boot::Boot;
 use super::shown::Shown;
 use super::{Args, Asked};
 use crate::Outcome;
+use crate::base::colour;
 use crate::chaos::places::Known;
 use crate::chaos::range::Seeds;
 use crate::chaos::run::Bases;
@@ -256,7 +257,7 @@ impl Asked<'_> {
             println!("  mm_chaos '{}'", program.text());
         }
         for group in groups.iter().filter(|g| g.suppression.is_none()) {
-            print!("{}", style.group(group));
+            colour::print(&style.group(group));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Args, LIMIT_S};
 use crate::Outcome;
-use crate::base::shell;
+use crate::base::{colour, shell};
 use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
 use crate::coherence::{Cost, Ended, Findings, Group};
@@ -46,7 +46,7 @@ impl Shown<'_> {
         } else if self.args.tap {
             print!("{}", self.tap());
         } else {
-            print!("{}", self.text());
+            colour::print(&self.text());
         }
         Ok(())
     }
