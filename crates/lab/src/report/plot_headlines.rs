@@ -35,7 +35,7 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
         root.fill(&WHITE).map_err(drawing)?;
         let names = kernels.iter().map(|k| short_kernel(k).to_string());
         let title = match lines.iter().any(|line| line.paper.is_some()) {
-            true => "In proportion to the first kernel; black: the paper's",
+            true => "In proportion to the first kernel; marks: the paper's",
             false => "In proportion to the first kernel",
         };
         let area = titled(&root, title, &names.collect::<Vec<_>>())?;
