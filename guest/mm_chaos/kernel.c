@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -18,6 +20,8 @@ struct move_pages {
 #define MOVE_PAGES	_IOWR(UFFDIO, 0x05, struct move_pages)
 #define CAN_MOVE	(1u << 16)
 #define ALLOW_HOLES	2u
+/* More than this program opens. */
+#define OPEN_FILES	32
 
 /* A task never waits for one. */
 bool own_pipe(void)
@@ -90,6 +94,24 @@ OP(pipe_in)
 		      got == (ssize_t)PAGE ? WRITTEN : LOST, stamp, 2);
 	change_end(&change);
 	empty_pipe();
+}
+
+/*
+ * A child of fork() has those of its parent's threads, and its own wait for
+ * faults of the parent, as in process_vm_readv(), would have no end.
+ */
+void close_inherited_faults(void)
+{
+	int fd;
+
+	for (fd = 3; fd < OPEN_FILES; fd++) {
+		char name[32], target[32] = "";
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		if (readlink(name, target, sizeof(target) - 1) > 0 &&
+		    !strcmp(target, "anon_inode:[userfaultfd]"))
+			close(fd);
+	}
 }
 
 /* Who touches a page of these that is missing waits until this is closed. */

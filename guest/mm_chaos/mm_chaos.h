@@ -270,6 +270,7 @@ struct process *other_process(unsigned int number, unsigned int slot);
 /* kernel.c: of this task alone. */
 bool own_pipe(void);
 void empty_pipe(void);
+void close_inherited_faults(void);
 
 #define OP(name) void op_##name(const uint8_t *n)
 OP(map_anon); OP(map_shared); OP(map_private); OP(map_file); OP(map_code);

@@ -221,6 +221,7 @@ static void forked_child(struct process *process, const struct start *start)
 {
 	self = process;
 	process->pid = getpid();
+	close_inherited_faults();
 	run_task(start);
 	process_end();
 	_exit(0);

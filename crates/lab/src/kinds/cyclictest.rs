@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::{Chart, Kind, histogram, last_line, line_name};
+use super::{Chart, Kind, last_line, line_name, spreads};
 use crate::figures::latencies::{self, Latencies};
 use crate::figures::measure::{Measures, OfSeries};
 use crate::runs::run::Run;
@@ -40,9 +40,7 @@ impl Kind for Cyclictest {
             let read = read(&run.output).ok()?;
             Some((line_name(&run.point.place()), read.latencies()))
         };
-        Ok(histogram(runs.iter().filter_map(of), board)?
-            .into_iter()
-            .collect())
+        spreads(runs.iter().filter_map(of), board)
     }
 
     /// All latencies as CSV, and for each run what rt-tests write, JSON and the text of a histogram.

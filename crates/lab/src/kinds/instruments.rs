@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 
-use super::{Chart, Kind, by_name, histogram, line_name};
+use super::{Chart, Kind, by_name, line_name, spreads};
 use crate::figures::latencies::{self, Latencies};
 use crate::figures::measure::{Measures, OfSeries};
 use crate::runs::point::Place;
@@ -65,7 +65,7 @@ impl Kind for Instruments {
             let drawn = drawn.map(|s| (line_name(&place.of_series(s)), Latencies::from(s)));
             drawn.collect::<Vec<_>>()
         };
-        let mut charts = Vec::from_iter(histogram(runs.iter().flat_map(of), board)?);
+        let mut charts = spreads(runs.iter().flat_map(of), board)?;
         charts.extend(rates(runs, board)?);
         charts.extend(screens(runs, board)?);
         Ok(charts)

@@ -24,6 +24,7 @@ use crate::figures::published::Papers;
 use crate::figures::warnings::Warnings;
 use crate::runs::point::{Place, short_kernel};
 use crate::runs::run::Run;
+use crate::sheets::above;
 use crate::sheets::grid;
 use crate::sheets::lines;
 use crate::sheets::part::{Chart, Part};
@@ -173,19 +174,22 @@ fn by_name<T>(groups: &mut Vec<(String, Vec<T>)>, name: String, value: T) {
     }
 }
 
-/// Histograms of latencies by the names of their lines, those of one name together; none of none.
-fn histogram(all: impl Iterator<Item = (String, Latencies)>, board: &str) -> Result<Option<Chart>> {
+/// Histograms of latencies by the names of their lines, those of one name together, and which share is above x; none
+/// of none.
+fn spreads(all: impl Iterator<Item = (String, Latencies)>, board: &str) -> Result<Vec<Chart>> {
     let mut groups = Vec::new();
     all.for_each(|(name, latencies)| by_name(&mut groups, name, latencies));
     if groups.is_empty() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let merged = groups.iter();
     let merged: Vec<_> = merged
         .map(|(name, all)| (name.clone(), Latencies::merged(all)))
         .collect();
-    let svg = lines::histograms(&merged, board)?;
-    Ok(Some(Chart::new("histogram", svg)))
+    Ok(vec![
+        Chart::new("histogram", lines::histograms(&merged, board)?),
+        Chart::new("above", above::svg(&merged, board)?),
+    ])
 }
 
 /// The line of JSON that one of our guests prints, format 1.

@@ -394,7 +394,7 @@ mod tests {
                           # Max Latencies: 01300\n# Histogram Overflows: 00001\n"
                 .into();
         let (html, files) = rendered(&runs, 1);
-        assert_eq!(html.matches("<svg").count(), 1);
+        assert_eq!(html.matches("<svg").count(), 2, "histogram, share above");
         assert_eq!(html.matches("<a href=").count(), files.len());
         assert!(
             files[1].ends_with(

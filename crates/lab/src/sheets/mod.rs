@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables, charts and parts of a page, from figures.
 
+pub mod above;
 pub mod boards;
 pub mod grid;
 pub mod lines;

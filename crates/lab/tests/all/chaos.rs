@@ -98,28 +98,43 @@ const BROKEN: [&str; 5] = [
     "fcse-fork-unflushed",
 ];
 
+/// What somebody has written, and copies read.
+const FORKS: &str = "ma0.8 w0.0.8.1 fo1 w0.0.8.1 fo1 w0.0.8.1 fo1 j|r0.0.8.1";
+
 #[test]
 fn seeds_find_what_is_missing_are_kept_and_lead_back_to_the_instruction() {
     let many = [&BROKEN[..], &["--chaos-seeds", "4..5", "--json"]].concat();
-    let again = [&many[..], &["--again", "--", "mm_chaos"]].concat();
+    let again = [&many[..], &["--again", "--", "mm_chaos", FORKS]].concat();
     let (code, first) = ended(&again);
     assert_eq!(code, Some(1), "{first}");
     let summary: serde_json::Value = serde_json::from_str(&first).expect("JSON");
     let seed = summary["causes"][0]["seeds"][0].to_string();
     assert_eq!(
-        ended(&[&many[..], &["--", "mm_chaos"]].concat()),
+        ended(&[&many[..], &["--", "mm_chaos", FORKS]].concat()),
         (Some(1), first)
     );
     let one = [&BROKEN[..], &["--chaos", &seed]].concat();
-    let (code, text) = ended(&[&one[..], &["--", "mm_chaos"]].concat());
+    let (code, text) = ended(&[&one[..], &["--", "mm_chaos", FORKS]].concat());
     assert_eq!(code, Some(1), "{text}");
     let place = text.split("--gdb ").nth(1).expect("a replay");
     let place = place.split(' ').next().unwrap_or_default();
     // It waits there for a gdb that does not come; a place of another run is refused.
-    let (code, _) = ended(&[&one[..], &["--gdb", place, "--stdio", "--", "mm_chaos"]].concat());
+    let (code, _) = ended(
+        &[
+            &one[..],
+            &["--gdb", place, "--stdio", "--", "mm_chaos", FORKS],
+        ]
+        .concat(),
+    );
     assert_eq!(code, Some(0), "{place}");
     let other = place.replace('@', "@1");
-    let (code, _) = ended(&[&one[..], &["--gdb", &other, "--stdio", "--", "mm_chaos"]].concat());
+    let (code, _) = ended(
+        &[
+            &one[..],
+            &["--gdb", &other, "--stdio", "--", "mm_chaos", FORKS],
+        ]
+        .concat(),
+    );
     assert_eq!(code, Some(2), "{other}");
 }
 
