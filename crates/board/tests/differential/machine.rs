@@ -199,6 +199,18 @@ pub struct Qemu {
 /// Longer than any batch needs, QEMU hangs.
 const QEMU_LIMIT: Duration = Duration::from_secs(120);
 
+/// QEMU's machine, whose sound chip wants a backend where it can have one.
+fn machine() -> String {
+    let help = ["-machine", "versatilepb,help"];
+    let options = Command::new("qemu-system-arm").args(help).output();
+    let options = options.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let audio = match options.is_ok_and(|options| options.contains("audiodev=")) {
+        true => ",audiodev=none",
+        false => "",
+    };
+    format!("versatilepb,memory-backend=ram{audio}")
+}
+
 impl Qemu {
     /// Starts QEMU with the image as its memory, kept in a file at `ram`.
     pub fn start(pair: &Pair, image: &[u8], ram: &Path) -> Result<Qemu, String> {
@@ -213,7 +225,8 @@ impl Qemu {
             ram.display()
         );
         let child = Command::new("qemu-system-arm")
-            .args(["-M", "versatilepb,memory-backend=ram", "-cpu", pair.qemu])
+            .args(["-M", &machine(), "-cpu", pair.qemu])
+            .args(["-audiodev", "none,id=none"])
             .args(["-m", &format!("{}M", RAM_BYTES >> 20), "-object", &memory])
             .args([
                 "-nodefaults",

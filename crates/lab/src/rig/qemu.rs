@@ -34,6 +34,8 @@ const ZIMAGE_AT: usize = 0x24;
 const ZIMAGE_MAGIC: [u8; 4] = 0x016f_2818_u32.to_le_bytes();
 /// Where a plain Image goes; the versatilepb's RAM begins at 0.
 const TEXT_OFFSET: u32 = 0x8000;
+/// Where it complains.
+const COMPLAINTS: &str = "stderr";
 /// Host time without a byte on the console after which QEMU counts as stuck.
 const SILENCE: Duration = Duration::from_secs(120);
 
@@ -44,6 +46,31 @@ pub fn version() -> Option<String> {
         .lines()
         .next()
         .map(str::to_owned)
+}
+
+/// What its machine can be told.
+fn options() -> String {
+    let output = Command::new(PROGRAM)
+        .args(["-machine", "versatilepb,help"])
+        .output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    said.unwrap_or_default()
+}
+
+/// The machine. Newer ones can be told a backend for its sound chip, and QEMU 10 does not start without.
+fn machine(options: &str) -> String {
+    match options.contains("audiodev=") {
+        true => "versatilepb,audiodev=none".to_string(),
+        false => "versatilepb".to_string(),
+    }
+}
+
+/// By what it complained of, if it did.
+fn why_it_ended(said: &str) -> String {
+    match said.trim() {
+        "" => format!("{PROGRAM} ended: the guest has reset the board or turned it off"),
+        said => format!("{PROGRAM} ended: {said}"),
+    }
 }
 
 /// What to run.
@@ -129,9 +156,10 @@ impl Qemu {
         paths::write_atomically(&root, start.root)?;
         paths::write_atomically(&kernel, &loadable(start.kernel))?;
         paths::write_atomically(&dtb, &device_tree(start.dtb)?)?;
+        let complaints = fs::File::create(files.join(COMPLAINTS))?;
         let mut command = Command::new(PROGRAM);
         command
-            .args(["-M", "versatilepb", "-cpu", start.cpu])
+            .args(["-M", &machine(&options()), "-cpu", start.cpu])
             .args(["-no-reboot", "-nic", "none"])
             .args(["-display", "none", "-monitor", "none", "-serial", "stdio"])
             .args(["-audiodev", "none,id=none"])
@@ -150,7 +178,7 @@ impl Qemu {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(complaints)
             .spawn()
             .with_context(|| format!("cannot start {PROGRAM}"))?;
         let stdin = child.stdin.take().context("QEMU's input")?;
@@ -212,7 +240,8 @@ impl Qemu {
                     silent = Duration::ZERO;
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    bail!("{PROGRAM} ended: the guest has reset the board or turned it off");
+                    let said = fs::read_to_string(self.files.join(COMPLAINTS));
+                    bail!("{}", why_it_ended(&said.unwrap_or_default()));
                 }
                 Err(_) if silent >= SILENCE => bail!("{PROGRAM}: no {text:?} on the console"),
                 Err(_) if interrupt::asked() => bail!("stopped"),
@@ -230,6 +259,19 @@ impl Qemu {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sound_chip_has_a_backend_where_it_can_and_complaints_are_told() {
+        let new = "  append=<string>\n  audiodev=<string> - Audiodev to use for default machine devices\n";
+        assert_eq!(machine(new), "versatilepb,audiodev=none");
+        assert_eq!(machine("  append=<string>\n"), "versatilepb");
+        assert!(why_it_ended(" \n").contains("has reset the board"));
+        let told = why_it_ended("qemu-system-arm: no default audio driver available\n");
+        assert_eq!(
+            told,
+            "qemu-system-arm ended: qemu-system-arm: no default audio driver available"
+        );
+    }
 
     #[test]
     fn only_a_plain_image_gets_a_header_which_says_where_it_goes() {
