@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use arm9::model::{ARM920T, ARM926EJS, Core, IXP42X};
@@ -200,15 +201,17 @@ pub struct Qemu {
 const QEMU_LIMIT: Duration = Duration::from_secs(120);
 
 /// QEMU's machine, whose sound chip wants a backend where it can have one.
-fn machine() -> String {
-    let help = ["-machine", "versatilepb,help"];
-    let options = Command::new("qemu-system-arm").args(help).output();
-    let options = options.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let audio = match options.is_ok_and(|options| options.contains("audiodev=")) {
-        true => ",audiodev=none",
-        false => "",
-    };
-    format!("versatilepb,memory-backend=ram{audio}")
+fn machine() -> &'static str {
+    static MACHINE: OnceLock<&str> = OnceLock::new();
+    MACHINE.get_or_init(|| {
+        let help = ["-machine", "versatilepb,help"];
+        let options = Command::new("qemu-system-arm").args(help).output();
+        let options = options.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        match options.is_ok_and(|options| options.contains("audiodev=")) {
+            true => "versatilepb,memory-backend=ram,audiodev=none",
+            false => "versatilepb,memory-backend=ram",
+        }
+    })
 }
 
 impl Qemu {
@@ -225,7 +228,7 @@ impl Qemu {
             ram.display()
         );
         let child = Command::new("qemu-system-arm")
-            .args(["-M", &machine(), "-cpu", pair.qemu])
+            .args(["-M", machine(), "-cpu", pair.qemu])
             .args(["-audiodev", "none,id=none"])
             .args(["-m", &format!("{}M", RAM_BYTES >> 20), "-object", &memory])
             .args([

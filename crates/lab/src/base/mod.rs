@@ -4,6 +4,7 @@
 
 pub mod boards;
 pub mod colour;
+pub mod distinct;
 pub mod interrupt;
 #[macro_use]
 pub mod output;

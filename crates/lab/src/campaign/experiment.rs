@@ -28,6 +28,12 @@ const FORMAT: u32 = 1;
 /// Guards against a slip: more points than this is not what anybody meant.
 const MAX_POINTS: usize = 10_000;
 
+/// What measures an experiment, in full or in its quick form.
+pub fn run_command(name: &str, quick: bool) -> String {
+    let form = if quick { " --quick" } else { "" };
+    format!("warmswitch run {name}{form}")
+}
+
 /// `experiment.toml`, checked.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

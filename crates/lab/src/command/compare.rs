@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use board::spec::DEFAULT_BOARD;
 
+use super::examples::listed;
 use super::host::calibrate::calibrate;
 use super::run::How;
 use super::{report, table};
 use crate::Outcome;
 use crate::base::{boards, colour, paths};
-use crate::campaign::experiment::Experiment;
+use crate::campaign::experiment::{Experiment, run_command};
 use crate::campaign::run;
 use crate::explain::worst;
 use crate::figures::published::Papers;
@@ -118,33 +119,25 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 
 /// What to do with what was found.
 fn next(materials: &[Material]) -> String {
-    let mut lines = vec![(
-        "warmswitch explain RUN",
-        "where the cycles of a run went; `warmswitch list runs` names them",
-    )];
     let quick = materials.iter().find(|m| m.campaign.quick);
-    let full = quick.map(|m| format!("warmswitch run {}", m.experiment.name));
-    if let Some(full) = &full {
-        lines.insert(
-            0,
-            (full, "in full, with more samples; what is measured is kept"),
-        );
-    }
-    lines.extend([
+    let full = quick.map(|m| format!("run {}", m.experiment.name));
+    let full = full.as_deref();
+    let full = full.map(|run| (run, "in full, with more samples; what is measured is kept"));
+    let others = [
         (
-            "warmswitch compare --set caches.dcache_bytes=32K",
+            "explain RUN",
+            "where the cycles of a run went; `warmswitch list runs` names them",
+        ),
+        (
+            "compare --set caches.dcache_bytes=32K",
             "the same with another number of the board",
         ),
         (
-            "warmswitch guest --add PROGRAM -- PROGRAM",
+            "guest --add PROGRAM -- PROGRAM",
             "your own program on the board: docs/GUESTS.md",
         ),
-    ]);
-    let mut text = "Next:\n".to_string();
-    for (command, what) in lines {
-        text.push_str(&format!("  {command}\n      {what}\n"));
-    }
-    text
+    ];
+    listed("Next", &full.into_iter().chain(others).collect::<Vec<_>>())
 }
 
 /// The experiments on the papers' cores, as measured or as recorded.
@@ -231,7 +224,7 @@ fn tables_of(materials: &[Material], json: bool) -> Result<(String, Outcome)> {
         if !json {
             let (title, name) = (&experiment.title, &experiment.name);
             let quick = if campaign.quick {
-                format!(", quick; `warmswitch run {name}` measures all")
+                format!(", quick; `{}` measures all", run_command(name, false))
             } else {
                 String::new()
             };

@@ -258,11 +258,15 @@ pub fn cli() -> Command {
 }
 
 fn said(document: &str, examples: &[(&str, &str)]) -> String {
-    let mut text = String::from("Examples:\n");
-    for (command, what) in examples {
-        text.push_str(&format!("  warmswitch {command}\n      {what}\n"));
-    }
-    text + &format!("\nDocument: {document}")
+    format!("{}\nDocument: {document}", listed("Examples", examples))
+}
+
+/// Commands, each with what it is for below it.
+pub fn listed(heading: &str, commands: &[(&str, &str)]) -> String {
+    let lines = commands
+        .iter()
+        .map(|(command, what)| format!("  warmswitch {command}\n      {what}\n"));
+    format!("{heading}:\n{}", lines.collect::<String>())
 }
 
 #[cfg(test)]

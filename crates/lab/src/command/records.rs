@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::base::paths;
 use crate::base::suggest::did_you_mean;
-use crate::campaign::experiment::Experiment;
+use crate::campaign::experiment::{Experiment, run_command};
 use crate::figures::published::Papers;
 use crate::report::export;
 use crate::report::material::Material;
@@ -67,13 +67,8 @@ fn figures(name: &str, campaign: &Campaign, mut runs: Vec<Run>) -> Result<String
     Ok(export::figures(&material))
 }
 
-fn command(name: &str, quick: bool) -> String {
-    let form = if quick { " --quick" } else { "" };
-    format!("warmswitch run {name}{form}")
-}
-
 fn write(name: &str, quick: bool) -> Result<()> {
-    let command = command(name, quick);
+    let command = run_command(name, quick);
     let Some((campaign, runs)) = Campaign::load_form(name, quick)? else {
         bail!("nothing to record: `{command}` comes first");
     };
@@ -177,7 +172,7 @@ fn line(name: &str, quick: bool, here: &BTreeMap<String, &Run>) -> Result<Option
         of_campaign = Some(figures(name, &campaign, runs)? == recorded);
     }
     Ok(Some(Line {
-        command: command(name, quick),
+        command: run_command(name, quick),
         recorded: record.count,
         figures: of_campaign,
         compared,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::base::distinct::distinct;
 use crate::base::suggest::did_you_mean;
 use crate::figures::figure::Measured;
 use crate::figures::published::{Figure, Published};
@@ -327,14 +328,7 @@ pub fn pairs<'a>(
 
 /// The titles of the papers that the figures are from, each once.
 pub fn papers<'a>(pairs: &'a [Pair], published: &'a Published) -> Vec<&'a str> {
-    let mut titles = Vec::new();
-    for pair in pairs {
-        let title = published.title(pair.figure);
-        if !titles.contains(&title) {
-            titles.push(title);
-        }
-    }
-    titles
+    distinct(pairs.iter().map(|pair| published.title(pair.figure)))
 }
 
 #[cfg(test)]

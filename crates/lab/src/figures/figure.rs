@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use crate::base::distinct::distinct;
 use crate::figures::statistics::Estimate;
 use crate::runs::point::Place;
 
@@ -40,13 +41,7 @@ impl Measured {
 
 /// Boards of figures, in the order in which they first come.
 pub fn boards<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Vec<&'a str> {
-    let mut boards: Vec<&str> = Vec::new();
-    for m in measured {
-        if !boards.contains(&m.place.board.as_str()) {
-            boards.push(&m.place.board);
-        }
-    }
-    boards
+    distinct(measured.into_iter().map(|m| m.place.board.as_str()))
 }
 
 /// A value in as many digits as tell something.

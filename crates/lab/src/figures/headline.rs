@@ -4,6 +4,7 @@
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::base::distinct::distinct;
 use crate::base::suggest::did_you_mean;
 use crate::figures::figure::{self, Measured, digits};
 use crate::figures::published::{Figure, Published};
@@ -173,13 +174,8 @@ pub fn sentence(lines: &[&Line]) -> Option<String> {
 
 /// All kernels of the lines, in the order in which they come.
 pub fn kernels<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
-    let mut kernels: Vec<&str> = Vec::new();
-    for m in lines.iter().flat_map(|line| &line.figures) {
-        if !kernels.contains(&m.place.kernel.as_str()) {
-            kernels.push(&m.place.kernel);
-        }
-    }
-    kernels
+    let figures = lines.iter().flat_map(|line| &line.figures);
+    distinct(figures.map(|m| m.place.kernel.as_str()))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer};
 use serde_json::Value;
 
+use crate::base::distinct::distinct;
 use crate::base::suggest::did_you_mean;
 use crate::figures::figure::Measured;
 use crate::figures::latencies::Latencies;
@@ -152,13 +153,7 @@ pub fn checked(runs: &[Run]) -> Result<&'static dyn Kind> {
 
 /// Boards in the order in which they first come.
 fn boards(runs: &[Run]) -> Vec<&str> {
-    let mut boards: Vec<&str> = Vec::new();
-    for run in runs {
-        if !boards.contains(&run.point.board.as_str()) {
-            boards.push(&run.point.board);
-        }
-    }
-    boards
+    distinct(runs.iter().map(|run| run.point.board.as_str()))
 }
 
 /// What a line of a chart is called.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use board::spec::Confidence;
 
 use crate::base::boards;
+use crate::base::distinct::distinct;
 use crate::runs::point::short_kernel;
 use crate::runs::run::Run;
 use crate::sheets::grid::Grid;
@@ -19,22 +20,17 @@ const ALL: [(Confidence, &str); 4] = [
     (Confidence::Estimated, "estimated"),
 ];
 
-/// On what, in a sentence.
+/// On what, in a sentence; empty without runs.
 pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> String {
-    let mut boards = Vec::new();
-    let (mut kernels, mut versions) = (Vec::new(), BTreeSet::new());
-    for run in runs {
-        let board = run.point.board.as_str();
-        if !boards.contains(&board) {
-            boards.push(board);
-        }
-        let kernel = short_kernel(&run.point.kernel);
-        if !kernels.contains(&kernel) {
-            kernels.push(kernel);
-        }
-        let version = run.provenance.kernel_version.as_str();
-        versions.insert(version.trim_end_matches("-warmswitch"));
+    let boards = distinct(runs.clone().map(|run| run.point.board.as_str()));
+    if boards.is_empty() {
+        return String::new();
     }
+    let kernels = distinct(runs.clone().map(|run| short_kernel(&run.point.kernel)));
+    let version = |run: &'a Run| run.provenance.kernel_version.as_str();
+    let versions: BTreeSet<&str> = runs
+        .map(|run| version(run).trim_end_matches("-warmswitch"))
+        .collect();
     let said = |name: &&str| match boards::load(name) {
         Ok((spec, _)) => format!(
             "{name} ({}: {} at {:.0} MHz, caches of {} + {} KB)",
@@ -58,13 +54,7 @@ pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> String {
 
 /// A part for each board of the runs.
 pub fn parts<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Part> {
-    let mut boards: Vec<(&str, &str)> = Vec::new();
-    for run in runs {
-        let board = (&*run.point.board, &*run.provenance.board_hash);
-        if !boards.contains(&board) {
-            boards.push(board);
-        }
-    }
+    let boards = distinct(runs.map(|run| (&*run.point.board, &*run.provenance.board_hash)));
     let parts = boards.into_iter().map(|(board, hash)| part(board, hash));
     parts.collect()
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
+use crate::campaign::experiment::run_command;
 use crate::figures::headline::{self, Line};
 use crate::report::assumptions;
 use crate::report::material::Material;
@@ -21,11 +22,11 @@ pub fn text(material: &Material) -> Result<String> {
     if let Some(sentence) = headline::sentence(&lines) {
         let _ = writeln!(text, "**{}**\n", escaped(&sentence));
     }
-    if !material.runs.is_empty() {
-        let on = assumptions::measured_on(material.runs.iter());
+    let on = assumptions::measured_on(material.runs.iter());
+    if !on.is_empty() {
         let _ = writeln!(text, "{}\n", escaped(&on));
     }
-    let command = page::command(material);
+    let command = run_command(&material.experiment.name, campaign.quick);
     let (have, planned) = (campaign.runs.len(), campaign.planned);
     let _ = writeln!(
         text,
@@ -93,18 +94,11 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::experiment::Experiment;
-    use crate::figures::published::Papers;
-    use crate::runs::for_tests::made_up_runs;
-    use crate::runs::store::Campaign;
+    use crate::report::material::with_made_up;
 
     #[test]
     fn a_page_without_its_pictures() {
-        let e = Experiment::load("switch-cost").unwrap();
-        let papers = Papers::load().unwrap();
-        let (campaign, runs) = (Campaign::default(), made_up_runs());
-        let material = Material::of(&e, &campaign, &runs, &papers).unwrap();
-        let text = text(&material).unwrap();
+        let text = with_made_up(text).unwrap();
         assert!(
             text.starts_with("# What changing the address space costs"),
             "{text}"

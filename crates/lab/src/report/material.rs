@@ -100,6 +100,15 @@ impl Results<'_> {
     }
 }
 
+/// That of `switch-cost` with runs that are made up.
+#[cfg(test)]
+pub fn with_made_up<T>(say: impl FnOnce(&Material) -> T) -> T {
+    let e = Experiment::load("switch-cost").unwrap();
+    let papers = Papers::load().unwrap();
+    let (campaign, runs) = (Campaign::default(), crate::runs::for_tests::made_up_runs());
+    say(&Material::of(&e, &campaign, &runs, &papers).unwrap())
+}
+
 /// What an experiment's file makes of figures, measured or recorded.
 pub fn judge<'a>(
     e: &Experiment,

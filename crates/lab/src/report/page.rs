@@ -9,6 +9,7 @@ use anyhow::Result;
 use askama::Template;
 
 use crate::base::paths;
+use crate::campaign::experiment::run_command;
 use crate::figures::claim::{self, Pair, Verdict};
 use crate::figures::figure::figure;
 use crate::figures::headline::{self, Line};
@@ -128,10 +129,7 @@ fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page
         },
         headlines: table::headlines(&lines),
         sentence: headline::sentence(&lines).unwrap_or_default(),
-        measured_on: match runs().next() {
-            Some(_) => assumptions::measured_on(runs()),
-            None => String::new(),
-        },
+        measured_on: assumptions::measured_on(runs()),
         cores: of_cores,
         title: match materials {
             [one] => one.experiment.title.clone(),
@@ -156,15 +154,6 @@ fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
         count("open", "is open", "are open"),
     ];
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-/// What measures an experiment again.
-pub fn command(m: &Material) -> String {
-    let name = &m.experiment.name;
-    match m.campaign.quick {
-        true => format!("warmswitch run {name} --quick"),
-        false => format!("warmswitch run {name}"),
-    }
 }
 
 /// All that is said of an experiment below its claims.
@@ -201,7 +190,7 @@ fn section(m: &Material) -> Result<Section> {
     Ok(Section {
         name: m.experiment.name.clone(),
         title: m.experiment.title.clone(),
-        command: command(m),
+        command: run_command(&m.experiment.name, m.campaign.quick),
         verdict: verdict(results.verdicts.iter()),
         incomplete,
         claims: claims.collect(),

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::base::distinct::distinct;
 use crate::base::paths;
 use crate::figures::claim::{self, Pair, Verdict};
 use crate::figures::figure::{Measured, figure};
@@ -58,15 +59,8 @@ pub fn headlines(lines: &[&Line]) -> Grid {
 
 /// A line for each metric, a column for each kernel but the first.
 pub fn versus(all: &[Versus]) -> Grid {
-    let (mut metrics, mut kernels) = (Vec::new(), Vec::new());
-    for v in all {
-        if !metrics.contains(&v.metric) {
-            metrics.push(v.metric);
-        }
-        if !kernels.contains(&v.place.kernel.as_str()) {
-            kernels.push(&v.place.kernel);
-        }
-    }
+    let metrics = distinct(all.iter().map(|v| v.metric));
+    let kernels = distinct(all.iter().map(|v| v.place.kernel.as_str()));
     let row = |metric: &&str| {
         let cells = kernels.iter().map(|k| versus::judged(all, metric, k));
         [metric.to_string()].into_iter().chain(cells).collect()
@@ -171,19 +165,12 @@ pub fn published(beside: &[Pair], published: &Published) -> String {
 mod tests {
     use super::*;
     use crate::base::terminal::for_tests::with_columns;
-    use crate::campaign::experiment::Experiment;
-    use crate::figures::published::Papers;
-    use crate::runs::for_tests::made_up_runs;
+    use crate::report::material::with_made_up;
     use crate::runs::point::Place;
-    use crate::runs::store::Campaign;
 
     #[test]
     fn the_table_shows_the_difference_the_envelope_the_claims_and_where_a_figure_is_from() {
-        let e = Experiment::load("switch-cost").unwrap();
-        let papers = Papers::load().unwrap();
-        let (campaign, runs) = (Campaign::default(), made_up_runs());
-        let material = Material::of(&e, &campaign, &runs, &papers).unwrap();
-        let text = render(&material);
+        let text = with_made_up(render);
         for part in [
             "sam9263 (180 MHz)",
             "68.00",
@@ -201,12 +188,8 @@ mod tests {
     /// Rewritten by `GOLDEN=write cargo test`.
     #[test]
     fn tables_fit_80_100_and_120_columns() {
-        let e = Experiment::load("switch-cost").unwrap();
-        let papers = Papers::load().unwrap();
-        let (campaign, runs) = (Campaign::default(), made_up_runs());
-        let material = Material::of(&e, &campaign, &runs, &papers).unwrap();
         for columns in [80, 100, 120] {
-            let text = with_columns(columns, || render(&material));
+            let text = with_columns(columns, || with_made_up(render));
             let text = format!("SPDX-License-Identifier: MIT OR Apache-2.0\n{text}");
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(columns), "{text}");

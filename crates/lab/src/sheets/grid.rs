@@ -46,11 +46,13 @@ impl Grid {
         if self.natural(&all) <= width {
             return self.drawn(&all, None);
         }
-        let (same, varying): (Vec<usize>, Vec<usize>) =
-            (0..self.texts.min(all.len())).partition(|n| self.is_same(*n));
+        let texts = 0..self.texts.min(all.len());
+        let (same, mut words): (Vec<usize>, Vec<usize>) =
+            texts.clone().partition(|n| self.is_same(*n));
         let mut text = String::new();
-        let lifts = !same.is_empty() && !varying.is_empty();
-        if lifts {
+        if words.is_empty() {
+            words = texts.collect();
+        } else if !same.is_empty() {
             let said = |n: &usize| {
                 let heading = self.headings[*n].replace('\n', " ");
                 format!("{heading}: {}", self.rows[0][*n].replace('\n', " "))
@@ -58,11 +60,6 @@ impl Grid {
             let said: Vec<String> = same.iter().map(said).collect();
             text.push_str(&wrapped(&said.join("; ")));
         }
-        let words = if lifts {
-            varying
-        } else {
-            (0..self.texts.min(all.len())).collect()
-        };
         let panels = self.panels(&words, width);
         let drawn = panels.iter().map(|columns| {
             let fits = self.natural(columns) <= width;

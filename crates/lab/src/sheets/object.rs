@@ -15,35 +15,61 @@ const SPREAD: [&str; 6] = ["count", "min", "avg", "median", "max", "sd"];
 
 /// All of it.
 pub fn tables(result: &Map<String, Value>) -> Vec<Grid> {
-    let mut numbers = Grid::new(1, ["what", "value", "unit"]);
-    let mut alike: Vec<(Vec<String>, Grid)> = Vec::new();
-    let mut rows = Vec::new();
-    take(result, "", &mut numbers, &mut alike, &mut rows);
-    let mut all = vec![numbers];
+    let mut found = Found {
+        numbers: Grid::new(1, ["what", "value", "unit"]),
+        alike: Vec::new(),
+        rows: Vec::new(),
+    };
+    found.take(result, "");
+    let mut all = vec![found.numbers];
     all.retain(|grid| !grid.rows.is_empty());
-    all.extend(alike.into_iter().map(|(_, grid)| grid));
-    all.extend(rows);
+    all.extend(found.alike.into_iter().map(|(_, grid)| grid));
+    all.extend(found.rows);
     all
 }
 
-fn take(
-    object: &Map<String, Value>,
-    of: &str,
-    numbers: &mut Grid,
-    alike: &mut Vec<(Vec<String>, Grid)>,
-    rows: &mut Vec<Grid>,
-) {
-    for (key, value) in object {
-        let name = format!("{of}{}", key.replace('_', " "));
-        match value {
-            Value::Object(inner) if is_flat(inner) => together(&name, inner, alike),
-            Value::Object(inner) => take(inner, &format!("{name}, "), numbers, alike, rows),
-            Value::Array(all) => rows.extend(of_rows(&name, all)),
-            value => {
-                let (name, unit) = unit(&name);
-                numbers.add_row([name, &cell(value), unit]);
+/// What there is so far.
+struct Found {
+    numbers: Grid,
+    /// By their keys.
+    alike: Vec<(Vec<String>, Grid)>,
+    rows: Vec<Grid>,
+}
+
+impl Found {
+    /// All of an object, whose names begin with `of`.
+    fn take(&mut self, object: &Map<String, Value>, of: &str) {
+        for (key, value) in object {
+            let name = format!("{of}{}", key.replace('_', " "));
+            match value {
+                Value::Object(inner) if is_flat(inner) => self.together(&name, inner),
+                Value::Object(inner) => self.take(inner, &format!("{name}, ")),
+                Value::Array(all) => self.rows.extend(of_rows(&name, all)),
+                value => {
+                    let (name, unit) = unit(&name);
+                    self.numbers.add_row([name, &cell(value), unit]);
+                }
             }
         }
+    }
+
+    /// Below another one with the same keys.
+    fn together(&mut self, name: &str, object: &Map<String, Value>) {
+        let entries = entries(object);
+        let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
+        let (name, unit) = unit(name);
+        let is_like = |(others, grid): &(Vec<String>, Grid)| {
+            *others == keys && grid.rows.iter().all(|row| row[1] == unit)
+        };
+        let n = self.alike.iter().position(is_like).unwrap_or_else(|| {
+            let headings = ["what".to_string(), "unit".into()].into_iter();
+            let headings = headings.chain(keys.iter().map(|key| key.replace('_', " ")));
+            self.alike.push((keys.clone(), Grid::new(2, headings)));
+            self.alike.len() - 1
+        });
+        let cells = entries.into_iter().map(|(_, value)| cell(value));
+        let row = [name.to_string(), unit.to_string()].into_iter();
+        self.alike[n].1.add_row(row.chain(cells));
     }
 }
 
@@ -58,29 +84,6 @@ fn entries(object: &Map<String, Value>) -> Vec<(&str, &Value)> {
 /// Of numbers only.
 fn is_flat(object: &Map<String, Value>) -> bool {
     !object.values().any(|v| v.is_object() || v.is_array())
-}
-
-/// Below another one with the same keys.
-fn together(name: &str, object: &Map<String, Value>, alike: &mut Vec<(Vec<String>, Grid)>) {
-    let entries = entries(object);
-    let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
-    let (name, unit) = unit(name);
-    let found = alike
-        .iter()
-        .position(|(others, grid)| *others == keys && grid.rows.iter().all(|row| row[1] == unit));
-    let n = found.unwrap_or_else(|| {
-        let headings = ["what".to_string(), "unit".into()];
-        let headings = headings
-            .into_iter()
-            .chain(keys.iter().map(|key| key.replace('_', " ")));
-        alike.push((keys.clone(), Grid::new(2, headings)));
-        alike.len() - 1
-    });
-    let cells = entries.into_iter().map(|(_, value)| cell(value));
-    let row = [name.to_string(), unit.to_string()]
-        .into_iter()
-        .chain(cells);
-    alike[n].1.add_row(row);
 }
 
 /// Objects of the same keys, a row each; objects in them are more columns.

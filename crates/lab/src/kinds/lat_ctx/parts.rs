@@ -21,8 +21,8 @@ pub fn parts(experiment: &str, comparison: &Comparison, envelope: &Envelope) -> 
             .iter()
             .filter(|r| r.board == board)
             .collect();
-        parts.extend(board_parts(experiment, &board, &rows)?);
-        parts.extend(envelope_part(comparison, envelope, &board));
+        parts.extend(board_parts(experiment, board, &rows)?);
+        parts.extend(envelope_part(comparison, envelope, board));
     }
     Ok(parts)
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::attribution;
 use super::compare::{Alone, Comparison, Row};
+use crate::base::distinct::distinct;
 use crate::runs::point::short_kernel;
 use crate::sheets::grid::{Grid, wrapped};
 
@@ -76,25 +77,13 @@ fn alone_table(alone: &[&Alone], base: &str) -> Grid {
 }
 
 /// Boards in the order of their first row.
-pub fn boards(comparison: &Comparison) -> Vec<String> {
-    let mut boards: Vec<String> = Vec::new();
-    for row in &comparison.rows {
-        if !boards.contains(&row.board) {
-            boards.push(row.board.clone());
-        }
-    }
-    boards
+pub fn boards(comparison: &Comparison) -> Vec<&str> {
+    distinct(comparison.rows.iter().map(|row| row.board.as_str()))
 }
 
 /// Kernels in the order of their first row.
 pub fn kernels<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
-    let mut kernels = Vec::new();
-    for row in rows {
-        if !kernels.contains(&row.kernel.as_str()) {
-            kernels.push(&row.kernel);
-        }
-    }
-    kernels
+    distinct(rows.iter().map(|row| row.kernel.as_str()))
 }
 
 /// A line for each size and number of tasks, a column for each kernel.

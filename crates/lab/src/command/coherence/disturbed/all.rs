@@ -49,7 +49,7 @@ impl Asked<'_> {
 
     fn table(&self, all: &[Found], seeds: Seeds) -> String {
         let victims = self.board.core.victims;
-        let mut table = Grid::new(2, ["mutant", "the suite", "executed", "chaos"]);
+        let mut table = Grid::new(4, ["mutant", "the suite", "executed", "chaos"]);
         for found in all {
             let suite = match found.mutant.expected(victims) {
                 Expected::Nothing(_) => "survives",
