@@ -146,12 +146,16 @@ impl Line {
     }
 }
 
-/// What was found, in one sentence: the first line that has two kernels, less being better.
+/// Units of which less is better.
+const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
+
+/// What was found, in one sentence: the first line that has two kernels, and is of a time.
 pub fn sentence(lines: &[&Line]) -> Option<String> {
-    let line = lines.iter().find(|line| line.figures.len() > 1)?;
-    let [first, second, ..] = line.figures.as_slice() else {
-        return None;
-    };
+    let mut pairs = lines.iter().filter_map(|line| match &line.figures[..] {
+        [first, second, ..] if TIMES.contains(&first.unit) => Some((line, first, second)),
+        _ => None,
+    });
+    let (line, first, second) = pairs.next()?;
     let (old, new) = (digits(first.value), digits(second.value));
     let mut text = line.text.clone();
     if let Some(letter) = text.get_mut(..1) {
@@ -216,6 +220,10 @@ mod tests {
             said,
             "A switch: 42.0 us instead of 140, 3.3 times faster (fcse against plain, on sam9263)."
         );
+        let mut bandwidth = line.clone();
+        bandwidth.figures.iter_mut().for_each(|m| m.unit = "MB/s");
+        assert_eq!(sentence(&[&bandwidth]), None, "more is better");
+        assert_eq!(sentence(&[&bandwidth, line]), Some(said));
         assert_eq!(line.what(), "a switch (sam9263)");
         assert_eq!(line.cell("plain"), "140 us");
         assert_eq!(line.cell("fcse"), "42.0 us (0.30)");
