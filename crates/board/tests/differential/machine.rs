@@ -200,16 +200,21 @@ pub struct Qemu {
 /// Longer than any batch needs, QEMU hangs.
 const QEMU_LIMIT: Duration = Duration::from_secs(120);
 
-/// QEMU's machine, whose sound chip wants a backend where it can have one.
-fn machine() -> &'static str {
-    static MACHINE: OnceLock<&str> = OnceLock::new();
+/// QEMU's machine and a backend for its sound chip, where the machine can name one.
+fn machine() -> &'static [&'static str] {
+    static MACHINE: OnceLock<&[&str]> = OnceLock::new();
     MACHINE.get_or_init(|| {
         let help = ["-machine", "versatilepb,help"];
         let options = Command::new("qemu-system-arm").args(help).output();
         let options = options.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         match options.is_ok_and(|options| options.contains("audiodev=")) {
-            true => "versatilepb,memory-backend=ram,audiodev=none",
-            false => "versatilepb,memory-backend=ram",
+            true => &[
+                "-M",
+                "versatilepb,memory-backend=ram,audiodev=none",
+                "-audiodev",
+                "none,id=none",
+            ],
+            false => &["-M", "versatilepb,memory-backend=ram"],
         }
     })
 }
@@ -228,8 +233,8 @@ impl Qemu {
             ram.display()
         );
         let child = Command::new("qemu-system-arm")
-            .args(["-M", machine(), "-cpu", pair.qemu])
-            .args(["-audiodev", "none,id=none"])
+            .args(machine())
+            .args(["-cpu", pair.qemu])
             .args(["-m", &format!("{}M", RAM_BYTES >> 20), "-object", &memory])
             .args([
                 "-nodefaults",

@@ -57,19 +57,26 @@ fn options() -> String {
     said.unwrap_or_default()
 }
 
-/// The machine. Newer ones can be told a backend for its sound chip, and QEMU 10 does not start without.
-fn machine(options: &str) -> String {
+/// The machine and a backend for its sound chip. QEMU 10 does not start without one that the machine
+/// names; one before 8.2 cannot name it, and complains of `-audiodev`, but reads `QEMU_AUDIO_DRV`.
+fn machine(options: &str) -> &'static [&'static str] {
     match options.contains("audiodev=") {
-        true => "versatilepb,audiodev=none".to_string(),
-        false => "versatilepb".to_string(),
+        true => &[
+            "-M",
+            "versatilepb,audiodev=none",
+            "-audiodev",
+            "none,id=none",
+        ],
+        false => &["-M", "versatilepb"],
     }
 }
 
-/// By what it complained of, if it did.
-fn why_it_ended(said: &str) -> String {
-    match said.trim() {
-        "" => format!("{PROGRAM} ended: the guest has reset the board or turned it off"),
-        said => format!("{PROGRAM} ended: {said}"),
+/// By its status, and by what it complained of. A guest's reset is an end without a mistake.
+fn why_it_ended(well: bool, said: &str) -> String {
+    match (well, said.trim()) {
+        (true, _) => format!("{PROGRAM} ended: the guest has reset the board or turned it off"),
+        (false, "") => format!("{PROGRAM} ended without a word"),
+        (false, said) => format!("{PROGRAM} ended: {said}"),
     }
 }
 
@@ -159,10 +166,11 @@ impl Qemu {
         let complaints = fs::File::create(files.join(COMPLAINTS))?;
         let mut command = Command::new(PROGRAM);
         command
-            .args(["-M", &machine(&options()), "-cpu", start.cpu])
+            .args(machine(&options()))
+            .env("QEMU_AUDIO_DRV", "none")
+            .args(["-cpu", start.cpu])
             .args(["-no-reboot", "-nic", "none"])
             .args(["-display", "none", "-monitor", "none", "-serial", "stdio"])
-            .args(["-audiodev", "none,id=none"])
             .args(["-icount", &format!("shift={ICOUNT_SHIFT},sleep=off")])
             .args(["-m", &format!("{}M", start.ram_bytes >> 20)])
             .arg("-kernel")
@@ -240,8 +248,9 @@ impl Qemu {
                     silent = Duration::ZERO;
                 }
                 Err(RecvTimeoutError::Disconnected) => {
+                    let well = self.child.wait()?.success();
                     let said = fs::read_to_string(self.files.join(COMPLAINTS));
-                    bail!("{}", why_it_ended(&said.unwrap_or_default()));
+                    bail!("{}", why_it_ended(well, &said.unwrap_or_default()));
                 }
                 Err(_) if silent >= SILENCE => bail!("{PROGRAM}: no {text:?} on the console"),
                 Err(_) if interrupt::asked() => bail!("stopped"),
@@ -263,10 +272,15 @@ mod tests {
     #[test]
     fn the_sound_chip_has_a_backend_where_it_can_and_complaints_are_told() {
         let new = "  append=<string>\n  audiodev=<string> - Audiodev to use for default machine devices\n";
-        assert_eq!(machine(new), "versatilepb,audiodev=none");
-        assert_eq!(machine("  append=<string>\n"), "versatilepb");
-        assert!(why_it_ended(" \n").contains("has reset the board"));
-        let told = why_it_ended("qemu-system-arm: no default audio driver available\n");
+        assert_eq!(machine(new)[1], "versatilepb,audiodev=none");
+        assert_eq!(machine("  append=<string>\n"), ["-M", "versatilepb"]);
+        let warned = "audio: Device lm4549: audiodev default parameter is deprecated\n";
+        assert!(why_it_ended(true, warned).ends_with("has reset the board or turned it off"));
+        assert!(why_it_ended(false, "\n").ends_with("ended without a word"));
+        let told = why_it_ended(
+            false,
+            "qemu-system-arm: no default audio driver available\n",
+        );
         assert_eq!(
             told,
             "qemu-system-arm ended: qemu-system-arm: no default audio driver available"
