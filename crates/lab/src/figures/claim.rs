@@ -54,6 +54,9 @@ pub struct Verdict {
     pub count: usize,
     /// Why it need not hold here.
     pub explained: Option<String>,
+    /// What all of the experiment came to, as recorded, where nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Box<Verdict>>,
 }
 
 /// Ratio or difference of two measured figures.
@@ -163,6 +166,7 @@ impl Claim {
             worst,
             count,
             explained: self.explained.clone(),
+            recorded: None,
         }
     }
 
@@ -266,7 +270,16 @@ impl Verdict {
                     self.quantity, r.value, r.low, r.high, self.bound, r.place, self.count
                 )
             }
-            None => "Nothing was measured that could decide it".to_string(),
+            None => match &self.recorded {
+                Some(v) => {
+                    return format!(
+                        "Not measured here; the record says {}: {}",
+                        v.word(),
+                        v.reason()
+                    );
+                }
+                None => "Nothing was measured that could decide it".to_string(),
+            },
         };
         match &self.explained {
             Some(why) if self.holds != Some(true) => format!("{reason}. {why}"),

@@ -21,6 +21,9 @@ pub struct Measured {
     pub high: f64,
     /// What each seed gave.
     pub seeds: Vec<f64>,
+    /// How many samples of all seeds are behind it; not known of records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
 }
 
 #[cfg(test)]
@@ -35,6 +38,7 @@ impl Measured {
             low: us,
             high: us,
             seeds: vec![us],
+            samples: None,
         }
     }
 }
@@ -51,6 +55,19 @@ pub fn digits(x: f64) -> String {
         10.0.. => format!("{x:.1}"),
         _ => format!("{x:.2}"),
     }
+}
+
+/// A count with a comma after each three digits.
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut said = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            said.push(',');
+        }
+        said.push(digit);
+    }
+    said
 }
 
 /// A value with its interval if it has one.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::distinct::distinct;
 use crate::base::suggest::did_you_mean;
-use crate::figures::figure::{self, Measured, digits};
+use crate::figures::figure::{self, Measured, digits, thousands};
 use crate::figures::published::{Figure, Published};
 use crate::figures::which::Which;
 use crate::runs::point::short_kernel;
@@ -17,8 +17,28 @@ use crate::runs::point::short_kernel;
 pub struct Headline {
     pub text: String,
     pub of: Which,
-    /// What a paper says of it: the name of a published figure with `*` for the kernel.
-    pub paper: Option<String>,
+    /// What a paper says of it.
+    pub paper: Option<OfPaper>,
+}
+
+/// Published figures of the kernels.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum OfPaper {
+    /// A name with `*` for the kernel's.
+    Pattern(String),
+    /// Of each kernel, in the experiment's order.
+    Each(Vec<String>),
+}
+
+impl OfPaper {
+    /// The figure's name of the kernel with that number.
+    fn id(&self, number: usize, kernel: &str) -> Option<String> {
+        match self {
+            OfPaper::Pattern(pattern) => Some(pattern.replace('*', short_kernel(kernel))),
+            OfPaper::Each(ids) => ids.get(number).cloned(),
+        }
+    }
 }
 
 /// A headline with its figures.
@@ -37,6 +57,7 @@ pub struct Line {
 pub struct Paper {
     /// "fcse2009, Table 2, on ixp425".
     pub source: String,
+    pub board: String,
     /// Each kernel's figure to the first one's.
     pub ratios: Vec<(String, f64)>,
 }
@@ -63,25 +84,35 @@ impl Headline {
 
     /// The ratios of a paper to its figure of the first kernel.
     fn papers(&self, kernels: &[String], published: &Published) -> Result<Option<Paper>> {
-        let Some(pattern) = &self.paper else {
+        let Some(paper) = &self.paper else {
             return Ok(None);
         };
-        let of = |kernel: &String| {
-            let figure = published.figure(&pattern.replace('*', short_kernel(kernel)));
-            figure.and_then(|figure| Some((figure, figure.value?)))
+        let mut figures = Vec::new();
+        for (number, kernel) in kernels.iter().enumerate() {
+            let Some(id) = paper.id(number, kernel) else {
+                continue;
+            };
+            let found = published.figure(&id);
+            // A pattern may have none of some kernels.
+            if found.is_none() && (number == 0 || matches!(paper, OfPaper::Each(_))) {
+                let ids: Vec<&String> = published.figures.iter().map(|f: &Figure| &f.id).collect();
+                bail!(
+                    "headline \"{}\": paper: no published figure \"{id}\"{}",
+                    self.text,
+                    did_you_mean(&id, &ids)
+                );
+            }
+            figures.extend(found.and_then(|figure| Some((kernel, figure, figure.value?))));
+        }
+        let Some(((_, first, base), rest)) = figures.split_first() else {
+            return Ok(None);
         };
-        let Some((first, base)) = kernels.first().and_then(of) else {
-            let ids: Vec<&String> = published.figures.iter().map(|f: &Figure| &f.id).collect();
-            bail!(
-                "headline \"{}\": paper: no published figure \"{pattern}\" of the first kernel{}",
-                self.text,
-                did_you_mean(pattern, &ids)
-            );
-        };
-        let rest = kernels.iter().skip(1);
-        let ratios = rest.filter_map(|kernel| Some((kernel.clone(), of(kernel)?.1 / base)));
+        let ratios = rest
+            .iter()
+            .map(|(kernel, _, value)| ((*kernel).clone(), value / base));
         Ok(Some(Paper {
             source: format!("{}, {}, on {}", first.source, first.place, first.board),
+            board: first.board.clone(),
             ratios: ratios.collect(),
         }))
     }
@@ -116,10 +147,18 @@ impl Headline {
 }
 
 impl Line {
-    /// The text and the board.
+    /// The text and the board; of an extreme also of how many samples it is one.
     pub fn what(&self) -> String {
         let board = self.figures.first().map_or("", |m| &m.place.board);
-        format!("{} ({board})", self.text)
+        let extremes = (self.figures.iter()).filter(|m| ["min", "max"].contains(&m.metric));
+        let samples = distinct(extremes.filter_map(|m| m.samples));
+        match (samples.as_slice(), samples.iter().min()) {
+            ([all], _) => format!("{} of {} ({board})", self.text, thousands(*all)),
+            (_, Some(least)) => {
+                format!("{} of at least {} ({board})", self.text, thousands(*least))
+            }
+            (_, None) => format!("{} ({board})", self.text),
+        }
     }
 
     /// A paper's ratios, and where they are from.
@@ -173,6 +212,33 @@ pub fn sentence(lines: &[&Line]) -> Option<String> {
         "{text}: {new} {unit} instead of {old}, {effect} ({kernel} against {base}, on {board}).",
         unit = second.unit,
         board = second.place.board
+    ))
+}
+
+/// How large a paper's effect was beside ours, in one sentence: of the first line that a paper has figures of,
+/// and of the paper's own board rather than another.
+pub fn of_paper(lines: &[&Line]) -> Option<String> {
+    let effect = |line: &&Line| {
+        let paper = line.paper.clone()?;
+        let (kernel, theirs) = paper.ratios.first()?.clone();
+        let ours = line.figures.iter().find(|m| m.place.kernel == kernel)?;
+        let base = line.figures.first().filter(|m| m.value > 0.0)?;
+        let (text, board) = (line.text.clone(), &base.place.board);
+        let said = format!("{:.2} on {board}", ours.value / base.value);
+        Some((text, paper.clone(), theirs, said, *board == paper.board))
+    };
+    let all: Vec<_> = lines.iter().filter_map(effect).collect();
+    let (text, paper, theirs, here, same) = all.first()?;
+    let same_board = all
+        .iter()
+        .find(|(t, p, _, _, same)| *same && (t, &p.source) == (text, &paper.source));
+    let here = match same_board {
+        Some((.., there, _)) if !same => format!("{there} and {here}"),
+        _ => here.clone(),
+    };
+    Some(format!(
+        "The paper ({}): {text}, with FCSE {theirs:.2} of what it is without; here {here}.",
+        paper.source
     ))
 }
 
@@ -249,12 +315,28 @@ mod tests {
         ];
         let published = Published::load().unwrap();
         let mut headline = headline("{}");
-        headline.paper = Some("fcse2009.cyclictest.*.avg".into());
+        headline.paper = Some(OfPaper::Pattern("fcse2009.cyclictest.*.avg".into()));
         let lines = headline.lines(&kernels, &measured, &published).unwrap();
         let paper = lines[0].paper.as_ref().unwrap();
         assert_eq!(paper.source, "fcse2009, Table 2, on ixp425");
+        let said = of_paper(&[&lines[0]]).unwrap();
+        assert!(
+            said.ends_with("with FCSE 0.48 of what it is without; here 0.80 on sam9263."),
+            "{said}"
+        );
+        let mut there = lines[0].clone();
+        there
+            .figures
+            .iter_mut()
+            .for_each(|m| m.place.board = "ixp425".into());
+        there.figures[1].value = 86.0;
+        let said = of_paper(&[&lines[0], &there]).unwrap();
+        assert!(
+            said.ends_with("here 0.50 on ixp425 and 0.80 on sam9263."),
+            "{said}"
+        );
         assert_eq!(paper.ratios, [(kernels[1].clone(), 94.0 / 194.0)]);
-        headline.paper = Some("fcse2009.cyclictst.*.avg".into());
+        headline.paper = Some(OfPaper::Pattern("fcse2009.cyclictst.*.avg".into()));
         let error = headline.lines(&kernels, &measured, &published).unwrap_err();
         assert!(error.to_string().contains("did you mean"), "{error}");
     }

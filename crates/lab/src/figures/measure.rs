@@ -96,12 +96,15 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
         }
         for (metric, unit, values) in of_metric {
             let f = of_samples(&values);
-            figures.extend(f.map(|f| figure(&repeated.place, metric, unit, f)));
+            let count = values.iter().map(Vec::len).sum::<usize>() as u64;
+            figures.extend(f.map(|f| figure(&repeated.place, (metric, unit), count, f)));
         }
         for of in latencies(&repeated, kind) {
             let mut unknown = Vec::new();
             if !of.answers.is_empty() {
-                figures.extend(answers(&of.answers).map(|f| figure(&of.place, "answered", "%", f)));
+                let asked = of.answers.iter().map(|(asked, _)| asked).sum();
+                let answered = answers(&of.answers);
+                figures.extend(answered.map(|f| figure(&of.place, ("answered", "%"), asked, f)));
             }
             if of.seeds.iter().all(|latencies| latencies.total() == 0) {
                 if of.answers.iter().all(|(asked, _)| *asked == 0) {
@@ -109,9 +112,10 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
                 }
                 continue;
             }
+            let count = of.seeds.iter().map(Latencies::total).sum();
             for (metric, found) in latencies::figures(&of.seeds) {
                 match found {
-                    Some(f) => figures.push(figure(&of.place, metric, "us", f)),
+                    Some(f) => figures.push(figure(&of.place, (metric, "us"), count, f)),
                     None => unknown.push(metric),
                 }
             }
@@ -131,7 +135,12 @@ fn named(at: &Place) -> String {
     format!("{} {} {}", at.board, at.kernel, at.what())
 }
 
-fn figure(place: &Place, metric: &'static str, unit: &'static str, figure: Figure) -> Measured {
+fn figure(
+    place: &Place,
+    (metric, unit): (&'static str, &'static str),
+    samples: u64,
+    figure: Figure,
+) -> Measured {
     let Estimate { value, low, high } = figure.estimate;
     Measured {
         place: place.clone(),
@@ -141,6 +150,7 @@ fn figure(place: &Place, metric: &'static str, unit: &'static str, figure: Figur
         low,
         high,
         seeds: figure.seeds,
+        samples: Some(samples),
     }
 }
 

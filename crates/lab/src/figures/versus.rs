@@ -115,6 +115,7 @@ mod tests {
             low: 0.0,
             high: 0.0,
             seeds: seeds.to_vec(),
+            samples: None,
         }
     }
 

@@ -4,10 +4,10 @@
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::{Chart, Kind, last_line, line_name};
+use super::{Chart, Kind, by_name, last_line, line_name};
 use crate::figures::measure::{Measures, Samples};
 use crate::runs::run::Run;
-use crate::sheets::lines::chart;
+use crate::sheets::dots;
 
 /// See the module.
 pub struct Hackbench;
@@ -37,8 +37,13 @@ impl Kind for Hackbench {
 
     fn charts(&self, runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
         let of = |run: &&Run| Some((line_name(&run.point.place()), read(&run.output).ok()?.s));
-        let series: Vec<_> = runs.iter().filter_map(of).collect();
-        Ok(vec![Chart::new("times", times(&series, board)?)])
+        let mut series = Vec::new();
+        for (name, s) in runs.iter().filter_map(of) {
+            s.into_iter()
+                .for_each(|s| by_name(&mut series, name.clone(), s));
+        }
+        let title = format!("{board}: time of each run, bars: medians");
+        Ok(vec![Chart::new("times", dots::svg(&title, "s", &series)?)])
     }
 }
 
@@ -61,29 +66,6 @@ fn read(output: &str) -> Result<Times> {
     Ok(Times { s })
 }
 
-/// Seconds over the number of the run.
-fn times(series: &[(String, Vec<f64>)], board: &str) -> Result<String> {
-    let longest = series
-        .iter()
-        .flat_map(|(_, s)| s)
-        .fold(0.0, |a, b| f64::max(a, *b));
-    let runs = series.iter().map(|(_, s)| s.len()).max().unwrap_or(1);
-    let lines: Vec<(String, Vec<(f64, f64)>)> = series
-        .iter()
-        .map(|(name, s)| {
-            let points = s.iter().enumerate();
-            let points = points.map(|(run, s)| (run as f64 + 1.0, *s)).collect();
-            (name.clone(), points)
-        })
-        .collect();
-    let title = format!("{board}: time of each run");
-    let (x, y) = (
-        0.5..runs as f64 + 0.5,
-        0.0..longest * 1.1 + f64::MIN_POSITIVE,
-    );
-    chart(&title, ("run", "s"), x, y, &lines)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,11 +76,5 @@ mod tests {
         assert_eq!(read(text).unwrap().s, [2.5, 3.25]);
         assert!(read("fork(): Cannot allocate memory").is_err());
         assert!(read("Time: 0.0.1").is_err());
-    }
-
-    #[test]
-    fn every_run_is_a_point() {
-        let svg = times(&[("plain".into(), vec![2.0, 3.0, 2.5])], "sam9263").unwrap();
-        assert!(svg.contains("<polyline") && svg.contains("sam9263: time of each run"));
     }
 }

@@ -3,11 +3,9 @@
 //! else as they were recorded.
 
 use std::fmt::Write as _;
-use std::fs;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use crate::base::paths::{self, shown};
 use crate::campaign::experiment::Experiment;
 use crate::figures::claim::{Pair, Verdict};
 use crate::figures::headline::Line;
@@ -57,12 +55,9 @@ impl<'a> Cores<'a> {
     /// As recorded; none without a record.
     pub fn recorded(name: &str, papers: &'a Papers) -> Result<Option<Cores<'a>>> {
         let e = Experiment::load(name)?;
-        let path = paths::root().join(format!("records/{name}.csv"));
-        if !path.exists() {
+        let Some(measured) = export::recorded(&e)? else {
             return Ok(None);
-        }
-        let text = fs::read_to_string(&path).with_context(|| shown(&path))?;
-        let measured = export::read(&text, &e.kernels).with_context(|| shown(&path))?;
+        };
         let (lines, verdicts, beside) = judge(&e, &measured, papers)?;
         Ok(Some(Cores {
             name: name.to_string(),
@@ -80,6 +75,11 @@ impl<'a> Cores<'a> {
     /// The experiment's.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What is read first of it.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
     }
 
     /// For the screen.
@@ -113,10 +113,7 @@ impl<'a> Cores<'a> {
             heading: self.title.clone(),
             text: self.text.clone(),
             charts: vec![Chart::new(&name, plot_headlines::bars(&lines)?)],
-            tables: [table::headlines(&lines)]
-                .into_iter()
-                .chain(claims)
-                .collect(),
+            tables: claims.into_iter().collect(),
             folded: false,
         })
     }

@@ -2,8 +2,12 @@
 //! A campaign's figures as files beside its report: CSV, and what the kind of output adds. Pure
 //! functions of runs; docs/EXPORTS.md has every field.
 
+use std::fs;
+
 use anyhow::{Context as _, Result};
 
+use crate::base::paths::{self, shown};
+use crate::campaign::experiment::Experiment;
 use crate::figures::figure::Measured;
 use crate::report::material::Material;
 use crate::runs::point::{Place, short_kernel};
@@ -38,6 +42,17 @@ pub fn read(text: &str, kernels: &[String]) -> Result<Vec<Measured>> {
         read_line(line, kernels).with_context(|| format!("line {}: {line}", n + 1))
     };
     text.lines().enumerate().skip(1).map(line).collect()
+}
+
+/// The figures of an experiment's record, of all of it and not of its quick form; none without one.
+pub fn recorded(e: &Experiment) -> Result<Option<Vec<Measured>>> {
+    let path = paths::root().join(format!("records/{}.csv", e.name));
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(&path).with_context(|| shown(&path))?;
+    let measured = read(&text, &e.kernels).with_context(|| shown(&path))?;
+    Ok(Some(measured))
 }
 
 fn read_line(line: &str, kernels: &[String]) -> Option<Measured> {
@@ -76,6 +91,7 @@ fn read_line(line: &str, kernels: &[String]) -> Option<Measured> {
         low: low.parse().ok()?,
         high: high.parse().ok()?,
         seeds: Vec::new(),
+        samples: None,
     })
 }
 

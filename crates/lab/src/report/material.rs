@@ -11,6 +11,7 @@ use crate::figures::measure;
 use crate::figures::published::Papers;
 use crate::figures::versus::{self, Versus};
 use crate::kinds::{self, Kind, Told};
+use crate::report::export;
 use crate::runs::run::Run;
 use crate::runs::store::Campaign;
 use crate::sheets::part::Part;
@@ -109,6 +110,22 @@ pub fn with_made_up<T>(say: impl FnOnce(&Material) -> T) -> T {
     say(&Material::of(&e, &campaign, &runs, &papers).unwrap())
 }
 
+/// Of each claim. Where nothing was measured that could decide it, the record may.
+fn verdicts(e: &Experiment, measured: &[Measured]) -> Result<Vec<Verdict>> {
+    let mut verdicts: Vec<Verdict> = e.claims.iter().map(|c| c.judge(measured)).collect();
+    if verdicts.iter().all(|v| v.count > 0) {
+        return Ok(verdicts);
+    }
+    let recorded = export::recorded(e)?.unwrap_or_default();
+    for (claim, verdict) in e.claims.iter().zip(&mut verdicts) {
+        let of_record = claim.judge(&recorded);
+        if verdict.count == 0 && of_record.count > 0 {
+            verdict.recorded = Some(Box::new(of_record));
+        }
+    }
+    Ok(verdicts)
+}
+
 /// What an experiment's file makes of figures, measured or recorded.
 pub fn judge<'a>(
     e: &Experiment,
@@ -119,7 +136,7 @@ pub fn judge<'a>(
     for headline in &e.headlines {
         headlines.extend(headline.lines(&e.kernels, measured, &papers.published)?);
     }
-    let verdicts = e.claims.iter().map(|c| c.judge(measured)).collect();
+    let verdicts = verdicts(e, measured)?;
     let beside = claim::pairs(&e.beside, measured, &papers.published)?;
     Ok((headlines, verdicts, beside))
 }

@@ -33,10 +33,14 @@ struct Page {
     title: String,
     /// The first headline in words; empty without any.
     sentence: String,
+    /// The paper's effect beside ours; empty without any.
+    of_paper: String,
     /// Boards and kernels; empty without runs.
     measured_on: String,
     /// How many claims hold, fail and are open; empty without any.
     verdict: String,
+    /// Those that do not hold, in short.
+    undecided: Vec<Claim>,
     /// Names of experiments of which this is the quick form.
     quick: String,
     /// Empty without headlines.
@@ -109,6 +113,10 @@ fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page
     let elsewhere = |m: &&Material| cores.iter().any(|c| c.name() == m.experiment.name);
     let first = materials.iter().filter(|m| !elsewhere(m));
     let lines: Vec<&Line> = first.flat_map(|m| &m.results.headlines).collect();
+    let with_cores = lines.iter().copied();
+    let with_cores: Vec<&Line> = with_cores
+        .chain(cores.iter().flat_map(Cores::lines))
+        .collect();
     let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
     let quick = materials.iter().filter(|m| m.campaign.quick);
     let quick = quick.map(|m| m.experiment.name.as_str());
@@ -121,7 +129,7 @@ fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page
         of_cores.extend(beside_part(&one.beside, &papers.published));
     }
     Ok(Page {
-        verdict: verdict(verdicts),
+        verdict: verdict(verdicts.clone()),
         quick: quick.collect::<Vec<_>>().join(", "),
         headline_chart: match lines.as_slice() {
             [] => String::new(),
@@ -129,6 +137,8 @@ fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page
         },
         headlines: table::headlines(&lines),
         sentence: headline::sentence(&lines).unwrap_or_default(),
+        of_paper: headline::of_paper(&with_cores).unwrap_or_default(),
+        undecided: verdicts.clone().filter_map(undecided).collect(),
         measured_on: assumptions::measured_on(runs()),
         cores: of_cores,
         title: match materials {
@@ -154,6 +164,21 @@ fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
         count("open", "is open", "are open"),
     ];
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A claim that does not hold: what it came to, for those who read nothing else.
+fn undecided(v: &Verdict) -> Option<Claim> {
+    let reason = match (&v.worst, &v.recorded) {
+        (Some(worst), _) => format!("{} {:.2}, {}", v.quantity, worst.value, v.bound),
+        (None, Some(recorded)) => format!("not measured here, {} in the record", recorded.word()),
+        (None, None) => "not measured here".to_string(),
+    };
+    (v.holds != Some(true)).then(|| Claim {
+        word: v.word(),
+        text: v.text.clone(),
+        source: v.source.clone(),
+        reason,
+    })
 }
 
 /// All that is said of an experiment below its claims.

@@ -4,9 +4,10 @@
 use anyhow::Result;
 use plotters::prelude::*;
 
+use crate::figures::figure::{figure, thousands};
 use crate::figures::headline::{self, Line};
 use crate::runs::point::short_kernel;
-use crate::sheets::plot::{COLOURS, drawing, titled};
+use crate::sheets::plot::{COLOURS, Hover, drawing, keys, titled};
 
 const WIDTH: u32 = 480;
 /// Bars begin here, and end here at the largest ratio.
@@ -26,9 +27,13 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
     let all = lines
         .iter()
         .flat_map(|line| kernels.iter().filter_map(|kernel| ratio(line, kernel)));
-    let largest = all.fold(1.0, f64::max);
+    let of_papers = lines.iter().filter_map(|line| line.paper.as_ref());
+    let of_papers = of_papers.flat_map(|paper| paper.ratios.iter().map(|(_, ratio)| *ratio));
+    let largest = all.chain(of_papers).fold(1.0, f64::max);
+    let at = |ratio: f64| LEFT + (f64::from(RIGHT - LEFT) * ratio / largest) as i32;
     let group = 30 + HEIGHT * kernels.len() as i32;
     let mut svg = String::new();
+    let mut hover = Hover::default();
     {
         let size = (WIDTH, (60 + group * lines.len() as i32) as u32);
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -38,7 +43,9 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
             true => "In proportion to the first kernel; marks: the paper's",
             false => "In proportion to the first kernel",
         };
-        let area = titled(&root, title, &names.collect::<Vec<_>>())?;
+        let area = titled(&root, title, &keys(&names.collect::<Vec<_>>(), &COLOURS))?;
+        // Where the area begins in the whole chart.
+        let above = area.get_pixel_range().1.start;
         for (line, n) in lines.iter().zip(0..) {
             let top = 4 + group * n;
             let words = |size, colour| ("sans-serif", size).into_font().color(colour);
@@ -49,15 +56,18 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
                     continue;
                 };
                 let y = top + 18 + HEIGHT * bar;
-                let end = LEFT + (f64::from(RIGHT - LEFT) * ratio / largest) as i32;
-                let corners = [(LEFT, y), (end, y + HEIGHT - 2)];
-                let figure = Text::new(line.cell(kernel), (end + 6, y), words(12, &BLACK));
+                let corners = [(LEFT, y), (at(ratio), y + HEIGHT - 2)];
+                let of_paper = line.paper.iter().flat_map(|paper| &paper.ratios);
+                let marks = of_paper.filter(|(of, _)| of == kernel).map(|(_, r)| at(*r));
+                let marks: Vec<i32> = marks.collect();
+                // Behind the bar, and behind a mark that is.
+                let behind = marks.iter().copied().fold(at(ratio), i32::max) + 6;
+                let figure = Text::new(line.cell(kernel), (behind, y), words(12, &BLACK));
+                hover.bar(corners.map(|(x, y)| (x, y + above)), words_of(line, kernel));
                 area.draw(&Rectangle::new(corners, colour.filled()))
                     .and_then(|()| area.draw(&figure))
                     .map_err(drawing)?;
-                let of_paper = line.paper.iter().flat_map(|paper| &paper.ratios);
-                for (_, ratio) in of_paper.filter(|(of, _)| of == kernel) {
-                    let x = LEFT + (f64::from(RIGHT - LEFT) * ratio / largest) as i32;
+                for x in marks {
                     let mark = [(x - 1, y - 1), (x + 1, y + HEIGHT - 1)];
                     area.draw(&Rectangle::new(mark, BLACK.filled()))
                         .map_err(drawing)?;
@@ -66,5 +76,29 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
         }
         root.present().map_err(drawing)?;
     }
-    Ok(svg)
+    Ok(hover.over(svg))
+}
+
+/// A figure with its interval and what a paper has.
+fn words_of(line: &Line, kernel: &str) -> String {
+    let found = line.figures.iter().find(|m| m.place.kernel == kernel);
+    let said = found.map(|m| {
+        let name = short_kernel(kernel);
+        let samples = m.samples.map(|n| format!(", {} samples", thousands(n)));
+        format!(
+            "{name}: {} {}{}",
+            figure(m),
+            m.unit,
+            samples.unwrap_or_default()
+        )
+    });
+    let paper = line
+        .paper
+        .iter()
+        .map(|paper| (&paper.source, &paper.ratios));
+    let ratios = paper.flat_map(|(source, ratios)| ratios.iter().map(move |r| (source, r)));
+    let theirs = ratios.filter(|(_, (of, _))| of == kernel);
+    let theirs =
+        theirs.map(|(source, (_, ratio))| format!("; the paper's ratio: {ratio:.2} ({source})"));
+    said.into_iter().chain(theirs).collect()
 }

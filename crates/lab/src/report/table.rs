@@ -165,6 +165,7 @@ pub fn published(beside: &[Pair], published: &Published) -> String {
 mod tests {
     use super::*;
     use crate::base::terminal::for_tests::with_columns;
+    use crate::figures::figure::thousands;
     use crate::report::material::with_made_up;
     use crate::runs::point::Place;
 
@@ -217,9 +218,12 @@ mod tests {
             low: 194.1,
             high: 194.3,
             seeds: vec![194.2],
+            samples: None,
         };
         assert_eq!(figure(&m), "194");
         (m.value, m.low, m.high) = (3.259, 3.0, 4.0);
         assert_eq!(figure(&m), "3.26 (3.00..4.00)");
+        let counts = [7, 1_000, 1_234_567].map(thousands);
+        assert_eq!(counts, ["7", "1,000", "1,234,567"]);
     }
 }

@@ -2,11 +2,11 @@
 //! Which share of latencies is above x, on two logarithmic axes: what a histogram hides, the tail, is half of it.
 
 use anyhow::Result;
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
+use crate::figures::figure;
 use crate::figures::latencies::Latencies;
-use crate::sheets::plot::{COLOURS, SIZE, drawing, tick, titled};
+use crate::sheets::plot::{Area, COLOURS, Hover, SIZE, drawing, keys, tick, titled};
 
 /// Times that people ask for, us.
 const ASKED: [(f64, &str); 2] = [(500.0, "500 us"), (1000.0, "1 ms")];
@@ -17,32 +17,25 @@ type Line = Vec<(f64, f64)>;
 /// One line a series, with a ring at the quantile 99 % and a cross at the largest.
 pub fn svg(series: &[(String, Latencies)], board: &str) -> Result<String> {
     let lines: Vec<(&String, Line)> = series.iter().map(|(name, l)| (name, line(l))).collect();
-    let names: Vec<String> = series.iter().map(|(name, l)| samples(name, l)).collect();
+    let samples = |l: &Latencies| figure::thousands(l.total());
+    let names = series
+        .iter()
+        .map(|(name, l)| format!("{name} ({})", samples(l)));
+    let names: Vec<String> = names.collect();
     let mut svg = String::new();
+    let mut hover = Hover::default();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
         let title = format!("{board}: share of latencies above x");
-        draw(&titled(&root, &title, &names)?, &lines)?;
+        let area = titled(&root, &title, &keys(&names, &COLOURS))?;
+        draw(&area, &lines, &mut hover)?;
         root.present().map_err(drawing)?;
     }
-    Ok(svg)
+    Ok(hover.over(svg))
 }
 
-/// "plain load (40,000)".
-fn samples(name: &str, l: &Latencies) -> String {
-    let digits = l.total().to_string();
-    let mut said = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            said.push(',');
-        }
-        said.push(digit);
-    }
-    format!("{name} ({said})")
-}
-
-fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, lines: &[(&String, Line)]) -> Result<()> {
+fn draw(area: &Area, lines: &[(&String, Line)], hover: &mut Hover) -> Result<()> {
     let points = || lines.iter().flat_map(|(_, line)| line);
     let first = points().map(|(x, _)| *x).fold(f64::MAX, f64::min).max(0.1);
     let last = points().map(|(x, _)| *x).fold(ASKED[1].0, f64::max);
@@ -75,9 +68,15 @@ fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, lines: &[(&String, Line)]) ->
             .map_err(drawing)?;
         chart.draw_series([label]).map_err(drawing)?;
     }
-    for ((_, line), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
+    for ((name, line), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
         let at_99 = line.iter().find(|(_, y)| *y <= 0.01);
         let largest = line.last();
+        for (at, what) in [(at_99, "99 % are at most"), (largest, "the largest:")] {
+            if let Some(at) = at {
+                let words = format!("{name}: {what} {} us", figure::digits(at.0));
+                hover.point(chart.backend_coord(at), words);
+            }
+        }
         let rings = at_99.map(|at| Circle::new(*at, 4, colour.stroke_width(2)));
         let crosses = largest.map(|at| Cross::new(*at, 4, colour.stroke_width(2)));
         chart
@@ -128,9 +127,5 @@ mod tests {
         for part in ["plain (100)", "1 ms", "share above", "<circle"] {
             assert!(svg.contains(part), "no {part} in\n{svg}");
         }
-        assert_eq!(
-            samples("a", &Latencies::of_bins(vec![(1, 1_234_567)], 0, 1, 0)),
-            "a (1,234,567)"
-        );
     }
 }

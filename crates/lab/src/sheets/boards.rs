@@ -140,6 +140,7 @@ mod tests {
             low: value,
             high: value,
             seeds: vec![value],
+            samples: None,
         }
     }
 

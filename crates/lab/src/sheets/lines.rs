@@ -9,7 +9,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use crate::figures::latencies::Latencies;
-use crate::sheets::plot::{COLOURS, SIZE, drawing, tick, titled};
+use crate::sheets::plot::{COLOURS, SIZE, drawing, keys, tick, titled};
 
 /// One line a series, counts over microseconds.
 pub fn histograms(series: &[(String, Latencies)], board: &str) -> Result<String> {
@@ -64,7 +64,7 @@ where
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
         let names: Vec<String> = lines.iter().map(|(name, _)| name.clone()).collect();
-        let area = titled(&root, title, &names)?;
+        let area = titled(&root, title, &keys(&names, &COLOURS))?;
         let mut chart = ChartBuilder::on(&area)
             .margin(10)
             .x_label_area_size(40)

@@ -3,6 +3,7 @@
 
 pub mod above;
 pub mod boards;
+pub mod dots;
 pub mod grid;
 pub mod lines;
 pub mod object;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What all charts share. They are SVG text.
 
+use std::fmt::Write as _;
+
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -21,30 +23,136 @@ pub const COLOURS: [RGBColor; 7] = [
 /// Where charts are drawn.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
+/// Of what is no kernel, so that a kernel's colour means that kernel (Tol's muted scheme).
+pub const OTHERS: [RGBColor; 7] = [
+    RGBColor(51, 34, 136),
+    RGBColor(136, 204, 238),
+    RGBColor(17, 119, 51),
+    RGBColor(204, 102, 119),
+    RGBColor(221, 204, 119),
+    RGBColor(136, 34, 85),
+    RGBColor(140, 140, 140),
+];
+
+/// What points of a line are drawn as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    Disc,
+    Ring,
+    Square,
+    Triangle,
+    Cross,
+}
+
+/// All of them, in the order in which they are given away.
+pub const MARKERS: [Marker; 5] = [
+    Marker::Disc,
+    Marker::Ring,
+    Marker::Square,
+    Marker::Triangle,
+    Marker::Cross,
+];
+
+impl Marker {
+    /// Drawn there, in pixels.
+    pub fn draw(self, area: &Area, (x, y): (i32, i32), colour: RGBColor) -> Result<()> {
+        const R: i32 = 4;
+        let filled = colour.filled();
+        let drawn = match self {
+            Marker::Disc => area.draw(&Circle::new((x, y), R, filled)),
+            Marker::Ring => area.draw(&Circle::new((x, y), R, colour.stroke_width(2))),
+            Marker::Square => area.draw(&Rectangle::new([(x - 3, y - 3), (x + 3, y + 3)], filled)),
+            Marker::Triangle => area.draw(&TriangleMarker::new((x, y), R + 1, filled)),
+            Marker::Cross => area.draw(&Cross::new((x, y), R, colour.stroke_width(2))),
+        };
+        drawn.map_err(drawing)
+    }
+}
+
+/// A name below the title: a colour, and the marker of its points if that tells something.
+pub struct Key {
+    pub name: String,
+    pub colour: RGBColor,
+    pub marker: Option<Marker>,
+}
+
+/// Names with the colours that they have by their order.
+pub fn keys(names: &[String], colours: &[RGBColor]) -> Vec<Key> {
+    let colours = colours.iter().cycle();
+    let key = |(name, colour): (&String, &RGBColor)| Key {
+        name: name.clone(),
+        colour: *colour,
+        marker: None,
+    };
+    names.iter().zip(colours).map(key).collect()
+}
+
 /// Draws a title and the names of the colours below it, where they cover no curve; gives the rest
 /// of the area.
-pub fn titled<'a>(root: &Area<'a>, title: &str, names: &[String]) -> Result<Area<'a>> {
+pub fn titled<'a>(root: &Area<'a>, title: &str, keys: &[Key]) -> Result<Area<'a>> {
     const LEFT: i32 = 65;
     let root = root.titled(title, ("sans-serif", 16)).map_err(drawing)?;
     let (width, _) = root.dim_in_pixel();
     let (mut x, mut y) = (LEFT, 2);
     let mut places = Vec::new();
-    for name in names {
-        let long = 26 + 6 * name.len() as i32;
+    for key in keys {
+        let long = 26 + 6 * key.name.len() as i32;
         if x > LEFT && x + long > width as i32 {
             (x, y) = (LEFT, y + 16);
         }
         places.push((x, y));
         x += long;
     }
-    let (key, rest) = root.split_vertically(if names.is_empty() { 0 } else { y + 16 });
-    for ((name, (x, y)), colour) in names.iter().zip(places).zip(COLOURS.iter().cycle()) {
-        let corners = [(x, y + 1), (x + 14, y + 10)];
-        key.draw(&Rectangle::new(corners, colour.filled()))
-            .and_then(|()| key.draw(&Text::new(name.as_str(), (x + 18, y), ("sans-serif", 12))))
-            .map_err(drawing)?;
+    let (top, rest) = root.split_vertically(if keys.is_empty() { 0 } else { y + 16 });
+    for (key, (x, y)) in keys.iter().zip(places) {
+        match key.marker {
+            Some(marker) => marker.draw(&top, (x + 7, y + 6), key.colour)?,
+            None => {
+                let corners = [(x, y + 1), (x + 14, y + 10)];
+                let swatch = Rectangle::new(corners, key.colour.filled());
+                top.draw(&swatch).map_err(drawing)?;
+            }
+        }
+        let name = Text::new(key.name.as_str(), (x + 18, y), ("sans-serif", 12));
+        top.draw(&name).map_err(drawing)?;
     }
     Ok(rest)
+}
+
+/// Values that a browser shows where the mouse is: places in pixels of the whole chart, and words.
+#[derive(Default)]
+pub struct Hover(Vec<([i32; 4], String)>);
+
+impl Hover {
+    /// Around a point.
+    pub fn point(&mut self, (x, y): (i32, i32), words: String) {
+        self.0.push(([x - 6, y - 6, x + 6, y + 6], words));
+    }
+
+    /// Over a bar, given by two of its corners.
+    pub fn bar(&mut self, [(a, b), (c, d)]: [(i32, i32); 2], words: String) {
+        self.0
+            .push(([a.min(c), b.min(d), a.max(c), b.max(d)], words));
+    }
+
+    /// The chart with them.
+    pub fn over(self, mut svg: String) -> String {
+        let Some(end) = svg.rfind("</svg>") else {
+            return svg;
+        };
+        let mut over = String::new();
+        for ([left, top, right, bottom], words) in self.0 {
+            let (width, height) = (right - left, bottom - top);
+            let words = words.replace('&', "&amp;").replace('<', "&lt;");
+            let _ = writeln!(
+                over,
+                "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"transparent\">\
+                 <title>{words}</title></rect>"
+            );
+        }
+        svg.insert_str(end, &over);
+        svg
+    }
 }
 
 /// A number at an axis, without a fraction that is zero.
@@ -57,4 +165,20 @@ pub fn tick(x: &f64) -> String {
 /// An error of the drawing library.
 pub fn drawing<E: std::fmt::Display>(error: E) -> anyhow::Error {
     anyhow!("cannot draw the chart: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_where_its_point_is() {
+        let mut hover = Hover::default();
+        hover.point((10, 20), "a < b".into());
+        hover.bar([(5, 9), (1, 2)], "c".into());
+        let svg = hover.over("<svg>\n</svg>\n".to_string());
+        assert!(svg.contains("<rect x=\"4\" y=\"14\" width=\"12\""));
+        assert!(svg.contains("<title>a &lt; b</title>") && svg.trim_end().ends_with("</svg>"));
+        assert!(svg.contains("<rect x=\"1\" y=\"2\" width=\"4\" height=\"7\""));
+    }
 }

@@ -5,8 +5,9 @@ use anyhow::Result;
 
 use super::attribution;
 use super::compare::{Comparison, Row};
-use super::plot::{self, Shown};
+use super::plot::{self, Bar, Looks, Shown};
 use super::tables;
+use crate::base::distinct::distinct;
 use crate::figures::published::Envelope;
 use crate::runs::point::short_kernel;
 use crate::sheets::grid::Grid;
@@ -28,48 +29,49 @@ pub fn parts(experiment: &str, comparison: &Comparison, envelope: &Envelope) -> 
 }
 
 fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
+    let looks = Looks::of(rows);
+    let draw = |of: &[&Row], shown: Shown, words: &str| {
+        let title = format!("{board}, {words}");
+        plot::latency(of, &looks, shown, &title, plot::scale_us(rows))
+    };
     let charts = |shown: Shown, name: &str, words: &str| {
-        let title = |kernel: &str| format!("{board}, {kernel}: {words}");
-        let scale = plot::scale_us(rows);
         each_kernel(experiment, board, rows, name, |kernel, of| {
-            plot::latency(of, shown, &title(kernel), scale.clone())
+            draw(of, shown, &format!("{kernel}: {words}"))
         })
     };
-    let cycles = each_kernel(experiment, board, rows, "cycles", |kernel, of| {
-        let title = format!("{board}, {kernel}: process less thread");
-        plot::stacked(of, &title, plot::scale_cycles(rows))
-    })?;
-    let mut others = charts(Shown::Threads, "threads", "threads of one process")?;
+    let mut by_size = Vec::new();
+    for size in looks.sizes() {
+        let of: Vec<&Row> = (rows.iter().copied())
+            .filter(|row| row.size_kb == *size)
+            .collect();
+        by_size.push(Chart {
+            name: format!("{experiment}-{board}-{size}-kb"),
+            svg: draw(&of, Shown::Processes, &format!("{size} KB: processes"))?,
+        });
+    }
+    let mut others = charts(Shown::Processes, "processes", "processes")?;
+    others.extend(charts(Shown::Threads, "threads", "threads of one process")?);
     others.extend(charts(
         Shown::Difference,
         "difference",
         "processes less threads",
     )?);
-    Ok(vec![
+    let mut parts = vec![Part {
+        heading: format!("{board} at {:.0} MHz", rows[0].cpu_hz as f64 / 1e6),
+        text: "A ring of tasks hands a token around through pipes; whoever holds it reads some \
+               KB of its own array. Every hop is a context switch, the same work without a \
+               switch subtracted. Points are medians by the guest's own clock with 95 % \
+               intervals."
+            .into(),
+        charts: by_size,
+        ..Part::default()
+    }];
+    parts.extend(where_it_goes(experiment, board, rows)?);
+    parts.extend([
         Part {
-            heading: format!("{board} at {:.0} MHz", rows[0].cpu_hz as f64 / 1e6),
-            text:
-                "A ring of tasks hands a token around through pipes; whoever holds it reads some \
-                   KB of its own array. Every hop is a context switch, the same work without a \
-                   switch subtracted. Points are medians by the guest's own clock with 95 % \
-                   intervals."
-                    .into(),
-            charts: charts(Shown::Processes, "processes", "processes")?,
-            ..Part::default()
-        },
-        Part {
-            heading: format!("{board}: where the cycles go"),
-            text: "Between processes a switch changes the address space, between threads of one \
-                   process it does not; the difference is what changing the address space costs. \
-                   The core's counters, taken while the guest holds a pin high, say what for: to \
-                   the right of zero what takes longer between processes, to the left what takes \
-                   less."
-                .into(),
-            charts: cycles,
-            ..Part::default()
-        },
-        Part {
-            heading: format!("{board}: threads, and processes less threads"),
+            heading: format!(
+                "{board}: a chart for each kernel, as the paper draws it; threads, and processes less threads"
+            ),
             charts: others,
             folded: true,
             ..Part::default()
@@ -77,6 +79,65 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
         Part {
             heading: format!("{board}: {} rings in figures and counters", rows.len()),
             tables: vec![counters(rows)],
+            folded: true,
+            ..Part::default()
+        },
+    ]);
+    Ok(parts)
+}
+
+/// What a switch is made of, for the first two kernels at both ends of the axes; what changing the address space
+/// is, for all rows.
+fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
+    let ring = |row: &Row| (row.size_kb, row.tasks);
+    let ends = [
+        rows.iter().map(|row| ring(row)).min(),
+        rows.iter().map(|row| ring(row)).max(),
+    ];
+    let mut bars = Vec::new();
+    for end in distinct(ends.into_iter().flatten()) {
+        for kernel in tables::kernels(rows).iter().take(2) {
+            let of = |row: &&&Row| row.kernel == *kernel && ring(row) == end;
+            let name = format!("{}, {} x {} KB", short_kernel(kernel), end.1, end.0);
+            let bar = |row: &&Row| Some(Bar::of(name, row, row.process.as_ref()?));
+            bars.extend(rows.iter().find(of).and_then(bar));
+        }
+    }
+    if bars.is_empty() {
+        return Ok(Vec::new());
+    }
+    let title = format!("{board}: a switch between processes");
+    let svg = plot::stacked(&bars, &title, plot::scale_of(&bars))?;
+    let bars_of = |of: &[&Row]| -> Vec<Bar> {
+        let name = |row: &Row| format!("{} KB x {}", row.size_kb, row.tasks);
+        let bar = |row: &&Row| Some(Bar::of(name(row), row, row.difference.as_ref()?));
+        of.iter().filter_map(bar).collect()
+    };
+    let scale = plot::scale_of(&bars_of(rows));
+    let all = each_kernel(experiment, board, rows, "cycles", |kernel, of| {
+        let title = format!("{board}, {kernel}: process less thread");
+        plot::stacked(&bars_of(of), &title, scale.clone())
+    })?;
+    Ok(vec![
+        Part {
+            heading: format!("{board}: where the time goes"),
+            text: "By the core's counters, taken while the guest holds a pin high, with the work that needs no \
+                   switch subtracted: to the left of zero is what that has more of."
+                .into(),
+            charts: vec![Chart {
+                name: format!("{experiment}-{board}-where"),
+                svg,
+            }],
+            ..Part::default()
+        },
+        Part {
+            heading: format!("{board}: where it goes in every ring, between processes less between threads"),
+            text: "Between processes a switch changes the address space, between threads of one \
+                   process it does not; the difference is what changing the address space costs: to \
+                   the right of zero what takes longer between processes, to the left what takes \
+                   less."
+                .into(),
+            charts: all,
             folded: true,
             ..Part::default()
         },

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of rings: latency over tasks with a line per size, and stacked cycles per switch.
+//! Charts of rings: latency over tasks, and what a switch is made of, stacked.
 
 use std::ops::Range;
 
 use anyhow::Result;
 use plotters::prelude::*;
 
-use super::attribution;
+use super::attribution::{self, Terms};
 use super::compare::Row;
-use crate::sheets::plot::{COLOURS, SIZE, drawing, tick, titled};
+use crate::base::distinct::distinct;
+use crate::figures::figure;
+use crate::figures::statistics::Estimate;
+use crate::runs::point::short_kernel;
+use crate::sheets::plot::{
+    COLOURS, Hover, Key, MARKERS, Marker, OTHERS, SIZE, drawing, keys, tick, titled,
+};
 
 /// Which latency a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,18 +41,75 @@ impl Shown {
     }
 }
 
-/// Latency per switch in microseconds over the number of tasks; several charts can share `scale_us`.
-pub fn latency(rows: &[&Row], shown: Shown, title: &str, scale_us: Range<f64>) -> Result<String> {
-    let mut svg = String::new();
-    let most_tasks = rows.iter().map(|r| r.tasks).max().unwrap_or(2);
-    {
+/// How curves of a board look: a colour for each kernel, a marker for each size, in all of its charts.
+pub struct Looks<'a> {
+    kernels: Vec<&'a str>,
+    sizes: Vec<u32>,
+}
+
+impl<'a> Looks<'a> {
+    /// Of all rows of the board.
+    pub fn of(rows: &[&'a Row]) -> Looks<'a> {
         let mut sizes: Vec<u32> = rows.iter().map(|r| r.size_kb).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let names: Vec<String> = sizes.iter().map(|size| format!("{size} KB")).collect();
+        Looks {
+            kernels: distinct(rows.iter().map(|r| r.kernel.as_str())),
+            sizes,
+        }
+    }
+
+    /// KB that tasks read, ascending.
+    pub fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    fn colour(&self, kernel: &str) -> RGBColor {
+        let at = self.kernels.iter().position(|k| *k == kernel);
+        COLOURS[at.unwrap_or(0) % COLOURS.len()]
+    }
+
+    fn marker(&self, size_kb: u32) -> Marker {
+        let at = self.sizes.iter().position(|s| *s == size_kb);
+        MARKERS[at.unwrap_or(0) % MARKERS.len()]
+    }
+
+    /// The curves of `rows`, each with its key: kernels, or the sizes if there is one kernel.
+    fn curves<'r>(&self, rows: &[&'r Row]) -> Vec<(Key, Vec<&'r Row>)> {
+        let one = distinct(rows.iter().map(|r| r.kernel.as_str())).len() == 1;
+        let mut curves = Vec::new();
+        for (kernel, size) in distinct(rows.iter().map(|r| (r.kernel.as_str(), r.size_kb))) {
+            let key = Key {
+                name: match one {
+                    true => format!("{size} KB"),
+                    false => short_kernel(kernel).to_string(),
+                },
+                colour: self.colour(kernel),
+                marker: Some(self.marker(size)),
+            };
+            let of = (rows.iter()).filter(|r| (r.kernel.as_str(), r.size_kb) == (kernel, size));
+            curves.push((key, of.copied().collect()));
+        }
+        curves
+    }
+}
+
+/// Latency per switch in microseconds over the number of tasks; several charts can share `scale_us`.
+pub fn latency(
+    rows: &[&Row],
+    looks: &Looks,
+    shown: Shown,
+    title: &str,
+    scale_us: Range<f64>,
+) -> Result<String> {
+    let mut svg = String::new();
+    let mut hover = Hover::default();
+    let most_tasks = rows.iter().map(|r| r.tasks).max().unwrap_or(2);
+    let (keys, curves): (Vec<Key>, Vec<Vec<&Row>>) = looks.curves(rows).into_iter().unzip();
+    {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
-        let area = titled(&root, title, &names)?;
+        let area = titled(&root, title, &keys)?;
         let mut chart = ChartBuilder::on(&area)
             .margin(10)
             .x_label_area_size(40)
@@ -62,24 +125,35 @@ pub fn latency(rows: &[&Row], shown: Shown, title: &str, scale_us: Range<f64>) -
             .light_line_style(WHITE)
             .draw()
             .map_err(drawing)?;
-        for (size, colour) in sizes.iter().zip(COLOURS.iter().cycle()) {
-            let points: Vec<(u32, (f64, f64, f64))> = rows
-                .iter()
-                .filter(|r| r.size_kb == *size)
-                .map(|r| (r.tasks, shown.of(r)))
-                .collect();
-            let bars = points.iter().map(|(x, (low, middle, high))| {
-                ErrorBar::new_vertical(*x, *low, *middle, *high, colour.filled(), 6)
+        for (key, curve) in keys.iter().zip(curves) {
+            let colour = key.colour;
+            let bars = curve.iter().map(|r| {
+                let (low, middle, high) = shown.of(r);
+                ErrorBar::new_vertical(r.tasks, low, middle, high, colour.filled(), 6)
             });
             chart.draw_series(bars).map_err(drawing)?;
-            let line = points.iter().map(|(x, (_, middle, _))| (*x, *middle));
+            let line = curve.iter().map(|r| (r.tasks, shown.of(r).1));
             chart
                 .draw_series(LineSeries::new(line, colour.stroke_width(2)))
                 .map_err(drawing)?;
+            for row in curve {
+                let (low, middle, high) = shown.of(row);
+                let at = chart.backend_coord(&(row.tasks, middle));
+                let marker = key.marker.unwrap_or(Marker::Disc);
+                marker.draw(&root, at, colour)?;
+                let figure = figure::estimate(Estimate {
+                    value: middle,
+                    low,
+                    high,
+                });
+                let what = format!("{} tasks, {} KB", row.tasks, row.size_kb);
+                let kernel = short_kernel(&row.kernel);
+                hover.point(at, format!("{kernel}, {what}: {figure} us"));
+            }
         }
         root.present().map_err(drawing)?;
     }
-    Ok(svg)
+    Ok(hover.over(svg))
 }
 
 /// A scale that shows all rows in every chart, and zero. Processes may be faster than threads.
@@ -96,76 +170,91 @@ pub fn scale_us(rows: &[&Row]) -> Range<f64> {
     (lowest * 1.02 / below).floor() * below..(largest * 1.02 / step).ceil() * step
 }
 
-/// A scale on which the cycles of all rows can be compared.
-pub fn scale_cycles(rows: &[&Row]) -> Range<f64> {
-    let cycles = rows.iter().filter_map(|r| r.difference.map(|d| d.cycles));
-    let (lowest, largest) = cycles.fold((0.0, 1.0), |(lowest, largest), c| {
+/// What a bar is made of, in microseconds by counter.
+pub struct Bar {
+    pub name: String,
+    us: [f64; attribution::COUNT],
+}
+
+impl Bar {
+    /// Of cycles of a row.
+    pub fn of(name: String, row: &Row, terms: &Terms) -> Bar {
+        let us = |cycles: f64| cycles * 1e6 / row.cpu_hz as f64;
+        Bar {
+            name,
+            us: terms.cycles.map(us),
+        }
+    }
+}
+
+/// A scale on which all bars can be compared.
+pub fn scale_of(bars: &[Bar]) -> Range<f64> {
+    let (lowest, largest) = bars.iter().fold((0.0, 1.0), |(lowest, largest), bar| {
         (
-            f64::min(lowest, on_its_side(&c, -1.0)),
-            f64::max(largest, on_its_side(&c, 1.0)),
+            f64::min(lowest, on_its_side(&bar.us, -1.0)),
+            f64::max(largest, on_its_side(&bar.us, 1.0)),
         )
     });
     lowest * 1.05..largest * 1.05
 }
 
-/// Cycles by which a process switch is longer, stacked by counter, one bar per row: to the right
-/// of zero what takes longer, to the left what takes less.
-pub fn stacked(rows: &[&Row], title: &str, scale: Range<f64>) -> Result<String> {
-    let rows: Vec<(&Row, [f64; attribution::COUNT])> = rows
-        .iter()
-        .filter_map(|r| r.difference.map(|d| (*r, d.cycles)))
-        .collect();
-    let names: Vec<String> = rows
-        .iter()
-        .map(|(r, _)| format!("{} KB x {}", r.size_kb, r.tasks))
-        .collect();
-    let count = rows.len() as i32;
+/// Bars, stacked by counter: to the right of zero what takes time, to the left what saves some.
+pub fn stacked(bars: &[Bar], title: &str, scale: Range<f64>) -> Result<String> {
+    let count = bars.len() as i32;
+    // Few bars are as high as those of other charts.
+    let one = if bars.len() < 8 { 26 } else { 12 };
     let mut svg = String::new();
+    let mut hover = Hover::default();
     {
-        let height = 130 + 12 * rows.len() as u32;
+        let height = 130 + one * bars.len() as u32;
         let root = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
-        let names_of_terms = attribution::headings().map(String::from);
-        let area = titled(&root, title, &names_of_terms)?;
+        let names = attribution::headings();
+        let area = titled(&root, title, &keys(&names.map(String::from), &OTHERS))?;
+        let longest = bars.iter().map(|bar| bar.name.len()).max().unwrap_or(0) as u32;
         let mut chart = ChartBuilder::on(&area)
             .margin(10)
             .x_label_area_size(40)
-            .y_label_area_size(80)
+            .y_label_area_size((longest * 6 + 14).max(80))
             .build_cartesian_2d(scale, (0..count).into_segmented())
             .map_err(drawing)?;
         let name = |at: &SegmentValue<i32>| match at {
-            SegmentValue::CenterOf(i) if *i < count => names[(count - 1 - i) as usize].clone(),
+            SegmentValue::CenterOf(i) if *i < count => bars[(count - 1 - i) as usize].name.clone(),
             _ => String::new(),
         };
         chart
             .configure_mesh()
             .disable_y_mesh()
-            .y_labels(rows.len() + 1)
+            .y_labels(bars.len() + 1)
             .y_label_formatter(&name)
-            .x_label_formatter(&|x| format!("{x:.0}"))
-            .x_desc("core cycles per switch")
+            .x_label_formatter(&tick)
+            .x_desc("us per switch")
             .label_style(("sans-serif", 11))
             .light_line_style(WHITE)
             .draw()
             .map_err(drawing)?;
-        for term in 0..attribution::COUNT {
-            let colour = COLOURS[term % COLOURS.len()];
-            let bars = rows.iter().enumerate().map(|(i, (_, cycles))| {
-                let start = on_its_side(&cycles[..term], cycles[term]);
-                let at = count - 1 - i as i32;
+        for (term, colour) in OTHERS.iter().enumerate() {
+            let all = bars.iter().zip((0..count).rev()).map(|(bar, at)| {
+                let start = on_its_side(&bar.us[..term], bar.us[term]);
                 let corners = [
                     (start, SegmentValue::Exact(at)),
-                    (start + cycles[term], SegmentValue::Exact(at + 1)),
+                    (start + bar.us[term], SegmentValue::Exact(at + 1)),
                 ];
-                let mut bar = Rectangle::new(corners, colour.filled());
-                bar.set_margin(1, 1, 0, 0);
-                bar
+                let words = format!("{}: {} {:.1} us", bar.name, names[term], bar.us[term]);
+                hover.bar(
+                    corners.each_ref().map(|corner| chart.backend_coord(corner)),
+                    words,
+                );
+                let mut drawn = Rectangle::new(corners, colour.filled());
+                drawn.set_margin(1, 1, 0, 0);
+                drawn
             });
-            chart.draw_series(bars).map_err(drawing)?;
+            let all: Vec<_> = all.collect();
+            chart.draw_series(all).map_err(drawing)?;
         }
         root.present().map_err(drawing)?;
     }
-    Ok(svg)
+    Ok(hover.over(svg))
 }
 
 /// What those `terms` are together that have the sign of `side`.
@@ -181,24 +270,43 @@ mod tests {
     use crate::runs::for_tests::made_up_runs;
 
     #[test]
-    fn a_chart_has_a_line_per_size_and_names_its_axes() {
+    fn kernels_have_colours_and_sizes_markers_and_points_their_values() {
         let comparison = compare(&made_up_runs(), &Envelope::load().unwrap());
         let rows: Vec<&Row> = comparison
             .rows
             .iter()
             .filter(|r| r.board == "sam9263")
             .collect();
-        let svg = latency(&rows, Shown::Processes, "processes", scale_us(&rows)).unwrap();
+        let looks = Looks::of(&rows);
+        let of_one: Vec<&Row> = (rows.iter().copied())
+            .filter(|r| r.kernel == rows[0].kernel)
+            .collect();
+        let scale = scale_us(&rows);
+        let svg = latency(
+            &of_one,
+            &looks,
+            Shown::Processes,
+            "processes",
+            scale.clone(),
+        );
+        let svg = svg.unwrap();
         for part in [
             "<svg",
             "tasks in the ring",
             "us per switch",
             "0 KB",
             "16 KB",
+            "<title>",
         ] {
             assert!(svg.contains(part), "no {part:?}");
         }
         assert!(svg.matches("<polyline").count() >= 2);
+        let colour = |svg: &str, hex: &str| svg.contains(hex);
+        assert!(colour(&svg, "#0072B2") && !colour(&svg, "#D55E00"));
+        let of_size: Vec<&Row> = (rows.iter().copied()).filter(|r| r.size_kb == 0).collect();
+        let svg = latency(&of_size, &looks, Shown::Processes, "0 KB", scale).unwrap();
+        let names = distinct(of_size.iter().map(|r| short_kernel(&r.kernel)));
+        assert!(names.iter().all(|name| svg.contains(name)), "{names:?}");
     }
 
     #[test]
@@ -221,14 +329,19 @@ mod tests {
     }
 
     #[test]
-    fn the_stacked_chart_has_every_term_and_every_row() {
+    fn the_stacked_chart_has_every_term_and_every_bar() {
         let comparison = compare(&made_up_runs(), &Envelope::load().unwrap());
-        let rows: Vec<&Row> = comparison.rows.iter().collect();
-        let svg = stacked(&rows, "where", scale_cycles(&rows)).unwrap();
-        for part in attribution::headings()
-            .iter()
-            .chain(&["16 KB x 4", "0 KB x 2"])
-        {
+        let bar = |row: &Row| {
+            Some(Bar::of(
+                row.tasks.to_string() + " tasks",
+                row,
+                &row.process?,
+            ))
+        };
+        let bars: Vec<Bar> = comparison.rows.iter().filter_map(bar).collect();
+        let svg = stacked(&bars, "where", scale_of(&bars)).unwrap();
+        let named = attribution::headings().into_iter().chain(["4 tasks"]);
+        for part in named.chain(["us per switch", "4 tasks: cache ops "]) {
             assert!(svg.contains(part), "no {part:?}");
         }
     }
