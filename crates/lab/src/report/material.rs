@@ -107,7 +107,11 @@ pub fn with_made_up<T>(say: impl FnOnce(&Material) -> T) -> T {
     let e = Experiment::load("switch-cost").unwrap();
     let papers = Papers::load().unwrap();
     let (campaign, runs) = (Campaign::default(), crate::runs::for_tests::made_up_runs());
-    say(&Material::of(&e, &campaign, &runs, &papers).unwrap())
+    let mut material = Material::of(&e, &campaign, &runs, &papers).unwrap();
+    // Records change.
+    let verdicts = &mut material.results.verdicts;
+    verdicts.iter_mut().for_each(|v| v.recorded = None);
+    say(&material)
 }
 
 /// Of each claim. Where nothing was measured that could decide it, the record may.
@@ -139,4 +143,20 @@ pub fn judge<'a>(
     let verdicts = verdicts(e, measured)?;
     let beside = claim::pairs(&e.beside, measured, &papers.published)?;
     Ok((headlines, verdicts, beside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_is_said_from_the_record() {
+        let e = Experiment::load("hackbench").unwrap();
+        let verdict = &verdicts(&e, &[]).unwrap()[0];
+        assert_eq!(verdict.word(), "open");
+        let recorded = verdict.recorded.as_ref().unwrap();
+        assert_ne!(recorded.word(), "open");
+        let said = format!("the record says {}: Ratio", recorded.word());
+        assert!(verdict.reason().contains(&said), "{}", verdict.reason());
+    }
 }

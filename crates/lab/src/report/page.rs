@@ -389,8 +389,8 @@ mod tests {
         let (html, _) = rendered(&made_up_runs(), 30);
         assert_eq!(
             html.matches("<svg").count(),
-            9,
-            "headlines, 4 charts a board"
+            15,
+            "headlines; of each board 2 sizes, where the time goes, 4 of its kernel"
         );
         assert!(!html.contains("<script>") && !html.contains("src="));
         assert!(html.contains("30 of 30 points have not been measured"));
