@@ -102,13 +102,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     let calibrated = beside(&machines, &mut materials, &args.nearest);
     if done.iter().any(|(_, _, runs)| !runs.is_empty()) {
-        let index = write(
-            &materials,
-            &calibrated,
-            &of_cores,
-            &papers,
-            &report::default_dir(),
-        )?;
+        let index = write(&materials, &calibrated, &of_cores, &report::default_dir())?;
         if !json {
             println!("report: {}\n", paths::shown(&index));
             print!("{}", next(&materials));

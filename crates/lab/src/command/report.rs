@@ -40,7 +40,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let papers = Papers::load()?;
     let mut material = Material::of(&experiment, &campaign, &runs, &papers)?;
     material.more.extend(worst::parts(&runs, material.kind));
-    let index = page::write(&[material], &[], &[], &papers, &dir)?;
+    let index = page::write(&[material], &[], &[], &dir)?;
     if args.json {
         println!("{}", json!({"report": index}));
     } else {

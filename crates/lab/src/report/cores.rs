@@ -10,9 +10,9 @@ use crate::campaign::experiment::Experiment;
 use crate::figures::claim::{Pair, Verdict};
 use crate::figures::headline::Line;
 use crate::figures::published::Papers;
-use crate::report::export;
 use crate::report::material::{Material, judge};
 use crate::report::plot_headlines;
+use crate::report::recorded;
 use crate::report::table;
 use crate::sheets::grid::Grid;
 use crate::sheets::part::{Chart, Part};
@@ -55,7 +55,7 @@ impl<'a> Cores<'a> {
     /// As recorded; none without a record.
     pub fn recorded(name: &str, papers: &'a Papers) -> Result<Option<Cores<'a>>> {
         let e = Experiment::load(name)?;
-        let Some(measured) = export::recorded(&e)? else {
+        let Some(measured) = recorded::figures(&e)? else {
             return Ok(None);
         };
         let (lines, verdicts, beside) = judge(&e, &measured, papers)?;
@@ -93,8 +93,8 @@ impl<'a> Cores<'a> {
         text + &table::published(&self.beside, &papers.published)
     }
 
-    /// For the report.
-    pub fn part(&self) -> Result<Part> {
+    /// For the report, with published figures.
+    pub fn part(&self, beside: Option<Grid>) -> Result<Part> {
         let lines: Vec<&Line> = self.lines.iter().collect();
         let name = format!("recorded-{}", self.name);
         let verdicts = self.verdicts.iter().map(|v| {
@@ -113,8 +113,9 @@ impl<'a> Cores<'a> {
             heading: self.title.clone(),
             text: self.text.clone(),
             charts: vec![Chart::new(&name, plot_headlines::bars(&lines)?)],
-            tables: claims.into_iter().collect(),
-            folded: false,
+            tables: claims.into_iter().chain(beside).collect(),
+            // All cores at once are for everybody.
+            folded: self.name != EXPERIMENTS[0],
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::figures::measure;
 use crate::figures::published::Papers;
 use crate::figures::versus::{self, Versus};
 use crate::kinds::{self, Kind, Told};
-use crate::report::export;
+use crate::report::recorded;
 use crate::runs::run::Run;
 use crate::runs::store::Campaign;
 use crate::sheets::part::Part;
@@ -120,9 +120,9 @@ fn verdicts(e: &Experiment, measured: &[Measured]) -> Result<Vec<Verdict>> {
     if verdicts.iter().all(|v| v.count > 0) {
         return Ok(verdicts);
     }
-    let recorded = export::recorded(e)?.unwrap_or_default();
+    let all = recorded::figures(e)?.unwrap_or_default();
     for (claim, verdict) in e.claims.iter().zip(&mut verdicts) {
-        let of_record = claim.judge(&recorded);
+        let of_record = claim.judge(&all);
         if verdict.count == 0 && of_record.count > 0 {
             verdict.recorded = Some(Box::new(of_record));
         }

@@ -9,5 +9,6 @@ pub mod markdown;
 pub mod material;
 pub mod page;
 pub mod plot_headlines;
+pub mod recorded;
 pub mod table;
 pub mod waveform;

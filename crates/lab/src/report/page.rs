@@ -13,7 +13,7 @@ use crate::campaign::experiment::run_command;
 use crate::figures::claim::{self, Pair, Verdict};
 use crate::figures::figure::figure;
 use crate::figures::headline::{self, Line};
-use crate::figures::published::{Papers, Published};
+use crate::figures::published::Published;
 use crate::figures::versus;
 use crate::report::assumptions;
 use crate::report::cores::Cores;
@@ -84,10 +84,9 @@ pub fn write(
     materials: &[Material],
     first: &[Part],
     cores: &[Cores],
-    papers: &Papers,
     dir: &Path,
 ) -> Result<PathBuf> {
-    let mut page = page(materials, cores, papers)?;
+    let mut page = page(materials, cores)?;
     page.cores.splice(0..0, first.iter().cloned());
     let of_sections = page.sections.iter().flat_map(|section| &section.parts);
     for chart in of_sections.chain(&page.cores).flat_map(|part| &part.charts) {
@@ -108,7 +107,7 @@ pub fn write(
     Ok(index)
 }
 
-fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page> {
+fn page(materials: &[Material], cores: &[Cores]) -> Result<Page> {
     // What other cores are shown with needs no second place.
     let elsewhere = |m: &&Material| cores.iter().any(|c| c.name() == m.experiment.name);
     let first = materials.iter().filter(|m| !elsewhere(m));
@@ -125,8 +124,8 @@ fn page(materials: &[Material], cores: &[Cores], papers: &Papers) -> Result<Page
     assumptions.push(commands(runs()));
     let mut of_cores = Vec::new();
     for one in cores {
-        of_cores.push(one.part()?);
-        of_cores.extend(beside_part(&one.beside, &papers.published));
+        let beside = (!one.beside.is_empty()).then(|| beside_grid(&one.beside));
+        of_cores.push(one.part(beside)?);
     }
     Ok(Page {
         verdict: verdict(verdicts.clone()),
@@ -183,12 +182,10 @@ fn undecided(v: &Verdict) -> Option<Claim> {
 
 /// All that is said of an experiment below its claims.
 pub fn parts(m: &Material) -> Result<Vec<Part>> {
-    let beside = beside_part(&m.results.beside, &m.papers.published).into_iter();
-    let mut parts: Vec<Part> = beside
-        .chain(versus_part(&m.results))
-        .chain(boards_part(&m.results))
-        .collect();
-    parts.extend(m.kind.parts(&m.told())?);
+    let mut parts = m.kind.parts(&m.told())?;
+    parts.extend(beside_part(&m.results.beside, &m.papers.published));
+    parts.extend(versus_part(&m.results));
+    parts.extend(boards_part(&m.results));
     parts.extend(m.more.iter().cloned());
     Ok(parts)
 }
@@ -243,6 +240,19 @@ fn failed(f: &Failed) -> String {
 
 /// Published figures with what was measured here.
 fn beside_part(beside: &[Pair], published: &Published) -> Option<Part> {
+    (!beside.is_empty()).then(|| Part {
+        heading: "Beside the papers".into(),
+        text: format!(
+            "Published figures are from other boards and kernels, and stand here for validation; \
+             no parameter was fitted to them. From: {}.",
+            claim::papers(beside, published).join("; ")
+        ),
+        tables: vec![beside_grid(beside)],
+        ..Part::default()
+    })
+}
+
+fn beside_grid(beside: &[Pair]) -> Grid {
     let headings = [
         "what", "paper's", "board", "here", "board", "ratio", "place", "note",
     ];
@@ -265,20 +275,11 @@ fn beside_part(beside: &[Pair], published: &Published) -> Option<Part> {
         headings.pop();
         rows.iter_mut().for_each(|row| drop(row.pop()));
     }
-    (!beside.is_empty()).then(|| Part {
-        heading: "Beside the papers".into(),
-        text: format!(
-            "Published figures are from other boards and kernels, and stand here for validation; \
-             no parameter was fitted to them. From: {}.",
-            claim::papers(beside, published).join("; ")
-        ),
-        tables: vec![Grid {
-            texts: headings.len(),
-            headings,
-            rows,
-        }],
-        ..Part::default()
-    })
+    Grid {
+        texts: headings.len(),
+        headings,
+        rows,
+    }
 }
 
 /// Kernels against the first one, over seeds.
@@ -361,6 +362,7 @@ fn short(hash: &str) -> &str {
 mod tests {
     use super::*;
     use crate::campaign::experiment::Experiment;
+    use crate::figures::published::Papers;
     use crate::runs::for_tests::made_up_runs;
     use crate::runs::store::Campaign;
 
@@ -378,10 +380,7 @@ mod tests {
         let material = Material::of(&experiment, &campaign, runs, &papers).unwrap();
         let files = export::files(&material).into_iter();
         let files = files.map(|(_, text)| text).collect();
-        (
-            page(&[material], &[], &papers).unwrap().render().unwrap(),
-            files,
-        )
+        (page(&[material], &[]).unwrap().render().unwrap(), files)
     }
 
     #[test]

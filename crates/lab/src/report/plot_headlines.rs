@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use crate::figures::figure::{figure, thousands};
 use crate::figures::headline::{self, Line};
 use crate::runs::point::short_kernel;
-use crate::sheets::plot::{COLOURS, Hover, drawing, keys, titled};
+use crate::sheets::plot::{Area, COLOURS, Hover, drawing, keys, titled};
 
 const WIDTH: u32 = 480;
 /// Bars begin here, and end here at the largest ratio.
@@ -19,22 +19,15 @@ const HEIGHT: i32 = 15;
 /// A group of bars a headline, as SVG text; empty without headlines.
 pub fn bars(lines: &[&Line]) -> Result<String> {
     let kernels = headline::kernels(lines);
-    let ratio = |line: &Line, kernel: &str| {
-        let first = line.figures.first()?;
-        let found = line.figures.iter().find(|m| m.place.kernel == kernel)?;
-        (first.value > 0.0).then(|| found.value / first.value)
-    };
     let all = lines
         .iter()
         .flat_map(|line| kernels.iter().filter_map(|kernel| ratio(line, kernel)));
     let of_papers = lines.iter().filter_map(|line| line.paper.as_ref());
     let of_papers = of_papers.flat_map(|paper| paper.ratios.iter().map(|(_, ratio)| *ratio));
     let largest = all.chain(of_papers).fold(1.0, f64::max);
-    let at = |ratio: f64| LEFT + (f64::from(RIGHT - LEFT) * ratio / largest) as i32;
     let group = 30 + HEIGHT * kernels.len() as i32;
     let mut svg = String::new();
-    let mut hover = Hover::default();
-    {
+    let hover = {
         let size = (WIDTH, (60 + group * lines.len() as i32) as u32);
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
@@ -43,40 +36,76 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
             true => "In proportion to the first kernel; marks: the paper's",
             false => "In proportion to the first kernel",
         };
-        let area = titled(&root, title, &keys(&names.collect::<Vec<_>>(), &COLOURS))?;
-        // Where the area begins in the whole chart.
-        let above = area.get_pixel_range().1.start;
+        let names: Vec<String> = names.collect();
+        let mut drawn = Bars {
+            area: titled(&root, title, &keys(&names, &COLOURS))?,
+            largest,
+            hover: Hover::default(),
+        };
         for (line, n) in lines.iter().zip(0..) {
             let top = 4 + group * n;
-            let words = |size, colour| ("sans-serif", size).into_font().color(colour);
-            let what = Text::new(line.what(), (LEFT, top), words(13, &BLACK));
-            area.draw(&what).map_err(drawing)?;
+            let what = Text::new(line.what(), (LEFT, top), words(13));
+            drawn.area.draw(&what).map_err(drawing)?;
             for ((kernel, colour), bar) in kernels.iter().zip(COLOURS).zip(0..) {
-                let Some(ratio) = ratio(line, kernel) else {
-                    continue;
-                };
-                let y = top + 18 + HEIGHT * bar;
-                let corners = [(LEFT, y), (at(ratio), y + HEIGHT - 2)];
-                let of_paper = line.paper.iter().flat_map(|paper| &paper.ratios);
-                let marks = of_paper.filter(|(of, _)| of == kernel).map(|(_, r)| at(*r));
-                let marks: Vec<i32> = marks.collect();
-                // Behind the bar, and behind a mark that is.
-                let behind = marks.iter().copied().fold(at(ratio), i32::max) + 6;
-                let figure = Text::new(line.cell(kernel), (behind, y), words(12, &BLACK));
-                hover.bar(corners.map(|(x, y)| (x, y + above)), words_of(line, kernel));
-                area.draw(&Rectangle::new(corners, colour.filled()))
-                    .and_then(|()| area.draw(&figure))
-                    .map_err(drawing)?;
-                for x in marks {
-                    let mark = [(x - 1, y - 1), (x + 1, y + HEIGHT - 1)];
-                    area.draw(&Rectangle::new(mark, BLACK.filled()))
-                        .map_err(drawing)?;
-                }
+                drawn.bar(line, kernel, colour, top + 18 + HEIGHT * bar)?;
             }
         }
         root.present().map_err(drawing)?;
-    }
+        drawn.hover
+    };
     Ok(hover.over(svg))
+}
+
+fn ratio(line: &Line, kernel: &str) -> Option<f64> {
+    let first = line.figures.first()?;
+    let found = line.figures.iter().find(|m| m.place.kernel == kernel)?;
+    (first.value > 0.0).then(|| found.value / first.value)
+}
+
+fn words(size: i32) -> TextStyle<'static> {
+    ("sans-serif", size).into_font().color(&BLACK)
+}
+
+struct Bars<'a> {
+    area: Area<'a>,
+    largest: f64,
+    hover: Hover,
+}
+
+impl Bars<'_> {
+    fn x(&self, ratio: f64) -> i32 {
+        LEFT + (f64::from(RIGHT - LEFT) * ratio / self.largest) as i32
+    }
+
+    /// A kernel's, with its figure and the paper's mark; none without a figure.
+    fn bar(&mut self, line: &Line, kernel: &str, colour: RGBColor, y: i32) -> Result<()> {
+        let Some(ratio) = ratio(line, kernel) else {
+            return Ok(());
+        };
+        let end = self.x(ratio);
+        let corners = [(LEFT, y), (end, y + HEIGHT - 2)];
+        let of_paper = line.paper.iter().flat_map(|paper| &paper.ratios);
+        let marks = of_paper.filter(|(of, _)| of == kernel);
+        let marks: Vec<i32> = marks.map(|(_, ratio)| self.x(*ratio)).collect();
+        // Behind the bar, and behind a mark that is.
+        let behind = marks.iter().copied().fold(end, i32::max) + 6;
+        let figure = Text::new(line.cell(kernel), (behind, y), words(12));
+        // Where the area begins in the whole chart.
+        let above = self.area.get_pixel_range().1.start;
+        let here = corners.map(|(x, y)| (x, y + above));
+        self.hover.bar(here, words_of(line, kernel));
+        self.area
+            .draw(&Rectangle::new(corners, colour.filled()))
+            .and_then(|()| self.area.draw(&figure))
+            .map_err(drawing)?;
+        for x in marks {
+            let mark = [(x - 1, y - 1), (x + 1, y + HEIGHT - 1)];
+            self.area
+                .draw(&Rectangle::new(mark, BLACK.filled()))
+                .map_err(drawing)?;
+        }
+        Ok(())
+    }
 }
 
 /// A figure with its interval and what a paper has.

@@ -216,7 +216,7 @@ pub fn stacked(bars: &[Bar], title: &str, scale: Range<f64>) -> Result<String> {
             .margin(10)
             .x_label_area_size(40)
             .y_label_area_size((longest * 6 + 14).max(80))
-            .build_cartesian_2d(scale, (0..count).into_segmented())
+            .build_cartesian_2d(scale, (0..count - 1).into_segmented())
             .map_err(drawing)?;
         let name = |at: &SegmentValue<i32>| match at {
             SegmentValue::CenterOf(i) if *i < count => bars[(count - 1 - i) as usize].name.clone(),
@@ -225,7 +225,7 @@ pub fn stacked(bars: &[Bar], title: &str, scale: Range<f64>) -> Result<String> {
         chart
             .configure_mesh()
             .disable_y_mesh()
-            .y_labels(bars.len() + 1)
+            .y_labels(bars.len())
             .y_label_formatter(&name)
             .x_label_formatter(&tick)
             .x_desc("us per switch")
