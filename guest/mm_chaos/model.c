@@ -20,10 +20,16 @@ struct process *self;
 __thread struct task me;
 
 /* Whoever spins gives way: all are of one real-time priority. */
+/* Who has it may be of a lower priority, and nobody but a sleeper lets him run. */
 void lock(uint32_t *at)
 {
+	unsigned int tries = 0;
+
 	while (!__sync_bool_compare_and_swap(at, 0, 1))
-		sched_yield();
+		if (++tries < 10)
+			sched_yield();
+		else
+			nap(100);
 }
 
 void unlock(uint32_t *at)

@@ -191,3 +191,30 @@ fn a_store_by_an_old_tlb_entry_is_seen_by_who_reads_the_file() {
         assert_eq!(output.status.success(), old == 0, "{options:?}: {text}");
     }
 }
+
+#[test]
+#[ignore = "needs the kernel"]
+fn a_page_is_entered_afresh_where_another_process_has_taken_one_away() {
+    let program = proof("own_discard");
+    let mutant = proofs_mutant("fcse-entered-unflushed");
+    let broken = [ON_THE_BOARD, &["--mutant", &mutant]].concat();
+    let best_effort = ["--kernel", "fcse-best-effort"];
+    let add = [
+        "--set",
+        "caches.dcache_bytes=128K",
+        "--limit",
+        "60",
+        "--add",
+        &program,
+    ];
+    for (options, holds) in [(ON_THE_BOARD, true), (&best_effort, true), (&broken, false)] {
+        let command = "own_discard 60 300000 60000 20000 30000";
+        let text = said(&guest(&[options, &add].concat(), command));
+        assert!(
+            text.contains("60 saw the entries gone"),
+            "{options:?}: {text}"
+        );
+        let none = text.contains("old words in 0,");
+        assert_eq!(none, holds, "{options:?}: {text}");
+    }
+}
