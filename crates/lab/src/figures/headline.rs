@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is read first: a few figures of each experiment, kernel beside kernel.
 
+use std::fmt::Write as _;
+
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +59,8 @@ pub struct Line {
 pub struct Paper {
     /// "fcse2009, Table 2, on ixp425".
     pub source: String,
+    /// Of the paper.
+    pub title: String,
     pub board: String,
     /// Each kernel's figure to the first one's.
     pub ratios: Vec<(String, f64)>,
@@ -112,6 +116,7 @@ impl Headline {
             .map(|(kernel, _, value)| ((*kernel).clone(), value / base));
         Ok(Some(Paper {
             source: format!("{}, {}, on {}", first.source, first.place, first.board),
+            title: published.title(first).to_string(),
             board: first.board.clone(),
             ratios: ratios.collect(),
         }))
@@ -147,17 +152,31 @@ impl Headline {
 }
 
 impl Line {
-    /// The text and the board; of an extreme also of how many samples it is one.
+    /// The text and the board.
     pub fn what(&self) -> String {
         let board = self.figures.first().map_or("", |m| &m.place.board);
+        format!("{} ({board})", self.with_samples())
+    }
+
+    fn pair(&self) -> Option<PairOf<'_>> {
+        match &self.figures[..] {
+            [old, new, ..] if TIMES.contains(&new.unit) => Some(PairOf {
+                line: self,
+                old,
+                new,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The text; of an extreme also of how many samples it is one.
+    fn with_samples(&self) -> String {
         let extremes = (self.figures.iter()).filter(|m| ["min", "max"].contains(&m.metric));
         let samples = distinct(extremes.filter_map(|m| m.samples));
         match (samples.as_slice(), samples.iter().min()) {
-            ([all], _) => format!("{} of {} ({board})", self.text, thousands(*all)),
-            (_, Some(least)) => {
-                format!("{} of at least {} ({board})", self.text, thousands(*least))
-            }
-            (_, None) => format!("{} ({board})", self.text),
+            ([all], _) => format!("{} of {}", self.text, thousands(*all)),
+            (_, Some(least)) => format!("{} of at least {}", self.text, thousands(*least)),
+            (_, None) => self.text.clone(),
         }
     }
 
@@ -188,58 +207,80 @@ impl Line {
 /// Units of which less is better.
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
-/// What was found, in one sentence: the first line that has two kernels, and is of a time.
+/// What was found, in a sentence or two: the first line that has two kernels, and is of a time; and the first one of
+/// the worst that was met, as averages hide it.
 pub fn sentence(lines: &[&Line]) -> Option<String> {
-    let mut pairs = lines.iter().filter_map(|line| match &line.figures[..] {
-        [first, second, ..] if TIMES.contains(&first.unit) => Some((line, first, second)),
-        _ => None,
-    });
-    let (line, first, second) = pairs.next()?;
-    let (old, new) = (digits(first.value), digits(second.value));
-    let mut text = line.text.clone();
-    if let Some(letter) = text.get_mut(..1) {
-        letter.make_ascii_uppercase();
-    }
+    let mut pairs = lines.iter().filter_map(|line| line.pair());
+    let first = pairs.next()?;
     let (base, kernel) = (
-        short_kernel(&first.place.kernel),
-        short_kernel(&second.place.kernel),
+        short_kernel(&first.old.place.kernel),
+        short_kernel(&first.new.place.kernel),
     );
-    let effect = match second.value / first.value {
-        ratio if ratio < 1.0 => format!("{:.1} times faster", 1.0 / ratio),
-        ratio => format!("{ratio:.1} times as much"),
-    };
-    Some(format!(
-        "{text}: {new} {unit} instead of {old}, {effect} ({kernel} against {base}, on {board}).",
-        unit = second.unit,
-        board = second.place.board
-    ))
+    let against = format!("{kernel} against {base}, on {}", first.new.place.board);
+    let mut said = format!("{} ({against}).", first.said());
+    let worst = lines.iter().filter_map(|line| line.pair());
+    if let Some(worst) = worst.into_iter().find(|pair| pair.new.metric == "max") {
+        let _ = write!(said, " {}.", worst.said());
+    }
+    Some(said)
+}
+
+/// Two kernels of a line that is of a time.
+struct PairOf<'a> {
+    line: &'a Line,
+    old: &'a Measured,
+    new: &'a Measured,
+}
+
+impl PairOf<'_> {
+    /// "A context switch: 3.6 times faster, 38.5 us instead of 137".
+    fn said(&self) -> String {
+        let mut text = self.line.with_samples();
+        if let Some(letter) = text.get_mut(..1) {
+            letter.make_ascii_uppercase();
+        }
+        let effect = match self.new.value / self.old.value {
+            ratio if ratio <= 0.9 => format!("{:.1} times faster", 1.0 / ratio),
+            ratio if ratio < 1.1 => "nearly the same".to_string(),
+            ratio => format!("{ratio:.1} times as much"),
+        };
+        let (old, new) = (digits(self.old.value), digits(self.new.value));
+        format!("{text}: {effect}, {new} {} instead of {old}", self.new.unit)
+    }
 }
 
 /// How large a paper's effect was beside ours, in one sentence: of the first line that a paper has figures of,
-/// and of the paper's own board rather than another.
+/// and on the paper's own board as well as on another.
 pub fn of_paper(lines: &[&Line]) -> Option<String> {
     let effect = |line: &&Line| {
         let paper = line.paper.clone()?;
         let (kernel, theirs) = paper.ratios.first()?.clone();
         let ours = line.figures.iter().find(|m| m.place.kernel == kernel)?;
         let base = line.figures.first().filter(|m| m.value > 0.0)?;
-        let (text, board) = (line.text.clone(), &base.place.board);
-        let said = format!("{:.2} on {board}", ours.value / base.value);
-        Some((text, paper.clone(), theirs, said, *board == paper.board))
+        let board = &base.place.board;
+        let here = format!("{:.2} on {board}", ours.value / base.value);
+        let same = *board == paper.board;
+        let kernel = short_kernel(&kernel).to_string();
+        Some((line.text.clone(), paper, kernel, theirs, here, same))
     };
     let all: Vec<_> = lines.iter().filter_map(effect).collect();
-    let (text, paper, theirs, here, same) = all.first()?;
-    let same_board = all
+    let (text, paper, kernel, theirs, here, same) = all.first()?;
+    let there = all
         .iter()
-        .find(|(t, p, _, _, same)| *same && (t, &p.source) == (text, &paper.source));
-    let here = match same_board {
-        Some((.., there, _)) if !same => format!("{there} and {here}"),
+        .find(|(t, p, .., same)| *same && (t, &p.source) == (text, &paper.source));
+    let here = match there {
+        Some((.., there, _)) if !same => format!("{there}, {here}"),
         _ => here.clone(),
     };
     Some(format!(
-        "The paper ({}): {text}, with FCSE {theirs:.2} of what it is without; here {here}.",
-        paper.source
+        "{} ({}; measured, not simulated): {text}, with {kernel} {theirs:.2} of what it is without FCSE. Simulated here: {here}.",
+        paper.title, paper.source
     ))
+}
+
+/// All boards of the lines, in the order in which they come.
+pub fn boards<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
+    figure::boards(lines.iter().flat_map(|line| &line.figures))
 }
 
 /// All kernels of the lines, in the order in which they come.
@@ -284,7 +325,7 @@ mod tests {
         let said = sentence(&[line]).unwrap();
         assert_eq!(
             said,
-            "A switch: 42.0 us instead of 140, 3.3 times faster (fcse against plain, on sam9263)."
+            "A switch: 3.3 times faster, 42.0 us instead of 140 (fcse against plain, on sam9263)."
         );
         let mut bandwidth = line.clone();
         bandwidth.figures.iter_mut().for_each(|m| m.unit = "MB/s");
@@ -321,7 +362,9 @@ mod tests {
         assert_eq!(paper.source, "fcse2009, Table 2, on ixp425");
         let said = of_paper(&[&lines[0]]).unwrap();
         assert!(
-            said.ends_with("with FCSE 0.48 of what it is without; here 0.80 on sam9263."),
+            said.ends_with(
+                "fcse-guaranteed 0.48 of what it is without FCSE. Simulated here: 0.80 on sam9263."
+            ),
             "{said}"
         );
         let mut there = lines[0].clone();
@@ -332,7 +375,7 @@ mod tests {
         there.figures[1].value = 86.0;
         let said = of_paper(&[&lines[0], &there]).unwrap();
         assert!(
-            said.ends_with("here 0.50 on ixp425 and 0.80 on sam9263."),
+            said.ends_with("here: 0.50 on ixp425, 0.80 on sam9263."),
             "{said}"
         );
         assert_eq!(paper.ratios, [(kernels[1].clone(), 94.0 / 194.0)]);

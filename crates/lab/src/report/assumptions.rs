@@ -20,8 +20,9 @@ const ALL: [(Confidence, &str); 4] = [
     (Confidence::Estimated, "estimated"),
 ];
 
-/// On what, in a sentence; empty without runs.
-pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> String {
+/// On what, in a few sentences; empty without runs. Of `recorded` those that the runs are not of were measured when they
+/// were recorded.
+pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone, recorded: &[&str]) -> String {
     let boards = distinct(runs.clone().map(|run| run.point.board.as_str()));
     if boards.is_empty() {
         return String::new();
@@ -31,6 +32,7 @@ pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> String {
     let versions: BTreeSet<&str> = runs
         .map(|run| version(run).trim_end_matches("-warmswitch"))
         .collect();
+    let recorded = recorded.iter().filter(|name| !boards.contains(name));
     let said = |name: &&str| match boards::load(name) {
         Ok((spec, _)) => format!(
             "{name} ({}: {} at {:.0} MHz, caches of {} + {} KB)",
@@ -42,10 +44,15 @@ pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> String {
         ),
         Err(_) => name.to_string(),
     };
+    let recorded: Vec<String> = recorded.map(said).collect();
+    let recorded = match recorded.is_empty() {
+        true => String::new(),
+        false => format!(" As recorded, also {}.", recorded.join("; ")),
+    };
     let boards: Vec<String> = boards.iter().map(said).collect();
     let versions: Vec<&str> = versions.into_iter().collect();
     format!(
-        "Simulated: {}. Kernels: {}, of Linux {}.",
+        "Simulated, memory timing estimated: {}.{recorded} Kernels: {}, of Linux {}; plain is without FCSE.",
         boards.join("; "),
         kernels.join(", "),
         versions.join(", ")

@@ -22,7 +22,7 @@ pub fn text(material: &Material) -> Result<String> {
     if let Some(sentence) = headline::sentence(&lines) {
         let _ = writeln!(text, "**{}**\n", escaped(&sentence));
     }
-    let on = assumptions::measured_on(material.runs.iter());
+    let on = assumptions::measured_on(material.runs.iter(), &[]);
     if !on.is_empty() {
         let _ = writeln!(text, "{}\n", escaped(&on));
     }

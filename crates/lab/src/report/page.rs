@@ -116,6 +116,7 @@ fn page(materials: &[Material], cores: &[Cores]) -> Result<Page> {
     let with_cores: Vec<&Line> = with_cores
         .chain(cores.iter().flat_map(Cores::lines))
         .collect();
+    let elsewhere_boards = headline::boards(&with_cores);
     let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
     let quick = materials.iter().filter(|m| m.campaign.quick);
     let quick = quick.map(|m| m.experiment.name.as_str());
@@ -138,7 +139,7 @@ fn page(materials: &[Material], cores: &[Cores]) -> Result<Page> {
         sentence: headline::sentence(&lines).unwrap_or_default(),
         of_paper: headline::of_paper(&with_cores).unwrap_or_default(),
         undecided: verdicts.clone().filter_map(undecided).collect(),
-        measured_on: assumptions::measured_on(runs()),
+        measured_on: assumptions::measured_on(runs(), &elsewhere_boards),
         cores: of_cores,
         title: match materials {
             [one] => one.experiment.title.clone(),
@@ -168,8 +169,31 @@ fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
 /// A claim that does not hold: what it came to, for those who read nothing else.
 fn undecided(v: &Verdict) -> Option<Claim> {
     let reason = match (&v.worst, &v.recorded) {
-        (Some(worst), _) => format!("{} {:.2}, {}", v.quantity, worst.value, v.bound),
-        (None, Some(recorded)) => format!("not measured here, {} in the record", recorded.word()),
+        (Some(w), _) => {
+            let why = match (v.holds, &v.explained) {
+                (None, _) => "the interval holds both",
+                (_, Some(_)) => "why is said below",
+                _ => "nobody has said why",
+            };
+            let [value, low, high] = [w.value, w.low, w.high].map(|x| format!("{x:.2}"));
+            let what = v.quantity.to_lowercase();
+            format!(
+                "{what} {value} ({low} to {high}) on {}, {}; {why}",
+                w.place, v.bound
+            )
+        }
+        (None, Some(recorded)) => {
+            let value = recorded.worst.as_ref().map_or(f64::NAN, |w| w.value);
+            let what = format!(
+                "{} {value:.2}, {}",
+                recorded.quantity.to_lowercase(),
+                recorded.bound
+            );
+            format!(
+                "not measured in the quick form; in the full one, as recorded, {}: {what}",
+                recorded.word()
+            )
+        }
         (None, None) => "not measured here".to_string(),
     };
     (v.holds != Some(true)).then(|| Claim {

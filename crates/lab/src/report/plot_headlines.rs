@@ -33,7 +33,7 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
         root.fill(&WHITE).map_err(drawing)?;
         let names = kernels.iter().map(|k| short_kernel(k).to_string());
         let title = match lines.iter().any(|line| line.paper.is_some()) {
-            true => "In proportion to the first kernel; marks: the paper's",
+            true => "Bars and brackets: to the first kernel; marks: the paper's",
             false => "In proportion to the first kernel",
         };
         let names: Vec<String> = names.collect();
