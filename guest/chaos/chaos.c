@@ -33,6 +33,8 @@
 enum { PIN = 7, OWN = 60, USUAL = 10, SPREAD = 5 };
 /* Task numbers below the newest among which one is looked for. */
 enum { NEAR = 48 };
+/* Most are gone: who asked for each of them would be asked again before he is done. */
+enum { TRIES = 12 };
 /* Digits of a task's number, and what else the file holds. */
 enum { LOADAVG = 80 };
 
@@ -114,7 +116,7 @@ static void disturb(int loadavg, pid_t first)
 		span = NEAR;
 	/* Who has just begun has most before him. */
 	task = below(2) ? last : last - (pid_t)below(span);
-	for (tries = 0; tries < span; tries++) {
+	for (tries = 0; tries < span && tries < TRIES; tries++) {
 		/* Others may have started tasks meanwhile: not theirs. */
 		if (sched_getscheduler(task) == SCHED_RR) {
 			int priority = USUAL - SPREAD + (int)below(4 * SPREAD);

@@ -87,6 +87,9 @@ OP(code_store)
 	add(&slot->shapes, 1);
 	change_begin(&change, slot, MAY_WRITE);
 	slot->runs = false;
+	__sync_synchronize();
+	while (*(volatile uint32_t *)&slot->callers)
+		nap(100);
 	if (change.kind != NOTHING && n[1] < slot->count &&
 	    !mprotect(all, slot->count * PAGE, PROT_READ | PROT_WRITE) &&
 	    GUARDED()) {
@@ -120,8 +123,9 @@ static void call_page(unsigned int number, struct slot *slot, unsigned int page)
 	struct view view;
 
 	view_slot(&view, slot, number, page);
+	add(&slot->callers, 1);
 	if (!slot->runs || page >= slot->count)
-		return;
+		goto over;
 	if (view.backing && slot->stores != view.backing->stores) {
 		slot->stores = view.backing->stores;
 		flush_code(number, 0, CODE_PAGES);
@@ -133,6 +137,8 @@ static void call_page(unsigned int number, struct slot *slot, unsigned int page)
 	/* Half of one number and half of another is possible meanwhile. */
 	if (view_sure(&view))
 		judge(&view, &seen);
+over:
+	add(&slot->callers, (uint32_t)-1);
 }
 
 OP(call)

@@ -94,6 +94,7 @@ struct slot {
 	uint16_t shown, held;	/* backings, a bit each */
 	uint8_t kind, backing, object, count;
 	uint8_t runs;		/* code: may be called */
+	uint32_t callers;	/* who do so */
 	uint32_t cuts, stores;	/* of the backing, when last looked at */
 	uint32_t file_at;	/* and changes of it, when it was mapped */
 	uint64_t ever;

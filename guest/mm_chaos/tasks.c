@@ -202,7 +202,7 @@ static void copy_slot(struct slot *to, struct slot *from, struct before *before)
 		*to = *from;
 	to->ever = from->ever;
 	to->lock = to->begun = to->ended = 0;
-	to->shape_lock = to->far_lock = to->shapes = 0;
+	to->shape_lock = to->far_lock = to->shapes = to->callers = 0;
 	to->muddled = false;
 	to->shown = to->held = 0;
 	unlock(&from->lock);
