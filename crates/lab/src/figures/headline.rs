@@ -91,29 +91,32 @@ impl Headline {
         let Some(paper) = &self.paper else {
             return Ok(None);
         };
-        let mut figures = Vec::new();
+        let of = |number: usize, kernel: &String| {
+            let figure = published.figure(&paper.id(number, kernel)?);
+            figure.and_then(|figure| Some((kernel.clone(), figure, figure.value?)))
+        };
+        let mut found = Vec::new();
         for (number, kernel) in kernels.iter().enumerate() {
-            let Some(id) = paper.id(number, kernel) else {
-                continue;
-            };
-            let found = published.figure(&id);
-            // A pattern may have none of some kernels.
-            if found.is_none() && (number == 0 || matches!(paper, OfPaper::Each(_))) {
+            let figure = of(number, kernel);
+            // A pattern may have none of the others.
+            let wanted = number == 0 || matches!(paper, OfPaper::Each(ids) if number < ids.len());
+            if wanted && figure.is_none() {
                 let ids: Vec<&String> = published.figures.iter().map(|f: &Figure| &f.id).collect();
+                let id = paper.id(number, kernel).unwrap_or_default();
                 bail!(
-                    "headline \"{}\": paper: no published figure \"{id}\"{}",
+                    "headline \"{}\": paper: no published figure \"{id}\" with a value{}",
                     self.text,
                     did_you_mean(&id, &ids)
                 );
             }
-            figures.extend(found.and_then(|figure| Some((kernel, figure, figure.value?))));
+            found.extend(figure);
         }
-        let Some(((_, first, base), rest)) = figures.split_first() else {
+        let Some(((_, first, base), rest)) = found.split_first() else {
             return Ok(None);
         };
         let ratios = rest
             .iter()
-            .map(|(kernel, _, value)| ((*kernel).clone(), value / base));
+            .map(|(kernel, _, value)| (kernel.clone(), value / base));
         Ok(Some(Paper {
             source: format!("{}, {}, on {}", first.source, first.place, first.board),
             title: published.title(first).to_string(),
@@ -190,16 +193,27 @@ impl Line {
         format!("{ratios} ({})", paper.source)
     }
 
+    /// A kernel's.
+    pub fn figure(&self, kernel: &str) -> Option<&Measured> {
+        self.figures.iter().find(|m| m.place.kernel == kernel)
+    }
+
+    /// A kernel's figure to the first one's.
+    pub fn ratio(&self, kernel: &str) -> Option<f64> {
+        let first = self.figures.first().filter(|m| m.value > 0.0)?;
+        Some(self.figure(kernel)?.value / first.value)
+    }
+
     /// The figure of a kernel; with its ratio to the first one's unless it is that.
     pub fn cell(&self, kernel: &str) -> String {
-        let found = self.figures.iter().find(|m| m.place.kernel == kernel);
-        match (found, self.figures.first()) {
-            (Some(m), Some(first)) if first.place.kernel != kernel => {
-                let ratio = m.value / first.value;
-                format!("{} {} ({ratio:.2})", digits(m.value), m.unit)
-            }
-            (Some(m), _) => format!("{} {}", digits(m.value), m.unit),
-            (None, _) => "-".to_string(),
+        let Some(m) = self.figure(kernel) else {
+            return "-".to_string();
+        };
+        let figure = format!("{} {}", digits(m.value), m.unit);
+        let is_first = self.figures.first() == Some(m);
+        match self.ratio(kernel).filter(|_| !is_first) {
+            Some(ratio) => format!("{figure} ({ratio:.2})"),
+            None => figure,
         }
     }
 }
@@ -210,16 +224,15 @@ const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 /// What was found, in a sentence or two: the first line that has two kernels, and is of a time; and the first one of
 /// the worst that was met, as averages hide it.
 pub fn sentence(lines: &[&Line]) -> Option<String> {
-    let mut pairs = lines.iter().filter_map(|line| line.pair());
-    let first = pairs.next()?;
+    let pairs: Vec<PairOf> = lines.iter().filter_map(|line| line.pair()).collect();
+    let first = pairs.first()?;
     let (base, kernel) = (
         short_kernel(&first.old.place.kernel),
         short_kernel(&first.new.place.kernel),
     );
     let against = format!("{kernel} against {base}, on {}", first.new.place.board);
     let mut said = format!("{} ({against}).", first.said());
-    let worst = lines.iter().filter_map(|line| line.pair());
-    if let Some(worst) = worst.into_iter().find(|pair| pair.new.metric == "max") {
+    if let Some(worst) = pairs[1..].iter().find(|pair| pair.new.metric == "max") {
         let _ = write!(said, " {}.", worst.said());
     }
     Some(said)
@@ -253,28 +266,28 @@ impl PairOf<'_> {
 /// and on the paper's own board as well as on another.
 pub fn of_paper(lines: &[&Line]) -> Option<String> {
     let effect = |line: &&Line| {
-        let paper = line.paper.clone()?;
-        let (kernel, theirs) = paper.ratios.first()?.clone();
-        let ours = line.figures.iter().find(|m| m.place.kernel == kernel)?;
-        let base = line.figures.first().filter(|m| m.value > 0.0)?;
-        let board = &base.place.board;
-        let here = format!("{:.2} on {board}", ours.value / base.value);
-        let same = *board == paper.board;
-        let kernel = short_kernel(&kernel).to_string();
-        Some((line.text.clone(), paper, kernel, theirs, here, same))
+        let (kernel, theirs) = line.paper.as_ref()?.ratios.first()?;
+        let board = &line.figures.first()?.place.board;
+        let here = format!("{:.2} on {board}", line.ratio(kernel)?);
+        Some((here, short_kernel(kernel).to_string(), *theirs))
     };
-    let all: Vec<_> = lines.iter().filter_map(effect).collect();
-    let (text, paper, kernel, theirs, here, same) = all.first()?;
-    let there = all
-        .iter()
-        .find(|(t, p, .., same)| *same && (t, &p.source) == (text, &paper.source));
-    let here = match there {
-        Some((.., there, _)) if !same => format!("{there}, {here}"),
-        _ => here.clone(),
-    };
+    let line = lines.iter().find(|line| effect(line).is_some())?;
+    let paper = line.paper.as_ref()?;
+    let (mut here, kernel, theirs) = effect(line)?;
+    let there = lines.iter().find(|other| {
+        let is_there = |m: &Measured| m.place.board == paper.board;
+        let of_paper = other
+            .paper
+            .as_ref()
+            .is_some_and(|p| p.source == paper.source);
+        of_paper && other.text == line.text && other.figures.first().is_some_and(is_there)
+    });
+    if let Some((there, ..)) = there.and_then(effect).filter(|(there, ..)| *there != here) {
+        here = format!("{there}, {here}");
+    }
     Some(format!(
-        "{} ({}; measured, not simulated): {text}, with {kernel} {theirs:.2} of what it is without FCSE. Simulated here: {here}.",
-        paper.title, paper.source
+        "{} ({}; measured, not simulated): {}, with {kernel} {theirs:.2} of what it is without FCSE. Simulated here: {here}.",
+        paper.title, paper.source, line.text
     ))
 }
 
@@ -379,6 +392,10 @@ mod tests {
             "{said}"
         );
         assert_eq!(paper.ratios, [(kernels[1].clone(), 94.0 / 194.0)]);
+        let each = ["plain", "fcse-guarranteed"].map(|k| format!("fcse2009.cyclictest.{k}.avg"));
+        headline.paper = Some(OfPaper::Each(each.to_vec()));
+        let error = headline.lines(&kernels, &measured, &published).unwrap_err();
+        assert!(error.to_string().contains("fcse-guaranteed"), "{error}");
         headline.paper = Some(OfPaper::Pattern("fcse2009.cyclictst.*.avg".into()));
         let error = headline.lines(&kernels, &measured, &published).unwrap_err();
         assert!(error.to_string().contains("did you mean"), "{error}");

@@ -37,11 +37,13 @@ impl<'a> Material<'a> {
         papers: &'a Papers,
     ) -> Result<Material<'a>> {
         let kind = kinds::checked(runs)?;
+        let mut results = Results::of(experiment, kind, runs, papers)?;
+        add_recorded(experiment, &mut results.verdicts)?;
         Ok(Material {
             experiment,
             campaign,
             runs,
-            results: Results::of(experiment, kind, runs, papers)?,
+            results,
             kind,
             papers,
             more: Vec::new(),
@@ -114,20 +116,19 @@ pub fn with_made_up<T>(say: impl FnOnce(&Material) -> T) -> T {
     say(&material)
 }
 
-/// Of each claim. Where nothing was measured that could decide it, the record may.
-fn verdicts(e: &Experiment, measured: &[Measured]) -> Result<Vec<Verdict>> {
-    let mut verdicts: Vec<Verdict> = e.claims.iter().map(|c| c.judge(measured)).collect();
+/// Of claims for which nothing was measured, what the record says.
+fn add_recorded(e: &Experiment, verdicts: &mut [Verdict]) -> Result<()> {
     if verdicts.iter().all(|v| v.count > 0) {
-        return Ok(verdicts);
+        return Ok(());
     }
     let all = recorded::figures(e)?.unwrap_or_default();
-    for (claim, verdict) in e.claims.iter().zip(&mut verdicts) {
+    for (claim, verdict) in e.claims.iter().zip(verdicts) {
         let of_record = claim.judge(&all);
         if verdict.count == 0 && of_record.count > 0 {
             verdict.recorded = Some(Box::new(of_record));
         }
     }
-    Ok(verdicts)
+    Ok(())
 }
 
 /// What an experiment's file makes of figures, measured or recorded.
@@ -140,7 +141,7 @@ pub fn judge<'a>(
     for headline in &e.headlines {
         headlines.extend(headline.lines(&e.kernels, measured, &papers.published)?);
     }
-    let verdicts = verdicts(e, measured)?;
+    let verdicts = e.claims.iter().map(|c| c.judge(measured)).collect();
     let beside = claim::pairs(&e.beside, measured, &papers.published)?;
     Ok((headlines, verdicts, beside))
 }
@@ -152,7 +153,9 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_said_from_the_record() {
         let e = Experiment::load("hackbench").unwrap();
-        let verdict = &verdicts(&e, &[]).unwrap()[0];
+        let mut verdicts: Vec<Verdict> = e.claims.iter().map(|c| c.judge(&[])).collect();
+        add_recorded(&e, &mut verdicts).unwrap();
+        let verdict = &verdicts[0];
         assert_eq!(verdict.word(), "open");
         let recorded = verdict.recorded.as_ref().unwrap();
         assert_ne!(recorded.word(), "open");

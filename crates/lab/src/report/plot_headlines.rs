@@ -21,7 +21,7 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
     let kernels = headline::kernels(lines);
     let all = lines
         .iter()
-        .flat_map(|line| kernels.iter().filter_map(|kernel| ratio(line, kernel)));
+        .flat_map(|line| kernels.iter().filter_map(|kernel| line.ratio(kernel)));
     let of_papers = lines.iter().filter_map(|line| line.paper.as_ref());
     let of_papers = of_papers.flat_map(|paper| paper.ratios.iter().map(|(_, ratio)| *ratio));
     let largest = all.chain(of_papers).fold(1.0, f64::max);
@@ -56,12 +56,6 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
     Ok(hover.over(svg))
 }
 
-fn ratio(line: &Line, kernel: &str) -> Option<f64> {
-    let first = line.figures.first()?;
-    let found = line.figures.iter().find(|m| m.place.kernel == kernel)?;
-    (first.value > 0.0).then(|| found.value / first.value)
-}
-
 fn words(size: i32) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&BLACK)
 }
@@ -79,7 +73,7 @@ impl Bars<'_> {
 
     /// A kernel's, with its figure and the paper's mark; none without a figure.
     fn bar(&mut self, line: &Line, kernel: &str, colour: RGBColor, y: i32) -> Result<()> {
-        let Some(ratio) = ratio(line, kernel) else {
+        let Some(ratio) = line.ratio(kernel) else {
             return Ok(());
         };
         let end = self.x(ratio);
@@ -110,8 +104,7 @@ impl Bars<'_> {
 
 /// A figure with its interval and what a paper has.
 fn words_of(line: &Line, kernel: &str) -> String {
-    let found = line.figures.iter().find(|m| m.place.kernel == kernel);
-    let said = found.map(|m| {
+    let said = line.figure(kernel).map(|m| {
         let name = short_kernel(kernel);
         let samples = m.samples.map(|n| format!(", {} samples", thousands(n)));
         format!(
