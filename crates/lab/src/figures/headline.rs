@@ -252,6 +252,11 @@ impl PairOf<'_> {
         if let Some(letter) = text.get_mut(..1) {
             letter.make_ascii_uppercase();
         }
+        if self.new.metric == "max" {
+            // Of few runs it is chance which kernel met the scheduler's tick: no ratio.
+            let [old, new] = [self.old, self.new].map(figure::figure);
+            return format!("{text}: {new} {} against {old}, by run", self.new.unit);
+        }
         let effect = match self.new.value / self.old.value {
             ratio if ratio <= 0.9 => format!("{:.1} times faster", 1.0 / ratio),
             ratio if ratio < 1.1 => "nearly the same".to_string(),
@@ -339,6 +344,14 @@ mod tests {
         assert_eq!(
             said,
             "A switch: 3.3 times faster, 42.0 us instead of 140 (fcse against plain, on sam9263)."
+        );
+        let mut worst = line.clone();
+        worst.figures.iter_mut().for_each(|m| m.metric = "max");
+        worst.figures[1].low = 30.0;
+        let both = sentence(&[line, &worst]).unwrap();
+        assert_eq!(
+            both,
+            format!("{said} A switch: 42.0 (30.0..42.0) us against 140, by run.")
         );
         let mut bandwidth = line.clone();
         bandwidth.figures.iter_mut().for_each(|m| m.unit = "MB/s");
