@@ -218,3 +218,26 @@ fn a_page_is_entered_afresh_where_another_process_has_taken_one_away() {
         assert_eq!(none, holds, "{options:?}: {text}");
     }
 }
+
+/// What `text` says in front of `unit`, behind `what`.
+fn number(text: &str, what: &str, unit: &str) -> u32 {
+    let behind = text.split(what).nth(1).and_then(|t| t.split(unit).next());
+    let number = behind.and_then(|number| number.trim().parse().ok());
+    number.unwrap_or_else(|| panic!("no {what:?} in {text}"))
+}
+
+/// Times of the board, which are the same each time. With a flush of each page these took 4675 and 2145 us.
+#[test]
+#[ignore = "needs the kernel"]
+fn a_table_is_entered_and_shared_pages_grow_cold_without_a_flush_of_each() {
+    for (name, arguments, what, most) in [
+        ("entered_late", "r q 600", "max", 2500),
+        ("cold_shared", "x", "dirty shared pages", 1500),
+    ] {
+        let program = proof(name);
+        let options = [ON_THE_BOARD, &["--limit", "60", "--add", &program]].concat();
+        let text = said(&guest(&options, &format!("{name} {arguments}")));
+        let us = number(&text, what, "us");
+        assert!((1..most).contains(&us), "{text}");
+    }
+}
