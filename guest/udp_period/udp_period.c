@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * The FCSE paper's periodic packet transmission: a task at SCHED_FIFO 80 sends
- * a packet with sampled data to the host's port 7001 every 500 us, beside a
- * process of lower priority, SCHED_FIFO 50, that wakes every millisecond. A
- * packet begins with its number.
+ * a packet with sampled data to the host's port 7001 every period, by default
+ * every 500 us, beside a process of lower priority, SCHED_FIFO 50, that wakes
+ * every millisecond. A packet begins with its number.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { PORT = 7000, HOST_PORT = 7001, PRIORITY = 80, OTHER_PRIORITY = 50, SAMPLES = 16 };
-enum { PERIOD_NS = 500000, OTHER_PERIOD_NS = 1000000, SECOND_NS = 1000000000 };
+enum { PERIOD_US = 500, MAX_PERIOD_US = 1000000, OTHER_PERIOD_NS = 1000000, SECOND_NS = 1000000000 };
 
 static void die(const char *what)
 {
@@ -79,13 +79,18 @@ int main(int argc, char **argv)
 		uint16_t sample[SAMPLES];
 	} packet;
 	double seconds;
+	long period_us = PERIOD_US;
 	struct timespec at;
 	uint32_t packets;
+	char *end = "";
 	pid_t pid;
 	int fd;
 
-	if (argc != 3 || (seconds = atof(argv[1])) <= 0 || seconds > 3600 || !inet_aton(argv[2], &host.sin_addr)) {
-		fprintf(stderr, "usage: udp_period SECONDS HOST\n");
+	if (argc == 4)
+		period_us = strtol(argv[3], &end, 10);
+	if (argc < 3 || argc > 4 || (seconds = atof(argv[1])) <= 0 || seconds > 3600 ||
+	    !inet_aton(argv[2], &host.sin_addr) || *end || period_us < 1 || period_us > MAX_PERIOD_US) {
+		fprintf(stderr, "usage: udp_period SECONDS HOST [PERIOD_US]\n");
 		return 2;
 	}
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -97,10 +102,10 @@ int main(int argc, char **argv)
 	if (!pid)
 		other();
 	real_time(PRIORITY);
-	packets = (uint32_t)(seconds * (SECOND_NS / PERIOD_NS));
+	packets = (uint32_t)(seconds * 1e6 / (double)period_us);
 	clock_gettime(CLOCK_MONOTONIC, &at);
 	for (uint32_t n = 0; n < packets; n++) {
-		next_period(&at, PERIOD_NS);
+		next_period(&at, period_us * 1000);
 		packet.number = htons((uint16_t)n);
 		for (unsigned int i = 0; i < SAMPLES; i++)
 			packet.sample[i] = (uint16_t)(n + i);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 
 enum { PORT = 7000, HOST_PORT = 7001, PRIORITY = 50, STATE_WORDS = 64 };

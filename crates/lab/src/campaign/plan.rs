@@ -18,6 +18,7 @@ const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
     ("tasks", 2..=64),
     ("size_kb", 0..=1024),
     ("duration_s", 1..=3600),
+    ("period_us", 1..=1_000_000),
     ("request_hz", 1..=100_000),
     ("groups", 0..=100),
 ];

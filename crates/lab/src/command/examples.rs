@@ -172,8 +172,8 @@ const ENTRIES: [Entry; 23] = [
                 "a host that pings the board, and a probe in the cable",
             ),
             (
-                "net --pcapng frames.pcapng -- udp_period 1000",
-                "a program's period, as stamped at the wire",
+                "net --pcapng frames.pcapng -- udp_period 2 10.0.0.1 1000",
+                "a program that sends a packet a millisecond, as stamped at the wire",
             ),
         ],
     ),

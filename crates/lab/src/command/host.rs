@@ -32,6 +32,7 @@ use cyclic::Cyclic;
 const GROUPS: u32 = 10;
 const MAX_KB: u32 = 32 << 10;
 const HZ: u32 = 1000;
+const PERIOD_US: u32 = 500;
 const TURNS: u32 = 2000;
 
 /// Measure this machine as the simulated boards are measured (docs/HOST.md)
@@ -131,13 +132,16 @@ enum Tool {
         #[arg(long, value_name = "N", default_value_t = HZ, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         hz: u32,
     },
-    /// How regularly a program sends a UDP packet every 500 us, by the same stamps
+    /// How regularly a program sends UDP packets, by the same stamps
     Period {
         #[command(flatten)]
         measure: Measure,
-        /// A machine that runs `udp_period SECONDS OUR-ADDRESS`; this one, without
-        #[arg(long, value_name = "IP")]
+        /// A machine that runs `udp_period SECONDS OUR-ADDRESS [PERIOD_US]`; this one, without
+        #[arg(long, value_name = "IP", conflicts_with = "us")]
         from: Option<Ipv4Addr>,
+        /// Between two packets
+        #[arg(long, value_name = "US", default_value_t = PERIOD_US, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        us: u32,
     },
     /// The task that answers a UIO device's interrupts: how many it misses
     Irq {
@@ -200,7 +204,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         Tool::Overhead(m) => overhead(m),
         Tool::Memory { measure, max_kb } => memory(measure, *max_kb),
         Tool::Reply { measure, to, hz } => reply(measure, *to, *hz),
-        Tool::Period { measure, from } => period(measure, *from),
+        Tool::Period { measure, from, us } => period(measure, *from, *us),
         Tool::Irq { measure, device } => irq(measure, device),
         Tool::Beside {
             common,
@@ -258,12 +262,12 @@ fn reply(m: &Measure, to: Option<Ipv4Addr>, hz: u32) -> Result<Outcome> {
     )
 }
 
-fn period(m: &Measure, from: Option<Ipv4Addr>) -> Result<Outcome> {
+fn period(m: &Measure, from: Option<Ipv4Addr>, us: u32) -> Result<Outcome> {
     measured(
         "period",
         &m.common,
         m.common.cpu,
-        &tools::period(m.form(), from),
+        &tools::period(m.form(), from, us),
     )
 }
 
@@ -310,7 +314,7 @@ fn all(m: &Measure) -> Result<Outcome> {
         &|| overhead(m),
         &|| memory(m, MAX_KB),
         &|| reply(m, None, HZ),
-        &|| period(m, None),
+        &|| period(m, None, PERIOD_US),
         &|| bitmap(&m.common),
     ];
     let mut outcome = Outcome::Done;

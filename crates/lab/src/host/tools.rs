@@ -146,11 +146,16 @@ pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
 }
 
 /// How regularly a program sends packets: one here, or the one at `from`.
-pub fn period(form: Form, from: Option<Ipv4Addr>) -> Vec<Call> {
+pub fn period(form: Form, from: Option<Ipv4Addr>, us: u32) -> Vec<Call> {
     let seconds = form.of(10, 1);
     let arguments = format!("period {}", seconds + 1);
     let what = "period".to_string();
-    vec![call(what, Source::Adapted("net"), &arguments).beside(from, "udp_period", seconds)]
+    let mut seen =
+        call(what, Source::Adapted("net"), &arguments).beside(from, "udp_period", seconds);
+    if let Some(sender) = &mut seen.other {
+        sender.arguments.push(us.to_string());
+    }
+    vec![seen]
 }
 
 /// Interrupts of a UIO device and the task that answers them.

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use board::boot::Blob;
 
 use crate::supply::added::Around;
-use crate::supply::image::cpio;
+use crate::supply::image::{LIBRARY_DIR, cpio, elf};
 
 /// How what a kernel unpacks or mounts begins (Linux lib/decompress.c, init/do_mounts_rd.c).
 const COMPRESSED: [&[u8]; 8] = [
@@ -42,6 +42,7 @@ pub fn check(initrd: &Blob, command_line: &str, is_ours: bool, flat: bool) -> Re
                 names,
                 is_ours,
                 flat,
+                c_library: None,
             });
         }
         bail!(
@@ -58,10 +59,12 @@ pub fn check(initrd: &Blob, command_line: &str, is_ours: bool, flat: bool) -> Re
     if !found.contains_key(init) && word("root=").is_none() {
         bail!("{file}: no root file system: the archive has no /{init}");
     }
+    let library = cpio::content(bytes, &format!("{LIBRARY_DIR}/{}", elf::C_LIBRARY));
     Ok(Around {
         names,
         is_ours,
         flat,
+        c_library: library.and_then(elf::versions_of),
     })
 }
 

@@ -94,6 +94,8 @@ pub struct Around {
     pub is_ours: bool,
     /// Whether the kernel has no address spaces.
     pub flat: bool,
+    /// Versions that its C library has, if they are known.
+    pub c_library: Option<BTreeSet<String>>,
 }
 
 /// Refuses what is wrong with the files, whatever else the guest has.
@@ -103,6 +105,7 @@ pub fn check(added: &[Added], is_ours: bool) -> Result<()> {
         names,
         is_ours,
         flat: false,
+        c_library: None,
     };
     Files::of(added, &around).map(drop)
 }
@@ -166,12 +169,12 @@ impl Files {
         {
             bail!("{shown}: /{file} is no folder in the guest");
         }
-        self.tree(&one.host, &place).with_context(|| shown)
+        self.tree(&one.host, &place, around).with_context(|| shown)
     }
 
-    fn tree(&mut self, host: &Path, guest: &str) -> Result<()> {
+    fn tree(&mut self, host: &Path, guest: &str, around: &Around) -> Result<()> {
         if !fs::metadata(host)?.is_dir() {
-            return self.file(host, guest);
+            return self.file(host, guest, around);
         }
         self.archive.directory(guest)?;
         self.paths.insert(guest.to_string());
@@ -191,13 +194,15 @@ impl Files {
                     self.archive.link(&guest, target)?;
                     self.paths.insert(guest);
                 }
-                Err(_) => self.tree(&host, &guest).with_context(|| shown(&host))?,
+                Err(_) => self
+                    .tree(&host, &guest, around)
+                    .with_context(|| shown(&host))?,
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, host: &Path, guest: &str) -> Result<()> {
+    fn file(&mut self, host: &Path, guest: &str, around: &Around) -> Result<()> {
         let metadata = fs::metadata(host)?;
         if !metadata.is_file() {
             bail!("neither a file nor a folder");
@@ -206,6 +211,7 @@ impl Files {
         if content.starts_with(b"\x7fELF") && !is_object(&content) {
             let name = host.file_name().unwrap_or_default().to_string_lossy();
             let needs = elf::needs(&name, &content)?;
+            check_c_library(&name, &content, around)?;
             if elf::architecture(&content).is_some_and(|number| number > ARMV5TEJ) {
                 bail!(
                     "{name}: a program for ARMv6 or newer; the boards' cores are ARMv5TE: \
@@ -299,6 +305,21 @@ impl Files {
     }
 }
 
+/// What the loader would refuse: linked with a newer C library.
+fn check_c_library(name: &str, content: &[u8], around: &Around) -> Result<()> {
+    let (Some(has), Some(wants)) = (&around.c_library, elf::c_library_wanted(content)) else {
+        return Ok(());
+    };
+    let Some(missing) = wants.difference(has).next() else {
+        return Ok(());
+    };
+    let ours = "~/.cache/warmswitch/armel/*/armel-gcc links with the guest's own";
+    bail!(
+        "{name}: it needs {missing} of {}, which is newer than the guest's\n  help: -static, or {ours}",
+        elf::C_LIBRARY
+    );
+}
+
 /// What a program has to be where there are no address spaces.
 const NOT_FLAT: &str = "a kernel without address spaces runs static programs that run at any address, and do not fork: \
                         ~/.cache/warmswitch/flat/*/flat-gcc makes one";
@@ -351,6 +372,7 @@ mod tests {
             ),
             is_ours: true,
             flat: false,
+            c_library: Some(BTreeSet::from(["GLIBC_2.4".to_string()])),
         }
     }
 

@@ -9,6 +9,8 @@
 pub mod cpio;
 pub mod elf;
 pub mod guest;
+mod spec;
+mod sysroot;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,14 +23,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::paths::{self, shown};
 use crate::base::progress::Progress;
-use crate::base::toml_file;
 use crate::supply::cache::{self, Inputs, Lock};
-use crate::supply::fetch::{Deb, Store, Wish};
+use crate::supply::fetch::Deb;
 use crate::supply::own::{self, UserLand};
 use crate::supply::symbols;
 use crate::supply::toolchain::{self, command, output};
 use cpio::Archive;
 use guest::Workload;
+use spec::Spec;
+use sysroot::Sysroot;
 
 /// Changes when the way of building does.
 const RECIPE: &str = "root 1";
@@ -65,30 +68,6 @@ pub struct Package {
     pub version: String,
     /// SHA-256 of the .deb; of a source package, the hash of its files' names and SHA-256.
     pub sha256: String,
-}
-
-/// `root.toml`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Spec {
-    debian: Debian,
-    programs: BTreeMap<String, String>,
-    files: BTreeMap<String, String>,
-    busybox: Busybox,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Debian {
-    arch: String,
-    suites: Vec<String>,
-    packages: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Busybox {
-    applets: Vec<String>,
 }
 
 /// For which architecture, and which kernels, programs are compiled.
@@ -162,7 +141,7 @@ impl Programs {
 
     /// The same with programs of our own making: scripts and names of `root.toml`.
     fn own_root_fs(self, kind: &'static own::Kind) -> Result<RootFs> {
-        let (file, text, spec) = read_spec()?;
+        let (file, text, spec) = spec::read()?;
         let user_land = UserLand::get(kind)?;
         let mut guests = guest::all()?;
         guests.retain(|name, guest| user_land.guests.contains(name) && guest.is_among(self));
@@ -189,45 +168,28 @@ pub fn is_flat(vmlinux: &Path) -> bool {
 /// The root file system: from the cache, else built. Packages in the cache stay as they are; without
 /// the cache's `packages/armel` the archive's newest are fetched.
 pub fn root_fs() -> Result<RootFs> {
-    let (file, text, spec) = read_spec()?;
+    let (file, text, spec) = spec::read()?;
     toolchain::require()?;
-    let store = Store::new(&spec.debian.arch, &spec.debian.suites)?;
-    let wishes: Vec<Wish> = spec
-        .debian
-        .packages
-        .iter()
-        .map(|name| Wish {
-            name,
-            version: None,
-        })
-        .collect();
-    let debs = store.get(&wishes, false)?;
+    let debs = spec.debian.get(&spec.debian.packages)?;
+    let sysroot = Sysroot::get()?;
     let mut guests = guest::all()?;
     guests.retain(|_, guest| guest.is_among(Programs::Armv5te));
 
     let build = Build {
         spec: &spec,
         file: &file,
-        origin: Origin::Debian(&debs),
+        origin: Origin::Debian(&debs, &sysroot),
         guests: &guests,
     };
     let mut inputs = Inputs::new(RECIPE);
     inputs.add("root.toml", text.as_bytes());
     inputs.add("tools", toolchain::version()?.as_bytes());
+    inputs.add("sysroot", sysroot.hash.as_bytes());
     build.add_to(&mut inputs)?;
     for deb in &debs {
         inputs.add(&deb.name, deb.sha256.as_bytes());
     }
     build.kept(inputs.hash())
-}
-
-/// `root.toml`: where it is, its text, what it says.
-fn read_spec() -> Result<(PathBuf, String, Spec)> {
-    let file = paths::root().join("guest/root/root.toml");
-    let text =
-        fs::read_to_string(&file).with_context(|| format!("cannot read {}", shown(&file)))?;
-    let spec = toml_file::parse(&text, &file)?;
-    Ok((file, text, spec))
 }
 
 fn open(dir: &Path) -> Result<RootFs> {
@@ -249,8 +211,8 @@ fn read_beside(file: &Path, name: &str) -> Result<Vec<u8>> {
 
 /// Where programs come from.
 enum Origin<'a> {
-    /// Packages.
-    Debian(&'a [Deb]),
+    /// Packages; guests are linked with the same C library.
+    Debian(&'a [Deb], &'a Sysroot),
     /// We built them.
     Own(&'a UserLand),
 }
@@ -293,7 +255,7 @@ impl Build<'_> {
             Origin::Own(user_land) => {
                 return Ok(vec![("bin/busybox".to_string(), user_land.busybox()?)]);
             }
-            Origin::Debian(debs) => debs,
+            Origin::Debian(debs, _) => debs,
         };
         let mut progress = Progress::new("packages", debs.len() as u64);
         for deb in debs {
@@ -311,10 +273,10 @@ impl Build<'_> {
         Ok(programs)
     }
 
-    fn compiler(&self) -> Option<PathBuf> {
+    fn compiler(&self) -> PathBuf {
         match self.origin {
-            Origin::Debian(_) => None,
-            Origin::Own(user_land) => Some(user_land.compiler()),
+            Origin::Debian(_, sysroot) => sysroot.compiler(),
+            Origin::Own(user_land) => user_land.compiler(),
         }
     }
 
@@ -329,7 +291,7 @@ impl Build<'_> {
             progress.step(name);
             for (name, flags) in workload.programs(name) {
                 let program = dir.join("guest").join(&name);
-                let program = workload.build(&program, &flags, compiler.as_deref())?;
+                let program = workload.build(&program, &flags, &compiler)?;
                 programs.extend(program.map(|program| (format!("guest/{name}"), program)));
             }
         }
@@ -357,8 +319,9 @@ impl Build<'_> {
             sha256: sha256.clone(),
         };
         match self.origin {
-            Origin::Debian(debs) => debs
+            Origin::Debian(debs, sysroot) => debs
                 .iter()
+                .chain(&sysroot.packages)
                 .map(|deb| package((&deb.name, &deb.version, &deb.sha256)))
                 .collect(),
             Origin::Own(user_land) => user_land
@@ -372,7 +335,7 @@ impl Build<'_> {
     /// Names that are busybox.
     fn applets(&self) -> impl Iterator<Item = &String> {
         let without = match self.origin {
-            Origin::Debian(_) => &[],
+            Origin::Debian(..) => &[],
             Origin::Own(user_land) => user_land.kind.without,
         };
         let all = self.spec.busybox.applets.iter();

@@ -285,6 +285,29 @@ pub fn number_behind(said: &str, text: &str) -> u32 {
 
 #[test]
 #[ignore = "needs the kernel"]
+fn a_program_for_a_newer_c_library_is_refused_before_the_boot() {
+    let dir = scratch("newer");
+    let library = dir.join("libnewer.so");
+    let versions = dir.join("versions");
+    fs::write(&versions, "GLIBC_2.99 { newer; };").unwrap();
+    let script = format!(
+        "-Wl,-soname,libc.so.6,--version-script={}",
+        versions.display()
+    );
+    let source = "int newer(void) { return 1; }\n";
+    let built = compiled(&dir, "newer", source, &["-shared", "-nostdlib", &script]);
+    fs::rename(built, &library).unwrap();
+    let source = "int newer(void); int main(void) { return newer(); }\n";
+    let flags = [library.to_str().unwrap(), "-nostdlib", "-Wl,-e,main"];
+    let program = compiled(&dir, "asks", source, &flags);
+    let output = warmswitch(&["guest", "--add", program.to_str().unwrap(), "--", "asks"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = "asks: it needs GLIBC_2.99 of libc.so.6, which is newer than the guest's";
+    assert!(err(&output).contains(said), "{}", err(&output));
+}
+
+#[test]
+#[ignore = "needs the kernel"]
 fn a_program_of_the_users_runs_and_its_file_comes_back() {
     let dir = scratch("own");
     let source = "#include <stdio.h>\nint main(void) { FILE *f = fopen(\"/result\", \"wb\"); int c;\n\

@@ -104,6 +104,16 @@ fn five_seconds_of_flood_are_answered_or_counted() {
 }
 
 #[test]
+#[ignore = "needs the kernel"]
+fn a_programs_period_is_what_it_was_told() {
+    let (result, _) = net(&[], "udp_period 1 10.0.0.1 2000");
+    let periods = &result["program_periods_us"];
+    assert_eq!(periods["count"], 499, "{result}");
+    let mean = periods["avg"].as_f64().expect("a number");
+    assert!((1990.0..2010.0).contains(&mean), "{result}");
+}
+
+#[test]
 #[ignore = "needs kernels"]
 fn the_latency_driver_answers_every_pulse_and_recovers_from_too_many() {
     let options = [

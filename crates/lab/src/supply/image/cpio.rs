@@ -6,6 +6,7 @@
 //! dated 1970.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use anyhow::{Result, bail};
 
@@ -119,7 +120,31 @@ impl Archive {
 /// Paths in archives that stand one behind the other, without `/` or `./` before them, and whether they
 /// are, or may lead to, directories; none for what is no such archive, or a damaged one.
 pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, bool>> {
-    let mut names = BTreeMap::new();
+    let of = |member: Member| {
+        (
+            member.name,
+            matches!(member.mode & 0o170_000, 0o040_000 | 0o120_000),
+        )
+    };
+    Some(members(bytes)?.into_iter().map(of).collect())
+}
+
+/// What such archives have as this file; the last one counts.
+pub fn content<'a>(bytes: &'a [u8], path: &str) -> Option<&'a [u8]> {
+    let found = members(bytes)?
+        .into_iter()
+        .rfind(|member| member.name == path);
+    bytes.get(found?.content)
+}
+
+struct Member {
+    name: String,
+    mode: usize,
+    content: Range<usize>,
+}
+
+fn members(bytes: &[u8]) -> Option<Vec<Member>> {
+    let mut members = Vec::new();
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         // Zeros stand between archives.
@@ -145,13 +170,14 @@ pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, bool>> {
             return None;
         }
         if name != TRAILER {
-            names.insert(
-                name.to_string(),
-                matches!(mode & 0o170_000, 0o040_000 | 0o120_000),
-            );
+            members.push(Member {
+                name: name.to_string(),
+                mode,
+                content: content..content + size,
+            });
         }
     }
-    Some(names)
+    Some(members)
 }
 
 fn member(

@@ -2,7 +2,7 @@
 //! What a dynamically linked ARM program needs to start: its loader and the shared libraries that
 //! it names, and those that these name in turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use object::elf;
@@ -13,6 +13,9 @@ use object::{Endianness, ReadRef as _};
 const CPU_RAW_NAME: u64 = 4;
 const CPU_NAME: u64 = 5;
 const CPU_ARCH: u64 = 6;
+
+/// Debian's.
+pub const C_LIBRARY: &str = "libc.so.6";
 
 type Header = elf::FileHeader32<Endianness>;
 
@@ -73,6 +76,43 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
         }
     }
     Ok(needs)
+}
+
+/// Versions of the C library that a file asks for, as far as it has tables of sections.
+pub fn c_library_wanted(data: &[u8]) -> Option<BTreeSet<String>> {
+    let header = Header::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let (mut wanted, link) = sections.gnu_verneed(endian, data).ok()??;
+    let names = sections.strings(endian, data, link).ok()?;
+    let text = |name| Some(String::from_utf8_lossy(name).into_owned());
+    let mut versions = BTreeSet::new();
+    while let Some((need, mut each)) = wanted.next().ok()? {
+        let is_it = need.file(endian, names).ok()? == C_LIBRARY.as_bytes();
+        while let Some(version) = each.next().ok()? {
+            let name = text(version.name(endian, names).ok()?)?;
+            versions.extend(Some(name).filter(|_| is_it));
+        }
+    }
+    Some(versions)
+}
+
+/// Versions that a library has.
+pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
+    let header = Header::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let (mut defined, link) = sections.gnu_verdef(endian, data).ok()??;
+    let names = sections.strings(endian, data, link).ok()?;
+    let mut versions = BTreeSet::new();
+    while let Some((_, mut each)) = defined.next().ok()? {
+        // Those behind the first are what it builds on.
+        if let Some(version) = each.next().ok()? {
+            let name = version.name(endian, names).ok()?;
+            versions.insert(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    Some(versions)
 }
 
 /// Refuses programs for what people usually have, by its name.

@@ -10,21 +10,18 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use super::Programs;
+use super::sysroot::Sysroot;
 use crate::base::paths::{self, names_in, shown};
 use crate::base::toml_file;
 use crate::kinds::{self, Kind};
 use crate::supply::cache::{self, Inputs, Lock};
-use crate::supply::toolchain::{self, PREFIX, command, output};
+use crate::supply::toolchain::{PREFIX, command, output};
 
-/// Every guest is built so: for the oldest core that Debian's packages are for, in A32, without
-/// floating-point hardware.
+/// Every guest is built so; the compiler's script knows for which core.
 const FLAGS: &[&str] = &[
     "-O2",
     "-g",
     "-std=gnu11",
-    "-march=armv5te",
-    "-marm",
-    "-mfloat-abi=soft",
     "-Wall",
     "-Wextra",
     "-Werror",
@@ -109,13 +106,13 @@ fn read(dir: &Path) -> Result<Workload> {
     Ok(workload)
 }
 
-/// The program of a guest that is in no root file system, by Debian's cross compiler, to be added to one.
+/// The program of a guest that is in no root file system, to be added to Debian's.
 pub fn alone(name: &str) -> Result<PathBuf> {
     let workload = all()?.remove(name);
     let workload = workload.with_context(|| format!("no guest \"{name}\""))?;
-    toolchain::require()?;
-    let mut inputs = Inputs::new("guest program 2");
-    inputs.add("tools", toolchain::version()?.as_bytes());
+    let sysroot = Sysroot::get()?;
+    let mut inputs = Inputs::new("guest program 3");
+    inputs.add("sysroot", sysroot.hash.as_bytes());
     workload.add_to(name, &mut inputs)?;
     let kept = cache::dir()?.join("guest");
     let place = kept.join(inputs.hash());
@@ -125,7 +122,8 @@ pub fn alone(name: &str) -> Result<PathBuf> {
             cache::make(&place, |dir| {
                 let program = dir.join(name);
                 let flags = workload.build.as_ref().map(|build| build.flags.clone());
-                let bytes = workload.build(&program, &flags.unwrap_or_default(), None)?;
+                let bytes =
+                    workload.build(&program, &flags.unwrap_or_default(), &sysroot.compiler())?;
                 let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
                 // Without debug information, in place of the one with it.
                 fs::write(&program, bytes)?;
@@ -188,29 +186,18 @@ impl Workload {
     }
 
     /// Compiles to `program`, with debug information; gives the bytes without it. `None` when
-    /// there is nothing to compile. By Debian's cross compiler, or by one for another core.
+    /// there is nothing to compile.
     pub fn build(
         &self,
         program: &Path,
         flags: &[String],
-        compiler: Option<&Path>,
+        compiler: &Path,
     ) -> Result<Option<Vec<u8>>> {
         let Some(build) = &self.build else {
             return Ok(None);
         };
-        let mut compile = match compiler {
-            Some(compiler) => {
-                let mut compile = command(compiler);
-                // It knows for which core.
-                compile.args(FLAGS.iter().filter(|flag| !flag.starts_with("-m")));
-                compile
-            }
-            None => {
-                let mut compile = command(&format!("{PREFIX}gcc"));
-                compile.args(FLAGS);
-                compile
-            }
-        };
+        let mut compile = command(compiler);
+        compile.args(FLAGS);
         compile.current_dir(&self.dir).args(flags);
         compile.arg(format!("-ffile-prefix-map={}=.", self.dir.display()));
         compile.arg("-o").arg(program).args(&build.sources);
