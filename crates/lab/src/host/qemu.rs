@@ -11,10 +11,12 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
 
 use super::ioperm;
 use super::programs::{Program, Ran, run};
-use crate::base::paths::shown;
+use crate::base::paths::{self, shown};
+use crate::base::toml_file;
 use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::fetch::{Deb, Store, Wish};
 use crate::supply::image::cpio::Archive;
@@ -22,9 +24,8 @@ use crate::supply::toolchain::{command, install_line, output};
 
 /// QEMU's program.
 const EMULATOR: &str = "qemu-system-x86_64";
-/// Names the package of Debian's newest kernel.
-const PACKAGE: &str = "linux-image-amd64";
-const SUITES: [&str; 2] = ["bookworm", "bookworm-security"];
+/// Which kernel.
+const SPEC: &str = "host/amd64.toml";
 /// Printed by it, before the program's exit code.
 const END: &str = "@@end ";
 
@@ -104,9 +105,23 @@ fn ended(ran: Ran) -> Result<Ran> {
     })
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    debian: Debian,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Debian {
+    suites: Vec<String>,
+    package: String,
+}
+
 /// Name and version of Debian's newest kernel, and its image.
 fn kernel() -> Result<(String, PathBuf)> {
-    let store = Store::new("amd64", &SUITES.map(String::from))?;
+    let Spec { debian } = toml_file::read(&paths::root().join(SPEC))?;
+    let store = Store::new("amd64", &debian.suites)?;
     let get = |name: &str| -> Result<Deb> {
         let wish = Wish {
             name,
@@ -114,13 +129,14 @@ fn kernel() -> Result<(String, PathBuf)> {
         };
         Ok(store.get(&[wish], false)?.swap_remove(0))
     };
-    let named = get(PACKAGE)?;
+    let named = get(&debian.package)?;
     let mut field = command("dpkg-deb");
     let depends = output(field.arg("-f").arg(&named.path).arg("Depends"))?;
     let name = depends.split([' ', ',', '\n']).next().unwrap_or_default();
     if !name.starts_with("linux-image-") {
         bail!(
-            "{PACKAGE} {}: depends on {depends:?}, not on a kernel",
+            "{} {}: depends on {depends:?}, not on a kernel",
+            named.name,
             named.version
         );
     }
