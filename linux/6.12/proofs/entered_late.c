@@ -2,7 +2,10 @@
 /* FIFO 80 timer process T; M (SCHED_OTHER) changes page tables; Q (SCHED_OTHER) punches holes in a file that M has
  * mapped, so that M's tlb_flush_pending is up while Q is preempted. entered_late MODE [noq|q [WAKEUPS]] */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +32,11 @@ int main(int c,char**v){
 		char*area=mmap(0,4*SZ,0,MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE,-1,0);
 		if(f==MAP_FAILED||area==MAP_FAILED){perror("mmap");_exit(2);}
 		char*a=al(area),*b=a+SZ; 
-		if(mode=='a'){
+		if(mode=='k'){
+			int sk=socket(AF_PACKET,SOCK_RAW,0);struct tpacket_req g={65536,SZ/65536,2048,SZ/2048};
+			if(sk<0||setsockopt(sk,SOL_PACKET,PACKET_RX_RING,&g,sizeof g)){perror("ring");_exit(2);}
+			a=mmap(a,SZ,3,MAP_SHARED|MAP_FIXED,sk,0);if(a==MAP_FAILED){perror("mmap ring");_exit(2);}
+		}else if(mode=='a'){
 			a=mmap(a,SZ,1,MAP_SHARED|MAP_FIXED,ff,0);
 			for(int i=0;i<N;i++)if(pwrite(ff,"x",1,i*4096)!=1)_exit(2);
 		}else if(mode=='s'||mode=='t'||mode=='c'){
@@ -40,7 +48,7 @@ int main(int c,char**v){
 		}
 		for(long n=0;;n++){
 			if(q&&n%20==0)for(int i=0;i<N;i++)((volatile char*)f)[i*4096];
-			if(mode=='r'||mode=='t'){
+			if(mode=='r'||mode=='t'||mode=='k'){
 				if(mremap(a,SZ,SZ,MREMAP_MAYMOVE|MREMAP_FIXED,b)!=b){perror("mremap");_exit(2);}
 				char*t=a;a=b;b=t;
 			}else if(mode=='a'){

@@ -174,7 +174,7 @@ impl Line {
 
     /// The text; of an extreme also of how many samples it is one.
     fn with_samples(&self) -> String {
-        let extremes = (self.figures.iter()).filter(|m| ["min", "max"].contains(&m.metric));
+        let extremes = (self.figures.iter()).filter(|m| ["min", WORST].contains(&m.metric));
         let samples = distinct(extremes.filter_map(|m| m.samples));
         match (samples.as_slice(), samples.iter().min()) {
             ([all], _) => format!("{} of {}", self.text, thousands(*all)),
@@ -204,11 +204,14 @@ impl Line {
         Some(self.figure(kernel)?.value / first.value)
     }
 
-    /// The figure of a kernel; with its ratio to the first one's unless it is that.
+    /// The figure of a kernel; with its ratio to the first one's unless it is that. Of the worst each run's.
     pub fn cell(&self, kernel: &str) -> String {
         let Some(m) = self.figure(kernel) else {
             return "-".to_string();
         };
+        if m.metric == WORST {
+            return format!("{} {}", figure::figure(m), m.unit);
+        }
         let figure = format!("{} {}", digits(m.value), m.unit);
         let is_first = self.figures.first() == Some(m);
         match self.ratio(kernel).filter(|_| !is_first) {
@@ -218,6 +221,8 @@ impl Line {
     }
 }
 
+/// Of few runs it is chance which kernel met the scheduler's tick: each run's is said, and no ratio.
+const WORST: &str = "max";
 /// Units of which less is better.
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
@@ -232,7 +237,7 @@ pub fn sentence(lines: &[&Line]) -> Option<String> {
     );
     let against = format!("{kernel} against {base}, on {}", first.new.place.board);
     let mut said = format!("{} ({against}).", first.said());
-    if let Some(worst) = pairs[1..].iter().find(|pair| pair.new.metric == "max") {
+    if let Some(worst) = pairs[1..].iter().find(|pair| pair.new.metric == WORST) {
         let _ = write!(said, " {}.", worst.said());
     }
     Some(said)
@@ -252,8 +257,7 @@ impl PairOf<'_> {
         if let Some(letter) = text.get_mut(..1) {
             letter.make_ascii_uppercase();
         }
-        if self.new.metric == "max" {
-            // Of few runs it is chance which kernel met the scheduler's tick: no ratio.
+        if self.new.metric == WORST {
             let [old, new] = [self.old, self.new].map(figure::figure);
             return format!("{text}: {new} {} against {old}, by run", self.new.unit);
         }

@@ -33,8 +33,8 @@ pub fn bars(lines: &[&Line]) -> Result<String> {
         root.fill(&WHITE).map_err(drawing)?;
         let names = kernels.iter().map(|k| short_kernel(k).to_string());
         let title = match lines.iter().any(|line| line.paper.is_some()) {
-            true => "Bars and brackets: to the first kernel; marks: the paper's",
-            false => "In proportion to the first kernel",
+            true => "In brackets: the ratio to the first kernel; black marks: the paper's",
+            false => "In brackets: the ratio to the first kernel",
         };
         let names: Vec<String> = names.collect();
         let mut drawn = Bars {

@@ -219,6 +219,40 @@ fn a_page_is_entered_afresh_where_another_process_has_taken_one_away() {
     }
 }
 
+#[test]
+#[ignore = "needs the kernel"]
+fn all_pages_that_a_thread_enters_while_another_one_takes_them_away_are_fresh() {
+    let program = proof("own_entered");
+    let mutants = ["first", "rest"].map(|n| proofs_mutant(&format!("fcse-entered-{n}-unflushed")));
+    let broken = mutants
+        .each_ref()
+        .map(|m| [ON_THE_BOARD, &["--mutant", m]].concat());
+    let best_effort = ["--kernel", "fcse-best-effort"];
+    let add = [
+        "--set",
+        "caches.dcache_bytes=128K",
+        "--limit",
+        "60",
+        "--add",
+        &program,
+    ];
+    for (options, holds) in [
+        (ON_THE_BOARD, true),
+        (&best_effort, true),
+        (&broken[0], false),
+        (&broken[1], false),
+    ] {
+        let text = said(&guest(
+            &[options, &add].concat(),
+            "own_entered a 60 30000 60000",
+        ));
+        let entered = number(&text, "partly),", "pages fresh");
+        assert!(entered > 1000, "{options:?}: {text}");
+        let right = text.contains("old words 0, lost 0,");
+        assert_eq!(right, holds, "{options:?}: {text}");
+    }
+}
+
 /// What `text` says in front of `unit`, behind `what`.
 fn number(text: &str, what: &str, unit: &str) -> u32 {
     let behind = text.split(what).nth(1).and_then(|t| t.split(unit).next());
