@@ -14,7 +14,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::base::interrupt;
 use crate::base::paths::{self, names_in, shown};
-use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::cache::{self, Inputs};
 use crate::supply::image::guest;
 use crate::supply::toolchain::{command, install_line, output};
 
@@ -89,20 +89,13 @@ impl Program {
                 &text,
             );
         }
-        let kept = cache::dir()?.join("host");
-        let place = kept.join(inputs.hash());
-        if !place.is_dir() {
-            let _lock = Lock::take(&kept, "host")?;
-            if !place.is_dir() {
-                cache::make(&place, |dir| {
-                    let mut compile = command(COMPILER);
-                    compile.current_dir(&self.dir).args(&flags);
-                    compile.arg("-o").arg(dir.join(&self.name));
-                    output(compile.args(&self.sources))?;
-                    Ok(())
-                })?;
-            }
-        }
+        let place = cache::kept("host", &inputs.hash(), |dir| {
+            let mut compile = command(COMPILER);
+            compile.current_dir(&self.dir).args(&flags);
+            compile.arg("-o").arg(dir.join(&self.name));
+            output(compile.args(&self.sources))?;
+            Ok(())
+        })?;
         Ok(place.join(&self.name))
     }
 

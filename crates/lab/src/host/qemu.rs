@@ -17,7 +17,7 @@ use super::ioperm;
 use super::programs::{Program, Ran, run};
 use crate::base::paths::{self, shown};
 use crate::base::toml_file;
-use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::cache::{self, Inputs};
 use crate::supply::fetch::{Deb, Store, Wish};
 use crate::supply::image::cpio::Archive;
 use crate::supply::toolchain::{command, install_line, output};
@@ -143,14 +143,7 @@ fn kernel() -> Result<(String, PathBuf)> {
     let deb = get(name)?;
     let mut inputs = Inputs::new("kernel of a package 1");
     inputs.add(&deb.name, deb.sha256.as_bytes());
-    let kept = cache::dir()?.join("host");
-    let place = kept.join(inputs.hash());
-    if !place.is_dir() {
-        let _lock = Lock::take(&kept, "host")?;
-        if !place.is_dir() {
-            cache::make(&place, |dir| unpack(&deb.path, dir))?;
-        }
-    }
+    let place = cache::kept("host", &inputs.hash(), |dir| unpack(&deb.path, dir))?;
     let image = place.join("vmlinuz");
     Ok((format!("{} {}", deb.name, deb.version), image))
 }

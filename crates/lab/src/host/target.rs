@@ -12,7 +12,7 @@ use super::programs::code_in;
 use super::setup::FILES;
 use super::tools::{self, Call, Form};
 use crate::base::paths::{self, shown};
-use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::cache::{self, Inputs};
 use crate::supply::image::guest;
 use crate::supply::own::{self, UserLand};
 use crate::supply::toolchain::{command, output};
@@ -169,16 +169,8 @@ pub fn built(architecture: Architecture) -> Result<PathBuf> {
         let text = fs::read(&file).with_context(|| format!("cannot read {}", shown(&file)))?;
         inputs.add(&shown(&file).to_string(), &text);
     }
-    let kept = cache::dir()?.join("host");
-    let place = kept.join(inputs.hash());
-    if !place.is_dir() {
-        let _lock = Lock::take(&kept, NAME)?;
-        if !place.is_dir() {
-            cache::make(&place, |dir| build(dir, &user_land, &plan))?;
-        }
-    }
-    let program = place.join(NAME);
-    Ok(program)
+    let place = cache::kept("host", &inputs.hash(), |dir| build(dir, &user_land, &plan))?;
+    Ok(place.join(NAME))
 }
 
 /// Where a copy is put when nobody says.

@@ -96,6 +96,20 @@ impl Lock {
     }
 }
 
+/// The directory `hash` in the cache's `folder`; filled if it is not there, by one process at a time.
+pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let folder_path = dir()?.join(folder);
+    let place = folder_path.join(hash);
+    if !place.is_dir() {
+        let _lock = Lock::take(&folder_path, folder)?;
+        // Another process may have filled it while we waited.
+        if !place.is_dir() {
+            make(&place, fill)?;
+        }
+    }
+    Ok(place)
+}
+
 /// Makes the directory `target` by filling a temporary one beside it. To be called under the lock
 /// of that kind of entry: leftovers of earlier, killed attempts at the same target are removed.
 pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {

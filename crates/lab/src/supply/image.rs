@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::paths::{self, shown};
 use crate::base::progress::Progress;
-use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::cache::{self, Inputs};
 use crate::supply::fetch::Deb;
 use crate::supply::own::{self, UserLand};
 use crate::supply::symbols;
@@ -238,15 +238,7 @@ impl Build<'_> {
 
     /// What has this hash: from the cache, else built.
     fn kept(&self, hash: String) -> Result<RootFs> {
-        let roots = cache::dir()?.join("root");
-        let place = roots.join(&hash);
-        if !place.is_dir() {
-            let _lock = Lock::take(&roots, "root")?;
-            if !place.is_dir() {
-                cache::make(&place, |dir| self.all(hash, dir))?;
-            }
-        }
-        open(&place)
+        open(&cache::kept("root", &hash, |dir| self.all(&hash, dir))?)
     }
 
     /// Programs that are no guests, by their places; `packages` is where packages are unpacked.
@@ -280,7 +272,7 @@ impl Build<'_> {
         }
     }
 
-    fn all(&self, hash: String, dir: &Path) -> Result<()> {
+    fn all(&self, hash: &str, dir: &Path) -> Result<()> {
         let packages = dir.join("packages");
         fs::create_dir_all(&packages)?;
         let mut programs = self.programs(&packages)?;
@@ -300,7 +292,7 @@ impl Build<'_> {
         fs::write(dir.join("root.cpio"), archive.bytes())?;
         fs::remove_dir_all(&packages)?;
         let record = Record {
-            hash,
+            hash: hash.to_string(),
             packages: self.packages(),
         };
         fs::write(

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::base::paths::{self, shown};
 use crate::base::progress::Progress;
 use crate::base::toml_file;
-use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::cache::{self, Inputs};
 use crate::supply::fetch::source::SourcePackage;
 use crate::supply::fetch::{Deb, Store, Wish};
 use crate::supply::toolchain::{self, PREFIX, command, logged, output};
@@ -133,24 +133,17 @@ impl UserLand {
             inputs.add(&compiler.name, compiler.sha256.as_bytes());
         }
         let hash = inputs.hash();
-        let kept = cache::dir()?.join(kind.name);
-        let dir = kept.join(&hash);
-        if !dir.is_dir() {
-            let _lock = Lock::take(&kept, kind.name)?;
-            if !dir.is_dir() {
-                cache::make(&dir, |dir| {
-                    Build {
-                        kind,
-                        dir,
-                        musl: &musl,
-                        busybox: &busybox,
-                        compiler: compiler.as_ref(),
-                        wrapper: &wrapper,
-                    }
-                    .all()
-                })?;
+        let dir = cache::kept(kind.name, &hash, |dir| {
+            Build {
+                kind,
+                dir,
+                musl: &musl,
+                busybox: &busybox,
+                compiler: compiler.as_ref(),
+                wrapper: &wrapper,
             }
-        }
+            .all()
+        })?;
         let source = |p: &SourcePackage| (p.name.clone(), p.version.clone(), p.hash());
         let mut packages = vec![source(&musl), source(&busybox)];
         packages.extend(compiler.map(|c| (c.name, c.version, c.sha256)));

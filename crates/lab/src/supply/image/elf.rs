@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use object::elf;
-use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _};
+use object::read::elf::{
+    Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _, SectionTable,
+};
 use object::{Endianness, ReadRef as _};
 
 /// Of the build attributes, those that come first (IHI0045): two texts and a number.
@@ -80,9 +82,7 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
 
 /// Versions of the C library that a file asks for, as far as it has tables of sections.
 pub fn c_library_wanted(data: &[u8]) -> Option<BTreeSet<String>> {
-    let header = Header::parse(data).ok()?;
-    let endian = header.endian().ok()?;
-    let sections = header.sections(endian, data).ok()?;
+    let (endian, sections) = sections(data)?;
     let (mut wanted, link) = sections.gnu_verneed(endian, data).ok()??;
     let names = sections.strings(endian, data, link).ok()?;
     let text = |name| Some(String::from_utf8_lossy(name).into_owned());
@@ -99,9 +99,7 @@ pub fn c_library_wanted(data: &[u8]) -> Option<BTreeSet<String>> {
 
 /// Versions that a library has.
 pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
-    let header = Header::parse(data).ok()?;
-    let endian = header.endian().ok()?;
-    let sections = header.sections(endian, data).ok()?;
+    let (endian, sections) = sections(data)?;
     let (mut defined, link) = sections.gnu_verdef(endian, data).ok()??;
     let names = sections.strings(endian, data, link).ok()?;
     let mut versions = BTreeSet::new();
@@ -136,9 +134,7 @@ fn check_machine(name: &str, data: &[u8]) -> Result<()> {
 /// The architecture that a file says it needs, by the number that ARM's ABI gives it
 /// (IHI0045, `Tag_CPU_arch`); none when it does not say.
 pub fn architecture(data: &[u8]) -> Option<u64> {
-    let header = Header::parse(data).ok()?;
-    let endian = header.endian().ok()?;
-    let sections = header.sections(endian, data).ok()?;
+    let (endian, sections) = sections(data)?;
     let section = sections
         .iter()
         .find(|section| section.sh_type(endian) == elf::SHT_ARM_ATTRIBUTES)?;
@@ -160,6 +156,12 @@ pub fn architecture(data: &[u8]) -> Option<u64> {
         }
     }
     None
+}
+
+fn sections(data: &[u8]) -> Option<(Endianness, SectionTable<'_, Header>)> {
+    let header = Header::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    Some((endian, header.sections(endian, data).ok()?))
 }
 
 /// Where in the file the segment that holds address `va` has it.

@@ -14,7 +14,7 @@ use super::sysroot::Sysroot;
 use crate::base::paths::{self, names_in, shown};
 use crate::base::toml_file;
 use crate::kinds::{self, Kind};
-use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::cache::{self, Inputs};
 use crate::supply::toolchain::{PREFIX, command, output};
 
 /// Every guest is built so; the compiler's script knows for which core.
@@ -114,23 +114,15 @@ pub fn alone(name: &str) -> Result<PathBuf> {
     let mut inputs = Inputs::new("guest program 3");
     inputs.add("sysroot", sysroot.hash.as_bytes());
     workload.add_to(name, &mut inputs)?;
-    let kept = cache::dir()?.join("guest");
-    let place = kept.join(inputs.hash());
-    if !place.is_dir() {
-        let _lock = Lock::take(&kept, "guest")?;
-        if !place.is_dir() {
-            cache::make(&place, |dir| {
-                let program = dir.join(name);
-                let flags = workload.build.as_ref().map(|build| build.flags.clone());
-                let bytes =
-                    workload.build(&program, &flags.unwrap_or_default(), &sysroot.compiler())?;
-                let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
-                // Without debug information, in place of the one with it.
-                fs::write(&program, bytes)?;
-                Ok(())
-            })?;
-        }
-    }
+    let place = cache::kept("guest", &inputs.hash(), |dir| {
+        let program = dir.join(name);
+        let flags = workload.build.as_ref().map(|build| build.flags.clone());
+        let bytes = workload.build(&program, &flags.unwrap_or_default(), &sysroot.compiler())?;
+        let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
+        // Without debug information, in place of the one with it.
+        fs::write(&program, bytes)?;
+        Ok(())
+    })?;
     Ok(place.join(name))
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use super::spec;
 use crate::base::paths::shown;
-use crate::supply::cache::{self, Inputs, Lock};
+use crate::supply::cache::{self, Inputs};
 use crate::supply::fetch::Deb;
 use crate::supply::toolchain::{self, command, output};
 
@@ -42,20 +42,13 @@ impl Sysroot {
             inputs.add(&deb.name, deb.sha256.as_bytes());
         }
         let hash = inputs.hash();
-        let kept = cache::dir()?.join("armel");
-        let dir = kept.join(&hash);
-        if !dir.is_dir() {
-            let _lock = Lock::take(&kept, "armel")?;
-            if !dir.is_dir() {
-                cache::make(&dir, |dir| {
-                    for deb in all() {
-                        output(command("dpkg-deb").arg("-x").arg(&deb.path).arg(dir))?;
-                    }
-                    fs::copy(&wrapper, dir.join(COMPILER))?;
-                    Ok(())
-                })?;
+        let dir = cache::kept("armel", &hash, |dir| {
+            for deb in all() {
+                output(command("dpkg-deb").arg("-x").arg(&deb.path).arg(dir))?;
             }
-        }
+            fs::copy(&wrapper, dir.join(COMPILER))?;
+            Ok(())
+        })?;
         Ok(Sysroot {
             dir,
             hash,
