@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch coherence` from the outside: exit codes, and what it finds in a real kernel.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use crate::commands::scratch;
 
 fn coherence(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_warmswitch"))
@@ -181,4 +184,53 @@ fn a_replay_of_another_run_is_named() {
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.contains("it is another run"), "{message}");
+}
+
+fn git(dir: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .current_dir(dir)
+        .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
+        .args(arguments)
+        .output()
+        .expect("git starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+    stdout(&output)
+}
+
+/// Each commit says with which options its kernel runs, in place of a kernel to be built. One does not boot.
+#[test]
+#[ignore = "needs the kernel"]
+fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_does_not_boot() {
+    let dir = scratch("bisect");
+    git(&dir, &["init", "--quiet", "--initial-branch=main"]);
+    for commit in 0..9 {
+        let options = match commit {
+            4 => "--append rdinit=/none --limit 5",
+            6.. => "--mutant pte-no-clean",
+            _ => "",
+        };
+        std::fs::write(dir.join("options"), format!("{options} \n")).expect("it is ours");
+        std::fs::write(dir.join("number"), commit.to_string()).expect("it is ours");
+        git(&dir, &["add", "--all"]);
+        git(
+            &dir,
+            &[
+                "commit",
+                "--quiet",
+                "--message",
+                &format!("commit {commit}"),
+            ],
+        );
+    }
+    git(&dir, &["bisect", "start", "HEAD", "HEAD~8"]);
+    let run = format!(
+        "exec {} coherence --bisect $(cat options) -- mm_suite --only recycled_tables",
+        env!("CARGO_BIN_EXE_warmswitch")
+    );
+    git(&dir, &["bisect", "run", "sh", "-c", &run]);
+    let found = git(&dir, &["log", "-1", "--format=%s", "refs/bisect/bad"]);
+    let log = git(&dir, &["bisect", "log"]);
+    assert_eq!(found.trim(), "commit 6", "{log}");
+    assert!(log.contains("skip"), "{log}");
 }
