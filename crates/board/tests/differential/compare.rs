@@ -17,6 +17,8 @@ const IFSR: usize = 45;
 const FAR: usize = 46;
 const FELL_THROUGH: u32 = 0;
 const DATA_ABORT: u32 = 4;
+/// Fault status.
+const ALIGNMENT: u32 = 1;
 const PREFETCH_ABORT: u32 = 3;
 
 /// A result.
@@ -98,6 +100,28 @@ fn reference(
     wanted
 }
 
+/// Whether the core has loaded what the manual says, where a newer QEMU (10; 7.2 does not) takes memory for a device's,
+/// as the MMU is off, and aborts: it says nothing of the rest then.
+fn is_rotated_where_qemu_aborts(
+    layout: &Layout,
+    image: &Image,
+    test: &Test,
+    core: &Words,
+    qemu: &Words,
+) -> bool {
+    let view = &test.view;
+    let aborts = !layout.setup.mmu && qemu[CAUSE] == DATA_ABORT && qemu[DFSR] & 0xf == ALIGNMENT;
+    let Some((register, address)) = unaligned_load(view).filter(|_| aborts && view.passes()) else {
+        return false;
+    };
+    let word = image.peek(layout, layout.mva(address));
+    let value = word.map(|word| word.rotate_right(8 * (address & 3)));
+    core[CAUSE] == FELL_THROUGH
+        && (0..RESULT_WORDS)
+            .filter(|&word| is_register(view, register, word))
+            .all(|word| Some(core[word]) == value)
+}
+
 /// Words that differ, after taking away what [`MASKS`] names; uses of those are counted.
 pub fn differences(
     layout: &Layout,
@@ -107,6 +131,10 @@ pub fn differences(
     qemu: &Words,
     masked: &mut [u64; MASKS.len()],
 ) -> Vec<usize> {
+    if is_rotated_where_qemu_aborts(layout, image, test, core, qemu) {
+        masked[9] += 1;
+        return Vec::new();
+    }
     let wanted = reference(layout, image, test, qemu, masked);
     let mut differ: Vec<usize> = (0..RESULT_WORDS)
         .filter(|&n| core[n] != wanted[n])

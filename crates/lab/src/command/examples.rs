@@ -10,7 +10,7 @@ type Entry = (
     &'static [(&'static str, &'static str)],
 );
 
-const ENTRIES: [Entry; 23] = [
+const ENTRIES: [Entry; 24] = [
     (
         "bench",
         "docs/HACKING.md",
@@ -33,6 +33,20 @@ const ENTRIES: [Entry; 23] = [
             (
                 "boot --board omap1610 --kernel fcse-guaranteed",
                 "on another board, with FCSE",
+            ),
+        ],
+    ),
+    (
+        "cc",
+        "docs/GUESTS.md",
+        &[
+            (
+                "cc -O2 -o hello hello.c",
+                "for a board; then: warmswitch guest --add hello -- hello",
+            ),
+            (
+                "cc --for flat -O2 -o hello hello.c",
+                "for a kernel without address spaces",
             ),
         ],
     ),

@@ -4,6 +4,7 @@
 pub mod bench;
 mod beside;
 pub mod boot;
+pub mod cc;
 pub mod coherence;
 pub mod compare;
 pub mod completions;
@@ -44,6 +45,7 @@ pub struct Cli {
 pub enum Command {
     Bench(bench::Args),
     Boot(boot::Args),
+    Cc(cc::Args),
     Coherence(coherence::Args),
     Compare(compare::Args),
     Completions(completions::Args),
@@ -72,6 +74,7 @@ pub fn execute(command: Command) -> Result<Outcome> {
     match command {
         Command::Bench(args) => bench::execute(&args),
         Command::Boot(args) => boot::execute(&args),
+        Command::Cc(args) => cc::execute(&args),
         Command::Coherence(args) => coherence::execute(&args),
         Command::Compare(args) => compare::execute(&args),
         Command::Completions(args) => completions::execute(&args),

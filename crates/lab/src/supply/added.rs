@@ -313,16 +313,16 @@ fn check_c_library(name: &str, content: &[u8], around: &Around) -> Result<()> {
     let Some(missing) = wants.difference(has).next() else {
         return Ok(());
     };
-    let ours = "~/.cache/warmswitch/armel/*/armel-gcc links with the guest's own";
     bail!(
-        "{name}: it needs {missing} of {}, which is newer than the guest's\n  help: -static, or {ours}",
+        "{name}: it needs {missing} of {}, which is newer than the guest's\n  help: `warmswitch cc` links with \
+         the guest's own",
         elf::C_LIBRARY
     );
 }
 
 /// What a program has to be where there are no address spaces.
 const NOT_FLAT: &str = "a kernel without address spaces runs static programs that run at any address, and do not fork: \
-                        ~/.cache/warmswitch/flat/*/flat-gcc makes one";
+                        `warmswitch cc --for flat` makes one";
 
 /// Programs go where the shell looks, libraries where the loader does, all else to the top.
 fn usual_place(host: &Path, name: &str) -> String {

@@ -71,14 +71,14 @@ pub struct Package {
 }
 
 /// For which architecture, and which kernels, programs are compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Programs {
-    /// Debian's: ARMv5TE.
+    /// ARMv5TE, with Debian's C library
     Armv5te,
-    /// Ours: ARMv4T, which every core runs.
+    /// ARMv4T, which every core runs, with musl
     Armv4t,
-    /// Ours: for kernels without address spaces.
+    /// Kernels without address spaces, with musl
     Flat,
 }
 
@@ -129,6 +129,14 @@ impl Programs {
             "workload \"{workload}\" is not there for {self}, where there are {}",
             names.collect::<Vec<_>>().join(", ")
         );
+    }
+
+    /// What compiles and links them.
+    pub fn compiler(self) -> Result<PathBuf> {
+        Ok(match self.own() {
+            None => Sysroot::get()?.compiler(),
+            Some(kind) => UserLand::get(kind)?.compiler(),
+        })
     }
 
     /// Their root file system.

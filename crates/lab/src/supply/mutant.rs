@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use object::read::elf::{ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, Object as _, ObjectSymbol as _, elf};
 use serde::Deserialize;
 
@@ -211,6 +211,12 @@ struct Segment {
     size: u32,
 }
 
+impl Segment {
+    fn has(&self, address: u32) -> bool {
+        address >= self.virt && address - self.virt < self.size
+    }
+}
+
 impl<'a> Kernel<'a> {
     /// Of the bytes of the file.
     pub fn parse(bytes: &'a [u8]) -> Result<Kernel<'a>> {
@@ -223,9 +229,8 @@ impl<'a> Kernel<'a> {
             .filter_map(|s| Some((s.address() as u32, s.size() as u32, s.name().ok()?)))
             .collect();
         functions.sort_unstable();
-        let segments: Vec<Segment> = elf::FileHeader32::parse(bytes)
-            .and_then(|header: &elf::FileHeader32<Endianness>| header.program_headers(order, bytes))
-            .map_err(|error| anyhow!("not a good ELF file: {error}"))?
+        let segments: Vec<Segment> = file
+            .elf_program_headers()
             .iter()
             .filter(|h| h.p_type(order) == elf::PT_LOAD && h.p_filesz(order) > 0)
             .map(|h| Segment {
@@ -235,7 +240,18 @@ impl<'a> Kernel<'a> {
                 size: h.p_filesz(order),
             })
             .collect();
-        let base = segments.iter().map(|s| s.load).min();
+        // A segment may begin before its first section, with headers that the image does not have.
+        let sections = file.elf_section_table().iter();
+        let loaded = sections.filter(|s| {
+            s.sh_type(order) != elf::SHT_NOBITS && s.sh_flags(order) & elf::SHF_ALLOC != 0
+        });
+        let base = loaded
+            .filter_map(|section| {
+                let address = section.sh_addr(order);
+                let segment = segments.iter().find(|s| s.has(address))?;
+                Some(segment.load + (address - segment.virt))
+            })
+            .min();
         Ok(Kernel {
             bytes,
             functions,
@@ -273,15 +289,15 @@ impl<'a> Kernel<'a> {
 
     /// The word of `vmlinux` at a virtual address, and its place in the image.
     pub fn word(&self, address: u32) -> Option<(u32, usize)> {
-        let segment = self
-            .segments
-            .iter()
-            .find(|s| address >= s.virt && address - s.virt < s.size)?;
+        let segment = self.segments.iter().find(|s| s.has(address))?;
         let inside = address - segment.virt;
         let at = segment.at.checked_add(inside)? as usize;
         let bytes = self.bytes.get(at..at.checked_add(4)?)?;
         let word = u32::from_le_bytes(bytes.try_into().ok()?);
-        Some((word, (segment.load - self.base + inside) as usize))
+        Some((
+            word,
+            segment.load.checked_add(inside)?.checked_sub(self.base)? as usize,
+        ))
     }
 
     /// As [`apply`].

@@ -69,6 +69,10 @@ const NEEDS: &[Need] = &[
         package: "xz-utils",
     },
     Need {
+        what: "bzip2",
+        package: "bzip2",
+    },
+    Need {
         what: "patch",
         package: "patch",
     },

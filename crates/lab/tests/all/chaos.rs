@@ -24,9 +24,9 @@ fn build(dir: &Path) -> PathBuf {
     let sources = workload["build"]["sources"].as_array().expect("sources");
     let sources = sources.iter().filter_map(toml::Value::as_str);
     let program = dir.join("mm_chaos");
-    let built = Command::new("arm-linux-gnueabi-gcc")
-        .args(["-O2", "-std=gnu11", "-march=armv5te", "-marm"])
-        .args(["-mfloat-abi=soft", "-Wall", "-Wextra", "-Werror", "-o"])
+    let built = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["cc", "-O2", "-std=gnu11"])
+        .args(["-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&program)
         .args(sources.map(|source| guest.join(source)))
         .status();

@@ -244,12 +244,12 @@ fn a_device_tree_of_another_machine_is_refused_by_its_name() {
     }
 }
 
-/// Builds a program with Debian's cross compiler.
+/// Builds a program for the guest.
 pub fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let (file, program) = (dir.join(format!("{name}.c")), dir.join(name));
     fs::write(&file, source).unwrap();
-    let built = Command::new("arm-linux-gnueabi-gcc")
-        .args(["-O2", "-o"])
+    let built = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["cc", "-O2", "-o"])
         .arg(&program)
         .arg(&file)
         .args(flags)

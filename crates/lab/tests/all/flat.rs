@@ -53,7 +53,10 @@ fn a_program_that_cannot_run_is_refused_and_which_can_is_said() {
     ] {
         let program = compiled(&dir, name, source, flags);
         let (text, code) = on_flat("guest", &["--add", program.to_str().unwrap()], name);
-        assert!(text.contains(why) && text.contains("flat-gcc"), "{text}");
+        assert!(
+            text.contains(why) && text.contains("cc --for flat"),
+            "{text}"
+        );
         assert_eq!(code, Some(2), "{text}");
     }
 }
@@ -62,14 +65,9 @@ fn a_program_that_cannot_run_is_refused_and_which_can_is_said() {
 #[ignore = "needs kernels"]
 fn a_bad_pointer_is_an_error_and_the_kernel_goes_on() {
     let dir = scratch("flat-pointers");
-    on_flat("guest", &[], "true");
-    let home = std::env::var("HOME").unwrap();
-    let mut user_lands = fs::read_dir(format!("{home}/.cache/warmswitch/flat")).unwrap();
-    let compiler = user_lands
-        .find_map(|dir| Some(dir.ok()?.path().join("flat-gcc")).filter(|gcc| gcc.is_file()));
     let program = dir.join("flat_pointers");
-    let built = Command::new(compiler.expect("flat-gcc"))
-        .arg("-o")
+    let built = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["cc", "--for", "flat", "-o"])
         .arg(&program)
         .arg(format!("{PROOFS}/flat_pointers.c"))
         .status();

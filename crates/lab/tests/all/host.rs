@@ -252,16 +252,8 @@ fn what_measures_a_pc_measures_the_board() {
         let workload: toml::Table = workload.expect("a guest").parse().expect("TOML");
         let sources = workload["build"]["sources"].as_array().expect("sources");
         let sources = sources.iter().filter_map(toml::Value::as_str);
-        let built = Command::new("arm-linux-gnueabi-gcc")
-            .args([
-                "-O2",
-                "-march=armv5te",
-                "-marm",
-                "-mfloat-abi=soft",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-            ])
+        let built = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+            .args(["cc", "-O2", "-Wall", "-Wextra", "-Werror"])
             .arg("-o")
             .arg(&program)
             .args(sources.map(|source| guests.join(name).join(source)))

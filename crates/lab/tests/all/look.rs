@@ -146,8 +146,8 @@ fn between<'a>(text: &'a str, begin: &str, end: char) -> &'a str {
 #[ignore = "needs the kernel"]
 fn the_lesson_shows_what_its_commands_print() {
     let dir = scratch("lesson");
-    let build = ["-O2", "-static", "-o", "lesson", SOURCE];
-    let built = run(&dir, "arm-linux-gnueabi-gcc", &build);
+    let build = ["cc", "-O2", "-static", "-o", "lesson", SOURCE];
+    let built = run(&dir, env!("CARGO_BIN_EXE_warmswitch"), &build);
     assert!(built.status.success(), "{}", text(&built.stderr));
     let commands = shown();
     let of = |verb: &str| {
