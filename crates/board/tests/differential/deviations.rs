@@ -453,8 +453,7 @@ fn unaligned_word(view: &View) -> bool {
     unaligned && !view.aligned && unaligned_load(view).is_none()
 }
 
-/// Destination and address of an A32 word load into a register from an unaligned address, which
-/// rotates on ARMv5; QEMU loads as ARMv6 does. The expected value comes from the manual.
+/// Destination and address of an A32 word load from an unaligned address, which rotates on ARMv5 and not in QEMU.
 pub fn unaligned_load(view: &View) -> Option<(usize, u32)> {
     let access = view.access()?;
     let load = !view.thumb && access.width == 4 && !access.multiple && !access.write;
