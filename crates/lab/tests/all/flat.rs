@@ -4,7 +4,6 @@
 
 use crate::commands::{PROOFS, compiled, number_behind, scratch, warmswitch};
 use crate::fcse::said;
-use std::fs;
 use std::process::Command;
 
 /// What came of it.
