@@ -83,7 +83,12 @@ impl Campaign<'_> {
         // A thread has names of its own: they keep a cache of lines. Most seeds need none.
         let names = LazyCell::new(|| Names::of(self.vmlinux));
         let ran = self.ran(seed, &names)?;
-        Ok(self.tried(seed, &ran, &names, thread_cpu_s() - start_s))
+        Ok(self.tried(
+            seed,
+            &ran,
+            &names,
+            ((thread_cpu_s() - start_s) * 1e6) as u64,
+        ))
     }
 
     /// The run of a seed.
@@ -98,7 +103,13 @@ impl Campaign<'_> {
         self.suppressions.iter().any(|s| s.covers(report, names))
     }
 
-    fn tried(&self, seed: u64, ran: &Ran, names: &impl Deref<Target = Names>, cpu_s: f64) -> Tried {
+    fn tried(
+        &self,
+        seed: u64,
+        ran: &Ran,
+        names: &impl Deref<Target = Names>,
+        cpu_us: u64,
+    ) -> Tried {
         let reports = ran.findings.reports.iter().map(|(report, _)| report);
         let mut causes: Vec<Cause> = Vec::new();
         for report in reports.filter(|r| !self.covers(r, names)) {
@@ -128,7 +139,7 @@ impl Campaign<'_> {
             met: ran.met.clone(),
             instructions: ran.instructions,
             reached: ran.findings.counted,
-            cpu_s,
+            cpu_us,
         }
     }
 }

@@ -90,7 +90,7 @@ mod tests {
             met: [(0xc000_1000, 4)].into(),
             instructions: 7,
             reached: 0,
-            cpu_s: 0.5,
+            cpu_us: 500_000,
         }
     }
 

@@ -66,8 +66,9 @@ impl<'a> Summary<'a> {
     }
 
     fn cpu_s(&self) -> f64 {
-        let all = self.tried.iter().map(|t| t.cpu_s);
-        all.sum::<f64>() / self.tried.len().max(1) as f64
+        // Exact in whatever order.
+        let all: u64 = self.tried.iter().map(|t| t.cpu_us).sum();
+        all as f64 / 1e6 / self.tried.len().max(1) as f64
     }
 
     fn count(&self, is: impl Fn(&Tried) -> bool) -> usize {

@@ -65,7 +65,7 @@ pub struct Tried {
     /// How often a patched instruction of a mutant was executed, boot and all.
     pub reached: u64,
     /// Of this machine's processor.
-    pub cpu_s: f64,
+    pub cpu_us: u64,
 }
 
 impl Tried {

@@ -10,7 +10,7 @@ pub mod cpio;
 pub mod elf;
 pub mod guest;
 mod spec;
-mod sysroot;
+pub mod sysroot;
 
 use std::collections::BTreeMap;
 use std::fmt;

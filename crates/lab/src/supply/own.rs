@@ -18,6 +18,7 @@ use crate::base::toml_file;
 use crate::supply::cache::{self, Inputs};
 use crate::supply::fetch::source::SourcePackage;
 use crate::supply::fetch::{Deb, Store, Wish};
+use crate::supply::image::sysroot::Sysroot;
 use crate::supply::toolchain::{self, PREFIX, command, logged, output};
 
 /// One kind of it.
@@ -61,8 +62,6 @@ pub static FLAT: Kind = Kind {
     without: &["ash"],
 };
 
-/// The kernel's headers for programs, of Debian's package for the cross compiler.
-const HEADERS: &str = "/usr/arm-linux-gnueabi/include";
 /// `armv4t.toml`, `flat.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,6 +125,9 @@ impl UserLand {
         let script = fs::read(&wrapper).with_context(|| shown(&wrapper))?;
         inputs.add("wrapper", &script);
         inputs.add("tools", toolchain::version()?.as_bytes());
+        // The kernel's headers for programs.
+        let sysroot = Sysroot::get()?;
+        inputs.add("headers", sysroot.hash.as_bytes());
         for package in [&musl, &busybox] {
             inputs.add(&package.name, package.index.as_bytes());
         }
@@ -137,6 +139,7 @@ impl UserLand {
             Build {
                 kind,
                 dir,
+                headers: &sysroot.headers(),
                 musl: &musl,
                 busybox: &busybox,
                 compiler: compiler.as_ref(),
@@ -184,6 +187,8 @@ fn compiler_of(debian: &Debian) -> Result<Option<Deb>> {
 struct Build<'a> {
     kind: &'a Kind,
     dir: &'a Path,
+    /// The kernel's, for programs: of the architecture, and of all.
+    headers: &'a [PathBuf; 2],
     musl: &'a SourcePackage,
     busybox: &'a SourcePackage,
     compiler: Option<&'a Deb>,
@@ -238,8 +243,9 @@ impl Build<'_> {
         fs::remove_dir_all(&source)?;
         let mut copy = command("cp");
         copy.arg("-r");
-        let headers = ["asm", "asm-generic", "linux", "mtd"];
-        copy.args(headers.map(|name| format!("{HEADERS}/{name}")));
+        let [own, all] = self.headers;
+        copy.arg(own.join("asm"));
+        copy.args(["asm-generic", "linux", "mtd"].map(|name| all.join(name)));
         output(copy.arg(self.dir.join("include")))?;
         Ok(())
     }

@@ -56,6 +56,12 @@ impl Sysroot {
         })
     }
 
+    /// Where headers are: of the architecture, and of all.
+    pub fn headers(&self) -> [PathBuf; 2] {
+        let all = self.dir.join("usr/include");
+        [all.join("arm-linux-gnueabi"), all]
+    }
+
     /// Compiles and links.
     pub fn compiler(&self) -> PathBuf {
         self.dir.join(COMPILER)
