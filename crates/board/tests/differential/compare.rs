@@ -87,17 +87,22 @@ fn reference(
             .for_each(|word| wanted[word] = wanted[word] as i8 as u32);
         masked[8] += 1;
     }
-    let unaligned = unaligned_load(view).filter(|_| qemu[CAUSE] == FELL_THROUGH && view.passes());
-    if let Some((register, address)) = unaligned
-        && let Some(word) = image.peek(layout, layout.mva(address))
+    if qemu[CAUSE] == FELL_THROUGH
+        && let Some((register, value)) = rotated(layout, image, view)
     {
-        let value = word.rotate_right(8 * (address & 3));
         (0..RESULT_WORDS)
             .filter(|&word| is_register(view, register, word))
             .for_each(|word| wanted[word] = value);
         masked[5] += 1;
     }
     wanted
+}
+
+/// The register of an unaligned load that is executed, and what the manual says is in it then.
+fn rotated(layout: &Layout, image: &Image, view: &View) -> Option<(usize, u32)> {
+    let (register, address) = unaligned_load(view).filter(|_| view.passes())?;
+    let word = image.peek(layout, layout.mva(address))?;
+    Some((register, word.rotate_right(8 * (address & 3))))
 }
 
 /// Whether the core has loaded what the manual says, where a newer QEMU (10; 7.2 does not) takes memory for a device's,
@@ -111,15 +116,14 @@ fn is_rotated_where_qemu_aborts(
 ) -> bool {
     let view = &test.view;
     let aborts = !layout.setup.mmu && qemu[CAUSE] == DATA_ABORT && qemu[DFSR] & 0xf == ALIGNMENT;
-    let Some((register, address)) = unaligned_load(view).filter(|_| aborts && view.passes()) else {
+    let Some((register, value)) = rotated(layout, image, view) else {
         return false;
     };
-    let word = image.peek(layout, layout.mva(address));
-    let value = word.map(|word| word.rotate_right(8 * (address & 3)));
-    core[CAUSE] == FELL_THROUGH
+    aborts
+        && core[CAUSE] == FELL_THROUGH
         && (0..RESULT_WORDS)
             .filter(|&word| is_register(view, register, word))
-            .all(|word| Some(core[word]) == value)
+            .all(|word| core[word] == value)
 }
 
 /// Words that differ, after taking away what [`MASKS`] names; uses of those are counted.

@@ -83,12 +83,8 @@ impl Campaign<'_> {
         // A thread has names of its own: they keep a cache of lines. Most seeds need none.
         let names = LazyCell::new(|| Names::of(self.vmlinux));
         let ran = self.ran(seed, &names)?;
-        Ok(self.tried(
-            seed,
-            &ran,
-            &names,
-            ((thread_cpu_s() - start_s) * 1e6) as u64,
-        ))
+        let cpu_us = ((thread_cpu_s() - start_s) * 1e6) as u64;
+        Ok(self.tried(seed, &ran, &names, cpu_us))
     }
 
     /// The run of a seed.

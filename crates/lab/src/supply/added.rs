@@ -169,12 +169,12 @@ impl Files {
         {
             bail!("{shown}: /{file} is no folder in the guest");
         }
-        self.tree(&one.host, &place, around).with_context(|| shown)
+        self.tree(&one.host, &place).with_context(|| shown)
     }
 
-    fn tree(&mut self, host: &Path, guest: &str, around: &Around) -> Result<()> {
+    fn tree(&mut self, host: &Path, guest: &str) -> Result<()> {
         if !fs::metadata(host)?.is_dir() {
-            return self.file(host, guest, around);
+            return self.file(host, guest);
         }
         self.archive.directory(guest)?;
         self.paths.insert(guest.to_string());
@@ -194,15 +194,13 @@ impl Files {
                     self.archive.link(&guest, target)?;
                     self.paths.insert(guest);
                 }
-                Err(_) => self
-                    .tree(&host, &guest, around)
-                    .with_context(|| shown(&host))?,
+                Err(_) => self.tree(&host, &guest).with_context(|| shown(&host))?,
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, host: &Path, guest: &str, around: &Around) -> Result<()> {
+    fn file(&mut self, host: &Path, guest: &str) -> Result<()> {
         let metadata = fs::metadata(host)?;
         if !metadata.is_file() {
             bail!("neither a file nor a folder");
@@ -211,7 +209,6 @@ impl Files {
         if content.starts_with(b"\x7fELF") && !is_object(&content) {
             let name = host.file_name().unwrap_or_default().to_string_lossy();
             let needs = elf::needs(&name, &content)?;
-            check_c_library(&name, &content, around)?;
             if elf::architecture(&content).is_some_and(|number| number > ARMV5TEJ) {
                 bail!(
                     "{name}: a program for ARMv6 or newer; the boards' cores are ARMv5TE: \
@@ -254,6 +251,21 @@ impl Files {
         Ok(())
     }
 
+    /// What the loader would refuse: linked with a newer C library.
+    fn check_c_library(&self, versions: &BTreeSet<String>) -> Result<()> {
+        for (host, needs) in &self.programs {
+            if let Some(missing) = needs.c_library.difference(versions).next() {
+                bail!(
+                    "--add {}: it needs {missing} of {}, which is newer than the guest's\n  help: `warmswitch cc` \
+                     links with the guest's own",
+                    shown(host),
+                    elf::C_LIBRARY
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// Whether everything has a place, and every program its loader and its libraries.
     fn check(&self, around: &Around) -> Result<()> {
         let covered = |path: &&String| {
@@ -265,6 +277,9 @@ impl Files {
         }
         if around.flat {
             self.check_flat()?;
+        }
+        if let Some(versions) = &around.c_library {
+            self.check_c_library(versions)?;
         }
         // Of another root file system it is not known where its links lead.
         let Some(names) = around.names.as_ref().filter(|_| around.is_ours) else {
@@ -303,21 +318,6 @@ impl Files {
         }
         Ok(())
     }
-}
-
-/// What the loader would refuse: linked with a newer C library.
-fn check_c_library(name: &str, content: &[u8], around: &Around) -> Result<()> {
-    let (Some(has), Some(wants)) = (&around.c_library, elf::c_library_wanted(content)) else {
-        return Ok(());
-    };
-    let Some(missing) = wants.difference(has).next() else {
-        return Ok(());
-    };
-    bail!(
-        "{name}: it needs {missing} of {}, which is newer than the guest's\n  help: `warmswitch cc` links with \
-         the guest's own",
-        elf::C_LIBRARY
-    );
 }
 
 /// What a program has to be where there are no address spaces.

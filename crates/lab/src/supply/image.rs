@@ -177,9 +177,8 @@ pub fn is_flat(vmlinux: &Path) -> bool {
 /// the cache's `packages/armel` the archive's newest are fetched.
 pub fn root_fs() -> Result<RootFs> {
     let (file, text, spec) = spec::read()?;
-    toolchain::require()?;
-    let debs = spec.debian.get(&spec.debian.packages)?;
     let sysroot = Sysroot::get()?;
+    let debs = spec.debian.get(&spec.debian.packages)?;
     let mut guests = guest::all()?;
     guests.retain(|_, guest| guest.is_among(Programs::Armv5te));
 

@@ -113,7 +113,8 @@ impl UserLand {
     pub fn get(kind: &'static Kind) -> Result<UserLand> {
         let (spec, file) = kind.spec()?;
         let wrapper = file.with_file_name(kind.gcc());
-        toolchain::require()?;
+        // The kernel's headers for programs.
+        let sysroot = Sysroot::get()?;
         let [musl, busybox] = &spec.debian.sources[..] else {
             bail!("{}: debian.sources: a C library and busybox", shown(&file));
         };
@@ -125,8 +126,6 @@ impl UserLand {
         let script = fs::read(&wrapper).with_context(|| shown(&wrapper))?;
         inputs.add("wrapper", &script);
         inputs.add("tools", toolchain::version()?.as_bytes());
-        // The kernel's headers for programs.
-        let sysroot = Sysroot::get()?;
         inputs.add("headers", sysroot.hash.as_bytes());
         for package in [&musl, &busybox] {
             inputs.add(&package.name, package.index.as_bytes());

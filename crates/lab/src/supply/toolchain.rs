@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -127,8 +128,12 @@ pub fn require() -> Result<()> {
     )
 }
 
-/// What the cross compiler and linker call themselves: part of every hash.
+/// What the cross compiler and linker call themselves: part of every hash. They are asked once.
 pub fn version() -> Result<String> {
+    static SAID: OnceLock<String> = OnceLock::new();
+    if let Some(said) = SAID.get() {
+        return Ok(said.clone());
+    }
     let mut version = String::new();
     for tool in ["gcc", "ld"] {
         let program = format!("{PREFIX}{tool}");
@@ -136,7 +141,7 @@ pub fn version() -> Result<String> {
         version.push_str(text.lines().next().unwrap_or_default());
         version.push('\n');
     }
-    Ok(version)
+    Ok(SAID.get_or_init(|| version).clone())
 }
 
 /// A command free of what a calling make, shell or locale would add.

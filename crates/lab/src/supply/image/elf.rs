@@ -28,6 +28,8 @@ pub struct Needs {
     pub loader: Option<String>,
     /// Names of shared libraries.
     pub libraries: Vec<String>,
+    /// Versions of Debian's C library, as far as it has tables of sections.
+    pub c_library: BTreeSet<String>,
     /// It runs at one address only.
     pub fixed: bool,
 }
@@ -45,6 +47,7 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
         bail!("{name}: for hardware floating point, which these cores do not have");
     }
     let mut needs = Needs {
+        c_library: c_library_wanted(data).unwrap_or_default(),
         fixed: header.e_type(endian) == elf::ET_EXEC,
         ..Needs::default()
     };
@@ -80,18 +83,18 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
     Ok(needs)
 }
 
-/// Versions of the C library that a file asks for, as far as it has tables of sections.
-pub fn c_library_wanted(data: &[u8]) -> Option<BTreeSet<String>> {
+fn c_library_wanted(data: &[u8]) -> Option<BTreeSet<String>> {
     let (endian, sections) = sections(data)?;
     let (mut wanted, link) = sections.gnu_verneed(endian, data).ok()??;
     let names = sections.strings(endian, data, link).ok()?;
-    let text = |name| Some(String::from_utf8_lossy(name).into_owned());
     let mut versions = BTreeSet::new();
     while let Some((need, mut each)) = wanted.next().ok()? {
-        let is_it = need.file(endian, names).ok()? == C_LIBRARY.as_bytes();
+        if need.file(endian, names).ok()? != C_LIBRARY.as_bytes() {
+            continue;
+        }
         while let Some(version) = each.next().ok()? {
-            let name = text(version.name(endian, names).ok()?)?;
-            versions.extend(Some(name).filter(|_| is_it));
+            let name = version.name(endian, names).ok()?;
+            versions.insert(String::from_utf8_lossy(name).into_owned());
         }
     }
     Some(versions)
