@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the core asks of its surroundings: four bus transactions, and the time of the next event.
+//! What the core asks of its surroundings: five bus transactions, and the time of the next event.
 
 use crate::addr::Pa;
 use crate::observe::{Cause, Context, Event, Reaction};
@@ -99,8 +99,11 @@ pub trait Bus: 'static {
     /// `line[0]` is the word at the line's base address.
     fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError>;
 
-    /// INCR burst of words from the word-aligned `pa` (cache write-back, buffered sequential
-    /// stores). At most 8 words. Returns the core cycles the bus is busy.
+    /// A burst of words from the word-aligned `pa` on, at most 16 and within 1 KB (loads past the cache).
+    fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError>;
+
+    /// A burst of words from the word-aligned `pa` on, at most 16 and within 1 KB (cache write-back,
+    /// stores). Returns the core cycles the bus is busy.
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError>;
 
     /// Lets devices catch up to `now` and returns the signals they drive.

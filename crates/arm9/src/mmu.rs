@@ -105,21 +105,6 @@ pub struct Control {
     pub dacr: u32,
 }
 
-impl Control {
-    /// What the X bit adds (IXP42X 3.1.1.2, p. 46). X alone is reserved, and adds nothing.
-    fn extension(&self, xcb: u8) -> u32 {
-        match (xcb, self.mini) {
-            (0b101, _) => SINGLE,
-            (0b110 | 0b111, _) if !self.dcache_on => 0,
-            (0b110, 0) => MINI | BUFFER,
-            (0b110, 1) => MINI | BUFFER | ALLOCATE,
-            (0b110, _) => MINI,
-            (0b111, _) => ALLOCATE,
-            _ => 0,
-        }
-    }
-}
-
 const FAST: usize = 256;
 const NOTHING: Resolved = Resolved {
     key: NO_KEY,
@@ -284,6 +269,11 @@ impl Mmu {
         self.forget_all();
     }
 
+    /// The registers that translation depends on.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
     /// Changes the control inputs.
     pub fn set_control(&mut self, control: Control) {
         let only_domains = Control {
@@ -445,25 +435,13 @@ impl Mmu {
                 });
             }
         };
-        let cacheable = entry.cb & 2 != 0;
-        if cacheable && c.icache_on {
-            value |= ICACHE;
-        }
-        if cacheable && c.dcache_on {
-            value |= CACHE;
-            if entry.cb & 1 != 0 && !c.force_write_through {
-                value |= BUFFER;
-            }
-        } else if !cacheable && entry.cb & 1 != 0 {
-            value |= BUFFER;
-        }
+        value |= c.attributes(self.descriptors, entry);
         if entry.section {
             value |= SECTION;
         }
-        value |= match self.descriptors {
-            Descriptors::Arm => u32::from(entry.domain) << DOMAIN_SHIFT,
-            Descriptors::Extended => c.extension(entry.cb),
-        };
+        if self.descriptors == Descriptors::Arm {
+            value |= u32::from(entry.domain) << DOMAIN_SHIFT;
+        }
         value |= entry.translate(mva).0.wrapping_sub(mva.0 & 0xfff) & !0x3ff;
         Ok(Resolved { key: NO_KEY, value })
     }
@@ -484,6 +462,7 @@ fn permissions(ap: u8, s: bool, r: bool, privileged: bool) -> u32 {
     }
 }
 
+mod attributes;
 mod fault;
 mod state;
 mod walk;

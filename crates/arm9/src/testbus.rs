@@ -14,6 +14,8 @@ pub(crate) enum Transaction {
     Write(u32, Width, u32),
     /// Line fill.
     ReadLine(u32),
+    /// Burst read of this many words.
+    ReadWords(u32, usize),
     /// Burst write of this many words.
     WriteWords(u32, usize),
 }
@@ -112,6 +114,17 @@ impl Bus for TestBus {
         Ok(self.line)
     }
 
+    fn read_words(&mut self, _: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
+        self.log.push(Transaction::ReadWords(pa.0, words.len()));
+        self.range(pa, 4 * words.len() as u32)?;
+        for (n, word) in (0..).zip(words.iter_mut()) {
+            *word = self.word(pa.0 + 4 * n);
+        }
+        let first = self.single;
+        let last = first + words.len() as u32 - 1;
+        Ok(BurstTime { first, last })
+    }
+
     fn write_words(&mut self, _now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
         self.log.push(Transaction::WriteWords(pa.0, words.len()));
         self.range(pa, 4 * words.len() as u32)?;
@@ -164,6 +177,10 @@ impl Bus for ObservedBus {
 
     fn read_line(&mut self, now: u64, pa: Pa, line: &mut [u32; 8]) -> Result<BurstTime, BusError> {
         self.0.read_line(now, pa, line)
+    }
+
+    fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
+        self.0.read_words(now, pa, words)
     }
 
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {

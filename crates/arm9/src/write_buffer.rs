@@ -2,6 +2,8 @@
 //! Bus interface: the main write buffer (16 words at 4 addresses), the victim buffer (one line) and
 //! the bus they share with reads (`DDI0198D 4.2, 6.2`).
 //!
+//! A run of words becomes bursts in [`runs`] alone.
+//!
 //! Entries hold their data and reach memory when their turn on the bus comes; until then memory is
 //! old. A data read that matches a pending write waits for it. Table walks and instruction fetches
 //! do not look at the buffer: software drains it (`DDI0198D 2.3.8, 9.2.2`, and Linux does).
@@ -11,6 +13,7 @@
 use crate::addr::Pa;
 use crate::bus::{BurstTime, Bus, BusError, Width};
 use crate::state::Damaged;
+use runs::{BOUNDARY, Bursts, write_run};
 use writes::Writes;
 
 /// Most address slots of a main write buffer.
@@ -26,14 +29,23 @@ pub struct Buffers {
     words: usize,
     /// An entry is within so many aligned bytes.
     block: u32,
+    /// What its bus has.
+    bursts: Bursts,
 }
 
 impl Buffers {
-    /// Four addresses and 16 words of any of them (`DDI0198D 4.2`, `DDI0151C 4.5`).
-    pub const ARM: Buffers = Buffers {
+    /// Four addresses and 16 words of any of them (`DDI0198D 4.2`).
+    pub const ARM926EJS: Buffers = Buffers {
         addresses: 4,
         words: WORDS,
-        block: 0,
+        block: BOUNDARY,
+        bursts: Bursts::Sizes,
+    };
+
+    /// The same (`DDI0151C 4.5`) before another bus.
+    pub const ARM920T: Buffers = Buffers {
+        bursts: Bursts::Sequential,
+        ..Buffers::ARM926EJS
     };
 
     /// Eight entries of 16 bytes (IXP42X p. 72).
@@ -41,6 +53,7 @@ impl Buffers {
         addresses: 8,
         words: 32,
         block: 16,
+        bursts: Bursts::Sizes,
     };
 }
 
@@ -101,28 +114,6 @@ crate::state!(Biu: free_at, queue, head, len, words, victim; sync, buffers, writ
 /// Whether `[a, a + n)` and `[b, b + m)` share a byte.
 fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
     a.wrapping_sub(b) < m || b.wrapping_sub(a) < n
-}
-
-/// Writes a run of words as the bursts the core makes: 8, 4 or single words (`DDI0198D 6.2.2`).
-fn write_run<B: Bus>(bus: &mut B, mut now: u64, mut pa: Pa, mut words: &[u32]) -> u64 {
-    let start = now;
-    while !words.is_empty() {
-        let n = match words.len() {
-            8.. => 8,
-            4..=7 => 4,
-            _ => 1,
-        };
-        let done = if n == 1 {
-            bus.write(now, pa, Width::Word, words[0])
-        } else {
-            bus.write_words(now, pa, &words[..n])
-        };
-        // The bus records an error response to a buffered write; the core does not see it.
-        now += u64::from(done.unwrap_or(1));
-        pa = pa.plus(4 * n as u32);
-        words = &words[n..];
-    }
-    now - start
 }
 
 impl Biu {
@@ -201,7 +192,7 @@ impl Biu {
                 _ => (0, 8),
             };
             let pa = victim.pa.plus(from as u32 * 4);
-            let took = write_run(bus, start, pa, &victim.data[from..to]);
+            let took = write_run(bus, self.buffers.bursts, start, pa, &victim.data[from..to]);
             self.wrote::<B>(start, took, true);
             return;
         }
@@ -212,6 +203,7 @@ impl Biu {
         let took = if entry.words > 0 {
             write_run(
                 bus,
+                self.buffers.bursts,
                 start,
                 entry.pa,
                 &entry.data[..usize::from(entry.words)],
@@ -289,30 +281,11 @@ impl Biu {
         (self.free_at, answer.map(|_| ()))
     }
 
-    /// Queues a run of words. Returns when the core can go on.
-    pub fn store_words<B: Bus>(
-        &mut self,
-        bus: &mut B,
-        mut now: u64,
-        mut pa: Pa,
-        words: &[u32],
-    ) -> u64 {
-        self.retire(bus, now);
-        for word in words {
-            if !self.merge(pa, *word) {
-                now = self.make_room(bus, now);
-                self.push(pa, (1, 0), now, *word);
-            }
-            pa = pa.plus(4);
-        }
-        now
-    }
-
     /// Appends to the newest entry if the word follows it.
     #[inline]
     fn merge(&mut self, pa: Pa, word: u32) -> bool {
         let Buffers { words, block, .. } = self.buffers;
-        if self.len == 0 || self.words == words || block != 0 && pa.0 & (block - 1) == 0 {
+        if self.len == 0 || self.words == words || pa.0 & (block - 1) == 0 {
             return false;
         }
         let last = &mut self.queue[(self.head + self.len - 1) % ADDRESSES];
@@ -492,6 +465,7 @@ impl Biu {
     }
 }
 
+mod runs;
 mod waiting;
 mod writes;
 

@@ -10,7 +10,7 @@ use crate::spec::SdramSpec;
 use arm9::{BurstTime, Width};
 
 /// Words in a burst of the core's, at most.
-const BURST: usize = 8;
+const BURST: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Timing {
@@ -154,6 +154,18 @@ impl Sdram {
         BurstTime {
             first,
             last: first + self.timing.words[7],
+        }
+    }
+
+    /// Words one behind the other, all of them within the RAM.
+    pub fn read_words(&mut self, now: u64, offset: u32, words: &mut [u32]) -> BurstTime {
+        let first = self.timing.hit + self.row_extra(now, offset);
+        let start = self.padding + offset as usize / 4;
+        words.copy_from_slice(&self.store[start..start + words.len()]);
+        let behind = words.len().saturating_sub(1).min(BURST);
+        BurstTime {
+            first,
+            last: first + self.timing.words[behind],
         }
     }
 

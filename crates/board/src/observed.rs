@@ -152,6 +152,10 @@ impl<O: Observer> Bus for Observed<O> {
         self.system.read_line(now, pa, line)
     }
 
+    fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
+        self.system.read_words(now, pa, words)
+    }
+
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
         self.system.write_words(now, pa, words)
     }

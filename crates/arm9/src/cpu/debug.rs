@@ -6,9 +6,10 @@
 //! otherwise watchpoints cost nothing.
 
 use crate::addr::{Mva, Pa, Va};
-use crate::bus::Bus;
+use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
-use crate::mmu::{DescriptorRead, Kind, walk};
+use crate::mmu::{self, DescriptorRead, Kind, walk};
+use crate::tlb::Entry;
 
 /// Data accesses to look out for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,45 +79,70 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// What the core would read at `mva` without permission checks, time or side effects: the
-    /// D-cache's line, else what waits in the write buffer, else memory. `None` where nothing is
-    /// mapped or no memory is.
+    /// D-cache's line where the cache is on and the page cached, else what waits in the write buffer,
+    /// else memory. `None` where nothing is mapped or no memory is; a line without a page is read.
     pub fn debug_read(&self, mva: Mva) -> Option<u8> {
-        let shift = 8 * (mva.0 & 3);
-        if let Some(line) = self.dcache.find(mva) {
-            return Some((self.dcache.line(line)[(mva.0 >> 2 & 7) as usize] >> shift) as u8);
+        let page = self.debug_page(mva);
+        let line = self.dcache.find(mva);
+        if let Some(line) = line.filter(|_| page.is_none_or(|(_, flags)| flags & mmu::CACHE != 0)) {
+            let word = self.dcache.line(line)[(mva.0 >> 2 & 7) as usize];
+            return Some((word >> (8 * (mva.0 & 3))) as u8);
         }
-        let pa = self.debug_translate(mva)?;
+        let (pa, _) = page?;
         self.biu.pending_byte(pa).or_else(|| self.bus.peek(pa))
     }
 
-    /// Writes a byte as a store of the core would, without time: into the line if `mva` is cached
-    /// (which becomes dirty), into memory otherwise. The I-cache keeps what it has. False where
-    /// nothing is mapped or no memory is.
+    /// Writes a byte as a store of the core would, without time: into the line if `mva` is cached,
+    /// which becomes dirty in a write-back page, and into memory otherwise or of a write-through page,
+    /// too. The I-cache keeps what it has. False where nothing is mapped or no memory is.
     pub fn debug_write(&mut self, mva: Mva, value: u8) -> bool {
-        if let Some(line) = self.dcache.find(mva) {
+        let page = self.debug_page(mva);
+        let shift = 8 * (mva.0 & 3);
+        if let Some(line) = self.dcache.find(mva)
+            && page.is_none_or(|(_, flags)| flags & mmu::CACHE != 0)
+        {
             // As a store, which makes it a line of the memory that its page names.
             if self.dcache.is_nowhere(line) {
-                let Some(pa) = self.debug_translate(mva) else {
+                let Some((pa, _)) = page else {
                     return false;
                 };
                 self.dcache.place(line, pa);
             }
-            let shift = 8 * (mva.0 & 3);
+            let back = page.is_none_or(|(_, flags)| flags & mmu::BUFFER != 0);
             self.dcache
-                .write(line, mva, u32::from(value) << shift, 0xff << shift, true);
-            return true;
+                .write(line, mva, u32::from(value) << shift, 0xff << shift, back);
+            if back {
+                return true;
+            }
         }
-        let Some(pa) = self.debug_translate(mva) else {
+        let Some((pa, flags)) = page else {
             return false;
         };
+        if flags & mmu::CACHE == 0 && self.config.core.uncached_stores_update {
+            self.update_line(mva, Width::Byte, value.into());
+        }
         if self.biu.pending_byte(pa).is_some() {
             self.biu.drain(&mut self.bus, self.cycles);
         }
         self.bus.poke(pa, value)
     }
 
+    /// Where `mva` leads by the tables in memory, and the flags of the page.
+    fn debug_page(&self, mva: Mva) -> Option<(Pa, u32)> {
+        if self.cp15.sctlr & 1 == 0 {
+            return Some((Pa(mva.0), 0));
+        }
+        let entry = self.debug_walk(mva)?;
+        let flags = (self.mmu.control()).attributes(self.config.core.descriptors, &entry);
+        Some((entry.translate(mva), flags))
+    }
+
     /// Walks the tables in memory without side effects.
     pub fn debug_translate(&self, mva: Mva) -> Option<Pa> {
+        self.debug_page(mva).map(|(pa, _)| pa)
+    }
+
+    fn debug_walk(&self, mva: Mva) -> Option<Entry> {
         struct Peek<'a, B: Bus>(&'a B);
         impl<B: Bus> DescriptorRead for Peek<'_, B> {
             fn descriptor(&mut self, pa: Pa) -> Option<u32> {
@@ -125,12 +151,8 @@ impl<B: Bus> Cpu<B> {
                 Some(u32::from_le_bytes([a?, b?, c?, d?]))
             }
         }
-        if self.cp15.sctlr & 1 == 0 {
-            return Some(Pa(mva.0));
-        }
         let descriptors = self.config.core.descriptors;
-        let entry = walk(descriptors, self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()?;
-        Some(entry.translate(mva))
+        walk(descriptors, self.cp15.ttb, mva, &mut Peek(&self.bus)).ok()
     }
 
     /// The modified virtual address of a data access to `va`.
@@ -142,8 +164,40 @@ impl<B: Bus> Cpu<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bus::Width;
     use crate::isa::testing::mapped;
+
+    const LINE: u32 = 0x2_0000;
+
+    /// Row L of the third review: 0x22 in memory below a line with 0x11.
+    #[test]
+    fn with_the_d_cache_off_a_debugger_reads_and_writes_memory_as_the_core_does() {
+        let mut cpu = mapped();
+        assert_eq!(cpu.store(LINE, Width::Word, 0x22), Ok(()));
+        cpu.drain_write_buffer();
+        assert_eq!(cpu.load(LINE, Width::Word), Ok(0x22));
+        assert_eq!(cpu.store(LINE, Width::Word, 0x11), Ok(()));
+        cpu.cp15_write(0, 1, 0, 0, 0x1001);
+        assert_eq!(cpu.load(LINE, Width::Word), Ok(0x22));
+        assert_eq!(cpu.debug_read(Mva(LINE)), Some(0x22));
+        assert!(cpu.debug_write(Mva(LINE), 0x33));
+        assert_eq!(cpu.load(LINE, Width::Word), Ok(0x33));
+        cpu.cp15_write(0, 1, 0, 0, 0x1005);
+        assert_eq!(cpu.debug_read(Mva(LINE)), Some(0x11));
+    }
+
+    /// Row L: the second half.
+    #[test]
+    fn a_debuggers_write_to_a_write_through_page_is_in_the_line_and_in_memory() {
+        let mut cpu = mapped();
+        cpu.cp15_write(7, 15, 0, 0, 4);
+        assert_eq!(cpu.load(LINE, Width::Word), Ok(0));
+        assert!(cpu.debug_write(Mva(LINE), 7));
+        assert!(!cpu.dcache.any_dirty());
+        assert_eq!(
+            (cpu.load(LINE, Width::Word), cpu.bus.word(LINE)),
+            (Ok(7), 7)
+        );
+    }
 
     #[test]
     fn a_watched_access_is_seen_whatever_was_at_hand_for_it_before_and_each_time() {

@@ -82,14 +82,16 @@ pub struct ClockCounter {
     /// Count until `since`, a core cycle, with what overflowed above bit 31.
     counted: u64,
     since: u64,
+    /// Cycles until `since` that are not yet one more 64th.
+    prescaled: u64,
 }
 
-crate::state!(ClockCounter: control, counted, since; => check);
+crate::state!(ClockCounter: control, counted, since, prescaled; => check);
 
 impl ClockCounter {
     /// What was restored may be no count: it goes on from there.
     fn check(&self) -> Result<(), Damaged> {
-        match self.counted < 1 << 62 {
+        match self.counted < 1 << 62 && self.prescaled < 64 {
             true => Ok(()),
             false => Err(Damaged("the clock has not counted so far")),
         }
@@ -98,10 +100,19 @@ impl ClockCounter {
     fn total(&self, now: u64) -> u64 {
         let cycles = now.saturating_sub(self.since);
         match self.control & 9 {
-            9 => self.counted + cycles / 64,
+            9 => self.counted + (self.prescaled + cycles) / 64,
             1 => self.counted + cycles,
             _ => self.counted,
         }
+    }
+
+    /// What was counted until now stays, with the part of a 64th.
+    fn settle(&mut self, now: u64) {
+        let counted = self.total(now);
+        if self.control == 9 {
+            self.prescaled = (self.prescaled + now.saturating_sub(self.since)) % 64;
+        }
+        (self.counted, self.since) = (counted, now);
     }
 
     /// CCNT.
@@ -111,8 +122,8 @@ impl ClockCounter {
 
     /// Sets CCNT.
     pub(crate) fn write(&mut self, now: u64, value: u32) {
-        let overflowed = self.total(now) >> 32 << 32;
-        (self.counted, self.since) = (overflowed | u64::from(value), now);
+        self.settle(now);
+        self.counted = self.counted >> 32 << 32 | u64::from(value);
     }
 
     /// FLAG: the clock counter's bit.
@@ -122,7 +133,8 @@ impl ClockCounter {
 
     /// Clears it.
     pub(crate) fn clear_overflow(&mut self, now: u64) {
-        (self.counted, self.since) = (u64::from(self.read(now)), now);
+        self.settle(now);
+        self.counted &= u64::from(u32::MAX);
     }
 
     /// PMNC.
@@ -132,10 +144,11 @@ impl ClockCounter {
 
     /// Sets PMNC; C clears the counter.
     pub(crate) fn set_control(&mut self, now: u64, value: u32) {
-        (self.counted, self.since) = (self.total(now), now);
+        self.settle(now);
         self.control = value & 9;
         if value & 4 != 0 {
             self.write(now, 0);
+            self.prescaled = 0;
         }
     }
 }
@@ -279,6 +292,23 @@ mod tests {
         assert_eq!((clock.overflowed(1013), clock.read(1013)), (0, 2));
         clock.set_control(1020, 0xd);
         assert_eq!([63, 64].map(|n| clock.read(1020 + n)), [0, 1]);
+    }
+
+    /// Row M of the third review.
+    #[test]
+    fn a_64th_that_has_begun_goes_on_behind_writes_to_pmnc_ccnt_and_flag() {
+        let mut clock = ClockCounter::default();
+        clock.set_control(0, 0xd);
+        for n in 1..=100 {
+            clock.set_control(63 * n, 9);
+        }
+        assert_eq!(clock.read(6300), 98);
+        clock.write(6300, 5);
+        clock.clear_overflow(6310);
+        // 6336 is the next multiple of 64.
+        assert_eq!([6335, 6336].map(|now| clock.read(now)), [5, 6]);
+        clock.set_control(6350, 0xd);
+        assert_eq!([6413, 6414].map(|now| clock.read(now)), [0, 1]);
     }
 
     #[test]

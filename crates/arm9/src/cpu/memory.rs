@@ -4,7 +4,7 @@
 //! below, which is the definition.
 
 use crate::addr::{Mva, Pa, Va};
-use crate::bus::{Bus, Width};
+use crate::bus::{Bus, BusError, Width};
 use crate::cpu::exception::Exception;
 use crate::cpu::{Aborted, Access, Cpu};
 use crate::dcache::Dirty;
@@ -233,6 +233,12 @@ impl<B: Bus> Cpu<B> {
             return Err(self.data_abort(Fault::ALIGNMENT, mva));
         }
         let page = self.access(mva, Kind::Read, privileged)?;
+        self.load_at(page, mva, width)
+    }
+
+    /// A load from a page that may be read.
+    #[inline(always)]
+    fn load_at(&mut self, page: Resolved, mva: Mva, width: Width) -> Access<u32> {
         let aligned = Mva(mva.0 & !(width.bytes() - 1));
         self.compare_watched(aligned, width.bytes(), Kind::Read);
         let value = if page.has(mmu::CACHE) {
@@ -260,20 +266,30 @@ impl<B: Bus> Cpu<B> {
             // A fence (IXP42X table 5): what came before it is done before it.
             Descriptors::Extended => self.biu.drain(&mut self.bus, before),
         };
-        match self.biu.read(&mut self.bus, now, page.pa(mva), width) {
-            Ok((value, done)) => {
-                self.wait_until(Cause::Uncached, done);
-                self.counters.uncached_reads += 1;
-                self.counters.uncached_read_cycles += done - before;
-                self.bus_used();
-                self.tell_load(page, mva, width, value, false);
-                Ok(value)
-            }
-            Err(_) => {
-                self.bus_used();
-                Err(self.data_abort(self.mmu.external_abort(page), mva))
-            }
-        }
+        let read = self.biu.read(&mut self.bus, now, page.pa(mva), width);
+        self.uncached_is_read(page, mva, 1, read.map(|(_, done)| done))?;
+        let value = read.map_or(0, |(value, _)| value);
+        self.tell_load(page, mva, width, value, false);
+        Ok(value)
+    }
+
+    /// The bus has answered a read past the cache: so many words are there at a cycle, or it aborts.
+    fn uncached_is_read(
+        &mut self,
+        page: Resolved,
+        mva: Mva,
+        words: u64,
+        done: Result<u64, BusError>,
+    ) -> Access<()> {
+        let Ok(done) = done else {
+            self.bus_used();
+            return Err(self.data_abort(self.mmu.external_abort(page), mva));
+        };
+        self.counters.uncached_reads += words;
+        self.counters.uncached_read_cycles += done - self.cycles;
+        self.wait_until(Cause::Uncached, done);
+        self.bus_used();
+        Ok(())
     }
 
     /// Whether the page has an attribute that only [`Descriptors::Extended`] have.

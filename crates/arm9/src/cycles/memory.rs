@@ -44,7 +44,7 @@ pub(super) const COLD: u32 = 0x5_0000;
 pub(super) fn board() -> Warm {
     let mut warm = Warm::new();
     warm.cpu.config.cost = COST;
-    warm.cpu.biu = Biu::new(COST.bus_sync, Buffers::ARM);
+    warm.cpu.biu = Biu::new(COST.bus_sync, Buffers::ARM926EJS);
     warm.cpu.bus.single = SINGLE as u32;
     warm.cpu.bus.line = LINE;
     // Translations of all that is used here.

@@ -191,6 +191,24 @@ impl<const PLAIN: bool> Bus for FuzzBus<PLAIN> {
         Ok(self.line)
     }
 
+    fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
+        self.note(10, now, pa.0, words.len() as u32);
+        if !answers(pa.0) {
+            return Err(BusError);
+        }
+        let first = pa.0 as usize / 4;
+        let last = self.single + words.len() as u32 - 1;
+        for (at, word) in (first..).zip(words) {
+            *word = self
+                .ram
+                .get(at)
+                .copied()
+                .unwrap_or(now as u32 ^ 4 * at as u32);
+        }
+        let first = self.single;
+        Ok(BurstTime { first, last })
+    }
+
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
         self.note(8, now, pa.0, words.len() as u32);
         if !answers(pa.0) {

@@ -47,6 +47,10 @@ impl<const PLAIN: bool> Bus for Charged<PLAIN> {
         self.bus.read_line(now, pa, line)
     }
 
+    fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
+        self.bus.read_words(now, pa, words)
+    }
+
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
         self.bus.write_words(now, pa, words)
     }

@@ -25,6 +25,7 @@
 mod bus;
 mod charges;
 mod code;
+mod cutter;
 mod generate;
 mod program;
 mod random;
@@ -33,6 +34,7 @@ mod reference;
 mod run;
 mod steps;
 mod stores;
+mod transactions;
 mod xscale;
 
 use std::sync::Mutex;

@@ -42,7 +42,7 @@ pub const CORE: Core = Core {
     clocking: ASYNCHRONOUS,
     // `DDI0151C 3.1`: that of instructions, that of data.
     tlbs: &[Organisation::from_base(), Organisation::from_base()],
-    buffers: Buffers::ARM,
+    buffers: Buffers::ARM920T,
     // The ARM9TDMI's (`DDI0180A 7`), recalled but where a letter stands: D manufacturer's document. What its
     // successor, the ARM9E-S, has alike is in the 926's file.
     timing: Timing {

@@ -41,7 +41,7 @@ pub const CORE: Core = Core {
     clocking: 0,
     // `DDI0198D 3.7`; that sections are found by MVA[24:20] is chosen here.
     tlbs: &[Organisation::new(32, 2, 8)],
-    buffers: Buffers::ARM,
+    buffers: Buffers::ARM926EJS,
     // `DDI0222B 8.1`. D manufacturer's document, G GCC's arm926ejs pipeline description (written from
     // it), R recollection of the TRM's tables, corroborated by neither.
     timing: Timing {

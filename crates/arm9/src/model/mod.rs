@@ -100,12 +100,13 @@ pub(crate) static SPLIT: Core = Core {
     ..ARM926EJS
 };
 
-/// One with the ARM920T's caches and TLBs, and the 926's CP15, so that programs for that run on it.
+/// One with the ARM920T's caches, TLBs and bus, and the 926's CP15, so that programs for that run on it.
 #[cfg(test)]
 pub(crate) static FROM_BASE: Core = Core {
     ways: ARM920T.ways,
     replacement: ARM920T.replacement,
     uncached_stores_update: ARM920T.uncached_stores_update,
+    buffers: ARM920T.buffers,
     tlbs: ARM920T.tlbs,
     ..ARM926EJS
 };

@@ -4,7 +4,7 @@ use super::*;
 use crate::testbus::{TestBus, Transaction};
 
 fn parts() -> (Biu, TestBus) {
-    (Biu::new(0, Buffers::ARM), TestBus::new(65536))
+    (Biu::new(0, Buffers::ARM926EJS), TestBus::new(65536))
 }
 
 #[test]

@@ -32,6 +32,26 @@ impl Bus for SystemBus {
         Err(self.line_elsewhere(pa.0))
     }
 
+    fn read_words(&mut self, now: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
+        let offset = pa.0.wrapping_sub(self.ram_base);
+        let bytes = 4 * words.len() as u32;
+        if offset < self.ram.bytes() && bytes <= self.ram.bytes() - offset {
+            return Ok(self.ram.read_words(now, offset, words));
+        }
+        // Word by word, as a device sees them, and what lies behind the end of the RAM.
+        let mut time = BurstTime::default();
+        for (i, word) in words.iter_mut().enumerate() {
+            let at = pa.plus(4 * i as u32);
+            let (value, cycles) = self.read(now + u64::from(time.last), at, Width::Word)?;
+            *word = value;
+            time.last += cycles;
+            if i == 0 {
+                time.first = cycles;
+            }
+        }
+        Ok(time)
+    }
+
     #[inline]
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
         let offset = pa.0.wrapping_sub(self.ram_base);

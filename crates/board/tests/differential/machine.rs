@@ -119,6 +119,15 @@ impl Bus for Flat {
         Ok(BurstTime { first: 4, last: 11 })
     }
 
+    fn read_words(&mut self, _: u64, pa: Pa, words: &mut [u32]) -> Result<BurstTime, BusError> {
+        let range = self.range(pa, 4 * words.len() as u32)?;
+        let last = 4 + words.len() as u32 - 1;
+        for (word, bytes) in words.iter_mut().zip(self.ram[range].chunks_exact(4)) {
+            *word = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        }
+        Ok(BurstTime { first: 4, last })
+    }
+
     fn write_words(&mut self, _: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
         let range = self.range(pa, 4 * words.len() as u32)?;
         for (word, bytes) in words.iter().zip(self.ram[range].chunks_exact_mut(4)) {

@@ -43,7 +43,7 @@ impl<B: Bus> Cpu<B> {
     }
 
     /// Of a store that goes past the cache.
-    pub(super) fn update_line(&mut self, mva: Mva, width: Width, value: u32) {
+    pub(crate) fn update_line(&mut self, mva: Mva, width: Width, value: u32) {
         let on = self.cp15.sctlr >> 2 & 1 != 0;
         if let Some(line) = self.dcache.find(mva).filter(|_| on) {
             let shift = 8 * (mva.0 & 3);

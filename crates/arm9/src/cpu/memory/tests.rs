@@ -193,7 +193,7 @@ fn forced_write_through_writes_lines_through_that_would_be_written_back() {
 
 #[test]
 fn the_write_buffer_counts_the_words_of_each_address() {
-    let (mut biu, mut bus) = (Biu::new(0, Buffers::ARM), TestBus::new(0x1_0000));
+    let (mut biu, mut bus) = (Biu::new(0, Buffers::ARM926EJS), TestBus::new(0x1_0000));
     // A line fill has the bus until 15, and then ten words have it, four cycles each.
     assert!(biu.read_line(&mut bus, 0, Pa(0x1000), &mut [0; 8]).is_ok());
     assert_eq!(biu.store_words(&mut bus, 0, Pa(0x400), &[1; 10]), 0);
@@ -225,7 +225,7 @@ fn a_victim_waits_for_stores_to_its_bytes_that_are_under_way() {
 
 #[test]
 fn what_waits_in_the_victim_buffer_can_be_looked_at() {
-    let (mut biu, mut bus) = (Biu::new(0, Buffers::ARM), TestBus::new(0x1_0000));
+    let (mut biu, mut bus) = (Biu::new(0, Buffers::ARM926EJS), TestBus::new(0x1_0000));
     let line = [0x3322_1100; 8];
     biu.evict(&mut bus, 0, Pa(0x500), 0b10, &line);
     let looks = [0x4ff, 0x500, 0x50f, 0x510, 0x511, 0x51f, 0x520];

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transfers of several words: LDM, STM, LDRD, STRD.
 
+use core::ops::Range;
+
 use crate::addr::Mva;
 use crate::bus::{Bus, Width};
 use crate::cpu::{Aborted, Access, Cpu};
-use crate::mmu::{self, Fault, Kind};
+use crate::mmu::{self, Fault, Kind, Resolved};
 use crate::observe::{Cause, Event};
+
+/// What lies on either side of a multiple of it may have different attributes.
+const SMALLEST_PAGE: u32 = 1024;
+
+/// Words of a store that go past the cache as one, all in one page.
+struct Run {
+    page: Resolved,
+    /// The first one's address, and its number within the store.
+    mva: Mva,
+    from: usize,
+    /// Lines that cached pages do not have in the cache, the first word's in bit 0.
+    missed: u8,
+}
+
+/// What is done of a store to a line.
+enum Stored {
+    /// Nothing: each word has to go its own way.
+    Nothing,
+    /// All but what goes past the cache to this page, and whether it missed.
+    Past(Resolved, bool),
+}
 
 impl<B: Bus> Cpu<B> {
     /// The line with `count` words from `va`, if they are in one and may be read at once, and the
@@ -48,13 +71,36 @@ impl<B: Bus> Cpu<B> {
                 n += count;
                 continue;
             }
-            match self.load(va, Width::Word) {
-                Ok(value) => left[0] = value,
+            match self.load_piece(va, left) {
+                Ok(count) => n += count,
                 Err(aborted) => return Err(self.aborted_within(last, aborted)),
             }
-            n += 1;
         }
         Ok(())
+    }
+
+    /// The first word, or as many as one burst past the cache reads. Returns how many.
+    fn load_piece(&mut self, va: u32, out: &mut [u32]) -> Access<usize> {
+        if !self.biu.reads_bursts() {
+            out[0] = self.load(va, Width::Word)?;
+            return Ok(1);
+        }
+        let mva = self.data_mva(va);
+        let page = self.access(mva, Kind::Read, self.mmu.privileged())?;
+        if page.has(mmu::CACHE) {
+            out[0] = self.load_at(page, mva, Width::Word)?;
+            return Ok(1);
+        }
+        let (before, pa) = (self.cycles, page.pa(mva));
+        let count = self.biu.readable(pa, out.len());
+        let words = &mut out[..count];
+        self.compare_watched(mva, 4 * count as u32, Kind::Read);
+        let read = self.biu.read_words(&mut self.bus, before, pa, words);
+        self.uncached_is_read(page, mva, count as u64, read)?;
+        for (n, word) in (0..).zip(&*words) {
+            self.tell_load(page, Mva(mva.0 + 4 * n), Width::Word, *word, false);
+        }
+        Ok(count)
     }
 
     /// FAR of an external abort within a transfer of several words: the address of its last word, or
@@ -74,62 +120,146 @@ impl<B: Bus> Cpu<B> {
         if va & 3 != 0 && self.cp15.alignment_checked() {
             return Err(self.data_abort(Fault::ALIGNMENT, self.data_mva(va)));
         }
-        let mut va = va & !3;
+        let va = va & !3;
         let last = self
             .data_mva(va)
             .0
             .wrapping_add(4 * (words.len() as u32 - 1));
-        let mut words = words;
-        while !words.is_empty() {
-            let first = va >> 2 & 7;
-            let (head, tail) = words.split_at(words.len().min(8 - first as usize));
-            match self.granted_line_for_write(va, head.len() as u32) {
-                Some((line, first)) => {
-                    let count = head.len() as u32;
-                    self.dcache
-                        .words_to_write(line, first, count)
-                        .copy_from_slice(head);
-                }
-                None => self
-                    .store_run(self.data_mva(va), head)
-                    .map_err(|aborted| self.aborted_within(last, aborted))?,
+        let (mut run, mut at) = (None, 0);
+        while at < words.len() {
+            let here = va.wrapping_add(4 * at as u32);
+            if here.is_multiple_of(SMALLEST_PAGE) {
+                self.end_run(&mut run, &words[..at], last)?;
             }
-            words = tail;
-            va = va.wrapping_add(4 * head.len() as u32);
+            let count = (words.len() - at).min(8 - (here >> 2 & 7) as usize);
+            if let Some((line, first)) = self.granted_line_for_write(here, count as u32) {
+                self.end_run(&mut run, &words[..at], last)?;
+                self.dcache
+                    .words_to_write(line, first, count as u32)
+                    .copy_from_slice(&words[at..at + count]);
+            } else {
+                self.store_piece(&mut run, words, at..at + count, (here, last))?;
+            }
+            at += count;
+        }
+        self.end_run(&mut run, words, last)
+    }
+
+    /// Words of one line that did not hit at once, at `va`. Those that go past the cache join the run.
+    fn store_piece(
+        &mut self,
+        run: &mut Option<Run>,
+        words: &[u32],
+        piece: Range<usize>,
+        (va, last): (u32, u32),
+    ) -> Access<()> {
+        let (mva, from) = (self.data_mva(va), piece.start);
+        let piece = &words[piece];
+        let stored = self.store_into_line(mva, piece);
+        let (page, missed) = match stored.map_err(|aborted| self.aborted_within(last, aborted))? {
+            Stored::Past(page, missed) => (page, missed),
+            Stored::Nothing => {
+                self.end_run(run, &words[..from], last)?;
+                let privileged = self.mmu.privileged();
+                for (n, word) in (0..).zip(piece) {
+                    let at = Mva(mva.0 + 4 * n);
+                    // The first one mostly is what the others need.
+                    if !self.granted_store_at(at, Width::Word, *word) {
+                        self.store_slow(at, Width::Word, *word, privileged, false)
+                            .map_err(|aborted| self.aborted_within(last, aborted))?;
+                    }
+                }
+                return Ok(());
+            }
+        };
+        let run = run.get_or_insert(Run {
+            page,
+            mva,
+            from,
+            missed: 0,
+        });
+        run.missed |= u8::from(missed) << ((mva.0 >> 5) - (run.mva.0 >> 5));
+        Ok(())
+    }
+
+    /// Puts words into their line where they go past the cache all the same.
+    fn store_into_line(&mut self, mva: Mva, words: &[u32]) -> Access<Stored> {
+        let page = self.access(mva, Kind::Write, self.mmu.privileged())?;
+        self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
+        if !page.has(mmu::CACHE) {
+            // XScale's fences, and its stores that are not buffered, are single.
+            let single =
+                self.extends(page, mmu::SINGLE) || self.extends(page, 0) && !page.has(mmu::BUFFER);
+            return Ok(match single {
+                true => Stored::Nothing,
+                false => Stored::Past(page, false),
+            });
+        }
+        let Some(line) = self.line_to_store(mva, page)? else {
+            return Ok(Stored::Past(page, true));
+        };
+        if page.has(mmu::BUFFER) {
+            return Ok(Stored::Nothing);
+        }
+        for (n, word) in (0..).zip(words) {
+            let at = Mva(mva.0 + 4 * n);
+            self.dcache.write(line, at, *word, u32::MAX, false);
+        }
+        Ok(Stored::Past(page, false))
+    }
+
+    /// The run goes past the cache, if there is one. It ends where `words` end.
+    #[inline(always)]
+    fn end_run(&mut self, run: &mut Option<Run>, words: &[u32], last: u32) -> Access<()> {
+        match run.take() {
+            None => Ok(()),
+            Some(run) => self
+                .store_run(&run, &words[run.from..])
+                .map_err(|aborted| self.aborted_within(last, aborted)),
+        }
+    }
+
+    #[inline(never)]
+    fn store_run(&mut self, run: &Run, words: &[u32]) -> Access<()> {
+        let (page, before) = (run.page, self.cycles);
+        let (pa, cached) = (page.pa(run.mva), page.has(mmu::CACHE));
+        self.counters.buffered_stores += words.len() as u64;
+        let (own, done, written) = if cached || page.has(mmu::BUFFER) {
+            let accepted = self.biu.store_words(&mut self.bus, before, pa, words);
+            (Cause::WriteBuffer, accepted, words.len())
+        } else {
+            let (done, written) =
+                (self.biu).store_words_unbuffered(&mut self.bus, before, pa, words);
+            (Cause::Uncached, done, written)
+        };
+        for (n, word) in (0..).zip(&words[..written]) {
+            let at = Mva(run.mva.0 + 4 * n);
+            if !cached && self.config.core.uncached_stores_update {
+                self.update_line(at, Width::Word, *word);
+            }
+            self.tell_store(page, at, Width::Word, *word, false);
+        }
+        self.wait_until(own, done);
+        let cycles = self.cycles - before;
+        self.tell_missed(run, cycles);
+        self.counters.write_wait_cycles += cycles;
+        self.bus_used();
+        if written < words.len() {
+            let failed = Mva(run.mva.0 + 4 * written as u32);
+            return Err(self.data_abort(self.mmu.external_abort(page), failed));
         }
         Ok(())
     }
 
-    /// Words of one line that did not hit in a write-back page.
-    fn store_run(&mut self, mva: Mva, words: &[u32]) -> Access<()> {
-        let page = self.access(mva, Kind::Write, self.mmu.privileged())?;
-        self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
-        let missed = page.has(mmu::CACHE) && self.line_to_store(mva, page)?.is_none();
-        if missed {
-            let before = self.cycles;
-            self.counters.buffered_stores += words.len() as u64;
-            if B::OBSERVED {
-                for (n, word) in (0..).zip(words) {
-                    self.tell_store(page, Mva(mva.0 + 4 * n), Width::Word, *word, false);
-                }
-            }
-            let accepted = self
-                .biu
-                .store_words(&mut self.bus, before, page.pa(mva), words);
-            self.wait_until(Cause::WriteBuffer, accepted);
-            let cycles = self.cycles - before;
+    /// Tells of each line that the run missed; the first one waited.
+    fn tell_missed(&mut self, run: &Run, mut cycles: u64) {
+        if !B::OBSERVED {
+            return;
+        }
+        for n in (0..8).filter(|n| run.missed >> n & 1 != 0) {
+            let mva = Mva(run.mva.0.max((run.mva.0 & !31) + 32 * n));
             self.tell(Event::StoreMissed { mva, cycles });
-            self.counters.write_wait_cycles += cycles;
-            self.bus_used();
-            return Ok(());
+            cycles = 0;
         }
-        for (n, word) in (0..).zip(words) {
-            let at = Mva(mva.0 + 4 * n);
-            // The first one mostly is what the others need.
-            if !self.granted_store_at(at, Width::Word, *word) {
-                self.store_slow(at, Width::Word, *word, self.mmu.privileged(), false)?;
-            }
-        }
-        Ok(())
     }
 }

@@ -410,6 +410,7 @@ fn on_the_bus(xcb: u32) -> Vec<Transaction> {
         Transaction::Read(pa, _)
         | Transaction::Write(pa, ..)
         | Transaction::ReadLine(pa)
+        | Transaction::ReadWords(pa, _)
         | Transaction::WriteWords(pa, _) => pa >> 12 == 0x50,
     };
     cpu.bus.log.iter().filter(page).copied().collect()

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How memory that a translation leads to is accessed.
+
+use super::{ALLOCATE, BUFFER, CACHE, Control, Descriptors, ICACHE, MINI, SINGLE};
+use crate::tlb::Entry;
+
+impl Control {
+    /// Flags of the caches and the write buffer, as C, B and X say them and the registers allow.
+    #[inline(always)]
+    pub fn attributes(&self, descriptors: Descriptors, entry: &Entry) -> u32 {
+        let mut flags = 0;
+        let cacheable = entry.cb & 2 != 0;
+        if cacheable && self.icache_on {
+            flags |= ICACHE;
+        }
+        if cacheable && self.dcache_on {
+            flags |= CACHE;
+            if entry.cb & 1 != 0 && !self.force_write_through {
+                flags |= BUFFER;
+            }
+        } else if !cacheable && entry.cb & 1 != 0 {
+            flags |= BUFFER;
+        }
+        if descriptors == Descriptors::Extended {
+            flags |= self.extension(entry.cb);
+        }
+        flags
+    }
+
+    /// What the X bit adds (IXP42X 3.1.1.2, p. 46). X alone is reserved, and adds nothing.
+    fn extension(&self, xcb: u8) -> u32 {
+        match (xcb, self.mini) {
+            (0b101, _) => SINGLE,
+            (0b110 | 0b111, _) if !self.dcache_on => 0,
+            (0b110, 0) => MINI | BUFFER,
+            (0b110, 1) => MINI | BUFFER | ALLOCATE,
+            (0b110, _) => MINI,
+            (0b111, _) => ALLOCATE,
+            _ => 0,
+        }
+    }
+}
