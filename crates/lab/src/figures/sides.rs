@@ -56,12 +56,9 @@ pub fn ratio(of: &Measured, to: &Measured) -> Option<f64> {
 
 /// Whether figures stand beside each other: boards, kernels and modes are compared.
 fn are_sides(one: &Measured, other: &Measured) -> bool {
-    let place = |m: &Measured| Place {
-        series: m.place.series.clone(),
-        axes: m.place.axes.clone(),
-        ..Place::default()
-    };
-    one.metric == other.metric && place(one) == place(other)
+    one.metric == other.metric
+        && one.place.series == other.place.series
+        && one.place.axes == other.place.axes
 }
 
 /// Marks figures beside which another is of more runs, of as many with other seeds, or of more samples; and says so.
