@@ -4,9 +4,11 @@
 use serde::Serialize;
 
 use crate::base::distinct::distinct;
-use crate::figures::sides::Repetition;
 use crate::figures::statistics::Estimate;
 use crate::runs::point::Place;
+
+/// A seed and a layout of the code: what tells runs of one place apart.
+pub type Repetition = (u64, u32);
 
 /// A measured figure, with all that tells it from the others of its experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,9 +2,9 @@
 //! From runs to the figures that claims are judged by and that stand beside published ones. Runs
 //! that differ in nothing but the seed make one figure.
 
-use crate::figures::figure::Measured;
+use crate::figures::figure::{Measured, Repetition};
 use crate::figures::latencies::{self, Figure, Latencies};
-use crate::figures::sides::{self, Repetition, named};
+use crate::figures::sides::{self, named};
 use crate::figures::statistics::{self, Estimate};
 use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;

@@ -2,7 +2,7 @@
 //! The sides of a comparison: figures that stand beside each other are of the same seeds and of as many samples, or
 //! are marked. The largest of many samples is larger than that of few: extremes of uneven sides have no ratio.
 
-use crate::figures::figure::Measured;
+use crate::figures::figure::{Measured, Repetition};
 use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 
@@ -12,9 +12,6 @@ const EXTREMES: [&str; 2] = ["min", "max"];
 /// Counts of samples that differ by less than this share of the larger are as many: a guest that measures for a
 /// time takes some more or fewer.
 const AS_MANY: f64 = 0.1;
-
-/// A seed and a layout of the code: what tells runs of one place apart.
-pub type Repetition = (u64, u32);
 
 /// Whether the metric is the smallest or largest value that was met.
 pub fn is_extreme(metric: &str) -> bool {
