@@ -87,6 +87,7 @@ pub fn check() -> Result<ExitCode> {
 
 /// Runs all steps, stopping at the first that fails.
 fn all(steps: &[(&str, Step)]) -> Result<ExitCode> {
+    let mut tests = String::new();
     for (index, (name, step)) in steps.iter().enumerate() {
         let start = Instant::now();
         println!("ci: {} of {}: {name}", index + 1, steps.len());
@@ -94,12 +95,13 @@ fn all(steps: &[(&str, Step)]) -> Result<ExitCode> {
             Step::Cargo(arguments) => must(&mut with(cargo(), arguments)),
             Step::Program(arguments) => must(&mut with(program()?, arguments)),
             Step::Kernels => kernels(),
-            Step::Tests => slowest::tests(),
+            Step::Tests => slowest::tests().map(|n| tests = format!(", {n} tests among them")),
         };
         passed.with_context(|| format!("step \"{name}\" failed"))?;
         println!("ci: {name} passed in {} s", start.elapsed().as_secs());
     }
-    println!("ci: all {} steps passed", steps.len());
+    // The last line of CI's log.
+    println!("ci: all {} steps passed{tests}", steps.len());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -22,8 +22,8 @@ struct Program {
 }
 
 /// Compiles and runs all tests, those that need a kernel, QEMU or gdb, too, and those in
-/// documentation; then names the slowest. An error when one fails.
-pub fn tests() -> Result<()> {
+/// documentation; then names the slowest. Gives how many there are; an error when one fails.
+pub fn tests() -> Result<usize> {
     let mut times = Vec::new();
     let mut failed = Vec::new();
     for program in programs()? {
@@ -33,11 +33,12 @@ pub fn tests() -> Result<()> {
         }
     }
     must(cargo().args(["test", "--quiet", "--workspace", "--doc"]))?;
+    let count = times.len();
     print!("{}", slowest(times));
     if !failed.is_empty() {
         bail!("tests failed: {}", failed.join(", "));
     }
-    Ok(())
+    Ok(count)
 }
 
 /// Compiles them.

@@ -19,7 +19,7 @@ use crate::figures::claim::{Beside, Claim};
 use crate::figures::headline::Headline;
 use crate::figures::which::Known;
 use crate::rig::instrument::Setup;
-use crate::runs::point::{Place, Point, short_kernel};
+use crate::runs::point::{Point, short_kernel};
 use crate::supply::image::{Programs, guest};
 use crate::supply::kernel;
 
@@ -28,12 +28,6 @@ const FORMAT: u32 = 1;
 /// Guards against a slip: more points than this is not what anybody meant.
 const MAX_POINTS: usize = 10_000;
 
-/// What measures an experiment, in full or in its quick form.
-pub fn run_command(name: &str, quick: bool) -> String {
-    let form = if quick { " --quick" } else { "" };
-    format!("warmswitch run {name}{form}")
-}
-
 /// `experiment.toml`, checked.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +35,9 @@ pub struct Experiment {
     /// The folder's name.
     #[serde(skip)]
     pub name: String,
+    /// How the user named it: a folder of the user's is found by its path.
+    #[serde(skip)]
+    pub named: String,
     pub format: u32,
     /// One line for lists and headings.
     pub title: String,
@@ -171,6 +168,13 @@ impl Experiment {
 
     /// Loads `experiments/NAME`, or the experiment in a folder of the user's.
     pub fn load(name: &str) -> Result<Experiment> {
+        Ok(Experiment {
+            named: name.to_string(),
+            ..Experiment::find(name)?
+        })
+    }
+
+    fn find(name: &str) -> Result<Experiment> {
         if name.contains('/') || name == "." {
             return Experiment::load_own(Path::new(name));
         }
@@ -275,12 +279,6 @@ impl Experiment {
             }
         }
         points
-    }
-
-    /// What these points measure, once a seed.
-    pub fn places(&self, quick: bool, boards: &[String]) -> Vec<Place> {
-        let points = self.points(quick, boards, None);
-        points.iter().map(Point::place).collect()
     }
 
     fn modes_of(&self, kernel: &str) -> impl Iterator<Item = &String> {

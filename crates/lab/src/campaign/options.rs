@@ -5,15 +5,15 @@ use board::spec::Change;
 
 use crate::base::boards;
 use crate::campaign::experiment::Experiment;
+use crate::runs::asked::Asked;
 
 /// How to run an experiment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     pub quick: bool,
     /// Instead of the file's seeds.
     pub seeds: Option<Vec<u64>>,
-    /// Instead of the file's boards, if there are any: they are added to what the last campaign
-    /// measured.
+    /// Instead of the file's boards, if there are any.
     pub boards: Vec<String>,
     /// Numbers of these boards, or of the file's first, that are changed beside the boards as they
     /// are.
@@ -27,6 +27,17 @@ pub struct Options {
 }
 
 impl Options {
+    /// What decides which points there are.
+    pub fn asked(&self) -> Asked {
+        Asked {
+            quick: self.quick,
+            seeds: self.seeds.clone(),
+            boards: self.boards.clone(),
+            set: self.changes.iter().map(Change::to_string).collect(),
+            limit_s: self.limit_s,
+        }
+    }
+
     /// Boards that run the first plan; none when the file says which.
     pub fn boards_of(&self, e: &Experiment) -> Vec<String> {
         let mut boards = self.boards.clone();

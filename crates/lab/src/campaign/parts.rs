@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a campaign's runs are made of, and what is measured already.
+//! What a campaign's runs are made of.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,9 +13,8 @@ use crate::campaign::experiment::Experiment;
 use crate::kinds::Kind;
 use crate::rig::boot::{CMDLINE, KernelFiles};
 use crate::rig::cores;
-use crate::runs::point::{Place, Point};
-use crate::runs::run::{Provenance, Run, SIMULATOR};
-use crate::runs::store::Campaign;
+use crate::runs::point::Point;
+use crate::runs::run::{Provenance, SIMULATOR};
 use crate::supply::image::guest::{self, Workload};
 use crate::supply::image::{Programs, RootFs, is_flat};
 use crate::supply::kernel::{self, Kernel};
@@ -80,52 +79,6 @@ impl Parts {
             parts.add_root_fs(parts.programs_of(&parts.specs[board].0, &name))?;
         }
         Ok(parts)
-    }
-
-    /// What the last campaign measured besides `points`, as far as the same would come out today: its
-    /// parts are as they were.
-    pub fn measured_before(
-        &mut self,
-        e: &Experiment,
-        quick: bool,
-        points: &[Point],
-    ) -> Result<Vec<Planned>> {
-        let Some((_, runs)) = Campaign::load_form(&e.name, quick)? else {
-            return Ok(Vec::new());
-        };
-        let first_board = e.first_board(quick).to_string();
-        let first = e.places(quick, std::slice::from_ref(&first_board));
-        let whole = e.places(quick, &[]);
-        let mut before = Vec::new();
-        for Run { point, hash, .. } in runs {
-            if points.contains(&point) || !self.kernels.contains_key(&point.built_kernel()) {
-                continue;
-            }
-            // What the experiment's file does not have any more is not of it; any board may have run
-            // its first plan.
-            let of_first = Place {
-                board: first_board.clone(),
-                ..point.place()
-            };
-            if !whole.contains(&point.place()) && !first.contains(&of_first) {
-                continue;
-            }
-            if !self.specs.contains_key(&point.board) {
-                // A file that is gone, or no longer a board's.
-                let Ok(spec) = boards::load(&point.board) else {
-                    continue;
-                };
-                self.add_root_fs(self.programs_of(&spec.0, &point.built_kernel()))?;
-                self.specs.insert(point.board.clone(), spec);
-            }
-            let Ok(planned) = self.planned(e, point) else {
-                continue;
-            };
-            if planned.hash == hash {
-                before.push(planned);
-            }
-        }
-        Ok(before)
     }
 
     fn programs_of(&self, board: &BoardSpec, kernel: &str) -> Programs {

@@ -26,9 +26,10 @@ use crate::rig::boot::{CMDLINE, KernelFiles};
 use crate::rig::session::{Checked, Failure, Session};
 use crate::rig::snapshot::Snapshots;
 use crate::rig::trial;
+use crate::runs::campaign::{Campaign, Failed, Listed};
 use crate::runs::point::Point;
 use crate::runs::run::Run;
-use crate::runs::store::{self, Campaign, Failed, Listed};
+use crate::runs::store;
 use crate::supply::toolchain;
 
 /// Points with the same board, kernel and seed start from the same boot.
@@ -142,25 +143,19 @@ impl<'a> Started<'a> {
     fn new(e: &'a Experiment, options: &Options) -> Result<Started<'a>> {
         let boards = options.boards_of(e);
         let points = e.points(options.quick, &boards, options.seeds.as_deref());
-        let mut parts = Parts::prepare(e, &points)?;
-        let mut plan = Vec::new();
-        if !boards.is_empty() {
-            plan = parts.measured_before(e, options.quick, &points)?;
-        }
-        for point in points {
-            plan.push(parts.planned(e, point)?);
-        }
+        let parts = Parts::prepare(e, &points)?;
+        let planned = points.into_iter().map(|point| parts.planned(e, point));
+        let plan: Vec<Planned> = planned.collect::<Result<_>>()?;
         let runs: Vec<Option<Run>> = plan.iter().map(|p| stored(e, p)).collect::<Result<_>>()?;
         let campaign = Campaign {
             experiment: e.name.clone(),
-            quick: options.quick,
+            asked: options.asked(),
             planned: plan.len(),
-            whole_plan: boards.is_empty() && options.seeds.is_none(),
             runs: listed(&plan, &runs),
             failed: Vec::new(),
         };
         store::sweep(plan.iter().map(|p| p.hash.as_str()));
-        campaign.save()?;
+        campaign.begin()?;
         Ok(Started {
             e,
             parts,

@@ -15,6 +15,9 @@ use super::{Ended, Judge, session};
 /// the longest one takes.
 const BEFORE: u64 = 20_000;
 
+/// The option of `coherence` that a replay has.
+const GDB: &str = "--gdb";
+
 /// An instruction of a run: `PC@CYCLE` as a report's replay has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
@@ -28,6 +31,13 @@ impl FromStr for At {
     type Err = String;
 
     fn from_str(text: &str) -> Result<At, String> {
+        if let Some(file) = text.strip_prefix('@') {
+            let report = std::fs::read_to_string(file);
+            let report = report.map_err(|error| format!("{file}: cannot read it: {error}"))?;
+            return At::of_report(&report).ok_or(format!(
+                "{file}: no report of `coherence` with a replay is in it"
+            ));
+        }
         let parts = text.split_once('@').and_then(|(pc, cycle)| {
             let pc = u32::from_str_radix(pc.strip_prefix("0x")?, 16).ok()?;
             Some(At {
@@ -35,7 +45,10 @@ impl FromStr for At {
                 cycle: cycle.parse().ok()?,
             })
         });
-        parts.ok_or("not PC@CYCLE as in a report's replay, like 0xc0001008@2000000".to_string())
+        parts.ok_or(
+            "not PC@CYCLE as in a report's replay, like 0xc0001008@2000000, nor @FILE with a report"
+                .to_string(),
+        )
     }
 }
 
@@ -54,6 +67,15 @@ pub fn machine_at(
 }
 
 impl At {
+    /// That of the first replay in what `coherence` printed, as text or as JSON.
+    fn of_report(report: &str) -> Option<At> {
+        let words: Vec<&str> = report.split_whitespace().collect();
+        let places = words
+            .windows(2)
+            .filter(|pair| pair[0] == GDB && !pair[1].starts_with('@'));
+        places.into_iter().find_map(|pair| pair[1].parse().ok())
+    }
+
     /// Where a run is to stop: a little before.
     pub fn near(self) -> u64 {
         self.cycle.saturating_sub(BEFORE)
@@ -113,6 +135,17 @@ mod tests {
             cycle: 2_000_000,
         };
         assert_eq!("0xc0001008@2000000".parse(), Ok(at));
+        let report = "error[stale-read]\n  replay: warmswitch coherence --gdb 0xc0001008@2000000 -- a\n  \
+                      replay: warmswitch coherence --gdb 0x10@3 -- a\n";
+        assert_eq!(At::of_report(report), Some(at));
+        let json = "{ \"replay\": \"warmswitch coherence --gdb 0xc0001008@2000000 -- a\" }";
+        assert_eq!(At::of_report(json), Some(at));
+        assert_eq!(At::of_report("0 reports; --gdb @report"), None);
+        let error = "@/nosuch/report".parse::<At>().unwrap_err();
+        assert!(
+            error.starts_with("/nosuch/report: cannot read it"),
+            "{error}"
+        );
         for bad in [
             "",
             "0xc0001008",

@@ -55,8 +55,8 @@ pub struct Args {
     /// Reports to leave out, instead of the kernel's own list
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
-    /// Without the checker, to a report's instruction, and wait for gdb there
-    #[arg(long, value_name = "PC@CYCLE", conflicts_with_all = ["all_mutants", "json", "tap"])]
+    /// Without the checker, to a report's instruction, and wait for gdb there; @FILE: that of the report in a file
+    #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
     /// TCP port where --gdb listens, on this machine only; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 1234)]

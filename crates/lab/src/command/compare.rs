@@ -13,7 +13,7 @@ use super::run::How;
 use super::{report, table};
 use crate::Outcome;
 use crate::base::{boards, colour, paths};
-use crate::campaign::experiment::{Experiment, run_command};
+use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
 use crate::explain::worst;
 use crate::figures::published::Papers;
@@ -22,6 +22,7 @@ use crate::report::cores::{self, Cores};
 use crate::report::material::Material;
 use crate::report::page::write;
 use crate::report::table as tables;
+use crate::runs::asked::Asked;
 use crate::sheets::part::Part;
 
 /// The experiments of the main job; those with `true` are always run in their quick form, for
@@ -113,9 +114,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 
 /// What to do with what was found.
 fn next(materials: &[Material]) -> String {
-    let quick = materials.iter().find(|m| m.campaign.quick);
-    let full = quick.map(|m| format!("run {}", m.experiment.name));
+    let quick = materials.iter().find(|m| m.campaign.asked.quick);
+    let full = quick.map(in_full);
     let full = full.as_deref();
+    let full = full.and_then(|command| command.strip_prefix("warmswitch "));
     let full = full.map(|run| (run, "in full, with more samples; what is measured is kept"));
     let others = [
         (
@@ -132,6 +134,15 @@ fn next(materials: &[Material]) -> String {
         ),
     ];
     listed("Next", &full.into_iter().chain(others).collect::<Vec<_>>())
+}
+
+/// The command that measures it in full, and not in its quick form.
+fn in_full(material: &Material) -> String {
+    let asked = Asked {
+        quick: false,
+        ..material.campaign.asked.clone()
+    };
+    asked.command(&material.experiment.named)
 }
 
 /// The experiments on the papers' cores, as measured or as recorded.
@@ -217,8 +228,8 @@ fn tables_of(materials: &[Material], json: bool) -> Result<(String, Outcome)> {
         let (experiment, campaign) = (material.experiment, material.campaign);
         if !json {
             let (title, name) = (&experiment.title, &experiment.name);
-            let quick = if campaign.quick {
-                format!(", quick; `{}` measures all", run_command(name, false))
+            let quick = if campaign.asked.quick {
+                format!(", quick; `{}` measures all", in_full(material))
             } else {
                 String::new()
             };

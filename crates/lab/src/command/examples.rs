@@ -256,7 +256,14 @@ const ENTRIES: [Entry; 24] = [
         "table",
         "docs/METHOD.md",
         &[
-            ("table switch-cost", "the table again, without simulating"),
+            (
+                "table switch-cost",
+                "the last table again, without simulating",
+            ),
+            (
+                "table cyclictest --quick --board sam9263,sam9x60",
+                "that of the same options as of run",
+            ),
             ("table switch-cost --markdown", "for a page of yours"),
         ],
     ),

@@ -37,8 +37,8 @@ pub struct Args {
     /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
-    /// The instruction: PC, PC@CYCLE as in a report of `coherence`, or SYMBOL[+OFFSET] of the kernel or of a program
-    /// that is added
+    /// The instruction: SYMBOL[+OFFSET] of the kernel or of a program that is added, PC, PC@CYCLE as in a report of
+    /// `coherence`, or @FILE, a file that has the report
     #[arg(long, value_name = "PLACE")]
     at: Place,
     /// Which execution of it, since the command was typed, by whatever process
@@ -48,9 +48,9 @@ pub struct Args {
     /// where the function returns to
     #[arg(long, value_name = "PLACE")]
     until: Option<Place>,
-    /// Only the line of memory at this virtual address, or at the one in a register: memory's own words, the sets
-    /// that it can be in, what translates to it
-    #[arg(long, value_name = "VA|REGISTER")]
+    /// Only the line of memory at this virtual address, or at the one in a register, or behind it: memory's own words,
+    /// the sets that it can be in, what translates to it
+    #[arg(long, value_name = "VA|REGISTER[+OFFSET]")]
     address: Option<Address>,
     /// Write it as a picture, too
     #[arg(long, value_name = "FILE")]
@@ -202,7 +202,7 @@ impl Args {
     fn focus(&self, address: Address, machines: [&Machine; 2]) -> Result<Focus> {
         let va = match address {
             Address::Va(va) => va,
-            Address::Register(n) => machines[0].cpu().register(n),
+            Address::Register(n, offset) => machines[0].cpu().register(n).wrapping_add(offset),
         };
         let mut both = machines.iter();
         let found = both.find_map(|machine| state::focus(machine, va));

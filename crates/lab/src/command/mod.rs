@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: one file per verb, one line here.
 
+mod asks;
 pub mod bench;
 mod beside;
 pub mod boot;

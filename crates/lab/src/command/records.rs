@@ -9,13 +9,15 @@ use serde_json::json;
 use crate::Outcome;
 use crate::base::paths;
 use crate::base::suggest::did_you_mean;
-use crate::campaign::experiment::{Experiment, run_command};
+use crate::campaign::experiment::Experiment;
 use crate::figures::published::Papers;
 use crate::report::export;
 use crate::report::material::Material;
+use crate::runs::asked::Asked;
+use crate::runs::campaign::Campaign;
 use crate::runs::record::{self, Compared, Record};
 use crate::runs::run::{Run, SIMULATOR};
-use crate::runs::store::{self, Campaign};
+use crate::runs::store;
 
 /// Compare stored runs with the committed records of the same runs (never simulates)
 #[derive(clap::Args)]
@@ -68,16 +70,13 @@ fn figures(name: &str, campaign: &Campaign, mut runs: Vec<Run>) -> Result<String
 }
 
 fn write(name: &str, quick: bool) -> Result<()> {
-    let command = run_command(name, quick);
-    let Some((campaign, runs)) = Campaign::load_form(name, quick)? else {
+    let command = Asked::own_plan(quick).command(name);
+    let Some((campaign, runs)) = Campaign::of_own_plan(name, quick)? else {
         bail!("nothing to record: `{command}` comes first");
     };
     let (have, planned) = (runs.len(), campaign.planned);
     if have < planned {
         bail!("{have} of {planned} points are measured: `{command}` goes on with the rest");
-    }
-    if !campaign.whole_plan {
-        bail!("the last campaign was of other seeds or another board: `{command}` comes first");
     }
     let record = Record::of(name, quick, &runs, store::result_hash)?;
     for path in record.save(&figures(name, &campaign, runs)?)? {
@@ -165,14 +164,13 @@ fn line(name: &str, quick: bool, here: &BTreeMap<String, &Run>) -> Result<Option
     let compared = record.compare(here, store::result_hash)?;
     let mut of_campaign = None;
     if compared.same == record.count
-        && let Some((campaign, runs)) = Campaign::load_form(name, quick)?
-        && campaign.whole_plan
+        && let Some((campaign, runs)) = Campaign::of_own_plan(name, quick)?
         && runs.len() == campaign.planned
     {
         of_campaign = Some(figures(name, &campaign, runs)? == recorded);
     }
     Ok(Some(Line {
-        command: run_command(name, quick),
+        command: Asked::own_plan(quick).command(name),
         recorded: record.count,
         figures: of_campaign,
         compared,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::json;
 
+use super::asks::Stored;
 use crate::Outcome;
 use crate::base::paths;
 use crate::campaign::experiment::Experiment;
@@ -13,16 +14,14 @@ use crate::explain::worst;
 use crate::figures::published::Papers;
 use crate::report::material::Material;
 use crate::report::page;
-use crate::runs::store::Campaign;
 
 /// Write the HTML report of an experiment's runs (never simulates)
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of the experiment, or its folder: ./mine
     experiment: String,
-    /// Of its last quick form, though its full one was measured, too
-    #[arg(long)]
-    quick: bool,
+    #[command(flatten)]
+    stored: Stored,
     /// Directory to write to
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -34,7 +33,7 @@ pub struct Args {
 /// Writes the report.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
-    let (campaign, runs) = Campaign::load_runs(&experiment.name, args.quick)?;
+    let (campaign, runs) = args.stored.load(&experiment)?;
     let dir = args.out.clone();
     let dir = dir.unwrap_or_else(|| default_dir().join(&experiment.name));
     let papers = Papers::load()?;

@@ -11,12 +11,11 @@ use std::rc::Rc;
 use anyhow::{Result, bail};
 use arm9::Context;
 use board::coherence::REPORTS;
-use board::spec::Change;
 use serde_json::json;
 
+use super::asks::Asks;
 use super::table;
 use crate::Outcome;
-use crate::base::suggest::repeated;
 use crate::base::time;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::options::Options;
@@ -41,26 +40,11 @@ pub struct Args {
 /// Options that `run` and `compare` share.
 #[derive(clap::Args)]
 pub struct How {
-    /// Run the experiment's quick subset
-    #[arg(long)]
-    quick: bool,
-    /// Start value of the random victim counter, instead of the experiment's
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Seeds from 1 to N, instead of the experiment's
-    #[arg(long, value_name = "N", conflicts_with = "seed", value_parser = clap::value_parser!(u64).range(1..=100))]
-    seeds: Option<u64>,
+    #[command(flatten)]
+    asks: Asks,
     /// Points at a time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Run the first plan on these boards, names or files, instead of the experiment's; their runs
-    /// stand beside those of the last campaign
-    #[arg(long, value_name = "BOARD", value_delimiter = ',')]
-    board: Vec<String>,
-    /// The same on each board with another value for a number of it, by its key, beside the board
-    /// as it is: caches.dcache_bytes=32K
-    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
-    set: Vec<Change>,
     /// Board time a point may take, in seconds, instead of the experiment's
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
@@ -81,23 +65,11 @@ impl How {
         if self.jobs == Some(0) {
             bail!("--jobs 0: at least one point at a time");
         }
-        if let Some(twice) = repeated(self.board.iter()) {
-            bail!("--board {twice}: it is given twice");
-        }
-        if let Some(twice) = repeated(self.set.iter().map(Change::key)) {
-            bail!("--set {twice}: it is given twice");
-        }
         Ok(Options {
-            quick: self.quick,
-            seeds: match (self.seed, self.seeds) {
-                (Some(seed), _) => Some(vec![seed]),
-                (_, n) => n.map(|n| (1..=n).collect()),
-            },
-            boards: self.board.clone(),
-            changes: self.set.clone(),
             jobs: self.jobs.unwrap_or(0),
             limit_s: self.limit,
             fresh_boot: self.fresh_boot,
+            ..self.asks.options()?
         })
     }
 }
@@ -143,7 +115,7 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
     };
     let (campaign, runs, findings) = run::check(experiment, options, &apart)?;
     let met = met(&findings)?;
-    let command = format!("warmswitch run {} --coherence", experiment.name);
+    let command = format!("{} --coherence", campaign.command(&experiment.named));
     let replay = |at: &Context| format!("{command}; {:#010x} at cycle {}", at.pc, at.cycle);
     let outcome = if json {
         let reports: Vec<_> = met
@@ -209,4 +181,72 @@ fn met(findings: &[Findings]) -> Result<Vec<Met>> {
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::command::{Cli, Command};
+    use crate::figures::published::Papers;
+    use crate::report::markdown;
+    use crate::report::material::Material;
+    use crate::runs::campaign::Campaign;
+    use crate::runs::for_tests::made_up_runs;
+
+    fn parsed<S: Into<std::ffi::OsString> + Clone>(words: impl IntoIterator<Item = S>) -> Args {
+        match Cli::try_parse_from(words).expect("it is a command").command {
+            Command::Run(args) => args,
+            _ => panic!("another verb"),
+        }
+    }
+
+    /// The words of a line, as a shell takes them.
+    fn words(line: &str) -> Vec<String> {
+        let script = format!("printf '%s\\n' {line}");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .output();
+        let text = String::from_utf8(output.expect("a shell").stdout).expect("text");
+        text.lines().map(String::from).collect()
+    }
+
+    /// The command that the report of a campaign with these options says makes it again.
+    fn makes_it_again(named: &str, options: &Options) -> String {
+        let experiment = Experiment {
+            named: named.to_string(),
+            ..Experiment::load("switch-cost").unwrap()
+        };
+        let campaign = Campaign {
+            asked: options.asked(),
+            ..Campaign::default()
+        };
+        let (runs, papers) = (made_up_runs(), Papers::load().unwrap());
+        let material = Material::of(&experiment, &campaign, &runs, &papers).unwrap();
+        let text = markdown::text(&material).unwrap();
+        let line = text
+            .lines()
+            .find_map(|line| line.split_once("` makes it again"));
+        let (command, _) = line.unwrap_or_else(|| panic!("{text}"));
+        command.trim_start_matches('`').to_string()
+    }
+
+    #[test]
+    fn what_makes_a_report_again_has_every_option_that_made_it() {
+        for line in [
+            "run switch-cost",
+            "run cyclictest --quick --seed 1 --board sam9263,sam9x60",
+            "run ./mine --seeds 4 --limit 0.5",
+            "run '../my experiments/mine' --board boards/x.toml --board sam9263+sdram.banks=8",
+            "run ./mine --set caches.dcache_bytes=32K,caches.icache_bytes=32K --quick",
+            "run ipc --set 'sdram.banks = 8' --seeds 1",
+        ] {
+            let asked = parsed(words(&format!("warmswitch {line}")));
+            let options = asked.how.options().unwrap();
+            let again = parsed(words(&makes_it_again(&asked.experiment, &options)));
+            assert_eq!(again.experiment, asked.experiment, "{line}");
+            assert_eq!(again.how.options().unwrap(), options, "{line}");
+        }
+    }
 }

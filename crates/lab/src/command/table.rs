@@ -4,6 +4,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::asks::Stored;
 use crate::Outcome;
 use crate::base::colour;
 use crate::campaign::experiment::Experiment;
@@ -11,17 +12,16 @@ use crate::figures::published::Papers;
 use crate::report::markdown;
 use crate::report::material::Material;
 use crate::report::table;
+use crate::runs::campaign::Campaign;
 use crate::runs::run::Run;
-use crate::runs::store::Campaign;
 
 /// Print the table of an experiment's runs (never simulates)
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of the experiment, or its folder: ./mine
     experiment: String,
-    /// Of its last quick form, though its full one was measured, too
-    #[arg(long)]
-    quick: bool,
+    #[command(flatten)]
+    stored: Stored,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -33,7 +33,7 @@ pub struct Args {
 /// Prints the table.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
-    let (campaign, runs) = Campaign::load_runs(&experiment.name, args.quick)?;
+    let (campaign, runs) = args.stored.load(&experiment)?;
     if args.markdown {
         let papers = Papers::load()?;
         let material = Material::of(&experiment, &campaign, &runs, &papers)?;
@@ -64,9 +64,8 @@ pub fn shown(material: &Material, json: bool) -> Result<(String, Outcome)> {
     let missing = campaign.runs.len() < campaign.planned;
     if missing {
         let (have, planned) = (campaign.runs.len(), campaign.planned);
-        eprintln!(
-            "{have} of {planned} points are measured; `warmswitch run` goes on with the rest"
-        );
+        let command = material.command();
+        eprintln!("{have} of {planned} points are measured; `{command}` goes on with the rest");
     }
     let no = missing || material.results.says_no();
     Ok((text, if no { Outcome::No } else { Outcome::Done }))
@@ -87,7 +86,8 @@ fn document(material: &Material) -> Result<Value> {
         "format": 3,
         "experiment": e.name,
         "title": e.title,
-        "quick": campaign.quick,
+        "quick": campaign.asked.quick,
+        "command": material.command(),
         "planned": campaign.planned,
         "failed": campaign.failed,
         "units": {"*_us": "microseconds per switch", "*_ns": "nanoseconds per hop",

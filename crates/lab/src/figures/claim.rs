@@ -11,6 +11,7 @@ use crate::base::distinct::distinct;
 use crate::base::suggest::did_you_mean;
 use crate::figures::figure::Measured;
 use crate::figures::published::{Figure, Published};
+use crate::figures::sides;
 use crate::figures::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
 use crate::figures::which::{Known, Which};
 use crate::runs::point::Place;
@@ -37,6 +38,11 @@ pub struct Claim {
     pub explained: Option<String>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref)] // serde wants it so
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
 /// What became of a claim.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
@@ -52,6 +58,9 @@ pub struct Verdict {
     pub worst: Option<Against>,
     /// How many were looked at.
     pub count: usize,
+    /// How many were not: a smallest or largest value stands beside one of other runs, or of more samples.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub uneven: usize,
     /// Why it need not hold here.
     pub explained: Option<String>,
     /// What all of the experiment came to, as recorded, where nothing was measured.
@@ -110,25 +119,7 @@ impl Claim {
 
     /// Judges by what was measured.
     pub fn judge(&self, measured: &[Measured]) -> Verdict {
-        let mut all = Vec::new();
-        let mut unit = "";
-        for of in measured.iter().filter(|m| self.of.takes(m)) {
-            // What the claim does not tell apart has to be the same.
-            let same_place = |m: &&Measured| {
-                let (m_at, of_at) = (&m.place, &of.place);
-                m_at.board == of_at.board
-                    && self.untold(m_at) == self.untold(of_at)
-                    && (self.tells(|w| &w.kernel) || m_at.kernel == of_at.kernel)
-                    && (self.tells(|w| &w.mode) || m_at.mode == of_at.mode)
-                    && (self.tells(|w| &w.series) || m_at.series == of_at.series)
-                    && (self.tells(|w| &w.metric) || m.metric == of.metric)
-            };
-            let to = measured.iter().filter(|m| self.to.takes(m));
-            for to in to.filter(same_place) {
-                unit = of.unit;
-                all.extend(self.against(of, to));
-            }
-        }
+        let (all, uneven, unit) = self.looked_at(measured);
         let (quantity, bound, word) = match (self.at_most, self.at_least, self.less_by) {
             (Some(most), ..) => ("Ratio".into(), most, "at most"),
             (_, Some(least), _) => ("Ratio".into(), least, "at least"),
@@ -165,15 +156,50 @@ impl Claim {
             holds,
             worst,
             count,
+            uneven,
             explained: self.explained.clone(),
             recorded: None,
         }
     }
 
+    /// Each figure against its partner; how many have an uneven one; their unit.
+    fn looked_at(&self, measured: &[Measured]) -> (Vec<Against>, usize, &'static str) {
+        let mut all = Vec::new();
+        let mut uneven = 0;
+        let mut unit = "";
+        for of in measured.iter().filter(|m| self.of.takes(m)) {
+            // What the claim does not tell apart has to be the same.
+            let same_place = |m: &&Measured| {
+                let (m_at, of_at) = (&m.place, &of.place);
+                m_at.board == of_at.board
+                    && self.untold(m_at) == self.untold(of_at)
+                    && (self.tells(|w| &w.kernel) || m_at.kernel == of_at.kernel)
+                    && (self.tells(|w| &w.mode) || m_at.mode == of_at.mode)
+                    && (self.tells(|w| &w.series) || m_at.series == of_at.series)
+                    && (self.tells(|w| &w.metric) || m.metric == of.metric)
+            };
+            let to = measured.iter().filter(|m| self.to.takes(m));
+            for to in to.filter(same_place) {
+                unit = of.unit;
+                if sides::is_extreme(of.metric) && !sides::even(of, to) {
+                    uneven += 1;
+                    continue;
+                }
+                all.extend(self.against(of, to));
+            }
+        }
+        (all, uneven, unit)
+    }
+
     /// One figure against the other; `None` when there is no ratio.
     fn against(&self, of: &Measured, to: &Measured) -> Option<Against> {
-        if self.paired && of.seeds.len() == to.seeds.len() && of.seeds.len() > 1 {
-            return self.in_pairs(of, to);
+        let pairs = if self.paired {
+            pairs_of(of, to)
+        } else {
+            Vec::new()
+        };
+        if pairs.len() > 1 {
+            return self.in_pairs(of, to, &pairs);
         }
         let place = of.place.with_axes(&of.place.board);
         let (value, low, high) = if self.less_by.is_some() {
@@ -207,8 +233,8 @@ impl Claim {
     }
 
     /// The median of what each run is against its partner, with the median's interval.
-    fn in_pairs(&self, of: &Measured, to: &Measured) -> Option<Against> {
-        let pairs = of.seeds.iter().zip(&to.seeds);
+    fn in_pairs(&self, of: &Measured, to: &Measured, pairs: &[(f64, f64)]) -> Option<Against> {
+        let pairs = pairs.iter();
         let each: Vec<f64> = match self.less_by {
             Some(_) => pairs.map(|(of, to)| to - of).collect(),
             None if to.low > 0.0 => pairs.map(|(of, to)| of / to).collect(),
@@ -244,6 +270,14 @@ impl Claim {
     }
 }
 
+/// What runs of the same seed and layout gave.
+fn pairs_of(of: &Measured, to: &Measured) -> Vec<(f64, f64)> {
+    let partner = |repetition| to.repetitions.iter().position(|other| other == repetition);
+    let each = of.repetitions.iter().zip(&of.seeds);
+    each.filter_map(|(repetition, x)| Some((*x, *to.seeds.get(partner(repetition)?)?)))
+        .collect()
+}
+
 impl Verdict {
     /// "holds", "FAILS" or "open".
     pub fn word(&self) -> &'static str {
@@ -277,6 +311,10 @@ impl Verdict {
                         v.word(),
                         v.reason()
                     );
+                }
+                None if self.uneven > 0 => {
+                    "Its extremes are of other runs, or of more samples, than those beside them"
+                        .to_string()
                 }
                 None => "Nothing was measured that could decide it".to_string(),
             },

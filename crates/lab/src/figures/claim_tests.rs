@@ -149,6 +149,9 @@ fn pairs_of_runs_decide_what_their_range_cannot() {
     let mut two = vec![figures()[0].clone(), figures()[2].clone()];
     two[0].seeds = vec![30.0, 40.0, 50.0, 60.0, 70.0, 80.0];
     two[1].seeds = two[0].seeds.iter().map(|x| x * 0.95).collect();
+    for of in &mut two {
+        of.repetitions = (1..=6).map(|seed| (seed, 0)).collect();
+    }
     assert_eq!(claim("at_most = 0.97").judge(&two).holds, None);
     let paired = |bound: &str| claim(&format!("paired = true\n{bound}")).judge(&two);
     let verdict = paired("at_most = 0.97");
@@ -164,6 +167,36 @@ fn pairs_of_runs_decide_what_their_range_cannot() {
     two[1].seeds[5] = 80.0;
     let paired = |bound: &str| claim(&format!("paired = true\n{bound}")).judge(&two);
     assert_eq!(paired("at_most = 0.97").holds, None);
+    // A run that is missing has no partner, and the others keep theirs.
+    two[0].seeds.remove(0);
+    two[0].repetitions.remove(0);
+    two[1].seeds.remove(5);
+    two[1].repetitions.remove(5);
+    let verdict = claim("paired = true\nat_most = 0.97").judge(&two);
+    assert_eq!(verdict.holds, Some(true));
+    assert!(
+        verdict.reason().contains("by 4 pairs"),
+        "{}",
+        verdict.reason()
+    );
+}
+
+#[test]
+fn extremes_of_uneven_sides_are_not_judged() {
+    let mut two = vec![figures()[0].clone(), figures()[2].clone()];
+    for (of, seeds) in two.iter_mut().zip([1, 4]) {
+        of.metric = "max";
+        of.repetitions = (1..=seeds).map(|seed| (seed, 0)).collect();
+    }
+    let verdict = claim("at_most = 0.5").judge(&two);
+    assert_eq!((verdict.holds, verdict.count, verdict.uneven), (None, 0, 1));
+    assert!(
+        verdict.reason().contains("of other runs"),
+        "{}",
+        verdict.reason()
+    );
+    two.iter_mut().for_each(|of| of.metric = "avg");
+    assert_eq!(claim("at_most = 0.5").judge(&two).holds, Some(true));
 }
 
 #[test]

@@ -7,6 +7,9 @@ use crate::base::distinct::distinct;
 use crate::figures::statistics::Estimate;
 use crate::runs::point::Place;
 
+/// A seed and a layout of the code: what tells runs of one place apart.
+pub type Repetition = (u64, u32);
+
 /// A measured figure, with all that tells it from the others of its experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
@@ -21,9 +24,22 @@ pub struct Measured {
     pub high: f64,
     /// What each seed gave.
     pub seeds: Vec<f64>,
+    /// The runs behind it, in the order of `seeds`; not known of records.
+    #[serde(skip)]
+    pub repetitions: Vec<Repetition>,
+    /// Whether it stands beside one of other or more runs, or of more samples.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub uneven: bool,
     /// How many samples of all seeds are behind it; not known of records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+}
+
+impl Measured {
+    /// Behind a value: a star when it is uneven.
+    pub fn mark(&self) -> &'static str {
+        if self.uneven { "*" } else { "" }
+    }
 }
 
 #[cfg(test)]
@@ -38,6 +54,8 @@ impl Measured {
             low: us,
             high: us,
             seeds: vec![us],
+            repetitions: Vec::new(),
+            uneven: false,
             samples: None,
         }
     }
@@ -70,12 +88,12 @@ pub fn thousands(count: u64) -> String {
     said
 }
 
-/// A value with its interval if it has one.
+/// A value with its interval if it has one; marked when it is uneven.
 pub fn figure(m: &Measured) -> String {
     let Measured {
         value, low, high, ..
     } = *m;
-    estimate(Estimate { value, low, high })
+    estimate(Estimate { value, low, high }) + m.mark()
 }
 
 /// The same of an estimate.

@@ -10,6 +10,7 @@ use crate::base::distinct::distinct;
 use crate::base::suggest::did_you_mean;
 use crate::figures::figure::{self, Measured, digits, thousands};
 use crate::figures::published::{Figure, Published};
+use crate::figures::sides;
 use crate::figures::which::Which;
 use crate::runs::point::short_kernel;
 
@@ -201,7 +202,7 @@ impl Line {
     /// A kernel's figure to the first one's.
     pub fn ratio(&self, kernel: &str) -> Option<f64> {
         let first = self.figures.first().filter(|m| m.value > 0.0)?;
-        Some(self.figure(kernel)?.value / first.value)
+        sides::ratio(self.figure(kernel)?, first)
     }
 
     /// The figure of a kernel; with its ratio to the first one's unless it is that. Of the worst each run's.
@@ -212,7 +213,7 @@ impl Line {
         if m.metric == WORST {
             return format!("{} {}", figure::figure(m), m.unit);
         }
-        let figure = format!("{} {}", digits(m.value), m.unit);
+        let figure = format!("{}{} {}", digits(m.value), m.mark(), m.unit);
         let is_first = self.figures.first() == Some(m);
         match self.ratio(kernel).filter(|_| !is_first) {
             Some(ratio) => format!("{figure} ({ratio:.2})"),

@@ -2,8 +2,9 @@
 //! From runs to the figures that claims are judged by and that stand beside published ones. Runs
 //! that differ in nothing but the seed make one figure.
 
-use crate::figures::figure::Measured;
+use crate::figures::figure::{Measured, Repetition};
 use crate::figures::latencies::{self, Figure, Latencies};
+use crate::figures::sides::{self, named};
 use crate::figures::statistics::{self, Estimate};
 use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
@@ -77,9 +78,16 @@ pub fn repeated(runs: &[Run]) -> Vec<Repeated<'_>> {
 /// Latencies that differ in the seed alone.
 struct Of {
     place: Place,
+    repetitions: Vec<Repetition>,
     seeds: Vec<Latencies>,
     /// For each seed, what wanted an answer, and what had one; nothing where nobody asked.
     answers: Vec<(u64, u64)>,
+}
+
+impl Of {
+    fn figure(&self, named: (&'static str, &'static str), samples: u64, of: Figure) -> Measured {
+        figure((&self.place, &self.repetitions), named, samples, of)
+    }
 }
 
 /// Every figure of the runs, and warnings that say what to do.
@@ -87,24 +95,13 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
     let mut figures = Vec::new();
     let mut warnings = Warnings::default();
     for repeated in repeated(runs) {
-        let mut of_metric: Vec<(&str, &str, Vec<Vec<f64>>)> = Vec::new();
-        for (metric, unit, values) in repeated.runs.iter().filter_map(|run| kind.samples(run)) {
-            match of_metric.iter_mut().find(|(m, ..)| *m == metric) {
-                Some((.., all)) => all.push(values),
-                None => of_metric.push((metric, unit, vec![values])),
-            }
-        }
-        for (metric, unit, values) in of_metric {
-            let f = of_samples(&values);
-            let count = values.iter().map(Vec::len).sum::<usize>() as u64;
-            figures.extend(f.map(|f| figure(&repeated.place, (metric, unit), count, f)));
-        }
+        figures.extend(samples(&repeated, kind));
         for of in latencies(&repeated, kind) {
             let mut unknown = Vec::new();
             if !of.answers.is_empty() {
                 let asked = of.answers.iter().map(|(asked, _)| asked).sum();
                 let answered = answers(&of.answers);
-                figures.extend(answered.map(|f| figure(&of.place, ("answered", "%"), asked, f)));
+                figures.extend(answered.map(|f| of.figure(("answered", "%"), asked, f)));
             }
             if of.seeds.iter().all(|latencies| latencies.total() == 0) {
                 if of.answers.iter().all(|(asked, _)| *asked == 0) {
@@ -115,7 +112,7 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
             let count = of.seeds.iter().map(Latencies::total).sum();
             for (metric, found) in latencies::figures(&of.seeds) {
                 match found {
-                    Some(f) => figures.push(figure(&of.place, (metric, "us"), count, f)),
+                    Some(f) => figures.push(of.figure((metric, "us"), count, f)),
                     None => unknown.push(metric),
                 }
             }
@@ -124,19 +121,46 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
             }
         }
     }
-    (figures, warnings)
+    let uneven = sides::mark(&mut figures);
+    (figures, warnings.and(uneven))
+}
+
+/// The figures of repeated samples.
+fn samples(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<Measured> {
+    type Seeds = (Vec<Repetition>, Vec<Vec<f64>>);
+    let mut all: Vec<(&'static str, &'static str, Seeds)> = Vec::new();
+    for run in &repeated.runs {
+        let Some((metric, unit, values)) = kind.samples(run) else {
+            continue;
+        };
+        match all.iter_mut().find(|(m, ..)| *m == metric) {
+            Some((.., (repetitions, seeds))) => {
+                repetitions.push(repetition(run));
+                seeds.push(values);
+            }
+            None => all.push((metric, unit, (vec![repetition(run)], vec![values]))),
+        }
+    }
+    let made = all
+        .into_iter()
+        .filter_map(|(metric, unit, (repetitions, seeds))| {
+            let count = seeds.iter().map(Vec::len).sum::<usize>() as u64;
+            let of = (&repeated.place, &repetitions[..]);
+            Some(figure(of, (metric, unit), count, of_samples(&seeds)?))
+        });
+    made.collect()
+}
+
+fn repetition(run: &Run) -> Repetition {
+    (run.point.seed, run.point.layout)
 }
 
 fn too_few(what: &str) -> String {
     format!("too few samples for {what}: measure longer")
 }
 
-fn named(at: &Place) -> String {
-    format!("{} {} {}", at.board, at.kernel, at.what())
-}
-
 fn figure(
-    place: &Place,
+    (place, repetitions): (&Place, &[Repetition]),
     (metric, unit): (&'static str, &'static str),
     samples: u64,
     figure: Figure,
@@ -150,6 +174,8 @@ fn figure(
         low,
         high,
         seeds: figure.seeds,
+        repetitions: repetitions.to_vec(),
+        uneven: false,
         samples: Some(samples),
     }
 }
@@ -157,18 +183,22 @@ fn figure(
 /// The latencies of runs, series by series.
 fn latencies(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<Of> {
     let mut all: Vec<Of> = Vec::new();
-    for of in repeated.runs.iter().flat_map(|run| kind.latencies(run)) {
-        let index = all.iter().position(|o| o.place == of.place);
-        let index = index.unwrap_or_else(|| {
-            all.push(Of {
-                place: of.place,
-                seeds: Vec::new(),
-                answers: Vec::new(),
+    for run in &repeated.runs {
+        for of in kind.latencies(run) {
+            let index = all.iter().position(|o| o.place == of.place);
+            let index = index.unwrap_or_else(|| {
+                all.push(Of {
+                    place: of.place,
+                    repetitions: Vec::new(),
+                    seeds: Vec::new(),
+                    answers: Vec::new(),
+                });
+                all.len() - 1
             });
-            all.len() - 1
-        });
-        all[index].seeds.push(of.latencies);
-        all[index].answers.extend(of.answers);
+            all[index].repetitions.push(repetition(run));
+            all[index].seeds.push(of.latencies);
+            all[index].answers.extend(of.answers);
+        }
     }
     all
 }

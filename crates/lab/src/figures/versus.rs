@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::figures::figure::Measured;
+use crate::figures::sides;
 use crate::figures::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
 use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
@@ -45,6 +46,10 @@ pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
         let Some(to) = first.iter().find(same) else {
             continue;
         };
+        // `sides::mark` has said so.
+        if !sides::even(of, to) {
+            continue;
+        }
         let fewest = of.seeds.len().min(to.seeds.len());
         most = most.max(fewest);
         if fewest < FEWEST {
@@ -71,7 +76,12 @@ pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
 /// How they were judged; `None` when there is nothing to judge.
 pub fn caption(all: &[Versus]) -> Option<String> {
     let first = all.first()?;
-    let (base, seeds) = (short_kernel(&first.base), first.seeds);
+    let base = short_kernel(&first.base);
+    let seeds = || all.iter().map(|v| v.seeds);
+    let seeds = match (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0)) {
+        (few, many) if few < many => format!("{few} to {many}"),
+        (_, many) => many.to_string(),
+    };
     Some(format!(
         "Against {base}, by ranks over {seeds} runs (Wilcoxon, Mann and Whitney, two-sided, {:.0} %).",
         100.0 * SIGNIFICANT
@@ -115,6 +125,8 @@ mod tests {
             low: 0.0,
             high: 0.0,
             seeds: seeds.to_vec(),
+            repetitions: (1..).map(|n| (n, 0)).take(seeds.len()).collect(),
+            uneven: false,
             samples: None,
         }
     }

@@ -12,7 +12,7 @@ use crate::supply::symbols::Symbols;
 /// An instruction to stop at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this cycle.
+    /// In this cycle, as a report has it.
     Then(At),
     /// By its address.
     Pc(u32),
@@ -27,8 +27,8 @@ pub enum Place {
 pub enum Address {
     /// At this virtual address.
     Va(u32),
-    /// At the one in a register, when the board stands before the instruction.
-    Register(usize),
+    /// So many bytes behind the one in a register, when the board stands before the instruction.
+    Register(usize, u32),
 }
 
 fn hexadecimal(text: &str) -> Option<u32> {
@@ -65,9 +65,11 @@ impl FromStr for Place {
             Some(offset) if !name.is_empty() && name.chars().all(is_name) => {
                 Ok(Place::Function(name.to_string(), offset))
             }
-            _ => Err("not PC, PC@CYCLE or SYMBOL[+OFFSET], like 0x000103f4, \
+            _ => Err(
+                "not PC, PC@CYCLE, @FILE or SYMBOL[+OFFSET], like 0x000103f4, \
                  0x000103f4@230233286 or load_word+0x4"
-                .to_string()),
+                    .to_string(),
+            ),
         }
     }
 }
@@ -76,9 +78,15 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Address, String> {
+        let (name, offset) = match text.split_once('+') {
+            Some((name, offset)) => (name, hexadecimal(offset)),
+            None => (text, Some(0)),
+        };
+        let in_register = || Some(Address::Register(register(name)?, offset?));
         let va = hexadecimal(text).map(Address::Va);
-        va.or_else(|| register(text).map(Address::Register))
-            .ok_or("not a virtual address like 0xb6f4b340, nor a register like r0".to_string())
+        va.or_else(in_register).ok_or(
+            "not a virtual address like 0xb6f4b340, nor a register like r0 or r0+0x340".to_string(),
+        )
     }
 }
 
@@ -163,9 +171,9 @@ mod tests {
     #[test]
     fn an_address_is_a_number_or_in_a_register() {
         assert_eq!("0xb6f4b340".parse(), Ok(Address::Va(0xb6f4_b340)));
-        assert_eq!("r12".parse(), Ok(Address::Register(12)));
-        assert_eq!("sp".parse(), Ok(Address::Register(13)));
-        for bad in ["", "r16", "b6f4b340", "-1", "rx"] {
+        assert_eq!("r12".parse(), Ok(Address::Register(12, 0)));
+        assert_eq!("sp+0x10".parse(), Ok(Address::Register(13, 16)));
+        for bad in ["", "r16", "r1+", "r1+4", "0x10+0x4", "b6f4b340", "-1", "rx"] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
     }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use crate::campaign::experiment::run_command;
 use crate::figures::headline::{self, Line};
 use crate::report::assumptions;
 use crate::report::material::Material;
@@ -26,7 +25,7 @@ pub fn text(material: &Material) -> Result<String> {
     if !on.is_empty() {
         let _ = writeln!(text, "{}\n", escaped(&on));
     }
-    let command = run_command(&material.experiment.name, campaign.quick);
+    let command = material.command();
     let (have, planned) = (campaign.runs.len(), campaign.planned);
     let _ = writeln!(
         text,

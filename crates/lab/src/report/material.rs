@@ -12,8 +12,8 @@ use crate::figures::published::Papers;
 use crate::figures::versus::{self, Versus};
 use crate::kinds::{self, Kind, Told};
 use crate::report::recorded;
+use crate::runs::campaign::Campaign;
 use crate::runs::run::Run;
-use crate::runs::store::Campaign;
 use crate::sheets::part::Part;
 
 /// An experiment with its runs and what is to be said of them.
@@ -48,6 +48,11 @@ impl<'a> Material<'a> {
             papers,
             more: Vec::new(),
         })
+    }
+
+    /// The command that makes it again.
+    pub fn command(&self) -> String {
+        self.campaign.command(&self.experiment.named)
     }
 
     /// For its kind.

@@ -9,7 +9,6 @@ use anyhow::Result;
 use askama::Template;
 
 use crate::base::paths;
-use crate::campaign::experiment::run_command;
 use crate::figures::claim::{self, Pair, Verdict};
 use crate::figures::figure::figure;
 use crate::figures::headline::{self, Line};
@@ -21,8 +20,8 @@ use crate::report::export;
 use crate::report::material::{Material, Results};
 use crate::report::plot_headlines;
 use crate::report::table;
+use crate::runs::campaign::Failed;
 use crate::runs::run::Run;
-use crate::runs::store::Failed;
 use crate::sheets::boards;
 use crate::sheets::grid::Grid;
 use crate::sheets::part::Part;
@@ -118,7 +117,7 @@ fn page(materials: &[Material], cores: &[Cores]) -> Result<Page> {
         .collect();
     let elsewhere_boards = headline::boards(&with_cores);
     let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
-    let quick = materials.iter().filter(|m| m.campaign.quick);
+    let quick = materials.iter().filter(|m| m.campaign.asked.quick);
     let quick = quick.map(|m| m.experiment.name.as_str());
     let runs = || materials.iter().flat_map(|m| m.runs);
     let mut assumptions = assumptions::parts(runs());
@@ -222,7 +221,7 @@ fn section(m: &Material) -> Result<Section> {
             "{missing} of {} points have not been measured yet.",
             m.campaign.planned
         )
-    } else if m.campaign.quick {
+    } else if m.campaign.asked.quick {
         "This is the quick subset of the experiment.".to_string()
     } else {
         String::new()
@@ -236,7 +235,7 @@ fn section(m: &Material) -> Result<Section> {
     Ok(Section {
         name: m.experiment.name.clone(),
         title: m.experiment.title.clone(),
-        command: run_command(&m.experiment.name, m.campaign.quick),
+        command: m.command(),
         verdict: verdict(results.verdicts.iter()),
         incomplete,
         claims: claims.collect(),
@@ -387,8 +386,8 @@ mod tests {
     use super::*;
     use crate::campaign::experiment::Experiment;
     use crate::figures::published::Papers;
+    use crate::runs::campaign::Campaign;
     use crate::runs::for_tests::made_up_runs;
-    use crate::runs::store::Campaign;
 
     /// The page, and the contents of the CSV files.
     fn rendered(runs: &[Run], planned: usize) -> (String, Vec<String>) {

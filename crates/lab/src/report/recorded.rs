@@ -68,6 +68,8 @@ fn read_line(line: &str, kernels: &[String]) -> Option<Measured> {
         low: low.parse().ok()?,
         high: high.parse().ok()?,
         seeds: Vec::new(),
+        repetitions: Vec::new(),
+        uneven: false,
         samples: None,
     })
 }

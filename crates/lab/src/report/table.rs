@@ -11,8 +11,8 @@ use crate::figures::headline::{self, Line};
 use crate::figures::published::Published;
 use crate::figures::versus::{self, Versus};
 use crate::report::material::Material;
+use crate::runs::campaign::Failed;
 use crate::runs::point::short_kernel;
-use crate::runs::store::Failed;
 use crate::sheets::boards;
 use crate::sheets::grid::{Grid, wrapped};
 
@@ -218,6 +218,8 @@ mod tests {
             low: 194.1,
             high: 194.3,
             seeds: vec![194.2],
+            repetitions: Vec::new(),
+            uneven: false,
             samples: None,
         };
         assert_eq!(figure(&m), "194");

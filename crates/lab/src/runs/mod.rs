@@ -2,6 +2,8 @@
 //! Results: a point of an experiment, what a guest and instruments said at it, and where that is
 //! kept.
 
+pub mod asked;
+pub mod campaign;
 #[cfg(test)]
 pub mod for_tests;
 pub mod markers;

@@ -2,18 +2,15 @@
 //! Runs on disk: `out/runs/HASH/run.json` and `console.txt`, named by the hash of all inputs. What the
 //! guest printed is part of what the console said, and is read from there.
 //!
-//! A run that exists is never repeated. `out/experiments/NAME.json` (`NAME.quick.json`) lists
-//! the runs of the last campaign in the plan's order, so that tables and reports can be made
-//! without asking what the inputs' hashes are now.
+//! A run that exists is never repeated. Campaigns (`campaign.rs`) list runs.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::base::paths;
 use crate::runs::markers::between_markers;
-use crate::runs::point::Point;
 use crate::runs::run::Run;
 
 /// What the console of a point said.
@@ -105,9 +102,8 @@ pub fn save_console(hash: &str, console: &[u8]) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Removes what processes that were killed had begun to write of these runs and of campaigns.
+/// Removes what processes that were killed had begun to write of these runs.
 pub fn sweep<'a>(hashes: impl Iterator<Item = &'a str>) {
-    paths::sweep(&experiments_dir());
     for hash in hashes {
         paths::sweep(&runs_dir().join(hash));
     }
@@ -124,87 +120,6 @@ pub fn names() -> Vec<String> {
                 .into_owned()
         })
     })
-}
-
-/// The last campaign of an experiment.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Campaign {
-    pub experiment: String,
-    pub quick: bool,
-    /// Points planned.
-    pub planned: usize,
-    /// Whether the plan is the experiment's own: no other seeds or board were asked for.
-    #[serde(default)]
-    pub whole_plan: bool,
-    /// The runs that exist, in the plan's order.
-    pub runs: Vec<Listed>,
-    /// Points that came to no result when they were last tried, in the plan's order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<Failed>,
-}
-
-/// A run, and the point that it is of here: another one with the same inputs may have made it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Listed {
-    pub run: String,
-    pub point: Point,
-}
-
-/// A point without a result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Failed {
-    pub point: Point,
-    pub reason: String,
-    /// The file with what the console said, below `out`.
-    pub console: PathBuf,
-}
-
-fn experiments_dir() -> PathBuf {
-    paths::out().join("experiments")
-}
-
-fn campaign_path(experiment: &str, quick: bool) -> PathBuf {
-    let suffix = if quick { ".quick.json" } else { ".json" };
-    experiments_dir().join(format!("{experiment}{suffix}"))
-}
-
-impl Campaign {
-    /// Writes the list.
-    pub fn save(&self) -> Result<()> {
-        let path = campaign_path(&self.experiment, self.quick);
-        paths::write_atomically(&path, serde_json::to_string_pretty(self)?.as_bytes())
-    }
-
-    /// Reads the runs of the last campaign: the full one unless the quick one is asked for, else that.
-    pub fn load_runs(experiment: &str, quick: bool) -> Result<(Campaign, Vec<Run>)> {
-        for quick in if quick { &[true][..] } else { &[false, true] } {
-            if let Some(found) = Campaign::load_form(experiment, *quick)? {
-                return Ok(found);
-            }
-        }
-        bail!("{experiment} has no runs yet: `warmswitch run` makes them");
-    }
-
-    /// Reads the runs of the last full or quick campaign; `None` when there was none, or none of its
-    /// runs is left.
-    pub fn load_form(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
-        let path = campaign_path(experiment, quick);
-        let Some(text) = paths::read_if_there(&path)? else {
-            return Ok(None);
-        };
-        let campaign: Campaign = serde_json::from_str(&text)
-            .with_context(|| format!("{} is damaged: remove it", paths::shown(&path)))?;
-        let mut runs = Vec::new();
-        for listed in &campaign.runs {
-            runs.extend(load(&listed.run)?.map(|run| Run {
-                experiment: experiment.to_string(),
-                point: listed.point.clone(),
-                ..run
-            }));
-        }
-        let gone = runs.is_empty() && !campaign.runs.is_empty();
-        Ok((!gone).then_some((campaign, runs)))
-    }
 }
 
 #[cfg(test)]

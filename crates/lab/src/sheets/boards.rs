@@ -2,6 +2,7 @@
 //! Boards side by side: what was measured on several of them, a column for each.
 
 use crate::figures::figure::{Measured, boards, figure};
+use crate::figures::sides;
 use crate::runs::point::{Place, short_kernel};
 use crate::sheets::grid::Grid;
 
@@ -93,8 +94,9 @@ impl<'a> Row<'a> {
         let cell = |m: &Option<&Measured>| {
             let Some(m) = m else { return "-".to_string() };
             let shown = format!("{} {}", figure(m), m.unit);
-            match first.filter(|first| first.value != 0.0 && !std::ptr::eq(*first, *m)) {
-                Some(first) => format!("{shown} ({:.2})", m.value / first.value),
+            let others = first.filter(|first| !std::ptr::eq(*first, *m));
+            match others.and_then(|first| sides::ratio(m, first)) {
+                Some(ratio) => format!("{shown} ({ratio:.2})"),
                 None => shown,
             }
         };
@@ -114,10 +116,12 @@ impl<'a> Row<'a> {
             };
             row.first().metric == m.metric && row.first().place == there
         })?;
-        let cell = |(m, base): (&Option<&Measured>, &Option<&Measured>)| match (m, base) {
-            (Some(m), Some(base)) if base.value != 0.0 => format!("{:.2}", m.value / base.value),
-            _ => "-".to_string(),
+        let cell = |(m, base): (&Option<&Measured>, &Option<&Measured>)| {
+            let (m, base) = m.zip(*base)?;
+            let mark = if sides::even(m, base) { "" } else { "*" };
+            Some(format!("{:.2}{mark}", sides::ratio(m, base)?))
         };
+        let cell = |both| cell(both).unwrap_or("-".to_string());
         Some(self.named(self.of.iter().zip(&of_base.of).map(cell)))
     }
 }
@@ -140,6 +144,8 @@ mod tests {
             low: value,
             high: value,
             seeds: vec![value],
+            repetitions: vec![(1, 0)],
+            uneven: false,
             samples: None,
         }
     }
@@ -160,6 +166,30 @@ mod tests {
         assert_eq!(row(0, 1), "fcse|load, avg|50.0 us|20.0 us (0.40)");
         assert_eq!(row(1, 0), "fcse|load, avg|0.50|0.25");
         assert_eq!((grids[0].rows.len(), grids[1].rows.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_largest_value_of_fewer_runs_is_marked_and_has_no_ratio() {
+        let mut all = [
+            measured("a", "6.12/plain", 90.0),
+            measured("a", "6.12/fcse", 60.0),
+            measured("b", "6.12/plain", 45.0),
+            measured("b", "6.12/fcse", 50.0),
+        ];
+        for m in &mut all {
+            m.metric = "max";
+            let seeds = if m.place.board == "a" { 4 } else { 1 };
+            m.repetitions = (1..=seeds).map(|seed| (seed, 0)).collect();
+        }
+        sides::mark(&mut all);
+        let grids = side_by_side(&all);
+        let row = |grid: usize, row: usize| grids[grid].rows[row].join("|");
+        assert_eq!(row(0, 0), "plain|load, max|90.0 us|45.0* us");
+        assert_eq!(row(1, 0), "fcse|load, max|0.67|1.11");
+        all.iter_mut().for_each(|m| m.metric = "avg");
+        let grids = side_by_side(&all);
+        let row = |grid: usize, row: usize| grids[grid].rows[row].join("|");
+        assert_eq!(row(0, 0), "plain|load, avg|90.0 us|45.0* us (0.50)");
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn a_campaign_that_was_killed_goes_on_and_ends_with_the_same_bytes() {
     child.wait().unwrap();
     let (then, all) = (stored(&results(&killed)), stored(whole));
     assert!(then < all, "{then} of {all} runs: nothing was left to do");
-    let half_written = killed.join("out/experiments/.few.json.4194305.ThreadId(2)");
+    let half_written = killed.join("out/campaigns/few/.full.json.4194305.ThreadId(2)");
     fs::write(half_written, b"{").unwrap();
     let resumed = output(&mut warmswitch(&killed, &RUN_FEW));
     assert_eq!(resumed.status.code(), uninterrupted.status.code());
@@ -113,7 +113,7 @@ fn a_disk_without_room_is_said_and_leaves_what_was_there() {
     let after = results(&dir);
     for (path, content) in before
         .iter()
-        .filter(|(path, _)| !path.starts_with("out/experiments"))
+        .filter(|(path, _)| !path.starts_with("out/campaigns"))
     {
         assert!(
             after.get(path) == Some(content),

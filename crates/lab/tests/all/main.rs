@@ -18,35 +18,25 @@ mod flat;
 mod host;
 mod instruments;
 mod look;
+mod project;
 #[cfg(feature = "every-kernel")]
 mod rt;
 mod skipped_clean;
 mod snapshot;
+mod tables;
 mod terminal;
 mod usage;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use project::make_project;
 
 /// Files with their contents, by their names.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Six points of two kernels.
-const FEW: &str = r#"
-format = 1
-title = "a few points"
-workload = "ipc"
-kernels = ["6.12/plain", "6.12/fcse-best-effort"]
-limit_s = 60.0
-samples = 3
-modes = ["lat-fork", "lat-vfork", "bw-vfork"]
-[[plan]]
-board = "s3c24a0"
-mb = [1]
-"#;
 /// Runs them.
 const RUN_FEW: [&str; 4] = ["run", "few", "--jobs", "2"];
 
@@ -59,22 +49,6 @@ fn plain_kernel(file: &str) -> PathBuf {
         .expect("the program starts");
     let built: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     PathBuf::from(built[file].as_str().expect("a path"))
-}
-
-/// Makes `dir` a project of its own: our data, the experiment `few`, an `out` that nobody else writes
-/// to.
-fn make_project(dir: &Path) {
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let ours = ours.canonicalize().unwrap();
-    fs::create_dir_all(dir.join("experiments/few")).unwrap();
-    fs::write(dir.join("experiments/few/experiment.toml"), FEW).unwrap();
-    for data in ["boards", "guest", "linux", "published"] {
-        symlink(ours.join(data), dir.join(data)).unwrap();
-    }
-    for experiment in fs::read_dir(ours.join("experiments")).unwrap().flatten() {
-        let name = experiment.file_name();
-        symlink(experiment.path(), dir.join("experiments").join(name)).unwrap();
-    }
 }
 
 /// Every file below the project's `out` with its content.

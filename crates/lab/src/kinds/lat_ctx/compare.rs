@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::LatCtx;
 use super::attribution::{self, Terms};
+use crate::figures::figure::Measured;
 use crate::figures::measure;
 use crate::figures::published::{BoardEnvelope, Envelope, Range};
 use crate::figures::statistics::{self, Estimate, Summary};
@@ -46,6 +47,9 @@ pub struct Row {
     pub difference: Option<Terms>,
     /// Names of the runs this row was made of.
     pub runs: Vec<String>,
+    /// Whether it stands beside one of other or more seeds.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub uneven: bool,
 }
 
 /// A board's measured difference beside the envelope.
@@ -159,7 +163,8 @@ pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
         let (_, of_threads) = rings.iter().find(|(place, _)| *place == threads)?;
         row(of_processes, of_threads)
     };
-    let rows: Vec<Row> = of_processes.iter().filter_map(row_of).collect();
+    let mut rows: Vec<Row> = of_processes.iter().filter_map(row_of).collect();
+    mark(&mut rows, runs);
     let (first, others): (Vec<&Row>, Vec<&Row>) = rows
         .iter()
         .partition(|row| kernels.first() == Some(&row.kernel.as_str()));
@@ -180,6 +185,20 @@ pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
         alone: alone.collect(),
         rows,
         warnings,
+    }
+}
+
+/// Marks rows of uneven figures.
+fn mark(rows: &mut [Row], runs: &[Run]) {
+    let (figures, _) = measure::measured(runs, &super::Rings);
+    for row in rows {
+        let of_row = |m: &Measured| {
+            let axis = |name, value| m.place.axes.get(name) == Some(&value);
+            (&m.place.board, &m.place.kernel) == (&row.board, &row.kernel)
+                && axis("size_kb", row.size_kb)
+                && axis("tasks", row.tasks)
+        };
+        row.uneven = figures.iter().any(|m| m.uneven && of_row(m));
     }
 }
 
@@ -210,6 +229,7 @@ fn row(process: &[Ring], thread: &[Ring]) -> Option<Row> {
             .chain(thread)
             .map(|r| r.run.hash.clone())
             .collect(),
+        uneven: false,
     })
 }
 

@@ -119,7 +119,8 @@ fn switch_table(rows: &[&Row]) -> Grid {
         cells.extend(cells_of(&|r| {
             let d = &r.difference_us;
             let around = (d.high - d.value).max(d.value - d.low);
-            format!("{:.2} \u{b1}{around:.2}", d.value)
+            let mark = if r.uneven { "*" } else { "" };
+            format!("{:.2} \u{b1}{around:.2}{mark}", d.value)
         }));
         table.add_row(cells);
     }
