@@ -236,18 +236,6 @@ pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
     })
 }
 
-/// Paths in archives that stand one behind the other, without `/` or `./` before them, and whether they
-/// are, or may lead to, directories; none for what is no such archive, or a damaged one.
-pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, bool>> {
-    let of = |member: Member| {
-        (
-            member.name,
-            matches!(member.mode & 0o170_000, 0o040_000 | 0o120_000),
-        )
-    };
-    Some(members(bytes)?.into_iter().map(of).collect())
-}
-
 /// What such archives have as this file; the last one counts.
 pub fn content<'a>(bytes: &'a [u8], path: &str) -> Option<&'a [u8]> {
     let found = members(bytes)?
