@@ -61,12 +61,18 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
         assert_eq!(code, Some(2), "{text}");
         // More than the whole RAM is seen before.
         if board[0] == "--set" {
-            assert!(text.contains("data: 40000000 bytes, and the board's whole RAM"), "{text}");
+            assert!(
+                text.contains("data: 40000000 bytes, and the board's whole RAM"),
+                "{text}"
+            );
         }
         fs::write(&file, noise(20_000_000)).unwrap();
         let (text, code) = guest(&[board, &["--add", &add]].concat(), "true");
         assert_eq!(code, Some(2), "{text}");
-        assert!(text.contains("data: with it the root file system does not fit"), "{text}");
+        assert!(
+            text.contains("data: with it the root file system does not fit"),
+            "{text}"
+        );
         let fits = number_behind(&text, "help: a file of ") as usize;
         is_whole(board, &file, &noise(fits));
         fs::write(&file, noise(fits + 65536)).unwrap();
@@ -94,8 +100,14 @@ fn case_05_a_root_file_system_that_is_cut_ends_the_run_of_every_verb() {
         let output = warmswitch(&arguments);
         let text = said(&output);
         assert_ne!(output.status.code(), Some(0), "{verb}: {text}");
-        assert!(text.contains("could not unpack its whole root file system"), "{verb}: {text}");
-        assert!(verb == "coherence" || text.contains("unpacking failed: write error"), "{text}");
+        assert!(
+            text.contains("could not unpack its whole root file system"),
+            "{verb}: {text}"
+        );
+        assert!(
+            verb == "coherence" || text.contains("unpacking failed: write error"),
+            "{text}"
+        );
     }
 }
 
@@ -108,8 +120,14 @@ fn case_07_a_board_of_32_mb_boots_and_what_does_not_fit_is_refused_by_its_name()
         assert!((22_000..32_768).contains(&kb_total(&text)), "{text}");
     }
     for (options, part) in [
-        (["--set", "ram.size=12M"], "does not fit into the 12 MB of RAM of sam9263"),
-        (["--append", "mem=12M"], "the 12 MB of RAM that mem= leaves sam9263"),
+        (
+            ["--set", "ram.size=12M"],
+            "does not fit into the 12 MB of RAM of sam9263",
+        ),
+        (
+            ["--append", "mem=12M"],
+            "the 12 MB of RAM that mem= leaves sam9263",
+        ),
         (["--append", "mem=80M"], "mem=80M: the board's RAM is"),
         (["--append", "mem=32M@16M"], "the kernel lies at 0x00000000"),
     ] {
@@ -133,13 +151,19 @@ fn case_09_a_tree_laid_over_the_root_runs() {
     for folder in ["tree/usr/bin", "tree/lib", "tree/etc/mine"] {
         fs::create_dir_all(dir.join(folder)).unwrap();
     }
-    executable(&dir.join("tree/usr/bin/tell"), b"#!/bin/sh\ncat /etc/mine/word /etc/again\n");
+    executable(
+        &dir.join("tree/usr/bin/tell"),
+        b"#!/bin/sh\ncat /etc/mine/word /etc/again\n",
+    );
     fs::write(dir.join("tree/etc/mine/word"), "laid over\n").unwrap();
     fs::hard_link(dir.join("tree/etc/mine/word"), dir.join("tree/etc/again")).unwrap();
     std::os::unix::fs::symlink("/usr/bin/tell", dir.join("tree/etc/tell")).unwrap();
     let add = format!("{}:/", dir.join("tree").display());
     let (text, code) = guest(&["--add", &add], "tell; /etc/tell; stat -c %h /etc/again");
-    assert_eq!((&*text, code), ("laid over\nlaid over\nlaid over\nlaid over\n2\n", Some(0)));
+    assert_eq!(
+        (&*text, code),
+        ("laid over\nlaid over\nlaid over\nlaid over\n2\n", Some(0))
+    );
 }
 
 #[test]
@@ -151,7 +175,10 @@ fn case_11_a_bflt_program_is_refused_before_the_boot() {
     let add = format!("{}:/bin/hello.flt", program.display());
     let (text, code) = guest(&["--add", &add], "hello.flt");
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("bFLT program of uClinux, and this kernel has no loader"), "{text}");
+    assert!(
+        text.contains("bFLT program of uClinux, and this kernel has no loader"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -162,7 +189,10 @@ fn case_18_programs_in_sbin_are_in_the_path() {
     let one = dir.join("one").display().to_string();
     let [sbin, usr] = ["sbin/here", "usr/sbin/there"].map(|place| format!("{one}:/{place}"));
     let (text, code) = guest(&["--add", &sbin, "--add", &usr], "here; there");
-    assert_eq!((&*text, code), ("from /sbin/here\nfrom /usr/sbin/there\n", Some(0)));
+    assert_eq!(
+        (&*text, code),
+        ("from /sbin/here\nfrom /usr/sbin/there\n", Some(0))
+    );
 }
 
 const JIT: &str = r#"
@@ -210,14 +240,36 @@ fn case_20_code_that_is_written_without_a_flush_is_old_and_reported() {
         &["--add", add],
         "for m in sync raw none short mprotect; do jit $m; done",
     );
-    for (how, wrong) in [("sync", 0), ("raw", 0), ("none", 199), ("short", 100), ("mprotect", 0)] {
-        assert!(text.contains(&format!("{how}: {wrong} of 200 wrong")), "{text}");
+    for (how, wrong) in [
+        ("sync", 0),
+        ("raw", 0),
+        ("none", 199),
+        ("short", 100),
+        ("mprotect", 0),
+    ] {
+        assert!(
+            text.contains(&format!("{how}: {wrong} of 200 wrong")),
+            "{text}"
+        );
     }
-    for (how, reported) in [("sync", false), ("mprotect", false), ("none", true), ("short", true)] {
+    for (how, reported) in [
+        ("sync", false),
+        ("mprotect", false),
+        ("none", true),
+        ("short", true),
+    ] {
         let output = warmswitch(&["coherence", "--add", add, "--", "jit", how]);
         let text = said(&output);
-        assert_eq!(output.status.code(), Some(i32::from(reported)), "{how}: {text}");
-        assert_eq!(text.contains("stale-instruction"), reported, "{how}: {text}");
+        assert_eq!(
+            output.status.code(),
+            Some(i32::from(reported)),
+            "{how}: {text}"
+        );
+        assert_eq!(
+            text.contains("stale-instruction"),
+            reported,
+            "{how}: {text}"
+        );
     }
 }
 
@@ -250,7 +302,10 @@ fn case_01_the_kernels_own_line_tells_why_it_refused_a_program() {
     assert!(text.contains("KB more below the limit of 32 MB"), "{text}");
     // Nothing is said of a command that the kernel has nothing to say of.
     let (text, code) = guest(&["--kernel", "fcse-guaranteed"], "false");
-    assert!(code == Some(1) && !text.contains("the guest's kernel"), "{text}");
+    assert!(
+        code == Some(1) && !text.contains("the guest's kernel"),
+        "{text}"
+    );
     let (text, code) = guest(&add, "bigbss");
     assert!(code == Some(0) && text.contains("runs 0"), "{text}");
 }
@@ -267,14 +322,20 @@ fn a_package_of_debians_runs_with_what_it_depends_on() {
     assert!(code == Some(0) && text.contains("Lua 5.4"), "{text}");
     for (name, part) in [
         ("lua54", "did you mean \"lua5.4\"?"),
-        ("awk", "it is a virtual package\n  help: one of these is it: "),
+        (
+            "awk",
+            "it is a virtual package\n  help: one of these is it: ",
+        ),
         ("Lua", "not a package's name"),
     ] {
         let (text, code) = guest(&["--add-package", name], "true");
         assert!(code == Some(2) && text.contains(part), "{text}");
     }
     let (text, code) = guest(&[&lua[..], &["--board", "at91rm9200"]].concat(), "true");
-    assert!(code == Some(2) && text.contains("--add-package: Debian's"), "{text}");
+    assert!(
+        code == Some(2) && text.contains("--add-package: Debian's"),
+        "{text}"
+    );
 }
 
 #[cfg(feature = "every-kernel")]
@@ -283,6 +344,9 @@ fn a_package_of_debians_runs_with_what_it_depends_on() {
 fn a_board_gets_a_kernel_for_its_core() {
     for board in ["at91rm9200", "ixp425"] {
         let (text, code) = guest(&["--board", board], "uname -a");
-        assert!(code == Some(0) && text.contains("Linux warmswitch 6.12"), "{board}: {text}");
+        assert!(
+            code == Some(0) && text.contains("Linux warmswitch 6.12"),
+            "{board}: {text}"
+        );
     }
 }
