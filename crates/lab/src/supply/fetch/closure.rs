@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{Deb, Offer, Store, Wish, name_and_version, offer};
+use super::{Deb, Store, Wish, name_and_version};
 use crate::base::paths::write_atomically;
 use crate::base::suggest::nearest;
 use crate::supply::cache::{Inputs, Lock};
@@ -103,19 +103,28 @@ impl Store {
         apt.args(["install", "-y", "--no-install-recommends", "--print-uris"]);
         let listed = output(apt.args(names))
             .with_context(|| format!("--add-package {}", names.join(", ")))?;
-        let offers: Vec<Offer> = listed.lines().filter_map(offer).collect();
         let mut chosen = Vec::new();
-        for offer in offers {
-            let Some((name, version)) = name_and_version(&offer.file) else {
-                bail!("{}: not the file of a package", offer.file);
+        for file in listed.lines().filter_map(file_of) {
+            let Some((name, version)) = name_and_version(file) else {
+                bail!("{file}: not the file of a package");
             };
             // apt takes an installed package without its dependencies for another one, and offers it.
             if !there.iter().any(|s| s.name == name) {
                 chosen.push((name, version));
             }
         }
+        for name in names {
+            if !chosen.iter().any(|(chosen, _)| chosen == name) {
+                bail!("--add-package {name}: apt has no file of it to offer");
+            }
+        }
         Ok(chosen)
     }
+}
+
+/// The file's name in a line `'uri' file size hash`. Its hash is taken from the signed list when it is fetched.
+fn file_of(line: &str) -> Option<&str> {
+    line.strip_prefix('\'')?.split_whitespace().nth(1)
 }
 
 fn stanza(text: &str) -> Option<Stanza<'_>> {
@@ -188,6 +197,13 @@ mod tests {
         assert!(refused("awk").contains("virtual package\n  help: one of these is it: mawk"));
         assert!(refused("x").contains("mawk"));
         assert!(refused("zzzzzzzzzzzz").ends_with("no such package for armel"));
+    }
+
+    #[test]
+    fn a_file_is_read_whatever_hash_stands_behind_it() {
+        let line = "'http://m.example/p/a_1-2_armel.deb' a_1-2_armel.deb 12 MD5Sum:ab";
+        assert_eq!(file_of(line), Some("a_1-2_armel.deb"));
+        assert_eq!(file_of("Reading package lists..."), None);
     }
 
     #[test]
