@@ -7,6 +7,8 @@
 //! What cannot work together is refused: a device tree of another machine, a zImage of a kernel that
 //! is linked elsewhere.
 
+mod usable;
+
 use crate::clocks;
 use crate::elf::Elf;
 use crate::fdt::Tree;
@@ -21,6 +23,8 @@ const TEXT_OFFSET: u32 = 0x8000;
 const IMAGE_BSS: u32 = 4 << 20;
 /// Where zImage and device tree go when the RAM is large enough: above any unpacked kernel.
 const HIGH: u32 = 24 << 20;
+/// What messages call the words that the kernel is told.
+const COMMAND_LINE: &str = "the kernel's command line";
 const ALIGN: u32 = 0x1_0000;
 /// The code before a zImage's compressed part is smaller.
 const LONGEST_HEAD: usize = 64 << 10;
@@ -173,17 +177,13 @@ impl Boot {
         match self {
             Boot::Linux(linux) => linux.load(spec, ram),
             Boot::Bare { load, entry, bytes } => {
-                let name = "the program".to_owned();
-                place(
-                    spec,
-                    ram,
-                    &[Piece {
-                        name,
-                        base: *load,
-                        bytes,
-                        size: bytes.len() as u32,
-                    }],
-                )?;
+                let piece = Piece {
+                    name: "the program".to_owned(),
+                    base: *load,
+                    bytes,
+                    size: bytes.len() as u32,
+                };
+                place(spec, spec.ram_bytes, ram, &[piece])?;
                 Ok(Start {
                     pc: *entry,
                     registers: [0; 3],
@@ -192,7 +192,7 @@ impl Boot {
             }
             Boot::BareElf(blob) => {
                 let elf = Elf::parse(&blob.bytes).map_err(|problem| blob.error(problem))?;
-                place(spec, ram, &segments(&elf, &blob.name, 0))?;
+                place(spec, spec.ram_bytes, ram, &segments(&elf, &blob.name, 0))?;
                 Ok(Start {
                     pc: elf.entry,
                     registers: [0; 3],
@@ -214,15 +214,30 @@ fn segments<'a>(elf: &Elf<'a>, name: &str, shift: u32) -> Vec<Piece<'a>> {
 }
 
 impl LinuxBoot {
+    /// Bytes of RAM, from its beginning on, that the kernel uses: the board's, or fewer by `mem=`.
+    ///
+    /// # Errors
+    /// When the command line names RAM that the board does not have.
+    pub fn ram_bytes(&self, spec: &BoardSpec) -> Result<u32, BootError> {
+        let base = spec.peripherals.ram_base;
+        usable::usable(&self.command_line, base, spec.ram_bytes).map_err(|problem| BootError {
+            file: COMMAND_LINE.to_owned(),
+            problem,
+        })
+    }
+
     fn load(&self, spec: &BoardSpec, ram: &mut Sdram) -> Result<Start, BootError> {
         let base = spec.peripherals.ram_base;
-        let (mut pieces, pc) = self.kernel_pieces(spec)?;
+        let ram_bytes = self.ram_bytes(spec)?;
+        let (mut pieces, pc) = self.kernel_pieces(spec, ram_bytes)?;
         let kernel_end = pieces
             .iter()
             .map(|p| p.base.saturating_add(p.size))
             .max()
             .unwrap_or(base);
-        let dtb_at = kernel_end.max(base + high(spec)).next_multiple_of(ALIGN);
+        let dtb_at = kernel_end
+            .max(base + high(ram_bytes))
+            .next_multiple_of(ALIGN);
         // The final size of the tree does not depend on the values put in.
         let dtb_size = self.tree(spec, (0, 0))?.len() as u32;
         let initrd_at = (dtb_at + dtb_size).next_multiple_of(ALIGN);
@@ -244,7 +259,7 @@ impl LinuxBoot {
                 size: initrd_size,
             });
         }
-        place(spec, ram, &pieces)?;
+        place(spec, ram_bytes, ram, &pieces)?;
         Ok(Start {
             pc,
             registers: [0, spec.peripherals.machine_id, dtb_at],
@@ -252,7 +267,11 @@ impl LinuxBoot {
         })
     }
 
-    fn kernel_pieces(&self, spec: &BoardSpec) -> Result<(Vec<Piece<'_>>, u32), BootError> {
+    fn kernel_pieces(
+        &self,
+        spec: &BoardSpec,
+        ram_bytes: u32,
+    ) -> Result<(Vec<Piece<'_>>, u32), BootError> {
         let (ram, kernel) = (spec.peripherals.ram_base, &self.kernel);
         let piece = |base, extra| Piece {
             name: kernel.name.clone(),
@@ -274,7 +293,7 @@ impl LinuxBoot {
             }
             KernelKind::Zimage => {
                 self.check_place(spec)?;
-                let at = ram + high(spec);
+                let at = ram + high(ram_bytes);
                 // It needs room for its stack and heap behind itself.
                 Ok((vec![piece(at, 1 << 20)], at))
             }
@@ -346,8 +365,8 @@ impl LinuxBoot {
     }
 }
 
-fn high(spec: &BoardSpec) -> u32 {
-    HIGH.min(spec.ram_bytes / 2)
+fn high(ram_bytes: u32) -> u32 {
+    HIGH.min(ram_bytes / 2)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -432,10 +451,15 @@ fn place_of(zimage: &[u8]) -> Option<u32> {
     words.find(|word| word & 0x00ff_ffff == TEXT_OFFSET && *word != TEXT_OFFSET)
 }
 
-/// Checks that everything fits and puts it into RAM.
-fn place(spec: &BoardSpec, ram: &mut Sdram, pieces: &[Piece<'_>]) -> Result<(), BootError> {
+/// Checks that everything fits into the first `ram_bytes` and puts it into RAM.
+fn place(
+    spec: &BoardSpec,
+    ram_bytes: u32,
+    ram: &mut Sdram,
+    pieces: &[Piece<'_>],
+) -> Result<(), BootError> {
     let ram_base = u64::from(spec.peripherals.ram_base);
-    let ram_end = ram_base + u64::from(spec.ram_bytes);
+    let ram_end = ram_base + u64::from(ram_bytes);
     let extent = |p: &Piece<'_>| {
         let size = u64::from(p.size).max(p.bytes.len() as u64);
         (u64::from(p.base), u64::from(p.base) + size)

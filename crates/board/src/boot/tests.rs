@@ -314,3 +314,25 @@ fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
     assert_eq!(boot(0xe1a0_8000), Ok(()));
     assert_eq!(place_of(&[0; 16]), None);
 }
+
+#[test]
+fn where_the_kernel_uses_less_ram_all_lies_in_that() {
+    let mut small = linux(image());
+    small.command_line = "mem=16M".to_owned();
+    let (start, ram) = load(&Boot::Linux(small.clone())).unwrap();
+    assert_eq!(start.registers[2], 8 << 20);
+    assert_eq!(ram.peek((8 << 20) + 0x1_0000), Some(7));
+    small.initrd = Some(blob("initrd.gz", vec![7; 9 << 20]));
+    let error = load(&Boot::Linux(small.clone())).unwrap_err().to_string();
+    assert!(
+        error.contains("initrd.gz: does not fit into RAM"),
+        "{error}"
+    );
+    assert!(error.contains("RAM is 0x00000000 to 0x01000000"), "{error}");
+    small.command_line = "mem=65M".to_owned();
+    let error = load(&Boot::Linux(small)).unwrap_err().to_string();
+    assert!(
+        error.contains("the kernel's command line: mem=65M"),
+        "{error}"
+    );
+}

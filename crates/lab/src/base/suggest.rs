@@ -3,19 +3,24 @@
 
 /// `; did you mean "x"?` for the nearest of `names`, or the list of them when none is near.
 pub fn did_you_mean<S: AsRef<str>>(typed: &str, names: &[S]) -> String {
-    let near = names
-        .iter()
-        .map(|name| (distance(typed, name.as_ref()), name.as_ref()))
-        .min()
-        .filter(|(d, name)| *d <= 2.max(name.len() / 3));
-    match near {
-        Some((_, name)) => format!("; did you mean \"{name}\"?"),
+    match nearest(typed, names) {
+        Some(name) => format!("; did you mean \"{name}\"?"),
         None if names.is_empty() => String::new(),
         None => {
             let all: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
             format!("; there are: {}", all.join(", "))
         }
     }
+}
+
+/// The nearest of `names`, if one is near.
+pub fn nearest<'a, S: AsRef<str>>(typed: &str, names: &'a [S]) -> Option<&'a str> {
+    let near = names
+        .iter()
+        .map(|name| (distance(typed, name.as_ref()), name.as_ref()))
+        .min();
+    let near = near.filter(|(d, name)| *d <= 2.max(name.len() / 3));
+    near.map(|(_, name)| name)
 }
 
 /// The first that is there twice.

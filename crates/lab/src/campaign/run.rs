@@ -230,7 +230,8 @@ impl Parts {
         let sessions = parallel(&wanted, jobs, |(board, kernel, seed)| {
             let (spec, _) = &self.specs[board];
             let files = KernelFiles::from(&self.kernels[kernel]);
-            let boot = Boot::Linux(files.with(&self.root_fs(board, kernel).cpio, &[CMDLINE])?);
+            let root = &self.root_fs(board, kernel).cpio;
+            let boot = Boot::Linux(files.whole(root, &[CMDLINE], spec)?);
             let note = |line: &str| lock(&progress).note(line);
             let session = start(spec, *seed, &boot, &note);
             lock(&progress).step(&format!("{board}, {kernel}"));

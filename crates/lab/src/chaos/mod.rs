@@ -144,10 +144,10 @@ fn typed(seed: u64, program: &Program) -> Typed {
 
 /// The target with the guests that chaos needs.
 pub fn prepare(target: &Target, board: &BoardSpec) -> Result<Prepared> {
-    let mut recipe = target.recipe();
+    let mut recipe = target.recipe()?;
     recipe.reset_on_panic = true;
     for name in [CHAOS, MM_CHAOS] {
         recipe.added.push(Added::program(guest::alone(name)?));
     }
-    recipe.prepare(board.core.core)
+    recipe.prepare(board)
 }

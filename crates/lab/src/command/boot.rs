@@ -76,6 +76,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         shown: 0,
         last_active_s: 0.0,
         awaits_marker: args.target.has_our_root(),
+        typed: false,
         leave: false,
         limit_s: args.limit.unwrap_or(default_limit_s),
         input: keyboard(),
@@ -102,7 +103,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             eprintln!("\n{}", over.what());
             Ok(match over {
                 Over::Halted | Over::PoweredDown => Outcome::Done,
-                Over::Panic | Over::Still => Outcome::No,
+                Over::Panic | Over::Still | Over::HalfUnpacked => Outcome::No,
             })
         }
         Ending::Stopped(stop) => {
@@ -126,9 +127,9 @@ pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<
     let words = Some(cmdline.join(" ")).filter(|words| !words.is_empty());
     let prepared = Recipe {
         words,
-        ..target.recipe()
+        ..target.recipe()?
     }
-    .prepare(board.core.core)?;
+    .prepare(&board)?;
     let machine = Machine::new(board, &prepared.boot())?;
     Ok((machine, prepared.files.vmlinux))
 }
@@ -163,6 +164,8 @@ struct Console {
     last_active_s: f64,
     /// Our root file system says when its shell is ready; no byte is typed before.
     awaits_marker: bool,
+    /// Anything was typed: what the console says may be a command's words.
+    typed: bool,
     /// The user wants to go.
     leave: bool,
     limit_s: f64,
@@ -212,6 +215,9 @@ impl Console {
             }
             if let Some(over) = watchdog.look(&self.machine) {
                 return Ok(Ending::Over(over));
+            }
+            if !self.typed && markers::is_half_unpacked(self.machine.console_log()) {
+                return Ok(Ending::Over(Over::HalfUnpacked));
             }
             // Whoever feeds a pipe slowly is waited for like somebody at a terminal.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
@@ -277,6 +283,7 @@ impl Console {
                 held.push(b'\n');
             }
             self.machine.send(&held);
+            self.typed = true;
             self.last_active_s = now;
             return false;
         }
@@ -328,6 +335,7 @@ impl Console {
                 _ => {
                     self.escape = false;
                     self.machine.send(&[byte]);
+                    self.typed = true;
                 }
             }
         }

@@ -217,7 +217,7 @@ impl Args {
         if let Some(path) = &self.suppressions {
             return suppress::load(path);
         }
-        suppress::of_kernel(&self.target.kernel)
+        suppress::of_kernel(&self.target.kernel()?)
     }
 
     /// How to come back to a report, in the run of a seed if it was one.
@@ -231,13 +231,16 @@ impl Args {
         let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
         let target = &self.target;
         option("--board", Some(target.board()));
-        option("--kernel", Some(target.kernel.clone()));
+        option("--kernel", target.kernel().ok());
         option("--linux", path(&target.linux));
         option("--config", path(&target.config));
         option("--dtb", path(&target.dtb));
         option("--initrd", path(&target.initrd));
         for added in &target.add {
             option("--add", Some(added.to_string()));
+        }
+        for package in &target.add_package {
+            option("--add-package", Some(package.clone()));
         }
         let append = quoted(&format!("--append={}", target.append));
         let victims = Some(target.victims.clone());

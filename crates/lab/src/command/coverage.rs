@@ -65,7 +65,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     };
     let stdin = given.as_ref().and_then(|given| given.stdin.clone());
     let prepared = args.target.prepare_with(&board, stdin)?;
-    let kernel = &args.target.kernel;
+    let kernel = &args.target.kernel()?;
     let (series, name) = kernel.split_once('/').unwrap_or((SERIES, kernel));
     let own = Some(list(series, RULES)).filter(|path| path.is_file());
     let rules = Rules::load(&own.unwrap_or_else(|| list(SERIES, RULES)))?;

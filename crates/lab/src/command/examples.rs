@@ -129,6 +129,10 @@ const ENTRIES: [Entry; 24] = [
             ("guest -- 'uname -a; free'", "a line for the board's shell"),
             ("guest --add hello -- hello", "your own program"),
             (
+                "guest --add-package lua5.4 -- lua5.4 -v",
+                "Debian's, with what it depends on",
+            ),
+            (
                 "guest --set caches.dcache_bytes=32K -- cyclictest -l 1000 -q",
                 "on a board with larger caches",
             ),

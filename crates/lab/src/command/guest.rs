@@ -16,6 +16,7 @@ use crate::coherence::Ended;
 use crate::coherence::names::Names;
 use crate::rig::boot::Prepared;
 use crate::rig::fetched::{self, Fetched};
+use crate::rig::kernel_log;
 use crate::rig::qemu::{self, Qemu, Start};
 use crate::rig::session::{Failure, Session};
 use crate::rig::snapshot::Snapshots;
@@ -70,6 +71,8 @@ struct Ran {
     took: Option<Window>,
     /// Files that were brought here, or why one was not.
     fetched: Result<()>,
+    /// What its kernel said meanwhile, of a command that failed.
+    kernel_said: Vec<String>,
 }
 
 /// Runs.
@@ -92,6 +95,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     let ran = ran?;
     show(&ran.text)?;
+    for line in &ran.kernel_said {
+        eprintln!("the guest's kernel: {line}");
+    }
     markers::check_that_it_ran(ran.status, "")?;
     if let Some(took) = ran.took.filter(|_| args.counters) {
         println!("cycles {}", took.cycles);
@@ -172,21 +178,24 @@ impl Args {
         let boot = prepared.boot();
         let note = |line: &str| eprintln!("{line}");
         let mut session = Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?;
-        let mut run = |typed: &Typed| -> Result<_> {
-            let measured = session.run(typed, self.limit)?;
-            let (text, status) = typed.ended(&measured.console)?;
-            Ok((text, status, measured.whole))
-        };
-        let (text, status, whole) = run(typed)?;
+        let began_s = session.seconds();
+        let measured = session.run(typed, self.limit)?;
+        let (text, status) = typed.ended(&measured.console)?;
         let fetched = fetched::all(&self.fetch, &mut |typed| {
-            run(typed).map(|(text, status, _)| (text, status))
+            let measured = session.run(typed, self.limit)?;
+            typed.ended(&measured.console)
         });
+        let kernel_said = match status {
+            0 => Vec::new(),
+            _ => kernel_log::since(&mut session, began_s),
+        };
         session.notes().iter().for_each(|n| eprintln!("note: {n}"));
         Ok(Ran {
             text,
             status,
-            took: Some(whole),
+            took: Some(measured.whole),
             fetched,
+            kernel_said,
         })
     }
 
@@ -219,6 +228,7 @@ impl Args {
             status,
             took: None,
             fetched,
+            kernel_said: Vec::new(),
         })
     }
 }

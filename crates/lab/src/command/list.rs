@@ -47,7 +47,11 @@ impl What {
         match self {
             What::Boards => boards::names()
                 .into_iter()
-                .map(|name| Ok((name.clone(), boards::load(&name)?.0.title)))
+                .map(|name| {
+                    let board = boards::load(&name)?.0;
+                    let kernel = kernel::default_for(board.core.core)?;
+                    Ok((name, format!("{}; kernel {kernel}", board.title)))
+                })
                 .collect(),
             What::Kernels => kernel::list(),
             What::Workloads => Ok(guest::all()?

@@ -184,7 +184,7 @@ impl Args {
         let mutant = self.mutant.as_ref();
         let mutant = mutant.map_or(String::new(), |name| format!(", mutant {name}"));
         let board = &before.spec().name;
-        let title = format!("{board}, kernel {}{mutant}", self.target.kernel);
+        let title = format!("{board}, kernel {}{mutant}", self.target.kernel()?);
         let Some(address) = self.address else {
             return Ok(compose::of_all(title, &moments));
         };

@@ -151,7 +151,7 @@ impl Args {
             let title = format!(
                 "{}, {}: {}",
                 self.beside.target.board(),
-                self.beside.target.kernel,
+                self.beside.target.kernel()?,
                 shell::shown(&self.command)
             );
             let svg = screen::svg(&Screen::of(screen, cpu_hz), &names, &title)?;

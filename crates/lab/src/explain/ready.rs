@@ -72,9 +72,10 @@ pub fn ready(run: Run) -> Result<Ready> {
     let kernel = run.point.built_kernel();
     let built = &parts.kernels[&kernel];
     let root = &parts.root_fs(&run.point.board, &kernel).cpio;
+    let spec = parts.specs[&run.point.board].0.clone();
     Ok(Ready {
-        spec: parts.specs[&run.point.board].0.clone(),
-        boot: Boot::Linux(KernelFiles::from(built).with(root, &[CMDLINE])?),
+        boot: Boot::Linux(KernelFiles::from(built).whole(root, &[CMDLINE], &spec)?),
+        spec,
         vmlinux: built.vmlinux.clone(),
         kind: parts.kind.name(),
         run,

@@ -134,7 +134,7 @@ mod tests {
             "ls; cyclictest -l 20 -p 50 -q; lat_ctx -P -g -s 0 -n 50 2; hackbench -g 1 -l 1";
         for (board, kernel) in [("sam9263", "plain"), ("omap1610", "fcse-guaranteed")] {
             let spec = boards::load(board).unwrap().0;
-            let prepared = Recipe::of(kernel).prepare(spec.core.core).unwrap();
+            let prepared = Recipe::of(kernel).prepare(&spec).unwrap();
             let snapshots = Snapshots::cached_if(true);
             let plain = Session::booted(&snapshots, &spec, 1, &prepared.boot(), &|_| ());
             let mut plain = plain.unwrap();

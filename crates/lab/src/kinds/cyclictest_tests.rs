@@ -75,11 +75,8 @@ fn both_forms_are_what_cyclictest_itself_writes() {
         ..kernel::Request::default()
     })
     .unwrap();
-    let boot = Recipe::of("plain")
-        .prepare(&arm9::model::ARM926EJS)
-        .unwrap()
-        .boot();
     let board = boards::load("sam9263").unwrap().0;
+    let boot = Recipe::of("plain").prepare(&board).unwrap().boot();
     let booted = Session::boot(&board, 1, &boot).unwrap();
     // The second has latencies beyond its last bin.
     for bins in [1000, 60] {

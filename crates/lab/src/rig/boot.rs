@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use arm9::Victims;
-use arm9::model::Core;
 use board::BoardSpec;
 use board::boot::{Blob, Boot, LinuxBoot};
 
 use crate::base::boards;
 use crate::base::paths::shown;
 use crate::base::suggest::did_you_mean;
+use crate::rig::memory::{self, Known};
 use crate::rig::{cores, root_fs};
 use crate::supply::added::{self, Added};
-use crate::supply::image::{Programs, is_flat};
+use crate::supply::image::Programs;
 use crate::supply::kernel::{self, Kernel, Request};
 use crate::supply::mutant::{self, Mutant};
+use crate::supply::package::Packages;
 use crate::supply::symbols::vmlinux_of;
 
 /// What the kernel is told when nobody says otherwise.
@@ -44,6 +45,8 @@ pub struct Recipe {
     pub initrd: Option<PathBuf>,
     /// The user's files in it.
     pub added: Vec<Added>,
+    /// Debian's packages in it, by name.
+    pub packages: Vec<String>,
     /// What a command of the guest can read from [`added::STDIN`].
     pub stdin: Option<Vec<u8>>,
     /// What the kernel is told instead of [`CMDLINE`].
@@ -85,14 +88,30 @@ impl Recipe {
         }
     }
 
-    /// For this core; builds what is missing.
-    pub fn prepare(&self, core: &Core) -> Result<Prepared> {
+    /// For this board; fetches and builds what is missing.
+    pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
+        let core = board.core.core;
+        // First of all: a package that is not there is said before a kernel is built.
+        let packages = match self.packages.as_slice() {
+            [] => None,
+            names => Some(Packages::get(names)?),
+        };
         let files = self.files()?;
         cores::check(files.vmlinux.as_deref(), core)?;
-        let flat = files.vmlinux.as_deref().is_some_and(is_flat);
+        let kernel = Known::of(files.vmlinux.as_deref());
+        let flat = kernel.is_some_and(|kernel| kernel.flat);
+        let mut added = self.added.clone();
         let root = match &self.initrd {
             Some(path) => path.clone(),
-            None => Programs::of(core, flat).root_fs()?.cpio,
+            None => {
+                let programs = Programs::of(core, flat);
+                let root = programs.root_fs()?;
+                if let Some(packages) = packages {
+                    programs.take_debian()?;
+                    added.insert(0, packages.tree(&root)?);
+                }
+                root.cpio
+            }
         };
         let panic = if self.reset_on_panic {
             RESET_ON_PANIC
@@ -103,12 +122,28 @@ impl Recipe {
         // The kernel's own first, so that the user's words win.
         let words = [words, panic, self.append.as_str()];
         let mut linux = files.with(&root, &words)?;
-        if let Some(initrd) = &mut linux.initrd {
-            let around = root_fs::check(initrd, &linux.command_line, self.initrd.is_none(), flat)?;
-            let added = added::archive(&self.added, self.stdin.as_deref(), &around)?;
-            append(&mut initrd.bytes, &added);
-        }
+        let own = self.add_to(&mut linux, &added, (kernel.as_ref(), board))?;
+        memory::fit(&mut linux, kernel.as_ref(), board, (own, &added))?;
         Ok(Prepared { linux, files })
+    }
+
+    /// Puts what is added behind the root file system; gives how long that was.
+    fn add_to(
+        &self,
+        linux: &mut LinuxBoot,
+        added: &[Added],
+        (kernel, board): (Option<&Known>, &BoardSpec),
+    ) -> Result<usize> {
+        let Some(initrd) = &mut linux.initrd else {
+            return Ok(0);
+        };
+        let (words, is_ours) = (&linux.command_line, self.initrd.is_none());
+        let around = root_fs::check(initrd, words, is_ours, kernel, board.ram_bytes)?;
+        let (archive, notes) = added::archive(added, self.stdin.as_deref(), &around)?;
+        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        let own = initrd.bytes.len();
+        append(&mut initrd.bytes, &archive);
+        Ok(own)
     }
 
     fn files(&self) -> Result<KernelFiles> {
@@ -176,6 +211,15 @@ impl KernelFiles {
             command_line: self.checked_command_line(words)?,
             overrides: Vec::new(),
         })
+    }
+
+    /// The same, as it fits the board's RAM.
+    pub fn whole(&self, root: &Path, words: &[&str], board: &BoardSpec) -> Result<LinuxBoot> {
+        let mut linux = self.with(root, words)?;
+        let own = linux.initrd.as_ref().map_or(0, |root| root.bytes.len());
+        let kernel = Known::of(self.vmlinux.as_deref());
+        memory::fit(&mut linux, kernel.as_ref(), board, (own, &[]))?;
+        Ok(linux)
     }
 
     fn checked_command_line(&self, words: &[&str]) -> Result<String> {

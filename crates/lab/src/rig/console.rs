@@ -92,8 +92,18 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
         }
     }
 
-    /// From power-on to the shell's first prompt, which follows the marker.
+    /// From power-on to the shell's first prompt, which follows the marker. A kernel that could not unpack all of its
+    /// root file system goes on without the rest: that is the end, prompt or none.
     pub fn boot(&mut self) -> Result<(), Ended<W::End>> {
+        let booted = self.to_prompt();
+        let stopped = matches!(booted, Err(Ended::Interrupted | Ended::Beside(_)));
+        if !stopped && markers::is_half_unpacked(self.machine.console_log()) {
+            return Err(Ended::Over(Over::HalfUnpacked));
+        }
+        booted
+    }
+
+    fn to_prompt(&mut self) -> Result<(), Ended<W::End>> {
         let ready = self.until(0, markers::READY, BOOT_LIMIT_S)?;
         self.until(ready, "# ", BOOT_LIMIT_S)?;
         Ok(())

@@ -152,11 +152,8 @@ impl Outside for Rough {
 #[test]
 #[ignore = "needs the kernel"]
 fn linux_survives_bad_frames_bursts_and_the_cable_pulled_out() {
-    let boot = Recipe::of("plain")
-        .prepare(&arm9::model::ARM926EJS)
-        .unwrap()
-        .boot();
     let board = boards::load("sam9263").unwrap().0;
+    let boot = Recipe::of("plain").prepare(&board).unwrap().boot();
     let mut session = Session::boot(&board, 1, &boot).unwrap();
     session.cables().set_stop_on_frame(true);
     let ms = 1_000_000;

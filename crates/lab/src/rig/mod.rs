@@ -7,6 +7,8 @@ pub mod cores;
 pub mod fetched;
 pub mod host;
 pub mod instrument;
+pub mod kernel_log;
+pub mod memory;
 pub mod qemu;
 pub mod root_fs;
 pub mod session;

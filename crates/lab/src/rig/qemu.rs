@@ -18,6 +18,7 @@ use board::fdt::Tree;
 use crate::base::interrupt;
 use crate::base::paths::{self, shown};
 use crate::base::time::{Of, cpu_s_of};
+use crate::rig::watchdog::Over;
 use crate::runs::markers::{self, Typed};
 
 /// QEMU's program.
@@ -213,7 +214,11 @@ impl Qemu {
     /// Waits for the shell of our root file system.
     pub fn wait_for_prompt(&mut self) -> Result<()> {
         self.wait_for(markers::READY)?;
-        self.wait_for("# ")
+        self.wait_for("# ")?;
+        if markers::is_half_unpacked(&self.console) {
+            bail!("{}", Over::HalfUnpacked.what());
+        }
+        Ok(())
     }
 
     /// Types a command; gives what it printed, and its status.

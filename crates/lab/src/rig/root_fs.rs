@@ -4,6 +4,7 @@
 use anyhow::{Result, bail};
 use board::boot::Blob;
 
+use crate::rig::memory::Known;
 use crate::supply::added::Around;
 use crate::supply::image::{LIBRARY_DIR, cpio, elf};
 
@@ -27,8 +28,22 @@ const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
     (0x438, b"\x53\xef"),
 ];
 
-/// Says no to what holds no root file system; else says what is known of it.
-pub fn check(initrd: &Blob, command_line: &str, is_ours: bool, flat: bool) -> Result<Around> {
+/// Says no to what holds no root file system; else says what is known of it, on a board with so much RAM.
+pub fn check(
+    initrd: &Blob,
+    command_line: &str,
+    is_ours: bool,
+    kernel: Option<&Known>,
+    ram_bytes: u32,
+) -> Result<Around> {
+    let around = Around {
+        names: None,
+        is_ours,
+        flat: kernel.is_some_and(|kernel| kernel.flat),
+        loads_flat: kernel.map(|kernel| kernel.loads_flat),
+        c_library: None,
+        ram_bytes: u64::from(ram_bytes),
+    };
     let (file, bytes) = (&initrd.name, &initrd.bytes);
     let is_file_system =
         |(at, magic): &(usize, &[u8])| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic));
@@ -38,12 +53,7 @@ pub fn check(initrd: &Blob, command_line: &str, is_ours: bool, flat: bool) -> Re
         let compressed = COMPRESSED.iter().any(|magic| bytes.starts_with(magic))
             || bytes.starts_with(b"070701") && bytes.len() > 110;
         if compressed || FILE_SYSTEMS.iter().any(is_file_system) {
-            return Ok(Around {
-                names,
-                is_ours,
-                flat,
-                c_library: None,
-            });
+            return Ok(around);
         }
         bail!(
             "{file}: no root file system: neither a cpio archive (newc), whole or compressed, nor the \
@@ -60,11 +70,11 @@ pub fn check(initrd: &Blob, command_line: &str, is_ours: bool, flat: bool) -> Re
         bail!("{file}: no root file system: the archive has no /{init}");
     }
     let library = cpio::content(bytes, &format!("{LIBRARY_DIR}/{}", elf::C_LIBRARY));
+    let c_library = library.and_then(elf::versions_of);
     Ok(Around {
         names,
-        is_ours,
-        flat,
-        c_library: library.and_then(elf::versions_of),
+        c_library,
+        ..around
     })
 }
 
@@ -75,7 +85,7 @@ mod tests {
 
     fn check(bytes: Vec<u8>, words: &str) -> Result<Around> {
         let name = "r.cpio".to_string();
-        super::check(&Blob { name, bytes }, words, false, false)
+        super::check(&Blob { name, bytes }, words, false, None, 64 << 20)
     }
 
     #[test]

@@ -6,11 +6,9 @@ use crate::base::boards;
 use crate::rig::boot::Recipe;
 
 fn parts_of(board: &str, kernel: &str) -> (BoardSpec, Boot) {
-    let boot = Recipe::of(kernel)
-        .prepare(&arm9::model::ARM926EJS)
-        .unwrap()
-        .boot();
-    (boards::load(board).unwrap().0, boot)
+    let board = boards::load(board).unwrap().0;
+    let boot = Recipe::of(kernel).prepare(&board).unwrap().boot();
+    (board, boot)
 }
 
 fn parts() -> (BoardSpec, Boot) {

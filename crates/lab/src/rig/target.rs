@@ -11,8 +11,10 @@ use crate::base::{boards, shell, standard_input};
 use crate::rig::boot::{self, Prepared, Recipe, is_path};
 use crate::runs::markers::Typed;
 use crate::supply::added::{self, Added};
+use crate::supply::image::Programs;
 use crate::supply::kernel;
 use crate::supply::mutant::{self, Mutant};
+use crate::supply::package;
 
 /// Whose mutants a kernel given by path has.
 const PLAIN: &str = "plain";
@@ -27,9 +29,10 @@ pub struct Target {
     /// Another value for a number of the board, by its key: caches.dcache_bytes=32K
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub set: Vec<Change>,
-    /// Name of a kernel, or a path to a zImage, Image or vmlinux
-    #[arg(long, value_name = "KERNEL", default_value = "plain")]
-    pub kernel: String,
+    /// Name of a kernel, or a path to a zImage, Image or vmlinux [default: the one for the board's core, as
+    /// `warmswitch list boards` says]
+    #[arg(long, value_name = "KERNEL")]
+    kernel: Option<String>,
     /// Build the kernel from this source tree
     #[arg(long, value_name = "DIR")]
     pub linux: Option<PathBuf>,
@@ -43,9 +46,12 @@ pub struct Target {
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
     /// A file or folder of yours for the guest; programs go to /bin, libraries where they are found,
-    /// all else to / when no place is given
+    /// all else to / when no place is given; FOLDER:/ lays the folder over the root
     #[arg(long, value_name = "HOST[:/GUEST]")]
     pub add: Vec<Added>,
+    /// A package of Debian's for armel, with what it depends on; its maintainer's scripts are not run
+    #[arg(long, value_name = "NAME", conflicts_with = "initrd")]
+    pub add_package: Vec<String>,
     /// More of the kernel's command line
     #[arg(
         long,
@@ -90,7 +96,7 @@ impl Target {
     /// Refuses what can be refused before anything is built; gives the board.
     pub fn check(&self) -> Result<BoardSpec> {
         let board = boot::board(&self.board(), &self.victims)?;
-        let name = &self.kernel;
+        let name = &self.kernel_for(&board)?;
         if !is_path(name) {
             kernel::check_name(name)?;
         } else if self.linux.is_some() {
@@ -112,9 +118,27 @@ impl Target {
         if let Some(twice) = repeated(self.set.iter().map(Change::key)) {
             bail!("--set {twice}: it is given twice");
         }
+        self.add_package
+            .iter()
+            .try_for_each(|name| package::check_name(name))?;
+        if !self.add_package.is_empty() {
+            Programs::of(board.core.core, false).take_debian()?;
+        }
         // What is wrong with the files themselves, too.
-        added::check(&self.add, self.has_our_root())?;
+        added::check(&self.add, self.has_our_root(), board.ram_bytes)?;
         Ok(board)
+    }
+
+    /// The kernel asked for, else that of the board's core.
+    pub fn kernel(&self) -> Result<String> {
+        self.kernel_for(&boot::board(&self.board(), &self.victims)?)
+    }
+
+    fn kernel_for(&self, board: &BoardSpec) -> Result<String> {
+        match &self.kernel {
+            Some(kernel) => Ok(kernel.clone()),
+            None => kernel::default_for(board.core.core),
+        }
     }
 
     /// The board's name, with what is changed of it.
@@ -123,16 +147,17 @@ impl Target {
     }
 
     /// What is to be prepared.
-    pub fn recipe(&self) -> Recipe {
-        Recipe {
+    pub fn recipe(&self) -> Result<Recipe> {
+        Ok(Recipe {
             linux: self.linux.clone(),
             config: self.config.clone(),
             dtb: self.dtb.clone(),
             initrd: self.initrd.clone(),
             added: self.add.clone(),
+            packages: self.add_package.clone(),
             append: self.append.clone(),
-            ..Recipe::of(&self.kernel)
-        }
+            ..Recipe::of(&self.kernel()?)
+        })
     }
 
     /// The same, for a command on the board that was checked: a panic ends the run.
@@ -145,18 +170,15 @@ impl Target {
         let recipe = Recipe {
             stdin,
             reset_on_panic: true,
-            ..self.recipe()
+            ..self.recipe()?
         };
-        recipe.prepare(board.core.core)
+        recipe.prepare(board)
     }
 
     /// The kernel's list of mutants; that of the plain kernel for one given by path.
     pub fn mutants(&self) -> Result<PathBuf> {
-        kernel::mutants(if is_path(&self.kernel) {
-            PLAIN
-        } else {
-            &self.kernel
-        })
+        let name = self.kernel()?;
+        kernel::mutants(if is_path(&name) { PLAIN } else { &name })
     }
 
     /// The mutant NAME of the kernel's list, or of FILE in `FILE:NAME`.
@@ -173,9 +195,10 @@ impl Target {
     /// Whether the boot is one that comes again and again.
     pub fn is_common(&self) -> bool {
         let own = [&self.linux, &self.config, &self.dtb, &self.initrd];
-        !is_path(&self.kernel)
+        !self.kernel.as_deref().is_some_and(is_path)
             && own.iter().all(|file| file.is_none())
             && self.append.is_empty()
             && self.add.is_empty()
+            && self.add_package.is_empty()
     }
 }

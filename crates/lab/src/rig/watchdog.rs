@@ -34,6 +34,8 @@ pub enum Over {
     PoweredDown,
     /// The core executes instructions without an effect.
     Still,
+    /// Its root file system is not whole.
+    HalfUnpacked,
 }
 
 impl Over {
@@ -46,6 +48,9 @@ impl Over {
             Over::Still => {
                 "the guest's core goes round and round: for 10 s of board time no interrupt came, and \
                  nothing outside its caches was touched"
+            }
+            Over::HalfUnpacked => {
+                "the guest's kernel could not unpack its whole root file system: files are missing or cut"
             }
         }
     }

@@ -11,6 +11,8 @@ pub const END: &str = "@@end ";
 pub const READY: &str = "@@ready";
 /// Linux's words before it says why it panicked.
 const PANIC: &str = "Kernel panic";
+/// Linux's words when it could not unpack its root file system, and goes on with a part of it.
+const HALF_UNPACKED: &str = "Initramfs unpacking failed";
 /// Lines that a message shows of the console's end.
 const LAST_LINES: usize = 5;
 
@@ -127,8 +129,13 @@ pub fn check_that_it_ran(status: i32, said: &str) -> Result<()> {
     bail!("the guest cannot run the command: {why} (its shell's status {status})\n{said}");
 }
 
+/// Whether a kernel that has booted said that its root file system is not whole.
+pub fn is_half_unpacked(console: &[u8]) -> bool {
+    find(console, HALF_UNPACKED.as_bytes()).is_some()
+}
+
 /// The end of the console's text, for messages; with the panic's own line, which a trace of calls
-/// follows.
+/// follows, and that of a root file system that was cut.
 pub fn last_words(console: &[u8]) -> String {
     let text = anstream::adapter::strip_bytes(console).into_vec();
     let text = String::from_utf8_lossy(&text);
@@ -137,8 +144,9 @@ pub fn last_words(console: &[u8]) -> String {
         return "\n  the console said nothing".into();
     }
     let from = lines.len().saturating_sub(LAST_LINES);
-    let panic = lines[..from].iter().rfind(|line| line.contains(PANIC));
-    let last: Vec<&str> = panic.into_iter().chain(&lines[from..]).copied().collect();
+    let of = |words| lines[..from].iter().rfind(|line| line.contains(words));
+    let causes = [HALF_UNPACKED, PANIC].into_iter().filter_map(of);
+    let last: Vec<&str> = causes.chain(&lines[from..]).copied().collect();
     format!("\n  the console's last lines:\n    {}", last.join("\n    "))
 }
 
@@ -200,5 +208,9 @@ mod tests {
         assert!(words.contains("Kernel panic - not syncing: x\n") && !words.contains("boots"));
         assert_eq!(words.lines().count(), 8);
         assert!(last_words(b"\r\n").contains("said nothing"));
+        let cut = format!("boots\r\n[    0.2] Initramfs unpacking failed: write error\r\n{trace}");
+        assert!(is_half_unpacked(cut.as_bytes()) && !is_half_unpacked(b"boots"));
+        let words = last_words(cut.as_bytes());
+        assert!(words.contains("unpacking failed: write error\n"), "{words}");
     }
 }

@@ -1,40 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The user's own files in the guest: an archive that is unpacked behind the root file system's. A
-//! program that could not start there is refused before anything boots.
+//! program that was named and could not start there is refused before anything boots.
+
+mod files;
+mod program;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 
-use crate::base::paths::{names_in, shown};
-use crate::supply::image::LIBRARY_DIR;
-use crate::supply::image::cpio::Archive;
-use crate::supply::image::elf;
+use crate::supply::image::cpio::Kind;
+use files::Files;
 
 /// Where what the user gives on standard input stands in the guest.
 pub const STDIN: &str = ".stdin";
 
-/// The last architecture before ARMv6, by ARM's number (IHI0045, `Tag_CPU_arch`).
-const ARMV5TEJ: u64 = 5;
-
-/// Where cross compilers have libraries that could be added.
-const CROSS_LIBRARIES: &str = "/usr/arm-linux-gnueabi/lib";
-
-/// Our /init mounts file systems over these.
-const COVERED: [&str; 4] = ["dev", "proc", "sys", "tmp"];
+/// Notes that are shown one by one; of the others their number is.
+const SHOWN_NOTES: usize = 5;
 
 /// `HOST[:GUEST]`: a file or folder, and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     host: PathBuf,
-    /// Without the `/` at its beginning; a folder's name may have one at its end.
+    /// Without the `/` at its beginning; a folder's name may have one at its end. Nothing is the top.
     guest: Option<String>,
+    /// Debian's packages, of which this is the tree.
+    packages: Vec<String>,
 }
 
 impl Added {
@@ -45,7 +41,45 @@ impl Added {
 
     /// A program of ours, which goes to /bin.
     pub fn program(host: PathBuf) -> Added {
-        Added { host, guest: None }
+        Added {
+            host,
+            guest: None,
+            packages: Vec::new(),
+        }
+    }
+
+    /// What packages consist of, unpacked here.
+    pub fn packages(host: PathBuf, packages: &[String]) -> Added {
+        Added {
+            host,
+            guest: Some(String::new()),
+            packages: packages.to_vec(),
+        }
+    }
+
+    /// Bytes of the file, or of all files in the folder.
+    pub fn bytes(&self) -> u64 {
+        bytes_of(&self.host)
+    }
+
+    /// As the user gave it.
+    pub fn option(&self) -> String {
+        if self.packages.is_empty() {
+            return format!("--add {self}");
+        }
+        let options = self.packages.iter();
+        let options = options.map(|name| format!("--add-package {name}"));
+        options.collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn bytes_of(path: &Path) -> u64 {
+    let entries = || fs::read_dir(path).into_iter().flatten().flatten();
+    match fs::symlink_metadata(path) {
+        Ok(of) if of.is_dir() => entries().map(|entry| bytes_of(&entry.path())).sum(),
+        Ok(of) if of.is_symlink() => 0,
+        Ok(of) => of.len(),
+        Err(_) => 0,
     }
 }
 
@@ -60,9 +94,6 @@ impl FromStr for Added {
         if host.is_empty() {
             return Err("no file is named".to_string());
         }
-        if guest.is_some_and(str::is_empty) {
-            return Err("HOST:/PATH says where in the guest it goes, a name included".to_string());
-        }
         if let (None, Some((before, _))) = (guest, text.rsplit_once(':'))
             && Path::new(before).exists()
             && !Path::new(text).exists()
@@ -72,6 +103,7 @@ impl FromStr for Added {
         Ok(Added {
             host: PathBuf::from(host),
             guest: guest.map(str::to_string),
+            packages: Vec::new(),
         })
     }
 }
@@ -88,292 +120,101 @@ impl fmt::Display for Added {
 
 /// What the guest has besides.
 pub struct Around {
-    /// Paths of its root file system, if they are known, and whether they are directories.
-    pub names: Option<BTreeMap<String, bool>>,
+    /// What stands at the paths of its root file system, if that is known.
+    pub names: Option<BTreeMap<String, Kind>>,
     /// Whether it is our root file system.
     pub is_ours: bool,
     /// Whether the kernel has no address spaces.
     pub flat: bool,
+    /// Whether it has a loader for bFLT programs, if that is known.
+    pub loads_flat: Option<bool>,
     /// Versions that its C library has, if they are known.
     pub c_library: Option<BTreeSet<String>>,
+    /// Of the board.
+    pub ram_bytes: u64,
 }
 
 /// Refuses what is wrong with the files, whatever else the guest has.
-pub fn check(added: &[Added], is_ours: bool) -> Result<()> {
-    let names = None;
+pub fn check(added: &[Added], is_ours: bool, ram_bytes: u32) -> Result<()> {
     let around = Around {
-        names,
+        names: None,
         is_ours,
         flat: false,
+        loads_flat: None,
         c_library: None,
+        ram_bytes: u64::from(ram_bytes),
     };
     Files::of(added, &around).map(drop)
 }
 
-/// An archive of what is added; empty when nothing is.
-pub fn archive(added: &[Added], stdin: Option<&[u8]>, around: &Around) -> Result<Vec<u8>> {
+/// An archive of what is added, empty when nothing is; and what is to be said of it.
+pub fn archive(
+    added: &[Added],
+    stdin: Option<&[u8]>,
+    around: &Around,
+) -> Result<(Vec<u8>, Vec<String>)> {
     let mut files = Files::of(added, around)?;
     if let Some(stdin) = stdin {
         files.archive.file(STDIN, false, stdin.to_vec())?;
     }
     if added.is_empty() && stdin.is_none() {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     }
-    Ok(files.archive.bytes())
-}
-
-#[derive(Default)]
-struct Files {
-    archive: Archive,
-    paths: BTreeSet<String>,
-    /// Where it comes from, and what it needs.
-    programs: Vec<(PathBuf, elf::Needs)>,
-}
-
-impl Files {
-    fn of(added: &[Added], around: &Around) -> Result<Files> {
-        let mut files = Files::default();
-        for one in added {
-            files.add(one, around)?;
-        }
-        files.check(around)?;
-        Ok(files)
+    let mut notes = std::mem::take(&mut files.notes);
+    let more = notes.len().saturating_sub(SHOWN_NOTES);
+    notes.truncate(SHOWN_NOTES);
+    if more > 0 {
+        notes.push(format!("and {more} more of what is added"));
     }
-
-    fn add(&mut self, one: &Added, around: &Around) -> Result<()> {
-        let shown = format!("--add {one}");
-        let whole = one.host.canonicalize().with_context(|| shown.clone())?;
-        // A link goes by its own name.
-        let own = one.host.file_name().or(whole.file_name());
-        let name = own.and_then(|name| name.to_str());
-        let name = name.with_context(|| format!("{shown}: its name is not text"))?;
-        let is_directory = |path: &str| {
-            let known = around.names.as_ref().and_then(|names| names.get(path));
-            known.copied()
-        };
-        let place = match &one.guest {
-            None => usual_place(&one.host, name),
-            Some(guest) => {
-                let path = guest.trim_end_matches('/');
-                let into = guest.ends_with('/') || is_directory(path) == Some(true);
-                match into && !one.host.is_dir() {
-                    true => format!("{path}/{name}"),
-                    false => path.to_string(),
-                }
-            }
-        };
-        let above = place.match_indices('/').map(|(at, _)| &place[..at]);
-        if let Some(file) = above
-            .into_iter()
-            .find(|path| is_directory(path) == Some(false))
-        {
-            bail!("{shown}: /{file} is no folder in the guest");
-        }
-        self.tree(&one.host, &place).with_context(|| shown)
-    }
-
-    fn tree(&mut self, host: &Path, guest: &str) -> Result<()> {
-        if !fs::metadata(host)?.is_dir() {
-            return self.file(host, guest);
-        }
-        self.archive.directory(guest)?;
-        self.paths.insert(guest.to_string());
-        let mut entries = fs::read_dir(host)?;
-        if let Some(Ok(entry)) =
-            entries.find(|e| e.as_ref().is_ok_and(|e| e.file_name().to_str().is_none()))
-        {
-            bail!("{}: its name is not text", entry.path().display());
-        }
-        for name in names_in(host, |path| Some(path.file_name()?.to_str()?.to_string())) {
-            let (host, guest) = (host.join(&name), format!("{guest}/{name}"));
-            match host.read_link() {
-                Ok(target) => {
-                    let target = target.to_str().with_context(|| {
-                        format!("{}: the link's target is not text", shown(&host))
-                    })?;
-                    self.archive.link(&guest, target)?;
-                    self.paths.insert(guest);
-                }
-                Err(_) => self.tree(&host, &guest).with_context(|| shown(&host))?,
-            }
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, host: &Path, guest: &str) -> Result<()> {
-        let metadata = fs::metadata(host)?;
-        if !metadata.is_file() {
-            bail!("neither a file nor a folder");
-        }
-        let content = fs::read(host)?;
-        if content.starts_with(b"\x7fELF") && !is_object(&content) {
-            let name = host.file_name().unwrap_or_default().to_string_lossy();
-            let needs = elf::needs(&name, &content)?;
-            if elf::architecture(&content).is_some_and(|number| number > ARMV5TEJ) {
-                bail!(
-                    "{name}: a program for ARMv6 or newer; the boards' cores are ARMv5TE: \
-                     -march=armv5te makes one for them"
-                );
-            }
-            self.programs.push((host.to_path_buf(), needs));
-        }
-        self.paths.insert(guest.to_string());
-        let script = is_script(&content);
-        let executable = metadata.permissions().mode() & 0o111 != 0 || script;
-        if script {
-            let first = content
-                .split(|byte| *byte == b'\n')
-                .next()
-                .unwrap_or_default();
-            let first = String::from_utf8_lossy(&first[2..]).into_owned();
-            let interpreter = first.trim_start_matches([' ', '\t']);
-            let end = interpreter.find([' ', '\t']).unwrap_or(interpreter.len());
-            let needs = elf::Needs {
-                loader: Some(interpreter[..end].to_string()),
-                ..elf::Needs::default()
-            };
-            self.programs.push((host.to_path_buf(), needs));
-        }
-        self.archive.file(guest, executable, content)
-    }
-
-    /// What binfmt_elf_fdpic would refuse by ENOEXEC or ENOENT.
-    fn check_flat(&self) -> Result<()> {
-        for (host, needs) in &self.programs {
-            let host = shown(host);
-            if !needs.libraries.is_empty() {
-                bail!("--add {host}: it is dynamic\n  help: {NOT_FLAT}");
-            }
-            if needs.fixed {
-                bail!("--add {host}: it runs at one address only\n  help: {NOT_FLAT}");
-            }
-        }
-        Ok(())
-    }
-
-    /// What the loader would refuse: linked with a newer C library.
-    fn check_c_library(&self, versions: &BTreeSet<String>) -> Result<()> {
-        for (host, needs) in &self.programs {
-            if let Some(missing) = needs.c_library.difference(versions).next() {
-                bail!(
-                    "--add {}: it needs {missing} of {}, which is newer than the guest's\n  help: `warmswitch cc` \
-                     links with the guest's own",
-                    shown(host),
-                    elf::C_LIBRARY
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether everything has a place, and every program its loader and its libraries.
-    fn check(&self, around: &Around) -> Result<()> {
-        let covered = |path: &&String| {
-            let first = path.split('/').next().unwrap_or("");
-            COVERED.contains(&first)
-        };
-        if let Some(path) = self.paths.iter().find(covered).filter(|_| around.is_ours) {
-            bail!("--add: /{path} would be out of sight: a file system is mounted over it");
-        }
-        if around.flat {
-            self.check_flat()?;
-        }
-        if let Some(versions) = &around.c_library {
-            self.check_c_library(versions)?;
-        }
-        // Of another root file system it is not known where its links lead.
-        let Some(names) = around.names.as_ref().filter(|_| around.is_ours) else {
-            return Ok(());
-        };
-        let there = |path: &str| names.contains_key(path) || self.paths.contains(path);
-        let library = |name: &str| {
-            // One with a path is looked for there.
-            if name.contains('/') {
-                return there(name.trim_start_matches('/'));
-            }
-            let is = |path: &String| path.rsplit('/').next() == Some(name);
-            names.keys().any(is) || self.paths.iter().any(is)
-        };
-        for (host, needs) in &self.programs {
-            let host = shown(host);
-            if let Some(loader) = &needs.loader
-                && !there(loader.trim_start_matches('/'))
-            {
-                bail!(
-                    "--add {host}: it is run by {}, which is not in the guest",
-                    loader.escape_debug()
-                );
-            }
-            if let Some(name) = needs.libraries.iter().find(|name| !library(name)) {
-                let cross = Path::new(CROSS_LIBRARIES).join(name);
-                let hint = if name.contains('/') {
-                    format!("link with the library's name alone, or --add it to /{name}")
-                } else if cross.is_file() {
-                    format!("--add {} takes it there", cross.display())
-                } else {
-                    format!("--add FILE:/{LIBRARY_DIR}/{name} takes it there")
-                };
-                bail!("--add {host}: it needs {name}, which is not in the guest: {hint}");
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What a program has to be where there are no address spaces.
-const NOT_FLAT: &str = "a kernel without address spaces runs static programs that run at any address, and do not fork: \
-                        `warmswitch cc --for flat` makes one";
-
-/// Programs go where the shell looks, libraries where the loader does, all else to the top.
-fn usual_place(host: &Path, name: &str) -> String {
-    // What is no file may never end.
-    let file = fs::metadata(host).ok().filter(fs::Metadata::is_file);
-    let runs =
-        file.is_some_and(|file| file.permissions().mode() & 0o111 != 0 || begins_as_script(host));
-    if name.ends_with(".so") || name.contains(".so.") {
-        format!("{LIBRARY_DIR}/{name}")
-    } else if runs {
-        format!("bin/{name}")
-    } else {
-        name.to_string()
-    }
-}
-
-fn begins_as_script(file: &Path) -> bool {
-    let mut begin = [0; 2];
-    let read = fs::File::open(file).and_then(|mut file| file.read_exact(&mut begin));
-    read.is_ok() && is_script(&begin)
-}
-
-fn is_script(content: &[u8]) -> bool {
-    content.starts_with(b"#!")
-}
-
-/// A kernel module or another file for a linker.
-fn is_object(elf: &[u8]) -> bool {
-    elf.get(16..18) == Some(&[1, 0])
+    Ok((files.archive.bytes(), notes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     fn added(text: &str) -> Added {
         text.parse().unwrap()
     }
 
+    /// Names with a dot are files, those with an asterisk programs, and with `=` links; all others are folders.
     fn around(names: &[&str]) -> Around {
+        let kind = |name: &&str| match name.split_once('=') {
+            Some((name, target)) => (name.to_string(), Kind::Link(target.to_string())),
+            None if name.contains(['.', '*']) => {
+                let executable = name.contains('*');
+                (name.replace('*', ""), Kind::File { executable })
+            }
+            None => (name.to_string(), Kind::Directory),
+        };
         Around {
-            names: Some(
-                names
-                    .iter()
-                    .map(|name| (name.to_string(), !name.contains('.')))
-                    .collect(),
-            ),
+            names: Some(names.iter().map(kind).collect()),
             is_ours: true,
             flat: false,
+            loads_flat: Some(false),
             c_library: Some(BTreeSet::from(["GLIBC_2.4".to_string()])),
+            ram_bytes: 64 << 20,
         }
+    }
+
+    /// Our root file system, as far as it matters here.
+    const OURS: [&str; 7] = [
+        "bin",
+        "bin/busybox*",
+        "bin/sh=busybox",
+        "init*",
+        "lib",
+        "lib/libc.so.6",
+        "etc",
+    ];
+
+    /// What comes of adding these to ours: the paths of the archive, the notes.
+    fn laid(all: &[String]) -> Result<(Vec<String>, Vec<String>)> {
+        let all: Vec<Added> = all.iter().map(|text| added(text)).collect();
+        let (bytes, notes) = archive(&all, None, &around(&OURS))?;
+        let names = crate::supply::image::cpio::names(&bytes).unwrap();
+        Ok((names.into_keys().collect(), notes))
     }
 
     fn dir(name: &str) -> PathBuf {
@@ -388,7 +229,8 @@ mod tests {
         let a = added("a:b/c:/bin/c");
         assert_eq!((a.host, a.guest), ("a:b/c".into(), Some("bin/c".into())));
         assert_eq!(added("a:b").guest, None);
-        assert!("".parse::<Added>().is_err() && "x:/".parse::<Added>().is_err());
+        assert_eq!(added("tree:/").guest, Some(String::new()));
+        assert!("".parse::<Added>().is_err() && ":/x".parse::<Added>().is_err());
     }
 
     #[test]
@@ -402,7 +244,7 @@ mod tests {
         fs::write(dir.join("deep/er/x"), "1").unwrap();
         std::os::unix::fs::symlink("er/x", dir.join("deep/link")).unwrap();
         let all = ["go", "table.csv", "deep"].map(|name| added(dir.join(name).to_str().unwrap()));
-        let bytes = archive(&all, Some(b"in"), &around(&["bin/sh"])).unwrap();
+        let (bytes, _) = archive(&all, Some(b"in"), &around(&["bin/sh*"])).unwrap();
         let names = crate::supply::image::cpio::names(&bytes).unwrap();
         let expected = [
             ".stdin",
@@ -418,10 +260,10 @@ mod tests {
         // Into a folder of the guest, and by a link's own name.
         std::os::unix::fs::symlink("table.csv", dir.join("other")).unwrap();
         let into = added(&format!("{}/other:/etc", dir.display()));
-        let bytes = archive(&[into], None, &around(&["etc"])).unwrap();
+        let (bytes, _) = archive(&[into], None, &around(&["etc"])).unwrap();
         let names = crate::supply::image::cpio::names(&bytes).unwrap();
         assert!(names.contains_key("etc/other"), "{names:?}");
-        assert!(archive(&[], None, &around(&[])).unwrap().is_empty());
+        assert!(archive(&[], None, &around(&[])).unwrap().0.is_empty());
         fs::remove_dir_all(&dir).unwrap();
     }
 
@@ -461,6 +303,162 @@ mod tests {
             .parse::<Added>()
             .unwrap_err();
         assert!(relative.contains("begins with /"), "{relative}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn case_09_a_tree_is_laid_over_the_root() {
+        let dir = dir("tree");
+        fs::create_dir_all(dir.join("usr/bin")).unwrap();
+        fs::create_dir_all(dir.join("bin")).unwrap();
+        fs::create_dir_all(dir.join("tmp")).unwrap();
+        fs::write(dir.join("usr/bin/one"), "1").unwrap();
+        fs::hard_link(dir.join("usr/bin/one"), dir.join("bin/two")).unwrap();
+        fs::write(dir.join("tmp/gone"), "1").unwrap();
+        let link = std::os::unix::fs::symlink::<&str, PathBuf>;
+        link("/usr/bin/one", dir.join("bin/absolute")).unwrap();
+        link("../usr/bin/one", dir.join("bin/relative")).unwrap();
+        link("loop", dir.join("loop")).unwrap();
+        // The guest's own folder stays.
+        link("usr/lib", dir.join("lib")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.join("socket")).unwrap();
+        let (names, notes) = laid(&[format!("{}:/", dir.display())]).unwrap();
+        let expected = [
+            "bin",
+            "bin/absolute",
+            "bin/relative",
+            "bin/two",
+            "loop",
+            "tmp",
+            "usr",
+            "usr/bin",
+            "usr/bin/one",
+        ];
+        assert!(
+            expected
+                .iter()
+                .all(|name| names.contains(&name.to_string())),
+            "{names:?}"
+        );
+        assert!(
+            !names
+                .iter()
+                .any(|n| n == "lib" || n == "socket" || n == "tmp/gone"),
+            "{names:?}"
+        );
+        let notes = notes.join("\n");
+        for part in [
+            "/lib is left out: a link to usr/lib",
+            "/socket is left out: neither a file nor a folder",
+            "/tmp/gone is left out: a file system is mounted",
+        ] {
+            assert!(notes.contains(part), "{notes}");
+        }
+        // A file at the top, by its name.
+        let (names, _) = laid(&[format!("{}/usr/bin/one:/", dir.display())]).unwrap();
+        assert_eq!(names, ["one"]);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn case_10_what_cannot_run_is_refused_by_name_and_noted_in_a_folder() {
+        let dir = dir("foreign");
+        fs::create_dir_all(dir.join("usr")).unwrap();
+        let script = dir.join("usr/rehash");
+        fs::write(&script, "#!/usr/bin/perl\n").unwrap();
+        let own = std::env::current_exe().unwrap();
+        fs::copy(own, dir.join("usr/foreign")).unwrap();
+        let (names, notes) = laid(&[format!("{}/usr:/usr", dir.display())]).unwrap();
+        assert!(names.contains(&"usr/rehash".to_string()), "{names:?}");
+        let notes = notes.join("\n");
+        assert!(
+            notes.contains("rehash cannot run in the guest: it is run by /usr/bin/perl"),
+            "{notes}"
+        );
+        assert!(
+            notes.contains("foreign cannot run in the guest: "),
+            "{notes}"
+        );
+        let error = laid(&[script.display().to_string()])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("run by /usr/bin/perl"), "{error}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn case_11_a_program_of_uclinux_is_refused_where_nothing_loads_it() {
+        let dir = dir("bflt");
+        let program = dir.join("hello.flt");
+        fs::write(&program, b"bFLT\0\0\0\x04").unwrap();
+        let run = |loads_flat| {
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+            let around = Around {
+                loads_flat,
+                ..around(&OURS)
+            };
+            archive(&[added(program.to_str().unwrap())], None, &around)
+        };
+        let error = run(Some(false)).unwrap_err().to_string();
+        assert!(
+            error.contains("bFLT program of uClinux") && error.contains("no loader"),
+            "{error}"
+        );
+        assert!(run(Some(true)).is_ok() && run(None).is_ok());
+        fs::write(&program, b"MZ\x90\0").unwrap();
+        let error = run(None).unwrap_err().to_string();
+        assert!(error.contains("a program for Windows"), "{error}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn nothing_takes_the_place_of_what_the_guest_starts_with() {
+        let dir = dir("replaced");
+        let text = dir.join("README.md");
+        fs::write(&text, "words").unwrap();
+        fs::create_dir_all(dir.join("tree")).unwrap();
+        fs::write(dir.join("tree/lib"), "words").unwrap();
+        fs::create_dir_all(dir.join("links/bin")).unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.join("links/bin/sh")).unwrap();
+        let here = |end: &str| format!("{}/{end}", dir.display());
+        for (given, part) in [
+            (
+                here("README.md:/bin/sh/x"),
+                "/bin/busybox is no folder in the guest",
+            ),
+            (
+                here("README.md:/bin/sh"),
+                "/bin/sh is a program of the guest",
+            ),
+            (
+                here("README.md:/bin/busybox"),
+                "/bin/busybox is a program of the guest",
+            ),
+            (here("README.md:/init"), "/init is a program of the guest"),
+            (here("tree:/init"), "/init is no folder in the guest"),
+            (here("tree:/"), "/lib is a folder in the guest"),
+            (here("links:/"), "/bin/sh is a program of the guest"),
+            (here("README.md:/../x"), "has no . or .. in it"),
+        ] {
+            let error = format!("{:#}", laid(std::slice::from_ref(&given)).unwrap_err());
+            assert!(error.contains(part), "{given}: {error}");
+        }
+        fs::write(dir.join("shell"), "#!/bin/busybox sh\n").unwrap();
+        assert!(laid(&[here("shell:/bin/sh")]).is_ok());
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn what_no_ram_holds_is_not_read() {
+        let dir = dir("huge");
+        let file = fs::File::create(dir.join("huge")).unwrap();
+        file.set_len(1 << 40).unwrap();
+        let error = laid(&[format!("{}/huge", dir.display())]).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(
+            error.contains("huge: 1099511627776 bytes, and the board's whole RAM has"),
+            "{error}"
+        );
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -7,6 +7,7 @@
 //! lists; the hash is checked once more here and kept beside the file. What is in the cache is used
 //! without network.
 
+pub mod closure;
 pub mod source;
 pub mod sources;
 
@@ -302,7 +303,12 @@ impl Store {
     }
 
     fn apt_get(&self) -> Command {
-        let mut apt = command("apt-get");
+        self.tool("apt-get")
+    }
+
+    /// A program of apt's, with our configuration.
+    fn tool(&self, program: &str) -> Command {
+        let mut apt = command(program);
         apt.env("APT_CONFIG", self.apt.join("apt.conf"));
         apt
     }

@@ -9,7 +9,7 @@
 pub mod cpio;
 pub mod elf;
 pub mod guest;
-mod spec;
+pub mod spec;
 pub mod sysroot;
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ use sysroot::Sysroot;
 /// Changes when the way of building does.
 const RECIPE: &str = "root 1";
 /// What only a kernel of one flat map has (patches/flat).
-const FLAT_SYMBOL: &str = "flat_map_vectors";
+pub const FLAT_SYMBOL: &str = "flat_map_vectors";
 
 /// Where libraries go: the first place where Debian's loader looks.
 pub const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
@@ -108,6 +108,17 @@ impl Programs {
             Programs::Armv5te => None,
             Programs::Armv4t => Some(&own::ARMV4T),
             Programs::Flat => Some(&own::FLAT),
+        }
+    }
+
+    /// Says no to Debian's packages where its programs do not run.
+    pub fn take_debian(self) -> Result<()> {
+        match self {
+            Programs::Armv5te => Ok(()),
+            _ => bail!(
+                "--add-package: Debian's programs are for ARMv5TE with address spaces, and this board and kernel run those \
+                 for {self}"
+            ),
         }
     }
 
@@ -394,7 +405,7 @@ impl Build<'_> {
 }
 
 /// Shared libraries of the unpacked packages by file name.
-fn library_index(packages: &Path) -> BTreeMap<String, PathBuf> {
+pub fn library_index(packages: &Path) -> BTreeMap<String, PathBuf> {
     let mut index = BTreeMap::new();
     let mut pending: Vec<PathBuf> = ["lib", "usr/lib"]
         .iter()

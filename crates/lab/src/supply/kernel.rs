@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use arm9::model::Core;
 use serde::{Deserialize, Serialize};
 
 use crate::base::paths::{self, shown};
@@ -97,6 +98,11 @@ pub fn list() -> Result<Vec<(String, String)>> {
 /// Says no to a name that no kernel has.
 pub fn check_name(name: &str) -> Result<()> {
     spec::choose(&paths::root().join("linux"), name).map(|_| ())
+}
+
+/// The kernel for a core when none is named.
+pub fn default_for(core: &Core) -> Result<String> {
+    spec::default_for(&paths::root().join("linux"), core.name)
 }
 
 /// The name of the variant that is built for this one.

@@ -9,6 +9,7 @@ pub mod image;
 pub mod kernel;
 pub mod mutant;
 pub mod own;
+pub mod package;
 pub mod symbols;
 pub mod toolchain;
 pub mod variables;

@@ -40,6 +40,19 @@ pub fn has(vmlinux: &Path, name: &str) -> Option<bool> {
     Some(elf.symbols().any(|symbol| symbol.name() == Ok(name)))
 }
 
+/// Where an ELF file has these symbols, in their order; `None` when it cannot be read.
+pub fn places<const N: usize>(vmlinux: &Path, names: [&str; N]) -> Option<[Option<u64>; N]> {
+    let cache = ReadCache::new(File::open(vmlinux).ok()?);
+    let elf = object::File::parse(&cache).ok()?;
+    let mut places = [None; N];
+    for symbol in elf.symbols() {
+        if let Some(n) = names.iter().position(|name| symbol.name() == Ok(name)) {
+            places[n] = Some(symbol.address());
+        }
+    }
+    Some(places)
+}
+
 /// Functions by address.
 #[derive(Default)]
 pub struct Symbols {

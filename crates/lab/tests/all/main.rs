@@ -2,6 +2,7 @@
 //! Tests of the program as users run it. One binary, so that long tests of one kind run beside short
 //! ones of another.
 
+mod added;
 mod boots;
 mod browser;
 mod campaign;

@@ -122,7 +122,7 @@ impl Shown<'_> {
             .collect();
         json!({
             "board": self.args.target.board(),
-            "kernel": self.args.target.kernel,
+            "kernel": self.args.target.kernel().ok(),
             "victims": self.args.target.victims,
             "mutant": self.args.mutant,
             "reached": self.findings.counted,

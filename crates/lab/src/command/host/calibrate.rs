@@ -155,7 +155,7 @@ fn booted(name: &str, changes: &[Change], kernel: &str) -> Result<Session> {
         added: vec![added.parse().map_err(anyhow::Error::msg)?],
         ..Recipe::of(kernel)
     };
-    let boot = recipe.prepare(board.core.core)?.boot();
+    let boot = recipe.prepare(&board)?.boot();
     Session::boot(&board, 1, &boot)
 }
 

@@ -146,10 +146,7 @@ mod tests {
                 .parse()
                 .expect("a file to be added"),
         ];
-        let boot = recipe
-            .prepare(&arm9::model::ARM926EJS)
-            .expect("it is there")
-            .boot();
+        let boot = recipe.prepare(&board).expect("it is there").boot();
         let booted = Session::boot(&board, 1, &boot).expect("it boots");
         let ns = 1e9 / board.cpu_hz as f64;
         for form in ["-P", "-T"] {

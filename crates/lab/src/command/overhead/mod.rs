@@ -80,7 +80,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         reset_on_panic: true,
         ..Recipe::of(&args.kernel)
     };
-    let prepared = recipe.prepare(spec.core.core)?;
+    let prepared = recipe.prepare(&spec)?;
     let boot = |seed| -> Result<Bench<'_>> {
         Ok(Bench {
             booted: Session::boot(&spec, seed, &prepared.boot())?,

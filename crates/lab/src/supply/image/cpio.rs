@@ -5,13 +5,22 @@
 //! The same entries give the same bytes: sorted by path, numbered in that order, owned by root,
 //! dated 1970.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 
 use anyhow::{Result, bail};
 
 /// Bytes before a member's name.
 const HEADER: usize = 110;
+/// Bits of a mode that say what a member is.
+const FORMAT: usize = 0o170_000;
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// A symbolic link's target of so many bytes takes a page.
+const SHORT_LINK: u64 = 128;
+/// Inodes of files with several names; each other entry has its own place's number.
+const FIRST_SHARED: u32 = 1 << 24;
 /// The name of the member that ends an archive.
 const TRAILER: &str = "TRAILER!!!";
 
@@ -19,9 +28,23 @@ const TRAILER: &str = "TRAILER!!!";
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     Directory,
-    File { executable: bool, content: Vec<u8> },
-    Link { target: String },
-    CharacterDevice { major: u32, minor: u32 },
+    File {
+        executable: bool,
+        content: Vec<u8>,
+    },
+    /// One of several names of a file, which have this number in common.
+    Name {
+        file: u32,
+        executable: bool,
+        content: Rc<[u8]>,
+    },
+    Link {
+        target: String,
+    },
+    CharacterDevice {
+        major: u32,
+        minor: u32,
+    },
 }
 
 /// An archive being filled.
@@ -41,6 +64,25 @@ impl Archive {
         self.add(
             path,
             Entry::File {
+                executable,
+                content,
+            },
+        )
+    }
+
+    /// One of several names of a file: those with the same number are one file in the guest.
+    pub fn name_of(
+        &mut self,
+        path: &str,
+        file: u32,
+        executable: bool,
+        content: &Rc<[u8]>,
+    ) -> Result<()> {
+        let content = content.clone();
+        self.add(
+            path,
+            Entry::Name {
+                file,
                 executable,
                 content,
             },
@@ -88,45 +130,110 @@ impl Archive {
     /// The bytes of the archive.
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
+        let mut names: BTreeMap<u32, u32> = BTreeMap::new();
+        for entry in self.entries.values() {
+            if let Entry::Name { file, .. } = entry {
+                *names.entry(*file).or_default() += 1;
+            }
+        }
+        let mut written = BTreeSet::new();
         for (number, (path, entry)) in self.entries.iter().enumerate() {
+            let mut inode = number as u32 + 1;
             let (mode, links, device, content): (u32, u32, (u32, u32), &[u8]) = match entry {
                 Entry::Directory => (0o040_755, 2, (0, 0), &[]),
                 Entry::File {
-                    executable: true,
+                    executable,
                     content,
-                } => (0o100_755, 1, (0, 0), content),
-                Entry::File {
-                    executable: false,
+                } => (file_mode(*executable), 1, (0, 0), content),
+                Entry::Name {
+                    file,
+                    executable,
                     content,
-                } => (0o100_644, 1, (0, 0), content),
+                } => {
+                    inode = FIRST_SHARED + file;
+                    // The first name brings the content.
+                    let content = if written.insert(*file) {
+                        &**content
+                    } else {
+                        &[]
+                    };
+                    (file_mode(*executable), names[file], (0, 0), content)
+                }
                 Entry::Link { target } => (0o120_777, 1, (0, 0), target.as_bytes()),
                 Entry::CharacterDevice { major, minor } => (0o020_600, 1, (*major, *minor), &[]),
             };
-            member(
-                &mut out,
-                number as u32 + 1,
-                mode,
-                links,
-                device,
-                path,
-                content,
-            );
+            member(&mut out, inode, mode, links, device, path, content);
         }
         member(&mut out, 0, 0, 1, (0, 0), TRAILER, &[]);
         out
     }
 }
 
-/// Paths in archives that stand one behind the other, without `/` or `./` before them, and whether they
-/// are, or may lead to, directories; none for what is no such archive, or a damaged one.
-pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, bool>> {
+fn file_mode(executable: bool) -> u32 {
+    if executable { 0o100_755 } else { 0o100_644 }
+}
+
+/// What a path in an archive is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Directory,
+    File {
+        executable: bool,
+    },
+    Link(String),
+    /// A device, or the like.
+    Other,
+}
+
+/// What stands at the paths of archives that follow each other, without `/` or `./` before them; none for bytes
+/// that are no such archive, or a damaged one.
+pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, Kind>> {
     let of = |member: Member| {
-        (
-            member.name,
-            matches!(member.mode & 0o170_000, 0o040_000 | 0o120_000),
-        )
+        let kind = match member.mode & FORMAT {
+            0o040_000 => Kind::Directory,
+            0o100_000 => Kind::File {
+                executable: member.mode & 0o111 != 0,
+            },
+            0o120_000 => {
+                let target = bytes.get(member.content).unwrap_or_default();
+                Kind::Link(String::from_utf8_lossy(target).into_owned())
+            }
+            _ => Kind::Other,
+        };
+        (member.name, kind)
     };
     Some(members(bytes)?.into_iter().map(of).collect())
+}
+
+/// What a kernel needs for the files of archives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unpacked {
+    /// Pages of content, as many as there are at once.
+    pub pages: u64,
+    /// Names, of files and all else.
+    pub names: u64,
+}
+
+/// What archives that follow each other take when they are unpacked; none as for [`names`].
+pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
+    let mut held: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut now, mut most) = (0, 0);
+    for member in members(bytes)? {
+        let length = member.content.len() as u64;
+        let pages = match member.mode & FORMAT {
+            0o100_000 => length.div_ceil(PAGE),
+            // Short ones are kept with the name (Linux mm/shmem.c).
+            0o120_000 if length >= SHORT_LINK => 1,
+            _ => 0,
+        };
+        now += pages;
+        now -= held.insert(member.name, pages).unwrap_or(0);
+        most = now.max(most);
+    }
+    Some(Unpacked {
+        pages: most,
+        names: held.len() as u64,
+    })
 }
 
 /// What such archives have as this file; the last one counts.
@@ -275,13 +382,19 @@ mod tests {
         bytes.extend([0; 8]);
         bytes.extend(two.bytes());
         let names = names(&bytes).unwrap();
-        let expected = [("bin", true), ("bin/sh", true), ("init", false)];
+        let expected = [
+            ("bin", Kind::Directory),
+            ("bin/sh", Kind::Link("busybox".to_string())),
+            ("init", Kind::File { executable: true }),
+        ];
         assert_eq!(
             names,
             expected.map(|(name, is)| (name.to_string(), is)).into()
         );
+        assert_eq!(unpacked(&bytes), Some(Unpacked { pages: 1, names: 3 }));
         for length in 0..bytes.len() {
             let _ = super::names(&bytes[..length]);
+            let _ = unpacked(&bytes[..length]);
         }
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
@@ -289,6 +402,34 @@ mod tests {
             let _ = super::names(&damaged);
         }
         assert_eq!(super::names(b"\x1f\x8b..."), None);
+    }
+
+    #[test]
+    fn names_of_one_file_share_its_content_and_a_replaced_file_counts_once() {
+        let content: Rc<[u8]> = vec![7; 5000].into();
+        let mut archive = Archive::default();
+        for path in ["b", "a", "c"] {
+            archive.name_of(path, 0, true, &content).unwrap();
+        }
+        archive.file("d", false, vec![1; 4096]).unwrap();
+        let mut bytes = archive.bytes();
+        assert!(bytes.len() < 10_000, "{}", bytes.len());
+        assert_eq!(super::content(&bytes, "a"), Some(&content[..]));
+        assert_eq!(unpacked(&bytes), Some(Unpacked { pages: 3, names: 4 }));
+        // Inode, mode, links of the second name.
+        let text = String::from_utf8_lossy(&bytes);
+        let second = &text[text.find("b\0").unwrap() - HEADER..];
+        assert!(
+            second.starts_with("07070101000000000081ed"),
+            "{}",
+            &second[..30]
+        );
+        assert_eq!(&second[38..46], "00000003");
+        let mut other = Archive::default();
+        other.file("d", false, vec![1; 9000]).unwrap();
+        bytes.extend(other.bytes());
+        // The old content and the new one are never there together.
+        assert_eq!(unpacked(&bytes), Some(Unpacked { pages: 5, names: 4 }));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Debian {
     pub packages: Vec<String>,
     /// Of what guests are linked with.
     pub development: Vec<String>,
+    /// Dependencies that only the installing of a package needs.
+    pub assumed: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -94,6 +94,9 @@ pub struct Variant {
     /// Nothing builds it unless it is named.
     #[serde(default)]
     pub on_demand: bool,
+    /// The core whose boards boot it when no kernel is named, as board files call it.
+    #[serde(default)]
+    pub default_for: Option<String>,
     /// The variant whose configuration a part of its series is built in, when only all of it makes its own possible.
     #[serde(default)]
     pub prefixes_as: Option<String>,
@@ -276,6 +279,24 @@ pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
 
 fn read(path: &Path) -> Result<Spec> {
     toml_file::read(path)
+}
+
+/// The variant that says it is for this core, of the newest series with one; without the series in its name.
+pub fn default_for(linux: &Path, core: &str) -> Result<String> {
+    let mut found = None;
+    for (name, _) in list(linux)? {
+        let (series, variant) = name.split_once('/').unwrap_or(("", &name));
+        let spec = read(&linux.join(series).join("kernel.toml"))?;
+        if spec.variant[variant].default_for.as_deref() == Some(core) {
+            found = Some(variant.to_string());
+        }
+    }
+    found.with_context(|| {
+        format!(
+            "no kernel in {} says that it is for the core {core}\n  help: --kernel names one",
+            shown(linux)
+        )
+    })
 }
 
 /// The variant that is built for `name`.
