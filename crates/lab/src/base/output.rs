@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output. The two macros stand in for those of the standard library, which panic when
-//! nobody reads any more (`warmswitch list | head -1`) or the disk is full.
+//! Standard output and standard error. The macros stand in for those of the standard library, which panic when
+//! the reader has gone away (`warmswitch list | head -1`) or the disk is full. A result that cannot be written ends
+//! the program; a message that cannot be written is dropped.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write as _};
@@ -18,6 +19,20 @@ macro_rules! println {
     ($($part:tt)*) => {
         $crate::base::output::write(format_args!("{}\n", format_args!($($part)*)))
     };
+}
+
+macro_rules! eprintln {
+    ($($part:tt)*) => {
+        $crate::base::output::tell(format_args!("{}\n", format_args!($($part)*)))
+    };
+}
+
+/// Writes to standard error. What cannot be written has nowhere to be complained of.
+pub fn tell(text: Arguments<'_>) {
+    // One call for the whole text: lines of several threads do not mix.
+    let _ = std::io::stderr()
+        .lock()
+        .write_all(text.to_string().as_bytes());
 }
 
 /// Writes, or ends the program.

@@ -199,3 +199,32 @@ fn output_that_cannot_be_written_is_a_message_and_no_panic() {
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains("cannot write the output"), "{message}");
 }
+
+#[test]
+fn messages_that_cannot_be_written_are_dropped_and_the_exit_code_stays() {
+    let shell = |redirected: &str| {
+        let program = env!("CARGO_BIN_EXE_warmswitch");
+        let line = format!("'{program}' boot --board nonsuch {redirected}");
+        let ended = Command::new("sh").args(["-c", &line]).status();
+        ended.expect("a shell starts").code()
+    };
+    for redirected in [
+        "2>&-",
+        "2>/dev/full",
+        ">&- 2>&-",
+        ">/dev/full 2>/dev/full",
+        "<&- >&- 2>&-",
+    ] {
+        assert_eq!(shell(redirected), Some(2), "{redirected}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_program_as_a_shell_counts_it() {
+    let program = env!("CARGO_BIN_EXE_warmswitch");
+    // The second command ends without reading; the pipe takes less than all completions.
+    let line = format!("{{ '{program}' completions bash; echo $? >&2; }} | true");
+    let output = Command::new("sh").args(["-c", &line]).output();
+    let message = output.expect("a shell starts").stderr;
+    assert_eq!(String::from_utf8_lossy(&message).trim(), "141");
+}
