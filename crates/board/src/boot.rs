@@ -217,6 +217,8 @@ impl LinuxBoot {
     fn load(&self, spec: &BoardSpec, ram: &mut Sdram) -> Result<Start, BootError> {
         let base = spec.peripherals.ram_base;
         let (mut pieces, pc) = self.kernel_pieces(spec)?;
+        // The rest is laid out behind a kernel that is in RAM.
+        check_places(spec, &pieces)?;
         let kernel_end = pieces
             .iter()
             .map(|p| p.base.saturating_add(p.size))
@@ -434,6 +436,16 @@ fn place_of(zimage: &[u8]) -> Option<u32> {
 
 /// Checks that everything fits and puts it into RAM.
 fn place(spec: &BoardSpec, ram: &mut Sdram, pieces: &[Piece<'_>]) -> Result<(), BootError> {
+    check_places(spec, pieces)?;
+    for piece in pieces {
+        let loaded = ram.load(piece.base - spec.peripherals.ram_base, piece.bytes);
+        assert!(loaded, "checked above to fit");
+    }
+    Ok(())
+}
+
+/// Checks that everything is in RAM, and apart.
+fn check_places(spec: &BoardSpec, pieces: &[Piece<'_>]) -> Result<(), BootError> {
     let ram_base = u64::from(spec.peripherals.ram_base);
     let ram_end = ram_base + u64::from(spec.ram_bytes);
     let extent = |p: &Piece<'_>| {
@@ -462,10 +474,6 @@ fn place(spec: &BoardSpec, ram: &mut Sdram, pieces: &[Piece<'_>]) -> Result<(), 
                 )));
             }
         }
-    }
-    for piece in pieces {
-        let loaded = ram.load(piece.base - spec.peripherals.ram_base, piece.bytes);
-        assert!(loaded, "checked above to fit");
     }
     Ok(())
 }
