@@ -146,6 +146,8 @@ pub enum Event<'a> {
     },
     /// A line was filled from memory.
     Fill { side: Side, mva: Mva, pa: Pa },
+    /// A load, store or PLD waits next for the line of `mva`, which a PLD has begun to fill, to be there.
+    FillAwaited { mva: Mva },
     /// The line of `mva` made room for one that is filled next.
     Replaced { side: Side, mva: Mva },
     /// A store to a cached page, or a run of stores to a line, did not find the line and went to memory, for which it
@@ -194,6 +196,8 @@ pub enum Event<'a> {
     TlbInvalidate { side: TlbSide, entry: usize },
     /// All entries of a TLB but the locked ones were invalidated.
     TlbInvalidateAll { side: TlbSide },
+    /// No entry of a TLB is locked any more. They stay until they are replaced or invalidated.
+    TlbUnlock { side: TlbSide },
 }
 
 /// What the observer asks for in return.

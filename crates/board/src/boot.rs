@@ -230,6 +230,8 @@ impl LinuxBoot {
         let base = spec.peripherals.ram_base;
         let ram_bytes = self.ram_bytes(spec)?;
         let (mut pieces, pc) = self.kernel_pieces(spec, ram_bytes)?;
+        // The rest is laid out behind a kernel that is in RAM.
+        check_places(spec, ram_bytes, &pieces)?;
         let kernel_end = pieces
             .iter()
             .map(|p| p.base.saturating_add(p.size))
@@ -458,6 +460,16 @@ fn place(
     ram: &mut Sdram,
     pieces: &[Piece<'_>],
 ) -> Result<(), BootError> {
+    check_places(spec, ram_bytes, pieces)?;
+    for piece in pieces {
+        let loaded = ram.load(piece.base - spec.peripherals.ram_base, piece.bytes);
+        assert!(loaded, "checked above to fit");
+    }
+    Ok(())
+}
+
+/// Checks that everything is in the first `ram_bytes` of RAM, and apart.
+fn check_places(spec: &BoardSpec, ram_bytes: u32, pieces: &[Piece<'_>]) -> Result<(), BootError> {
     let ram_base = u64::from(spec.peripherals.ram_base);
     let ram_end = ram_base + u64::from(ram_bytes);
     let extent = |p: &Piece<'_>| {
@@ -486,10 +498,6 @@ fn place(
                 )));
             }
         }
-    }
-    for piece in pieces {
-        let loaded = ram.load(piece.base - spec.peripherals.ram_base, piece.bytes);
-        assert!(loaded, "checked above to fit");
     }
     Ok(())
 }

@@ -310,14 +310,10 @@ impl<O> Chaos<O> {
         if !self.rests(now) || now < drawn.from {
             return false;
         }
-        let mut window = drawn.window;
         if !drawn.counting {
             match drawn.window {
                 Window::Anywhere => self.comes(Window::Anywhere, pc, now),
-                _ if now >= drawn.until => {
-                    window = Window::Anywhere;
-                    self.counting();
-                }
+                _ if now >= drawn.until => self.give_up(),
                 _ if is_user => {}
                 Window::Unmasked if was_masked && !context.masked => {
                     self.comes(Window::Unmasked, pc, now);
@@ -326,14 +322,14 @@ impl<O> Chaos<O> {
                     self.comes(Window::Entry, registers[14], now);
                 }
                 Window::Maintained | Window::Switch if width == Width::Word => {
-                    if let Some(window) = written(word) {
+                    if let Some(window) = opened(word) {
                         self.comes(window, registers[14], now);
                     }
                 }
                 _ => {}
             }
         }
-        self.falls_due(context, window)
+        self.falls_due(context)
     }
 
     /// Whether the last one is over; the gap to the next begins then.
@@ -372,14 +368,15 @@ impl<O> Chaos<O> {
         self.filter >> (pc >> 2 & 63) & 1 != 0 && self.places.entries.binary_search(&pc).is_ok()
     }
 
-    fn counting(&mut self) {
+    /// No occasion came: what comes behind so many instructions from here comes anywhere.
+    fn give_up(&mut self) {
         if let Some(drawn) = &mut self.drawn {
-            drawn.counting = true;
+            (drawn.window, drawn.counting) = (Window::Anywhere, true);
         }
     }
 
     /// Counts the instructions behind the occasion.
-    fn falls_due(&mut self, context: &Context, window: Window) -> bool {
+    fn falls_due(&mut self, context: &Context) -> bool {
         let Some(drawn) = &mut self.drawn else {
             return false;
         };
@@ -392,7 +389,7 @@ impl<O> Chaos<O> {
         }
         self.due = true;
         self.points.push(Point {
-            window,
+            window: drawn.window,
             pc: context.pc,
             cycle: context.cycle,
         });
@@ -406,8 +403,13 @@ fn is_among(ranges: &[Range<u32>], address: u32) -> bool {
     behind > 0 && ranges[behind - 1].contains(&address)
 }
 
-/// The window that an instruction opens: MCR p15 (`DDI0100I A4.1.32`) of c7 but wait for interrupt, of c8, c2, c13.
-fn written(word: u32) -> Option<Window> {
+/// The window that an instruction opens: MCR p15 (`DDI0100I A4.1.32`) of c7 but wait for interrupt, of c8, c2, c13; and
+/// of MRC p15 both that test and clean lines of the D-cache (`DDI0198D 2.3.7`), by which Linux cleans all of it.
+fn opened(word: u32) -> Option<Window> {
+    if word & 0x0f10_0f10 == 0x0e10_0f10 {
+        let tests_and_cleans = matches!(word & 0x000f_00ef, 0x0007_006a | 0x0007_006e);
+        return tests_and_cleans.then_some(Window::Maintained);
+    }
     if word & 0x0f10_0f10 != 0x0e00_0f10 {
         return None;
     }

@@ -169,17 +169,16 @@ impl Sdram {
         }
     }
 
-    /// A burst of words; those beyond the end of the RAM are dropped. Returns core cycles.
+    /// A burst of words, all of them in the RAM. Returns core cycles.
     #[inline]
     pub fn write_words(&mut self, now: u64, offset: u32, words: &[u32]) -> u32 {
         let cost = self.timing.write_setup
             + self.timing.words[words.len().min(BURST)]
             + self.row_extra(now, offset);
-        let after = &mut self.words_mut()[offset as usize / 4..];
-        let n = words.len().min(after.len());
+        let to = &mut self.words_mut()[offset as usize / 4..][..words.len()];
         // Mostly four or eight words, which are not worth a call.
-        let (fours, rest) = words[..n].as_chunks::<4>();
-        let (to_fours, to_rest) = after[..n].as_chunks_mut::<4>();
+        let (fours, rest) = words.as_chunks::<4>();
+        let (to_fours, to_rest) = to.as_chunks_mut::<4>();
         for (to, four) in to_fours.iter_mut().zip(fours) {
             *to = *four;
         }

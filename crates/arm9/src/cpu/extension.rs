@@ -53,6 +53,12 @@ impl Extension {
         }
     }
 
+    /// The time at which the last line that is on its way is there.
+    pub(crate) fn latest(&self) -> u64 {
+        let all = self.fills.iter().map(|(_, ready)| *ready);
+        all.max().unwrap_or(0).max(self.clock.since)
+    }
+
     /// Whether code may use coprocessor 0.
     pub(crate) fn may_accumulate(&self) -> bool {
         self.access & 1 != 0
@@ -213,8 +219,11 @@ impl<B: Bus> Cpu<B> {
             return;
         }
         // With all buffers in use it waits for the first.
-        let oldest = self.cp15.extension.fills[0].1;
+        let (filled, oldest) = self.cp15.extension.fills[0];
         let first = self.cycles.max(oldest);
+        if oldest > self.cycles {
+            self.tell_awaited(filled as usize);
+        }
         self.counters.dcache_fill_cycles += first - self.cycles;
         self.wait_until(Cause::DataMiss, first);
         let Ok((line, ready)) = self.fill_dcache(mva, page) else {
@@ -229,6 +238,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn wait_for_fill(&mut self, line: usize) {
         for (filled, ready) in self.cp15.extension.fills {
             if filled == line as u32 && ready > self.cycles {
+                self.tell_awaited(line);
                 self.counters.dcache_fill_cycles += ready - self.cycles;
                 self.wait_until(Cause::DataMiss, ready);
             }
@@ -251,6 +261,16 @@ impl<B: Bus> Cpu<B> {
             }
             self.data_abort(Fault::LOCK, mva);
         }
+    }
+
+    /// CP15 c10,c4,1 and c10,c8,1: no translation is locked any more.
+    pub(crate) fn unlock_translations(&mut self, kind: Kind) {
+        self.mmu.tlb(kind).unlock();
+        let side = match kind {
+            Kind::Fetch => TlbSide::Instruction,
+            _ => TlbSide::Data,
+        };
+        self.tell(Event::TlbUnlock { side });
     }
 
     /// CP15 c9,c1,0: fills an I-cache line that stays.

@@ -33,8 +33,11 @@ crate::state!(
     cycles, interlock, fetch, data_relocation, fetch_relocation, following_relocation,
     waiting, signals, abort_chain, cp15, mmu, icache, dcache, biu, counters, bus;
     horizon, exit, config, decode, cp15_rows, watch
-    => find_slot
+    => restored
 );
+
+/// No core comes to so many cycles, which take many years, and no counter so far: there is room to add to them.
+const LATEST: u64 = 1 << 56;
 
 impl<B: Bus> Cpu<B> {
     /// The same core, between two calls of [`Cpu::run`], on another bus, which is made of its own. It goes on with the
@@ -80,6 +83,17 @@ impl<B: Bus> Cpu<B> {
         let found = cpu.find_slot();
         assert!(found.is_ok(), "the current line is in the I-cache");
         cpu
+    }
+
+    /// What was restored may be no state of this core.
+    fn restored(&mut self) -> Result<(), Damaged> {
+        let parts = [self.biu.latest(), self.cp15.extension.latest()];
+        let counters = self.counters.entries().into_iter().map(|(_, count)| count);
+        let mut all = [self.cycles].into_iter().chain(parts).chain(counters);
+        if all.any(|n| n >= LATEST) {
+            return Err(Damaged("no clock has come so far"));
+        }
+        self.find_slot()
     }
 
     /// Finds the operations of the current line, which is in the I-cache: whoever takes it out

@@ -192,6 +192,15 @@ impl<B: Bus> Cpu<B> {
         self.react(reaction);
     }
 
+    /// Tells that a D-cache line on its way is waited for.
+    pub(crate) fn tell_awaited(&mut self, line: usize) {
+        if B::OBSERVED
+            && let Some((mva, _)) = self.dcache.state(line)
+        {
+            self.tell(Event::FillAwaited { mva });
+        }
+    }
+
     /// Tells of a D-cache line made without reading memory.
     pub(crate) fn tell_claim(&mut self, mva: Mva) {
         self.tell(Event::Claim { mva });

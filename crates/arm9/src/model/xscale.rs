@@ -131,8 +131,8 @@ impl<B: Bus> Registers<B> {
         // c10: translate and lock, of instructions and of data; unlock.
         Row::at(0, 10, 4, 0).write(|cpu, value| cpu.lock_translation(Kind::Fetch, Mva(value))),
         Row::at(0, 10, 8, 0).write(|cpu, value| cpu.lock_translation(Kind::Read, Mva(value))),
-        Row::at(0, 10, 4, 1).write(|cpu, _| cpu.mmu.tlb(Kind::Fetch).unlock()),
-        Row::at(0, 10, 8, 1).write(|cpu, _| cpu.mmu.tlb(Kind::Read).unlock()),
+        Row::at(0, 10, 4, 1).write(|cpu, _| cpu.unlock_translations(Kind::Fetch)),
+        Row::at(0, 10, 8, 1).write(|cpu, _| cpu.unlock_translations(Kind::Read)),
         // c15: coprocessor access.
         Row::at(0, 15, 1, 0)
             .read(|cpu| cpu.cp15.extension.access)

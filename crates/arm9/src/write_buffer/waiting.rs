@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What waits in the buffers, for whoever looks at them.
+//! What waits in the buffers, for whoever looks at them or restores them.
 
 use super::{ADDRESSES, Biu, Pending};
 use crate::cpu::look::WaitingWrite;
 
 impl Biu {
+    /// The last time that anything here depends on.
+    pub(crate) fn latest(&self) -> u64 {
+        let ready = self.queue.iter().map(|entry| entry.ready);
+        let ready = ready.chain(self.victim.iter().map(|victim| victim.ready));
+        ready.fold(self.free_at, u64::max)
+    }
+
     /// What waits, in the order in which it goes out: the victim buffer goes first.
     pub fn waiting(&self) -> Vec<WaitingWrite> {
         let victim = self.victim.iter().map(|victim| {

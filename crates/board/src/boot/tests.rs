@@ -239,6 +239,34 @@ fn what_does_not_fit_into_ram_says_where_it_ends() {
     );
 }
 
+/// Row O of the third review: what is laid out behind such a kernel overflowed.
+#[test]
+fn a_segment_near_4_gb_does_not_fit_and_says_so() {
+    // In the file's one program header.
+    let (physical, memory_size) = (52 + 12, 52 + 20);
+    let with = |field: usize, value: u32| {
+        let mut file = elf(40, 0xc000_8000, &[7; 8]);
+        file[field..field + 4].copy_from_slice(&value.to_le_bytes());
+        blob("vmlinux", file)
+    };
+    for size in [0xfff0_0000, 0xffff_0000, 0xffff_8000, u32::MAX] {
+        let message = complaint(with(memory_size, size));
+        let end = 0x8000 + u64::from(size);
+        assert_eq!(
+            message,
+            format!(
+                "vmlinux (segment 0): does not fit into RAM: it takes 0x00008000 to {end:#010x}, \
+                 RAM is 0x00000000 to 0x04000000"
+            )
+        );
+    }
+    for at in [0x0400_0000, 0xfff0_0000, 0xffff_fff8, u32::MAX] {
+        let boot = Boot::BareElf(with(physical, at));
+        let message = load(&boot).unwrap_err().to_string();
+        assert!(message.contains("does not fit into RAM"), "{message}");
+    }
+}
+
 #[test]
 fn pieces_that_overlap_are_both_named() {
     let spec = spec();

@@ -215,6 +215,43 @@ fn a_burst_to_a_device_arrives_word_by_word() {
     );
 }
 
+/// Row K of the third review: four words vanished, and the run went on.
+#[test]
+fn a_burst_that_ends_behind_the_ram_stops_as_single_writes_do() {
+    let end = spec().ram_bytes;
+    let words = [1, 2, 3, 4, 5, 6, 7, 8];
+    for inside in 0..=8u32 {
+        let at = end - 4 * inside;
+        let (mut burst, mut single) = (bus(), bus());
+        let result = burst.write_words(0, Pa(at), &words);
+        let mut each = (at..).step_by(4).zip(words);
+        let all = each.all(|(at, word)| single.write(0, Pa(at), Width::Word, word).is_ok());
+        assert_eq!(result.is_ok(), all, "{inside} words inside");
+        let stop = burst.take_stop();
+        assert_eq!(stop, single.take_stop());
+        let unmapped = Stop::Unmapped(Transaction {
+            kind: Kind::Write,
+            pa: end,
+            width: Width::Word,
+            value: inside + 1,
+        });
+        assert_eq!(stop, (inside < 8).then_some(unmapped));
+        assert_eq!(burst.ram().words(), single.ram().words());
+    }
+}
+
+/// The same where such accesses abort, and where the burst begins below address 0.
+#[test]
+fn a_burst_that_leaves_or_enters_the_ram_aborts_where_nothing_is() {
+    for at in [spec().ram_bytes - 4, 0xffff_fffc] {
+        let mut bus = bus();
+        bus.set_unmapped_aborts(true);
+        assert!(bus.write_words(0, Pa(at), &[7, 8]).is_err());
+        assert_eq!(bus.take_stop(), None);
+        assert_eq!(bus.peek(Pa(0)), Some(0), "the word behind is not written");
+    }
+}
+
 #[test]
 fn peek_and_poke_see_ram_only() {
     let mut bus = bus();

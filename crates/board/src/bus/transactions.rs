@@ -55,16 +55,11 @@ impl Bus for SystemBus {
     #[inline]
     fn write_words(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
         let offset = pa.0.wrapping_sub(self.ram_base);
-        if offset < self.ram.bytes() {
+        let behind = self.ram.bytes().saturating_sub(offset);
+        if words.len() * 4 <= behind as usize {
             return Ok(self.ram.write_words(now, offset, words));
         }
-        // A device sees the words one by one, as the bridge hands them over.
-        let mut cycles = 0;
-        for (i, &word) in words.iter().enumerate() {
-            let at = pa.0.wrapping_add(4 * i as u32);
-            cycles += self.write_device(now + u64::from(cycles), at, Width::Word, word)?;
-        }
-        Ok(cycles)
+        self.write_each(now, pa, words)
     }
 
     fn advance(&mut self, now: u64) -> Signals {
@@ -94,5 +89,19 @@ impl Bus for SystemBus {
 
     fn poke(&mut self, pa: Pa, value: u8) -> bool {
         self.ram.poke(pa.0.wrapping_sub(self.ram_base), value)
+    }
+}
+
+impl SystemBus {
+    /// A burst that is not of RAM alone. Each word goes where its address leads: a device sees the words one by one,
+    /// as the bridge hands them over.
+    #[cold]
+    fn write_each(&mut self, now: u64, pa: Pa, words: &[u32]) -> Result<u32, BusError> {
+        let mut cycles = 0;
+        for (i, &word) in words.iter().enumerate() {
+            let at = Pa(pa.0.wrapping_add(4 * i as u32));
+            cycles += self.write(now + u64::from(cycles), at, Width::Word, word)?;
+        }
+        Ok(cycles)
     }
 }

@@ -416,13 +416,15 @@ impl Checker {
             }
             Event::TlbFill { .. }
             | Event::TlbInvalidate { .. }
-            | Event::TlbInvalidateAll { .. } => {
+            | Event::TlbInvalidateAll { .. }
+            | Event::TlbUnlock { .. } => {
                 self.translations.moved(&mut self.shadow, context, event);
             }
             // What a claimed line holds is nobody's: who uses it gets a report.
-            Event::Claim { .. } | Event::Replaced { .. } | Event::Fetch { .. } => {}
-            Event::StoreMissed { .. } => {}
-            Event::Load { .. } | Event::Store { .. } | Event::Walk { .. } => {}
+            Event::Claim { .. } | Event::Replaced { .. } => {}
+            Event::StoreMissed { .. } | Event::FillAwaited { .. } => {}
+            Event::Fetch { .. } | Event::Load { .. } => {}
+            Event::Store { .. } | Event::Walk { .. } => {}
         }
         Reaction::Continue
     }

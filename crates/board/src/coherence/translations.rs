@@ -143,6 +143,7 @@ impl Translations {
             }
             Event::TlbInvalidate { side, entry } => self.invalidated((side, entry)),
             Event::TlbInvalidateAll { side } => self.invalidated_all(side),
+            Event::TlbUnlock { side } => self.unlocked(side),
             _ => {}
         }
     }
@@ -207,6 +208,12 @@ impl Translations {
         entries
             .filter(|entry| !entry.locked)
             .for_each(|entry| *entry = Entry::default());
+    }
+
+    /// The lockdown entries of a TLB are entries as others from now on.
+    fn unlocked(&mut self, side: TlbSide) {
+        let entries = self.entries[side as usize].iter_mut();
+        entries.for_each(|entry| entry.locked = false);
     }
 
     /// Entries of pages that are loaded.
@@ -400,6 +407,38 @@ mod tests {
         translations.invalidated((TlbSide::Data, 70));
         translations.invalidated((TlbSide::Data, 700));
         assert!(!translations.written(0x6000));
+    }
+
+    /// The third suspicion of the third review: an unlocked entry of XScale's stayed for ever.
+    #[test]
+    fn an_entry_that_is_not_locked_any_more_is_gone_when_all_are_invalidated() {
+        let (mut shadow, context) = (Shadow::new(vec![0; 0x4000], 0), Context::default());
+        let sides = [TlbSide::Instruction, TlbSide::Data];
+        for unlocked in sides {
+            let mut translations = Translations::new();
+            for side in sides {
+                let fill = Event::TlbFill {
+                    side,
+                    entry: 0,
+                    mva: Mva(0),
+                    bytes: 4096,
+                    locked: true,
+                };
+                translations.walked(0x4000, 1);
+                translations.walked(0x8000, 1);
+                translations.moved(&mut shadow, &context, fill);
+            }
+            let unlock = Event::TlbUnlock { side: unlocked };
+            translations.moved(&mut shadow, &context, unlock);
+            assert_eq!(translations.all().count(), 2, "they stay");
+            for side in sides {
+                let all = Event::TlbInvalidateAll { side };
+                translations.moved(&mut shadow, &context, all);
+            }
+            let left: Vec<TlbSide> = translations.all().map(|entry| entry.number.0).collect();
+            let locked = sides.into_iter().filter(|side| *side != unlocked);
+            assert_eq!(left, Vec::from_iter(locked));
+        }
     }
 
     #[test]

@@ -200,6 +200,10 @@ impl Ledger {
                 self.settle();
                 self.lost.filled(by.0, side, mva, context.cycle);
             }
+            Event::FillAwaited { mva } => {
+                self.settle();
+                self.lost.awaited(by.0, mva);
+            }
             Event::StoreMissed { mva, cycles } => {
                 let settled = self.lost.store_missed(by.0, mva, cycles);
                 self.suffered(&settled);
@@ -213,15 +217,17 @@ impl Ledger {
                 entry,
                 mva,
                 bytes,
-                ..
+                locked,
             } => {
                 self.settle();
-                self.lost.tlb_filled(by, (side, entry), mva, bytes);
+                let page = (bytes, locked);
+                self.lost.tlb_filled(by, (side, entry), mva, page);
             }
             Event::TlbInvalidate { side, entry } => {
                 self.lost.tlb_invalidated(by, (side, entry));
             }
             Event::TlbInvalidateAll { side } => self.lost.tlb_all_invalidated(by, side),
+            Event::TlbUnlock { side } => self.lost.tlb_unlocked(side),
             _ => {}
         }
     }

@@ -92,9 +92,9 @@ pub struct Missed {
 }
 
 impl Missed {
-    fn add(&mut self, cycles: u64) {
-        self.count += 1;
-        self.cycles += cycles;
+    pub(super) fn add(&mut self, settled: &Settled) {
+        self.count += u64::from(!settled.counted);
+        self.cycles += settled.cycles;
     }
 }
 
@@ -106,6 +106,8 @@ pub struct Settled {
     pub cycles: u64,
     /// The change of task in which it was lost.
     pub switch: SwitchId,
+    /// It was counted before, when a PLD began to fill the line: this is what waits for the rest of the fill.
+    pub counted: bool,
 }
 
 type Doer = (CellId, SwitchId);
@@ -126,6 +128,7 @@ impl Settled {
             mva,
             cycles: 0,
             switch: gone.map_or(SwitchId::NONE, |gone| gone.switch),
+            counted: false,
         }
     }
 }
@@ -135,12 +138,21 @@ impl Settled {
 struct Line {
     /// When it was filled last; 0 before the ledger looked on.
     filled: u64,
+    /// How it had gone before that.
+    before: Option<Gone>,
     gone: Option<Gone>,
     /// Misses of it; while pin 0 was high.
     missed: [Missed; 2],
 }
 
 impl Line {
+    /// It is there from this cycle on; how it had gone before, if it had been there. `all` as in [`Line::gone`].
+    fn fill(&mut self, cycle: u64, all: Option<(u64, Gone)>) -> Option<Gone> {
+        self.before = self.gone(all);
+        (self.filled, self.gone) = (cycle, None);
+        self.before
+    }
+
     /// How it went, if it is not there. `all`: the last invalidation of its whole cache.
     fn gone(&self, all: Option<(u64, Gone)>) -> Option<Gone> {
         // One that was never filled may have been there before the ledger looked on, and have gone since.
@@ -150,6 +162,15 @@ impl Line {
     }
 }
 
+/// What an entry of a TLB holds.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// Its page, and how many bytes that has.
+    page: (u32, u32),
+    /// It stays when all entries are invalidated.
+    locked: bool,
+}
+
 /// Lines and translations that are or were there.
 #[derive(Clone, Debug)]
 pub struct Lost {
@@ -157,8 +178,8 @@ pub struct Lost {
     lines: Table<Line>,
     /// The last invalidation of each whole cache.
     all: [Option<(u64, Gone)>; 2],
-    /// What the entries of each TLB hold: page, bytes.
-    entries: [Vec<Option<(u32, u32)>>; 2],
+    /// What the entries of each TLB hold.
+    entries: [Vec<Option<Held>>; 2],
     /// Pages that TLBs held and what became of them, by [`page_key`].
     pages: Table<Option<Gone>>,
     /// By [`Miss::key`].
@@ -224,7 +245,7 @@ impl Lost {
             [(place(false), untimed), (place(true), timed)]
         };
         let all = self.lines.iter().flat_map(of);
-        all.filter(|(_, missed)| missed.count > 0)
+        all.filter(|(_, missed)| missed.count > 0 || missed.cycles > 0)
     }
 
     #[inline]
@@ -249,19 +270,27 @@ impl Lost {
     /// What the last miss took.
     pub(super) fn settle(&mut self, timed: bool) -> Option<Settled> {
         let settled = self.waiting.take()?;
-        self.missed.at(settled.miss.key()).add(settled.cycles);
+        self.missed.at(settled.miss.key()).add(&settled);
         if let Some(line) = self.line.take() {
-            self.lines.at(line).missed[usize::from(timed)].add(settled.cycles);
+            self.lines.at(line).missed[usize::from(timed)].add(&settled);
         }
         Some(settled)
     }
 
     pub(super) fn filled(&mut self, of: CellId, side: Side, mva: Mva, cycle: u64) {
         let key = line_key(side, mva);
-        let line = self.lines.at(key);
-        let gone = line.gone(self.all[side_bit(side) as usize]);
-        (line.filled, line.gone) = (cycle, None);
+        let all = self.all[side_bit(side) as usize];
+        let gone = self.lines.at(key).fill(cycle, all);
         self.begin(kind_of(side), of, mva, gone);
+        self.line = Some(key);
+    }
+
+    /// A D-cache line that was filled before is not there yet: whose doing its miss was, the wait is.
+    pub(super) fn awaited(&mut self, of: CellId, mva: Mva) {
+        let key = line_key(Side::Data, mva);
+        let gone = self.lines.at(key).before;
+        self.begin(Kind::Data, of, mva, gone);
+        self.waiting.iter_mut().for_each(|miss| miss.counted = true);
         self.line = Some(key);
     }
 
@@ -271,7 +300,7 @@ impl Lost {
         let gone = line.gone(self.all[side_bit(Side::Data) as usize]);
         let mut settled = Settled::new(Kind::Store, of, Mva(mva.0 & !31), gone);
         settled.cycles = cycles;
-        self.missed.at(settled.miss.key()).add(cycles);
+        self.missed.at(settled.miss.key()).add(&settled);
         settled
     }
 
@@ -280,8 +309,8 @@ impl Lost {
     }
 
     pub(super) fn claimed(&mut self, mva: Mva, cycle: u64) {
-        let line = self.lines.at(line_key(Side::Data, mva));
-        (line.filled, line.gone) = (cycle, None);
+        let all = self.all[side_bit(Side::Data) as usize];
+        self.lines.at(line_key(Side::Data, mva)).fill(cycle, all);
     }
 
     fn line_gone(&mut self, side: Side, mva: Mva, gone: Gone) {
@@ -303,41 +332,53 @@ impl Lost {
         self.all[side_bit(side) as usize] = Some((cycle, Gone { by, switch }));
     }
 
+    /// Entry `number` of a TLB holds the page of `mva` now.
     pub(super) fn tlb_filled(
         &mut self,
         (of, switch): Doer,
-        (side, entry): (TlbSide, usize),
+        (side, number): (TlbSide, usize),
         mva: Mva,
-        bytes: u32,
+        (bytes, locked): (u32, bool),
     ) {
         let side = tlb_bit(side);
-        let page = mva.0 & !(bytes - 1);
-        let gone = self.pages.at(page_key(side, (page, bytes))).take();
+        let page = (mva.0 & !(bytes - 1), bytes);
+        let gone = self.pages.at(page_key(side, page)).take();
         let entries = &mut self.entries[side];
-        if entries.len() <= entry {
-            entries.resize(entry + 1, None);
+        if entries.len() <= number {
+            entries.resize(number + 1, None);
         }
-        if let Some(old) = entries[entry].replace((page, bytes)) {
+        if let Some(old) = entries[number].replace(Held { page, locked }) {
             let by = By::Replaced(of);
-            *self.pages.at(page_key(side, old)) = Some(Gone { by, switch });
+            *self.pages.at(page_key(side, old.page)) = Some(Gone { by, switch });
         }
         self.begin(Kind::Translation, of, mva, gone);
     }
 
-    pub(super) fn tlb_invalidated(&mut self, (by, switch): Doer, (side, entry): (TlbSide, usize)) {
-        let side = tlb_bit(side);
-        let held = self.entries[side].get_mut(entry).and_then(Option::take);
-        if let Some(old) = held {
-            let by = By::Invalidated(by);
-            *self.pages.at(page_key(side, old)) = Some(Gone { by, switch });
+    pub(super) fn tlb_invalidated(&mut self, by: Doer, (side, number): (TlbSide, usize)) {
+        let held = self.entries[tlb_bit(side)].get_mut(number);
+        if let Some(old) = held.and_then(Option::take) {
+            self.page_invalidated(by, side, old);
         }
     }
 
-    pub(super) fn tlb_all_invalidated(&mut self, (by, switch): Doer, side: TlbSide) {
-        let side = tlb_bit(side);
-        let by = By::Invalidated(by);
-        for old in self.entries[side].iter_mut().filter_map(Option::take) {
-            *self.pages.at(page_key(side, old)) = Some(Gone { by, switch });
+    /// All entries of a TLB were invalidated, but for locked ones.
+    pub(super) fn tlb_all_invalidated(&mut self, by: Doer, side: TlbSide) {
+        for number in 0..self.entries[tlb_bit(side)].len() {
+            let held = &mut self.entries[tlb_bit(side)][number];
+            if let Some(old) = held.take_if(|held| !held.locked) {
+                self.page_invalidated(by, side, old);
+            }
         }
+    }
+
+    fn page_invalidated(&mut self, (by, switch): Doer, side: TlbSide, old: Held) {
+        let by = By::Invalidated(by);
+        *self.pages.at(page_key(tlb_bit(side), old.page)) = Some(Gone { by, switch });
+    }
+
+    /// No entry of a TLB is locked any more.
+    pub(super) fn tlb_unlocked(&mut self, side: TlbSide) {
+        let held = self.entries[tlb_bit(side)].iter_mut().flatten();
+        held.for_each(|held| held.locked = false);
     }
 }

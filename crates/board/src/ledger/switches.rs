@@ -129,9 +129,7 @@ impl Switches {
         // The scheduler may have been entered, and nothing changed.
         let found = self.of_entry[settled.switch.0 as usize - 1];
         if let Some(switch) = self.all.get_mut(found as usize) {
-            let missed = &mut switch.indirect[kind];
-            missed.count += 1;
-            missed.cycles += settled.cycles;
+            switch.indirect[kind].add(settled);
         }
     }
 }

@@ -151,7 +151,8 @@ impl Model {
     /// A line or a TLB entry came, went or was used.
     fn moved(&mut self, context: &Context, event: Event<'_>) {
         match event {
-            Event::Claim { .. } | Event::Replaced { .. } | Event::StoreMissed { .. } => {}
+            Event::Claim { .. } | Event::Replaced { .. } => {}
+            Event::StoreMissed { .. } | Event::FillAwaited { .. } => {}
             Event::Fill { side, mva, pa } => self.filled(side, mva.0, pa.0),
             Event::WriteBack {
                 mva,
@@ -191,6 +192,10 @@ impl Model {
             }
             Event::TlbInvalidateAll { side } => {
                 self.tlb.retain(|n, entry| n.0 != side || entry.locked);
+            }
+            Event::TlbUnlock { side } => {
+                let of_side = self.tlb.iter_mut().filter(|(n, _)| n.0 == side);
+                of_side.for_each(|(_, entry)| entry.locked = false);
             }
             _ => {}
         }
