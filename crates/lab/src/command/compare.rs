@@ -10,14 +10,15 @@ use board::spec::DEFAULT_BOARD;
 use super::examples::listed;
 use super::host::calibrate::calibrate;
 use super::run::How;
-use super::{report, table};
+use super::{report, table, with};
 use crate::Outcome;
 use crate::base::{boards, colour, paths};
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
 use crate::explain::worst;
 use crate::figures::published::Papers;
-use crate::host::import::{self, Machine};
+use crate::host::import;
+use crate::host::import::machine::Machine;
 use crate::report::cores::{self, Cores};
 use crate::report::material::Material;
 use crate::report::page::write;
@@ -50,8 +51,8 @@ pub struct Args {
     /// Take the worst latency of each kernel apart, too: runs three of cyclictest's again
     #[arg(long)]
     explain: bool,
-    /// Put a machine of yours beside the boards: a result of `warmswitch host` or of cyclictest --json, a histogram of
-    /// rtla timerlat, a log of `warmswitch-target`; may be given several times
+    /// Put a machine of yours beside the boards: what `warmswitch host`, `warmswitch-target`, cyclictest, rtla timerlat,
+    /// hackbench or lmbench printed, or a boot log (docs/HOST.md); may be given several times
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     with: Vec<PathBuf>,
     /// The board that is nearest to an ARM9 among these, whose memory then says what to change in its file
@@ -163,60 +164,46 @@ fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
 }
 
 /// Puts machines that were measured elsewhere beside each experiment, on the terminal, too; and what their
-/// memory says of a board.
+/// memory says of a board. What belongs to no experiment that was measured comes back for the report.
 fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Vec<Part> {
-    let mut calibrated = Vec::new();
+    let mut others = Vec::new();
     for machine in machines {
         println!("== Beside {}: {}\n", machine.name, machine.about);
-        let mut stands = false;
-        for material in &mut *materials {
-            let name = &material.experiment.name;
-            if let Some(part) = machine.beside(name, &material.results.measured) {
-                part.tables
-                    .iter()
-                    .for_each(|table| println!("{name}\n\n{table}\n"));
-                material.more.push(part);
-                stands = true;
+        let found = {
+            let measured = |name: &str| {
+                let material = materials.iter().find(|m| m.experiment.name == name)?;
+                Some(&material.results.measured[..])
+            };
+            with::beside(machine, measured)
+        };
+        // What was measured here is not to be lost for it.
+        match found {
+            Ok(beside) => {
+                println!("{}", beside.text());
+                let notes = beside.notes.iter();
+                notes.for_each(|note| eprintln!("note: {}: {note}", machine.name));
+                for placed in beside.placed {
+                    let is = |m: &&mut Material| m.experiment.name == placed.experiment;
+                    match materials.iter_mut().find(is) {
+                        Some(material) => material.more.push(placed.part),
+                        None => others.push(placed.part),
+                    }
+                }
             }
+            Err(error) => eprintln!("warning: {}: not shown: {error:#}", machine.name),
         }
-        println!(
-            "{}\n",
-            match stands {
-                true => "In brackets: simulated to measured there.",
-                false => "Nothing of it is measured by these experiments.",
-            }
-        );
-        let names: Vec<&str> = materials
-            .iter()
-            .map(|m| m.experiment.name.as_str())
-            .collect();
-        let others = machine
-            .experiments()
-            .into_iter()
-            .filter(|name| !names.contains(name));
-        others.for_each(|name| {
-            eprintln!(
-                "note: {}: of {name}, which is not measured here",
-                machine.name
-            )
-        });
-        machine
-            .notes
-            .iter()
-            .for_each(|note| eprintln!("note: {}: {note}", machine.name));
         if machine.memory.is_empty() || !machine.is_arm {
             continue;
         }
-        // What was measured here is not to be lost for it.
         match calibrate(machine, nearest) {
             Ok(said) => {
                 println!("{}", said.text(nearest));
-                calibrated.push(said.part(machine, nearest));
+                others.push(said.part(machine, nearest));
             }
             Err(error) => eprintln!("warning: {}: not calibrated: {error:#}", machine.name),
         }
     }
-    calibrated
+    others
 }
 
 /// Every experiment's tables and the headlines of all, or all as JSON; and whether a claim failed.

@@ -181,7 +181,8 @@ enum Tool {
     Calibrate(calibrate::Calibrate),
     /// Build `warmswitch-target`, one static program with these measurements, for a product
     Build(target::Build),
-    /// Read what `warmswitch-target` printed out of a log, as if it had been measured here
+    /// Read what `warmswitch-target` printed out of a log, as if it had been measured here; what other programs printed
+    /// stands beside the boards' records
     Read(target::Read),
 }
 

@@ -28,6 +28,7 @@ pub mod report;
 pub mod run;
 pub mod scope;
 pub mod table;
+mod with;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

@@ -55,14 +55,14 @@ impl From<&Series> for Latencies {
 impl Latencies {
     /// Whole microseconds with their counts; how many were beyond the last one, the largest of all, and
     /// the mean that a program says.
-    pub fn of_bins(us: Vec<(u32, u64)>, overflows: u64, max_us: u32, mean_us: u32) -> Latencies {
+    pub fn of_bins(us: Vec<(u32, u64)>, overflows: u64, max_us: u32, mean_us: f64) -> Latencies {
         let ns = us.into_iter().map(|(us, n)| (u64::from(us) * 1000, n));
         Latencies {
             ns: ns.collect(),
             overflows,
             max_ns: u64::from(max_us) * 1000,
             bin_ns: 1000,
-            whole_mean_us: f64::from(mean_us),
+            whole_mean_us: mean_us,
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_quantile_holds_it() {
-        let l = Latencies::of_bins((1..=1000).map(|us| (us, 10)).collect(), 0, 1000, 0);
+        let l = Latencies::of_bins((1..=1000).map(|us| (us, 10)).collect(), 0, 1000, 0.0);
         let q = l.quantile(0.99).unwrap();
         // 9900 +- 1.96 sqrt(10000 * 0.99 * 0.01): ranks 9880 and 9921.
         assert_eq!((q.low, q.value, q.high), (988.0, 990.0, 993.0));
@@ -250,7 +250,7 @@ mod tests {
             (1.0, 3.0)
         );
         assert!(of("p99.9").is_none(), "three samples are too few");
-        let histogram = Latencies::of_bins(vec![(1, 2)], 0, 1, 0);
+        let histogram = Latencies::of_bins(vec![(1, 2)], 0, 1, 0.0);
         assert!(
             super::figures(&[histogram])
                 .iter()
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_histogram_counts() {
-        let l = Latencies::of_bins(vec![(10, 3)], 1, 1300, 332);
+        let l = Latencies::of_bins(vec![(10, 3)], 1, 1300, 332.0);
         let l = Latencies::merged(&[l.clone(), l]);
         assert_eq!((l.total(), l.mean(), l.max()), (8, 332.0, 1300.0));
         assert_eq!(l.at_rank(8.0), 1300.0);

@@ -9,6 +9,7 @@ pub mod headline;
 pub mod latencies;
 pub mod measure;
 pub mod published;
+pub mod rt_tests;
 pub mod sides;
 pub mod statistics;
 pub mod versus;

@@ -12,6 +12,7 @@ use super::read;
 use crate::base::interrupt;
 use crate::base::progress::Progress;
 use crate::figures::figure::digits;
+use crate::figures::rt_tests;
 use crate::figures::statistics::{Summary, summarise};
 use crate::sheets::grid::Grid;
 use crate::supply::toolchain::install_line;
@@ -132,13 +133,12 @@ fn our_timer(output: &str) -> Result<Values> {
     of_bins(&bins.iter().filter_map(pair).collect::<Vec<_>>())
 }
 
-/// `cyclictest -q -h`: lines of microseconds and counts.
+/// `cyclictest -q -h` with one thread.
 fn cyclictest(output: &str) -> Result<Values> {
-    let pair = |line: &str| {
-        let (us, count) = line.trim().split_once(char::is_whitespace)?;
-        Some((us.parse().ok()?, count.trim().parse().ok()?))
-    };
-    of_bins(&output.lines().filter_map(pair).collect::<Vec<(u64, u64)>>())
+    let threads = rt_tests::read(output)?;
+    let bins = threads.iter().flat_map(|thread| &thread.us);
+    let bins = bins.map(|(us, count)| (u64::from(*us), *count));
+    of_bins(&bins.collect::<Vec<_>>())
 }
 
 /// Minimum and median of whole microseconds with their counts, ascending.
@@ -278,7 +278,8 @@ mod tests {
     #[test]
     fn what_the_known_tools_print_is_read() {
         let text = "# /dev/cpu_dma_latency set to 0us\n# Histogram\n000013 000000\n000014 000002\n000020 000003\n\
-                    # Total: 000000005\n# Min Latencies: 00014\n";
+                    # Total: 000000005\n# Min Latencies: 00014\n# Avg Latencies: 00017\n\
+                    # Max Latencies: 00020\n# Histogram Overflows: 00000\n";
         assert_eq!(cyclictest(text).unwrap(), [("min", 14.0), ("median", 20.0)]);
         assert!(cyclictest("").is_err());
         let text = "# Executed 20000 pipe operations\n\n Total time: 0.1 [sec]\n\n   4.912000 usecs/op\n 203583 ops/sec\n";

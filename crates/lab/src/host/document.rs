@@ -98,13 +98,13 @@ pub fn keep(of: Option<&str>, tool: &str, document: &Value) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// What of the set-up disturbs, a line each.
+/// What of the set-up disturbs, or is hidden and may disturb, a line each.
 pub fn warnings(document: &Value) -> Vec<String> {
     let checks = document["setup"].as_array();
     let bad = checks
         .into_iter()
         .flatten()
-        .filter(|check| check["good"] == false);
+        .filter(|check| check["help"].is_string());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     bad.map(|check| {
         format!(

@@ -10,7 +10,7 @@ use super::read;
 use super::rows::Row;
 
 /// Each line of the program's begins so.
-const START: &str = "{\"target\":\"";
+pub const START: &str = "{\"target\":\"";
 const MACHINE: &str = "{\"target\":\"machine\"";
 /// Of its lines.
 const FORMAT: u32 = 1;

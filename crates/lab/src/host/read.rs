@@ -247,7 +247,7 @@ fn binned(thread: &Value) -> Result<Latencies> {
         bins.context("a bin is damaged")?,
         count(&thread["overflows"]).context("damaged overflows")?,
         us("max_ns")? as u32,
-        mean as u32,
+        mean,
     ))
 }
 

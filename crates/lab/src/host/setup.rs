@@ -20,18 +20,20 @@ pub struct Check {
     pub found: String,
     /// Fit for measuring; `None` when it cannot be seen.
     pub good: Option<bool>,
-    /// How to mend it, when it is not.
+    /// How to mend it, when it is not; how to see it, when it matters and is hidden.
     pub help: Option<&'static str>,
 }
 
 /// All that is looked at, from the root of the file system.
-pub const FILES: [&str; 12] = [
+pub const FILES: [&str; 14] = [
     "proc/cpuinfo",
     LIMITS,
     STATUS,
     SWAPS,
     THROTTLING,
-    "proc/version",
+    FAIR_SERVER,
+    MOUNTS,
+    VERSION,
     CLOCK,
     GOVERNOR,
     ISOLATED,
@@ -43,6 +45,13 @@ const LIMITS: &str = "proc/self/limits";
 const STATUS: &str = "proc/self/status";
 const SWAPS: &str = "proc/swaps";
 const THROTTLING: &str = "proc/sys/kernel/sched_rt_runtime_us";
+/// Of the first processor, in nanoseconds; the others' are beside it.
+const FAIR_SERVER: &str = "sys/kernel/debug/sched/fair_server/cpu0/runtime";
+const FAIR_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
+const MOUNTS: &str = "proc/mounts";
+const VERSION: &str = "proc/version";
+/// The first Linux that has fair servers.
+const WITH_FAIR_SERVER: (u32, u32) = (6, 12);
 const CLOCK: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 const ISOLATED: &str = "sys/devices/system/cpu/isolated";
@@ -98,6 +107,7 @@ impl System<'_> {
             self.clock(),
             self.scaling(),
             self.throttling(),
+            self.fair_server(),
             self.isolated(),
             self.threads(),
             self.swap(),
@@ -128,6 +138,78 @@ impl System<'_> {
         of("RT throttling", self.text(THROTTLING), help, |found| {
             found == "-1"
         })
+    }
+
+    /// What Linux 6.12 and later keep from real-time tasks for others; -1 of the throttling leaves it on.
+    fn fair_server(&self) -> Check {
+        const NAME: &str = "fair server";
+        let help = "real-time tasks that never sleep are held, whatever sched_rt_runtime_us is: \
+                    for c in /sys/kernel/debug/sched/fair_server/cpu*; do echo 0 >$c/runtime; done";
+        if let Some(ns) = self.fair_servers_ns().into_iter().max() {
+            let found = match ns {
+                0 => "off".to_string(),
+                ns => format!("{} ms of each period", ns as f64 / 1e6),
+            };
+            return of(NAME, Some(found), help, |found| found == "off");
+        }
+        match self.linux() {
+            None => of(NAME, None, help, |_| false),
+            Some(linux) if linux < WITH_FAIR_SERVER => {
+                let found = "none before Linux 6.12".to_string();
+                of(NAME, Some(found), help, |_| true)
+            }
+            Some(_) => self.hidden_fair_server(NAME),
+        }
+    }
+
+    /// This kernel has it, and does not show it here.
+    fn hidden_fair_server(&self, name: &'static str) -> Check {
+        let is_debugfs = |line: &str| line.split_whitespace().nth(2) == Some("debugfs");
+        let mounts = self.text(MOUNTS);
+        let (why, help) = match mounts.is_some_and(|all| all.lines().any(is_debugfs)) {
+            true => (
+                "root reads debugfs",
+                "it holds real-time tasks that never sleep, 50 ms a second unless switched off; as root: \
+                 grep . /sys/kernel/debug/sched/fair_server/cpu*/runtime",
+            ),
+            false => (
+                "debugfs is not mounted",
+                "it holds real-time tasks that never sleep, 50 ms a second unless switched off; as root: \
+                 mount -t debugfs none /sys/kernel/debug",
+            ),
+        };
+        Check {
+            name,
+            found: format!("not to be seen: {why}"),
+            good: None,
+            help: Some(help),
+        }
+    }
+
+    /// What each processor's may take, in nanoseconds a period; another machine said its first one's.
+    fn fair_servers_ns(&self) -> Vec<u64> {
+        let texts: Vec<String> = match self {
+            System::Said(_) => self.text(FAIR_SERVER).into_iter().collect(),
+            System::Below(root) => {
+                let all = fs::read_dir(root.join(FAIR_SERVERS)).into_iter().flatten();
+                let files = all.flatten().map(|entry| entry.path().join("runtime"));
+                files
+                    .filter_map(|file| fs::read_to_string(file).ok())
+                    .collect()
+            }
+        };
+        texts
+            .iter()
+            .filter_map(|text| text.trim().parse().ok())
+            .collect()
+    }
+
+    /// The kernel's version and patch level.
+    fn linux(&self) -> Option<(u32, u32)> {
+        let text = self.text(VERSION)?;
+        let number = text.strip_prefix("Linux version ")?;
+        let mut parts = number.split(|c: char| !c.is_ascii_digit());
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
 
     fn isolated(&self) -> Check {
@@ -207,7 +289,7 @@ impl System<'_> {
 
     fn preemption(&self) -> Check {
         let words = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT"];
-        let found = self.text("proc/version").map(|version| {
+        let found = self.text(VERSION).map(|version| {
             let found = words.into_iter().find(|word| version.contains(word));
             found.unwrap_or("not preemptible").to_string()
         });
@@ -318,7 +400,70 @@ mod tests {
         let system = System::Below(&dir);
         assert_eq!(system.has_capability(CAP_SYS_RAWIO), Some(true));
         assert_eq!(system.has_capability(CAP_IPC_LOCK), Some(false));
-        assert_eq!(system.checks()[6].found, "yes");
+        let checks = system.checks();
+        let priority = checks
+            .iter()
+            .find(|check| check.name == "may use SCHED_FIFO");
+        assert_eq!(priority.unwrap().found, "yes");
         fs::remove_dir_all(&dir).unwrap();
+    }
+
+    /// The check of a machine with these files, which another machine may have said.
+    fn fair_server(name: &str, files: &[(&str, &str)]) -> Check {
+        let dir = system(name, files);
+        let here = System::Below(&dir).fair_server();
+        let said = files
+            .iter()
+            .map(|(path, text)| (path.to_string(), text.to_string()));
+        assert_eq!(System::Said(&said.collect()).fair_server(), here, "{name}");
+        fs::remove_dir_all(&dir).unwrap();
+        here
+    }
+
+    #[test]
+    fn case_17_a_fair_server_holds_real_time_tasks_though_throttling_is_off() {
+        let throttling = ("proc/sys/kernel/sched_rt_runtime_us", "-1\n");
+        let linux = ("proc/version", "Linux version 6.12.57 (x) PREEMPT_RT\n");
+        let runtime = |ns| [linux, throttling, (FAIR_SERVER, ns)];
+        let on = fair_server("on", &runtime("50000000\n"));
+        assert_eq!((on.good, &*on.found), (Some(false), "50 ms of each period"));
+        assert!(on.help.unwrap().contains("echo 0 >$c/runtime"), "{on:?}");
+        let off = fair_server("off", &runtime("0\n"));
+        assert_eq!((off.good, &*off.found, off.help), (Some(true), "off", None));
+        // One processor's is enough.
+        let second = "sys/kernel/debug/sched/fair_server/cpu1/runtime";
+        let dir = system(
+            "two",
+            &[linux, (FAIR_SERVER, "0\n"), (second, "50000000\n")],
+        );
+        assert_eq!(System::Below(&dir).fair_server().good, Some(false));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn case_17_a_fair_server_that_cannot_be_seen_is_said_with_the_reason() {
+        let linux = |version| ("proc/version", version);
+        let later = linux("Linux version 6.12.57 (x) PREEMPT_RT\n");
+        let without = fair_server("unmounted", &[later, (MOUNTS, "sysfs /sys sysfs rw 0 0\n")]);
+        assert_eq!(
+            (without.good, &*without.found),
+            (None, "not to be seen: debugfs is not mounted")
+        );
+        assert!(without.help.unwrap().contains("mount -t debugfs"));
+        let mounted = (MOUNTS, "none /sys/kernel/debug debugfs rw 0 0\n");
+        let user = fair_server("user", &[later, mounted]);
+        assert_eq!(
+            (user.good, &*user.found),
+            (None, "not to be seen: root reads debugfs")
+        );
+        let earlier = fair_server(
+            "earlier",
+            &[linux("Linux version 6.6.51-rt42 (x)\n"), mounted],
+        );
+        assert_eq!(
+            (earlier.good, &*earlier.found),
+            (Some(true), "none before Linux 6.12")
+        );
+        assert_eq!(fair_server("unknown", &[mounted]).help, None);
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Chart, Kind, last_line, line_name, spreads};
 use crate::figures::latencies::{self, Latencies};
 use crate::figures::measure::{Measures, OfSeries};
+use crate::figures::rt_tests;
 use crate::runs::run::Run;
 
 /// See the module.
@@ -78,44 +79,31 @@ impl Histogram {
     }
 
     fn latencies(&self) -> Latencies {
-        Latencies::of_bins(self.us.clone(), self.overflows, self.max_us, self.avg_us)
+        Latencies::of_bins(
+            self.us.clone(),
+            self.overflows,
+            self.max_us,
+            self.avg_us.into(),
+        )
     }
 }
 
 /// `cyclictest -q -h N` with one thread.
 fn read(output: &str) -> Result<Histogram> {
-    let mut histogram = Histogram::default();
-    let (mut max, mut avg, mut total) = (None, None, None);
-    for line in output.lines().map(str::trim) {
-        let value = |text: &str| text.split_whitespace().next()?.parse().ok();
-        if let Some(rest) = line.strip_prefix("# Total:") {
-            total = value(rest);
-        } else if let Some(rest) = line.strip_prefix("# Avg Latencies:") {
-            avg = value(rest);
-        } else if let Some(rest) = line.strip_prefix("# Max Latencies:") {
-            max = value(rest);
-        } else if let Some(rest) = line.strip_prefix("# Histogram Overflows:") {
-            histogram.overflows = value(rest).context("damaged \"# Histogram Overflows\"")?;
-        } else if let Some((us, count)) = bin(line).filter(|(_, count)| *count > 0) {
-            histogram.us.push((us, count));
-        }
-    }
-    let (Some(max), Some(avg), Some(total)) = (max, avg, total) else {
-        bail!("cyclictest printed no histogram: {}", last_line(output));
+    let threads = rt_tests::read(output)
+        .with_context(|| format!("cyclictest printed: {}", last_line(output)))?;
+    let [thread] = &threads[..] else {
+        bail!("cyclictest measured by {} threads, not 1", threads.len());
     };
-    (histogram.max_us, histogram.avg_us) = (max as u32, avg as u32);
-    let counted = histogram.total() - histogram.overflows;
-    let ascending = histogram.us.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    if counted == 0 || counted != total || !ascending {
-        bail!("cyclictest's histogram is damaged: {counted} latencies, it says {total}");
+    if thread.us.is_empty() {
+        bail!("cyclictest's histogram is damaged: no latency is within its bins");
     }
-    Ok(histogram)
-}
-
-/// A line of two numbers.
-fn bin(line: &str) -> Option<(u32, u64)> {
-    let (us, count) = line.split_once(char::is_whitespace)?;
-    Some((us.parse().ok()?, count.trim().parse().ok()?))
+    Ok(Histogram {
+        us: thread.us.clone(),
+        overflows: thread.overflows,
+        max_us: thread.max_us,
+        avg_us: thread.avg_us,
+    })
 }
 
 fn bins(histograms: &[(&Run, Histogram)]) -> String {

@@ -13,8 +13,11 @@ fn printed(us: &[(u32, u64)]) -> String {
         .map(|(us, n)| format!("{us:06} {n:06}\n"))
         .collect();
     let total: u64 = us.iter().map(|(_, n)| n).sum();
-    let max = us.last().unwrap().0;
-    format!("{bins}# Total: {total}\n# Avg Latencies: 0\n# Max Latencies: {max}\n")
+    let (min, max) = (us[0].0, us.last().unwrap().0);
+    format!(
+        "# Histogram\n{bins}# Total: {total}\n# Min Latencies: {min}\n# Avg Latencies: 0\n\
+         # Max Latencies: {max}\n# Histogram Overflows: 0\n"
+    )
 }
 
 fn latency_run(seed: u64, us: &[(u32, u64)]) -> Run {

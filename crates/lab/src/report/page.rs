@@ -426,8 +426,8 @@ mod tests {
         runs.truncate(1);
         runs[0].kind = "cyclictest".into();
         runs[0].output =
-            "000020 000007\n000041 000009\n# Total: 000000016\n# Avg Latencies: 00100\n\
-                          # Max Latencies: 01300\n# Histogram Overflows: 00001\n"
+            "# Histogram\n000020 000007\n000041 000009\n# Total: 000000016\n# Min Latencies: 00020\n\
+             # Avg Latencies: 00100\n# Max Latencies: 01300\n# Histogram Overflows: 00001\n"
                 .into();
         let (html, files) = rendered(&runs, 1);
         assert_eq!(html.matches("<svg").count(), 2, "histogram, share above");

@@ -116,12 +116,12 @@ mod tests {
 
     #[test]
     fn the_line_falls_to_the_share_of_the_largest() {
-        let l = Latencies::of_bins(vec![(10, 90), (20, 9)], 1, 700, 0);
+        let l = Latencies::of_bins(vec![(10, 90), (20, 9)], 1, 700, 0.0);
         let line = line(&l);
         assert_eq!(line[0], (10.0, 1.0));
         assert!(line.contains(&(20.0, 0.1)) && line.contains(&(20.0, 0.01)));
         assert_eq!(line.last(), Some(&(700.0, 0.01)));
-        let exact = Latencies::of_bins(vec![(10, 3), (40, 1)], 0, 40, 0);
+        let exact = Latencies::of_bins(vec![(10, 3), (40, 1)], 0, 40, 0.0);
         assert_eq!(super::line(&exact).last(), Some(&(40.0, 0.25)));
         let svg = svg(&[("plain".into(), l)], "sam9263").unwrap();
         for part in ["plain (100)", "1 ms", "share above", "<circle"] {

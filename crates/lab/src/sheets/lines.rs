@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_gap_between_bins_falls_to_the_axis() {
-        let l = Latencies::of_bins(vec![(3, 5), (4, 6), (9, 1)], 2, 20, 0);
+        let l = Latencies::of_bins(vec![(3, 5), (4, 6), (9, 1)], 2, 20, 0.0);
         let line = steps(&l);
         assert!(line.contains(&(3.0, 5.0)) && line.contains(&(5.0, 6.0)));
         assert!(line.contains(&(5.0, 0.5)) && line.contains(&(9.0, 0.5)));

@@ -428,3 +428,54 @@ fn a_file_that_is_no_result_is_named_before_anything_is_measured() {
         "{said}"
     );
 }
+
+/// What the program says of a file, and with which exit code.
+fn read_file(name: &str) -> (Option<i32>, String) {
+    let path = format!(
+        "{}/src/host/import/fixtures/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let output = host(&["read", &path]);
+    let said = [&output.stdout[..], &output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
+}
+
+#[test]
+fn case_12_signaltest_is_refused_before_anything_is_measured() {
+    let file = format!(
+        "{}/src/host/import/fixtures/signaltest.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["compare", "--quick", "--with", &file])
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("signaltest.json") && said.contains("\"cmdline:\" says signaltest"),
+        "{said}"
+    );
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn what_other_programs_printed_is_shown_beside_the_records() {
+    for (name, parts) in [
+        ("cyc-hist.txt", ["timer, p99", "records/cyclictest.csv"]),
+        ("cyc-plain.txt", ["timer, max", "no quantiles"]),
+        ("cyc-json-stdout.txt", ["Linux 6.6.51-rt42", "512 us"]),
+        ("dmesg-2.6.22.txt", ["ARM926EJ-S", "records/memory.csv"]),
+        ("hackbench.txt", ["14.2 s", "records/hackbench.csv"]),
+        ("lmbench-ctx.txt", ["141 us", "records/switch-cost.csv"]),
+    ] {
+        let (code, said) = read_file(name);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        for part in parts {
+            assert!(said.contains(part), "{name}: no {part} in {said}");
+        }
+    }
+}

@@ -9,8 +9,9 @@ use anyhow::{Context as _, Result, bail};
 use crate::Outcome;
 use crate::base::paths::shown;
 use crate::base::standard_input;
+use crate::command::with;
 use crate::host::target::{self, Architecture};
-use crate::host::{document, log, rows};
+use crate::host::{document, import, log, rows};
 
 /// Of a log that comes on standard input.
 const STDIN: &str = "-";
@@ -47,7 +48,7 @@ impl Build {
 
 #[derive(clap::Args)]
 pub struct Read {
-    /// What the product's console or connection said; `-` is standard input
+    /// What the product's console or connection said, or a file as `compare --with` takes; `-` is standard input
     #[arg(value_name = "LOG")]
     log: PathBuf,
     /// The product's name: its results are kept below out/host/NAME [default: the log's]
@@ -79,8 +80,11 @@ impl Read {
         } else {
             fs::read(&self.log).with_context(|| format!("cannot read {}", shown(&self.log)))?
         };
-        let log = log::read(&String::from_utf8_lossy(&bytes))
-            .with_context(|| shown(&self.log).to_string())?;
+        let text = String::from_utf8_lossy(&bytes);
+        if !text.contains(log::START) {
+            return self.other(&bytes);
+        }
+        let log = log::read(&text).with_context(|| shown(&self.log).to_string())?;
         let mut outcome = Outcome::Done;
         for (tool, document, rows) in &log.tools {
             if self.json {
@@ -108,6 +112,27 @@ impl Read {
         }
         eprintln!("{}", shown(&document::dir(Some(&named))));
         Ok(outcome)
+    }
+
+    /// Prints what another program measured, beside the boards' records. Nothing is kept.
+    fn other(&self, bytes: &[u8]) -> Result<Outcome> {
+        let mut machine = import::bytes_of(bytes).with_context(|| shown(&self.log).to_string())?;
+        machine.name = shown(&self.log).to_string();
+        if self.json {
+            println!("{}", serde_json::to_string(&machine)?);
+            return Ok(Outcome::Done);
+        }
+        println!(
+            "{}: {}\n\n{}\n",
+            machine.name,
+            machine.about,
+            machine.table()
+        );
+        let beside = with::beside(&machine, |_| None)?;
+        println!("{}", beside.text().trim_end());
+        let notes = beside.notes.iter();
+        notes.for_each(|note| eprintln!("note: {note}"));
+        Ok(Outcome::Done)
     }
 }
 

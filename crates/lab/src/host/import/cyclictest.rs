@@ -1,95 +1,96 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cyclictest --json FILE`, with a histogram (`-h`) or without.
+//! The lines that cyclictest prints while it runs and, without `-h`, at its end: `T: 0 (PID) P:80 I:1000 C: 60000
+//! Min: 38 Act: 44 Avg: 48 Max: 512`. A thread's last line counts.
+
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 
-use super::{MOST_TIMES, Machine, exactly, timer};
-use crate::figures::latencies::Latencies;
+use super::machine::{Extremes, Machine};
+use super::{Form, MOST_TIMES, MOST_US, lines_with, text};
 
-/// The document, if the text is one of cyclictest's.
-pub fn json(text: &str) -> Option<Value> {
-    let json: Value = serde_json::from_str(text).ok()?;
-    (json["file_version"].is_u64() && json["thread"].is_object()).then_some(json)
+/// See the module.
+pub const FORM: Form = Form {
+    name: "cyclictest's lines (T: ...)",
+    program: "cyclictest",
+    begins: |text| lines_with(text, is_line).into_iter().take(1).collect(),
+    read: |text, first| read(text, first),
+};
+
+const EXPECTED: &str = "T: N (PID) P: I: C: Min: Act: Avg: Max: are expected";
+/// Of the columns Act and Avg with -N, which prints no unit; without they are five wide.
+const WIDTH_OF_NS: usize = 8;
+
+/// A thread's line, of cyclictest's or of a relative.
+pub fn is_line(line: &str) -> bool {
+    let is_thread = |rest: &str| rest.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let line = line.trim_start();
+    line.strip_prefix("T:").is_some_and(is_thread) && line.contains(" C:")
 }
 
-/// All its threads together.
-pub fn read(json: &Value) -> Result<Machine> {
-    if json["file_version"] != 1 {
-        bail!(
-            "cyclictest writes file_version {}, this program reads 1",
-            json["file_version"]
-        );
-    }
-    let system = &json["sysinfo"];
-    let text = |key: &str| system[key].as_str().unwrap_or("unknown").to_string();
-    let mut machine = Machine::new(format!(
-        "cyclictest on {}, Linux {}",
-        text("machine"),
-        text("release")
-    ));
-    machine.is_arm = text("machine").starts_with("arm");
-    let threads = json["thread"].as_object().context("no threads")?;
-    let woke = |thread: &&Value| thread["cycles"].as_u64() != Some(0);
-    let threads: Vec<&Value> = threads.values().filter(woke).collect();
-    if threads.is_empty() {
-        bail!("cyclictest measured nothing");
-    }
-    let in_ns = json["resolution_in_ns"] == 1;
-    let has_bins = |thread: &&Value| {
-        thread["histogram"]
-            .as_object()
-            .is_some_and(|bins| !bins.is_empty())
+/// What stands behind a key, blanks in front included.
+fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = line.split_once(key)?;
+    let blanks = rest.len() - rest.trim_start().len();
+    let word = rest.trim_start().split_whitespace().next()?;
+    Some(&rest[..blanks + word.len()])
+}
+
+/// One line: which thread, what it says, and whether its columns are those of nanoseconds.
+fn thread(line: &str) -> Result<(u32, Extremes, bool)> {
+    let word = |key: &str| after(line, key).with_context(|| format!("no \"{}\"", key.trim()));
+    let number = |key: &str, most: f64| {
+        text::number(word(key)?.trim(), most).context(key.trim().trim_end_matches(':').to_string())
     };
-    if !in_ns && threads.iter().all(has_bins) {
-        let all: Result<Vec<Latencies>> = threads.into_iter().map(latencies).collect();
-        machine.add_timer("timer", &all?);
-        return Ok(machine);
-    }
+    let in_ns = word(" Act:")?.len() >= WIDTH_OF_NS && word(" Avg:")?.len() >= WIDTH_OF_NS;
     let us = if in_ns { 1e3 } else { 1.0 };
-    let of = |key: &str| -> Result<Vec<f64>> { threads.iter().map(|t| number(t, key)).collect() };
-    let (min, avg, max, cycles) = (of("min")?, of("avg")?, of("max")?, of("cycles")?);
-    let sum: f64 = avg
-        .iter()
-        .zip(&cycles)
-        .map(|(avg, cycles)| avg * cycles)
-        .sum();
-    for (metric, value) in [
-        ("min", min.into_iter().fold(f64::INFINITY, f64::min)),
-        ("avg", sum / cycles.iter().sum::<f64>()),
-        ("max", max.into_iter().fold(0.0, f64::max)),
-    ] {
-        machine
-            .items
-            .push(timer("timer", metric, exactly(value / us)));
+    let name = word("T:")?.trim();
+    let count = number(" C:", MOST_TIMES)?;
+    // A thread that has not woken yet has a minimum and a maximum that are none.
+    let of = |key: &str| match count {
+        0.0 => Ok(0.0),
+        _ => Ok::<f64, anyhow::Error>(number(key, MOST_US * us)? / us),
+    };
+    let extremes = Extremes {
+        count,
+        min: of(" Min:")?,
+        avg: of(" Avg:")?,
+        max: of(" Max:")?,
+    };
+    if extremes.min > extremes.max {
+        bail!("Min: is above Max:");
     }
-    let why = match in_ns {
-        true => "quantiles are not taken from nanoseconds (-N)",
-        false => "not every thread has a histogram (cyclictest -h US --json FILE): no quantiles",
-    };
-    machine.notes.push(why.to_string());
+    Ok((name.parse().context("T:")?, extremes, in_ns))
+}
+
+/// All threads' last lines.
+fn read(text: &str, first: usize) -> Result<Machine> {
+    let mut last: BTreeMap<u32, Extremes> = BTreeMap::new();
+    let mut is_ns = false;
+    for (n, line) in text.lines().enumerate().skip(first - 1) {
+        if !is_line(line) {
+            continue;
+        }
+        let wrong = |why: &str| text::wrong(n + 1, line, &format!("{why}; {EXPECTED}"));
+        let (name, thread, in_ns) = thread(line).map_err(|error| wrong(&format!("{error:#}")))?;
+        is_ns |= in_ns;
+        let before = last.insert(name, thread).map_or(0.0, |before| before.count);
+        if last[&name].count < before {
+            bail!(wrong(
+                "C: is less than before, as of two calls of cyclictest; a file for each is expected"
+            ));
+        }
+    }
+    let threads: Vec<Extremes> = last.into_values().filter(|t| t.count > 0.0).collect();
+    if threads.is_empty() {
+        bail!("line {first}: no thread has woken (C: is 0)");
+    }
+    let mut machine = Machine::new("cyclictest".to_string());
+    machine.add_extremes("timer", &threads);
+    let notes = &mut machine.notes;
+    notes.push("cyclictest without a histogram (-h US): no quantiles".to_string());
+    if is_ns {
+        notes.push("Act and Avg are as wide as with -N: taken for nanoseconds".to_string());
+    }
     Ok(machine)
-}
-
-/// A number that can be one of its.
-fn number(thread: &Value, key: &str) -> Result<f64> {
-    let value = thread[key]
-        .as_f64()
-        .filter(|value| (0.0..=MOST_TIMES).contains(value));
-    value.with_context(|| format!("a thread without \"{key}\", or with one that cannot be"))
-}
-
-fn latencies(thread: &Value) -> Result<Latencies> {
-    let bins = thread["histogram"].as_object().context("no histogram")?;
-    let bin = |(us, count): (&String, &Value)| {
-        let count = count.as_u64().filter(|count| *count as f64 <= MOST_TIMES)?;
-        Some((us.parse::<u32>().ok()?, count))
-    };
-    let bins: Option<Vec<(u32, u64)>> = bins.iter().map(bin).collect();
-    let mut bins = bins.context("a bin of the histogram is damaged")?;
-    bins.sort_unstable();
-    let counted: u64 = bins.iter().map(|(_, count)| count).sum();
-    let overflows = (number(thread, "cycles")? as u64).saturating_sub(counted);
-    let (max, avg) = (number(thread, "max")? as u32, number(thread, "avg")? as u32);
-    Ok(Latencies::of_bins(bins, overflows, max, avg))
 }

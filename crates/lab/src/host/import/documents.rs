@@ -5,8 +5,17 @@ use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Item, Machine, memory, timer, which};
+use super::machine::{Item, Machine, timer, which};
+use super::{Form, memory};
 use crate::figures::statistics::Estimate;
+
+/// See the module.
+pub const FORM: Form = Form {
+    name: "results of warmswitch host (JSON)",
+    program: "warmswitch host",
+    begins: |text| of(text).map_or(Vec::new(), |_| vec![1]),
+    read: |text, _| read(of(text).unwrap_or_default(), Vec::new()),
+};
 
 /// Of a document: what is used of it.
 #[derive(Deserialize)]
@@ -37,7 +46,7 @@ struct Figure {
 }
 
 /// The documents in a text; `None` when it is something else.
-pub fn of(text: &str) -> Option<Vec<Value>> {
+fn of(text: &str) -> Option<Vec<Value>> {
     let mut all = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         match value {

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of a machine that was measured elsewhere: documents of `warmswitch host`, logs of
-//! `warmswitch-target`, JSON of cyclictest, histograms of rtla; and which figures of our experiments they
-//! stand beside.
+//! Figures of a machine that was measured elsewhere, in the forms that people have them in, and which figures of
+//! our experiments they stand beside. A form is a file here and a line in [`FORMS`].
 
+mod boot_log;
 mod cyclictest;
+mod cyclictest_json;
 mod documents;
+mod foreign;
+mod hackbench;
+mod histogram;
+mod lmbench;
+mod log;
+pub mod machine;
 mod rtla;
+mod rtla_top;
+mod text;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -15,29 +23,40 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use crate::base::paths::shown;
-use crate::figures::figure::{Measured, digits, estimate};
-use crate::figures::latencies::{self, Latencies};
-use crate::figures::statistics::Estimate;
-use crate::figures::which::Which;
-use crate::host::log;
-use crate::runs::point::short_kernel;
-use crate::sheets::grid::Grid;
-use crate::sheets::part::Part;
+use machine::Machine;
 
-/// Files of another size are no results.
+/// Larger files are no results.
 const MOST: u64 = 256 << 20;
-/// How often something can have been met, and the largest of what was.
+/// How often something can have been met.
 const MOST_TIMES: f64 = 1e12;
+/// The longest latency, in microseconds.
+const MOST_US: f64 = u32::MAX as f64;
 
-/// One figure, and those of ours that mean the same.
-#[derive(Debug)]
-pub struct Item {
-    what: String,
-    unit: String,
-    estimate: Estimate,
-    experiment: &'static str,
-    which: Which,
+/// A form of results.
+struct Form {
+    /// As it is listed where none is recognised.
+    name: &'static str,
+    /// Whose: of several forms of one program in a text, the first one in the list is read.
+    program: &'static str,
+    /// The lines where results begin, counted from 1; none when the text has none.
+    begins: fn(&str) -> Vec<usize>,
+    /// Reads the result that begins in that line.
+    read: fn(&str, usize) -> Result<Machine>,
 }
+
+/// Every form that is read. What comes first says more.
+const FORMS: [&Form; 10] = [
+    &documents::FORM,
+    &log::FORM,
+    &cyclictest_json::FORM,
+    &histogram::FORM,
+    &cyclictest::FORM,
+    &rtla::FORM,
+    &rtla_top::FORM,
+    &hackbench::FORM,
+    &lmbench::FORM,
+    &boot_log::FORM,
+];
 
 /// What memory does for a working set.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -65,21 +84,6 @@ pub fn memory(printed: &Value, of: impl Fn(&str, &str) -> Option<f64>) -> Vec<Me
     each.collect()
 }
 
-/// What was measured on one machine.
-#[derive(Debug)]
-pub struct Machine {
-    /// The file.
-    pub name: String,
-    /// Which program measured, and where.
-    pub about: String,
-    pub is_arm: bool,
-    items: Vec<Item>,
-    /// By working set, where that was measured.
-    pub memory: Vec<Memory>,
-    /// What is missing or not used.
-    pub notes: Vec<String>,
-}
-
 /// What is in a file: an error when it is none of the forms that are read here.
 pub fn file(path: &Path) -> Result<Machine> {
     let about = fs::metadata(path).with_context(|| format!("cannot read {}", shown(path)))?;
@@ -87,151 +91,76 @@ pub fn file(path: &Path) -> Result<Machine> {
         bail!("{}: no file that can be a result", shown(path));
     }
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", shown(path)))?;
-    let mut machine =
-        read(&String::from_utf8_lossy(&bytes)).with_context(|| shown(path).to_string())?;
+    let mut machine = bytes_of(&bytes).with_context(|| shown(path).to_string())?;
     machine.name = shown(path).to_string();
     Ok(machine)
 }
 
+/// What is in the bytes of a file.
+pub fn bytes_of(bytes: &[u8]) -> Result<Machine> {
+    read(&text::of(bytes)?)
+}
+
+/// The results of all programs in a text, each by its first form.
 fn read(text: &str) -> Result<Machine> {
-    if rtla::is(text) {
-        return rtla::read(text);
+    if let Some(why) = foreign::refused(text) {
+        bail!(why);
     }
-    if let Some(json) = cyclictest::json(text) {
-        return cyclictest::read(&json);
-    }
-    if let Some(found) = documents::of(text) {
-        return documents::read(found, Vec::new());
-    }
-    let log = log::read(text).context(
-        "no result of warmswitch host, cyclictest --json or rtla timerlat hist, and no log of warmswitch-target",
-    )?;
-    let documents = log.tools.into_iter().map(|(_, document, _)| document);
-    documents::read(documents.collect(), log.notes)
-}
-
-impl Machine {
-    fn new(about: String) -> Machine {
-        Machine {
-            name: String::new(),
-            about,
-            is_arm: false,
-            items: Vec::new(),
-            memory: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
-    /// Latencies of a timer.
-    fn add_timer(&mut self, what: &str, all: &[Latencies]) {
-        for (metric, figure) in latencies::figures(&[Latencies::merged(all)]) {
-            if let Some(figure) = figure {
-                self.items.push(timer(what, metric, figure.estimate));
-            }
-        }
-    }
-
-    /// What an experiment measured, beside what was measured on this machine; nothing when nothing
-    /// means the same.
-    pub fn beside(&self, experiment: &str, measured: &[Measured]) -> Option<Part> {
-        let items = self
-            .items
-            .iter()
-            .filter(|item| item.experiment == experiment);
-        let rows: Vec<(&Item, Vec<&Measured>)> = items
-            .map(|item| {
-                (
-                    item,
-                    measured.iter().filter(|m| item.which.takes(m)).collect(),
-                )
-            })
-            .filter(|(_, ours): &(_, Vec<&Measured>)| !ours.is_empty())
-            .collect();
-        let mut places: Vec<(&str, &str)> = Vec::new();
-        for m in rows.iter().flat_map(|(_, ours)| ours) {
-            let place = (m.place.board.as_str(), m.place.kernel.as_str());
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
-        let row = |(item, ours): &(&Item, Vec<&Measured>)| {
-            let cell = |(board, kernel): &(&str, &str)| {
-                let is = |m: &&&Measured| m.place.board == *board && m.place.kernel == *kernel;
-                let value = ours.iter().find(is)?.value;
-                Some(format!(
-                    "{} ({:.2})",
-                    digits(value),
-                    value / item.estimate.value
-                ))
-            };
-            let mut cells = vec![
-                item.what.clone(),
-                format!("{} {}", estimate(item.estimate), item.unit),
-            ];
-            cells.extend(
-                places
-                    .iter()
-                    .map(|place| cell(place).unwrap_or_else(|| "-".into())),
-            );
-            cells
+    let mut machine: Option<Machine> = None;
+    let mut programs: Vec<&str> = Vec::new();
+    for form in FORMS {
+        let begins = match programs.contains(&form.program) {
+            true => continue,
+            false => (form.begins)(text),
         };
-        let mut headings = vec!["what".to_string(), "measured there".into()];
-        headings.extend(
-            places
-                .iter()
-                .map(|(board, kernel)| format!("{board}\n{}", short_kernel(kernel))),
-        );
-        let rows: Vec<_> = rows.iter().map(row).collect();
-        (!rows.is_empty()).then(|| Part {
-            heading: format!("Beside {}", self.name),
-            text: format!("{}. In brackets: simulated to measured there.", self.about),
-            tables: vec![Grid {
-                texts: 1,
-                headings,
-                rows,
-            }],
-            ..Part::default()
-        })
+        let [first, others @ ..] = &begins[..] else {
+            continue;
+        };
+        if let [second, ..] = others {
+            bail!(
+                "lines {first} and {second}: two results of {}; a file for each is expected",
+                form.program
+            );
+        }
+        programs.push(form.program);
+        let read = (form.read)(text, *first).with_context(|| form.name)?;
+        match &mut machine {
+            Some(machine) => machine.add(read),
+            None => machine = Some(read),
+        }
     }
+    machine.with_context(|| unrecognised(text))
+}
 
-    /// Experiments of which there are figures here.
-    pub fn experiments(&self) -> Vec<&'static str> {
-        let mut all: Vec<&str> = self.items.iter().map(|item| item.experiment).collect();
-        all.dedup();
-        all
+/// Why there is no result in a text.
+fn unrecognised(text: &str) -> String {
+    let forms: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
+    let help = format!("help: what is read: {}", forms.join("; "));
+    if text::is_binary(text) {
+        return format!("no text\n  {help}");
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if value.is_object() || value.is_array() => {
+            format!("JSON of no form that is read here\n  {help}")
+        }
+        Err(error) if text.trim_start().starts_with('{') => {
+            format!("no result in it; taken for JSON: {error}\n  {help}")
+        }
+        _ => format!("no result in it\n  {help}"),
     }
 }
 
-fn exactly(value: f64) -> Estimate {
-    Estimate {
-        value,
-        low: value,
-        high: value,
-    }
+/// Lines where a text has something, counted from 1.
+fn lines_with(text: &str, is: impl Fn(&str) -> bool) -> Vec<usize> {
+    let lines = text.lines().enumerate();
+    lines
+        .filter_map(|(n, line)| is(line).then_some(n + 1))
+        .collect()
 }
 
-/// Of a timer's latencies, which stand beside cyclictest's, whatever its load was.
-fn timer(what: &str, metric: &str, estimate: Estimate) -> Item {
-    Item {
-        what: format!("{what}, {metric}"),
-        unit: "us".to_string(),
-        estimate,
-        experiment: "cyclictest",
-        which: which(None, metric, &[]),
-    }
-}
-
-fn which(mode: Option<&str>, metric: &str, at: &[(&str, u32)]) -> Which {
-    Which {
-        mode: mode.map(String::from),
-        metric: Some(metric.to_string()),
-        at: at
-            .iter()
-            .map(|(k, v)| (k.to_string(), *v))
-            .collect::<BTreeMap<_, _>>(),
-        ..Which::default()
-    }
-}
-
+#[cfg(test)]
+mod damaged_tests;
+#[cfg(test)]
+mod forms_tests;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //! Files as the programs write them.
 
 use super::*;
+use crate::figures::figure::Measured;
 use crate::runs::point::Place;
 
 /// Two threads of cyclictest 2.40, the first with latencies beyond its histogram.
@@ -10,7 +11,7 @@ const CYCLICTEST: &str = r#"{"file_version": 1, "cmdline:": "cyclictest", "sysin
     "0": {"histogram": {"14": 3, "9": 1, "20": 4}, "cycles": 9, "min": 9, "max": 586, "avg": 82.5, "cpu": 0},
     "1": {"histogram": {"11": 10}, "cycles": 10, "min": 11, "max": 11, "avg": 11.0, "cpu": 1}}}"#;
 
-const RTLA: &str = "# RTLA timerlat histogram\n# Time unit is microseconds (us)\n# Duration:   0 00:00:02\n\
+pub const RTLA: &str = "# RTLA timerlat histogram\n# Time unit is microseconds (us)\n# Duration:   0 00:00:02\n\
 Index   IRQ-001   Thr-001   Usr-001   IRQ-002   Thr-002   Usr-002\n\
 0          1000       944         0       999       998         0\n\
 10            0        55       990         0         1       990\n\
@@ -38,11 +39,11 @@ fn cyclictests_threads_come_together_and_latencies_beyond_the_histogram_count() 
     assert_eq!(value(&machine, "timer, max"), 586.0);
     let average = value(&machine, "timer, avg");
     assert!(
-        (average - (82.0 * 9.0 + 110.0) / 19.0).abs() < 0.01,
+        (average - (82.5 * 9.0 + 110.0) / 19.0).abs() < 0.01,
         "{average}"
     );
     // Without -h there are three figures, and a note.
-    let no_bins = r#"{"file_version":1,"sysinfo":{},"thread":{"0":{"cycles":9,"min":9,"max":58,"avg":12.5}}}"#;
+    let no_bins = r#"{"file_version":1,"cmdline:":"cyclictest","sysinfo":{},"thread":{"0":{"cycles":9,"min":9,"max":58,"avg":12.5}}}"#;
     let machine = read(no_bins).unwrap();
     assert_eq!((machine.items.len(), machine.notes.len()), (3, 1));
     assert_eq!(value(&machine, "timer, avg"), 12.5);
@@ -72,22 +73,40 @@ fn rtlas_tasks_of_user_land_are_taken_before_the_kernels_threads() {
 #[test]
 fn what_is_none_of_these_or_damaged_is_an_error_that_says_what_is_read() {
     let error = |text: &str| format!("{:#}", read(text).unwrap_err());
-    for text in ["", "hello", "[1, 2]", "{}", "\u{0}\u{1}"] {
-        assert!(
-            error(text).contains("cyclictest --json"),
-            "{text}: {}",
-            error(text)
-        );
+    for text in ["hello", "[1, 2]", "{}", "\u{0}\u{1}"] {
+        let said = error(text);
+        for form in FORMS {
+            assert!(said.contains(form.name), "{text}: {said}");
+        }
     }
-    assert!(error(&RTLA.replace("944", "inf")).contains("inf"));
-    assert!(error(&RTLA.replace("944", "nine")).contains("row \"0\": \"nine\""));
-    assert!(error(&RTLA.replace("10            0", "10 ")).contains("has 5 values, not 6"));
+    assert!(error("{}").starts_with("JSON of no form"));
+    assert!(error("{\"tool\": \n").contains("EOF while parsing a value at line 2"));
+    assert!(error(&RTLA.replace("944", "inf")).contains("line 5: \"0          1000       inf"));
+    assert!(error(&RTLA.replace("944", "nine")).contains("no number: nine"));
+    assert!(error(&RTLA.replace("944", "943")).contains("column Thr-001: 999"));
+    assert!(error(&RTLA.replace("10            0", "10 ")).contains("6 values, not 5"));
+    assert!(error(&RTLA.replace("Index", "")).contains("--no-index"));
+    let (_, headless) = RTLA.split_once("Index").unwrap();
+    assert!(error(headless).contains("--no-header"));
     assert!(error(&RTLA.replace("microseconds", "fortnights")).contains("fortnights"));
     assert!(error(&CYCLICTEST.replace("\"14\": 3", "\"x\": 3")).contains("a bin"));
     assert!(
         error(&CYCLICTEST.replace("\"file_version\": 1", "\"file_version\": 2"))
             .contains("file_version 2")
     );
+    let below = CYCLICTEST.replace("\"max\": 11", "\"max\": -1");
+    assert!(
+        error(&below).contains("a thread's \"max\" is -1"),
+        "{}",
+        error(&below)
+    );
+    let huge = CYCLICTEST.replace("\"max\": 11", "\"max\": 1e300");
+    assert!(
+        error(&huge).contains("from 0 to 4294967295"),
+        "{}",
+        error(&huge)
+    );
+    assert!(error(&CYCLICTEST.replace("\"cycles\": 9", "\"cycles\": 7")).contains("counts 8"));
     let document = r#"{"format":1,"tool":"ctx","machine":{},"measured":{"runs":[{"what":7}]}}"#;
     assert!(read(document).is_err());
     let document = r#"{"format":2,"tool":"ctx","machine":{},"measured":{}}"#;
