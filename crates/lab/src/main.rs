@@ -2,7 +2,8 @@
 //! `warmswitch`: boots simulated ARM9 boards and measures context switches on them.
 //!
 //! One file per verb under `command`; the rest is shared by them. Exit codes: 0 done, 1 the
-//! result says no or the guest stopped badly, 2 wrong usage or set-up.
+//! result says no or the guest stopped badly, 2 wrong usage or set-up, 3 more was left out of `coherence` than a
+//! baseline allows.
 
 #[macro_use]
 mod base;
@@ -38,6 +39,8 @@ pub enum Outcome {
     Done,
     /// The result says no, or the guest stopped badly: exit code 1.
     No,
+    /// Nothing was reported, and more was left out than a baseline allows: exit code 3.
+    More,
     /// `git bisect run` is to skip this commit: exit code 125.
     Skip,
     /// `git bisect run` is to end, as no commit can be judged: exit code 128.
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
+        Ok(Outcome::More) => ExitCode::from(3),
         Ok(Outcome::Skip) => ExitCode::from(125),
         Ok(Outcome::Abort) => ExitCode::from(ABORT),
         Err(error) => {

@@ -7,6 +7,7 @@
 //! frame, as in any backtrace, and one that an interrupt separates from its function is missed.
 //! Functions that inlining has swallowed are their callers.
 
+use super::asked::Asked;
 use arm9::{Context, Mva, Width};
 use std::collections::BTreeMap;
 
@@ -22,9 +23,9 @@ pub struct Call {
     pub from: u32,
     /// Virtual address of the function.
     pub to: u32,
-    node: Node,
+    pub(super) node: Node,
     /// r0 to r3.
-    arguments: [u32; 4],
+    pub(super) arguments: [u32; 4],
 }
 
 /// A new translation table base.
@@ -82,6 +83,8 @@ pub(crate) struct Calls {
     switch: (u64, u32, Node),
     ring: Vec<Call>,
     at: usize,
+    /// Calls of functions that a list of suppressions asks for.
+    pub(super) asked: Asked,
     /// Instructions that are counted; a bit of the first for each that one of them has.
     counted: Vec<u32>,
     filter: u64,
@@ -103,6 +106,7 @@ impl Calls {
             switch: (0, 0, 0),
             ring: Vec::new(),
             at: 0,
+            asked: Asked::default(),
             counted: Vec::new(),
             filter: 0,
             count: 0,
@@ -164,6 +168,9 @@ impl Calls {
         if sp >> STACK != self.stack {
             let other = self.stacks.remove(&(sp >> STACK)).unwrap_or_default();
             let left = core::mem::replace(&mut self.frames, other);
+            let places = left.iter().map(|frame| frame.node);
+            self.asked
+                .switched(self.stack, places, sp >> STACK, context.cycle);
             self.stacks.insert(self.stack, left);
             self.stack = sp >> STACK;
         }
@@ -225,12 +232,18 @@ impl Calls {
     }
 
     fn note(&mut self, call: Call) {
+        self.asked.note(&call);
         if self.ring.len() < KEPT {
             self.ring.push(call);
         } else {
             self.ring[self.at] = call;
             self.at = (self.at + 1) % KEPT;
         }
+    }
+
+    /// The place of the function that a call came from.
+    pub fn parent(&self, node: Node) -> Node {
+        self.nodes[node as usize].0
     }
 
     /// Virtual addresses of the calls that led to a place, innermost first.
@@ -330,7 +343,7 @@ fn leads(word: u32, from: u32, to: u32) -> bool {
 
 /// Whether arguments name the page of an address, or a range with it: a start with an end or a
 /// number of bytes behind it.
-fn concerns(arguments: &[u32; 4], address: u32) -> bool {
+pub(super) fn concerns(arguments: &[u32; 4], address: u32) -> bool {
     let page = |a: u32| a >> 12;
     arguments.iter().any(|a| page(*a) == page(address))
         || arguments.windows(2).any(|pair| {

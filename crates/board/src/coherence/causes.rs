@@ -2,11 +2,12 @@
 //! Which differences are one report, and how often each was met.
 
 use super::Checker;
-use super::circumstances::Circumstances;
+use super::asked::Apart;
+use super::circumstances::{Circumstances, Met};
 use super::report::{Access, Cause, Pair, Report, pair};
 use super::shadow::Writer;
-use arm9::{Context, Mva};
 use std::collections::BTreeMap;
+use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
 
 /// Differences between the same two instructions that are diagnosed; those beyond are counted as
@@ -26,13 +27,33 @@ pub(super) struct Causes {
     /// How often two instructions have been diagnosed, and the last cause.
     pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
     /// Functions: whoever leaves reports out by their callers is to see one of each kind of callers.
-    apart: Vec<Range<u32>>,
+    apart: Apart,
+}
+
+/// FNV-1a over what is told apart.
+struct Fnv(Among);
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(PRIME);
+        }
+    }
 }
 
 impl Causes {
     /// Tells causes apart by whether these functions are among the callers, from now on.
-    pub fn set_apart(&mut self, functions: Vec<Range<u32>>) {
+    pub fn set_apart(&mut self, functions: Apart) {
         self.apart = functions;
+    }
+
+    /// The functions.
+    pub fn apart(&self) -> &Apart {
+        &self.apart
     }
 
     /// None was met.
@@ -47,20 +68,15 @@ impl Causes {
     }
 
     /// Which of the functions are among callers of three sorts, and under which circumstances.
-    pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: Circumstances) -> Among {
-        let Circumstances {
-            overlapping,
-            private_view,
-        } = circumstances;
+    pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: &Circumstances) -> Among {
         let calls = |function: &Range<u32>, of: &[u32]| of.iter().any(|pc| function.contains(pc));
-        let all = self
-            .apart
-            .iter()
-            .flat_map(|f| callers.iter().map(|of| calls(f, of)));
-        all.chain([overlapping, private_view])
-            .fold(EMPTY, |among, is| {
-                (among ^ u64::from(is)).wrapping_mul(PRIME)
-            })
+        let functions = self.apart.callers.iter();
+        let mut hash = Fnv(EMPTY);
+        for is in functions.flat_map(|f| callers.iter().map(|of| calls(f, of))) {
+            is.hash(&mut hash);
+        }
+        circumstances.hash(&mut hash);
+        hash.finish()
     }
 
     /// Counts a difference like many before. False when it has to be diagnosed.
@@ -106,16 +122,15 @@ impl Checker {
     }
 
     /// Which of the functions that are told apart had to do with it.
-    pub(super) fn among(&self, context: &Context, mva: Mva, writer: &Writer) -> Among {
+    pub(super) fn among(&self, met: &Met<'_>) -> Among {
         if !self.causes.are_told_apart() {
             return 0;
         }
-        let calls = &self.calls;
-        let used = calls.callers(calls.now(context));
+        let (calls, writer) = (&self.calls, met.writer);
+        let used = calls.callers(calls.now(met.context));
         let running = calls.running(writer.node, writer.cycle);
         let callers = [used, calls.callers(writer.node), running];
-        let circumstances = self.circumstances(context, mva, writer);
-        self.causes.among(&callers, circumstances)
+        self.causes.among(&callers, &self.circumstances(met))
     }
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Circumstances under which old data may be as good as new.
+//! Circumstances of a report: what state the lines were in, and in which order things happened.
 
 use super::Checker;
+use super::asked::{Between, Events};
+use super::report::{Access, Report};
 use super::shadow::Writer;
-use arm9::{Context, Mapping, Mva, Width};
+use arm9::{Context, Mapping, Mva, Pa, Width};
 
 /// Of a difference between what an access got and the newest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Circumstances {
     /// The outermost of the functions that led to the access had been called before the data was written: who reads
     /// while somebody writes may get either.
@@ -15,6 +17,19 @@ pub struct Circumstances {
     /// memory past the cache. So does a kernel map a file privately and shared that does not cache shared mappings. It
     /// was mapped before the data was written: what is mapped later shows the newest, or lines outlived a mapping.
     pub private_view: bool,
+    /// The line or the TLB entry that was used had been filled before the data was written; nothing where it is not
+    /// known when that was.
+    pub filled_before: Option<bool>,
+    /// The line that was used was dirty already when the data was written.
+    pub dirty_before: bool,
+    /// The access went through a page that user land may only read.
+    pub read_only: bool,
+    /// The writer's address still leads to the data, and user land may write there.
+    pub writer_maps: bool,
+    /// The newest descriptor leads to the same page as the one that was used, and differs in its permissions only.
+    pub permissions_only: bool,
+    /// Which functions were called between the events.
+    pub between: Between,
 }
 
 /// Access permissions (`DDI0198D 3.5`): user land reads only, and it writes too.
@@ -22,15 +37,56 @@ const READ_ONLY: u8 = 2;
 const WRITABLE: u8 = 3;
 /// The bit C of [`Mapping::cb`].
 const CACHED: u8 = 2;
+/// Permission bits of a descriptor of a small page, and the bits of its type.
+const PERMISSIONS: u32 = 0xff0;
+const TYPE: u32 = 3;
+
+/// A difference as it is met, before it is diagnosed.
+#[derive(Clone, Copy)]
+pub(super) struct Met<'a> {
+    pub context: &'a Context,
+    pub access: Access,
+    pub mva: Mva,
+    /// Of the data, or of the descriptor.
+    pub pa: Pa,
+    pub writer: &'a Writer,
+    /// When the line or the TLB entry that was used was filled.
+    pub filled: Option<u64>,
+    /// What was got, and the newest.
+    pub values: [u32; 2],
+}
+
+impl<'a> Met<'a> {
+    pub fn of(report: &'a Report) -> Met<'a> {
+        Met {
+            context: &report.context,
+            access: report.access,
+            mva: report.mva,
+            pa: report.pa,
+            writer: &report.writer,
+            filled: report.filled,
+            values: [report.got, report.newest],
+        }
+    }
+
+    /// A TLB entry was used of which only the permissions have changed.
+    fn permissions_only(&self) -> bool {
+        let [used, newest] = self.values.map(|value| value & !PERMISSIONS);
+        let is_page = used & TYPE == 2;
+        matches!(self.access, Access::Translation(_)) && is_page && used == newest
+    }
+}
 
 impl Checker {
-    /// Of an access through `mva` now.
-    pub(super) fn circumstances(
-        &self,
-        context: &Context,
-        mva: Mva,
-        writer: &Writer,
-    ) -> Circumstances {
+    /// Of a difference that is met now.
+    pub(super) fn circumstances(&self, met: &Met<'_>) -> Circumstances {
+        let Met {
+            context,
+            mva,
+            writer,
+            filled,
+            ..
+        } = *met;
         let began = self.calls.began(context);
         let mapping = |ttb, mva| {
             arm9::mapping(context.descriptors, ttb, mva, |pa| {
@@ -38,17 +94,38 @@ impl Checker {
             })
         };
         let page = |m: &Mapping| m.pa.0 >> 12;
-        let is = |m: &Mapping, ap, cached| (m.ap, m.cb & CACHED != 0) == (ap, cached);
-        let used = mapping(context.ttb, mva).filter(|m| is(m, READ_ONLY, true));
-        let written = used.as_ref().and_then(|used| {
-            let written = mapping(writer.ttb, Mva(writer.mva));
-            written.filter(|m| is(m, WRITABLE, false) && page(m) == page(used))
-        });
-        let entry = self.mapped(context.descriptors, context.ttb, mva);
-        let is_older = entry.is_some_and(|entry| entry.writer.cycle < writer.cycle);
+        let is_cached = |m: &Mapping| m.cb & CACHED != 0;
+        let used = mapping(context.ttb, mva).filter(|m| m.ap == READ_ONLY);
+        let written = mapping(writer.ttb, Mva(writer.mva)).filter(|m| m.ap == WRITABLE);
+        let is_private = |used: &Mapping, written: &Mapping| {
+            is_cached(used) && !is_cached(written) && page(used) == page(written)
+        };
+        let views = used.as_ref().zip(written.as_ref());
+        let is_view = views.is_some_and(|(used, written)| is_private(used, written));
+        let entry = || self.mapped(context.descriptors, context.ttb, mva);
+        let is_older = || entry().is_some_and(|entry| entry.writer.cycle < writer.cycle);
+        let dirty = match met.access {
+            Access::Load { cached: true } | Access::WriteBack { .. } => self.dirty.since(mva.0),
+            _ => None,
+        };
+        let events = Events {
+            written: (writer.cycle, writer.node),
+            filled,
+            addresses: [mva, Mva(writer.mva)],
+        };
         Circumstances {
             overlapping: began.is_some_and(|at| at < writer.cycle),
-            private_view: written.is_some() && is_older,
+            private_view: is_view && is_older(),
+            filled_before: filled.map(|at| at < writer.cycle),
+            dirty_before: dirty.is_some_and(|since| since < writer.cycle),
+            read_only: used.is_some(),
+            writer_maps: written.is_some_and(|m| page(&m) == met.pa.0 >> 12),
+            permissions_only: met.permissions_only(),
+            between: self.calls.between(self.causes.apart(), events),
         }
     }
 }
+
+#[cfg(test)]
+#[path = "circumstances_tests.rs"]
+mod tests;

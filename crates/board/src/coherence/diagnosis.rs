@@ -39,23 +39,12 @@ impl Found {
         history.of_line(self.pa, Mva(self.writer.mva), self.writer.cycle)
     }
 
-    /// The fill of the line that was used.
-    fn fill<'a>(&self, history: &'a History) -> Option<&'a LineEvent> {
-        let side = match self.access {
-            Access::Load { cached: true } | Access::WriteBack { .. } => Side::Data,
-            Access::Fetch { cached: true } => Side::Instruction,
-            Access::Fetch { cached: false } => Side::Prefetch,
-            _ => return None,
-        };
-        history.last_fill(side, self.mva)
-    }
-
     pub fn report(self, history: &History, wrong: Wrong, place: Newest) -> Report {
         let (mut since, since_is_whole) = self.events(history);
         if since.len() > SHOWN {
             since.drain(..since.len() - SHOWN);
         }
-        let fill = self.fill(history);
+        let fill = history.fill_of(self.access, self.mva);
         if let Some(fill) = fill
             && !since.contains(fill)
         {
@@ -151,7 +140,7 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
 /// An access got something else than the newest value.
 pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Report {
     let Followed { mut place, left } = follow(&found, history, dirty);
-    let fill = found.fill(history);
+    let fill = history.fill_of(found.access, found.mva);
     let read_since = match found.access {
         Access::Walk => true,
         Access::Fetch { .. } => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened to cache lines, as far back as there is room.
 
+use super::report::Access;
 use arm9::{Context, Mva, Pa, Side};
 
 /// A movement of a line.
@@ -45,12 +46,21 @@ pub struct LineEvent {
 
 /// Events kept: the newest million.
 const KEPT: usize = 1 << 20;
+/// Slots of the table of the last fill at each address, for each side.
+const FILLS: usize = 1 << 12;
 
 /// A ring of the newest events.
 #[derive(Clone, Default)]
 pub(super) struct History {
     events: Vec<LineEvent>,
     next: usize,
+    /// For each side, by slot: the address that was filled last, and where its event is in the ring.
+    fills: [Vec<(u32, usize)>; 3],
+}
+
+/// The slot of a line in [`History::fills`].
+fn slot(mva: u32) -> usize {
+    (mva >> 5) as usize % FILLS
 }
 
 impl History {
@@ -64,11 +74,22 @@ impl History {
             pa: pa.0,
             movement,
         };
-        if self.events.len() < KEPT {
+        let at = if self.events.len() < KEPT {
             self.events.push(event);
+            self.events.len() - 1
         } else {
-            self.events[self.next] = event;
-            self.next = (self.next + 1) % KEPT;
+            let at = self.next;
+            self.events[at] = event;
+            self.next = (at + 1) % KEPT;
+            at
+        };
+        if let Movement::Fill(side) = movement {
+            let fills = &mut self.fills[side as usize];
+            if fills.is_empty() {
+                // No line begins at an odd address.
+                fills.resize(FILLS, (1, 0));
+            }
+            fills[slot(event.mva)] = (event.mva, at);
         }
     }
 
@@ -102,8 +123,25 @@ impl History {
     /// The last time a cache's line at `mva` was filled.
     pub fn last_fill(&self, side: Side, mva: Mva) -> Option<&LineEvent> {
         let line = mva.0 & !31;
-        self.backwards()
-            .find(|e| e.mva == line && e.movement == Movement::Fill(side))
+        let is = |e: &&LineEvent| e.mva == line && e.movement == Movement::Fill(side);
+        match self.fills[side as usize].get(slot(line)) {
+            // An event that is not there any more has left the ring.
+            Some((mva, at)) if *mva == line => self.events.get(*at).filter(is),
+            // Another line took the slot.
+            Some(_) => self.backwards().find(is),
+            None => None,
+        }
+    }
+
+    /// The fill of the line that an access used.
+    pub fn fill_of(&self, access: Access, mva: Mva) -> Option<&LineEvent> {
+        let side = match access {
+            Access::Load { cached: true } | Access::WriteBack { .. } => Side::Data,
+            Access::Fetch { cached: true } => Side::Instruction,
+            Access::Fetch { cached: false } => Side::Prefetch,
+            _ => return None,
+        };
+        self.last_fill(side, mva)
     }
 }
 
@@ -144,6 +182,20 @@ mod tests {
         let fill = history.last_fill(Side::Data, Mva(0x1004));
         assert_eq!(fill.map(|e| e.pa), Some(0x9000));
         assert_eq!(history.last_fill(Side::Instruction, Mva(0x1004)), None);
+    }
+
+    #[test]
+    fn the_last_fill_is_found_whoever_shares_its_slot() {
+        let mut history = History::default();
+        let other = 0x1000 + 32 * FILLS as u32;
+        for (cycle, mva) in [(1, 0x1000), (2, other), (3, 0x2000)] {
+            note(&mut history, cycle, mva, 0x8000);
+        }
+        let filled = |mva| history.last_fill(Side::Data, Mva(mva)).map(|e| e.cycle);
+        assert_eq!(
+            [0x1004, other, 0x2000, 0x3000].map(filled),
+            [Some(1), Some(2), Some(3), None]
+        );
     }
 
     #[test]

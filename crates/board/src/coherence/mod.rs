@@ -6,6 +6,7 @@
 //! the newest value, what happened to the line since, and which operation was missing. Stale data
 //! that nobody uses is not reported; a write-back of old data over newer data is, at once.
 
+mod asked;
 pub(crate) mod calls;
 mod causes;
 mod circumstances;
@@ -19,8 +20,10 @@ mod report;
 mod shadow;
 #[cfg(test)]
 mod told;
+mod trace;
 mod translations;
 
+pub use asked::{Apart, Between};
 pub use calls::{Call, Switch};
 pub use circumstances::Circumstances;
 pub use history::{LineEvent, Movement};
@@ -33,16 +36,16 @@ use crate::bus::SystemBus;
 use crate::machine::{Machine, SetupError};
 use crate::observed::{Observed, Observer};
 use crate::spec::BoardSpec;
-use arm9::{Context, Cpu, Descriptors, Event, Exit, Mva, Pa, Reaction, Side, Width};
+use arm9::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
 use calls::Calls;
 use causes::Causes;
+use circumstances::Met;
 use dirty::DirtyLines;
 use history::History;
 use pages::Pages;
 use report::pair;
 use shadow::{Shadow, User};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use translations::{Number, Translations, Use};
 
 /// Reports kept. When there are so many, those of other causes are not told any more.
@@ -89,7 +92,8 @@ impl Checker {
     }
 
     /// One cause is a report for each set of these functions that called who wrote or used the data.
-    pub fn tell_apart(&mut self, functions: Vec<Range<u32>>) {
+    pub fn tell_apart(&mut self, functions: Apart) {
+        self.calls.asked.set(&functions);
         self.causes.set_apart(functions);
     }
 
@@ -144,7 +148,7 @@ impl Checker {
     }
 
     fn report(&mut self, mut report: Report) -> Reaction {
-        let among = self.among(&report.context, report.mva, &report.writer);
+        let among = self.among(&Met::of(&report));
         let key = pair(report.access, report.context.pc, report.writer.pc);
         let next = self.reports.len();
         if !self.causes.is_new(key, &report, among, next) || next == REPORTS {
@@ -157,70 +161,6 @@ impl Checker {
         } else {
             Reaction::Continue
         }
-    }
-
-    /// Who had to do with it.
-    fn trace(&self, report: &Report) -> Trace {
-        let Report {
-            context,
-            writer,
-            filled,
-            ..
-        } = report;
-        let mut mapped: Vec<Mapped> = Vec::new();
-        let mut addresses = vec![report.mva];
-        let tables = context.descriptors;
-        mapped.extend(self.mapped(tables, context.ttb, report.mva));
-        if matches!(
-            report.access,
-            Access::Load { .. } | Access::WriteBack { .. }
-        ) {
-            addresses.push(Mva(writer.mva));
-            let other = self.mapped(tables, writer.ttb, Mva(writer.mva));
-            mapped.extend(other.filter(|m| mapped.iter().all(|o| o.writer != m.writer)));
-        }
-        // What is missing may have been due from any of these on.
-        let times = mapped.iter().map(|m| m.writer.cycle).chain(*filled);
-        let since = match (report.filled_from, filled) {
-            // The mapping of a filled line changed: nothing before it was filled matters.
-            (Some(_), Some(filled)) => *filled,
-            _ => times.fold(writer.cycle, u64::min),
-        };
-        let next = match writer.path {
-            Path::Loaded => Vec::new(),
-            _ => self.calls.next(writer.cycle, writer.node, CALLS),
-        };
-        Trace {
-            used: self.calls.callers(self.calls.now(context)),
-            written: self.calls.callers(writer.node),
-            running: self.calls.running(writer.node, writer.cycle),
-            circumstances: self.circumstances(context, report.mva, writer),
-            next,
-            given: self.calls.given(since, &addresses, CALLS),
-            mapped,
-            switched: self.calls.switch_since(since),
-            since,
-        }
-    }
-
-    /// Who wrote the second-level descriptor for an address.
-    fn mapped(&self, descriptors: Descriptors, ttb: u32, mva: Mva) -> Option<Mapped> {
-        let mut level = 0;
-        let mut found = None;
-        arm9::mapping(descriptors, ttb, mva, |Pa(pa)| {
-            level += 1;
-            let writer = self.shadow.writer(pa);
-            let before = self.before.get(&pa).copied();
-            found = (level == 2 && writer.path != Path::Loaded).then_some((writer, before));
-            self.shadow.newest(pa, Width::Word)
-        });
-        let with_callers = |w: Writer| (w, self.calls.callers(w.node));
-        found.map(|(writer, before)| Mapped {
-            mva,
-            writer,
-            callers: self.calls.callers(writer.node),
-            before: before.filter(|w| w.path != Path::Loaded).map(with_callers),
-        })
     }
 
     /// Compares what an access got with the newest value.
@@ -251,7 +191,16 @@ impl Checker {
         [got, newest]: [u32; 2],
     ) -> Reaction {
         let writer = self.shadow.writer(pa.0);
-        let among = self.among(context, mva, &writer);
+        let fill = self.history.fill_of(access, mva);
+        let among = self.among(&Met {
+            context,
+            access,
+            mva,
+            pa,
+            writer: &writer,
+            filled: fill.map(|fill| fill.cycle),
+            values: [got, newest],
+        });
         let user = User {
             pc: context.pc,
             process: (context.ttb, context.pid),
@@ -347,7 +296,7 @@ impl Checker {
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
                 self.shadow.lose(at.0, *word);
-                let among = self.among(context, mva, &writer);
+                let among = self.among(&Met::of(&report));
                 if !self.is_well_known(access, context.pc, &writer, among)
                     && self.report(report) == Reaction::Stop
                 {

@@ -26,7 +26,8 @@ impl Told {
     pub(super) fn new(apart: &[u32]) -> Told {
         let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
         let mut checker = Checker::new(&bus);
-        checker.tell_apart(apart.iter().map(|at| *at..*at + 0x100).collect());
+        let callers: Vec<_> = apart.iter().map(|at| *at..*at + 0x100).collect();
+        checker.tell_apart(callers.into());
         Told {
             bus,
             checker,
@@ -116,7 +117,7 @@ impl Told {
 /// What hangs on translations.
 impl Told {
     /// Something stores past the caches.
-    fn puts(&mut self, pc: u32, at: u32, value: u32) {
+    pub(super) fn puts(&mut self, pc: u32, at: u32, value: u32) {
         let store = Event::Store {
             mva: Mva(at),
             pa: Pa(at),
@@ -128,7 +129,7 @@ impl Told {
     }
 
     /// A walk reads descriptors, and makes an entry of them.
-    fn walked(&mut self, mva: u32, descriptors: &[(u32, u32)], bytes: u32) {
+    pub(super) fn walked(&mut self, mva: u32, descriptors: &[(u32, u32)], bytes: u32) {
         for (at, value) in descriptors {
             let walk = Event::Walk {
                 mva: Mva(mva),
@@ -149,13 +150,22 @@ impl Told {
 
     /// A load goes by the entry.
     fn uses(&mut self, mva: u32, pa: u32) {
+        self.goes_by_entry(mva, pa, Kind::Read);
+    }
+
+    /// A store of user land goes by it.
+    pub(super) fn wrote(&mut self, mva: u32, pa: u32) {
+        self.goes_by_entry(mva, pa, Kind::Write);
+    }
+
+    fn goes_by_entry(&mut self, mva: u32, pa: u32, kind: Kind) {
         let used = Event::TlbUse {
             side: TlbSide::Both,
             entry: 0,
             mva: Mva(mva),
             pa: Pa(pa),
-            kind: Kind::Read,
-            privileged: true,
+            kind,
+            privileged: kind == Kind::Read,
         };
         self.that(FUNCTION + 4, used);
     }

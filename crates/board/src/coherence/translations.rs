@@ -2,6 +2,7 @@
 //! TLB entries and the descriptors they were made from.
 
 use super::causes::Among;
+use super::circumstances::Met;
 use super::report::Access;
 use super::shadow::Shadow;
 use super::{Checker, diagnosis};
@@ -310,7 +311,17 @@ impl Checker {
         };
         let Use { mva, pa, kind, .. } = access;
         let writer = self.shadow.writer(descriptor.0);
-        let among = self.among(context, mva, &writer);
+        let filled = self.translations.filled_at(access.entry);
+        let access_kind = Access::Translation(kind);
+        let among = self.among(&Met {
+            context,
+            access: access_kind,
+            mva,
+            pa: Pa(descriptor.0),
+            writer: &writer,
+            filled: Some(filled),
+            values: [descriptor.1, newest],
+        });
         let user = User {
             pc: context.pc,
             pid: context.pid,
@@ -318,7 +329,6 @@ impl Checker {
             among,
             descriptor: descriptor.0,
         };
-        let access_kind = Access::Translation(kind);
         if !self.translations.tell(access.entry, user)
             || self.is_well_known(access_kind, context.pc, &writer, among)
         {
@@ -335,7 +345,6 @@ impl Checker {
             newest,
             writer,
         };
-        let filled = self.translations.filled_at(access.entry);
         let report = diagnosis::stale_translation(&self.history, found, pa, filled);
         match self.report(report) {
             Reaction::Continue => Reaction::DropTranslations,

@@ -6,13 +6,12 @@
 //! change nothing; results are merged in the plan's order.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::Result;
 use board::boot::Boot;
-use board::coherence::Report;
+use board::coherence::{self, Report};
 use board::{BoardBus, BoardSpec};
 
 use crate::base::interrupt;
@@ -97,7 +96,7 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
 }
 
 /// Of a kernel by its name and its vmlinux, the functions whose callers tell reports apart.
-pub type Apart<'a> = dyn Fn(&str, &Path) -> Result<Vec<Range<u32>>> + 'a;
+pub type Apart<'a> = dyn Fn(&str, &Path) -> Result<coherence::Apart> + 'a;
 
 /// Runs every point under the coherence checker, those that are stored, too: what they measure
 /// must be the same.
@@ -108,7 +107,7 @@ pub fn check(
 ) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
     // Those of another kernel tell apart what need not be: that is no harm.
-    let mut functions = Vec::new();
+    let mut functions = coherence::Apart::default();
     for (name, kernel) in &started.parts.kernels {
         functions.extend(apart(name, &kernel.vmlinux)?);
     }

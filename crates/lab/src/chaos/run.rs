@@ -2,14 +2,13 @@
 //! One seed's run: a copy of a booted board, interrupts where the seed says, the checker beside it.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, bail};
 use arm9::Victims;
 use board::boot::Boot;
 use board::chaos::{Besides, Chaos, Interleaving, Point};
-use board::coherence::{Checker, PageFunctions, Report};
+use board::coherence::{Apart, Checker, PageFunctions, Report};
 use board::random::Random;
 use board::stop::Place;
 use board::{BoardSpec, Machine, Observed, Stop};
@@ -61,7 +60,7 @@ pub struct Bases<'a> {
     pub boot: &'a Boot,
     pub known: &'a Known,
     /// [`coherence::Plan::apart`].
-    pub apart: &'a [Range<u32>],
+    pub apart: &'a Apart,
     /// [`coherence::Plan::pages`].
     pub pages: Option<PageFunctions>,
     /// [`coherence::Plan::counted`].
@@ -87,7 +86,7 @@ impl<'a> Bases<'a> {
         board: &'a BoardSpec,
         boot: &'a Boot,
         known: &'a Known,
-        apart: &'a [Range<u32>],
+        apart: &'a Apart,
         pages: Option<PageFunctions>,
         counted: &'a [u32],
     ) -> Bases<'a> {
@@ -111,7 +110,7 @@ impl<'a> Bases<'a> {
         board.core.victims = victims;
         let mut machine = Machine::observed(board, self.boot, |bus| Chaos::new(Checker::new(bus)))?;
         let checker = &mut machine.observer_mut().inner;
-        checker.tell_apart(self.apart.to_vec());
+        checker.tell_apart(self.apart.clone());
         checker.set_counted(self.counted);
         if let Some(pages) = self.pages {
             checker.follow_pages(pages);

@@ -4,6 +4,7 @@
 //! Time passes in fixed slices of board time, so that the same kernel and command give the same
 //! reports in the same cycles.
 
+pub mod baseline;
 pub mod mutants;
 pub mod names;
 pub mod page;
@@ -12,11 +13,9 @@ pub mod render;
 pub mod replay;
 pub mod suppress;
 
-use std::ops::Range;
-
 use anyhow::{Result, bail};
 use board::boot::Boot;
-use board::coherence::{Checker, PageFunctions, REPORTS, Report};
+use board::coherence::{Apart, Checker, PageFunctions, REPORTS, Report};
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
 
 use crate::base::time::cpu_s;
@@ -32,7 +31,7 @@ pub struct Plan<'a> {
     /// Instructions of the kernel whose executions are counted.
     pub counted: &'a [u32],
     /// Functions of the kernel by whose calls [`Plan::ends`] tells reports apart.
-    pub apart: Vec<Range<u32>>,
+    pub apart: Apart,
     /// The kernel's functions by which the checker follows pages, if they are known.
     pub pages: Option<PageFunctions>,
     /// Board seconds that the command may take.
@@ -377,6 +376,7 @@ pub mod tests {
         first.trace.used = vec![0xc000_2010];
         second.context.pc = 0xc000_1010;
         let entry = Suppression {
+            name: "known".into(),
             wrong: vec!["stale-read".into()],
             access: vec!["reader".into()],
             used_in: vec!["known".into()],

@@ -15,7 +15,7 @@ use board::coherence::{Call, PageFunctions, Report, Wrong};
 use serde_json::{Value, json};
 
 use super::names::Names;
-use super::suppress::{Suppression, callers};
+use super::suppress::{Suppression, apart};
 use super::{Ended, Plan, check};
 use crate::base::interrupt;
 use crate::base::parallel::parallel;
@@ -123,11 +123,16 @@ impl Suite<'_> {
         let victims = self.board.core.victims;
         let expected = mutant.expected(victims);
         let survives = matches!(expected, Expected::Nothing(_) | Expected::Chance(_));
-        // A single test has no report of its own: nothing is left out that could be the mutant's.
+        // A single test has no report of its own: nothing is left out that could be the mutant's. Beside a suppression
+        // it has, and the mutant must not be left out with it.
         let (command, suppressions, limit_s) = match expected {
             Expected::Test(test) => {
                 let command = format!("mm_suite --only {test} --rounds {ROUNDS}");
-                (command, &[][..], TEST_LIMIT_S)
+                let list = mutant
+                    .beside
+                    .as_ref()
+                    .map_or(&[][..], |_| self.suppressions);
+                (command, list, TEST_LIMIT_S)
             }
             _ => ("mm_suite --quick".into(), self.suppressions, SUITE_LIMIT_S),
         };
@@ -143,7 +148,7 @@ impl Suite<'_> {
             &Plan {
                 command: Some(&Typed::by_run_guest(&command)),
                 counted: &patched,
-                apart: callers(suppressions, &names),
+                apart: apart(suppressions, &names),
                 pages: self.pages,
                 limit_s,
                 ends: &ends,
@@ -375,100 +380,5 @@ pub fn json(tried: &[Tried], names: &Names) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::coherence::tests::report;
-
-    fn tried(test: Option<&str>, wrongs: &[Wrong]) -> Tried {
-        let text = "[[mutant]]\nname='m'\nfunction='f'\nwhy='w'\nexpect='stale-read'\ntest='t'\n\
-                    change={ skip-call = { callee = 'c', which = 1 } }\n";
-        let path = std::env::temp_dir().join(format!(
-            "warmswitch-tried-{}-{:?}.toml",
-            std::process::id(),
-            std::thread::current().id()
-        ));
-        std::fs::write(&path, text).unwrap();
-        let mut mutant = crate::supply::mutant::load(&path).unwrap().remove(0);
-        std::fs::remove_file(&path).unwrap();
-        mutant.test = test.map(str::to_string);
-        mutant.survives = test.is_none().then(|| "a flush follows".to_string());
-        let reports = wrongs.iter().map(|wrong| Report {
-            wrong: *wrong,
-            ..report()
-        });
-        Tried {
-            mutant,
-            victims: Victims::Random,
-            reached: 0,
-            reports: reports.collect(),
-            ended: Ended::Finished(Some(1)),
-        }
-    }
-
-    #[test]
-    fn a_mutant_is_found_missed_or_survives_by_its_reports() {
-        let other = Wrong::StaleInstruction;
-        for (test, wrongs, verdict) in [
-            (Some("t"), &[other, Wrong::StaleRead][..], Verdict::Found),
-            (Some("t"), &[other], Verdict::FoundAsOther),
-            (Some("t"), &[], Verdict::Missed),
-            (None, &[], Verdict::Survived),
-            (None, &[other], Verdict::FoundAfterAll),
-        ] {
-            assert_eq!(tried(test, wrongs).verdict(), verdict);
-        }
-        for (wrongs, verdict) in [
-            (&[][..], Verdict::Survived),
-            (&[Wrong::StaleRead], Verdict::Found),
-            (&[other], Verdict::FoundAsOther),
-        ] {
-            let mut t = tried(None, wrongs);
-            t.mutant.chance = t.mutant.survives.take();
-            assert_eq!(t.verdict(), verdict);
-        }
-    }
-
-    #[test]
-    fn a_report_has_to_name_the_function_or_the_list_says_why_not() {
-        let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "f")]);
-        let mut t = tried(Some("t"), &[Wrong::StaleRead]);
-        assert_eq!((t.named(&names), t.is_as_said(&names)), (None, false));
-        t.mutant.unnamed = Some("it leaves no trace".to_string());
-        assert!(t.is_as_said(&names));
-        t.mutant.unnamed = None;
-        t.reports[0].trace.written = vec![0xc000_2010];
-        assert_eq!(
-            (t.named(&names), t.is_as_said(&names)),
-            (Some("writer"), true)
-        );
-        assert!(!tried(None, &[Wrong::StaleRead]).is_as_said(&names));
-        let mut survivor = tried(None, &[]);
-        assert!(survivor.is_as_said(&names));
-        survivor.ended = Ended::BootLimit;
-        assert!(!survivor.is_as_said(&names));
-        survivor.mutant.chance = survivor.mutant.survives.take();
-        assert!(survivor.is_as_said(&names));
-    }
-
-    #[test]
-    fn the_table_names_both_functions_and_the_reason_of_a_survivor() {
-        let names = Names::by_hand(&[(0xc000_1000, "reader")]);
-        let all = [
-            tried(Some("t"), &[Wrong::StaleRead, Wrong::StaleRead]),
-            tried(Some("t"), &[]),
-            tried(None, &[]),
-        ];
-        let text = table(&all, &names);
-        for part in [
-            "reader",
-            "user",
-            "MISSED: the test ended with 1",
-            "survives, but the test ended with 1: a flush follows",
-            "3 mutants: 1 reported, 0 as another kind, 1 missed; 1 survive as said, 0 reported",
-        ] {
-            assert!(text.contains(part), "{part} in\n{text}");
-        }
-        assert_eq!(json(&all, &names)[0]["used_by"], "reader");
-        assert_eq!(all[1].line(), "m: MISSED; the place was executed 0 times");
-    }
-}
+#[path = "mutants_tests.rs"]
+mod tests;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports that are known, each with its reason: `linux/<series>/coherence-suppressions.toml`.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use arm9::Kind;
-use board::coherence::{Access, Report, Wrong};
+use board::coherence::{Access, Apart, Newest, Report, Wrong};
 use serde::Deserialize;
 
 use super::names::Names;
@@ -19,6 +18,8 @@ use crate::supply::kernel;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suppression {
+    /// Unique in its file: how baselines and mutants call it.
+    pub name: String,
     /// Kinds of report, by [`Wrong::name`].
     pub wrong: Vec<String>,
     /// Functions that used the data (a line that makes room is written back by chance: not by these), without suffixes of the compiler; `user` for user land. Here
@@ -46,11 +47,70 @@ pub struct Suppression {
     /// Only where a read-only page was used that is cached, of memory that was written past the cache.
     #[serde(default)]
     pub private_view: bool,
+    /// Only where the newest was there when the old data was used.
+    #[serde(default)]
+    pub newest: Option<Place>,
+    /// Only where the line or TLB entry that was used had been filled before the newest was written, or behind it.
+    #[serde(default)]
+    pub filled: Option<Filled>,
+    /// Only where the line that was used was dirty already when the newest was written.
+    #[serde(default)]
+    pub dirty_before: bool,
+    /// Only where user land may just read the page that was used.
+    #[serde(default)]
+    pub read_only: bool,
+    /// Only where the writer's address still leads to the data, for user land to write; false: only where it does not.
+    #[serde(default)]
+    pub writer_maps: Option<bool>,
+    /// Only where the line that was used is of other memory, which its address led to before.
+    #[serde(default)]
+    pub remapped: bool,
+    /// Only where the newest descriptor differs from the one that was used in its permissions alone.
+    #[serde(default)]
+    pub permissions_only: bool,
+    /// Functions of which the writer's callers called one next.
+    #[serde(default)]
+    pub then_called: Vec<String>,
+    /// Callers of the writer of which one had been called before the line was filled, and the line before the write.
+    #[serde(default)]
+    pub filled_in: Vec<String>,
+    /// Functions of which one was called with an address of the data since the line or TLB entry was filled.
+    #[serde(default)]
+    pub called_since_fill: Vec<String>,
+    /// Functions of which none was called since the newest was written.
+    #[serde(default)]
+    pub not_called_since: Vec<String>,
+    /// Functions that another task had been switched away from inside, one of them, when the newest was written.
+    #[serde(default)]
+    pub suspended_in: Vec<String>,
+    /// Why no mutant of the same functions is to be reported beside it, where there is none.
+    #[serde(default)]
+    pub no_mutant: Option<String>,
     /// Series of patches that mends it: reported of kernels that have it.
     #[serde(default)]
     pub mended_by: Option<String>,
     /// Why this is not reported.
     pub reason: String,
+}
+
+/// Where the newest value was when older data was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Still in the dirty line that it was stored to.
+    Dirty,
+    /// In memory, or on its way there.
+    Memory,
+}
+
+/// When the line or the TLB entry that was used was filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filled {
+    /// Before the newest was written.
+    Before,
+    /// Behind that.
+    After,
 }
 
 #[derive(Default, Deserialize)]
@@ -85,11 +145,47 @@ impl Suppression {
             && among(&self.running, &report.trace.running)
             && (!self.overlapping || report.trace.circumstances.overlapping)
             && (!self.private_view || report.trace.circumstances.private_view)
+            && self.fits_state(report)
+            && self.fits_order(report, names)
             && self.wrong.iter().any(|w| w == report.wrong.name())
             && is(&self.access, report.context.pc)
             && among(&self.used_in, &report.trace.used)
             && (!self.fetched || is_fetch(report.access))
             && is(&self.writer, report.writer.pc)
+    }
+
+    /// The state of the lines and mappings.
+    fn fits_state(&self, report: &Report) -> bool {
+        let met = &report.trace.circumstances;
+        let is_there = |place| match place {
+            Place::Dirty => matches!(report.place, Newest::Dirty(_)),
+            Place::Memory => matches!(report.place, Newest::Memory | Newest::Buffer),
+        };
+        self.newest.is_none_or(is_there)
+            && (!self.dirty_before || met.dirty_before)
+            && (!self.read_only || met.read_only)
+            && self.writer_maps.is_none_or(|is| met.writer_maps == is)
+            && (!self.remapped || report.filled_from.is_some())
+            && (!self.permissions_only || met.permissions_only)
+    }
+
+    /// The order of events.
+    fn fits_order(&self, report: &Report, names: &Names) -> bool {
+        let met = &report.trace.circumstances;
+        let is_any = |wanted: &[String], called: &[u32]| {
+            let is = |name: &String| called.iter().any(|pc| names.is_in(*pc, name));
+            wanted.iter().any(is)
+        };
+        let asks = |wanted: &[String], called| wanted.is_empty() || is_any(wanted, called);
+        let filled = |when| met.filled_before == Some(when == Filled::Before);
+        let is_known = self.not_called_since.is_empty() || met.between.is_whole;
+        self.filled.is_none_or(filled)
+            && asks(&self.then_called, &met.between.then_called)
+            && asks(&self.filled_in, &met.between.filled_in)
+            && asks(&self.called_since_fill, &met.between.called_since_fill)
+            && asks(&self.suspended_in, &met.between.suspended_in)
+            && is_known
+            && !is_any(&self.not_called_since, &met.between.called_since)
     }
 
     /// For notes: what it is about.
@@ -127,15 +223,20 @@ impl Suppression {
     }
 }
 
-/// The functions that entries ask for among callers.
-pub fn callers(all: &[Suppression], names: &Names) -> Vec<Range<u32>> {
-    let asked_for = all
-        .iter()
-        .flat_map(|s| [&s.used_in, &s.called_by, &s.running]);
-    asked_for
-        .flatten()
-        .flat_map(|name| names.ranges(name))
-        .collect()
+/// The functions that entries ask for.
+pub fn apart(all: &[Suppression], names: &Names) -> Apart {
+    let ranges = |of: &dyn Fn(&Suppression) -> Vec<String>| {
+        let asked_for = all.iter().flat_map(of);
+        asked_for.flat_map(|name| names.ranges(&name)).collect()
+    };
+    Apart {
+        callers: ranges(&|s| [&s.used_in[..], &s.called_by, &s.running].concat()),
+        then_called: ranges(&|s| s.then_called.clone()),
+        filled_in: ranges(&|s| s.filled_in.clone()),
+        called_since_fill: ranges(&|s| s.called_since_fill.clone()),
+        called_since: ranges(&|s| s.not_called_since.clone()),
+        suspended_in: ranges(&|s| s.suspended_in.clone()),
+    }
 }
 
 /// The series whose lists are used for a kernel whose name does not say.
@@ -175,6 +276,12 @@ pub fn load(path: &Path) -> Result<Vec<Suppression>> {
                 did_you_mean(bad, &names)
             );
         }
+        if entry.name.trim().is_empty() {
+            bail!("{place}: name: it is empty");
+        }
+        if list.suppression[..n].iter().any(|e| e.name == entry.name) {
+            bail!("{place}: name: there are two \"{}\"", entry.name);
+        }
         if entry.wrong.is_empty() {
             bail!("{place}: wrong: at least one kind is needed");
         }
@@ -189,180 +296,5 @@ pub fn load(path: &Path) -> Result<Vec<Suppression>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn what_a_series_mends_is_reported_of_kernels_that_have_it() {
-        let mended = |name: &str| {
-            let all = of_kernel(name).unwrap();
-            all.iter().filter(|s| s.mended_by.is_some()).count()
-        };
-        let all = ["plain-xscale", "6.12/plain-multi", "fcse-guaranteed"].map(mended);
-        assert_eq!(all, [5, 5, 1]);
-        assert_eq!(
-            ["6.12/fcse-xscale", "fcse-multi-best-effort"].map(mended),
-            [0; 2]
-        );
-    }
-
-    use crate::coherence::tests::report;
-
-    fn loaded(text: &str) -> Result<Vec<Suppression>> {
-        let name = format!(
-            "warmswitch-suppressions-{}-{:?}.toml",
-            std::process::id(),
-            std::thread::current().id()
-        );
-        let path = std::env::temp_dir().join(name);
-        fs::write(&path, text).unwrap();
-        let list = load(&path);
-        fs::remove_file(&path).unwrap();
-        list
-    }
-
-    const GOOD: &str = "[[suppression]]\nwrong=['stale-read']\naccess=['reader']\n\
-                        writer=['user']\nreason='r'\n";
-
-    #[test]
-    fn an_entry_covers_only_reports_of_its_kind_and_functions() {
-        let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "other")]);
-        let entry = loaded(GOOD).unwrap().remove(0);
-        let mut found = report();
-        assert!(entry.covers(&found, &names));
-        found.context.pc = 0xc000_2000;
-        assert!(!entry.covers(&found, &names), "another reader");
-        found = report();
-        found.writer.pc = 0xc000_2000;
-        assert!(!entry.covers(&found, &names), "another writer");
-        found = report();
-        found.wrong = Wrong::OldOverNewer;
-        assert!(!entry.covers(&found, &names), "another kind");
-        assert_eq!(entry.label(), "stale-read, used by reader, written by user");
-    }
-
-    #[test]
-    fn an_entry_that_asks_who_used_the_data_covers_no_victim() {
-        let names = Names::by_hand(&[(0xc000_1000, "reader")]);
-        let mut found = report();
-        found.access = Access::WriteBack { victim: true };
-        assert!(!loaded(GOOD).unwrap().remove(0).covers(&found, &names));
-        let anybody = GOOD.replace("access=['reader']", "");
-        assert!(loaded(&anybody).unwrap().remove(0).covers(&found, &names));
-    }
-
-    #[test]
-    fn an_entry_may_ask_for_a_fetch() {
-        let names = Names::by_hand(&[(0xc000_1000, "reader")]);
-        let text = GOOD.replace("writer=", "fetched=true\nwriter=");
-        let entry = loaded(&text).unwrap().remove(0);
-        let mut found = report();
-        assert!(!entry.covers(&found, &names), "a load");
-        found.access = Access::Translation(Kind::Fetch);
-        assert!(entry.covers(&found, &names));
-        assert_eq!(
-            entry.label(),
-            "stale-read, fetched by reader, written by user"
-        );
-    }
-
-    #[test]
-    fn a_fetch_and_a_load_of_one_instruction_are_two_causes() {
-        let mut found = report();
-        let mut by = |kind| {
-            found.wrong = Wrong::StaleTranslation;
-            found.access = Access::Translation(kind);
-            found.cause()
-        };
-        assert_ne!(by(Kind::Fetch), by(Kind::Read));
-        assert_eq!(by(Kind::Write), by(Kind::Read));
-    }
-
-    #[test]
-    fn an_entry_may_ask_for_a_caller_of_the_writer_that_has_not_returned() {
-        let names = Names::by_hand(&[(0xc000_1000, "copy_mm"), (0xc000_2000, "sys_clone")]);
-        let text = GOOD.replace("access=['reader']", "running=['copy_mm']");
-        let entry = loaded(&text).unwrap().remove(0);
-        let mut found = report();
-        assert!(!entry.covers(&found, &names));
-        found.trace.written = vec![0xc000_1008, 0xc000_2010];
-        found.trace.running = vec![0xc000_2010];
-        assert!(!entry.covers(&found, &names), "it has returned");
-        found.trace.running = vec![0xc000_1008, 0xc000_2010];
-        assert!(entry.covers(&found, &names));
-        assert_eq!(entry.label(), "stale-read, written by user, during copy_mm");
-    }
-
-    #[test]
-    fn an_entry_may_ask_for_a_call_that_is_older_than_the_data() {
-        let names = Names::by_hand(&[(0xc000_1000, "reader")]);
-        let text = GOOD.replace("writer=", "overlapping=true\nwriter=");
-        let entry = loaded(&text).unwrap().remove(0);
-        let mut found = report();
-        assert!(!entry.covers(&found, &names));
-        found.trace.circumstances.overlapping = true;
-        assert!(entry.covers(&found, &names));
-        assert_eq!(
-            entry.label(),
-            "stale-read, used by reader, written by user, at the same time"
-        );
-    }
-
-    #[test]
-    fn an_entry_may_ask_for_a_caller_of_what_used_the_data() {
-        let names = Names::by_hand(&[(0xc000_1000, "fault"), (0xc000_2000, "copy_mm")]);
-        let text = GOOD.replace("access=['reader']", "access=[]\nused_in=['fault']");
-        let entry = loaded(&text).unwrap().remove(0);
-        let mut found = report();
-        found.trace.used = vec![0xc000_2010];
-        assert!(!entry.covers(&found, &names), "another caller");
-        found.trace.used = vec![0xc000_2010, 0xc000_1008];
-        assert!(entry.covers(&found, &names));
-        assert_eq!(entry.label(), "stale-read, in fault, written by user");
-    }
-
-    #[test]
-    fn an_entry_may_ask_for_a_caller_of_the_writer() {
-        let names = Names::by_hand(&[(0xc000_1000, "fallocate"), (0xc000_2000, "fault")]);
-        let text = GOOD.replace("access=['reader']", "called_by=['fallocate']");
-        let entry = loaded(&text).unwrap().remove(0);
-        let mut found = report();
-        found.trace.written = vec![0xc000_2010];
-        assert!(!entry.covers(&found, &names), "another caller");
-        found.trace.written = vec![0xc000_1008, 0xc000_2010];
-        assert!(entry.covers(&found, &names));
-        let label = "stale-read, written by user, called by fallocate";
-        assert_eq!(entry.label(), label);
-    }
-
-    #[test]
-    fn a_bad_entry_is_named_by_file_key_and_nearest_name() {
-        for (from, to, part) in [
-            ("stale-read", "stale-raed", "did you mean \"stale-read\"?"),
-            ("access=", "acess=", "acess"),
-            (
-                "access=['reader']\nwriter=['user']\n",
-                "",
-                "access and writer",
-            ),
-            ("reason='r'", "reason=' '", "reason: it is empty"),
-            ("reason='r'\n", "", "reason"),
-            ("['stale-read']", "[]", "at least one kind"),
-        ] {
-            let error = format!("{:#}", loaded(&GOOD.replace(from, to)).unwrap_err());
-            assert!(
-                error.contains("warmswitch-suppressions") && error.contains(part),
-                "{error}"
-            );
-        }
-    }
-
-    #[test]
-    fn the_list_of_this_tree_is_read() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../linux/6.12/coherence-suppressions.toml");
-        load(&path).unwrap();
-    }
-}
+#[path = "suppress_tests.rs"]
+mod tests;

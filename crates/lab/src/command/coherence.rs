@@ -2,10 +2,13 @@
 //! `warmswitch coherence`: run a kernel and a command under the coherence checker.
 //!
 //! Exit codes: 0 no report, 1 reports, 2 wrong usage or set-up, or the guest did not get to the
-//! end; with `--bisect` 125 instead of 2, so that `git bisect run` skips that commit, and 128,
-//! which ends it, when no commit could be judged.
+//! end, 3 no report, and suppressions covered more than the baseline allows. With `--bisect` 1
+//! instead of 3, 125 instead of 2, so that `git bisect run` skips that commit, also where
+//! suppressions covered reports and there is no baseline, and 128, which ends it, when no commit
+//! could be judged.
 
 mod disturbed;
+mod recorded;
 mod shown;
 
 use std::ffi::OsString;
@@ -27,15 +30,18 @@ use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Ended, Plan};
 use crate::command::debug;
+use crate::rig::boot::Prepared;
 use crate::rig::target::Target;
 use crate::runs::markers::Typed;
 use crate::supply::mutant::{self, Mutant};
+use recorded::Recorded;
 use shown::Shown;
 
 /// Board seconds that a command may take when nobody says.
 const LIMIT_S: f64 = 300.0;
 
-/// Run with the coherence checker: exit 1 at the first stale access
+/// Run with the coherence checker: exit 1 at the first stale access, 3 when suppressions cover more than a baseline
+/// allows
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -55,6 +61,12 @@ pub struct Args {
     /// Reports to leave out, instead of the kernel's own list
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
+    /// How often reports may be left out, instead of the kernel's own list
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Record in that list how often they are left out now, in runs with several seeds
+    #[arg(long, conflicts_with_all = ["all_mutants", "mutant", "bisect", "cost", "gdb", "limit", "chaos", "chaos_seeds"])]
+    write_baseline: bool,
     /// Without the checker, to a report's instruction, and wait for gdb there; @FILE: that of the report in a file
     #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
@@ -70,8 +82,8 @@ pub struct Args {
     /// Do not stop at the first report
     #[arg(long)]
     keep_going: bool,
-    /// Exit with 125 when the kernel cannot be built or the guest does not get to the end, with
-    /// 128 when nothing could be judged
+    /// Exit with 125 when the kernel cannot be built, the guest does not get to the end or reports
+    /// are left out without a baseline, with 128 when nothing could be judged
     #[arg(long)]
     bisect: bool,
     #[command(flatten)]
@@ -123,6 +135,8 @@ struct Asked<'a> {
     /// What is typed to the guest's shell, if anything is.
     command: Option<Typed>,
     suppressions: Vec<Suppression>,
+    /// Recorded baselines, and where they are.
+    recorded: Recorded,
     mutant: Option<Mutant>,
 }
 
@@ -147,6 +161,7 @@ impl Asked<'_> {
             board,
             command,
             suppressions: args.suppressions()?,
+            recorded: Recorded::of(args)?,
             mutant: args.target.mutant(args.mutant.as_deref())?,
         })
     }
@@ -171,15 +186,11 @@ impl Asked<'_> {
             let port = (!args.stdio).then_some(args.port);
             return debug::serve(machine, guest.files.vmlinux.as_deref(), port);
         }
-        let names = Names::of(guest.files.vmlinux.as_deref());
-        if names.are_none() {
-            let image = shown(&guest.files.image);
-            eprintln!("note: {image} has no vmlinux with symbols beside it: no function is named");
-        }
+        let names = names_of(&guest);
         let plan = Plan {
             command: typed,
             counted: &patched,
-            apart: suppress::callers(suppressions, &names),
+            apart: suppress::apart(suppressions, &names),
             pages: page::functions(
                 names.symbols(),
                 guest.files.vmlinux.as_deref(),
@@ -187,7 +198,7 @@ impl Asked<'_> {
             ),
             limit_s: args.limit.unwrap_or(LIMIT_S),
             ends: &|report| {
-                !args.keep_going && !suppressions.iter().any(|s| s.covers(report, &names))
+                !args.keeps_going() && !suppressions.iter().any(|s| s.covers(report, &names))
             },
         };
         let (findings, cost) = match args.cost {
@@ -200,6 +211,7 @@ impl Asked<'_> {
             cost,
             groups: coherence::groups(&findings.reports, suppressions, &names),
             suppressions,
+            baseline: self.recorded.baseline(),
             style: Style {
                 names: &names,
                 cpu_hz: board.cpu_hz,
@@ -207,8 +219,22 @@ impl Asked<'_> {
             },
         };
         shown.print()?;
-        shown.outcome()
+        let outcome = shown.outcome()?;
+        if args.write_baseline && outcome == Outcome::Done {
+            self.record(&boot, &plan, &shown)?;
+        }
+        Ok(outcome)
     }
+}
+
+/// The kernel's names, with a note where it has none.
+fn names_of(guest: &Prepared) -> Names {
+    let names = Names::of(guest.files.vmlinux.as_deref());
+    if names.are_none() {
+        let image = shown(&guest.files.image);
+        eprintln!("note: {image} has no vmlinux with symbols beside it: no function is named");
+    }
+    names
 }
 
 impl Args {
@@ -218,6 +244,11 @@ impl Args {
             return suppress::load(path);
         }
         suppress::of_kernel(&self.target.kernel()?)
+    }
+
+    /// A run of a baseline goes to its end, whatever it meets.
+    fn keeps_going(&self) -> bool {
+        self.keep_going || self.write_baseline
     }
 
     /// How to come back to a report, in the run of a seed if it was one.

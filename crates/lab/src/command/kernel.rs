@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use board::BoardSpec;
 use board::boot::Boot;
+use board::coherence::Apart;
 use board::spec::DEFAULT_BOARD;
 use clap::Subcommand;
 use serde_json::json;
@@ -128,7 +129,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
         &Plan {
             command: Some(&Typed::by_run_guest(smoke)),
             counted: &[],
-            apart: Vec::new(),
+            apart: Apart::default(),
             pages: page::functions(&Symbols::of(vmlinux), vmlinux, board.peripherals.ram_base),
             limit_s: SMOKE_LIMIT_S,
             ends: &|_| true,

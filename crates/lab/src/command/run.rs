@@ -111,7 +111,7 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
     }
     let apart = |kernel: &str, vmlinux: &Path| {
         let names = Names::of(Some(vmlinux));
-        Ok(suppress::callers(&suppress::of_kernel(kernel)?, &names))
+        Ok(suppress::apart(&suppress::of_kernel(kernel)?, &names))
     };
     let (campaign, runs, findings) = run::check(experiment, options, &apart)?;
     let met = met(&findings)?;

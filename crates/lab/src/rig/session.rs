@@ -3,14 +3,13 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use arm9::Counters;
 use board::boot::Boot;
 use board::bus::SystemBus;
-use board::coherence::{Checker, Report};
+use board::coherence::{Apart, Checker, Report};
 use board::instrument::{Bench, Cables};
 use board::ledger::Ledger;
 use board::link::Link;
@@ -186,10 +185,10 @@ impl Checked {
         board: &BoardSpec,
         seed: u64,
         boot: &Boot,
-        apart: &[Range<u32>],
+        apart: &Apart,
     ) -> Result<Checked> {
         let mut machine = Machine::checked(seeded(board, seed), boot)?;
-        machine.observer_mut().tell_apart(apart.to_vec());
+        machine.observer_mut().tell_apart(apart.clone());
         Session::at_prompt(machine)
     }
 

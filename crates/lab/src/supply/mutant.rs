@@ -50,6 +50,8 @@ pub struct Mutant {
     pub survives: Option<String>,
     /// Instead of any of these: why it is chance whether the quick suite reports it.
     pub chance: Option<String>,
+    /// The suppression that covers another bug of the same functions: the list is used when the test runs.
+    pub beside: Option<String>,
     /// What is otherwise with `--victims late`.
     pub late: Option<Late>,
     /// Why a report does not name the function, when none does.

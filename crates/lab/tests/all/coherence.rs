@@ -24,7 +24,7 @@ fn wrong_usage_is_named_and_ends_with_2_and_ends_a_bisection() {
     let list = std::env::temp_dir().join(format!("warmswitch-list-{}.toml", std::process::id()));
     std::fs::write(
         &list,
-        "[[suppression]]\nwrong=['stale-raed']\naccess=['f']\nreason='r'\n",
+        "[[suppression]]\nname='n'\nwrong=['stale-raed']\naccess=['f']\nreason='r'\n",
     )
     .expect("the temporary directory takes a file");
     let list = list.to_str().expect("a plain name");
@@ -233,4 +233,114 @@ fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_d
     let log = git(&dir, &["bisect", "log"]);
     assert_eq!(found.trim(), "commit 6", "{log}");
     assert!(log.contains("skip"), "{log}");
+}
+
+/// `truncate_inode_partial_folio` has a bug that is left out, and lost its flush besides.
+#[test]
+#[ignore = "needs the kernel"]
+fn a_suppression_hides_its_own_bug_and_not_the_lack_of_another_operation_beside_it() {
+    let test = ["--", "mm_suite", "--only", "hole_punched", "--rounds", "4"];
+    let output = coherence(&[&["--json"][..], &test].concat());
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(output.status.code(), Some(0), "{result}");
+    assert_eq!(result["reports"].as_array().map(Vec::len), Some(0));
+    let suppressed = result["suppressed"].as_array().expect("a list");
+    let hole = suppressed
+        .iter()
+        .find(|entry| entry["name"] == "hole_punched");
+    let count = hole.and_then(|entry| entry["count"].as_u64());
+    assert!(count.is_some_and(|count| count > 0), "{result}");
+
+    let mutant = ["--mutant", "hole-no-flush", "--json"];
+    let output = coherence(&[&mutant[..], &test].concat());
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(output.status.code(), Some(1), "{result}");
+    let report = &result["reports"][0];
+    assert_eq!(report["writer"]["by"]["function"], "memset", "{report}");
+    let output = coherence(&[&["--bisect"], &mutant[..], &test].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+}
+
+/// How often a known bug may be met: nobody knows, as often as was recorded, and more.
+#[test]
+#[ignore = "needs the kernel"]
+fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is_passed_over() {
+    let dir = scratch("baseline");
+    let file = dir.join("b.toml");
+    let path = file.to_str().expect("a plain name");
+    let run = |options: &[&str], rounds: &str| {
+        let test = [
+            "--",
+            "mm_suite",
+            "--only",
+            "hole_punched",
+            "--rounds",
+            rounds,
+        ];
+        let output = coherence(&[options, &test].concat());
+        let said = stdout(&output) + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code(), said)
+    };
+    let (code, said) = run(&[], "3");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("no baseline") && said.contains("times: hole_punched"),
+        "{said}"
+    );
+    let (code, said) = run(&["--bisect"], "3");
+    assert_eq!(code, Some(125), "{said}");
+    assert!(said.contains("no baseline"), "{said}");
+    let (code, said) = run(&["--baseline", path], "3");
+    assert_eq!(code, Some(2), "a file that is not there: {said}");
+
+    let with = ["--baseline", path];
+    let (code, said) = run(&[&with[..], &["--write-baseline"]].concat(), "3");
+    assert_eq!(code, Some(0), "{said}");
+    let bisect = ["--baseline", path, "--bisect"];
+    for options in [&with[..], &bisect] {
+        let (code, said) = run(options, "3");
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!said.contains("no baseline"), "{said}");
+    }
+    // What fewer rounds came to is taken for that of more.
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    std::fs::write(&file, text.replace("--rounds 3", "--rounds 8")).expect("it is ours");
+    let (code, said) = run(&with, "8");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("hole_punched") && said.contains("the baseline allows"),
+        "{said}"
+    );
+    let (code, said) = run(&bisect, "8");
+    assert_eq!(code, Some(1), "{said}");
+    let tap = ["--baseline", path, "--tap"];
+    let (_, said) = run(&tap, "8");
+    assert!(said.contains("not ok 1 - hole_punched:"), "{said}");
+}
+
+#[test]
+fn a_baseline_that_would_have_no_place_or_has_a_wrong_key_is_refused() {
+    let file = scratch("bad-baseline").join("b.toml");
+    std::fs::write(&file, "[[baseline]]\nkernle='k'\n").expect("it is ours");
+    let path = file.to_str().expect("a plain name");
+    for (arguments, part) in [
+        (&["--baseline", path][..], "did you mean \"kernel\"?"),
+        (
+            &["--baseline", "/nowhere.toml"],
+            "cannot read /nowhere.toml",
+        ),
+        (
+            &["--append", "quiet", "--write-baseline"],
+            "--baseline FILE",
+        ),
+        (
+            &["--write-baseline", "--mutant", "pte-no-clean"],
+            "cannot be used with",
+        ),
+    ] {
+        let output = coherence(arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(part), "{arguments:?}: {message}");
+    }
 }

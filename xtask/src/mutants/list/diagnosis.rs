@@ -17,7 +17,7 @@ pub const MUTANTS: &[Mutant] = &[
         "a word of a line is bits 4:2 of the address",
     ),
     killed(
-        "diagnosis.rs",
+        "history.rs",
         "Access::Fetch { cached: false } => Side::Prefetch,",
         "Access::Fetch { cached: false } => Side::Instruction,",
         "a fetch past the cache is of no line of it (found by the reference)",

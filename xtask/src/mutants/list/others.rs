@@ -150,8 +150,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "history.rs",
-        ".find(|e| e.mva == line && e.movement == Movement::Fill(side))",
-        ".find(|e| e.movement == Movement::Fill(side))",
+        "let is = |e: &&LineEvent| e.mva == line && e.movement == Movement::Fill(side);",
+        "let is = |e: &&LineEvent| e.movement == Movement::Fill(side);",
         "the fill that counts is that of this line",
     ),
     killed(
@@ -357,8 +357,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "causes.rs",
-        "(among ^ u64::from(is))",
-        "(among | u64::from(is))",
+        "is.hash(&mut hash);",
+        "",
         "callers that somebody asks for are told apart",
     ),
     killed(

@@ -149,7 +149,7 @@ impl Asked<'_> {
         let names = Names::of(vmlinux);
         let known = Known::of(names.symbols(), vmlinux);
         known.note_what_lacks(&guest.files.image);
-        let apart = suppress::callers(&self.suppressions, &names);
+        let apart = suppress::apart(&self.suppressions, &names);
         let ram_base = self.board.peripherals.ram_base;
         let pages = page::functions(names.symbols(), vmlinux, ram_base);
         let bases = Bases::new(&self.board, &boot, &known, &apart, pages, &patched);
@@ -193,6 +193,7 @@ impl Asked<'_> {
             cost: None,
             groups: coherence::groups(&findings.reports, &self.suppressions, names),
             suppressions: &self.suppressions,
+            baseline: None,
             style: Style {
                 names,
                 cpu_hz: self.board.cpu_hz,

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{Args, LIMIT_S};
 use crate::Outcome;
 use crate::base::{colour, shell};
+use crate::coherence::baseline::{self, Baseline, Counts};
 use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
 use crate::coherence::{Cost, Ended, Findings, Group};
@@ -25,6 +26,8 @@ pub struct Shown<'a> {
     pub groups: Vec<Group>,
     /// Entries that groups refer to.
     pub suppressions: &'a [Suppression],
+    /// How often they may cover reports, if that was recorded.
+    pub baseline: Option<&'a Baseline>,
     /// Names, clock and replay.
     pub style: Style<'a>,
 }
@@ -62,13 +65,13 @@ impl Shown<'_> {
         for (n, entry) in self.suppressions.iter().enumerate() {
             let count: u64 = self.suppressed(n).map(|g| g.count).sum();
             if count > 0 {
-                let reason = &entry.reason;
+                let (name, label, reason) = (&entry.name, entry.label(), &entry.reason);
                 text.push_str(&format!(
-                    "suppressed {count} times: {}: {reason}\n",
-                    entry.label()
+                    "suppressed {count} times: {name} ({label}): {reason}\n"
                 ));
             } else if self.args.keep_going && !self.args.command.is_empty() {
-                text.push_str(&format!("note: suppression not used: {}\n", entry.label()));
+                let (name, label) = (&entry.name, entry.label());
+                text.push_str(&format!("note: suppression not used: {name} ({label})\n"));
             }
         }
         if let Some(mutant) = &self.args.mutant {
@@ -79,6 +82,9 @@ impl Shown<'_> {
             text.push_str(&format!(
                 "the run was ended: {REPORTS} causes were met, and no more can be kept\n"
             ));
+        }
+        for more in self.exceeded() {
+            text.push_str(&format!("{more}\n"));
         }
         let count = self.reported().count();
         if count == 0 && self.judged().is_err() {
@@ -106,6 +112,36 @@ impl Shown<'_> {
             .filter(move |g| g.suppression == Some(entry))
     }
 
+    /// What each entry covered.
+    fn counts(&self) -> Counts {
+        baseline::counts(&self.groups, self.suppressions)
+    }
+
+    /// Entries that covered more than the baseline allows, in sentences.
+    fn exceeded(&self) -> Vec<String> {
+        let Some(baseline) = self.baseline else {
+            return Vec::new();
+        };
+        let counts = self.counts();
+        let more = counts
+            .iter()
+            .filter(|(name, count)| baseline.is_exceeded(name, **count));
+        more.map(|(name, count)| {
+            let most = baseline.allows(name);
+            format!(
+                "{name}: {} reports were left out, {} times; the baseline allows {}, {} times: another bug may be \
+                 behind this suppression (--suppressions /dev/null shows all reports)",
+                count.reports, count.times, most.reports, most.times
+            )
+        })
+        .collect()
+    }
+
+    /// Reports were left out, and nothing says how many are to be expected.
+    fn lacks_baseline(&self) -> bool {
+        self.baseline.is_none() && !self.counts().is_empty()
+    }
+
     fn json(&self) -> serde_json::Value {
         let reports: Vec<_> = self
             .reported()
@@ -117,7 +153,16 @@ impl Shown<'_> {
             .enumerate()
             .map(|(n, entry)| {
                 let count: u64 = self.suppressed(n).map(|g| g.count).sum();
-                json!({ "what": entry.label(), "reason": entry.reason, "count": count })
+                let most = self
+                    .baseline
+                    .map(|baseline| baseline.allows(&entry.name).times);
+                json!({
+                    "name": entry.name,
+                    "what": entry.label(),
+                    "reason": entry.reason,
+                    "count": count,
+                    "allowed": most,
+                })
             })
             .collect();
         json!({
@@ -136,6 +181,8 @@ impl Shown<'_> {
             "processor_s": self.cost.map(|c| json!({ "on": c.on_s, "off": c.off_s })),
             "reports": reports,
             "suppressed": suppressed,
+            "baseline": self.baseline.is_some(),
+            "exceeded": self.exceeded(),
         })
     }
 
@@ -167,6 +214,10 @@ impl Shown<'_> {
             ));
             return text;
         }
+        for more in self.exceeded() {
+            number += 1;
+            text.push_str(&format!("not ok {number} - {more}\n"));
+        }
         if number == 0 {
             number = 1;
             text.push_str("ok 1 - no stale data was used\n");
@@ -192,7 +243,30 @@ impl Shown<'_> {
         if let (Outcome::Done, Some(status)) = (&outcome, self.failed()) {
             eprintln!("note: the command ended with {status}");
         }
-        Ok(outcome)
+        match outcome {
+            Outcome::Done => self.against_baseline(),
+            other => Ok(other),
+        }
+    }
+
+    /// The exit code of a run without a report, by how many reports were left out.
+    fn against_baseline(&self) -> Result<Outcome> {
+        let args = self.args;
+        if args.chaos.is_asked() || args.write_baseline {
+            return Ok(Outcome::Done);
+        }
+        if self.lacks_baseline() {
+            let what = "no baseline for this kernel, board and program says how many reports may be left out";
+            if args.bisect {
+                bail!("{what}: record one at a good commit (--baseline FILE --write-baseline)");
+            }
+            eprintln!("note: {what} (--write-baseline records one)");
+        }
+        Ok(match self.exceeded().is_empty() {
+            true => Outcome::Done,
+            false if args.bisect => Outcome::No,
+            false => Outcome::More,
+        })
     }
 
     /// What the run says, or why it says nothing.

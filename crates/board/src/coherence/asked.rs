@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls of the functions that suppressions ask for: what was called between the events of a report.
+
+use super::calls::{Call, Calls, Node, concerns};
+use arm9::Mva;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+/// Calls kept: the newest of all these functions together.
+const KEPT: usize = 1 << 16;
+/// Tasks that came back, kept: the newest.
+const BACK: usize = 1 << 10;
+/// Calls searched for the beginning of a writer's callers.
+const SEARCHED: usize = 1 << 12;
+/// Log2 of the slot size of FCSE, whose processes give the kernel addresses below it.
+const SLOT: u32 = 25;
+
+/// Functions by which reports are told apart, for each question that a list asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Apart {
+    /// Is it among the callers of what used or wrote the data?
+    pub callers: Vec<Range<u32>>,
+    /// Did the writer's callers call it next?
+    pub then_called: Vec<Range<u32>>,
+    /// Was the line filled while the writer's call of it ran, before the write?
+    pub filled_in: Vec<Range<u32>>,
+    /// Was it called with an address of the data since the line was filled?
+    pub called_since_fill: Vec<Range<u32>>,
+    /// Was it called since the data was written?
+    pub called_since: Vec<Range<u32>>,
+    /// Had another task been switched away from inside it when the data was written?
+    pub suspended_in: Vec<Range<u32>>,
+}
+
+impl Apart {
+    /// Nobody asks for anything.
+    pub fn is_empty(&self) -> bool {
+        *self == Apart::default()
+    }
+
+    /// Asks for what another list asks for, too.
+    pub fn extend(&mut self, other: Apart) {
+        self.callers.extend(other.callers);
+        self.then_called.extend(other.then_called);
+        self.filled_in.extend(other.filled_in);
+        self.called_since_fill.extend(other.called_since_fill);
+        self.called_since.extend(other.called_since);
+        self.suspended_in.extend(other.suspended_in);
+    }
+
+    /// Functions whose calls are kept: callers, too, as they say where a call of the writer's callers ends.
+    fn calls(&self) -> impl Iterator<Item = &Range<u32>> {
+        let lists = [
+            &self.callers,
+            &self.then_called,
+            &self.filled_in,
+            &self.called_since_fill,
+            &self.called_since,
+            &self.suspended_in,
+        ];
+        lists.into_iter().flatten()
+    }
+}
+
+impl From<Vec<Range<u32>>> for Apart {
+    fn from(callers: Vec<Range<u32>>) -> Apart {
+        Apart {
+            callers,
+            ..Apart::default()
+        }
+    }
+}
+
+/// Functions that were called between the events of a report: addresses of their first instructions, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Between {
+    /// [`Apart::then_called`].
+    pub then_called: Vec<u32>,
+    /// [`Apart::filled_in`].
+    pub filled_in: Vec<u32>,
+    /// [`Apart::called_since_fill`].
+    pub called_since_fill: Vec<u32>,
+    /// [`Apart::called_since`].
+    pub called_since: Vec<u32>,
+    /// [`Apart::suspended_in`].
+    pub suspended_in: Vec<u32>,
+    /// Whether the calls that are kept reach back to the write, for the last list: if not, nothing is known of what was
+    /// not called.
+    pub is_whole: bool,
+}
+
+/// The write and the fill that calls are placed by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Events {
+    /// Cycle and place of the write.
+    pub written: (u64, Node),
+    /// Cycle of the fill of the line or TLB entry that was used.
+    pub filled: Option<u64>,
+    /// Modified virtual addresses of the data, that of its use and that of its write.
+    pub addresses: [Mva; 2],
+}
+
+/// The newest calls of the functions.
+#[derive(Clone, Default)]
+pub(super) struct Asked {
+    /// First instructions, in order, and a bit for each that one of them has.
+    functions: Vec<u32>,
+    filter: u64,
+    calls: VecDeque<Call>,
+    suspended: Suspended,
+}
+
+/// When tasks were switched away from inside of functions.
+#[derive(Clone, Default)]
+struct Suspended {
+    /// First instructions of the functions.
+    functions: Vec<u32>,
+    /// Places of their calls, each with its function.
+    inside: BTreeMap<Node, u32>,
+    /// By the stack of a task that is away: the function, and since when.
+    away: BTreeMap<u32, (u32, u64)>,
+    /// The newest of those that came back: the function, since when and until when.
+    back: VecDeque<(u32, u64, u64)>,
+}
+
+impl Suspended {
+    fn note(&mut self, call: &Call) {
+        if self.functions.contains(&call.to) {
+            self.inside.insert(call.node, call.to);
+        }
+    }
+
+    /// The task on one stack gives way to that on another.
+    fn switched(&mut self, from: u32, mut frames: impl Iterator<Item = Node>, to: u32, cycle: u64) {
+        if let Some(function) = frames.find_map(|node| self.inside.get(&node)) {
+            self.away.insert(from, (*function, cycle));
+        }
+        if let Some((function, since)) = self.away.remove(&to) {
+            if self.back.len() == BACK {
+                self.back.pop_front();
+            }
+            self.back.push_back((function, since, cycle));
+        }
+    }
+
+    /// Functions that a task had been switched away from inside at that time.
+    fn at(&self, cycle: u64) -> Vec<u32> {
+        let away = self
+            .away
+            .values()
+            .map(|(function, since)| (*function, *since, u64::MAX));
+        let all = self.back.iter().copied().chain(away);
+        let then = all.filter(|(_, since, until)| (*since..*until).contains(&cycle));
+        let mut found: Vec<u32> = then.map(|(function, ..)| function).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+fn bit(pc: u32) -> u64 {
+    1 << (pc >> 2 & 63)
+}
+
+impl Asked {
+    /// Keeps calls of these from now on.
+    pub fn set(&mut self, apart: &Apart) {
+        self.functions = apart.calls().map(|function| function.start).collect();
+        self.functions.sort_unstable();
+        self.functions.dedup();
+        self.suspended.functions = apart.suspended_in.iter().map(|f| f.start).collect();
+        self.filter = self.functions.iter().fold(0, |bits, pc| bits | bit(*pc));
+    }
+
+    /// Takes note of a call.
+    #[inline]
+    pub fn note(&mut self, call: &Call) {
+        if self.filter & bit(call.to) != 0 && self.functions.binary_search(&call.to).is_ok() {
+            if self.calls.len() == KEPT {
+                self.calls.pop_front();
+            }
+            self.calls.push_back(*call);
+            self.suspended.note(call);
+        }
+    }
+
+    /// The task on one stack, with these places, gives way to that on another.
+    pub fn switched(&mut self, from: u32, frames: impl Iterator<Item = Node>, to: u32, cycle: u64) {
+        self.suspended.switched(from, frames, to, cycle);
+    }
+
+    /// Calls from `cycle` on, oldest first.
+    fn since(&self, cycle: u64) -> impl Iterator<Item = &Call> {
+        let from = self.calls.partition_point(|call| call.cycle < cycle);
+        self.calls.range(from..)
+    }
+
+    /// Calls before `cycle`, newest first.
+    fn before(&self, cycle: u64) -> impl Iterator<Item = &Call> {
+        let until = self.calls.partition_point(|call| call.cycle < cycle);
+        self.calls.range(..until).rev()
+    }
+
+    fn reaches(&self, cycle: u64) -> bool {
+        let oldest = self.calls.front();
+        self.calls.len() < KEPT || oldest.is_some_and(|call| call.cycle < cycle)
+    }
+}
+
+/// The functions of `all` among those that were called, each once, in order.
+fn of<'a>(all: &[Range<u32>], called: impl Iterator<Item = &'a Call>) -> Vec<u32> {
+    let is = |call: &&Call| all.iter().any(|function| function.start == call.to);
+    let mut found: Vec<u32> = called.filter(is).map(|call| call.to).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The address that the kernel was given for a modified virtual one, where FCSE moved it.
+fn unmoved(mva: u32) -> u32 {
+    mva & (1 << SLOT) - 1
+}
+
+impl Calls {
+    /// Which functions were called between the events of a report.
+    pub(super) fn between(&self, apart: &Apart, events: Events) -> Between {
+        let (written, node) = events.written;
+        let filled_at = events.filled.unwrap_or(u64::MAX);
+        let given = |call: &&Call| {
+            let is_given = |at: u32| concerns(&call.arguments, at);
+            let mut all = events.addresses.iter();
+            all.any(|at| is_given(at.0) || is_given(unmoved(at.0)))
+        };
+        let all = &self.asked;
+        Between {
+            then_called: match apart.then_called.is_empty() {
+                true => Vec::new(),
+                false => of(&apart.then_called, self.next_by_callers(written, node)),
+            },
+            filled_in: match filled_at < written && !apart.filled_in.is_empty() {
+                true => self.began_before(&apart.filled_in, filled_at, events.written),
+                false => Vec::new(),
+            },
+            called_since_fill: match events.filled {
+                Some(filled) => of(&apart.called_since_fill, all.since(filled).filter(given)),
+                None => Vec::new(),
+            },
+            called_since: of(&apart.called_since, all.since(written + 1)),
+            suspended_in: all.suspended.at(written),
+            is_whole: !apart.called_since.is_empty() && all.reaches(written),
+        }
+    }
+
+    /// Calls behind a write by its callers, until one of those is called anew.
+    fn next_by_callers(&self, cycle: u64, node: Node) -> impl Iterator<Item = &Call> {
+        let callers = self.ancestors(self.parent(node));
+        let by = callers.clone();
+        let is_anew = move |call: &&Call| !callers.contains(&call.node);
+        let behind = self.asked.since(cycle + 1).take_while(is_anew);
+        behind.filter(move |call| by.contains(&self.parent(call.node)))
+    }
+
+    /// A place and those that it was called from, without the one outside of all calls.
+    fn ancestors(&self, mut node: Node) -> Vec<Node> {
+        let mut all = Vec::new();
+        while node != 0 {
+            all.push(node);
+            node = self.parent(node);
+        }
+        all
+    }
+
+    /// Of the writer's callers those that had been called before `cycle`, for the call that wrote.
+    fn began_before(
+        &self,
+        functions: &[Range<u32>],
+        cycle: u64,
+        (written, node): (u64, Node),
+    ) -> Vec<u32> {
+        let callers = self.ancestors(node);
+        let calls = || self.asked.before(written + 1).take(SEARCHED);
+        let last = |place: &Node| calls().find(|call| call.node == *place);
+        let began = callers.iter().filter_map(last);
+        of(functions, began.filter(|call| call.cycle <= cycle))
+    }
+}
+
+#[cfg(test)]
+#[path = "asked_tests.rs"]
+mod tests;

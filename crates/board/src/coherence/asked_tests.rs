@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which functions are seen between a fill, a write and a use, by instructions made up.
+
+use super::*;
+use arm9::{Context, Width};
+
+const SP: u32 = 0xc100_1f00;
+/// Calls the others.
+const SYSTEM_CALL: u32 = 0xc000_1000;
+const COPY: u32 = 0xc000_2000;
+const FLUSH: u32 = 0xc000_3000;
+const OTHER: u32 = 0xc000_4000;
+
+struct Run {
+    calls: Calls,
+    cycle: u64,
+    argument: u32,
+}
+
+impl Run {
+    fn new(apart: &Apart) -> Run {
+        let mut calls = Calls::new();
+        calls.asked.set(apart);
+        let mut run = Run {
+            calls,
+            cycle: 0,
+            argument: 0,
+        };
+        run.call(OTHER, SYSTEM_CALL);
+        run
+    }
+
+    /// An instruction; gives its place.
+    fn at(&mut self, pc: u32, word: u32) -> Node {
+        self.cycle += 10;
+        let mut registers = [0; 16];
+        registers[0] = self.argument;
+        registers[13] = SP - (pc >> 12 & 0xf);
+        let context = Context {
+            cycle: self.cycle,
+            pc,
+            mode: 0x13,
+            ..Context::default()
+        };
+        self.calls.fetched(&context, Width::Word, word, &registers);
+        self.calls.now(&context)
+    }
+
+    /// A call from the beginning of a function; gives the place of what was called.
+    fn call(&mut self, from: u32, to: u32) -> Node {
+        let words = to.wrapping_sub(from + 8) >> 2 & 0xff_ffff;
+        self.at(from, 0xeb00_0000 | words);
+        let sp = SP - (from >> 12 & 0xf);
+        self.cycle += 10;
+        let mut registers = [0; 16];
+        registers[0] = self.argument;
+        registers[13] = sp;
+        let context = Context {
+            cycle: self.cycle,
+            pc: to,
+            mode: 0x13,
+            ..Context::default()
+        };
+        self.calls.fetched(&context, Width::Word, 0, &registers);
+        self.calls.now(&context)
+    }
+
+    /// A call that returns.
+    fn called(&mut self, from: u32, to: u32) -> (u64, Node) {
+        let node = self.call(from, to);
+        let cycle = self.cycle;
+        self.at(from + 4, 0);
+        (cycle, node)
+    }
+
+    fn between(&self, apart: &Apart, written: (u64, Node), filled: Option<u64>) -> Between {
+        let addresses = [Mva(0x0200_5004), Mva(0xc200_5004)];
+        let events = Events {
+            written,
+            filled,
+            addresses,
+        };
+        self.calls.between(apart, events)
+    }
+}
+
+fn function(start: u32) -> Vec<Range<u32>> {
+    vec![start..start + 0x100]
+}
+
+#[test]
+fn what_the_writers_callers_call_next_is_seen_until_they_are_called_anew() {
+    let apart = Apart {
+        callers: function(SYSTEM_CALL),
+        then_called: function(FLUSH),
+        ..Apart::default()
+    };
+    for (flushes, again, seen) in [
+        (true, false, true),
+        (false, true, false),
+        (false, false, false),
+    ] {
+        let mut run = Run::new(&apart);
+        let written = run.called(SYSTEM_CALL, COPY);
+        if flushes {
+            run.called(SYSTEM_CALL, FLUSH);
+        }
+        if again {
+            run.at(OTHER + 4, 0);
+            run.call(OTHER, SYSTEM_CALL);
+            run.called(SYSTEM_CALL, FLUSH);
+        }
+        let then = run.between(&apart, written, None).then_called;
+        assert_eq!(then == [FLUSH], seen, "{flushes} {again}: {then:x?}");
+    }
+}
+
+#[test]
+fn a_line_is_filled_in_a_call_from_its_beginning_to_the_write() {
+    let apart = Apart {
+        filled_in: function(SYSTEM_CALL),
+        ..Apart::default()
+    };
+    let mut run = Run::new(&apart);
+    let began = run.cycle;
+    let written = run.called(SYSTEM_CALL, COPY);
+    for (filled, is) in [
+        (None, false),
+        (Some(began - 1), false),
+        (Some(began), true),
+        (Some(written.0 - 1), true),
+        (Some(written.0), false),
+    ] {
+        let found = run.between(&apart, written, filled).filled_in;
+        assert_eq!(found == [SYSTEM_CALL], is, "{filled:?} {found:x?}");
+    }
+}
+
+#[test]
+fn a_call_since_the_fill_counts_when_it_was_given_an_address_also_the_one_without_a_slot() {
+    let apart = Apart {
+        called_since_fill: function(FLUSH),
+        ..Apart::default()
+    };
+    for (argument, is) in [(0x0200_5fff, true), (0x5000, true), (0x0200_6000, false)] {
+        let mut run = Run::new(&apart);
+        let before = run.cycle;
+        run.argument = argument;
+        let (cycle, node) = run.called(SYSTEM_CALL, FLUSH);
+        let since = |filled| run.between(&apart, (cycle, node), filled).called_since_fill;
+        assert_eq!(since(Some(before)) == [FLUSH], is, "{argument:x}");
+        assert_eq!([since(Some(cycle + 1)), since(None)], [[], []]);
+    }
+}
+
+#[test]
+fn what_was_called_since_the_write_is_known_as_far_as_calls_are_kept() {
+    let apart = Apart {
+        called_since: function(FLUSH),
+        ..Apart::default()
+    };
+    let mut run = Run::new(&apart);
+    let written = run.called(SYSTEM_CALL, COPY);
+    let found = run.between(&apart, written, None);
+    assert_eq!((found.called_since, found.is_whole), (vec![], true));
+    for _ in 0..=KEPT {
+        run.called(SYSTEM_CALL, FLUSH);
+    }
+    let found = run.between(&apart, written, None);
+    assert_eq!((found.called_since, found.is_whole), (vec![FLUSH], false));
+}
+
+/// Another task writes while the first one is away from a flush, before that and behind it.
+#[test]
+fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
+    let apart = Apart {
+        suspended_in: function(FLUSH),
+        ..Apart::default()
+    };
+    let mut run = Run::new(&apart);
+    let node = run.call(SYSTEM_CALL, FLUSH);
+    let before = run.cycle;
+    let elsewhere = |run: &mut Run, stack: u32| {
+        run.cycle += 10;
+        let mut registers = [0; 16];
+        registers[13] = stack;
+        let context = Context {
+            cycle: run.cycle,
+            pc: OTHER + 0x80,
+            mode: 0x13,
+            ..Context::default()
+        };
+        run.calls.fetched(&context, Width::Word, 0, &registers);
+        run.cycle
+    };
+    let away = elsewhere(&mut run, SP + 0x1_0000);
+    assert_eq!(
+        run.between(&apart, (away + 1, 0), None).suspended_in,
+        [FLUSH]
+    );
+    let back = elsewhere(&mut run, SP - 4);
+    for (cycle, is) in [
+        (before, false),
+        (away, true),
+        (back - 1, true),
+        (back, false),
+    ] {
+        let found = run.between(&apart, (cycle, node), None).suspended_in;
+        assert_eq!(found == [FLUSH], is, "{cycle}");
+    }
+}

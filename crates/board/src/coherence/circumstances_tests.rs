@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What state the lines were in when something was written, as a checker is told of it.
+
+use super::*;
+use crate::coherence::told::{CALLERS, FUNCTION, LOADED, STORED, Told};
+use arm9::{Event, Side};
+
+impl Told {
+    fn filled(&mut self, mva: u32, pa: u32) {
+        let fill = Event::Fill {
+            side: Side::Data,
+            mva: Mva(mva),
+            pa: Pa(pa),
+        };
+        self.that(FUNCTION, fill);
+    }
+
+    fn last(&self) -> Circumstances {
+        let reports: Vec<_> = self.checker.reports().collect();
+        let (report, _) = reports.last().expect("a report");
+        report.trace.circumstances.clone()
+    }
+}
+
+#[test]
+fn a_line_was_filled_before_the_write_or_behind_it_or_nobody_knows() {
+    for (before, after, expected) in [
+        (true, false, Some(true)),
+        (true, true, Some(false)),
+        (false, false, None),
+    ] {
+        let mut told = Told::new(&CALLERS);
+        let base = told.bus.ram_base();
+        if before {
+            told.filled(LOADED, base);
+        }
+        told.stored(0);
+        if after {
+            told.filled(LOADED, base);
+        }
+        told.loaded(0, FUNCTION + 4);
+        assert_eq!(told.last().filled_before, expected);
+    }
+}
+
+/// Somebody who uses a line that was filled again is told again: it is another mistake.
+#[test]
+fn who_reads_a_line_that_was_filled_again_is_told_apart() {
+    let mut told = Told::new(&CALLERS);
+    let base = told.bus.ram_base();
+    told.filled(LOADED, base);
+    told.stored(0);
+    told.loaded(0, FUNCTION + 4);
+    told.filled(LOADED, base);
+    told.loaded(0, FUNCTION + 4);
+    told.loaded(0, FUNCTION + 4);
+    let all = told.checker.reports();
+    let all: Vec<_> = all
+        .map(|(r, n)| (r.trace.circumstances.filled_before, n))
+        .collect();
+    assert_eq!(all, [(Some(true), 1), (Some(false), 1)]);
+}
+
+/// The line that is loaded from or written back is stored to at another word, before the other one is written or behind.
+#[test]
+fn a_line_was_dirty_before_the_write_or_became_so_behind_it() {
+    for (dirty_before, written_back) in [(true, false), (false, false), (true, true), (false, true)]
+    {
+        let mut told = Told::new(&CALLERS);
+        let base = told.bus.ram_base();
+        let neighbour = |told: &mut Told| {
+            let store = Event::Store {
+                mva: Mva(LOADED + 4),
+                pa: Pa(base + 4),
+                width: Width::Word,
+                value: 1,
+                cached: true,
+            };
+            told.that(FUNCTION, store);
+        };
+        if dirty_before {
+            neighbour(&mut told);
+        }
+        told.stored(0);
+        told.written_back(0, STORED, 7);
+        if !dirty_before {
+            neighbour(&mut told);
+        }
+        match written_back {
+            true => told.written_back(0, LOADED, 0),
+            false => told.loaded(0, FUNCTION + 4),
+        }
+        assert_eq!(told.last().dirty_before, dirty_before, "{written_back}");
+    }
+}
+
+/// Tables map the page of line 0 at both addresses, and one of them is changed at last.
+fn mapped(read_only: bool, mapped_elsewhere: bool) -> Circumstances {
+    let mut told = Told::new(&CALLERS);
+    let base = told.bus.ram_base();
+    told.ttb = base + 0x4000;
+    let tables = [base + 0x10_0000, base + 0x10_0400];
+    for (mva, table) in [LOADED, STORED].into_iter().zip(tables) {
+        told.puts(FUNCTION, told.ttb + 4 * (mva >> 20), table | 0x11);
+    }
+    let [reads, writes] = [0xaae, 0xffe];
+    told.puts(
+        FUNCTION,
+        tables[0],
+        base | if read_only { reads } else { writes },
+    );
+    told.puts(FUNCTION, tables[1], base | writes);
+    told.stored(0);
+    if mapped_elsewhere {
+        told.puts(FUNCTION, tables[1], base + 0x1000 | writes);
+    }
+    told.loaded(0, FUNCTION + 4);
+    told.last()
+}
+
+#[test]
+fn what_the_tables_say_of_both_addresses_when_old_data_is_used() {
+    for (read_only, elsewhere) in [(true, false), (false, false), (false, true)] {
+        let found = mapped(read_only, elsewhere);
+        assert_eq!(
+            (found.read_only, found.writer_maps),
+            (read_only, !elsewhere)
+        );
+    }
+}
+
+#[test]
+fn a_descriptor_that_leads_elsewhere_or_is_gone_differs_in_more_than_its_permissions() {
+    let (mva, first) = (0xc100_0000, 0x10_0000);
+    for (newest, is) in [
+        (0x20_0aae, true),
+        (0x20_1aae, false),
+        (0x20_0aa6, false),
+        (0, false),
+    ] {
+        let mut told = Told::new(&CALLERS);
+        let base = told.bus.ram_base();
+        told.ttb = base + 0x4000;
+        let table = base + first;
+        let levels = [
+            (told.ttb + 4 * (mva >> 20), table | 0x11),
+            (table, base + 0x20_0ffe),
+        ];
+        for (at, value) in levels {
+            told.puts(FUNCTION, at, value);
+        }
+        told.walked(mva, &levels, 4096);
+        told.puts(FUNCTION, table, if newest == 0 { 0 } else { base + newest });
+        told.wrote(mva, base + 0x20_0000);
+        assert_eq!(told.last().permissions_only, is, "{newest:x}");
+    }
+}
