@@ -19,6 +19,8 @@ mod host;
 mod instruments;
 mod look;
 #[cfg(feature = "every-kernel")]
+mod product;
+#[cfg(feature = "every-kernel")]
 mod rt;
 mod skipped_clean;
 mod snapshot;
