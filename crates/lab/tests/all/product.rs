@@ -101,7 +101,11 @@ fn the_fair_server_keeps_a_real_time_task_off_until_its_runtime_is_zero() {
 #[ignore = "needs kernels"]
 fn files_of_flash_and_of_processes_are_read_as_they_were_written() {
     for kernel in all_kernels() {
-        for command in ["flash_files 4", "fuse_file 20 buffered", "fuse_file 20 direct"] {
+        for command in [
+            "flash_files 4",
+            "fuse_file 20 buffered",
+            "fuse_file 20 direct",
+        ] {
             holds(kernel, command);
         }
     }
@@ -140,7 +144,11 @@ fn known_to_fail_a_store_beside_the_buffer_of_a_direct_fuse_read() {
 #[ignore = "needs kernels"]
 fn known_to_fail_what_the_kernel_writes_to_mapped_memory_of_its_own() {
     for kernel in FCSE {
-        fails(kernel, "binder_words 100", "the receiver sees old words in ");
+        fails(
+            kernel,
+            "binder_words 100",
+            "the receiver sees old words in ",
+        );
     }
 }
 
@@ -153,10 +161,20 @@ fn known_to_fail_a_pinned_page_of_one_process_makes_all_switches_flush() {
     for kernel in FCSE {
         let options = ["guest", "--kernel", kernel, "--add", &program];
         let text = said(&warmswitch(&[&options[..], &["--", command]].concat()));
-        let lines: Vec<&str> = text.lines().filter(|line| line.contains(" switches, ")).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains(" switches, "))
+            .collect();
         assert_eq!(lines.len(), 2, "{kernel}: {text}");
-        assert_eq!(number_behind(lines[0], " switches, "), 0, "{kernel}: {text}");
-        assert!(number_behind(lines[1], " switches, ") >= 200, "{kernel}: {text}");
+        assert_eq!(
+            number_behind(lines[0], " switches, "),
+            0,
+            "{kernel}: {text}"
+        );
+        assert!(
+            number_behind(lines[1], " switches, ") >= 200,
+            "{kernel}: {text}"
+        );
     }
 }
 
@@ -174,11 +192,18 @@ fn known_to_fail_dev_mem_gives_what_memory_had() {
 #[ignore = "needs kernels"]
 fn known_to_fail_a_large_array_lies_over_the_stack() {
     let source = std::fs::read_to_string(LARGE_ARRAY).expect("a proof");
-    let program = compiled(&scratch("large_array"), "large_array", &source, &["-static"]);
+    let program = compiled(
+        &scratch("large_array"),
+        "large_array",
+        &source,
+        &["-static"],
+    );
     let program = program.display().to_string();
     for (kernel, over) in [(PLAIN, 0), ("product-fcse-best-effort", 1)] {
         let options = ["guest", "--kernel", kernel, "--add", &program];
-        let text = said(&warmswitch(&[&options[..], &["--", "large_array word"]].concat()));
+        let text = said(&warmswitch(
+            &[&options[..], &["--", "large_array word"]].concat(),
+        ));
         let found = number_behind(&text, "the array lies over the stack: ");
         assert_eq!(found, over, "{kernel}: {text}");
     }
