@@ -19,7 +19,7 @@ const BOARDS: [&str; 2] = ["sam9263", "at91rm9200"];
 const NOT_FOR_IT: &str = "has no code for the board's core";
 
 /// The tests that need them.
-const TESTS: [&str; 8] = [
+const TESTS: [&str; 9] = [
     "test",
     "--package=warmswitch",
     "--features=every-kernel",
@@ -28,6 +28,7 @@ const TESTS: [&str; 8] = [
     "--include-ignored",
     "rt::",
     "flat::",
+    "product::",
 ];
 
 /// One variant.

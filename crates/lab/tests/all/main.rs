@@ -21,6 +21,8 @@ mod instruments;
 mod look;
 mod project;
 #[cfg(feature = "every-kernel")]
+mod product;
+#[cfg(feature = "every-kernel")]
 mod rt;
 mod skipped_clean;
 mod snapshot;
