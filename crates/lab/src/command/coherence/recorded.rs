@@ -33,9 +33,10 @@ impl Recorded {
     /// What there is; an error where a file is bad, or a new one would have no place.
     pub fn of(args: &Args) -> Result<Recorded> {
         let target = &args.target;
+        let kernel = target.kernel()?;
         let own = || {
             let is_ours = target.is_common() && args.suppressions.is_none();
-            is_ours.then(|| baseline::of_kernel(&target.kernel))
+            is_ours.then(|| baseline::of_kernel(&kernel))
         };
         let file = args.baseline.clone().or_else(own);
         if args.write_baseline && file.is_none() {
@@ -52,7 +53,7 @@ impl Recorded {
         };
         Ok(Recorded {
             file,
-            key: args.key(),
+            key: args.key(&kernel),
             all,
         })
     }
@@ -65,10 +66,9 @@ impl Recorded {
 
 impl Args {
     /// What a baseline is recorded for.
-    fn key(&self) -> Key {
-        let name = &self.target.kernel;
+    fn key(&self, name: &str) -> Key {
         let kernel = match is_path(name) || name.contains('/') {
-            true => name.clone(),
+            true => name.to_string(),
             false => format!("{SERIES}/{name}"),
         };
         let tree = self.target.linux.as_ref().map_or("", |_| " of a tree");
