@@ -81,7 +81,7 @@ impl<B: Bus> Cpu<B> {
 
     /// The first word, or as many as one burst past the cache reads. Returns how many.
     fn load_piece(&mut self, va: u32, out: &mut [u32]) -> Access<usize> {
-        if !self.biu.reads_bursts() {
+        if !self.biu.reads_bursts() || self.separates_accesses() {
             out[0] = self.load(va, Width::Word)?;
             return Ok(1);
         }
