@@ -188,8 +188,9 @@ impl<B: Bus> Cpu<B> {
         self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
         if !page.has(mmu::CACHE) {
             // XScale's fences, and its stores that are not buffered, are single.
-            let single =
-                self.extends(page, mmu::SINGLE) || self.extends(page, 0) && !page.has(mmu::BUFFER);
+            let single = self.separates_accesses()
+                || self.extends(page, mmu::SINGLE)
+                || self.extends(page, 0) && !page.has(mmu::BUFFER);
             return Ok(match single {
                 true => Stored::Nothing,
                 false => Stored::Past(page, false),
