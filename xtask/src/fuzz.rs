@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz --core|--checker [--seed A..B | --hours H | --replay FILE]`: the fuzzers of the test
+//! `cargo xtask fuzz --core|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: the fuzzers of the test
 //! suite, for longer, built for speed. `--core --on NAME` has another core (`crates/arm9/src/fuzz/mod.rs`
-//! lists them); `--checker --accesses N` goes on until the checker has been
+//! lists them); `--bus` compares bus transactions, of all cores without `--on NAME`, and names the seed of what
+//! differs; `--checker --accesses N` goes on until the checker has been
 //! compared on so many accesses, and asks for reports of every kind among them.
 
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use anyhow::{Result, bail};
 
 use crate::{cargo, must};
 
-const USAGE: &str = "usage: cargo xtask fuzz --core|--checker [--on CORE] [--seed A..B] [--hours H] \
+const USAGE: &str = "usage: cargo xtask fuzz --core|--bus|--checker [--on CORE] [--seed A..B] [--hours H] \
     [--accesses N] [--replay FILE]";
 /// Where seeds begin that no ordinary test run has.
 const FIRST: &str = "1000000";
@@ -22,6 +23,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     };
     let (package, test) = match which.as_str() {
         "--core" => ("arm9", "random_programs_run_alike_with_shortcuts"),
+        "--bus" => ("arm9", "bus_transactions_are_those_of"),
         "--checker" => ("board", "checker_and_reference_agree"),
         _ => bail!(USAGE),
     };
@@ -35,13 +37,13 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             [name, value] if name == "--hours" => {
                 command.env("FUZZ_HOURS", value);
             }
-            [name, value] if name == "--on" && which == "--core" => {
+            [name, value] if name == "--on" && which != "--checker" => {
                 command.env("FUZZ_ON", value);
             }
             [name, value] if name == "--accesses" && which == "--checker" => {
                 command.env("FUZZ_ACCESSES", value);
             }
-            [name, value] if name == "--replay" => {
+            [name, value] if name == "--replay" && which != "--bus" => {
                 command.env("FUZZ_REPLAY", std::path::absolute(value)?);
             }
             _ => bail!(USAGE),

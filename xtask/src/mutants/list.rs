@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes of the coherence checker and of the core's shortcuts that their tests have to notice.
 
+mod bus;
 mod data;
 mod diagnosis;
 mod fetches;
@@ -67,6 +68,7 @@ pub fn of_core() -> Vec<&'static Mutant> {
         .iter()
         .chain(fetches::MUTANTS)
         .chain(waits::MUTANTS)
+        .chain(bus::MUTANTS)
         .collect()
 }
 

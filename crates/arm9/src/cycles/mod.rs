@@ -12,6 +12,7 @@ mod aborts;
 mod alone;
 mod blocks;
 mod buffers;
+mod bursts;
 mod fills;
 mod memory;
 mod multiplies;

@@ -34,6 +34,8 @@ pub enum Kind {
 pub enum Master {
     Arm926,
     Arm920,
+    /// The ARM920T with its D-cache off: "separate non-sequential accesses" (S3C2410A p. 4-6).
+    Separate,
     XScale,
 }
 
@@ -81,12 +83,10 @@ fn groups(addresses: &[u32], block: u32) -> Vec<(u32, u32)> {
 
 /// A run of words that are written without others between them.
 fn cut(master: Master, kind: Kind, run: &[u32], made: &mut Vec<Made>) {
-    let single = match (master, kind) {
-        (Master::XScale, Kind::Ncnb | Kind::Alone) => true,
-        _ => false,
-    };
+    let alone = matches!(kind, Kind::Ncnb | Kind::Alone);
+    let single = master == Master::Separate || master == Master::XScale && alone;
     let block = match master {
-        Master::Arm926 | Master::Arm920 => 1024,
+        Master::Arm926 | Master::Arm920 | Master::Separate => 1024,
         Master::XScale => 16,
     };
     for (first, words) in groups(run, block) {
@@ -95,7 +95,7 @@ fn cut(master: Master, kind: Kind, run: &[u32], made: &mut Vec<Made>) {
         let packets = match master {
             _ if single => &ones[..words as usize],
             Master::Arm920 => &whole[..],
-            Master::Arm926 | Master::XScale => PACKETS[words as usize],
+            Master::Arm926 | Master::Separate | Master::XScale => PACKETS[words as usize],
         };
         let mut at = first;
         for packet in packets {
@@ -158,7 +158,9 @@ pub fn loaded(master: Master, words: &[Word]) -> Vec<Made> {
 fn read(master: Master, past: &mut Vec<u32>, made: &mut Vec<Made>) {
     let groups = match master {
         Master::Arm920 => groups(past, 1024),
-        Master::Arm926 | Master::XScale => past.iter().map(|pa| (*pa, 1)).collect(),
+        Master::Arm926 | Master::Separate | Master::XScale => {
+            past.iter().map(|pa| (*pa, 1)).collect()
+        }
     };
     made.extend(groups.iter().map(|(pa, words)| Made::Read(*pa, 4 * words)));
     past.clear();

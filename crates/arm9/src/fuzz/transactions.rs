@@ -81,7 +81,7 @@ impl Bench {
         let mut pages = Pages::new();
         let kinds = match master {
             Master::XScale => [&KINDS[..], &[Kind::Alone, Kind::Allocating]].concat(),
-            Master::Arm926 | Master::Arm920 => KINDS.to_vec(),
+            _ => KINDS.to_vec(),
         };
         bus.put(TTB, &[0xc0e, COARSE | 1, FINE | 3]);
         for n in 0..PAGES {
@@ -141,6 +141,14 @@ impl Bench {
         })
     }
 
+    /// Whose rules hold now.
+    fn rules(&self) -> Master {
+        match self.master {
+            Master::Arm920 if !self.cache_on => Master::Separate,
+            master => master,
+        }
+    }
+
     /// What the manuals have for it, if all of it is mapped.
     fn expected(&self, access: &Access) -> Option<Vec<Made>> {
         if !access.multiple {
@@ -155,8 +163,8 @@ impl Bench {
         let words = (access.va..access.va + access.bytes).step_by(4);
         let words: Vec<Word> = words.map(|va| self.word(va)).collect::<Option<_>>()?;
         Some(match access.stores {
-            true => cutter::stored(self.master, &words),
-            false => cutter::loaded(self.master, &words),
+            true => cutter::stored(self.rules(), &words),
+            false => cutter::loaded(self.rules(), &words),
         })
     }
 

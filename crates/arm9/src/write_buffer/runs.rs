@@ -77,6 +77,21 @@ impl Biu {
         self.buffers.bursts == Bursts::Sequential
     }
 
+    /// Queues a store that joins no other. Returns when the core can go on.
+    pub fn store_alone<B: Bus>(
+        &mut self,
+        bus: &mut B,
+        now: u64,
+        pa: Pa,
+        width: Width,
+        value: u32,
+    ) -> u64 {
+        self.retire(bus, now);
+        let now = self.make_room(bus, now);
+        self.push_single(now, pa, width, value);
+        now
+    }
+
     /// Queues a run of words. Returns when the core can go on.
     pub fn store_words<B: Bus>(
         &mut self,

@@ -30,6 +30,11 @@ impl<B: Bus> Cpu<B> {
             let now = self.biu.drain(&mut self.bus, before);
             self.biu.push_single(now, pa, width, value);
             (now, Ok(()))
+        } else if buffered && self.separates_accesses() {
+            let now = self
+                .biu
+                .store_alone(&mut self.bus, before, pa, width, value);
+            (now, Ok(()))
         } else if buffered {
             let accepted = self.biu.store(&mut self.bus, before, pa, width, value);
             (accepted, Ok(()))
@@ -40,6 +45,12 @@ impl<B: Bus> Cpu<B> {
         self.counters.write_wait_cycles += done - before;
         self.bus_used();
         answer.map_err(|_| self.data_abort(self.mmu.external_abort(page), mva))
+    }
+
+    /// Whether no access is sequential to another one: on the ARM920T while its D-cache is off (S3C2410A p. 4-6).
+    #[inline(always)]
+    pub(super) fn separates_accesses(&self) -> bool {
+        self.biu.reads_bursts() && self.cp15.sctlr & 4 == 0
     }
 
     /// Of a store that goes past the cache.

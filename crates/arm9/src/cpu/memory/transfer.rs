@@ -81,7 +81,7 @@ impl<B: Bus> Cpu<B> {
 
     /// The first word, or as many as one burst past the cache reads. Returns how many.
     fn load_piece(&mut self, va: u32, out: &mut [u32]) -> Access<usize> {
-        if !self.biu.reads_bursts() {
+        if !self.biu.reads_bursts() || self.separates_accesses() {
             out[0] = self.load(va, Width::Word)?;
             return Ok(1);
         }
@@ -188,8 +188,9 @@ impl<B: Bus> Cpu<B> {
         self.compare_watched(mva, 4 * words.len() as u32, Kind::Write);
         if !page.has(mmu::CACHE) {
             // XScale's fences, and its stores that are not buffered, are single.
-            let single =
-                self.extends(page, mmu::SINGLE) || self.extends(page, 0) && !page.has(mmu::BUFFER);
+            let single = self.separates_accesses()
+                || self.extends(page, mmu::SINGLE)
+                || self.extends(page, 0) && !page.has(mmu::BUFFER);
             return Ok(match single {
                 true => Stored::Nothing,
                 false => Stored::Past(page, false),

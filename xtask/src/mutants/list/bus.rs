@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Mutants of how runs of words become bus transactions: what the fuzzer of the bus log was made to find. Letters are
+//! rows of the third review of the core.
+
+use super::{Mutant, killed};
+
+pub const MUTANTS: &[Mutant] = &[
+    killed(
+        "cpu/memory/transfer.rs",
+        "            return Ok(match single {",
+        "            return Ok(match single || true {",
+        "B: STM past the cache is a run, not so many words",
+    ),
+    killed(
+        "cpu/memory/transfer.rs",
+        "        if page.has(mmu::BUFFER) {\n            return Ok(Stored::Nothing);",
+        "        if true {\n            return Ok(Stored::Nothing);",
+        "B: STM that hits write-through lines is a run, too",
+    ),
+    killed(
+        "write_buffer/runs.rs",
+        "self.buffers.bursts == Bursts::Sequential",
+        "false",
+        "C: LDM past the cache is a burst on the ARM920T",
+    ),
+    killed(
+        "write_buffer/runs.rs",
+        "            Bursts::Sequential => within,",
+        "            Bursts::Sequential => 1,",
+        "C: so is STM, of any length",
+    ),
+    killed(
+        "write_buffer/runs.rs",
+        "BOUNDARY: u32 = 1024",
+        "BOUNDARY: u32 = 1 << 20",
+        "D: no burst crosses 1 KB",
+    ),
+    killed(
+        "cpu/memory/transfer.rs",
+        "here.is_multiple_of(SMALLEST_PAGE)",
+        "here.is_multiple_of(32)",
+        "E: a run does not end with the line",
+    ),
+];
