@@ -3,6 +3,7 @@
 //! that somebody waits for.
 
 use crate::device::Device;
+use arm9::Damaged;
 use std::collections::VecDeque;
 
 /// The far end of a serial line.
@@ -15,9 +16,18 @@ pub(crate) struct Console {
     input: VecDeque<u8>,
 }
 
-arm9::state!(Console: log, watch, input);
+arm9::state!(Console: log, watch, input; => check);
 
 impl Console {
+    /// What was restored may be no far end of a line.
+    fn check(&self) -> Result<(), Damaged> {
+        let within = |(from, _): &(usize, Vec<u8>)| *from <= self.log.len();
+        match self.watch.as_ref().is_none_or(within) {
+            true => Ok(()),
+            false => Err(Damaged("the console has not printed as much")),
+        }
+    }
+
     /// From now on [`Console::collect`] tells when the device has just printed these bytes.
     pub fn watch(&mut self, pattern: Option<&[u8]>) {
         self.watch = pattern.map(|p| (self.log.len(), p.to_vec()));

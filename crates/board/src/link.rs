@@ -5,18 +5,20 @@
 //! Times on the wire are nanoseconds since power-on, in which a bit is a whole number at 10 and
 //! at 100 Mbit/s. A frame reaches the board's controller at its last bit. The cable is without length.
 
-use crate::time::Clock;
+use crate::time::{self, Clock};
+use arm9::Damaged;
 use std::collections::VecDeque;
 
-arm9::state!(Tally: taken, filtered, no_room, no_link);
+arm9::state!(Sent: start_ns, end_ns, bytes, bad_checksum);
+arm9::state!(Tally: taken, filtered, no_room, no_link; => check);
 arm9::state!(
-    Link: free_ns, to_board, from_board; clock, rate, coming, arrived, probe, stop
+    Link: free_ns, to_board, from_board; clock, rate, coming, arrived, probe, stop => check
 );
 
 /// Preamble and start of frame, bytes.
 const PREAMBLE: u64 = 8;
 /// Checksum, bytes.
-const CHECKSUM: u64 = 4;
+pub(crate) const CHECKSUM: usize = 4;
 /// Silence behind each frame, bytes.
 const GAP: u64 = 12;
 /// The shortest frame without its checksum.
@@ -46,7 +48,12 @@ impl Rate {
     /// From the first bit of the preamble to the last of the checksum, for a frame of `bytes`
     /// without both.
     pub fn frame_ns(self, bytes: usize) -> u64 {
-        self.ns(PREAMBLE + bytes as u64 + CHECKSUM)
+        self.wire_ns(bytes + CHECKSUM)
+    }
+
+    /// The same for a frame of `bytes` with its checksum, if it has one.
+    pub(crate) fn wire_ns(self, bytes: usize) -> u64 {
+        self.ns(PREAMBLE + bytes as u64)
     }
 
     /// The gap behind a frame.
@@ -69,7 +76,8 @@ pub enum Way {
 pub enum Fate {
     /// It arrived.
     Taken,
-    /// The board's controller was not to take it: its address, its length, the receiver off.
+    /// The controller at its end was not to take it: its length; of the board's also its address, or the receiver
+    /// is off; of the host's its checksum.
     Filtered,
     /// The board's controller had no room for it.
     NoRoom,
@@ -102,7 +110,7 @@ impl Frame {
 }
 
 /// A frame as a controller sent it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// First bit of the preamble.
     pub start_ns: u64,
@@ -110,6 +118,8 @@ pub struct Sent {
     pub end_ns: u64,
     /// From the destination's address on.
     pub bytes: Vec<u8>,
+    /// Its checksum is wrong.
+    pub bad_checksum: bool,
 }
 
 /// How many frames went one way, by fate.
@@ -133,6 +143,11 @@ impl Tally {
             Fate::NoRoom => &mut self.no_room,
             Fate::NoLink => &mut self.no_link,
         } += 1;
+    }
+
+    /// What was restored may be no counts.
+    fn check(&self) -> Result<(), Damaged> {
+        time::check([self.taken, self.filtered, self.no_room, self.no_link])
     }
 
     /// All of them.
@@ -184,6 +199,11 @@ impl Link {
             probe: None,
             stop: false,
         }
+    }
+
+    /// What was restored may be no time.
+    fn check(&self) -> Result<(), Damaged> {
+        time::check([self.free_ns])
     }
 
     /// Whether it is as it was made, but for what went by.
@@ -302,6 +322,7 @@ impl Link {
     /// The board sent a frame. True when the run is to stop for it.
     pub(crate) fn sent(&mut self, sent: Sent) -> bool {
         let fate = match self.rate {
+            Some(_) if sent.bad_checksum || sent.bytes.len() < SHORTEST => Fate::Filtered,
             Some(_) => Fate::Taken,
             None => Fate::NoLink,
         };
@@ -310,7 +331,7 @@ impl Link {
             start_ns: sent.start_ns,
             end_ns: sent.end_ns,
             bytes: sent.bytes,
-            bad_checksum: false,
+            bad_checksum: sent.bad_checksum,
             fate,
         };
         self.from_board.count(fate);
@@ -418,6 +439,7 @@ mod tests {
             start_ns: 300,
             end_ns: 6_060,
             bytes: vec![0; 60],
+            bad_checksum: false,
         };
         assert!(!link.sent(sent));
         assert_eq!((link.from_board().no_link, link.from_board().all()), (1, 1));

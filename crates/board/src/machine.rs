@@ -280,6 +280,8 @@ mod snapshot;
 pub use snapshot::RestoreError;
 
 #[cfg(test)]
+mod forged_tests;
+#[cfg(test)]
 pub(crate) mod snapshot_tests;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One clock: core cycles since power-on. Device clocks are exact ratios of it.
 
+use arm9::Damaged;
+
+/// No machine's clock comes to so many nanoseconds, which are a hundred years, and no count so far.
+const LATEST: u64 = 1 << 62;
+
+/// What was restored as times in nanoseconds, or as counts, leaves room to be added to.
+pub(crate) fn check(times: impl IntoIterator<Item = u64>) -> Result<(), Damaged> {
+    match times.into_iter().all(|time| time < LATEST) {
+        true => Ok(()),
+        false => Err(Damaged("no clock has come so far")),
+    }
+}
+
 /// Converts between core cycles and the ticks of a slower device clock, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {

@@ -4,10 +4,18 @@
 
 use super::{Edge, Ignored, Slot, SystemBus};
 use crate::stop::Stop;
+use crate::time;
 use arm9::{Damaged, Saved, State};
 
 arm9::state!(Edge: cycle, pin, level);
-arm9::state!(Ignored: reads, writes; name, reason);
+arm9::state!(Ignored: reads, writes; name, reason => check);
+
+impl Ignored {
+    /// What was restored may be no counts.
+    fn check(&self) -> Result<(), Damaged> {
+        time::check([self.reads, self.writes])
+    }
+}
 
 impl State for Slot {
     fn save(&self, to: &mut Vec<u8>) {

@@ -20,6 +20,9 @@ const INT_LINK_FAIL: u16 = 1 << 14;
 const INT: u16 = 1 << 15;
 const CONFIG1_LINK_DISABLE: u16 = 1 << 15;
 
+/// Bits of a management frame.
+const FRAME: u32 = 32;
+
 /// Where the management state machine is within a frame (IEEE 802.3, 22.2.4.5).
 #[derive(Clone, Copy, Debug)]
 enum Mii {
@@ -55,10 +58,13 @@ impl State for Mii {
             0 => Mii::Idle {
                 preamble: from.value()?,
             },
-            1 => Mii::Shift {
-                bits: from.value()?,
-                count: from.value()?,
-            },
+            1 => {
+                let (bits, count) = from.value()?;
+                if count >= FRAME {
+                    return Err(Damaged("an MII frame has no such bit"));
+                }
+                Mii::Shift { bits, count }
+            }
             2 => Mii::Answer {
                 bits: from.value()?,
                 left: from.value()?,
@@ -196,7 +202,7 @@ impl Lan83c183 {
                 }
             }
             14 if bits >> 10 != 0b0101 => Mii::Idle { preamble: false },
-            32 => {
+            FRAME => {
                 if (bits >> 23) & 0x1f == 0 {
                     self.write(((bits >> 18) & 0x1f) as usize, bits as u16);
                 }

@@ -4,7 +4,9 @@
 //! Modelled: banks 0 to 3, the four 2 KB packets of its memory and the commands that move them,
 //! transmission in the time the frame needs at the link's rate, receive filtering, the interrupts these
 //! raise, the MII wires to the internal PHY and its interrupt. 8-, 16- and 32-bit accesses. Received
-//! frames appear when given; frames under 60 bytes and over 1514 are filtered. Refused: loopback, forced collisions, EEPROM stores, the attribute space, bank 7.
+//! frames appear when given; frames under 60 bytes and over 1514 are filtered. Refused: loopback, forced
+//! collisions, EEPROM stores, the attribute space, bank 7. The EPH interrupt never comes: changes of
+//! LINK_OK are told by the PHY's.
 //!
 //! Value: `mac` (0x020000000001): the address in the EEPROM, first byte highest.
 //!
@@ -14,15 +16,16 @@
 use super::lan83c183::Lan83c183;
 use super::smc91c111_memory::{Memory, NO_PACKET, PACKET};
 use super::{Device, Unmodelled, regs};
-use crate::link::{Fate, Rate, SHORTEST, Sent};
-use crate::time::Clock;
-use arm9::Width;
+use crate::link::{Fate, Rate, Sent};
+use crate::time::{self, Clock};
+use arm9::{Damaged, Width};
 
 const NAME: &str = "smc91c111";
 const REVISION: u32 = 0x3391;
 
 const TCR_ENABLE: u32 = 1 << 0;
 const TCR_PAD: u32 = 1 << 7;
+const TCR_NO_CRC: u32 = 1 << 8;
 const TCR_REFUSED: u32 = 1 << 1 | 1 << 2 | 1 << 13;
 const RCR_PROMISCUOUS: u32 = 1 << 1;
 const RCR_ALL_MULTICAST: u32 = 1 << 2;
@@ -66,8 +69,8 @@ pub(crate) struct Smc91c111 {
     mii: u32,
     phy: Lan83c183,
     memory: Memory,
-    /// When the frame on the wire began and ends, and the core cycle of its end.
-    tx_ns: (u64, u64),
+    /// The frame on the wire, and the core cycle of its end; `u64::MAX` while there is none.
+    wire: Sent,
     tx_done: u64,
     /// When the next frame may begin.
     free_ns: u64,
@@ -77,7 +80,8 @@ pub(crate) struct Smc91c111 {
 
 arm9::state!(
     Smc91c111: bank, tcr, rcr, rpcr, config, station, general, control, eph, pointer, packet,
-    latched, mask, multicast, early, mii, phy, memory, tx_ns, tx_done, free_ns; clock, mac, sent
+    latched, mask, multicast, early, mii, phy, memory, wire, tx_done, free_ns; clock, mac, sent
+    => check
 );
 
 impl Smc91c111 {
@@ -107,7 +111,7 @@ impl Smc91c111 {
             mii: 0,
             phy: Lan83c183::new(),
             memory: Memory::new(),
-            tx_ns: (0, 0),
+            wire: Sent::default(),
             tx_done: u64::MAX,
             free_ns: 0,
             sent: Vec::new(),
@@ -140,54 +144,16 @@ impl Smc91c111 {
             | level(self.phy.interrupt(), INT_PHY)
     }
 
-    /// Puts the next queued packet on the wire.
-    fn start_tx(&mut self, now: u64) {
-        if self.tx_done != u64::MAX || self.tcr & TCR_ENABLE == 0 {
-            return;
+    /// What was restored may be no state of this chip.
+    fn check(&self) -> Result<(), Damaged> {
+        let Sent {
+            start_ns, end_ns, ..
+        } = self.wire;
+        time::check([start_ns, end_ns, self.free_ns])?;
+        match [u64::MAX, self.clock.cycles(end_ns)].contains(&self.tx_done) {
+            true => Ok(()),
+            false => Err(Damaged("the frame on the wire ends at another time")),
         }
-        if let Some(&packet) = self.memory.queued.front() {
-            let bytes = self.memory.frame(packet).len().max(SHORTEST);
-            let start = self.clock.ticks(now).max(self.free_ns);
-            let end = start + self.phy.rate().frame_ns(bytes);
-            self.tx_ns = (start, end);
-            self.free_ns = end + self.phy.rate().gap_ns();
-            self.tx_done = self.clock.cycles(end);
-        }
-    }
-
-    fn finish_tx(&mut self) {
-        let at = std::mem::replace(&mut self.tx_done, u64::MAX);
-        let Some(packet) = self.memory.queued.pop_front() else {
-            return;
-        };
-        let mut frame = self.memory.frame(packet);
-        if self.tcr & TCR_PAD != 0 && frame.len() < 60 {
-            frame.resize(60, 0);
-        }
-        self.eph = TX_SUCCESS
-            | match frame.first() {
-                Some(0xff) if frame.starts_with(&[0xff; 6]) => 1 << 6,
-                Some(first) if first & 1 != 0 => 1 << 3,
-                _ => 0,
-            };
-        self.memory.put16(packet, 0, (self.eph | LINK_OK) as u16);
-        if self.phy.link() {
-            let (start_ns, end_ns) = self.tx_ns;
-            self.sent.push(Sent {
-                start_ns,
-                end_ns,
-                bytes: frame,
-            });
-        }
-        if self.control & CTL_AUTO_RELEASE != 0 {
-            self.memory.release(packet);
-        } else {
-            self.memory.completed.push_back(packet);
-        }
-        if self.memory.queued.is_empty() {
-            self.latched |= INT_TX_EMPTY;
-        }
-        self.start_tx(at);
     }
 
     fn sync(&mut self, now: u64) {
@@ -273,7 +239,7 @@ impl Smc91c111 {
         Some(match (self.bank, half) {
             (_, 0xe) => 0x3300 | self.bank,
             (0, 0x0) => self.tcr,
-            (0, 0x2) => self.eph | if self.phy.link() { LINK_OK } else { 0 },
+            (0, 0x2) => self.status(),
             (0, 0x4) => self.rcr,
             (0, 0x6) => 0, // no collisions on this wire
             (0, 0x8) => 4 | self.memory.free() << 8,
@@ -459,6 +425,8 @@ impl Device for Smc91c111 {
 
 #[path = "smc91c111_receive.rs"]
 mod receive;
+#[path = "smc91c111_transmit.rs"]
+mod transmit;
 
 #[cfg(test)]
 #[path = "smc91c111_tests.rs"]

@@ -4,6 +4,7 @@
 //! A packet is a status word, a byte count, the data and a control byte; an odd last byte sits just
 //! before the control byte, with bit 5 of that one set. The count covers all of it and is even.
 
+use arm9::Damaged;
 use std::collections::VecDeque;
 
 /// Bytes of one packet.
@@ -12,7 +13,10 @@ pub(crate) const PACKET: usize = 2048;
 pub(crate) const NO_PACKET: u8 = 0x80;
 
 const PACKETS: u8 = 4;
+/// Of the control byte: the byte before it belongs to the frame.
 const ODD: u8 = 1 << 5;
+/// Of the control byte of a packet to be sent: the checksum is appended whatever TCR says.
+pub(crate) const CRC: u8 = 1 << 4;
 
 /// Packets and the queues that hold their numbers.
 #[derive(Clone, Debug)]
@@ -30,7 +34,7 @@ pub(crate) struct Memory {
     pub(crate) received: VecDeque<u8>,
 }
 
-arm9::state!(Memory: bytes, used, waiting, result, queued, completed, received);
+arm9::state!(Memory: bytes, used, waiting, result, queued, completed, received; => check);
 
 impl Memory {
     /// All packets free.
@@ -43,6 +47,18 @@ impl Memory {
             queued: VecDeque::new(),
             completed: VecDeque::new(),
             received: VecDeque::new(),
+        }
+    }
+
+    /// What was restored may be no state of this memory.
+    fn check(&self) -> Result<(), Damaged> {
+        let queues = [&self.queued, &self.completed, &self.received];
+        let mut numbers = queues.into_iter().flatten();
+        let known = self.result == NO_PACKET || self.result < PACKETS;
+        let size = PACKET * usize::from(PACKETS);
+        match known && numbers.all(|n| *n < PACKETS) && self.bytes.len() == size {
+            true => Ok(()),
+            false => Err(Damaged("the network controller has no such packet")),
         }
     }
 
@@ -102,15 +118,16 @@ impl Memory {
         }
     }
 
-    /// The frame in a packet as the guest laid it out.
-    pub(crate) fn frame(&self, packet: u8) -> Vec<u8> {
+    /// The frame in a packet as the guest laid it out, and its control byte.
+    pub(crate) fn frame(&self, packet: u8) -> (Vec<u8>, u8) {
         let count = u16::from_le_bytes([self.byte(packet, 2), self.byte(packet, 3)]);
         let count = usize::from(count & 0x7fe).max(6);
         let mut frame: Vec<u8> = (4..count - 2).map(|n| self.byte(packet, n)).collect();
-        if self.byte(packet, count - 1) & ODD != 0 {
+        let control = self.byte(packet, count - 1);
+        if control & ODD != 0 {
             frame.push(self.byte(packet, count - 2));
         }
-        frame
+        (frame, control)
     }
 
     /// Lays a received frame out in a free packet; false when there is none.

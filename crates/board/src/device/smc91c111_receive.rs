@@ -11,6 +11,8 @@ const LONGEST: usize = 1514;
 const BROADCAST: u16 = 1 << 14;
 pub(super) const RX_BAD_CRC: u16 = 1 << 13;
 const ODD: u16 = 1 << 12;
+/// Where the status has the six bits of [`hash`].
+const HASH: u32 = 1;
 
 impl Smc91c111 {
     /// Takes a frame into a packet, with its status, if it is to.
@@ -26,6 +28,7 @@ impl Smc91c111 {
             0xff if frame.starts_with(&[0xff; 6]) => BROADCAST,
             first => u16::from(first & 1),
         };
+        status |= (hash(&frame[..6]) << HASH) as u16;
         if bad_checksum {
             status |= RX_BAD_CRC;
         }
@@ -49,7 +52,7 @@ impl Smc91c111 {
             return false;
         }
         let to = &frame[..6];
-        let hash = checksum(to) >> 26;
+        let hash = hash(to);
         to == self.station
             || to == [0xff; 6]
             || self.rcr & RCR_PROMISCUOUS != 0
@@ -59,8 +62,14 @@ impl Smc91c111 {
     }
 }
 
+/// Which bit of the multicast table an address has: the six most significant bits of its CRC, which [`checksum`] has
+/// at its other end, in reverse (data sheet, 8.2).
+fn hash(to: &[u8]) -> u32 {
+    checksum(to).reverse_bits() >> 26
+}
+
 /// The Ethernet checksum before its final inversion, least significant bit first on the wire.
-fn checksum(bytes: &[u8]) -> u32 {
+pub(super) fn checksum(bytes: &[u8]) -> u32 {
     let step = |crc: u32| {
         if crc & 1 != 0 {
             crc >> 1 ^ 0xedb8_8320

@@ -3,6 +3,7 @@
 
 use super::receive::RX_BAD_CRC;
 use super::*;
+use crate::device::smc91c111_memory::CRC;
 
 const HALF: Width = Width::Half;
 const MAC: u64 = 0x0200_0000_0001;
@@ -229,7 +230,8 @@ fn a_wrong_checksum_is_in_the_status_and_a_wrong_length_is_no_frame() {
     assert_eq!(c.give_frame(0, &frame(ME, 60), true), Fate::Taken);
     set(&mut c, 0x6, 0xe000);
     let status = c.read(0, 0x8, Width::Word).unwrap();
-    assert_eq!(status & 0xffff, u32::from(RX_BAD_CRC));
+    // But for the hash.
+    assert_eq!(status & 0xff81, u32::from(RX_BAD_CRC));
     for length in [0, 13, 59, 1515, 4000] {
         assert_eq!(give(&mut c, &frame(ME, length.max(6))), Fate::Filtered);
     }
@@ -250,4 +252,195 @@ fn the_cable_pulled_out_interrupts_and_nothing_passes() {
     c.tick(c.deadline());
     assert_eq!(c.take_frames(), []);
     assert_eq!(give(&mut c, &frame(ME, 60)), Fate::NoLink);
+}
+
+/// Row A of the third review: the data sheet's examples (8.2), as hash value and byte and bit of the table.
+const EXAMPLES: [(u8, u32, (usize, u32)); 4] = [
+    (0xed, 0b00_0000, (0, 0)),
+    (0x0d, 0b01_0000, (2, 0)),
+    (0x01, 0b10_0111, (4, 7)),
+    (0x2f, 0b11_1111, (7, 7)),
+];
+
+/// Sets just this bit of the multicast table.
+fn set_table(c: &mut Smc91c111, byte: usize, bit: u32) {
+    bank(c, 3);
+    for n in 0..8 {
+        let value = if n as usize == byte { 1 << bit } else { 0 };
+        c.write(0, n, Width::Byte, value).unwrap();
+    }
+    bank(c, 2);
+}
+
+#[test]
+fn groups_are_taken_by_the_data_sheets_examples_of_their_hash() {
+    for (first, _, place) in EXAMPLES {
+        for byte in 0..8 {
+            for bit in 0..8 {
+                let mut c = chip();
+                set_table(&mut c, byte, bit);
+                let expected = match (byte, bit) == place {
+                    true => Fate::Taken,
+                    false => Fate::Filtered,
+                };
+                let group = frame([first, 0, 0, 0, 0, 0], 60);
+                assert_eq!(give(&mut c, &group), expected, "{first:#x} {byte} {bit}");
+                // The table is for groups alone.
+                let single = frame([first & !1, 0, 0, 0, 0, 0], 60);
+                assert_eq!(give(&mut c, &single), Fate::Filtered);
+            }
+        }
+    }
+}
+
+/// Linux's smc91x reverses three bits of each half of its own CRC: the table as it sets it for mDNS and IPv6.
+#[test]
+fn groups_that_linux_joins_are_taken() {
+    for (group, byte, bit) in [
+        ([0x01, 0, 0x5e, 0, 0, 0x01], 3, 7),
+        ([0x01, 0, 0x5e, 0, 0, 0xfb], 1, 7),
+        ([0x33, 0x33, 0, 0, 0, 0x01], 7, 6),
+    ] {
+        let mut c = chip();
+        set_table(&mut c, byte, bit);
+        assert_eq!(give(&mut c, &frame(group, 60)), Fate::Taken, "{group:x?}");
+    }
+}
+
+#[test]
+fn who_takes_all_groups_takes_no_frames_for_others_and_a_promiscuous_one_takes_all() {
+    let frames = [
+        [2, 0, 0, 0, 0, 9],
+        [1, 0, 0x5e, 0, 0, 1],
+        [0xff; 6],
+        ME,
+        [0xed, 0, 0, 0, 0, 0],
+    ];
+    for (bits, taken) in [
+        (0, [false, false, true, true, false]),
+        (RCR_ALL_MULTICAST, [false, true, true, true, true]),
+        (RCR_PROMISCUOUS, [true; 5]),
+        (RCR_PROMISCUOUS | RCR_ALL_MULTICAST, [true; 5]),
+    ] {
+        for (to, taken) in frames.into_iter().zip(taken) {
+            let mut c = chip();
+            bank(&mut c, 0);
+            set(&mut c, 0x4, RCR_ENABLE | RCR_STRIP_CRC | bits);
+            let fate = give(&mut c, &frame(to, 60));
+            assert_eq!(fate == Fate::Taken, taken, "{bits:#x} {to:x?}");
+            bank(&mut c, 0);
+            set(&mut c, 0x4, RCR_STRIP_CRC | bits);
+            assert_eq!(give(&mut c, &frame(to, 60)), Fate::Filtered, "it is off");
+        }
+    }
+}
+
+/// Row J of the third review.
+#[test]
+fn the_receive_status_has_the_hash_of_the_address() {
+    for (first, hash, (byte, bit)) in EXAMPLES {
+        let mut c = chip();
+        set_table(&mut c, byte, bit);
+        assert_eq!(
+            give(&mut c, &frame([first, 0, 0, 0, 0, 0], 61)),
+            Fate::Taken
+        );
+        set(&mut c, 0x6, 0xe000);
+        let status = get(&mut c, 0x8);
+        assert_eq!(status, 1 << 12 | hash << 1 | 1, "{first:#x}");
+    }
+}
+
+/// Row J: 8 bytes of preamble, 4 of checksum, 80 ns each.
+#[test]
+fn an_unpadded_frame_is_as_short_on_the_wire_as_it_is() {
+    for (tcr, bytes) in [(TCR_ENABLE, 14), (TCR_ENABLE | TCR_PAD, 60)] {
+        let mut c = chip();
+        bank(&mut c, 0);
+        set(&mut c, 0x0, tcr);
+        bank(&mut c, 2);
+        send(&mut c, &frame(ME, 14));
+        // What is written while the frame is on the wire changes no more of it.
+        bank(&mut c, 0);
+        set(&mut c, 0x0, tcr ^ TCR_PAD);
+        c.tick(c.deadline());
+        let sent = c.take_frames();
+        assert_eq!(sent[0].bytes.len(), bytes);
+        assert_eq!(sent[0].end_ns - sent[0].start_ns, (bytes as u64 + 12) * 80);
+    }
+}
+
+/// Sends a frame whose control byte has this bit besides, on the wire from time 0; what comes out.
+fn sent_with(tcr: u32, control: u32, frame: &[u8]) -> Sent {
+    let mut c = chip();
+    bank(&mut c, 0);
+    set(&mut c, 0x0, TCR_ENABLE | tcr);
+    bank(&mut c, 2);
+    set(&mut c, 0x0, 1 << 5);
+    set(&mut c, 0x2, 0);
+    set(&mut c, 0x6, 0x4000);
+    c.write(0, 0x8, Width::Word, (frame.len() as u32 + 6) << 16)
+        .unwrap();
+    for byte in frame {
+        c.write(0, 0x8, Width::Byte, u32::from(*byte)).unwrap();
+    }
+    set(&mut c, 0x8, control << 8);
+    set(&mut c, 0x0, 6 << 5);
+    c.tick(c.deadline());
+    c.take_frames().remove(0)
+}
+
+/// Row J: TCR's NOCRC, and CRC of the control byte, which has a meaning with it alone.
+#[test]
+fn without_a_checksum_of_the_chips_a_frame_ends_with_the_guests_own() {
+    let plain = frame(ME, 60);
+    // The checksum of Ethernet, as zlib's crc32 has it.
+    let mut whole = plain.clone();
+    let crc = super::receive::checksum(&plain);
+    whole.extend((!crc).to_le_bytes());
+    let mut wrong = whole.clone();
+    wrong[63] ^= 1;
+    let crc_bit = u32::from(CRC);
+    for (tcr, control, given, bytes, bad) in [
+        (0, 0, &plain, 60, false),
+        (0, crc_bit, &plain, 60, false),
+        (TCR_NO_CRC, crc_bit, &plain, 60, false),
+        (TCR_NO_CRC, 0, &whole, 60, false),
+        (TCR_NO_CRC, 0, &wrong, 60, true),
+        (TCR_NO_CRC, 0, &plain, 56, true),
+        (TCR_NO_CRC | TCR_PAD, 0, &plain, 60, true),
+    ] {
+        let sent = sent_with(tcr, control, given);
+        let case = (tcr, control, given.len());
+        assert_eq!(
+            (sent.bytes.len(), sent.bad_checksum),
+            (bytes, bad),
+            "{case:?}"
+        );
+        assert_eq!(sent.bytes[..bytes.min(56)], plain[..bytes.min(56)]);
+        assert_eq!(sent.end_ns, (bytes as u64 + 12) * 80, "{case:?}");
+    }
+    // Less than a checksum.
+    let sent = sent_with(TCR_NO_CRC, 0, &[1, 2]);
+    assert_eq!((sent.bytes.len(), sent.end_ns), (0, (8 + 2) * 80));
+    assert!(sent.bad_checksum);
+}
+
+/// Row J: LINK_OK in the status of a frame that is sent, and in the register.
+#[test]
+fn without_a_cable_no_status_says_that_the_link_is_ok() {
+    for (cable, link) in [(Some(Rate::Hundred), LINK_OK), (None, 0)] {
+        let mut c = chip();
+        c.set_cable(0, cable);
+        bank(&mut c, 1);
+        set(&mut c, 0xc, 0);
+        bank(&mut c, 2);
+        send(&mut c, &frame([0xff; 6], 60));
+        c.tick(c.deadline());
+        set(&mut c, 0x2, 0);
+        set(&mut c, 0x6, 0x6000);
+        assert_eq!(get(&mut c, 0x8), link | 1 << 6 | 1);
+        bank(&mut c, 0);
+        assert_eq!(get(&mut c, 0x2), link | 1 << 6 | 1);
+    }
 }

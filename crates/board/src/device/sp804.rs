@@ -14,7 +14,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::Width;
+use arm9::{Damaged, Width};
 
 const PERIPHID: u32 = 0x0014_1804;
 
@@ -38,7 +38,7 @@ struct Counter {
     zero_at: u64,
 }
 
-arm9::state!(Counter: load, control, raised, count, since, zero_at; clock);
+arm9::state!(Counter: load, control, raised, count, since; clock, zero_at => restored);
 
 impl Counter {
     fn new(clock: Clock) -> Self {
@@ -102,11 +102,17 @@ impl Counter {
 
     fn replan(&mut self) {
         self.zero_at = match self.to_zero() {
-            Some(n) => self
-                .clock
-                .cycles(self.since.saturating_add(n) * self.divisor()),
+            Some(n) => {
+                let zero = self.since.saturating_add(n);
+                self.clock.cycles(zero.saturating_mul(self.divisor()))
+            }
             None => u64::MAX,
         };
+    }
+
+    fn restored(&mut self) -> Result<(), Damaged> {
+        self.replan();
+        Ok(())
     }
 
     /// Takes every zero up to `now` into account.

@@ -62,6 +62,9 @@ impl Machine {
         machine.console_taken = from.value()?;
         machine.cpu.restore(&mut from)?;
         from.end()?;
+        if machine.console_taken > machine.console_log().len() {
+            return Err(RestoreError::Damaged("the console has not printed as much"));
+        }
         Ok(machine)
     }
 }

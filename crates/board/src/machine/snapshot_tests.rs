@@ -13,6 +13,11 @@ pub(crate) fn cached(board: &str, second: u32) -> Machine {
 
 /// The same, and what is executed before `second`.
 pub(crate) fn cached_with(board: &str, executed: [u32; 3]) -> Machine {
+    cached_in(board, executed, 16 << 20)
+}
+
+/// The same with so much RAM.
+pub(crate) fn cached_in(board: &str, executed: [u32; 3], ram_bytes: u32) -> Machine {
     const TABLE: usize = 0x4000;
     const START: usize = 0x3000;
     // r0 = 0x4000: table base; r0 = -1: domains; SCTLR.M and C; b 0
@@ -48,7 +53,7 @@ pub(crate) fn cached_with(board: &str, executed: [u32; 3]) -> Machine {
         entry: START as u32,
         bytes: words.iter().flat_map(|w| w.to_le_bytes()).collect(),
     };
-    spec.ram_bytes = 16 << 20;
+    spec.ram_bytes = ram_bytes;
     Machine::new(spec, &boot).unwrap()
 }
 
