@@ -56,10 +56,16 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
     /// Without the checker, to a report's instruction, and wait for gdb there
-    #[arg(long, value_name = "PC@CYCLE", conflicts_with_all = ["all_mutants", "json", "tap"])]
+    #[arg(long, value_name = "PC@CYCLE", conflicts_with_all = ["all_mutants", "json", "tap", "limit", "keep_going", "suppressions", "bisect"])]
     gdb: Option<At>,
     /// TCP port where --gdb listens, on this machine only; 0 takes a free one
-    #[arg(long, value_name = "PORT", default_value_t = 1234)]
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 1234,
+        requires = "gdb",
+        conflicts_with = "stdio"
+    )]
     port: u16,
     /// With --gdb: speak with gdb over standard input and output; gdb needs a "set remotetimeout 300"
     #[arg(long, requires = "gdb")]

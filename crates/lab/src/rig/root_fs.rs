@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a kernel can find its first process in what it is given as initial RAM disk.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 use board::boot::Blob;
 
@@ -27,28 +29,35 @@ const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
     (0x438, b"\x53\xef"),
 ];
 
-/// Says no to what holds no root file system; else says what is known of it.
-pub fn check(initrd: &Blob, command_line: &str, is_ours: bool, flat: bool) -> Result<Around> {
+/// Says no to what no kernel can unpack or mount; else gives the names in an archive that is not compressed.
+pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, bool>>> {
     let (file, bytes) = (&initrd.name, &initrd.bytes);
     let is_file_system =
         |(at, magic): &(usize, &[u8])| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic));
     let names = cpio::names(bytes);
-    let Some(found) = &names else {
-        // A compressed archive may stand behind one that is not.
-        let compressed = COMPRESSED.iter().any(|magic| bytes.starts_with(magic))
-            || bytes.starts_with(b"070701") && bytes.len() > 110;
-        if compressed || FILE_SYSTEMS.iter().any(is_file_system) {
-            return Ok(Around {
-                names,
-                is_ours,
-                flat,
-                c_library: None,
-            });
-        }
+    // A compressed archive may stand behind one that is not.
+    let compressed = COMPRESSED.iter().any(|magic| bytes.starts_with(magic))
+        || bytes.starts_with(b"070701") && bytes.len() > 110;
+    if names.is_none() && !compressed && !FILE_SYSTEMS.iter().any(is_file_system) {
         bail!(
             "{file}: no root file system: neither a cpio archive (newc), whole or compressed, nor the \
              image of a file system"
         );
+    }
+    Ok(names)
+}
+
+/// Says no to what holds no root file system; else says what is known of it.
+pub fn check(initrd: &Blob, command_line: &str, is_ours: bool, flat: bool) -> Result<Around> {
+    let (file, bytes) = (&initrd.name, &initrd.bytes);
+    let names = check_form(initrd)?;
+    let Some(found) = &names else {
+        return Ok(Around {
+            names,
+            is_ours,
+            flat,
+            c_library: None,
+        });
     };
     let word = |key: &str| {
         command_line
