@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
     /// Without the checker, to a report's instruction, and wait for gdb there
-    #[arg(long, value_name = "PC@CYCLE", conflicts_with_all = ["all_mutants", "json", "tap", "limit", "keep_going", "suppressions", "bisect"])]
+    #[arg(long, value_name = "PC@CYCLE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
     /// TCP port where --gdb listens, on this machine only; 0 takes a free one
     #[arg(
@@ -139,6 +139,17 @@ impl Asked<'_> {
         }
         if args.jobs == Some(0) {
             bail!("--jobs 0: at least one at a time");
+        }
+        // Not by clap: it drops what --stdio requires where that conflicts with an option that is given.
+        let without_effect = [
+            ("limit", args.limit.is_some()),
+            ("keep-going", args.keep_going),
+            ("suppressions", args.suppressions.is_some()),
+            ("bisect", args.bisect),
+        ];
+        let given = without_effect.iter().find(|(_, given)| *given);
+        if let Some((option, _)) = given.filter(|_| args.gdb.is_some()) {
+            bail!("--{option}: --gdb runs without the checker, to one instruction");
         }
         args.chaos.check(args)?;
         let command = match args.command.is_empty() {
