@@ -82,6 +82,32 @@ impl Blob {
         }
     }
 
+    /// Refuses what is no kernel for this board, as far as the file says.
+    ///
+    /// # Errors
+    /// What it is instead, or where it wants to be unpacked.
+    pub fn check_kernel(self, spec: &BoardSpec) -> Result<(), BootError> {
+        let kernel = self;
+        let linux = LinuxBoot {
+            kernel,
+            ..LinuxBoot::default()
+        };
+        linux.kernel_pieces(spec).map(|_| ())
+    }
+
+    /// Refuses what is no device tree of the machine that there is.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_tree(self) -> Result<(), BootError> {
+        let dtb = self;
+        let linux = LinuxBoot {
+            dtb,
+            ..LinuxBoot::default()
+        };
+        linux.check_machine(&linux.own_tree()?)
+    }
+
     fn error(&self, problem: impl Into<String>) -> BootError {
         BootError {
             file: self.name.clone(),

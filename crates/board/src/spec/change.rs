@@ -70,8 +70,9 @@ pub(super) fn apply(root: &mut Table, changes: &[Change]) -> Result<(), SpecErro
     for change in changes {
         let key = change.key.as_str();
         if !keys.iter().any(|known| known == key) {
-            let near = suggest(key, keys.iter().map(String::as_str));
-            return Err(error(key, format!("no number of this board{near}")));
+            let near = meant(key, &keys);
+            let all = "`warmswitch list keys --board BOARD` has all";
+            return Err(error(key, format!("no number of this board{near} {all}")));
         }
         let mut number = Table::new();
         number.insert("value".to_owned(), number_of(key, &change.value)?);
@@ -99,8 +100,28 @@ fn inner<'a>(root: &'a mut Table, path: &str) -> Option<&'a mut Table> {
     parts.try_fold(root, |table, part| table.get_mut(part)?.as_table_mut())
 }
 
+/// The key that has most words of the typed one in it: `dcache` is `caches.dcache_bytes`. Without such a key, the
+/// nearest spelling.
+fn meant(typed: &str, keys: &[String]) -> String {
+    let lower = typed.to_lowercase();
+    let words: Vec<&str> = lower
+        .split(['.', '_'])
+        .filter(|word| word.len() > 2)
+        .collect();
+    let shared = |key: &str| words.iter().filter(|word| key.contains(**word)).count();
+    let near = |key: &str| strsim::jaro_winkler(&lower, key);
+    let best = keys.iter().max_by(|a, b| {
+        let by_words = shared(a).cmp(&shared(b));
+        by_words.then(near(a).total_cmp(&near(b)))
+    });
+    match best {
+        Some(key) if shared(key) > 0 => format!("; did you mean \"{key}\"?"),
+        _ => suggest(typed, keys.iter().map(String::as_str)) + ";",
+    }
+}
+
 /// Paths of all numbers with an origin.
-fn numbers(table: &Table, path: &str) -> Vec<String> {
+pub(super) fn numbers(table: &Table, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (key, value) in table {
         let full = match path {
@@ -220,6 +241,31 @@ mod tests {
         for bad in ["x", "0xg", "1e999", "99999999999999999G", "-", "K"] {
             assert!(value("clocks.cpu_hz", bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_part_of_a_key_finds_it_and_a_slip_of_the_pen_too() {
+        let keys = [
+            "caches.icache_bytes",
+            "caches.dcache_bytes",
+            "clocks.cpu_hz",
+            "ram.size",
+        ];
+        let keys = keys.map(str::to_owned);
+        for (typed, key) in [
+            ("dcache", "caches.dcache_bytes"),
+            ("DCACHE_SIZE", "caches.dcache_bytes"),
+            ("caches.dcahe_bytes", "caches.dcache_bytes"),
+            ("cpu_mhz", "clocks.cpu_hz"),
+            ("ram", "ram.size"),
+            ("ran.sise", "ram.size"),
+        ] {
+            assert!(
+                meant(typed, &keys).contains(&format!("\"{key}\"?")),
+                "{typed}"
+            );
+        }
+        assert!(meant("zz", &keys).contains("there is: caches.icache_bytes, "));
     }
 
     #[test]

@@ -11,12 +11,13 @@ mod reader;
 
 pub use change::Change;
 pub use peripherals::{DeviceSpec, IgnoredSpec, PAGE, Peripherals, Sink, Wire};
-pub use reader::{Confidence, Quantity, SpecError};
+pub use reader::{Confidence, Limits, Quantity, SpecError, Step};
 
 pub(crate) use reader::suggest;
 use reader::{Document, Section};
 
 use arm9::model::{self, Core};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The board used when none is named.
@@ -132,7 +133,28 @@ impl BoardSpec {
         let beside = path.parent().unwrap_or(Path::new(""));
         let machines = Machines::In(&[&beside.join("machine"), &data.join("machine")]);
         let (file, text) = read(path)?;
-        BoardSpec::with_machines(&file, &text, changes, &machines)
+        Ok(BoardSpec::with_machines(&file, &text, changes, &machines)?.0)
+    }
+
+    /// Every number of a board from a file, in the file's order, with what it may be.
+    ///
+    /// # Errors
+    /// As [`BoardSpec::from_file`].
+    pub fn numbers(
+        path: &Path,
+        data: &Path,
+        changes: &[Change],
+    ) -> Result<Vec<(Quantity, Limits)>, SpecError> {
+        let beside = path.parent().unwrap_or(Path::new(""));
+        let machines = Machines::In(&[&beside.join("machine"), &data.join("machine")]);
+        let (file, text) = read(path)?;
+        let (spec, limits) = BoardSpec::with_machines(&file, &text, changes, &machines)?;
+        let numbers = spec.quantities.into_iter();
+        let limits = |quantity: Quantity| {
+            let limits = limits.get(&quantity.key).copied()?;
+            Some((quantity, limits))
+        };
+        Ok(numbers.filter_map(limits).collect())
     }
 
     /// Reads a board file's text, the machine being a built-in one; `file` is what messages call it.
@@ -140,7 +162,7 @@ impl BoardSpec {
     /// # Errors
     /// The first mistake found.
     pub fn parse(file: &str, text: &str) -> Result<BoardSpec, SpecError> {
-        BoardSpec::with_machines(file, text, &[], &Machines::BuiltIn)
+        Ok(BoardSpec::with_machines(file, text, &[], &Machines::BuiltIn)?.0)
     }
 
     fn with_machines(
@@ -148,7 +170,7 @@ impl BoardSpec {
         text: &str,
         changes: &[Change],
         machines: &Machines<'_>,
-    ) -> Result<BoardSpec, SpecError> {
+    ) -> Result<(BoardSpec, BTreeMap<String, Limits>), SpecError> {
         let document = Document::changed(file, text, changes)?;
         let root = document.root(&[
             "name",
@@ -198,7 +220,7 @@ impl BoardSpec {
             spec.name.push_str(&format!("+{change}"));
         }
         spec.quantities = document.quantities();
-        Ok(spec)
+        Ok((spec, document.limits()))
     }
 
     fn check_ram_place(&self, ram: &Section<'_>) -> Result<(), SpecError> {
@@ -292,12 +314,9 @@ fn clocks(root: &Section<'_>) -> Result<(u64, u64), SpecError> {
     let clocks = root.section("clocks", &["cpu_hz", "bus_hz"])?;
     let cpu_hz = clocks.integer("cpu_hz", 1_000_000..=2_000_000_000, " Hz")?;
     let bus_hz = clocks.integer("bus_hz", 1_000_000..=2_000_000_000, " Hz")?;
-    if bus_hz > cpu_hz || cpu_hz > 16 * bus_hz {
-        return Err(clocks.error(
-            "bus_hz",
-            format!("the core's {cpu_hz} Hz is not 1 to 16 times the bus's {bus_hz} Hz"),
-        ));
-    }
+    let problem = || format!("the core's {cpu_hz} Hz is not 1 to 16 times the bus's {bus_hz} Hz");
+    clocks.narrow(("bus_hz", bus_hz), cpu_hz.div_ceil(16)..=cpu_hz, problem)?;
+    clocks.narrow(("cpu_hz", cpu_hz), bus_hz..=16 * bus_hz, problem)?;
     Ok((cpu_hz, bus_hz))
 }
 
@@ -307,14 +326,22 @@ type Caches = (arm9::CacheGeometry, arm9::CacheGeometry, u32);
 fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
     let caches = root.section("caches", &["icache_bytes", "dcache_bytes", "ways", "ctr"])?;
     let ways = caches.integer("ways", 1..=64, "")? as u32;
-    if ways != core.ways {
-        let problem = format!("caches of {} have {} ways", core.name, core.ways);
-        return Err(caches.error("ways", problem));
-    }
+    let right = u64::from(core.ways);
+    caches.narrow(("ways", ways.into()), right..=right, || {
+        format!("caches of {} have {} ways", core.name, core.ways)
+    })?;
     let geometry = |key: &str| {
         let size = caches.integer(key, 0..=u64::from(u32::MAX), " bytes")? as u32;
-        let cache = core.cache(size);
-        cache.map_err(|problem| caches.error(key, problem))
+        let cache = core
+            .cache(size)
+            .map_err(|problem| caches.error(key, problem))?;
+        let (least, most) = core.cache_bytes;
+        let found = (key, u64::from(size));
+        caches.narrow(found, least.into()..=most.into(), || {
+            format!("{size} bytes")
+        })?;
+        caches.step(found, Step::PowerOfTwo)?;
+        Ok(cache)
     };
     let (icache, dcache) = (geometry("icache_bytes")?, geometry("dcache_bytes")?);
     let right = core.cache_type(icache, dcache);
@@ -342,6 +369,12 @@ fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
             ));
         }
     }
+    caches.narrow(("ctr", ctr.into()), right.into()..=right.into(), || {
+        format!(
+            "{ctr:#010x} is not what {} reads: leave it out, or write {right:#010x}",
+            core.name
+        )
+    })?;
     Ok((icache, dcache, ctr))
 }
 
@@ -375,10 +408,8 @@ fn core_timing(root: &Section<'_>, core: &Core) -> Result<arm9::CostTable, SpecE
 }
 
 fn ram_bytes(ram: &Section<'_>) -> Result<u32, SpecError> {
-    let size = ram.integer("size", 1 << 20..=256 << 20, " bytes (1 MB to 256 MB)")?;
-    if size % (1 << 20) != 0 {
-        return Err(ram.error("size", format!("{size} bytes is not a whole number of MB")));
-    }
+    let size = ram.integer("size", 1 << 20..=256 << 20, " bytes")?;
+    ram.step(("size", size), Step::Of(1 << 20))?;
     Ok(size as u32)
 }
 
@@ -397,13 +428,10 @@ fn sdram(root: &Section<'_>) -> Result<SdramSpec, SpecError> {
         ],
     )?;
     let clocks = |key: &str| Ok(s.integer(key, 1..=1000, " bus clocks")? as u32);
-    let power = |key: &str, range, unit: &str| {
+    let power = |key: &str, range, unit: &'static str| {
         let n = s.integer(key, range, unit)?;
-        if n.is_power_of_two() {
-            Ok(n as u32)
-        } else {
-            Err(s.error(key, format!("{n} is not a power of two")))
-        }
+        s.step((key, n), Step::PowerOfTwo)?;
+        Ok(n as u32)
     };
     let spec = SdramSpec {
         first_word_row_hit_bus: clocks("first_word_row_hit_bus")?,
@@ -415,10 +443,11 @@ fn sdram(root: &Section<'_>) -> Result<SdramSpec, SpecError> {
         refresh_interval_ns: s.integer("refresh_interval_ns", 1000..=1_000_000, " ns")? as u32,
         refresh_busy_bus: clocks("refresh_busy_bus")?,
     };
-    if spec.first_word_row_miss_bus < spec.first_word_row_hit_bus {
-        let problem = "a row miss cannot be faster than a row hit".to_owned();
-        return Err(s.error("first_word_row_miss_bus", problem));
-    }
+    let (hit, miss) = (spec.first_word_row_hit_bus, spec.first_word_row_miss_bus);
+    let (hit, miss) = (u64::from(hit), u64::from(miss));
+    let problem = || "a row miss cannot be faster than a row hit".to_owned();
+    s.narrow(("first_word_row_miss_bus", miss), hit..=u64::MAX, problem)?;
+    s.narrow(("first_word_row_hit_bus", hit), 0..=miss, problem)?;
     Ok(spec)
 }
 

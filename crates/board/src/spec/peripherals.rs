@@ -230,7 +230,7 @@ fn device(s: &Section<'_>) -> Result<DeviceSpec, SpecError> {
         let near = suggest(&part, parts::names().into_iter());
         return Err(s.error("part", format!("no part \"{part}\"{near}")));
     }
-    let optional = |key: &str, range, unit: &str| {
+    let optional = |key: &str, range, unit: &'static str| {
         if s.has(key) {
             s.integer(key, range, unit).map(Some)
         } else {

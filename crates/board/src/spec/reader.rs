@@ -78,12 +78,37 @@ pub struct Quantity {
     pub confidence: Confidence,
 }
 
+/// Which numbers between the bounds are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// All, fractions among them.
+    Any,
+    /// Multiples of this.
+    Of(u64),
+    /// Powers of two.
+    PowerOfTwo,
+}
+
+/// What a number may be, as the reader has checked it. Bounds depend on the file's other numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// The lowest value that is accepted.
+    pub lowest: f64,
+    /// The highest value that is accepted.
+    pub highest: f64,
+    /// Values between these.
+    pub step: Step,
+    /// The unit; empty for a count and an address.
+    pub unit: &'static str,
+}
+
 /// A parsed file.
 pub(super) struct Document {
     file: String,
     root: Table,
     sources: BTreeMap<String, String>,
     quantities: RefCell<Vec<Quantity>>,
+    limits: RefCell<BTreeMap<String, Limits>>,
 }
 
 /// `; did you mean "x"?` when something is near, else a list of what there is.
@@ -128,6 +153,7 @@ impl Document {
             root,
             sources: BTreeMap::new(),
             quantities: RefCell::default(),
+            limits: RefCell::default(),
         };
         let error = |key: &str, problem: &str| document.error(key.to_owned(), problem.to_owned());
         let mut sources = BTreeMap::new();
@@ -153,8 +179,13 @@ impl Document {
     }
 
     /// Every number read so far, in reading order.
-    pub fn quantities(self) -> Vec<Quantity> {
-        self.quantities.into_inner()
+    pub fn quantities(&self) -> Vec<Quantity> {
+        self.quantities.borrow().clone()
+    }
+
+    /// What each number read so far may be, by its key.
+    pub fn limits(self) -> BTreeMap<String, Limits> {
+        self.limits.into_inner()
     }
 
     fn error(&self, key: String, problem: String) -> SpecError {
@@ -264,20 +295,27 @@ impl<'a> Section<'a> {
         &self,
         key: &str,
         range: RangeInclusive<u64>,
-        unit: &str,
+        unit: &'static str,
     ) -> Result<u64, SpecError> {
         let value = self.quantity(key)?;
         let found = value
             .as_integer()
             .ok_or_else(|| self.error(key, format!("{value} is not a whole number")))?;
+        let (low, high) = range.into_inner();
         match u64::try_from(found) {
-            Ok(n) if range.contains(&n) => {}
+            Ok(n) if (low..=high).contains(&n) => {}
             _ => {
-                let (low, high) = range.into_inner();
                 let problem = format!("{found} is not from {low} to {high}{unit}");
                 return Err(self.error(key, problem));
             }
         }
+        let limits = Limits {
+            lowest: low as f64,
+            highest: high as f64,
+            step: Step::Of(1),
+            unit: unit.trim(),
+        };
+        self.limit(key, limits);
         self.record(key, found as f64)?;
         Ok(found as u64)
     }
@@ -289,12 +327,67 @@ impl<'a> Section<'a> {
             .as_float()
             .or_else(|| value.as_integer().map(|i| i as f64));
         let found = found.ok_or_else(|| self.error(key, format!("{value} is not a number")))?;
-        if !range.contains(&found) {
-            let (low, high) = range.into_inner();
+        let (low, high) = range.into_inner();
+        if !(low..=high).contains(&found) {
             return Err(self.error(key, format!("{found} is not from {low} to {high}")));
         }
+        let limits = Limits {
+            lowest: low,
+            highest: high,
+            step: Step::Any,
+            unit: "",
+        };
+        self.limit(key, limits);
         self.record(key, found)?;
         Ok(found)
+    }
+
+    fn limit(&self, key: &str, limits: Limits) {
+        let mut all = self.document.limits.borrow_mut();
+        all.insert(self.path_of(key), limits);
+    }
+
+    /// Refuses a number read before that is outside of `range` too, with this problem.
+    pub fn narrow(
+        &self,
+        (key, found): (&str, u64),
+        range: RangeInclusive<u64>,
+        problem: impl FnOnce() -> String,
+    ) -> Result<(), SpecError> {
+        if !range.contains(&found) {
+            return Err(self.error(key, problem()));
+        }
+        let (low, high) = range.into_inner();
+        if let Some(limits) = self
+            .document
+            .limits
+            .borrow_mut()
+            .get_mut(&self.path_of(key))
+        {
+            limits.lowest = limits.lowest.max(low as f64);
+            limits.highest = limits.highest.min(high as f64);
+        }
+        Ok(())
+    }
+
+    /// Refuses a number read before that `step` leaves out.
+    pub fn step(&self, (key, found): (&str, u64), step: Step) -> Result<(), SpecError> {
+        let problem = match step {
+            Step::PowerOfTwo if !found.is_power_of_two() => {
+                format!("{found} is not a power of two")
+            }
+            Step::Of(n) if !found.is_multiple_of(n) => {
+                format!("{found} is not a multiple of {n}")
+            }
+            _ => {
+                let mut all = self.document.limits.borrow_mut();
+                if let Some(limits) = all.get_mut(&self.path_of(key)) {
+                    limits.step = step;
+                }
+                return Ok(());
+            }
+        };
+        Err(self.error(key, problem))
     }
 
     /// The table that vouches for `key`: the number's own, or this one.

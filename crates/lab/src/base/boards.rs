@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use board::spec::{self, BoardSpec, Change};
+use board::spec::{self, BoardSpec, Change, Limits, Quantity};
 
 use crate::base::paths::{names_in, root, shown};
 use crate::base::suggest::{did_you_mean, repeated};
@@ -20,6 +20,19 @@ pub fn load(name: &str) -> Result<(BoardSpec, String)> {
     };
     let hash = board.identity().to_hex()[..32].to_string();
     Ok((board, hash))
+}
+
+/// Every number of the board of that name, or in that file, with what it may be.
+pub fn numbers(name: &str) -> Result<Vec<(Quantity, Limits)>> {
+    let (base, changes) = parts(name)?;
+    let path = match is_file(base) {
+        true => PathBuf::from(base),
+        false => {
+            check_name(base)?;
+            data().join(format!("{base}.toml"))
+        }
+    };
+    Ok(BoardSpec::numbers(&path, &data(), &changes)?)
 }
 
 /// A name, and it again with these numbers changed.

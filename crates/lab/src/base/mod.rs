@@ -9,6 +9,7 @@ pub mod output;
 pub mod boards;
 pub mod colour;
 pub mod distinct;
+pub mod files;
 pub mod interrupt;
 pub mod parallel;
 pub mod paths;

@@ -3,6 +3,7 @@
 //! result is told.
 
 use anyhow::Result;
+use board::BoardSpec;
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -32,12 +33,16 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Boots, without a snapshot: instruments are to see all from power-on.
-    pub fn boot(&self) -> Result<Session> {
+    /// Refuses what can be refused before anything is built; gives the board.
+    pub fn check(&self) -> Result<BoardSpec> {
         time::seconds("limit", self.limit)?;
-        let board = self.target.check()?;
-        let boot = self.target.prepare(&board)?.boot();
-        Session::boot(&board, self.seed, &boot)
+        self.target.check()
+    }
+
+    /// Boots a board that was checked, without a snapshot: instruments are to see all from power-on.
+    pub fn boot(&self, board: &BoardSpec) -> Result<Session> {
+        let boot = self.target.prepare(board)?.boot();
+        Session::boot(board, self.seed, &boot)
     }
 
     /// Prints what the command printed and how it ended, with `result`, an object.

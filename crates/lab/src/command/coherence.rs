@@ -71,7 +71,13 @@ pub struct Args {
     #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
     /// TCP port where --gdb listens, on this machine only; 0 takes a free one
-    #[arg(long, value_name = "PORT", default_value_t = 1234)]
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 1234,
+        requires = "gdb",
+        conflicts_with = "stdio"
+    )]
     port: u16,
     /// With --gdb: speak with gdb over standard input and output; gdb needs a "set remotetimeout 300"
     #[arg(long, requires = "gdb")]
@@ -147,6 +153,17 @@ impl Asked<'_> {
         }
         if args.jobs == Some(0) {
             bail!("--jobs 0: at least one at a time");
+        }
+        // Not by clap: it drops what --stdio requires where that conflicts with an option that is given.
+        let without_effect = [
+            ("limit", args.limit.is_some()),
+            ("keep-going", args.keep_going),
+            ("suppressions", args.suppressions.is_some()),
+            ("bisect", args.bisect),
+        ];
+        let given = without_effect.iter().find(|(_, given)| *given);
+        if let Some((option, _)) = given.filter(|_| args.gdb.is_some()) {
+            bail!("--{option}: --gdb runs without the checker, to one instruction");
         }
         args.chaos.check(args)?;
         let command = match args.command.is_empty() {

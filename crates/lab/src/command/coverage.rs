@@ -9,6 +9,7 @@ use board::reached::Reached;
 use serde_json::json;
 
 use crate::Outcome;
+use crate::base::files;
 use crate::base::paths::shown;
 use crate::base::time;
 use crate::coherence::names::Names;
@@ -58,6 +59,10 @@ struct Ran {
 /// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
     time::seconds("limit", args.limit)?;
+    files::check_written(&[("save", args.save.as_deref())])?;
+    for path in &args.with {
+        saved::check(path)?;
+    }
     let board = args.target.check()?;
     let given = match args.command.is_empty() {
         true => None,

@@ -32,6 +32,7 @@ pub struct Args {
 pub fn execute(args: &Args) -> Result<Outcome> {
     let which = args.sample.map_or(Which::Worst(args.worst), Which::Number);
     which.check()?;
+    args.asked.check()?;
     let ready = ready::ready(ready::stored(&args.run)?)?;
     if args.only
         && !args.asked.fresh_boot

@@ -23,6 +23,7 @@ use crate::rig::snapshot::Snapshots;
 use crate::rig::target::{Given, Target};
 use crate::runs::markers::{self, Typed};
 use crate::runs::run::Window;
+use crate::supply::mutant::Mutant;
 use crate::supply::symbols::Symbols;
 
 /// Board seconds that a command may take when nobody says.
@@ -78,12 +79,14 @@ struct Ran {
 /// Runs.
 pub fn execute(args: &Args) -> Result<Outcome> {
     time::seconds("limit", args.limit)?;
+    fetched::check(&args.fetch)?;
     let board = args.target.check()?;
+    let mutant = args.target.mutant(args.mutant.as_deref())?;
     if let Some(seed) = args.chaos {
-        return args.disturbed(seed, &board);
+        return args.disturbed(seed, &board, mutant.as_ref());
     }
     let Given { typed, stdin, .. } = Given::new(&args.command)?;
-    let prepared = args.prepared(&board, stdin)?;
+    let prepared = args.prepared(&board, stdin, mutant.as_ref())?;
     let ran = match &args.qemu {
         Some(cpu) => args.on_qemu(cpu, &board, &prepared, &typed),
         None => args.on_board(&board, &prepared, &typed),
@@ -122,22 +125,27 @@ fn show(text: &[u8]) -> Result<()> {
 
 impl Args {
     /// Without what the mutant lacks.
-    fn prepared(&self, board: &BoardSpec, stdin: Option<Vec<u8>>) -> Result<Prepared> {
+    fn prepared(
+        &self,
+        board: &BoardSpec,
+        stdin: Option<Vec<u8>>,
+        mutant: Option<&Mutant>,
+    ) -> Result<Prepared> {
         let mut prepared = self.target.prepare_with(board, stdin)?;
-        if let Some(found) = self.target.mutant(self.mutant.as_deref())? {
-            prepared.patch(&found)?;
+        if let Some(mutant) = mutant {
+            prepared.patch(mutant)?;
         }
         Ok(prepared)
     }
 
-    fn disturbed(&self, seed: u64, board: &BoardSpec) -> Result<Outcome> {
+    fn disturbed(&self, seed: u64, board: &BoardSpec, mutant: Option<&Mutant>) -> Result<Outcome> {
         let command = chaos::Command::of(&self.command)?;
         let drawn = Drawn::of(seed, board);
         let mut board = board.clone();
         board.core.victims = drawn.victims;
         let mut prepared = chaos::prepare(&self.target, &board)?;
-        if let Some(found) = self.target.mutant(self.mutant.as_deref())? {
-            prepared.patch(&found)?;
+        if let Some(mutant) = mutant {
+            prepared.patch(mutant)?;
         }
         let vmlinux = prepared.files.vmlinux.as_deref();
         let known = Known::of(&Symbols::of(vmlinux), vmlinux);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch list`: what there is.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use board::spec::{DEFAULT_BOARD, Limits, Quantity, Step};
 use clap::ValueEnum;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::base::{boards, paths};
@@ -12,11 +13,14 @@ use crate::runs::store;
 use crate::supply::image::guest;
 use crate::supply::kernel;
 
-/// List boards, kernels, workloads, experiments or runs
+/// List boards, kernels, workloads, experiments, runs, or the keys of a board that --set takes
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to list; everything but the runs when not given
+    /// What to list; everything but runs and keys when not given
     what: Option<What>,
+    /// With keys: the board, by name or file
+    #[arg(long, value_name = "BOARD", default_value = DEFAULT_BOARD)]
+    board: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -29,6 +33,7 @@ enum What {
     Workloads,
     Experiments,
     Runs,
+    Keys,
 }
 
 impl What {
@@ -39,11 +44,12 @@ impl What {
             What::Workloads => "workloads",
             What::Experiments => "experiments",
             What::Runs => "runs",
+            What::Keys => "keys",
         }
     }
 
     /// Names, each with one line about it.
-    fn entries(self) -> Result<Vec<(String, String)>> {
+    fn entries(self, board: &str) -> Result<Vec<(String, String)>> {
         match self {
             What::Boards => boards::names()
                 .into_iter()
@@ -72,12 +78,60 @@ impl What {
                 }
                 Ok(entries)
             }
+            What::Keys => {
+                let numbers = boards::numbers(board)?.into_iter();
+                Ok(numbers
+                    .map(|(number, limits)| about(number, limits))
+                    .collect())
+            }
         }
     }
 }
 
+/// A key, and its value, unit, range, source and confidence.
+fn about(number: Quantity, limits: Limits) -> (String, String) {
+    let Limits {
+        lowest, highest, ..
+    } = limits;
+    let among = match limits.step {
+        Step::Any | Step::Of(1) => String::new(),
+        Step::Of(n) => format!(", a multiple of {n}"),
+        Step::PowerOfTwo => ", a power of two".to_string(),
+    };
+    let range = match lowest == highest {
+        true => "it follows from core and sizes".to_string(),
+        false => format!("{lowest} to {highest}{among}"),
+    };
+    let value = format!("{} {}", number.value, limits.unit);
+    let (source, confidence) = (number.source, number.confidence);
+    let about = format!("{}  ({range}; {confidence}: {source})", value.trim());
+    (number.key, about)
+}
+
+/// The same for programs.
+fn key_json((number, limits): (Quantity, Limits)) -> Value {
+    let step = match limits.step {
+        Step::Any => Value::Null,
+        Step::Of(n) => n.into(),
+        Step::PowerOfTwo => "power of two".into(),
+    };
+    json!({
+        "name": number.key,
+        "value": number.value,
+        "unit": limits.unit,
+        "lowest": limits.lowest,
+        "highest": limits.highest,
+        "step": step,
+        "source": number.source,
+        "confidence": number.confidence.to_string(),
+    })
+}
+
 /// Lists.
 pub fn execute(args: &Args) -> Result<Outcome> {
+    if args.board != DEFAULT_BOARD && args.what != Some(What::Keys) {
+        bail!("--board {}: is for `warmswitch list keys`", args.board);
+    }
     let all = [
         What::Boards,
         What::Kernels,
@@ -87,7 +141,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let whats = args.what.map_or(all.to_vec(), |what| vec![what]);
     let mut document = serde_json::Map::new();
     for what in whats {
-        let entries = what.entries()?;
+        if args.json && what == What::Keys {
+            let numbers = boards::numbers(&args.board)?.into_iter();
+            document.insert(what.heading().into(), numbers.map(key_json).collect());
+            continue;
+        }
+        let entries = what.entries(&args.board)?;
         if args.json {
             let list: Vec<_> = entries
                 .iter()

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use board::{BoardSpec, Machine};
 
 use crate::Outcome;
+use crate::base::files;
 use crate::base::shell;
 use crate::base::time;
 use crate::coherence::replay;
@@ -112,6 +113,7 @@ impl Args {
         if matches!(self.until, Some(Place::Then(_))) {
             bail!("--until: a cycle is a place for --at only");
         }
+        files::check_written(&[("svg", self.svg.as_deref())])?;
         self.target.check()
     }
 

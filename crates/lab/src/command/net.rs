@@ -12,14 +12,20 @@ use serde_json::{Value, json};
 
 use super::beside::{self, Beside};
 use crate::Outcome;
+use crate::base::files;
 use crate::base::paths::shown;
 use crate::base::shell;
+use crate::base::time;
 use crate::report::capture;
 use crate::rig::host::{Host, LARGEST_PAYLOAD, Plan, Question, periods, rate, round_trips};
 use crate::runs::markers::Typed;
 
 /// Of `ping -f`, when no answer comes.
 const FLOOD_HZ: f64 = 100.0;
+/// For how long the host pings, when nobody says.
+const SECONDS: f64 = 1.0;
+/// Bytes in a ping, when nobody says: those of `ping`.
+const BYTES: usize = 56;
 
 /// A host at the board's network cable, and a probe in it, beside a command
 #[derive(clap::Args)]
@@ -38,12 +44,12 @@ pub struct Args {
     /// The host's questions are UDP packets to port 7000, which a program answers, instead of pings
     #[arg(long)]
     udp: bool,
-    /// For how long
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
-    ping_seconds: f64,
-    /// Bytes in each of these pings
-    #[arg(long, value_name = "BYTES", default_value_t = 56)]
-    ping_bytes: usize,
+    /// For how long [default: 1]
+    #[arg(long, value_name = "SECONDS")]
+    ping_seconds: Option<f64>,
+    /// Bytes in each of these pings [default: 56]
+    #[arg(long, value_name = "BYTES")]
+    ping_bytes: Option<usize>,
     /// Frames that the probe's memory holds
     #[arg(long, value_name = "FRAMES", default_value_t = 1 << 20)]
     depth: usize,
@@ -63,7 +69,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let command = shell::typed(&args.command)?;
     let typed = Typed::own(&format!("network-up {command} </dev/null"));
     let mut host = Host::new(args.plan()?);
-    let mut session = args.beside.boot()?;
+    if args.depth == 0 {
+        bail!("--depth 0: a memory for no frame records nothing");
+    }
+    files::check_written(&[("pcapng", args.pcapng.as_deref())])?;
+    let board = args.beside.check()?;
+    let mut session = args.beside.boot(&board)?;
     let mut cables = session.cables();
     cables.plug(Some(rate));
     cables.tap(args.depth);
@@ -80,28 +91,35 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
+    /// Whether options say how the host pings.
+    fn asks_how(&self) -> bool {
+        self.ping_seconds.is_some() || self.ping_bytes.is_some()
+    }
+
     fn plan(&self) -> Result<Option<Plan>> {
         let hz = match self.ping_hz {
             Some(hz) => hz,
             None if self.flood => FLOOD_HZ,
             None if self.udp => bail!("--udp: how often? --ping-hz or --flood is missing"),
+            None if self.asks_how() => {
+                bail!("--ping-seconds and --ping-bytes: are for --ping-hz and --flood")
+            }
             None => return Ok(None),
         };
+        time::seconds("ping-seconds", self.ping_seconds.unwrap_or(SECONDS))?;
         if !(hz > 0.0 && hz <= 1e6) {
             bail!("--ping-hz {hz}: above 0 and at most a million");
         }
-        if self.ping_bytes > LARGEST_PAYLOAD {
-            bail!(
-                "--ping-bytes {}: a frame holds {LARGEST_PAYLOAD}",
-                self.ping_bytes
-            );
+        let bytes = self.ping_bytes.unwrap_or(BYTES);
+        if bytes > LARGEST_PAYLOAD {
+            bail!("--ping-bytes {bytes}: a frame holds {LARGEST_PAYLOAD}");
         }
         Ok(Some(Plan {
             interval_ns: (1e9 / hz) as u64,
             jitter_ns: 0,
             seed: self.beside.seed,
-            duration_ns: (self.ping_seconds * 1e9) as u64,
-            payload: self.ping_bytes,
+            duration_ns: (self.ping_seconds.unwrap_or(SECONDS) * 1e9) as u64,
+            payload: bytes,
             question: if self.udp {
                 Question::Command
             } else {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::Outcome;
@@ -53,8 +53,12 @@ pub struct Args {
 /// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
     time::seconds("limit", args.limit)?;
+    if args.worst == 0 && args.asked.task.is_some() && args.asked.perfetto.is_none() {
+        bail!("--task: is for --worst N");
+    }
     let which = Which::Worst(args.worst);
     which.check()?;
+    args.asked.check()?;
     let board = args.target.check()?;
     let given = Given::new(&args.command)?;
     let mutant = args.target.mutant(args.mutant.as_deref())?;

@@ -3,11 +3,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::json;
 
 use super::asks::Stored;
 use crate::Outcome;
+use crate::base::files::check_written_into;
 use crate::base::paths;
 use crate::campaign::experiment::Experiment;
 use crate::explain::worst;
@@ -36,6 +37,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let (campaign, runs) = args.stored.load(&experiment)?;
     let dir = args.out.clone();
     let dir = dir.unwrap_or_else(|| default_dir().join(&experiment.name));
+    check_written_into(&dir).with_context(|| format!("--out {}", dir.display()))?;
     let papers = Papers::load()?;
     let mut material = Material::of(&experiment, &campaign, &runs, &papers)?;
     material.more.extend(worst::parts(&runs, material.kind));

@@ -7,13 +7,18 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use board::instrument::{Bench, Pulses, Response, Responses, Scope, ScopeSetup, Segment, Trigger};
+use board::BoardSpec;
+use board::instrument::{
+    Bench, Generator, PINS, Pins, Pulses, Response, Responses, Scope, ScopeSetup, Segment, Trigger,
+};
 use serde_json::{Value, json};
 
 use super::beside::{self, Beside};
 use crate::Outcome;
+use crate::base::files;
 use crate::base::paths::shown;
 use crate::base::shell;
+use crate::base::suggest::repeated;
 use crate::base::time;
 use crate::report::waveform::Waveform;
 use crate::rig::instrument::{ANSWER, STIMULUS};
@@ -34,13 +39,13 @@ pub struct Args {
     #[arg(long, value_name = "PIN", default_value_t = STIMULUS)]
     pin: u8,
     /// Width of a pulse
-    #[arg(long, value_name = "US", default_value_t = 10.0)]
+    #[arg(long, value_name = "US", default_value_t = 10.0, requires = "hz")]
     width_us: f64,
     /// A pulse comes at most this much before or after its place
-    #[arg(long, value_name = "US", default_value_t = 0.0)]
+    #[arg(long, value_name = "US", default_value_t = 0.0, requires = "hz")]
     jitter_us: f64,
     /// For how long each frequency lasts
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, requires = "hz")]
     seconds: f64,
     /// Pins with a probe, from the top of the screen
     #[arg(long, value_name = "PINS", value_delimiter = ',', default_values_t = [STIMULUS, ANSWER])]
@@ -73,22 +78,11 @@ pub struct Args {
 
 /// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    time::seconds("seconds", args.seconds)?;
     let typed = Typed::own(&(shell::typed(&args.command)? + " </dev/null"));
-    let mut session = args.beside.boot()?;
+    let board = args.check()?;
+    let mut session = args.beside.boot(&board)?;
     let cpu_hz = session.cpu_hz();
-    let cycles = |us: f64| (us * 1e-6 * cpu_hz as f64) as u64;
-    let trigger = args.trigger.unwrap_or(args.pin);
-    session.cables().watch(ScopeSetup {
-        channels: args.channels.clone(),
-        trigger: Some(Trigger {
-            pin: trigger,
-            rising: true,
-        }),
-        depth: args.depth,
-        window: cycles(args.window_us),
-        columns: COLUMNS,
-    })?;
+    session.cables().watch(args.setup(cpu_hz))?;
     let begin = session.now();
     if !args.hz.is_empty() {
         session.cables().generate(args.pulses()?)?;
@@ -103,6 +97,58 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
+    /// Refuses what can be refused before anything is built; gives the board.
+    fn check(&self) -> Result<BoardSpec> {
+        time::seconds("seconds", self.seconds)?;
+        time::seconds("width-us", self.width_us)?;
+        time::seconds("window-us", self.window_us)?;
+        if !(self.jitter_us >= 0.0 && self.jitter_us.is_finite()) {
+            bail!("--jitter-us {}: not a time", self.jitter_us);
+        }
+        let pins = [("pin", self.pin), ("answer", self.answer)];
+        let pins = pins
+            .into_iter()
+            .chain(self.trigger.map(|pin| ("trigger", pin)));
+        let channels = self.channels.iter().map(|pin| ("channels", *pin));
+        if let Some((option, pin)) = pins.chain(channels).find(|(_, pin)| *pin >= PINS) {
+            bail!("--{option} {pin}: the board's pins are 0 to {}", PINS - 1);
+        }
+        if let Some(twice) = repeated(self.channels.iter()) {
+            bail!("--channels: pin {twice} is given twice");
+        }
+        if self.depth == 0 {
+            bail!("--depth 0: a memory for no edge records nothing");
+        }
+        files::check_written(&[
+            ("vcd", self.vcd.as_deref()),
+            ("fst", self.fst.as_deref()),
+            ("svg", self.svg.as_deref()),
+        ])?;
+        let board = self.beside.check()?;
+        // The instruments refuse what else they cannot be set to.
+        Scope::new(self.setup(board.cpu_hz), 0, Pins::default())
+            .with_context(|| format!("--window-us {}", self.window_us))?;
+        if !self.hz.is_empty() {
+            let hz: Vec<String> = self.hz.iter().map(f64::to_string).collect();
+            Generator::new(self.pulses()?, 0, board.cpu_hz)
+                .with_context(|| format!("--hz {}", hz.join(",")))?;
+        }
+        Ok(board)
+    }
+
+    fn setup(&self, cpu_hz: u64) -> ScopeSetup {
+        ScopeSetup {
+            channels: self.channels.clone(),
+            trigger: Some(Trigger {
+                pin: self.trigger.unwrap_or(self.pin),
+                rising: true,
+            }),
+            depth: self.depth,
+            window: (self.window_us * 1e-6 * cpu_hz as f64) as u64,
+            columns: COLUMNS,
+        }
+    }
+
     fn pulses(&self) -> Result<Pulses> {
         let ns = |us: f64| (us * 1e3) as u64;
         let mut segments = Vec::new();

@@ -51,8 +51,7 @@ pub fn save(path: &Path, text: &Text, runs: &[String], both: &Both) -> Result<()
     paths::write_atomically(path, json.as_bytes())
 }
 
-/// Reads what earlier runs of the same kernel reached, and which they were.
-pub fn load(path: &Path, text: &Text) -> Result<(Vec<String>, Both)> {
+fn read(path: &Path) -> Result<File> {
     let name = shown(path);
     let json = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
     let file: File = serde_json::from_slice(&json)
@@ -60,6 +59,17 @@ pub fn load(path: &Path, text: &Text) -> Result<(Vec<String>, Both)> {
     if file.format != FORMAT {
         bail!("{name}: it is of format {}, not {FORMAT}", file.format);
     }
+    Ok(file)
+}
+
+/// Refuses what no `coverage --save` wrote, before the kernel is known.
+pub fn check(path: &Path) -> Result<()> {
+    read(path).map(|_| ()).context("--with")
+}
+
+/// Reads what earlier runs of the same kernel reached, and which they were.
+pub fn load(path: &Path, text: &Text) -> Result<(Vec<String>, Both)> {
+    let (name, file) = (shown(path), read(path)?);
     if file.vmlinux != text.hash {
         let runs = file.runs.join("; ");
         bail!("{name}: it is of another kernel, with other addresses ({runs})");

@@ -8,6 +8,7 @@ use board::BoardSpec;
 use board::ledger::Sample;
 use serde_json::{Value, json};
 
+use crate::base::files::check_written;
 use crate::base::paths;
 use crate::explain::account::Account;
 use crate::explain::chosen::Chosen;
@@ -50,6 +51,15 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Refuses what can be refused before anything runs.
+    pub fn check(&self) -> Result<()> {
+        check_written(&[
+            ("folded", self.folded.as_deref()),
+            ("callgrind", self.callgrind.as_deref()),
+            ("perfetto", self.perfetto.as_deref()),
+        ])
+    }
+
     fn write(&self, ran: &Ran<'_>, chosen: &[(usize, &Sample)]) -> Result<()> {
         let ledger = ran.session.ledger();
         let counted = Account::new(ledger, ran.kernel, self.timed);

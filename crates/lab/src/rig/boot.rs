@@ -25,7 +25,7 @@ pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
 
 /// What a kernel for ARM takes (Linux arch/arm/include/uapi/asm/setup.h, COMMAND_LINE_SIZE, with its
 /// last zero).
-const LONGEST_COMMAND_LINE: usize = 1023;
+pub const LONGEST_COMMAND_LINE: usize = 1023;
 
 /// A panic resets the board at once instead of letting it spin.
 pub const RESET_ON_PANIC: &str = "panic=-1";

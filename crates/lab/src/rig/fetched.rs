@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 
+use crate::base::files::check_written;
 use crate::base::paths;
 use crate::base::shell::{in_shell, quoted};
 use crate::runs::markers::Typed;
@@ -43,6 +44,14 @@ impl FromStr for Fetched {
             host: PathBuf::from(host),
         })
     }
+}
+
+/// Refuses what cannot be written here, before the guest boots.
+pub fn check(files: &[Fetched]) -> Result<()> {
+    let hosts = files
+        .iter()
+        .map(|file| ("fetch", Some(file.host.as_path())));
+    check_written(&hosts.collect::<Vec<_>>())
 }
 
 /// Runs a command in the guest; gives what it printed and its status.

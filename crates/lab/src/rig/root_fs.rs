@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a kernel can find its first process in what it is given as initial RAM disk.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 use board::boot::Blob;
 
@@ -28,6 +30,24 @@ const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
     (0x438, b"\x53\xef"),
 ];
 
+/// Says no to what no kernel can unpack or mount; else gives the names in an archive that is not compressed.
+pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, bool>>> {
+    let (file, bytes) = (&initrd.name, &initrd.bytes);
+    let is_file_system =
+        |(at, magic): &(usize, &[u8])| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic));
+    let names = cpio::names(bytes);
+    // A compressed archive may stand behind one that is not.
+    let compressed = COMPRESSED.iter().any(|magic| bytes.starts_with(magic))
+        || bytes.starts_with(b"070701") && bytes.len() > 110;
+    if names.is_none() && !compressed && !FILE_SYSTEMS.iter().any(is_file_system) {
+        bail!(
+            "{file}: no root file system: neither a cpio archive (newc), whole or compressed, nor the \
+             image of a file system"
+        );
+    }
+    Ok(names)
+}
+
 /// Says no to what holds no root file system; else says what is known of it, on a board with so much RAM.
 pub fn check(
     initrd: &Blob,
@@ -45,20 +65,9 @@ pub fn check(
         ram_bytes: u64::from(ram_bytes),
     };
     let (file, bytes) = (&initrd.name, &initrd.bytes);
-    let is_file_system =
-        |(at, magic): &(usize, &[u8])| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic));
-    let names = cpio::names(bytes);
+    let names = check_form(initrd)?;
     let Some(found) = &names else {
-        // A compressed archive may stand behind one that is not.
-        let compressed = COMPRESSED.iter().any(|magic| bytes.starts_with(magic))
-            || bytes.starts_with(b"070701") && bytes.len() > 110;
-        if compressed || FILE_SYSTEMS.iter().any(is_file_system) {
-            return Ok(around);
-        }
-        bail!(
-            "{file}: no root file system: neither a cpio archive (newc), whole or compressed, nor the \
-             image of a file system"
-        );
+        return Ok(around);
     };
     let word = |key: &str| {
         command_line

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What to boot on which board: the options that all verbs share which boot something.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
+use board::boot::{Blob, BootError};
 use board::spec::{self, BoardSpec, Change};
 
 use crate::base::suggest::repeated;
 use crate::base::{boards, shell, standard_input};
 use crate::rig::boot::{self, Prepared, Recipe, is_path};
+use crate::rig::root_fs;
 use crate::runs::markers::Typed;
 use crate::supply::added::{self, Added};
 use crate::supply::image::Programs;
@@ -115,6 +117,14 @@ impl Target {
                 bail!("--{option} {}: there is no such file", file.display());
             }
         }
+        self.check_files(&board)?;
+        if self.append.len() > boot::LONGEST_COMMAND_LINE {
+            bail!(
+                "--append: {} bytes, and the kernel takes {}",
+                self.append.len(),
+                boot::LONGEST_COMMAND_LINE
+            );
+        }
         if let Some(twice) = repeated(self.set.iter().map(Change::key)) {
             bail!("--set {twice}: it is given twice");
         }
@@ -139,6 +149,33 @@ impl Target {
             Some(kernel) => Ok(kernel.clone()),
             None => kernel::default_for(board.core.core),
         }
+    }
+
+    /// Refuses files that are not what their options say.
+    fn check_files(&self, board: &BoardSpec) -> Result<()> {
+        let of = |option: &str, error: BootError| anyhow!("--{option} {error}");
+        if let Some(kernel) = self.kernel.as_ref().filter(|name| is_path(name)) {
+            let kernel = Blob::read(Path::new(kernel)).map_err(|e| of("kernel", e))?;
+            kernel.check_kernel(board).map_err(|e| of("kernel", e))?;
+        }
+        if let Some(dtb) = &self.dtb {
+            let dtb = Blob::read(dtb).map_err(|e| of("dtb", e))?;
+            dtb.check_tree().map_err(|e| of("dtb", e))?;
+        }
+        if let Some(initrd) = &self.initrd {
+            let initrd = Blob::read(initrd).map_err(|e| of("initrd", e))?;
+            root_fs::check_form(&initrd).context("--initrd")?;
+        }
+        if let Some(config) = &self.config {
+            kernel::check_config(config)?;
+        }
+        if let Some(dir) = self.linux.as_ref().filter(|d| !d.join("Kconfig").is_file()) {
+            bail!(
+                "--linux {}: no source tree of Linux: it has no Kconfig",
+                dir.display()
+            );
+        }
+        Ok(())
     }
 
     /// The board's name, with what is changed of it.

@@ -15,12 +15,11 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
-use crate::base::interrupt;
+use crate::base::interrupt::{self, Group};
 use crate::base::paths::{names_in, shown, write_atomically};
 use crate::base::progress::Progress;
 use crate::supply::cache::{self, Lock};
@@ -182,6 +181,9 @@ impl Store {
         let progress = Progress::new("package lists", 0);
         // One suite that is gone does not matter when the package is found elsewhere.
         let updated = output(self.apt_get().arg("update"));
+        if interrupt::asked() {
+            bail!("stopped");
+        }
         progress.finish(if updated.is_ok() {
             "up to date"
         } else {
@@ -241,28 +243,12 @@ impl Store {
         let total: u64 = offers.iter().map(|o| o.bytes).sum();
         let mut progress = Progress::new("fetching packages (MB)", total.div_ceil(MEGABYTE));
         let errors = File::create(self.apt.join("download.log"))?;
-        let mut child = self
-            .apt_get()
-            .current_dir(&incoming)
-            .arg("-qq")
-            .args(verb)
-            .args(words)
-            .stdout(Stdio::null())
-            .stderr(errors)
-            .spawn()
-            .context("cannot run apt-get")?;
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if interrupt::asked() {
-                let _ = child.kill();
-                let _ = child.wait();
-                bail!("stopped");
-            }
-            progress.at(bytes_below(&incoming) / MEGABYTE, "");
-            std::thread::sleep(Duration::from_millis(100));
-        };
+        let mut apt = self.apt_get();
+        apt.current_dir(&incoming).arg("-qq").args(verb).args(words);
+        apt.stdout(Stdio::null()).stderr(errors);
+        let status = Group::spawn(&mut apt)
+            .context("cannot run apt-get")?
+            .wait(|| progress.at(bytes_below(&incoming) / MEGABYTE, ""))?;
         if !status.success() {
             let log = fs::read_to_string(self.apt.join("download.log")).unwrap_or_default();
             bail!("the download failed ({status})\n{}", log.trim_end());

@@ -105,6 +105,11 @@ pub fn default_for(core: &Core) -> Result<String> {
     spec::default_for(&paths::root().join("linux"), core.name)
 }
 
+/// Says no to a file that is no kernel's configuration.
+pub fn check_config(path: &Path) -> Result<()> {
+    config::own(path).map(|_| ())
+}
+
 /// The name of the variant that is built for this one.
 pub fn built_for(name: &str) -> Result<String> {
     spec::choose(&paths::root().join("linux"), name).map(|chosen| chosen.built)

@@ -4,14 +4,13 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::base::interrupt;
+use crate::base::interrupt::{self, Group};
 use crate::base::paths::shown;
 
 /// Prefix of the cross tools.
@@ -177,9 +176,7 @@ fn named(command: &Command) -> String {
 /// Runs to the end; standard output as text, or an error with what it said.
 pub fn output(command: &mut Command) -> Result<String> {
     let name = named(command);
-    let out = command
-        .output()
-        .with_context(|| format!("cannot run: {name}"))?;
+    let out = interrupt::output(command).with_context(|| format!("cannot run: {name}"))?;
     if !out.status.success() {
         let said = String::from_utf8_lossy(&out.stderr);
         bail!("failed ({}): {name}\n{}", out.status, said.trim_end());
@@ -195,26 +192,19 @@ pub fn logged(command: &mut Command, log: &Path, mut line: impl FnMut(&str)) -> 
     let open = || OpenOptions::new().create(true).append(true).open(log);
     let mut file: File = open().with_context(|| format!("cannot write {}", shown(log)))?;
     let errors = open().with_context(|| format!("cannot write {}", shown(log)))?;
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(errors)
-        .spawn()
+    let mut group = Group::spawn(command.stdout(Stdio::piped()).stderr(errors))
         .with_context(|| format!("cannot run: {name}"))?;
-    if let Some(stdout) = child.stdout.take() {
-        for text in BufReader::new(stdout).split(b'\n') {
-            let text = String::from_utf8_lossy(&text?).into_owned();
-            writeln!(file, "{text}")?;
-            line(&text);
-            if interrupt::asked() {
-                let _ = child.kill();
-                break;
-            }
+    let mut held = Vec::new();
+    let status = group.read(|piece| {
+        file.write_all(piece)
+            .with_context(|| format!("cannot write {}", shown(log)))?;
+        held.extend(piece);
+        while let Some(end) = held.iter().position(|byte| *byte == b'\n') {
+            let text: Vec<u8> = held.drain(..=end).collect();
+            line(String::from_utf8_lossy(&text[..end]).as_ref());
         }
-    }
-    let status = child.wait()?;
-    if interrupt::asked() {
-        bail!("stopped");
-    }
+        Ok(())
+    })?;
     if !status.success() {
         bail!(
             "failed ({status}): {name}\n{}\nthe whole log: {}",

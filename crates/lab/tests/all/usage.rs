@@ -228,3 +228,191 @@ fn a_reader_that_goes_away_ends_the_program_as_a_shell_counts_it() {
     let message = output.expect("a shell starts").stderr;
     assert_eq!(String::from_utf8_lossy(&message).trim(), "141");
 }
+
+/// The program with an empty cache and home, where nothing may be built: complaints are about the options.
+fn in_empty_home(arguments: &[&str]) -> Output {
+    let home = std::env::temp_dir().join(format!("warmswitch-home-{}", std::process::id()));
+    std::fs::create_dir_all(&home).expect("a directory is made");
+    Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(arguments)
+        .env("HOME", &home)
+        .env("WARMSWITCH_CACHE", home.join("cache"))
+        .env("WARMSWITCH_NO_BUILD", "1")
+        .env("PATH", "/nowhere")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts")
+}
+
+/// Bad options of all verbs that boot with the same target, and of each verb: the words that the message has to have.
+/// A line's words are separated by spaces; `guest` stands for `guest ... -- true`.
+const BAD: [(&str, &str); 60] = [
+    ("guest --board nonsuch", "nonsuch"),
+    ("guest --set nonsuch=1", "nonsuch"),
+    (
+        "guest --set dcache=32K",
+        "did you mean \"caches.dcache_bytes\"?",
+    ),
+    ("guest --set caches.dcache_bytes=33K", "33792 bytes"),
+    (
+        "guest --set sdram.banks=3",
+        "sdram.banks: 3 is not a power of two",
+    ),
+    ("guest --kernel nonsuch", "nonsuch"),
+    ("guest --kernel ./Cargo.toml", "--dtb"),
+    (
+        "guest --kernel ./Cargo.toml --dtb ./Cargo.toml",
+        "--kernel ./Cargo.toml: is not an ARM kernel",
+    ),
+    (
+        "guest --kernel /dev/null --dtb ./Cargo.toml",
+        "--kernel /dev/null: the file is empty",
+    ),
+    (
+        "guest --kernel . --dtb ./Cargo.toml",
+        "--kernel .: Is a directory",
+    ),
+    (
+        "guest --dtb ./Cargo.toml",
+        "--dtb ./Cargo.toml: not a device tree",
+    ),
+    ("guest --dtb /nowhere/x", "--dtb /nowhere/x"),
+    (
+        "guest --initrd ./Cargo.toml",
+        "--initrd: ./Cargo.toml: no root file system",
+    ),
+    ("guest --initrd .", "--initrd .: Is a directory"),
+    ("guest --linux .", "--linux .: no source tree of Linux"),
+    (
+        "guest --linux ./Cargo.toml",
+        "--linux ./Cargo.toml: no source tree of Linux",
+    ),
+    ("guest --config ./Cargo.toml", "--linux"),
+    ("guest --victims nonsuch", "nonsuch"),
+    ("guest --add /nowhere/x", "/nowhere/x"),
+    ("guest --mutant nonsuch", "--mutant nonsuch"),
+    ("guest --mutant /nowhere/x:y", "/nowhere/x"),
+    ("guest --limit 0", "--limit 0"),
+    ("guest --limit=-1", "--limit -1"),
+    (
+        "guest --fetch /x:/nowhere/y",
+        "--fetch /nowhere/y: there is no directory /nowhere",
+    ),
+    ("guest --fetch /x:/", "--fetch /: it is a directory"),
+    ("guest --chaos x", "x"),
+    ("profile --folded /nowhere/x", "--folded /nowhere/x"),
+    ("profile --callgrind .", "--callgrind .: it is a directory"),
+    ("profile --perfetto /nowhere/x", "--perfetto /nowhere/x"),
+    ("profile --worst 1001", "--worst 1001"),
+    ("profile --task x", "--task"),
+    ("profile --mutant nonsuch", "--mutant nonsuch"),
+    ("coverage --save /nowhere/x", "--save /nowhere/x"),
+    (
+        "coverage --with ./Cargo.toml",
+        "./Cargo.toml: not what `coverage --save` writes",
+    ),
+    ("look --at 0x1000 --svg /nowhere/x", "--svg /nowhere/x"),
+    ("look --at 0x1000 --nth 0", "--nth 0"),
+    ("look --at 0x1000 --mutant nonsuch", "--mutant nonsuch"),
+    ("look --at r0", "--at"),
+    ("scope --hz 0", "--hz 0"),
+    ("scope --hz nan", "--hz NaN"),
+    ("scope --pin 9", "--pin 9"),
+    ("scope --answer 8", "--answer 8"),
+    ("scope --trigger 8", "--trigger 8"),
+    ("scope --channels 2,8", "--channels 8"),
+    ("scope --channels 2,2", "pin 2 is given twice"),
+    ("scope --depth 0", "--depth 0"),
+    ("scope --window-us 0", "--window-us 0"),
+    ("scope --width-us 5", "--hz"),
+    ("scope --vcd /nowhere/x", "--vcd /nowhere/x"),
+    ("scope --fst .", "--fst .: it is a directory"),
+    ("scope --svg /nowhere/x", "--svg /nowhere/x"),
+    ("net --mbit 7", "--mbit 7"),
+    ("net --ping-hz 0", "--ping-hz 0"),
+    ("net --ping-seconds 2", "--ping-hz"),
+    ("net --pcapng /nowhere/x", "--pcapng /nowhere/x"),
+    ("coherence --mutant nonsuch", "--mutant nonsuch"),
+    ("coherence --suppressions /nowhere/x", "/nowhere/x"),
+    ("coherence --suppressions ./Cargo.toml", "./Cargo.toml"),
+    ("coherence --port 1", "--gdb"),
+    ("coherence --jobs 2", "--jobs"),
+];
+
+#[test]
+fn a_bad_option_is_refused_by_name_before_anything_is_fetched_or_built() {
+    for (line, says) in BAD {
+        let mut arguments: Vec<&str> = line.split(' ').collect();
+        arguments.extend(["--", "true"]);
+        let output = in_empty_home(&arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+        assert!(message.contains(says), "{line}: no {says:?} in: {message}");
+        assert!(
+            !message.contains("WARMSWITCH_NO_BUILD"),
+            "{line}: {message}"
+        );
+    }
+}
+
+#[test]
+fn the_keys_of_a_board_are_listed_with_unit_range_and_source() {
+    let output = in_empty_home(&["list", "keys", "--board", "ixp425", "--json"]);
+    let lists: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let keys = lists["keys"].as_array().expect("a list");
+    let hz = keys
+        .iter()
+        .find(|key| key["name"] == "clocks.cpu_hz")
+        .expect("a key");
+    assert_eq!(
+        (&hz["unit"], &hz["highest"]),
+        (&"Hz".into(), &2_000_000_000f64.into())
+    );
+    let text = in_empty_home(&["list", "keys"]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(
+        text.contains("4096 to 131072, a power of two; D: Atmel"),
+        "{text}"
+    );
+    let refused = in_empty_home(&["list", "boards", "--board", "ixp425"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn a_signal_ends_apt_and_what_apt_has_started() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = std::env::temp_dir().join(format!("warmswitch-apt-{}", std::process::id()));
+    std::fs::create_dir_all(&home).expect("a directory is made");
+    let (apt, started) = (home.join("apt-get"), home.join("pid"));
+    let script = format!(
+        "#!/bin/sh\nsleep 1000 &\necho $! >{0}.new\nmv {0}.new {0}\nwait\n",
+        started.display()
+    );
+    std::fs::write(&apt, script).expect("a file is written");
+    let runs = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&apt, runs).expect("a mode is set");
+    let path = std::env::var("PATH").expect("a path");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
+        .args(["kernel", "build", "6.12/plain"])
+        .env("WARMSWITCH_CACHE", home.join("cache"))
+        .env("PATH", format!("{}:{path}", home.display()))
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    while !started.exists() {
+        let ended = child.try_wait().expect("a status");
+        assert!(ended.is_none(), "it ended before apt-get ran: {ended:?}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
+    assert_eq!(child.wait().expect("it ends").code(), Some(2));
+    let sleeps = std::fs::read_to_string(&started).expect("a number");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", sleeps.trim()));
+    assert!(
+        stat.map_or(true, |stat| stat.contains(") Z ")),
+        "sleep runs on"
+    );
+    std::fs::remove_dir_all(&home).expect("it goes");
+}
