@@ -92,7 +92,7 @@ impl Blob {
             kernel,
             ..LinuxBoot::default()
         };
-        linux.kernel_pieces(spec).map(|_| ())
+        linux.kernel_pieces(spec, spec.ram_bytes).map(|_| ())
     }
 
     /// Refuses what is no device tree of the machine that there is.

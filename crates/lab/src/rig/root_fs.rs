@@ -8,6 +8,7 @@ use board::boot::Blob;
 
 use crate::rig::memory::Known;
 use crate::supply::added::Around;
+use crate::supply::image::cpio::Kind;
 use crate::supply::image::{LIBRARY_DIR, cpio, elf};
 
 /// How what a kernel unpacks or mounts begins (Linux lib/decompress.c, init/do_mounts_rd.c).
@@ -31,7 +32,7 @@ const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
 ];
 
 /// Says no to what no kernel can unpack or mount; else gives the names in an archive that is not compressed.
-pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, bool>>> {
+pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, Kind>>> {
     let (file, bytes) = (&initrd.name, &initrd.bytes);
     let is_file_system =
         |(at, magic): &(usize, &[u8])| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic));
