@@ -42,6 +42,7 @@ fn mutant(function: &str, text: &str) -> Mutant {
         suite: None,
         chance: None,
         survives: None,
+        beside: None,
         late: None,
         unnamed: None,
     }
