@@ -32,7 +32,7 @@ pub fn is_line(line: &str) -> bool {
 fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = line.split_once(key)?;
     let blanks = rest.len() - rest.trim_start().len();
-    let word = rest.trim_start().split_whitespace().next()?;
+    let word = rest.split_whitespace().next()?;
     Some(&rest[..blanks + word.len()])
 }
 
