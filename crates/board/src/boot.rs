@@ -7,6 +7,7 @@
 //! What cannot work together is refused: a device tree of another machine, a zImage of a kernel that
 //! is linked elsewhere.
 
+mod pieces;
 mod usable;
 
 use crate::clocks;
@@ -14,6 +15,7 @@ use crate::elf::Elf;
 use crate::fdt::Tree;
 use crate::memory::Sdram;
 use crate::spec::BoardSpec;
+use pieces::{Piece, check_places, place};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -169,15 +171,6 @@ pub struct Start {
     pub registers: [u32; 3],
     /// A kernel without the decompressor that enters it on a product.
     pub decompressed: bool,
-}
-
-/// One thing in RAM.
-struct Piece<'a> {
-    name: String,
-    base: u32,
-    bytes: &'a [u8],
-    /// Bytes it uses once running, at least those of `bytes`.
-    size: u32,
 }
 
 impl Boot {
@@ -477,55 +470,6 @@ fn place_of(zimage: &[u8]) -> Option<u32> {
     let words = head[..end].chunks_exact(4);
     let mut words = words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
     words.find(|word| word & 0x00ff_ffff == TEXT_OFFSET && *word != TEXT_OFFSET)
-}
-
-/// Checks that everything fits into the first `ram_bytes` and puts it into RAM.
-fn place(
-    spec: &BoardSpec,
-    ram_bytes: u32,
-    ram: &mut Sdram,
-    pieces: &[Piece<'_>],
-) -> Result<(), BootError> {
-    check_places(spec, ram_bytes, pieces)?;
-    for piece in pieces {
-        let loaded = ram.load(piece.base - spec.peripherals.ram_base, piece.bytes);
-        assert!(loaded, "checked above to fit");
-    }
-    Ok(())
-}
-
-/// Checks that everything is in the first `ram_bytes` of RAM, and apart.
-fn check_places(spec: &BoardSpec, ram_bytes: u32, pieces: &[Piece<'_>]) -> Result<(), BootError> {
-    let ram_base = u64::from(spec.peripherals.ram_base);
-    let ram_end = ram_base + u64::from(ram_bytes);
-    let extent = |p: &Piece<'_>| {
-        let size = u64::from(p.size).max(p.bytes.len() as u64);
-        (u64::from(p.base), u64::from(p.base) + size)
-    };
-    for (i, piece) in pieces.iter().enumerate() {
-        let (start, end) = extent(piece);
-        let error = |problem| BootError {
-            file: piece.name.clone(),
-            problem,
-        };
-        if start < ram_base || end > ram_end {
-            return Err(error(format!(
-                "does not fit into RAM: it takes {start:#010x} to {end:#010x}, \
-                 RAM is {ram_base:#010x} to {ram_end:#010x}"
-            )));
-        }
-        for other in &pieces[..i] {
-            let (other_start, other_end) = extent(other);
-            if start < other_end && other_start < end {
-                return Err(error(format!(
-                    "overlaps {}: {start:#010x} to {end:#010x} and {other_start:#010x} to \
-                     {other_end:#010x}",
-                    other.name
-                )));
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

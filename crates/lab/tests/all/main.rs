@@ -19,9 +19,9 @@ mod flat;
 mod host;
 mod instruments;
 mod look;
-mod project;
 #[cfg(feature = "every-kernel")]
 mod product;
+mod project;
 #[cfg(feature = "every-kernel")]
 mod rt;
 mod skipped_clean;
