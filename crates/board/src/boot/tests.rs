@@ -282,7 +282,9 @@ fn pieces_that_overlap_are_both_named() {
         piece("b", 0x10c, &[2; 8][..]),
     ];
     assert_eq!(
-        place(&spec, &mut ram, &pieces).unwrap_err().to_string(),
+        place(&spec, spec.ram_bytes, &mut ram, &pieces)
+            .unwrap_err()
+            .to_string(),
         "b: overlaps a: 0x0000010c to 0x0000011c and 0x00000100 to 0x00000110"
     );
     assert_eq!(ram.peek(0x100), Some(0), "nothing was loaded");
@@ -329,7 +331,7 @@ fn a_zimage_for_ram_elsewhere_is_refused_with_both_places() {
             dtb: dtb(),
             ..LinuxBoot::default()
         };
-        linux.kernel_pieces(&spec()).map(|_| ())
+        linux.kernel_pieces(&spec(), spec().ram_bytes).map(|_| ())
     };
     let message = boot(0x2000_8000).unwrap_err().to_string();
     assert_eq!(
