@@ -35,7 +35,7 @@ impl Run {
         self.cycle += 10;
         let mut registers = [0; 16];
         registers[0] = self.argument;
-        registers[13] = SP - (pc >> 12 & 0xf);
+        registers[13] = SP;
         let context = Context {
             cycle: self.cycle,
             pc,
@@ -50,11 +50,10 @@ impl Run {
     fn call(&mut self, from: u32, to: u32) -> Node {
         let words = to.wrapping_sub(from + 8) >> 2 & 0xff_ffff;
         self.at(from, 0xeb00_0000 | words);
-        let sp = SP - (from >> 12 & 0xf);
         self.cycle += 10;
         let mut registers = [0; 16];
         registers[0] = self.argument;
-        registers[13] = sp;
+        registers[13] = SP;
         let context = Context {
             cycle: self.cycle,
             pc: to,
