@@ -24,7 +24,7 @@ pub(super) fn usable(command_line: &str, base: u32, size: u32) -> Result<u32, St
                 size >> 20
             ));
         }
-        let first = (start == base).then_some(bytes).unwrap_or(0);
+        let first = if start == base { bytes } else { 0 };
         end = Some(first.max(end.unwrap_or(0)));
     }
     match end {

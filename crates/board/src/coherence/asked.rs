@@ -218,7 +218,7 @@ fn of<'a>(all: &[Range<u32>], called: impl Iterator<Item = &'a Call>) -> Vec<u32
 
 /// The address that the kernel was given for a modified virtual one, where FCSE moved it.
 fn unmoved(mva: u32) -> u32 {
-    mva & (1 << SLOT) - 1
+    mva & ((1 << SLOT) - 1)
 }
 
 impl Calls {

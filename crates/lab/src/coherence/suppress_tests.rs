@@ -209,17 +209,18 @@ fn an_entry_may_ask_when_the_line_was_filled_and_unknown_is_neither() {
 
 #[test]
 fn an_entry_may_ask_for_the_state_of_lines_and_mappings() {
-    let dirty = |found: &mut Report| found.trace.circumstances.dirty_before = true;
-    let read_only = |found: &mut Report| found.trace.circumstances.read_only = true;
-    let maps = |found: &mut Report| found.trace.circumstances.writer_maps = true;
-    let permissions = |found: &mut Report| found.trace.circumstances.permissions_only = true;
-    let remapped = |found: &mut Report| found.filled_from = Some(arm9::Pa(0x1000));
-    let asked: [(&str, &dyn Fn(&mut Report)); 5] = [
-        ("dirty_before=true", &dirty),
-        ("read_only=true", &read_only),
-        ("writer_maps=true", &maps),
-        ("permissions_only=true", &permissions),
-        ("remapped=true", &remapped),
+    type Change = fn(&mut Report);
+    let dirty: Change = |found| found.trace.circumstances.dirty_before = true;
+    let read_only: Change = |found| found.trace.circumstances.read_only = true;
+    let maps: Change = |found| found.trace.circumstances.writer_maps = true;
+    let permissions: Change = |found| found.trace.circumstances.permissions_only = true;
+    let remapped: Change = |found| found.filled_from = Some(arm9::Pa(0x1000));
+    let asked = [
+        ("dirty_before=true", dirty),
+        ("read_only=true", read_only),
+        ("writer_maps=true", maps),
+        ("permissions_only=true", permissions),
+        ("remapped=true", remapped),
     ];
     for (key, change) in asked {
         assert!(fits(key, change) && !fits(key, |_| ()), "{key}");

@@ -95,7 +95,7 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
     /// From power-on to the shell's first prompt, which follows the marker. A kernel that could not unpack all of its
     /// root file system goes on without the rest: that is the end, prompt or none.
     pub fn boot(&mut self) -> Result<(), Ended<W::End>> {
-        let booted = self.to_prompt();
+        let booted = self.boot_to_prompt();
         let stopped = matches!(booted, Err(Ended::Interrupted | Ended::Beside(_)));
         if !stopped && markers::is_half_unpacked(self.machine.console_log()) {
             return Err(Ended::Over(Over::HalfUnpacked));
@@ -103,7 +103,7 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
         booted
     }
 
-    fn to_prompt(&mut self) -> Result<(), Ended<W::End>> {
+    fn boot_to_prompt(&mut self) -> Result<(), Ended<W::End>> {
         let ready = self.until(0, markers::READY, BOOT_LIMIT_S)?;
         self.until(ready, "# ", BOOT_LIMIT_S)?;
         Ok(())

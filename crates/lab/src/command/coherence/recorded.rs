@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `coherence --baseline FILE` and `--write-baseline`: how often reports may be left out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use arm9::Victims;
@@ -125,7 +125,7 @@ impl Asked<'_> {
         self.write(file, runs)
     }
 
-    fn write(&self, file: &PathBuf, runs: Vec<Counts>) -> Result<()> {
+    fn write(&self, file: &Path, runs: Vec<Counts>) -> Result<()> {
         let count = runs.len();
         baseline::write(file, Baseline::of(self.recorded.key.clone(), &runs))?;
         eprintln!("note: the baseline of {count} runs is in {}", shown(file));
