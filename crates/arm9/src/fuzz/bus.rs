@@ -203,7 +203,7 @@ impl<const PLAIN: bool> Bus for FuzzBus<PLAIN> {
                 .ram
                 .get(at)
                 .copied()
-                .unwrap_or(now as u32 ^ 4 * at as u32);
+                .unwrap_or(now as u32 ^ (4 * at) as u32);
         }
         let first = self.single;
         Ok(BurstTime { first, last })
