@@ -84,7 +84,7 @@ impl Run {
 }
 
 fn function(start: u32) -> Vec<Range<u32>> {
-    vec![start..start + 0x100]
+    std::iter::once(start..start + 0x100).collect()
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn mapped(read_only: bool, mapped_elsewhere: bool) -> Circumstances {
     told.puts(FUNCTION, tables[1], base | writes);
     told.stored(0);
     if mapped_elsewhere {
-        told.puts(FUNCTION, tables[1], base + 0x1000 | writes);
+        told.puts(FUNCTION, tables[1], (base + 0x1000) | writes);
     }
     told.loaded(0, FUNCTION + 4);
     told.met()
