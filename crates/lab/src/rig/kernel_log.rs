@@ -13,6 +13,9 @@ use crate::runs::markers::Typed;
 const BLUR_S: f64 = 0.03;
 /// Lines that are of interest.
 const LAST_LINES: usize = 5;
+/// Prints the uptime, then each record with its time, whatever the kernel's lines begin with. A reader of the records
+/// waits for the next one.
+const ASK: &str = "cat /proc/uptime; cat /dev/kmsg & sleep 0.1; kill $!";
 /// Board seconds for asking.
 const LIMIT_S: f64 = 20.0;
 
@@ -25,7 +28,7 @@ pub fn since<B: BoardBus>(session: &mut Session<B>, from: f64) -> Vec<String> {
 }
 
 fn told<B: BoardBus>(session: &mut Session<B>) -> Result<String> {
-    let typed = Typed::own(&in_shell("cat /proc/uptime; dmesg"));
+    let typed = Typed::own(&in_shell(ASK));
     let measured = session.run(&typed, LIMIT_S)?;
     let (text, _) = typed.ended(&measured.console)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -39,9 +42,10 @@ fn lines(text: &str, after_s: f64) -> Vec<String> {
         return Vec::new();
     };
     let said = |line: &str| {
-        let (time, words) = line.strip_prefix('[')?.split_once("] ")?;
-        let time: f64 = time.trim().parse().ok()?;
-        (time + BLUR_S >= uptime + after_s).then(|| words.to_string())
+        // Level, number, microseconds, flags; and the words.
+        let (about, words) = line.split_once(';')?;
+        let time: f64 = about.split(',').nth(2)?.parse().ok()?;
+        (time / 1e6 + BLUR_S >= uptime + after_s).then(|| words.to_string())
     };
     let mut said: Vec<String> = all.filter_map(said).collect();
     said.drain(..said.len().saturating_sub(LAST_LINES));
@@ -54,12 +58,12 @@ mod tests {
 
     #[test]
     fn lines_since_a_command_began_are_told_the_last_ones() {
-        let text =
-            "2.50 1.0\n[    0.10] booting\n[    1.99] before\n[    2.31] x: no place\nno line\n";
-        assert_eq!(lines(text, -0.4), ["x: no place"]);
+        let text = "2.50 1.0\n6,1,100000,-;booting\n6,2,1990000,-;before\n\
+            4,3,2310000,-;x: no place; so it is\n KEY=value\nno line\n";
+        assert_eq!(lines(text, -0.4), ["x: no place; so it is"]);
         assert!(lines(text, -0.1).is_empty());
-        assert!(lines("no uptime\n[    9.0] x\n", -1.0).is_empty());
-        let many: String = (0..9).map(|n| format!("[    2.{n}] {n}\n")).collect();
+        assert!(lines("no uptime\n6,1,9000000,-;x\n", -1.0).is_empty());
+        let many: String = (0..9).map(|n| format!("6,{n},2{n}00000,-;{n}\n")).collect();
         assert_eq!(lines(&format!("3.00 1\n{many}"), -2.0).len(), LAST_LINES);
     }
 }

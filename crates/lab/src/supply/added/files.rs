@@ -197,7 +197,7 @@ impl<'a> Files<'a> {
             Some(shared) => shared,
             None => {
                 let content = self.read(host, metadata)?;
-                let program = Program::of(host, &content, runs(&content), by_name);
+                let program = Program::of((host, &place), &content, runs(&content), by_name);
                 let shared = Shared {
                     number: self.shared.len() as u32,
                     content: Rc::from(content),
@@ -273,13 +273,12 @@ impl<'a> Files<'a> {
             let Some(why) = program.trouble(self.around, &self.view) else {
                 continue;
             };
-            let host = shown(&program.host);
             if program.by_name {
-                bail!("--add {host}: {why}");
+                bail!("--add {}: {why}", shown(&program.host));
             }
             let why = why.split("\n  help: ").next().unwrap_or_default();
-            self.notes
-                .push(format!("{host} cannot run in the guest: {why}"));
+            let note = format!("/{} cannot run in the guest: {why}", program.guest);
+            self.notes.push(note);
         }
         Ok(())
     }

@@ -37,6 +37,8 @@ const NOT_FLAT: &str = "a kernel without address spaces runs static programs tha
 pub struct Program {
     /// Where it comes from.
     pub host: PathBuf,
+    /// Where it goes.
+    pub guest: String,
     /// Whether it was named itself, and is not one of many in a folder.
     pub by_name: bool,
     /// What it needs, or why no guest can run it.
@@ -47,7 +49,12 @@ pub struct Program {
 
 impl Program {
     /// The file's, unless it is none.
-    pub fn of(host: &Path, content: &[u8], executable: bool, by_name: bool) -> Option<Program> {
+    pub fn of(
+        (host, guest): (&Path, &str),
+        content: &[u8],
+        executable: bool,
+        by_name: bool,
+    ) -> Option<Program> {
         let flat = executable && content.starts_with(FLAT_PROGRAM);
         let foreign = || FOREIGN.iter().find(|(magic, _)| content.starts_with(magic));
         let needs = if content.starts_with(b"\x7fELF") && !is_object(content) {
@@ -65,6 +72,7 @@ impl Program {
         };
         Some(Program {
             host: host.to_path_buf(),
+            guest: guest.to_string(),
             by_name,
             needs,
             flat,
