@@ -13,9 +13,10 @@ use crate::runs::markers::Typed;
 const BLUR_S: f64 = 0.03;
 /// Lines that are of interest.
 const LAST_LINES: usize = 5;
-/// Prints the uptime, then each record with its time, whatever the kernel's lines begin with. A reader of the records
-/// waits for the next one.
-const ASK: &str = "cat /proc/uptime; cat /dev/kmsg & sleep 0.1; kill $!";
+/// Prints the uptime, then the last records with their times, whatever the kernel's lines begin with. A reader of the
+/// records waits for the next one. They go to a file first: the console is too slow for all of them.
+const ASK: &str = "cat /proc/uptime; cat /dev/kmsg >/tmp/.kmsg & sleep 0.1; kill $!; tail -n 40 /tmp/.kmsg; \
+    rm /tmp/.kmsg";
 /// Board seconds for asking.
 const LIMIT_S: f64 = 20.0;
 

@@ -54,7 +54,7 @@ fn is_whole(board: &[&str], file: &Path, content: &[u8]) {
 fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
     let file = scratch("case-05").join("data");
     is_whole(&[], &file, &noise(18_000_000));
-    for board in [&["--set", "ram.size=32M"][..], &["--append", "mem=24M"]] {
+    for board in [&["--set", "ram.size=32M"][..], &["--append", "mem=32M"]] {
         fs::write(&file, noise(40_000_000)).unwrap();
         let add = format!("{}:/data", file.display());
         let (text, code) = guest(&[board, &["--add", &add]].concat(), "true");

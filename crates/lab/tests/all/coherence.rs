@@ -91,7 +91,8 @@ fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         stdout(&output),
-        "TAP version 14\nBail out! the guest reset the board\n"
+        "TAP version 14\nBail out! the guest's kernel could not unpack its whole root file system: files are \
+         missing or cut\n"
     );
 }
 
