@@ -52,6 +52,8 @@ pub fn asked() -> bool {
 pub struct Group {
     child: Child,
     pid: Option<Pid>,
+    /// Whether the user's request to stop ends it.
+    stops: bool,
 }
 
 impl Group {
@@ -60,7 +62,8 @@ impl Group {
         let child = command.process_group(0).spawn()?;
         let pid = Pid::from_raw(child.id() as i32);
         lock(&GROUPS).extend(pid);
-        Ok(Group { child, pid })
+        let stops = true;
+        Ok(Group { child, pid, stops })
     }
 
     /// Waits for the end of the program, calling `meanwhile` often; an error when the user asked to stop.
@@ -69,7 +72,7 @@ impl Group {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }
-            if asked() {
+            if self.stops && asked() {
                 self.end();
                 bail!("stopped");
             }
@@ -91,7 +94,7 @@ impl Group {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if asked() {
+            if self.stops && asked() {
                 self.end();
                 bail!("stopped");
             }
@@ -133,10 +136,13 @@ fn forward(mut pipe: impl Read + Send + 'static, sender: Sender<Vec<u8>>) {
     });
 }
 
-/// As [`Command::output`]; an error when the user asked to stop.
+/// As [`Command::output`]; an error when the user asks to stop meanwhile. What begins after such a request saves what
+/// was measured: it runs to its end.
 pub fn output(command: &mut Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let stops = !asked();
     let mut group = Group::spawn(command)?;
+    group.stops = stops;
     let (sender, receiver) = channel();
     if let Some(pipe) = group.child.stderr.take() {
         forward(pipe, sender);
@@ -184,7 +190,13 @@ mod tests {
         assert!(left.is_err());
         drop(group);
         let pid = String::from_utf8(line).unwrap();
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        assert!(stat.map_or(true, |stat| stat.contains(") Z ")), "{pid}");
+        // A signal is sent, and its receiver ends when it next runs.
+        let stat = format!("/proc/{}/stat", pid.trim());
+        let ended = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        let begun = Instant::now();
+        while !ended() && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(OFTEN);
+        }
+        assert!(ended(), "{pid}");
     }
 }

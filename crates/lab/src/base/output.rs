@@ -40,6 +40,12 @@ pub fn write(text: Arguments<'_>) {
     judge(std::io::stdout().lock().write_fmt(text));
 }
 
+/// Writes what a guest printed, which need not be text, or ends the program.
+pub fn write_bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    judge(out.write_all(bytes).and_then(|()| out.flush()));
+}
+
 /// Ends the program when something was not written.
 pub fn judge(written: std::io::Result<()>) {
     let Err(error) = written else {

@@ -36,6 +36,9 @@ pub struct Asks {
 impl Asks {
     /// The options, checked.
     pub fn options(&self) -> Result<Options> {
+        if self.board.iter().any(String::is_empty) {
+            bail!("--board: a name is empty");
+        }
         if let Some(twice) = repeated(self.board.iter()) {
             bail!("--board {twice}: it is given twice");
         }

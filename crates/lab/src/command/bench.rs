@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
     /// QEMU's cache simulation (libcache.so), when it is not where plugins are installed
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_qemu")]
     cache_plugin: Option<PathBuf>,
     /// Leave QEMU out
     #[arg(long)]
@@ -145,6 +145,7 @@ fn against(other: &Path, args: &Args) -> Result<Outcome> {
     if args.pairs == 0 {
         bail!("--pairs 0: at least one pair");
     }
+    against::check(other)?;
     let rows = against::compare(other, args.pairs)?;
     if args.json {
         let document = json!({

@@ -10,7 +10,7 @@
 
 mod prompt;
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::base::interrupt;
+use crate::base::output::write_bytes;
 use crate::base::terminal::RawMode;
 use crate::base::time;
 use crate::rig::boot::Recipe;
@@ -198,7 +199,7 @@ impl Console {
             let hz = self.machine.spec().cpu_hz as f64;
             let until = (self.machine.seconds() + SLICE_S).min(self.limit_s) * hz;
             let stop = self.machine.run_until(until.ceil() as u64);
-            self.show()?;
+            self.show();
             let idle = self.idle_share(before);
             if idle < IDLE {
                 self.last_active_s = self.machine.seconds();
@@ -366,23 +367,19 @@ impl Console {
     }
 
     /// Prints what is new on the console.
-    fn show(&mut self) -> Result<()> {
+    fn show(&mut self) {
         let log = self.machine.console_log();
         if log.len() > self.shown {
-            let mut out = std::io::stdout().lock();
             match &mut self.strip {
-                None => out.write_all(&log[self.shown..])?,
+                None => write_bytes(&log[self.shown..]),
                 Some(strip) => {
-                    for text in strip.strip_next(&log[self.shown..]) {
-                        out.write_all(text)?;
-                    }
+                    let pieces: Vec<&[u8]> = strip.strip_next(&log[self.shown..]).collect();
+                    write_bytes(&pieces.concat());
                 }
             }
-            out.flush()?;
             self.shown = log.len();
             self.last_active_s = self.machine.seconds();
         }
-        Ok(())
     }
 }
 

@@ -144,6 +144,8 @@ struct Asked<'a> {
     /// Recorded baselines, and where they are.
     recorded: Recorded,
     mutant: Option<Mutant>,
+    /// Where gdb is met, with `--gdb`.
+    gdb: Option<debug::Place>,
 }
 
 impl Asked<'_> {
@@ -180,6 +182,10 @@ impl Asked<'_> {
             suppressions: args.suppressions()?,
             recorded: Recorded::of(args)?,
             mutant: args.target.mutant(args.mutant.as_deref())?,
+            gdb: match args.gdb {
+                Some(_) => Some(debug::Place::of(args.stdio, args.port)?),
+                None => None,
+            },
         })
     }
 
@@ -198,10 +204,9 @@ impl Asked<'_> {
         };
         let boot = guest.boot();
         let typed = self.command.as_ref();
-        if let Some(at) = args.gdb {
+        if let (Some(at), Some(place)) = (args.gdb, &self.gdb) {
             let machine = replay::machine_at(board, &boot, typed, at)?;
-            let port = (!args.stdio).then_some(args.port);
-            return debug::serve(machine, guest.files.vmlinux.as_deref(), port);
+            return debug::serve(machine, guest.files.vmlinux.as_deref(), place);
         }
         let names = names_of(&guest);
         let plan = Plan {

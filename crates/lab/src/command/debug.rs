@@ -35,19 +35,39 @@ pub struct Args {
 
 /// Debugs.
 pub fn execute(args: &Args) -> Result<Outcome> {
+    let place = Place::of(args.stdio, args.port)?;
     let (machine, vmlinux) = boot::power_on(&args.target, &args.cmdline)?;
-    let port = (!args.stdio).then_some(args.port);
-    serve(machine, vmlinux.as_deref(), port)
+    serve(machine, vmlinux.as_deref(), &place)
 }
 
-/// A machine, standing where it is, under a gdb that comes to `port`, or speaks over standard
-/// input and output.
-pub fn serve(machine: Machine, vmlinux: Option<&Path>, port: Option<u16>) -> Result<Outcome> {
+/// Where gdb is met.
+pub enum Place {
+    Stdio,
+    Port(TcpListener),
+}
+
+impl Place {
+    /// Standard input and output, or this port: a port that is taken is an error before anything is built.
+    pub fn of(stdio: bool, port: u16) -> Result<Place> {
+        if stdio {
+            return Ok(Place::Stdio);
+        }
+        let listener = TcpListener::bind(("127.0.0.1", port));
+        let listener = listener.with_context(|| format!("--port {port}: cannot listen there"))?;
+        Ok(Place::Port(listener))
+    }
+}
+
+/// A machine, standing where it is, under gdb.
+pub fn serve(machine: Machine, vmlinux: Option<&Path>, place: &Place) -> Result<Outcome> {
     let kernel = vmlinux.map_or("VMLINUX".to_string(), shown);
     let symbols = Symbols::of(vmlinux);
-    let (link, console): (Link, crate::gdb::Console) = match port {
-        None => (Link::stdio(), Box::new(std::io::stderr())),
-        Some(port) => (wait_for_gdb(port, &kernel)?, Box::new(std::io::stdout())),
+    let (link, console): (Link, crate::gdb::Console) = match place {
+        Place::Stdio => (Link::stdio(), Box::new(std::io::stderr())),
+        Place::Port(listener) => (
+            wait_for_gdb(listener, &kernel)?,
+            Box::new(std::io::stdout()),
+        ),
     };
     let mut debuggee = Debuggee::new(machine, symbols, console);
     match GdbStub::new(link).run_blocking::<EventLoop>(&mut debuggee) {
@@ -60,9 +80,7 @@ pub fn serve(machine: Machine, vmlinux: Option<&Path>, port: Option<u16>) -> Res
     }
 }
 
-fn wait_for_gdb(port: u16, vmlinux: &str) -> Result<Link> {
-    let listener = TcpListener::bind(("127.0.0.1", port))
-        .with_context(|| format!("--port {port}: cannot listen there"))?;
+fn wait_for_gdb(listener: &TcpListener, vmlinux: &str) -> Result<Link> {
     let port = listener.local_addr()?.port();
     println!("the board waits; in another terminal:");
     println!("  gdb-multiarch {vmlinux} -ex 'target remote :{port}'");

@@ -2,12 +2,11 @@
 //! `warmswitch guest`: boot, run one command, show what it printed; on a board of ours, or on QEMU's
 //! versatilepb, which has no caches: what goes wrong on a board alone is a matter of caches.
 
-use std::io::Write as _;
-
 use anyhow::{Result, bail};
 use board::BoardSpec;
 
 use crate::Outcome;
+use crate::base::output::write_bytes;
 use crate::base::time;
 use crate::chaos::places::Known;
 use crate::chaos::run::Drawn;
@@ -94,10 +93,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if let Err(error) = &ran
         && let Some(failure) = error.downcast_ref::<Failure>()
     {
-        show(&typed.said(&failure.console).0)?;
+        write_bytes(&typed.said(&failure.console).0);
     }
     let ran = ran?;
-    show(&ran.text)?;
+    write_bytes(&ran.text);
     for line in &ran.kernel_said {
         eprintln!("the guest's kernel: {line}");
     }
@@ -114,13 +113,6 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     eprintln!("the command ended with {}", ran.status);
     Ok(Outcome::No)
-}
-
-/// Prints what the command printed.
-fn show(text: &[u8]) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text).and_then(|()| out.flush())?;
-    Ok(())
 }
 
 impl Args {
@@ -156,7 +148,7 @@ impl Args {
         let machine = session.into_machine();
         let work = command.work(seed)?;
         let ran = unchecked::run(machine, (seed, drawn), &known, &work, self.limit)?;
-        show(&ran.said)?;
+        write_bytes(&ran.said);
         if self.counters {
             println!("cycles {}\ninstructions {}", ran.cycles, ran.instructions);
             println!("interrupts {}", ran.interrupts);

@@ -2,6 +2,7 @@
 //! `warmswitch kernel build`: fetch, verify, configure and build a kernel; cached by its inputs.
 //! `warmswitch kernel check-series`: every prefix of a version's series of patches.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -41,8 +42,8 @@ struct CheckArgs {
     /// `6.12`, or one of its variants, `6.12/fcse-guaranteed`
     version: String,
     /// Parallel jobs [default: one per processor]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    jobs: usize,
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
     /// Check what has passed earlier, too, as after a change of the simulator or a guest
     #[arg(long)]
     anew: bool,
@@ -72,8 +73,8 @@ struct BuildArgs {
     #[arg(long, value_name = "FILE", requires = "linux")]
     config: Option<PathBuf>,
     /// Parallel jobs [default: one per processor]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    jobs: usize,
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
     /// Look for a newer source even when the cache has one
     #[arg(long)]
     refresh: bool,
@@ -96,7 +97,7 @@ fn check_series(args: &CheckArgs) -> Result<Outcome> {
         println!("{name}");
         let request = Request {
             name,
-            jobs: args.jobs,
+            jobs: args.jobs.map_or(0, NonZeroUsize::get),
             ..Request::default()
         };
         series::check(
@@ -147,7 +148,7 @@ fn build(args: &BuildArgs) -> Result<Outcome> {
         name: args.name.clone(),
         linux_dir: args.linux.clone(),
         config: args.config.clone(),
-        jobs: args.jobs,
+        jobs: args.jobs.map_or(0, NonZeroUsize::get),
         refresh: args.refresh,
     })?;
     if args.json {

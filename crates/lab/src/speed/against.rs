@@ -6,10 +6,11 @@
 //! two of a pair take turns within milliseconds. Core and which of the two begins change from pair
 //! to pair.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,18 @@ pub struct Comparison {
     /// Guest instructions of this build and of the other one; they differ where the simulated time
     /// does.
     pub instructions: [u64; 2],
+}
+
+/// Refuses what is no program.
+pub fn check(other: &Path) -> Result<()> {
+    let meta = (other.metadata())
+        .with_context(|| format!("--against {}: no other build there", paths::shown(other)))?;
+    ensure!(
+        meta.is_file() && meta.permissions().mode() & 0o111 != 0,
+        "--against {}: no program",
+        paths::shown(other)
+    );
+    Ok(())
 }
 
 /// Runs both `pairs` times, and leaves this thread on one core.

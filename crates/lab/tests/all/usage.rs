@@ -339,11 +339,52 @@ const BAD: [(&str, &str); 60] = [
     ("coherence --jobs 2", "--jobs"),
 ];
 
+/// The same of verbs that take no command.
+const BAD_OF_OTHERS: [(&str, &str); 12] = [
+    ("overhead --kernel nonsuch", "nonsuch"),
+    ("overhead --board nonsuch", "nonsuch"),
+    (
+        "bench --no-qemu --cache-plugin ./Cargo.toml",
+        "'--no-qemu' cannot be used with",
+    ),
+    ("bench --against /nowhere/x", "--against /nowhere/x"),
+    ("bench --against .", "--against .: no program"),
+    (
+        "bench --against ./Cargo.toml",
+        "--against ./Cargo.toml: no program",
+    ),
+    ("kernel build plain --jobs 0", "--jobs"),
+    ("kernel build nonsuch", "nonsuch"),
+    ("debug --kernel nonsuch", "nonsuch"),
+    (
+        "run switch-cost --quick --board ,",
+        "--board: a name is empty",
+    ),
+    ("compare --jobs 0", "--jobs 0"),
+    ("gage switch-cost --seeds 1", "at least 2 seeds"),
+];
+
+#[test]
+fn a_port_that_is_taken_is_refused_before_anything_is_built() {
+    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let port = taken.local_addr().expect("it listens").port().to_string();
+    for arguments in [
+        &["debug", "--port", &port][..],
+        &["coherence", "--gdb", "1000", "--port", &port, "--", "true"],
+    ] {
+        let output = in_empty_home(arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(&format!("--port {port}: ")), "{message}");
+    }
+}
+
 #[test]
 fn a_bad_option_is_refused_by_name_before_anything_is_fetched_or_built() {
-    for (line, says) in BAD {
-        let mut arguments: Vec<&str> = line.split(' ').collect();
-        arguments.extend(["--", "true"]);
+    let with_command = BAD.map(|(line, says)| (format!("{line} -- true"), says));
+    let others = BAD_OF_OTHERS.map(|(line, says)| (line.to_string(), says));
+    for (line, says) in with_command.into_iter().chain(others) {
+        let arguments: Vec<&str> = line.split(' ').collect();
         let output = in_empty_home(&arguments);
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {message}");

@@ -180,10 +180,9 @@ impl Asked<'_> {
             );
         }
         let work = campaign.command.work(seed)?;
-        if let Some(at) = args.gdb {
+        if let (Some(at), Some(place)) = (args.gdb, &self.gdb) {
             let machine = replay::machine_at(campaign.bases, seed, &work, at)?;
-            let port = (!args.stdio).then_some(args.port);
-            return debug::serve(machine, campaign.vmlinux, port);
+            return debug::serve(machine, campaign.vmlinux, place);
         }
         let ran = campaign.ran(seed, &names)?;
         let findings = &ran.findings;

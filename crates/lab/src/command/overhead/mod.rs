@@ -19,6 +19,7 @@ use crate::rig::boot::Recipe;
 use crate::rig::session::Session;
 use crate::runs::markers::{self, Typed};
 use crate::supply::image::{Programs, guest};
+use crate::supply::kernel;
 use interrupts::{Boards, Task};
 use sheet::Sheet;
 use switches::{PAIRS, Pair, Plan};
@@ -72,6 +73,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         "--board {}: guest/overhead is not compiled for its core",
         args.board
     );
+    kernel::check_name(&args.kernel)?;
     let program = guest::alone(GUEST)?.display().to_string();
     let added = program.parse().map_err(anyhow::Error::msg)?;
     let recipe = Recipe {
