@@ -5,7 +5,7 @@
  *   lesson line|alias|code
  *
  * line: a line is filled, becomes dirty, and a store misses.
- * alias: the same page of a file at two addresses.
+ * alias: the same page of a file at two addresses, four lines of it.
  * code: a function is written, called, written anew and called again.
  *
  * load_word() and store_word() are one instruction each, store_three() three
@@ -28,6 +28,10 @@
 
 /* Words from a page's first to the line that is looked at: the first lines of pages are in everybody's way. */
 #define LINE	(0x340 / 4)
+#define WORDS_OF_LINE 8
+
+/* Lines that `alias` stores to: a load's own line makes room for itself at random, and may write back the alias. */
+#define LINES	4
 
 /* More than a D-cache holds, eight times. */
 #define OTHERS	(256 * 1024)
@@ -110,6 +114,7 @@ static int alias(void)
 	int fd = page_of_file();
 	volatile uint32_t *one = fd < 0 ? NULL : view(fd);
 	volatile uint32_t *other = one ? view(fd) : NULL;
+	uint32_t got = NEW;
 
 	if (!other)
 		return 1;
@@ -117,9 +122,14 @@ static int alias(void)
 	other += LINE;
 	*one = OLD;
 	load_word(one);
-	store_word(one, NEW);
-	/* The page comes to be there only now. */
-	return expect("the other address has", load_word(other), NEW);
+	for (int n = 1; n < LINES; n++)
+		(void)one[n * WORDS_OF_LINE];
+	for (int n = 0; n < LINES; n++)
+		store_word(one + n * WORDS_OF_LINE, NEW);
+	/* The page comes to be there only with the first of these. */
+	for (int n = 0; n < LINES && got == NEW; n++)
+		got = load_word(other + n * WORDS_OF_LINE);
+	return expect("the other address has", got, NEW);
 }
 
 static int code(void)

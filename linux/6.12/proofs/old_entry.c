@@ -11,7 +11,8 @@
  * has a page of somebody else, so that it stays.
  *
  * old_entry ROUNDS SHIFT, as root for /proc/kpagecount; the rest is an ordinary
- * user's. SHIFT chooses the sets of the TLB that the pages are in.
+ * user's. SHIFT chooses the sets of the TLB that the pages are in. Where other
+ * pages throw the entry out of its set, it is not met: then the next one is tried.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -33,13 +34,16 @@
 #define TABLE	(2 << 20)
 #define WORDS	(PAGE / 4)
 #define LINE	8	/* words */
+#define SHIFTS	16
+#define PATIENCE 60	/* tries */
+#define DELAY_NS 210000
 
 enum { EARLY, MET, LATE };
 
 static int file, counts, pagemap;
 static char *table;
 static volatile uint32_t *volatile at;
-static volatile long delay_ns = 210000;
+static volatile long delay_ns = DELAY_NS;
 static volatile uint32_t number;
 static volatile int inside, seen;
 static uint64_t frame;
@@ -141,8 +145,7 @@ static void start(void)
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 100, tries, in = 0, old = 0;
-	int shift = argc > 2 ? atoi(argv[2]) * PAGE : 5 * PAGE, lines = 0;
-	int size = TABLE - 4 * PAGE - shift;
+	int shift = argc > 2 ? atoi(argv[2]) % SHIFTS : 5, lines = 0, unmet = 0;
 
 	counts = open("/proc/kpagecount", O_RDONLY);
 	pagemap = open("/proc/self/pagemap", O_RDONLY);
@@ -153,11 +156,18 @@ int main(int argc, char **argv)
 	table = (char *)(((uintptr_t)table + TABLE - 1) & -TABLE);
 	table[TABLE - PAGE] = 1;
 	start();
-	for (tries = 0; in < rounds && tries < 20 * rounds; tries++) {
+	for (tries = 0; in < rounds && tries < 20 * rounds + SHIFTS * PATIENCE; tries++) {
+		int size = TABLE - (4 + shift) * PAGE;
 		uint32_t both[2];
 
+		if (unmet == PATIENCE) {
+			shift = (shift + 1) % SHIFTS;
+			delay_ns = DELAY_NS;
+			unmet = 0;
+			continue;
+		}
 		number = 0x600d0000 + tries;
-		at = mmap(table + shift, size, PROT_READ | PROT_WRITE,
+		at = mmap(table + shift * PAGE, size, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_FIXED, file, 0);
 		if (at == MAP_FAILED)
 			return 3;
@@ -172,10 +182,12 @@ int main(int argc, char **argv)
 		read(answer[0], both, sizeof(both));
 		if (seen == MET) {
 			in++;
+			unmet = 0;
 			old += both[0] < both[1];
 			lines += both[1] - both[0];
 			delay_ns += tries % 3 * 200 - 200;
 		} else {
+			unmet++;
 			delay_ns += seen == EARLY ? 500 : -300;
 		}
 		if (argc > 3)

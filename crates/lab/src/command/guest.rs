@@ -35,12 +35,12 @@ pub struct Args {
     target: Target,
     /// Run it on QEMU's versatilepb, with the board's size of RAM
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
-          default_missing_value = qemu::ARM926, conflicts_with = "set")]
+          default_missing_value = qemu::ARM926, conflicts_with_all = ["set", "victims", "limit"])]
     qemu: Option<String>,
     /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
-    /// Board time the command may take, in seconds; on QEMU there is no limit
+    /// Board time the command may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
     /// Then bring this file of the guest here, under its name or another

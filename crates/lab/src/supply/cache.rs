@@ -37,6 +37,41 @@ pub fn dir() -> Result<PathBuf> {
     }
 }
 
+/// A disk with less than this free counts as full: what did not fit was larger.
+const NEARLY_FULL: u64 = 16 << 20;
+const ELSEWHERE: &str = "WARMSWITCH_CACHE=DIR puts the cache elsewhere";
+
+/// Free bytes on the disk of a directory that exists, for who is not root.
+fn free_bytes(dir: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(dir).ok()?;
+    Some(disk.f_bavail * disk.f_frsize)
+}
+
+/// An error with what to do when the disk of a directory is full, which may be why.
+pub fn explained(error: anyhow::Error, dir: &Path) -> anyhow::Error {
+    match free_bytes(dir) {
+        Some(free) if free < NEARLY_FULL => anyhow::anyhow!(
+            "{error:#}\n  help: the disk of {} is full ({} MB free); {ELSEWHERE}",
+            dir.display(),
+            free >> 20
+        ),
+        _ => error,
+    }
+}
+
+/// An error unless so many bytes are free in a directory that exists.
+pub fn check_room(dir: &Path, bytes: u64, what: &str) -> Result<()> {
+    match free_bytes(dir) {
+        Some(free) if free < bytes => bail!(
+            "{what}: {} MB, and {} MB are free on the disk of {}\n  help: {ELSEWHERE}",
+            bytes.div_ceil(1 << 20),
+            free >> 20,
+            dir.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Held while one kind of entry is made; released when dropped, also by the end of the process. The
 /// file says who holds it, or held it last.
 pub struct Lock {
@@ -118,6 +153,8 @@ pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()>
         fs::rename(&temporary, target)
             .with_context(|| format!("cannot rename {} to its place", shown(&temporary)))
     });
+    // Looked at while what was made so far is still there.
+    let made = made.map_err(|error| explained(error, &temporary));
     if made.is_err() {
         let _ = fs::remove_dir_all(&temporary);
     }
@@ -219,6 +256,20 @@ mod tests {
             std::env::temp_dir().join(format!("warmswitch-cache-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         dir
+    }
+
+    /// Nothing can be stored in /proc, whose disk has no free byte.
+    #[test]
+    fn a_full_disk_is_named_with_what_to_do() {
+        let (full, free) = (Path::new("/proc"), std::env::temp_dir());
+        let error = |dir| explained(anyhow::anyhow!("tar failed"), dir).to_string();
+        let said = error(full);
+        assert!(said.starts_with("tar failed\n  help: the disk of /proc is full"));
+        assert!(said.contains("WARMSWITCH_CACHE"), "{said}");
+        assert_eq!(error(&free), "tar failed");
+        assert!(check_room(&free, 1, "a byte").is_ok());
+        let said = check_room(full, 1 << 20, "a file").unwrap_err().to_string();
+        assert!(said.starts_with("a file: 1 MB, and 0 MB are free on the disk of /proc\n"));
     }
 
     #[test]

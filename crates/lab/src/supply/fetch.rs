@@ -16,7 +16,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use sha2::{Digest as _, Sha256};
 
 use crate::base::interrupt::{self, Group};
@@ -201,13 +201,14 @@ impl Store {
         } else {
             &self.arch
         };
-        anyhow::anyhow!(
+        let failed = anyhow!(
             "cannot get packages for {arch} from the suites {}\n{}\n  help: is there a network? \
              The packages: {}",
             self.suites.join(", "),
             why.join("\n"),
             words.join(", ")
-        )
+        );
+        cache::explained(failed, &self.cache)
     }
 
     fn offers(&self, words: &[String]) -> Result<Vec<Offer>> {
@@ -241,6 +242,7 @@ impl Store {
         fs::create_dir_all(&incoming)?;
         fs::create_dir_all(place)?;
         let total: u64 = offers.iter().map(|o| o.bytes).sum();
+        cache::check_room(&incoming, total, "packages to fetch")?;
         let mut progress = Progress::new("fetching packages (MB)", total.div_ceil(MEGABYTE));
         let errors = File::create(self.apt.join("download.log"))?;
         let mut apt = self.apt_get();
@@ -251,7 +253,8 @@ impl Store {
             .wait(|| progress.at(bytes_below(&incoming) / MEGABYTE, ""))?;
         if !status.success() {
             let log = fs::read_to_string(self.apt.join("download.log")).unwrap_or_default();
-            bail!("the download failed ({status})\n{}", log.trim_end());
+            let failed = anyhow!("the download failed ({status})\n{}", log.trim_end());
+            return Err(cache::explained(failed, &incoming));
         }
         for offer in offers {
             take_in(&incoming.join(&offer.file), offer, place)?;

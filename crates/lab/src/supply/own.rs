@@ -19,7 +19,7 @@ use crate::supply::cache::{self, Inputs};
 use crate::supply::fetch::source::SourcePackage;
 use crate::supply::fetch::{Deb, Store, Wish};
 use crate::supply::image::sysroot::Sysroot;
-use crate::supply::toolchain::{self, PREFIX, command, logged, output};
+use crate::supply::toolchain::{self, PREFIX, command, into_file, logged, output};
 
 /// One kind of it.
 #[derive(Debug)]
@@ -256,8 +256,7 @@ impl Build<'_> {
         let tar = self.dir.join("package.tar");
         let mut whole = command("dpkg-deb");
         whole.arg("--fsys-tarfile").arg(&compiler.path);
-        whole.stdout(fs::File::create(&tar)?);
-        output(&mut whole)?;
+        into_file(&mut whole, &tar)?;
         let mut extract = command("tar");
         extract.arg("-xf").arg(&tar).arg("-C").arg(&unpacked);
         extract.args(["--wildcards", "--no-wildcards-match-slash"]);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::base::interrupt::{self, Group};
 use crate::base::paths::shown;
@@ -184,6 +184,18 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
+/// Runs to the end; standard output goes to that file, and what it says of errors to ours.
+pub fn into_file(command: &mut Command, path: &Path) -> Result<()> {
+    let name = named(command);
+    let file = File::create(path).with_context(|| format!("cannot write {}", shown(path)))?;
+    let group = Group::spawn(command.stdout(file));
+    let status = group
+        .with_context(|| format!("cannot run: {name}"))?
+        .wait(|| {})?;
+    ensure!(status.success(), "failed ({status}): {name}");
+    Ok(())
+}
+
 /// Runs to the end with everything it prints in `log`, calling `line` for each line of standard
 /// output. The error quotes the log's lines that look like the cause.
 pub fn logged(command: &mut Command, log: &Path, mut line: impl FnMut(&str)) -> Result<()> {
@@ -241,6 +253,17 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_writes_comes_into_a_file_byte_for_byte() {
+        let file = std::env::temp_dir().join(format!("warmswitch-into-{}", std::process::id()));
+        let mut command = command("printf");
+        into_file(command.arg("\\377\\000tar"), &file).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"\xff\0tar");
+        let error = into_file(&mut super::command("false"), &file).unwrap_err();
+        assert!(error.to_string().contains("false"), "{error}");
+        std::fs::remove_file(file).unwrap();
+    }
 
     #[test]
     fn the_missing_packages_are_named_once_and_in_order() {

@@ -246,7 +246,7 @@ fn in_empty_home(arguments: &[&str]) -> Output {
 
 /// Bad options of all verbs that boot with the same target, and of each verb: the words that the message has to have.
 /// A line's words are separated by spaces; `guest` stands for `guest ... -- true`.
-const BAD: [(&str, &str); 60] = [
+const BAD: [(&str, &str); 62] = [
     ("guest --board nonsuch", "nonsuch"),
     ("guest --set nonsuch=1", "nonsuch"),
     (
@@ -300,6 +300,8 @@ const BAD: [(&str, &str); 60] = [
     ),
     ("guest --fetch /x:/", "--fetch /: it is a directory"),
     ("guest --chaos x", "x"),
+    ("guest --qemu --limit 3", "'--limit <SECONDS>'"),
+    ("guest --qemu --victims late", "'--victims <POLICY>'"),
     ("profile --folded /nowhere/x", "--folded /nowhere/x"),
     ("profile --callgrind .", "--callgrind .: it is a directory"),
     ("profile --perfetto /nowhere/x", "--perfetto /nowhere/x"),
@@ -370,7 +372,15 @@ fn a_port_that_is_taken_is_refused_before_anything_is_built() {
     let port = taken.local_addr().expect("it listens").port().to_string();
     for arguments in [
         &["debug", "--port", &port][..],
-        &["coherence", "--gdb", "1000", "--port", &port, "--", "true"],
+        &[
+            "coherence",
+            "--gdb",
+            "0xc0001008@2000000",
+            "--port",
+            &port,
+            "--",
+            "true",
+        ],
     ] {
         let output = in_empty_home(arguments);
         let message = String::from_utf8_lossy(&output.stderr);
