@@ -308,10 +308,9 @@ impl Build<'_> {
     fn all(&self, record: &mut Record, dir: &Path) -> Result<()> {
         let shared = Shared::begin(&self.results());
         self.configure()?;
-        let mut progress = Progress::new(
-            &format!("building {}", self.chosen.built),
-            self.chosen.spec.build.steps,
-        );
+        let steps = self.chosen.variant().steps;
+        let steps = steps.unwrap_or(self.chosen.spec.build.steps);
+        let mut progress = Progress::new(&format!("building {}", self.chosen.built), steps);
         let targets = ["zImage", "Image", "vmlinux"];
         logged(
             self.make().arg(format!("-j{}", self.jobs)).args(targets),

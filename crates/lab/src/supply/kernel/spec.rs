@@ -88,6 +88,9 @@ pub struct Variant {
     /// Its device tree, when it is not that of `[build]`.
     #[serde(default)]
     pub dts: Option<String>,
+    /// Lines that its whole build prints, when these are not those of `[build]`.
+    #[serde(default)]
+    pub steps: Option<u64>,
     /// Its list of mutants, when it is not `mutants.toml`.
     #[serde(default)]
     pub mutants: Option<String>,
