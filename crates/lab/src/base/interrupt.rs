@@ -136,8 +136,8 @@ fn forward(mut pipe: impl Read + Send + 'static, sender: Sender<Vec<u8>>) {
     });
 }
 
-/// As [`Command::output`]; an error when the user asks to stop meanwhile. What begins after such a request saves what
-/// was measured: it runs to its end.
+/// As [`Command::output`]; an error when the user asks to stop while the program runs. A program that starts after
+/// such a request runs to its end: it is needed to save what was measured.
 pub fn output(command: &mut Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let stops = !asked();

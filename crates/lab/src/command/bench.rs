@@ -145,7 +145,6 @@ fn against(other: &Path, args: &Args) -> Result<Outcome> {
     if args.pairs == 0 {
         bail!("--pairs 0: at least one pair");
     }
-    against::check(other)?;
     let rows = against::compare(other, args.pairs)?;
     if args.json {
         let document = json!({

@@ -182,10 +182,9 @@ impl Asked<'_> {
             suppressions: args.suppressions()?,
             recorded: Recorded::of(args)?,
             mutant: args.target.mutant(args.mutant.as_deref())?,
-            gdb: match args.gdb {
-                Some(_) => Some(debug::Place::of(args.stdio, args.port)?),
-                None => None,
-            },
+            gdb: (args.gdb)
+                .map(|_| debug::Place::of(args.stdio, args.port))
+                .transpose()?,
         })
     }
 

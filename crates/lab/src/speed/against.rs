@@ -7,7 +7,7 @@
 //! to pair.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -56,8 +56,8 @@ pub struct Comparison {
     pub instructions: [u64; 2],
 }
 
-/// Refuses what is no program.
-pub fn check(other: &Path) -> Result<()> {
+/// The other build's place; an error when no program is there.
+fn program(other: &Path) -> Result<PathBuf> {
     let meta = (other.metadata())
         .with_context(|| format!("--against {}: no other build there", paths::shown(other)))?;
     ensure!(
@@ -65,14 +65,13 @@ pub fn check(other: &Path) -> Result<()> {
         "--against {}: no program",
         paths::shown(other)
     );
-    Ok(())
+    Ok(other.canonicalize()?)
 }
 
 /// Runs both `pairs` times, and leaves this thread on one core.
 pub fn compare(other: &Path, pairs: u32) -> Result<Vec<Comparison>> {
     let this = std::env::current_exe().context("where is this program?")?;
-    let other = (other.canonicalize())
-        .with_context(|| format!("no other build at {}", paths::shown(other)))?;
+    let other = program(other)?;
     let programs = [this.as_path(), other.as_path()];
     let cores = cores()?;
     let mut progress = Progress::new("pairs", u64::from(pairs));
