@@ -41,7 +41,7 @@ static volatile int reading;
 
 static void reply(uint64_t unique, int error, const void *data, size_t size)
 {
-	static char out[sizeof(struct fuse_out_header) + SIZE];
+	static char out[sizeof(struct fuse_out_header) + SIZE] __attribute__((aligned(4096)));	/* one piece */
 	struct fuse_out_header *header = (void *)out;
 
 	header->len = sizeof(*header) + size;

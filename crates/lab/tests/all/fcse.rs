@@ -7,9 +7,13 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::commands::{number_behind, proof, proofs_mutant};
+use crate::commands::{compiled, number_behind, proof, proofs_mutant, scratch};
 
 const ON_THE_BOARD: &[&str] = &["--kernel", "fcse-guaranteed"];
+const LARGE_ARRAY: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../linux/6.12/proofs/large_array.c"
+);
 const ON_QEMU: &[&str] = &["--kernel", "fcse-checks", "--qemu"];
 
 /// Runs `command`, a line for the guest's shell.
@@ -254,5 +258,46 @@ fn a_table_is_entered_and_shared_pages_grow_cold_without_a_flush_of_each() {
         let us = number_behind(&text, what);
         assert!(text.contains(&format!("{what}{us} us")), "{text}");
         assert!((1..most).contains(&us), "{text}");
+    }
+}
+
+/// A program's array without content in its file. Best effort puts the stack to the other end where both do not fit below
+/// 32 MB; guaranteed mode ends the program by SIGSEGV before its first instruction, and says so.
+#[test]
+#[ignore = "needs kernels"]
+fn a_large_array_and_the_stack_lie_apart_or_the_program_is_refused() {
+    const SIZES: [(u32, bool); 3] = [(8 << 10, true), (32665, false), (40 << 10, false)];
+    let source = std::fs::read_to_string(LARGE_ARRAY).expect("a proof");
+    let mut programs = Vec::new();
+    for (kilobytes, fits) in SIZES {
+        for link in ["-static", "-no-pie", "-pie"] {
+            let name = format!("array{link}-{kilobytes}");
+            let size = format!("-DKB={kilobytes}");
+            let pic = if link == "-pie" { "-fPIE" } else { "-fno-PIE" };
+            let program = compiled(&scratch(&name), &name, &source, &[link, pic, &size]);
+            programs.push((name, program.display().to_string(), fits));
+        }
+    }
+    let added = programs.iter().flat_map(|(_, path, _)| ["--add", path]);
+    let runs: Vec<String> = programs
+        .iter()
+        .map(|(name, ..)| format!("echo {name}; {name} word; echo ended with $?"))
+        .collect();
+    for kernel in ["plain", "fcse-guaranteed", "fcse-best-effort"] {
+        let options: Vec<&str> = ["--kernel", kernel]
+            .into_iter()
+            .chain(added.clone())
+            .collect();
+        let text = said(&guest(&options, &runs.join("; ")));
+        for (name, _, fits) in &programs {
+            let behind = text.split_once(&format!("{name}\n")).expect("its name").1;
+            let ended = number_behind(behind, "ended with ");
+            let wanted = if *fits || kernel != "fcse-guaranteed" {
+                0
+            } else {
+                128 + 11
+            };
+            assert_eq!(ended, wanted, "{kernel}, {name}: {text}");
+        }
     }
 }
