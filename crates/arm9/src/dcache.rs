@@ -82,7 +82,12 @@ impl State for DCache {
         self.scan.restore(from)?;
         self.mini_victim.restore(from)?;
         self.claimed.restore(from)?;
-        match self.scan < self.tags.len() {
+        let mut lines = self.tags.iter().zip(&self.pas);
+        // A claimed line has its address when it is dirty.
+        let placed = |(tag, pa): (&u32, &Pa)| {
+            *pa == pa.line() || *pa == NOWHERE && self.claimed && tag & DIRTY == 0
+        };
+        match self.scan < self.tags.len() && lines.all(placed) {
             true => Ok(()),
             false => Err(Damaged("the cache has no such line")),
         }
@@ -380,19 +385,32 @@ mod tests {
         c.claim(line, Mva(0x2000), [7; 8]);
         let mut bytes = Vec::new();
         c.save(&mut bytes);
-        let mut restored = cache();
-        assert_eq!(restored.restore(&mut Saved::new(&bytes)), Ok(()));
-        assert!(restored.is_nowhere(line) && !restored.is_nowhere(line + 1));
+        let mut other = cache();
+        assert_eq!(other.restore(&mut Saved::new(&bytes)), Ok(()));
+        assert!(other.is_nowhere(line) && !other.is_nowhere(line + 1));
+    }
+
+    fn restored(c: &DCache) -> Result<(), Damaged> {
+        let mut bytes = Vec::new();
+        c.save(&mut bytes);
+        cache().restore(&mut Saved::new(&bytes))
+    }
+
+    #[test]
+    fn a_line_at_an_address_where_none_begins_is_refused() {
+        let mut c = cache();
+        let line = fill(&mut c, 0x1000, 0x8000, 0);
+        c.pas[line] = Pa(0x8004);
+        assert!(restored(&c).is_err());
+        c.claim(line, Mva(0x1000), [7; 8]);
+        assert_eq!(restored(&c), Ok(()));
+        c.tags[line] |= DIRTY;
+        assert!(restored(&c).is_err());
     }
 
     #[test]
     fn a_scan_past_the_last_line_is_refused() {
         let mut c = cache();
-        let restored = |c: &DCache| {
-            let mut bytes = Vec::new();
-            c.save(&mut bytes);
-            cache().restore(&mut Saved::new(&bytes))
-        };
         c.scan = c.lines() - 1;
         assert_eq!(restored(&c), Ok(()));
         c.scan += 1;

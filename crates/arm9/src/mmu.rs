@@ -216,6 +216,12 @@ impl Mmu {
         &mut self.tlbs[self.number(kind)]
     }
 
+    /// The entry that translates an access of this kind without a walk, if there is one.
+    pub fn held(&self, mva: Mva, kind: Kind) -> Option<&Entry> {
+        let tlb = &self.tlbs[self.number(kind)];
+        tlb.find(mva).map(|n| tlb.entry(n))
+    }
+
     /// Its number.
     #[inline(always)]
     fn number(&self, kind: Kind) -> usize {

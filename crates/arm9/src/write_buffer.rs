@@ -119,18 +119,23 @@ fn overlap((a, n): (u32, u32), (b, m): (u32, u32)) -> bool {
 impl Biu {
     /// What was restored may be no state of a write buffer.
     fn check(&self) -> Result<(), Damaged> {
-        let fits = |entry: &Pending| entry.data_words() <= WORDS && usize::from(entry.bytes) <= 4;
+        let fits = |entry: &Pending| {
+            let aligned = entry.words == 0 || entry.pa.0.is_multiple_of(4);
+            aligned && entry.data_words() <= WORDS && entry.bytes <= 4
+        };
+        let line = |victim: &Victim| victim.pa == victim.pa.line();
         let within = self.head < ADDRESSES && self.len <= self.buffers.addresses;
         let waiting = (0..self.len.min(ADDRESSES))
             .map(|n| &self.queue[(self.head % ADDRESSES + n) % ADDRESSES]);
         let words: usize = waiting.map(Pending::data_words).sum();
         match within
             && self.queue.iter().all(fits)
+            && self.victim.iter().all(line)
             && words == self.words
             && words <= self.buffers.words
         {
             true => Ok(()),
-            false => Err(Damaged("the write buffer does not hold as much")),
+            false => Err(Damaged("the write buffer holds no such thing")),
         }
     }
 

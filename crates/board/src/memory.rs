@@ -3,7 +3,7 @@
 //!
 //! Modelled: one open row per bank, row hits and misses, burst length, write set-up, and refresh
 //! (closes every row and occupies the SDRAM for tRC, computed from the cycle stamp when the next
-//! access comes). Banks interleave by row. Not modelled: power-down, other bus masters, and the
+//! access comes). Banks interleave by row; a burst is within one. Not modelled: power-down, other bus masters, and the
 //! controller's own queues. All costs are turned into core cycles when the board is made.
 
 use crate::spec::SdramSpec;

@@ -127,19 +127,23 @@ impl<B: Bus> Cpu<B> {
         self.bus.poke(pa, value)
     }
 
-    /// Where `mva` leads by the tables in memory, and the flags of the page.
+    /// Where data accesses to `mva` lead and the flags of the page: by the TLB's entry, else by the tables in memory.
     fn debug_page(&self, mva: Mva) -> Option<(Pa, u32)> {
         if self.cp15.sctlr & 1 == 0 {
             return Some((Pa(mva.0), 0));
         }
-        let entry = self.debug_walk(mva)?;
+        let held = self.mmu.held(mva, Kind::Read).copied();
+        let entry = held.or_else(|| self.debug_walk(mva))?;
         let flags = (self.mmu.control()).attributes(self.config.core.descriptors, &entry);
         Some((entry.translate(mva), flags))
     }
 
-    /// Walks the tables in memory without side effects.
+    /// Where `mva` leads by the tables in memory, whatever a TLB has. No side effects.
     pub fn debug_translate(&self, mva: Mva) -> Option<Pa> {
-        self.debug_page(mva).map(|(pa, _)| pa)
+        match self.cp15.sctlr & 1 {
+            0 => Some(Pa(mva.0)),
+            _ => self.debug_walk(mva).map(|entry| entry.translate(mva)),
+        }
     }
 
     fn debug_walk(&self, mva: Mva) -> Option<Entry> {
@@ -164,7 +168,8 @@ impl<B: Bus> Cpu<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::testing::mapped;
+    use crate::isa::testing::{COARSE, mapped};
+    use crate::observe::TlbSide;
 
     const LINE: u32 = 0x2_0000;
 
@@ -220,5 +225,27 @@ mod tests {
             }
             assert_eq!(cpu.take_watched(), Some(Watched { mva, write }));
         }
+    }
+
+    /// Software changes a table and invalidates nothing: until the entry goes, data is where it was.
+    #[test]
+    fn a_debugger_reads_and_writes_by_an_entry_of_the_tlb_that_is_older_than_the_tables() {
+        let (mut cpu, mva) = (mapped(), Mva(0x11_0000));
+        let second = COARSE + 4 * 0x10;
+        cpu.bus.put(second, &[0x3_0ff2]);
+        cpu.bus.put(0x3_0000, &[0x11]);
+        cpu.bus.put(0x4_0000, &[0x22]);
+        assert_eq!(cpu.debug_read(mva), Some(0x11));
+        assert_eq!(cpu.counters.tlb_walks, 0);
+        assert_eq!(cpu.load(mva.0, Width::Word), Ok(0x11));
+        cpu.bus.put(second, &[0x4_0ff2]);
+        assert_eq!(cpu.load(mva.0, Width::Word), Ok(0x11));
+        assert_eq!(cpu.debug_read(mva), Some(0x11));
+        assert_eq!(cpu.debug_translate(mva), Some(Pa(0x4_0000)));
+        assert!(cpu.debug_write(mva, 0x33));
+        assert_eq!(cpu.load(mva.0, Width::Word), Ok(0x33));
+        cpu.invalidate_tlb_entry(TlbSide::Both, mva);
+        assert_eq!(cpu.load(mva.0, Width::Word), Ok(0x22));
+        assert_eq!(cpu.debug_read(mva), Some(0x22));
     }
 }

@@ -59,6 +59,18 @@ impl Extension {
         all.max().unwrap_or(0).max(self.clock.since)
     }
 
+    /// The last of the D-cache lines that PLD fills, by their numbers.
+    pub(crate) fn last_filled(&self) -> usize {
+        let lines = self.fills.iter().map(|(line, _)| *line);
+        lines.max().unwrap_or(0) as usize
+    }
+
+    /// PLD fills a D-cache line, which is there at this time.
+    pub(crate) fn expect_line(&mut self, line: u32, ready: u64) {
+        self.fills.rotate_left(1);
+        self.fills[FILL_BUFFERS - 1] = (line, ready);
+    }
+
     /// Whether code may use coprocessor 0.
     pub(crate) fn may_accumulate(&self) -> bool {
         self.access & 1 != 0
@@ -229,9 +241,7 @@ impl<B: Bus> Cpu<B> {
         let Ok((line, ready)) = self.fill_dcache(mva, page) else {
             return;
         };
-        let fills = &mut self.cp15.extension.fills;
-        fills.rotate_left(1);
-        fills[FILL_BUFFERS - 1] = (line as u32, ready);
+        self.cp15.extension.expect_line(line as u32, ready);
     }
 
     /// A line is used for the first time: it may be on its way.

@@ -93,6 +93,9 @@ impl<B: Bus> Cpu<B> {
         if all.any(|n| n >= LATEST) {
             return Err(Damaged("no clock has come so far"));
         }
+        if self.cp15.extension.last_filled() >= self.dcache.lines() {
+            return Err(Damaged("a line on its way is not one of the cache"));
+        }
         self.find_slot()
     }
 
@@ -118,10 +121,11 @@ impl<B: Bus> Cpu<B> {
 mod tests {
     use crate::addr::Mva;
     use crate::bus::Width;
-    use crate::isa::testing::{mapped, steps};
+    use crate::isa::testing::{mapped, mapped_on, steps};
     use crate::mmu::Kind;
+    use crate::model::IXP42X;
     use crate::psr::T;
-    use crate::testbus::ObservedBus;
+    use crate::testbus::{ObservedBus, TestBus};
 
     /// A saved core may be damaged: Thumb's operations have other slots than A32's, and fewer.
     #[test]
@@ -136,6 +140,17 @@ mod tests {
         cpu.control ^= T;
         cpu.fetch.thumb = true;
         assert!(cpu.find_slot().is_err());
+    }
+
+    #[test]
+    fn a_line_on_its_way_that_the_cache_does_not_have_is_refused() {
+        let mut cpu = mapped_on(&IXP42X, TestBus::new(1 << 20), ObservedBus);
+        assert_eq!(cpu.restored(), Ok(()));
+        let last = cpu.dcache.lines() as u32 - 1;
+        for (line, whole) in [(last, true), (last + 1, false), (u32::MAX, false)] {
+            cpu.cp15.extension.expect_line(line, 0);
+            assert_eq!(cpu.restored().is_ok(), whole, "{line}");
+        }
     }
 
     /// Whoever looks on is told of the next use of each translation; in its line the core asks for none.

@@ -94,3 +94,26 @@ fn xscales_has_eight_entries_each_within_16_bytes() {
     biu.drain(&mut bus, 0);
     assert_eq!([0x100, 0x17c, 0x400].map(|pa| bus.word(pa)), [0, 7, 1]);
 }
+
+/// What a bus interface says to its own state with `there` replaced.
+fn forged(biu: &Biu, there: u32, forged: u32) -> Result<(), Damaged> {
+    use crate::state::{Saved, State};
+    let mut saved = Vec::new();
+    biu.save(&mut saved);
+    let bytes = there.to_le_bytes();
+    let at = saved.windows(4).position(|four| four == bytes).unwrap();
+    saved[at..at + 4].copy_from_slice(&forged.to_le_bytes());
+    biu.clone().restore(&mut Saved::new(&saved))
+}
+
+/// A sequential burst from 0x13ff would have no word, and the run no end.
+#[test]
+fn saved_words_at_a_byte_and_a_saved_victim_that_is_no_line_are_refused() {
+    let (mut biu, mut bus) = (Biu::new(0, Buffers::ARM920T), TestBus::new(65536));
+    biu.store_words(&mut bus, 0, Pa(0x13f8), &[1, 2]);
+    assert_eq!(forged(&biu, 0x13f8, 0x13fc), Ok(()));
+    assert!(forged(&biu, 0x13f8, 0x13ff).is_err());
+    biu.evict(&mut bus, 0, Pa(0x2460), 3, &[3; 8]);
+    assert_eq!(forged(&biu, 0x2460, 0x2480), Ok(()));
+    assert!(forged(&biu, 0x2460, 0x2461).is_err());
+}

@@ -321,6 +321,8 @@ impl Observer for Ledger {
         self.sum[cause as usize] += cycles;
         self.cells[self.now as usize].spent[cause as usize] += cycles;
         self.calls.spent(cause, cycles);
-        self.lost.spent(cause, cycles);
+        if self.lost.spent(cause, cycles) {
+            self.settle();
+        }
     }
 }

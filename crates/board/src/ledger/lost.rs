@@ -187,6 +187,8 @@ pub struct Lost {
     waiting: Option<Settled>,
     /// The line that it is of, by [`line_key`].
     line: Option<u64>,
+    /// What was waited for writes that have the bus before it.
+    writes: u64,
 }
 
 fn side_bit(side: Side) -> u32 {
@@ -224,6 +226,7 @@ impl Lost {
             missed: Table::new(),
             waiting: None,
             line: None,
+            writes: 0,
         }
     }
 
@@ -253,18 +256,25 @@ impl Lost {
         self.waiting.is_some()
     }
 
-    /// Cycles of the miss that was told of last.
+    /// Cycles of the miss that was told of last: its own wait, and just before that those for writes. Returns whether all
+    /// of it is known: what its instruction waits for behind that is not the miss's.
     #[inline]
-    pub(super) fn spent(&mut self, cause: Cause, cycles: i64) {
-        if let Some(waiting) = &mut self.waiting {
-            let counts = match waiting.miss.kind {
-                Kind::Translation => cause == Cause::TableWalk,
-                _ => !matches!(cause, Cause::Instruction | Cause::Interlock | Cause::Branch),
-            };
-            if counts {
-                waiting.cycles += cycles.max(0) as u64;
-            }
+    pub(super) fn spent(&mut self, cause: Cause, cycles: i64) -> bool {
+        let Some(waiting) = &mut self.waiting else {
+            return false;
+        };
+        let cycles = cycles.max(0) as u64;
+        let (own, writes) = match waiting.miss.kind {
+            Kind::Instruction => (Cause::InstructionMiss, self.writes),
+            Kind::Data | Kind::Store => (Cause::DataMiss, self.writes),
+            Kind::Translation => (Cause::TableWalk, 0),
+        };
+        match cause {
+            Cause::WriteBuffer | Cause::Eviction | Cause::Maintenance => self.writes += cycles,
+            cause if cause == own => waiting.cycles = writes + cycles,
+            _ => self.writes = 0,
         }
+        cause == own
     }
 
     /// What the last miss took.
@@ -306,6 +316,7 @@ impl Lost {
 
     fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) {
         self.waiting = Some(Settled::new(kind, of, mva, gone));
+        self.writes = 0;
     }
 
     pub(super) fn claimed(&mut self, mva: Mva, cycle: u64) {

@@ -143,7 +143,7 @@ fn a_machine_whose_console_was_taken_before_it_printed_is_refused() {
 fn forged_cores_are_refused_or_go_on_and_never_panic() {
     // add r8, r8, r6; eor r8, r8, r3
     let executed = [0xe088_8006, 0xe028_8003, STORE];
-    for (board, step) in [("sam9263", 1), ("ixp425", 5)] {
+    for (board, step) in [("sam9263", 1), ("ixp425", 5), ("at91rm9200", 1)] {
         let mut m = cached_in(board, executed, 4 << 20);
         m.run_for(Duration::from_micros(700));
         let saved = m.snapshot().unwrap();

@@ -52,7 +52,8 @@ pub struct SdramSpec {
     pub write_setup_bus: u32,
     /// Banks, a power of two.
     pub banks: u32,
-    /// Bytes of a row, over the whole bus width; a power of two.
+    /// Bytes of a row, over the whole bus width; a power of two from 1 KB on, so that a burst is within a row: no core's
+    /// crosses a multiple of 1 KB.
     pub row_bytes: u32,
     /// Time between refreshes in nanoseconds; each closes all rows.
     pub refresh_interval_ns: u32,
@@ -439,7 +440,7 @@ fn sdram(root: &Section<'_>) -> Result<SdramSpec, SpecError> {
         clk_per_word_bus: s.real("clk_per_word_bus", 0.125..=64.0)?,
         write_setup_bus: clocks("write_setup_bus")?,
         banks: power("banks", 1..=8, "")?,
-        row_bytes: power("row_bytes", 256..=65_536, " bytes")?,
+        row_bytes: power("row_bytes", 1024..=65_536, " bytes")?,
         refresh_interval_ns: s.integer("refresh_interval_ns", 1000..=1_000_000, " ns")? as u32,
         refresh_busy_bus: clocks("refresh_busy_bus")?,
     };

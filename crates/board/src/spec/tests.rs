@@ -230,6 +230,10 @@ fn memory_timing_must_make_sense() {
         "b.toml: sdram.banks: 3 is not a power of two"
     );
     assert_eq!(
+        complaint("row_bytes = { value = 2048", "row_bytes = { value = 512"),
+        "b.toml: sdram.row_bytes: 512 is not from 1024 to 65536 bytes"
+    );
+    assert_eq!(
         complaint(
             "clk_per_word_bus = { value = 1.0",
             "clk_per_word_bus = { value = 0.0"

@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use object::{Object as _, ObjectSymbol as _, ReadCache, SymbolKind};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+use object::{ReadCache, SectionIndex, SectionKind, SymbolKind};
 
 /// Kernel modules and the kernel are above, unless a kernel's own symbols say otherwise.
 const KERNEL: u32 = 0xbf00_0000;
@@ -53,6 +54,37 @@ pub fn places<const N: usize>(vmlinux: &Path, names: [&str; N]) -> Option<[Optio
     Some(places)
 }
 
+/// Where code begins, and its name: functions, and labels without a type that are in no function. Assembly has labels
+/// that other code calls (`v5tj_early_abort`). Mapping symbols, as `$a`, name nothing.
+fn code(elf: &object::File<'_>) -> Vec<(u32, String)> {
+    let is_function =
+        |s: &object::Symbol<'_, '_>| s.kind() == SymbolKind::Text && s.is_definition();
+    let functions = elf.symbols().filter(is_function);
+    let range = |s: object::Symbol<'_, '_>| (s.address(), s.address().saturating_add(s.size()));
+    let mut ranges: Vec<(u64, u64)> = functions.map(range).collect();
+    ranges.sort_unstable();
+    let mut last = 0;
+    for (_, end) in &mut ranges {
+        last = last.max(*end);
+        *end = last;
+    }
+    let is_in_none = |at: u64| {
+        let before = ranges[..ranges.partition_point(|(start, _)| *start <= at)].last();
+        before.is_none_or(|(start, end)| *start < at && *end <= at)
+    };
+    let sections = elf.sections().filter(|s| s.kind() == SectionKind::Text);
+    let executable: Vec<SectionIndex> = sections.map(|s| s.index()).collect();
+    let is_label = |s: &object::Symbol<'_, '_>| {
+        let section = s.section_index();
+        s.kind() == SymbolKind::Unknown && section.is_some_and(|n| executable.contains(&n))
+    };
+    elf.symbols()
+        .filter(|s| is_function(s) || is_label(s) && is_in_none(s.address()))
+        .filter_map(|s| Some((u32::try_from(s.address()).ok()?, s.name().ok()?.to_owned())))
+        .filter(|(_, name)| !name.is_empty() && !name.starts_with('$'))
+        .collect()
+}
+
 /// Functions by address.
 #[derive(Default)]
 pub struct Symbols {
@@ -70,12 +102,7 @@ impl Symbols {
         let Ok(elf) = object::File::parse(&*bytes) else {
             return Symbols::default();
         };
-        let mut functions: Vec<(u32, String)> = elf
-            .symbols()
-            .filter(|s| s.kind() == SymbolKind::Text && s.is_definition())
-            .filter_map(|s| Some((u32::try_from(s.address()).ok()?, s.name().ok()?.to_owned())))
-            .filter(|(_, name)| !name.is_empty() && !name.starts_with('$'))
-            .collect();
+        let mut functions = code(&elf);
         // Of several names for one address the plainest is taken: memset, not __memset or mmioset.
         functions.sort_by_cached_key(|(at, name)| (*at, name.starts_with('_'), name.clone()));
         let mut others = BTreeMap::new();
@@ -172,6 +199,66 @@ mod tests {
         assert_eq!(symbols.name(0x7fff), None);
         assert_eq!(symbols.name(0x4000_0000), None);
         assert_eq!(Symbols::of(None).name(0x8000), None);
+    }
+
+    /// An ELF file with `.text` from 0x8000 on, `.data` from 0x9000 on, and symbols: name, address, bytes, type, section.
+    fn elf(symbols: &[(&str, u32, u32, u8, u16)]) -> Vec<u8> {
+        let (mut names, mut table) = (vec![0], vec![0; 16]);
+        for (name, at, bytes, kind, section) in symbols {
+            for word in [names.len() as u32, *at, *bytes] {
+                table.extend(word.to_le_bytes());
+            }
+            table.extend([*kind, 0]);
+            table.extend(section.to_le_bytes());
+            names.extend(name.bytes().chain([0]));
+        }
+        let (of_symbols, of_names) = (table.len() as u32, names.len() as u32);
+        let mut file = b"\x7fELF\x01\x01\x01".to_vec();
+        file.resize(16, 0);
+        // An executable for ARM, version 1; a header of 52 bytes; 5 sections behind it, with their names in the last.
+        for word in [0x28_0002, 1, 0, 0, 52, 0, 52, 40 << 16, 4 << 16 | 5] {
+            file.extend(u32::to_le_bytes(word));
+        }
+        // Name, type, flags, address, offset, bytes, link, first global, alignment, bytes of an entry.
+        let behind = 52 + 5 * 40;
+        for section in [
+            [0; 10],
+            [0, 1, 6, 0x8000, 0, 0x1000, 0, 0, 4, 0],
+            [0, 1, 3, 0x9000, 0, 0x1000, 0, 0, 4, 0],
+            [0, 2, 0, 0, behind, of_symbols, 4, 1, 4, 16],
+            [0, 3, 0, 0, behind + of_symbols, of_names, 0, 0, 1, 0],
+        ] {
+            file.extend(section.into_iter().flat_map(u32::to_le_bytes));
+        }
+        [file, table, names].concat()
+    }
+
+    #[test]
+    fn a_label_without_a_type_names_code_that_is_in_no_function() {
+        const FUNCTION: u8 = 2;
+        let bytes = elf(&[
+            ("alignment_proc_write", 0x8000, 0x20, FUNCTION, 1),
+            ("a_label_within", 0x8010, 0, 0, 1),
+            ("the_start", 0x8000, 0, 0, 1),
+            ("$a", 0x8020, 0, 0, 1),
+            ("v5tj_early_abort", 0x8020, 0, 0, 1),
+            ("$d", 0x8028, 0, 0, 1),
+            ("cpu_arm926_reset", 0x8040, 0x10, FUNCTION, 1),
+            ("a_variable", 0x9000, 0, 0, 2),
+            ("elsewhere", 0x8060, 0, 0, 0),
+        ]);
+        let file = object::File::parse(&*bytes).unwrap();
+        let mut code = code(&file);
+        code.sort();
+        let code: Vec<_> = code.iter().map(|(at, name)| (*at, name.as_str())).collect();
+        assert_eq!(
+            code,
+            [
+                (0x8000, "alignment_proc_write"),
+                (0x8020, "v5tj_early_abort"),
+                (0x8040, "cpu_arm926_reset")
+            ]
+        );
     }
 
     #[test]

@@ -313,3 +313,26 @@ fn a_translation_that_is_not_locked_any_more_goes_with_all_others() {
         assert_eq!(count, u64::from(unlocks), "{walks:?}");
     }
 }
+
+/// Cycles of all misses of lines of data, and what counters say of fills.
+fn of_data((missed, counters): (Vec<(Miss, Missed)>, Counters)) -> (u64, u64) {
+    let data = of_kind(&missed, Kind::Data);
+    let cycles = data.iter().map(|(_, missed)| missed.cycles).sum();
+    (cycles, counters.dcache_fill_cycles)
+}
+
+#[test]
+fn a_miss_is_not_charged_what_its_instruction_waits_for_behind_it() {
+    // ldmia r1, {r3-r5, r8-r12}: four words miss, and four are in a page that is not cached.
+    let reads_past = at_3_mb(&[0xe891_1f38], true);
+    // strb r0, [r2, #n * 64], all of them buffered; sub r7, r7, #64; swp r3, r0, [r7], which waits until they are written.
+    let mut drains = at_3_mb(&[], true);
+    drains.extend((0..4).map(|n| 0xe5c2_0000 | (n * 64)));
+    drains.extend([0xe247_7040, 0xe107_3090]);
+    for code in [reads_past, drains] {
+        for board in ["sam9263", "at91rm9200", "ixp425"] {
+            let (missed, filled) = of_data(run(board, &code, DCACHE | ICACHE, around));
+            assert_eq!(missed, filled, "{board}");
+        }
+    }
+}
