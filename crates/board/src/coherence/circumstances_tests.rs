@@ -155,3 +155,54 @@ fn a_descriptor_that_leads_elsewhere_or_is_gone_differs_in_more_than_its_permiss
         assert_eq!(told.met().permissions_only, is, "{newest:x}");
     }
 }
+
+/// An I-line of other memory is run (entries with `remapped` cover that), then one of the same memory that nobody
+/// invalidated (they do not): one instruction, one writer.
+#[test]
+fn a_line_of_other_memory_hides_no_line_of_the_same() {
+    let mut told = Told::new(&CALLERS);
+    let base = told.bus.ram_base();
+    for from in [base + 0x1000, base] {
+        let fill = Event::Fill {
+            side: Side::Instruction,
+            mva: Mva(LOADED),
+            pa: Pa(from),
+        };
+        told.that(FUNCTION, fill);
+        told.stored(0);
+        told.written_back(0, STORED, 7);
+        let fetch = Event::Fetch {
+            mva: Mva(LOADED),
+            pa: Pa(base),
+            width: Width::Word,
+            value: 3,
+            cached: true,
+            registers: &[0; 16],
+        };
+        told.that(LOADED, fetch);
+    }
+    let all: Vec<_> = told
+        .checker
+        .reports()
+        .map(|(r, n)| (r.filled_from.is_some(), n))
+        .collect();
+    assert_eq!(all, [(true, 1), (false, 1)]);
+}
+
+/// So many words are met of which the newest is in memory (entries with `newest = "memory"` cover that), then one
+/// that nobody cleaned.
+#[test]
+fn however_often_a_covered_state_was_met_another_state_is_a_report() {
+    for covered in [63, 64] {
+        let mut told = Told::new(&CALLERS);
+        for n in 0..covered {
+            told.stored(n);
+            told.written_back(n, STORED, 7);
+            told.loaded(n, FUNCTION + 4);
+        }
+        told.stored(covered);
+        told.loaded(covered, FUNCTION + 4);
+        let all: Vec<_> = told.checker.reports().map(|(r, n)| (r.place, n)).collect();
+        assert_eq!(all.len(), 2, "behind {covered}: {all:?}");
+    }
+}
