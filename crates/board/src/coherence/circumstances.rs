@@ -37,9 +37,15 @@ const READ_ONLY: u8 = 2;
 const WRITABLE: u8 = 3;
 /// The bit C of [`Mapping::cb`].
 const CACHED: u8 = 2;
-/// Permission bits of a descriptor of a small page, and the bits of its type.
-const PERMISSIONS: u32 = 0xff0;
+/// The bits of a second-level descriptor's type, and the types of a small page and of XScale's extended one.
 const TYPE: u32 = 3;
+const SMALL: u32 = 2;
+const EXTENDED: u32 = 3;
+/// Permission bits of both.
+const PERMISSIONS: u32 = 0xff0;
+const EXTENDED_PERMISSIONS: u32 = 0x030;
+/// The bit B. For the XScale's erratum 40 Linux takes it from read-only pages.
+const BUFFERED: u32 = 0x004;
 
 /// A difference as it is met, before it is diagnosed.
 #[derive(Clone, Copy)]
@@ -71,9 +77,13 @@ impl<'a> Met<'a> {
 
     /// A TLB entry was used of which only the permissions have changed.
     fn permissions_only(&self) -> bool {
-        let [used, newest] = self.values.map(|value| value & !PERMISSIONS);
-        let is_page = used & TYPE == 2;
-        matches!(self.access, Access::Translation(_)) && is_page && used == newest
+        let permissions = match self.values[0] & TYPE {
+            SMALL => PERMISSIONS,
+            EXTENDED => EXTENDED_PERMISSIONS | BUFFERED,
+            _ => return false,
+        };
+        let [used, newest] = self.values.map(|value| value & !permissions);
+        matches!(self.access, Access::Translation(_)) && used == newest
     }
 }
 

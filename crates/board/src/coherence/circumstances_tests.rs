@@ -206,3 +206,27 @@ fn however_often_a_covered_state_was_met_another_state_is_a_report() {
         assert_eq!(all.len(), 2, "behind {covered}: {all:?}");
     }
 }
+
+/// XScale's extended small pages have type 3 and one AP (IXP42X 3.1.1; Linux: PTE_TYPE_EXT). `fork_window` names
+/// cpu_xscale_set_pte_ext as a writer, which makes pages that are read only write through (erratum 40).
+#[test]
+fn an_extended_small_page_may_differ_in_its_permissions_only() {
+    let (context, writer) = (
+        arm9::Context::default(),
+        crate::coherence::Writer::default(),
+    );
+    let met = |used, newest| Met {
+        context: &context,
+        access: Access::Translation(arm9::Kind::Write),
+        mva: Mva(0x1_0000),
+        pa: Pa(0x4000),
+        writer: &writer,
+        filled: Some(1),
+        values: [used, newest],
+    };
+    assert!(met(0x20_003f, 0x20_002f).permissions_only());
+    assert!(met(0x20_003f, 0x20_002b).permissions_only());
+    assert!(!met(0x20_003f, 0x20_0027).permissions_only(), "C differs");
+    assert!(!met(0x20_003f, 0x20_102f).permissions_only());
+    assert!(!met(0x20_007f, 0x20_002f).permissions_only(), "X differs");
+}
