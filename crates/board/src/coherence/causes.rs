@@ -142,7 +142,7 @@ impl Checker {
         }
         let (calls, writer) = (&self.calls, met.writer);
         let used = calls.callers(calls.now(met.context));
-        let running = calls.running(writer.node, writer.cycle);
+        let running = calls.running(writer);
         let callers = [used, calls.callers(writer.node), running];
         self.causes.among(&callers, &self.circumstances(met))
     }

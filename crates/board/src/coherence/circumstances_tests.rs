@@ -94,8 +94,8 @@ fn a_line_was_dirty_before_the_write_or_became_so_behind_it() {
     }
 }
 
-/// Tables map the page of line 0 at both addresses, and one of them is changed at last.
-fn mapped(read_only: bool, mapped_elsewhere: bool) -> Circumstances {
+/// Tables map the page of line 0 at both addresses, and that of the writer is this at last.
+fn mapped(read_only: bool, last: u32) -> Circumstances {
     let mut told = Told::new(&CALLERS);
     let base = told.bus.ram_base();
     told.ttb = base + 0x4000;
@@ -111,20 +111,24 @@ fn mapped(read_only: bool, mapped_elsewhere: bool) -> Circumstances {
     );
     told.puts(FUNCTION, tables[1], base | writes);
     told.stored(0);
-    if mapped_elsewhere {
-        told.puts(FUNCTION, tables[1], (base + 0x1000) | writes);
-    }
+    told.puts(FUNCTION, tables[1], base + last);
     told.loaded(0, FUNCTION + 4);
     told.met()
 }
 
 #[test]
 fn what_the_tables_say_of_both_addresses_when_old_data_is_used() {
-    for (read_only, elsewhere) in [(true, false), (false, false), (false, true)] {
-        let found = mapped(read_only, elsewhere);
+    let [reads, writes, elsewhere] = [0xaae, 0xffe, 0x1ffe];
+    for (read_only, last, maps, leads) in [
+        (true, writes, true, true),
+        (false, writes, true, true),
+        (false, reads, false, true),
+        (false, elsewhere, false, false),
+    ] {
+        let found = mapped(read_only, last);
         assert_eq!(
-            (found.read_only, found.writer_maps),
-            (read_only, !elsewhere)
+            (found.read_only, found.writer_maps, found.writer_leads),
+            (read_only, maps, leads)
         );
     }
 }

@@ -23,7 +23,7 @@ mod told;
 mod trace;
 mod translations;
 
-pub use asked::{Apart, Between};
+pub use asked::{Apart, Between, Bits, Given};
 pub use calls::{Call, Switch};
 pub use circumstances::Circumstances;
 pub use history::{LineEvent, Movement};
@@ -255,6 +255,7 @@ impl Checker {
             ttb: context.ttb,
             path,
             node: self.calls.now(context),
+            stack: self.calls.stack(),
         };
         self.written(pa, width, value, writer)
     }
