@@ -312,12 +312,18 @@ fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is
     );
     let (code, said) = run(&bisect);
     assert_eq!(code, Some(1), "{said}");
-    // What was left out says more than that the command did not get to its end.
-    let (code, said) = run(&[&bisect[..], &["--limit", "0.05"]].concat());
-    assert_eq!(code, Some(1), "{said}");
     let tap = ["--baseline", path, "--tap"];
     let (_, said) = run(&tap);
     assert!(said.contains("not ok 1 - hole_punched:"), "{said}");
+    // What was left out says more than that the command failed.
+    let fails = "mm_suite --only hole_punched --rounds 3; false";
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let (before, after) = text.split_once("command = ").expect("a command");
+    let (_, after) = after.split_once('\n').expect("a line");
+    let text = format!("{before}command = \"sh -c '{fails}'\"\n{after}");
+    std::fs::write(&file, text).expect("it is ours");
+    let output = coherence(&[&bisect[..], &["--", "sh", "-c", fails]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
 }
 
 #[test]
