@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of the functions that suppressions ask for: what was called between the events of a report.
 
-use super::calls::{Call, Calls, Node, concerns};
+use super::calls::{Call, Calls, Node, Stack, concerns};
 use arm9::Mva;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -15,6 +15,24 @@ const SEARCHED: usize = 1 << 12;
 /// Log2 of the slot size of FCSE, whose processes give the kernel addresses below it.
 const SLOT: u32 = 25;
 
+/// A function that is asked for with what it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The function.
+    pub function: Range<u32>,
+    /// Only with one of these bits in an argument.
+    pub bits: Option<Bits>,
+}
+
+/// Bits of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bits {
+    /// Which of r0 to r3.
+    pub register: u8,
+    /// The bits.
+    pub mask: u32,
+}
+
 /// Functions by which reports are told apart, for each question that a list asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
@@ -24,8 +42,8 @@ pub struct Apart {
     pub then_called: Vec<Range<u32>>,
     /// Was the line filled while the writer's call of it ran, before the write?
     pub filled_in: Vec<Range<u32>>,
-    /// Was it called with an address of the data since the line was filled?
-    pub called_since_fill: Vec<Range<u32>>,
+    /// Was it called with an address of the data, by the process of its use or its write, since the line was filled?
+    pub called_since_fill: Vec<Given>,
     /// Was it called since the data was written?
     pub called_since: Vec<Range<u32>>,
     /// Had another task been switched away from inside it when the data was written?
@@ -54,11 +72,11 @@ impl Apart {
             &self.callers,
             &self.then_called,
             &self.filled_in,
-            &self.called_since_fill,
             &self.called_since,
             &self.suspended_in,
         ];
-        lists.into_iter().flatten()
+        let given = self.called_since_fill.iter().map(|given| &given.function);
+        lists.into_iter().flatten().chain(given)
     }
 }
 
@@ -78,15 +96,16 @@ pub struct Between {
     pub then_called: Vec<u32>,
     /// [`Apart::filled_in`].
     pub filled_in: Vec<u32>,
-    /// [`Apart::called_since_fill`].
-    pub called_since_fill: Vec<u32>,
+    /// [`Apart::called_since_fill`], with the bits that were asked for.
+    pub called_since_fill: Vec<(u32, Option<Bits>)>,
     /// [`Apart::called_since`].
     pub called_since: Vec<u32>,
     /// [`Apart::suspended_in`].
     pub suspended_in: Vec<u32>,
-    /// Whether the calls that are kept reach back to the write, for the last list: if not, nothing is known of what was
-    /// not called.
+    /// Whether the calls that are kept reach back to the write: if not, nothing is known of what was not called since.
     pub is_whole: bool,
+    /// The same of the fill.
+    pub is_whole_since_fill: bool,
 }
 
 /// The write and the fill that calls are placed by.
@@ -94,10 +113,14 @@ pub struct Between {
 pub(super) struct Events {
     /// Cycle and place of the write.
     pub written: (u64, Node),
+    /// The stack of the task that wrote.
+    pub stack: Stack,
     /// Cycle of the fill of the line or TLB entry that was used.
     pub filled: Option<u64>,
     /// Modified virtual addresses of the data, that of its use and that of its write.
     pub addresses: [Mva; 2],
+    /// Table bases of both.
+    pub tables: [u32; 2],
 }
 
 /// The newest calls of the functions.
@@ -216,6 +239,25 @@ fn of<'a>(all: &[Range<u32>], called: impl Iterator<Item = &'a Call>) -> Vec<u32
     found
 }
 
+/// The same of functions that are asked for with what they were given.
+fn given<'a>(all: &[Given], called: impl Iterator<Item = &'a Call>) -> Vec<(u32, Option<Bits>)> {
+    let has = |call: &Call, bits: Bits| {
+        let argument = call.arguments.get(usize::from(bits.register));
+        argument.is_some_and(|value| value & bits.mask != 0)
+    };
+    let is = |given: &&Given, call: &Call| {
+        given.function.start == call.to && given.bits.is_none_or(|bits| has(call, bits))
+    };
+    let of = |call: &'a Call| all.iter().filter(move |given| is(given, call));
+    let each = called.flat_map(of);
+    let mut found: Vec<_> = each
+        .map(|given| (given.function.start, given.bits))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// The address that the kernel was given for a modified virtual one, where FCSE moved it.
 fn unmoved(mva: u32) -> u32 {
     mva & ((1 << SLOT) - 1)
@@ -224,39 +266,46 @@ fn unmoved(mva: u32) -> u32 {
 impl Calls {
     /// Which functions were called between the events of a report.
     pub(super) fn between(&self, apart: &Apart, events: Events) -> Between {
-        let (written, node) = events.written;
+        let written = events.written.0;
         let filled_at = events.filled.unwrap_or(u64::MAX);
-        let given = |call: &&Call| {
+        let is_theirs = |call: &&Call| {
             let is_given = |at: u32| concerns(&call.arguments, at);
             let mut all = events.addresses.iter();
-            all.any(|at| is_given(at.0) || is_given(unmoved(at.0)))
+            // Other processes have other pages at these addresses.
+            events.tables.contains(&call.ttb)
+                && all.any(|at| is_given(at.0) || is_given(unmoved(at.0)))
         };
         let all = &self.asked;
+        let asks_of_fill = !apart.called_since_fill.is_empty();
+        let theirs = |filled| all.since(filled).filter(is_theirs);
         Between {
-            then_called: match apart.then_called.is_empty() {
-                true => Vec::new(),
-                false => of(&apart.then_called, self.next_by_callers(written, node)),
+            then_called: match !apart.then_called.is_empty() && all.reaches(written) {
+                true => of(&apart.then_called, self.next_by_callers(&events)),
+                false => Vec::new(),
             },
             filled_in: match filled_at < written && !apart.filled_in.is_empty() {
-                true => self.began_before(&apart.filled_in, filled_at, events.written),
+                true => self.began_before(&apart.filled_in, filled_at, &events),
                 false => Vec::new(),
             },
             called_since_fill: match events.filled {
-                Some(filled) => of(&apart.called_since_fill, all.since(filled).filter(given)),
+                Some(filled) => given(&apart.called_since_fill, theirs(filled)),
                 None => Vec::new(),
             },
             called_since: of(&apart.called_since, all.since(written + 1)),
             suspended_in: all.suspended.at(written),
             is_whole: !apart.called_since.is_empty() && all.reaches(written),
+            is_whole_since_fill: asks_of_fill && events.filled.is_some_and(|at| all.reaches(at)),
         }
     }
 
     /// Calls behind a write by its callers, until one of those is called anew.
-    fn next_by_callers(&self, cycle: u64, node: Node) -> impl Iterator<Item = &Call> {
+    fn next_by_callers(&self, events: &Events) -> impl Iterator<Item = &Call> {
+        let ((cycle, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(self.parent(node));
         let by = callers.clone();
         let is_anew = move |call: &&Call| !callers.contains(&call.node);
-        let behind = self.asked.since(cycle + 1).take_while(is_anew);
+        let its = move |call: &&Call| call.stack == stack;
+        let behind = self.asked.since(cycle + 1).filter(its).take_while(is_anew);
         behind.filter(move |call| by.contains(&self.parent(call.node)))
     }
 
@@ -271,14 +320,11 @@ impl Calls {
     }
 
     /// Of the writer's callers those that had been called before `cycle`, for the call that wrote.
-    fn began_before(
-        &self,
-        functions: &[Range<u32>],
-        cycle: u64,
-        (written, node): (u64, Node),
-    ) -> Vec<u32> {
+    fn began_before(&self, functions: &[Range<u32>], cycle: u64, events: &Events) -> Vec<u32> {
+        let ((written, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(node);
-        let calls = || self.asked.before(written + 1).take(SEARCHED);
+        let its = |call: &&Call| call.stack == stack;
+        let calls = || self.asked.before(written + 1).take(SEARCHED).filter(its);
         let last = |place: &Node| calls().find(|call| call.node == *place);
         let began = callers.iter().filter_map(last);
         of(functions, began.filter(|call| call.cycle <= cycle))

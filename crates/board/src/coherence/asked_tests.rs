@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which functions are seen between a fill, a write and a use, by instructions made up.
 
+use super::super::calls::stack;
 use super::*;
 use arm9::{Context, Width};
 
@@ -15,6 +16,7 @@ struct Run {
     calls: Calls,
     cycle: u64,
     argument: u32,
+    bits: u32,
 }
 
 impl Run {
@@ -25,6 +27,7 @@ impl Run {
             calls,
             cycle: 0,
             argument: 0,
+            bits: 0,
         };
         run.call(OTHER, SYSTEM_CALL);
         run
@@ -32,14 +35,21 @@ impl Run {
 
     /// An instruction; gives its place.
     fn at(&mut self, pc: u32, word: u32) -> Node {
+        self.on(pc, word, SP, 0)
+    }
+
+    /// An instruction on a stack, under a table base.
+    fn on(&mut self, pc: u32, word: u32, sp: u32, ttb: u32) -> Node {
         self.cycle += 10;
         let mut registers = [0; 16];
         registers[0] = self.argument;
-        registers[13] = SP;
+        registers[2] = self.bits;
+        registers[13] = sp;
         let context = Context {
             cycle: self.cycle,
             pc,
             mode: 0x13,
+            ttb,
             ..Context::default()
         };
         self.calls.fetched(&context, Width::Word, word, &registers);
@@ -48,20 +58,8 @@ impl Run {
 
     /// A call from the beginning of a function; gives the place of what was called.
     fn call(&mut self, from: u32, to: u32) -> Node {
-        let words = to.wrapping_sub(from + 8) >> 2 & 0xff_ffff;
-        self.at(from, 0xeb00_0000 | words);
-        self.cycle += 10;
-        let mut registers = [0; 16];
-        registers[0] = self.argument;
-        registers[13] = SP;
-        let context = Context {
-            cycle: self.cycle,
-            pc: to,
-            mode: 0x13,
-            ..Context::default()
-        };
-        self.calls.fetched(&context, Width::Word, 0, &registers);
-        self.calls.now(&context)
+        self.at(from, bl(from, to));
+        self.at(to, 0)
     }
 
     /// A call that returns.
@@ -77,10 +75,23 @@ impl Run {
         let events = Events {
             written,
             filled,
+            stack: stack(SP >> 13),
             addresses,
+            tables: [0; 2],
         };
         self.calls.between(apart, events)
     }
+}
+
+fn bl(from: u32, to: u32) -> u32 {
+    0xeb00_0000 | to.wrapping_sub(from + 8) >> 2 & 0xff_ffff
+}
+
+/// With one of these bits in r2.
+fn given(start: u32, mask: Option<u32>) -> Vec<Given> {
+    let bits = mask.map(|mask| Bits { register: 2, mask });
+    let function = start..start + 0x100;
+    vec![Given { function, bits }]
 }
 
 fn function(start: u32) -> Vec<Range<u32>> {
@@ -138,7 +149,7 @@ fn a_line_is_filled_in_a_call_from_its_beginning_to_the_write() {
 #[test]
 fn a_call_since_the_fill_counts_when_it_was_given_an_address_also_the_one_without_a_slot() {
     let apart = Apart {
-        called_since_fill: function(FLUSH),
+        called_since_fill: given(FLUSH, None),
         ..Apart::default()
     };
     for (argument, is) in [(0x0200_5fff, true), (0x5000, true), (0x0200_6000, false)] {
@@ -147,7 +158,7 @@ fn a_call_since_the_fill_counts_when_it_was_given_an_address_also_the_one_withou
         run.argument = argument;
         let (cycle, node) = run.called(SYSTEM_CALL, FLUSH);
         let since = |filled| run.between(&apart, (cycle, node), filled).called_since_fill;
-        assert_eq!(since(Some(before)) == [FLUSH], is, "{argument:x}");
+        assert_eq!(since(Some(before)) == [(FLUSH, None)], is, "{argument:x}");
         assert_eq!([since(Some(cycle + 1)), since(None)], [[], []]);
     }
 }
@@ -206,5 +217,87 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     ] {
         let found = run.between(&apart, (cycle, node), None).suspended_in;
         assert_eq!(found == [FLUSH], is, "{cycle}");
+    }
+}
+
+/// Another task, in the same system call since before the write, flushes what it wrote itself.
+#[test]
+fn a_flush_by_another_task_is_not_the_writers() {
+    let apart = Apart {
+        callers: function(SYSTEM_CALL),
+        then_called: function(FLUSH),
+        ..Apart::default()
+    };
+    let mut run = Run::new(&apart); // the first task is in the system call
+    let other = SP + 0x1_0000;
+    run.on(OTHER, bl(OTHER, SYSTEM_CALL), other, 0);
+    run.on(SYSTEM_CALL, 0, other, 0); // so is the second one
+    run.on(SYSTEM_CALL + 8, 0, SP, 0);
+    let written = run.called(SYSTEM_CALL, COPY); // the first one writes, and never flushes
+    run.on(SYSTEM_CALL, bl(SYSTEM_CALL, FLUSH), other, 0);
+    run.on(FLUSH, 0, other, 0); // the second one flushes something
+    let then = run.between(&apart, written, None).then_called;
+    assert_eq!(then, [0; 0], "the writer's task called no flush");
+}
+
+/// Another process, with another PID and table base, calls it for its own page at the same address.
+#[test]
+fn a_call_of_another_process_is_for_another_page() {
+    let apart = Apart {
+        called_since_fill: given(FLUSH, None),
+        ..Apart::default()
+    };
+    let mut run = Run::new(&apart);
+    let filled = run.cycle;
+    let written = run.called(SYSTEM_CALL, COPY);
+    // The data's address is 0x02005004: of the process in slot 1. Another one is running, by its tables.
+    run.argument = 0x5000;
+    let other = SP + 0x1_0000;
+    run.on(SYSTEM_CALL, bl(SYSTEM_CALL, FLUSH), other, 0x8000);
+    run.on(FLUSH, 0, other, 0x8000);
+    let found = run.between(&apart, written, Some(filled)).called_since_fill;
+    assert_eq!(found, [], "it was called for another process' page");
+}
+
+/// No flush behind the write; so many calls later the ones behind the write are not kept any more.
+#[test]
+fn what_is_not_kept_any_more_was_not_called_next() {
+    let apart = Apart {
+        callers: function(SYSTEM_CALL),
+        then_called: function(FLUSH),
+        ..Apart::default()
+    };
+    let mut run = Run::new(&apart);
+    let written = run.called(SYSTEM_CALL, COPY);
+    let again = |run: &mut Run| {
+        run.at(OTHER + 4, 0);
+        run.call(OTHER, SYSTEM_CALL);
+        run.called(SYSTEM_CALL, FLUSH);
+    };
+    again(&mut run);
+    let then = run.between(&apart, written, None).then_called;
+    assert_eq!(then, [0; 0], "the system call was made anew before");
+    for _ in 0..KEPT {
+        again(&mut run);
+    }
+    run.called(SYSTEM_CALL, FLUSH);
+    let then = run.between(&apart, written, None).then_called;
+    assert_eq!(then, [0; 0], "and is not known any more");
+}
+
+#[test]
+fn a_function_may_be_asked_for_with_bits_of_what_it_was_given() {
+    for (bits, is) in [(6, true), (4, true), (3, false)] {
+        let apart = Apart {
+            called_since_fill: given(FLUSH, Some(4)),
+            ..Apart::default()
+        };
+        let mut run = Run::new(&apart);
+        let filled = run.cycle;
+        (run.argument, run.bits) = (0x0200_5000, bits);
+        let written = run.called(SYSTEM_CALL, FLUSH);
+        let found = run.between(&apart, written, Some(filled));
+        assert_eq!(found.called_since_fill.len(), usize::from(is), "{bits}");
+        assert!(found.is_whole_since_fill);
     }
 }

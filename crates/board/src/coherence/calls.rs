@@ -8,11 +8,20 @@
 //! Functions that inlining has swallowed are their callers.
 
 use super::asked::Asked;
+use super::shadow::Writer;
 use arm9::{Context, Mva, Width};
 use std::collections::BTreeMap;
 
 /// A place in the tree of calls: all frames there were, as one number. 0 is outside.
 pub(crate) type Node = u32;
+
+/// A task's stack: the low bits of its number. Stacks 512 MB apart share one, so that a word's writer stays small.
+pub(super) type Stack = u16;
+
+/// The stack of a stack pointer's top bits.
+pub(super) fn stack(top: u32) -> Stack {
+    top as Stack
+}
 
 /// A call, and what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +33,10 @@ pub struct Call {
     /// Virtual address of the function.
     pub to: u32,
     pub(super) node: Node,
+    /// The stack that it is on.
+    pub(super) stack: Stack,
+    /// Table base.
+    pub(super) ttb: u32,
     /// r0 to r3.
     pub(super) arguments: [u32; 4],
 }
@@ -156,6 +169,12 @@ impl Calls {
         }
     }
 
+    /// The stack of the current instruction.
+    #[inline]
+    pub fn stack(&self) -> Stack {
+        stack(self.stack)
+    }
+
     /// Since when the outermost of the functions runs that have led here: the task's system call, as a rule.
     pub fn began(&self, context: &Context) -> Option<u64> {
         let outermost = self.frames.first().filter(|_| !is_user(context));
@@ -195,6 +214,8 @@ impl Calls {
                 from,
                 to: pc,
                 node,
+                stack: stack(self.stack),
+                ttb: context.ttb,
                 arguments,
             });
         } else if self
@@ -257,11 +278,15 @@ impl Calls {
         callers
     }
 
-    /// Of the callers of a place at `cycle` those whose functions have not returned: calls that began later are others.
-    pub fn running(&self, mut node: Node, cycle: u64) -> Vec<u32> {
-        let stacks = || self.stacks.values().chain([&self.frames]);
+    /// Of a writer's callers those whose functions have not returned. Calls that began after the write, and those of
+    /// other tasks, are others.
+    pub fn running(&self, writer: &Writer) -> Vec<u32> {
+        let (mut node, cycle) = (writer.node, writer.cycle);
+        let all = || self.stacks.iter().map(|(top, frames)| (*top, frames));
+        let its = |(top, _): &(u32, _)| stack(*top) == writer.stack;
+        let stacks = || all().chain([(self.stack, &self.frames)]).filter(its);
         let is = |f: &Frame, n: Node| f.node == n && f.since <= cycle;
-        let lives = |n: Node| stacks().any(|s| s.iter().any(|f| is(f, n)));
+        let lives = |n: Node| stacks().any(|(_, s)| s.iter().any(|f| is(f, n)));
         let mut callers = self.callers(node);
         // The function that made a call has the frame of the place that the call came from.
         let mut returned = 0;

@@ -24,6 +24,20 @@ fn at(calls: &mut Calls, pc: u32, sp: u32, word: u32) -> Vec<u32> {
     calls.callers(calls.now(&context))
 }
 
+/// Of the callers of what wrote on the first stack those that run still.
+fn running(calls: &Calls, node: Node, cycle: u64) -> Vec<u32> {
+    running_on(calls, SP, node, cycle)
+}
+
+fn running_on(calls: &Calls, sp: u32, node: Node, cycle: u64) -> Vec<u32> {
+    calls.running(&Writer {
+        node,
+        cycle,
+        stack: stack(sp >> STACK),
+        ..Writer::default()
+    })
+}
+
 const F: u32 = 0xc000_1000;
 const G: u32 = 0xc000_2000;
 const H: u32 = 0xc000_3000;
@@ -88,14 +102,14 @@ fn functions_run_until_they_return_also_while_another_stack_is_in_use() {
     let in_g = calls.nodes[calls.frames.last().unwrap().node as usize].0;
     let other = SP + (1 << STACK);
     let in_h = calls.frames.last().unwrap().node;
-    assert_eq!(calls.running(in_h, u64::MAX), [G + 4, F]);
+    assert_eq!(running(&calls, in_h, u64::MAX), [G + 4, F]);
     at(&mut calls, F + 0x80, other, 0);
     at(&mut calls, 0x1_0000, other, 0);
-    assert_eq!(calls.running(in_h, u64::MAX), [G + 4, F]);
+    assert_eq!(running(&calls, in_h, u64::MAX), [G + 4, F]);
     at(&mut calls, G + 8, SP - 8, 0);
     at(&mut calls, F + 4, SP, 0);
-    assert_eq!(calls.running(in_h, u64::MAX), [0; 0]);
-    assert_eq!(calls.running(in_g, u64::MAX), [0; 0]);
+    assert_eq!(running(&calls, in_h, u64::MAX), [0; 0]);
+    assert_eq!(running(&calls, in_g, u64::MAX), [0; 0]);
 }
 
 /// F has called G twice: the second call is none of what the first one wrote.
@@ -110,8 +124,8 @@ fn a_later_call_of_the_same_function_is_not_the_one_that_wrote() {
     at(&mut calls, G, SP, 0);
     at(&mut calls, G + 4, SP - 8, 0xe12f_ff33);
     at(&mut calls, H, SP - 8, 0);
-    assert_eq!(calls.running(in_h, written), [0; 0]);
-    assert_eq!(calls.running(in_h, calls.ring.len() as u64), [G + 4, F]);
+    assert_eq!(running(&calls, in_h, written), [0; 0]);
+    assert_eq!(running(&calls, in_h, calls.ring.len() as u64), [G + 4, F]);
 }
 
 /// H is called again by the same G.
@@ -123,7 +137,7 @@ fn a_caller_that_calls_again_has_not_returned() {
     at(&mut calls, G + 8, SP - 8, 0);
     at(&mut calls, G + 4, SP - 8, 0xe12f_ff33);
     at(&mut calls, H, SP - 8, 0);
-    assert_eq!(calls.running(in_h, written), [G + 4, F]);
+    assert_eq!(running(&calls, in_h, written), [G + 4, F]);
 }
 
 #[test]
@@ -176,4 +190,22 @@ fn a_new_table_base_is_known_with_who_wrote_it() {
     let switch = calls.switch_since(76).unwrap();
     assert_eq!((switch.pc, switch.callers), (H, vec![G + 4, F]));
     assert_eq!(calls.switch_since(77), None);
+}
+
+/// Another task has been inside of the same functions since before, on its own stack, and stays there.
+#[test]
+fn functions_of_another_task_are_not_the_writers_that_run_still() {
+    let mut calls = in_h();
+    let other = SP + (1 << STACK);
+    at(&mut calls, F, other, bl(F, G));
+    at(&mut calls, G, other, 0);
+    at(&mut calls, G + 4, other - 8, 0xe12f_ff33);
+    assert_eq!(at(&mut calls, H, other - 8, 0), [G + 4, F]);
+    let writer = calls.frames.last().unwrap().node;
+    let written = calls.ring.len() as u64;
+    // H returns to G, and G to F: whoever wrote in H is through.
+    at(&mut calls, G + 8, other - 8, 0);
+    at(&mut calls, F + 4, other, 0);
+    assert_eq!(running_on(&calls, other, writer, written), [0; 0]);
+    assert_eq!(running(&calls, writer, written), [G + 4, F]);
 }

@@ -4,8 +4,8 @@
 use super::Checker;
 use super::asked::Apart;
 use super::circumstances::{Circumstances, Met};
+use super::diagnosis;
 use super::report::{Access, Cause, Pair, Report, pair};
-use super::shadow::Writer;
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
@@ -13,6 +13,9 @@ use std::ops::Range;
 /// Differences between the same two instructions that are diagnosed; those beyond are counted as
 /// the last one was.
 const DIAGNOSED: u32 = 64;
+
+/// Bits of the kinds of access in a [`Pair`].
+const KIND_BITS: u8 = 4;
 
 /// Which of the functions that are told apart had to do with a difference, as a hash (FNV-1a).
 pub(super) type Among = u64;
@@ -110,15 +113,26 @@ impl Causes {
 
 impl Checker {
     /// Counts a difference like many before. False when it has to be diagnosed.
-    pub(super) fn is_well_known(
-        &mut self,
-        access: Access,
-        pc: u32,
-        writer: &Writer,
-        among: Among,
-    ) -> bool {
-        let pair = pair(access, pc, writer.pc);
+    pub(super) fn is_well_known(&mut self, met: &Met<'_>, among: Among) -> bool {
+        let pair = self.pair(met);
         self.causes.is_well_known(pair, among)
+    }
+
+    /// What differences are counted together by when there are many. Of the state of the lines it has what is known
+    /// without the history: whether the newest is in its dirty line, whether that which was used is dirty as well, and
+    /// whether it is of other memory.
+    pub(super) fn pair(&self, met: &Met<'_>) -> Pair {
+        let (access, pc, writer) = pair(met.access, met.context.pc, met.writer.pc);
+        let fill = self.history.fill_of(met.access, met.mva);
+        let is_line = met.access == Access::Load { cached: true };
+        let states = [
+            diagnosis::holds(&self.dirty, met.writer, met.pa),
+            is_line && self.dirty.since(met.mva.0).is_some(),
+            fill.is_some_and(|fill| fill.pa != met.pa.0 & !31),
+        ];
+        let with = |bits, is| bits << 1 | u8::from(is);
+        let state = states.into_iter().fold(0, with);
+        (state << KIND_BITS | access, pc, writer)
     }
 
     /// Which of the functions that are told apart had to do with it.
@@ -128,7 +142,7 @@ impl Checker {
         }
         let (calls, writer) = (&self.calls, met.writer);
         let used = calls.callers(calls.now(met.context));
-        let running = calls.running(writer.node, writer.cycle);
+        let running = calls.running(writer);
         let callers = [used, calls.callers(writer.node), running];
         self.causes.among(&callers, &self.circumstances(met))
     }

@@ -26,6 +26,8 @@ pub struct Circumstances {
     pub read_only: bool,
     /// The writer's address still leads to the data, and user land may write there.
     pub writer_maps: bool,
+    /// The writer's address still leads to the data, whatever user land may do there.
+    pub writer_leads: bool,
     /// The newest descriptor leads to the same page as the one that was used, and differs in its permissions only.
     pub permissions_only: bool,
     /// Which functions were called between the events.
@@ -37,9 +39,15 @@ const READ_ONLY: u8 = 2;
 const WRITABLE: u8 = 3;
 /// The bit C of [`Mapping::cb`].
 const CACHED: u8 = 2;
-/// Permission bits of a descriptor of a small page, and the bits of its type.
-const PERMISSIONS: u32 = 0xff0;
+/// The bits of a second-level descriptor's type, and the types of a small page and of XScale's extended one.
 const TYPE: u32 = 3;
+const SMALL: u32 = 2;
+const EXTENDED: u32 = 3;
+/// Permission bits of both.
+const PERMISSIONS: u32 = 0xff0;
+const EXTENDED_PERMISSIONS: u32 = 0x030;
+/// The bit B. For the XScale's erratum 40 Linux takes it from read-only pages.
+const BUFFERED: u32 = 0x004;
 
 /// A difference as it is met, before it is diagnosed.
 #[derive(Clone, Copy)]
@@ -71,9 +79,13 @@ impl<'a> Met<'a> {
 
     /// A TLB entry was used of which only the permissions have changed.
     fn permissions_only(&self) -> bool {
-        let [used, newest] = self.values.map(|value| value & !PERMISSIONS);
-        let is_page = used & TYPE == 2;
-        matches!(self.access, Access::Translation(_)) && is_page && used == newest
+        let permissions = match self.values[0] & TYPE {
+            SMALL => PERMISSIONS,
+            EXTENDED => EXTENDED_PERMISSIONS | BUFFERED,
+            _ => return false,
+        };
+        let [used, newest] = self.values.map(|value| value & !permissions);
+        matches!(self.access, Access::Translation(_)) && used == newest
     }
 }
 
@@ -94,9 +106,11 @@ impl Checker {
             })
         };
         let page = |m: &Mapping| m.pa.0 >> 12;
+        let is_there = |m: Mapping| page(&m) == met.pa.0 >> 12;
         let is_cached = |m: &Mapping| m.cb & CACHED != 0;
         let used = mapping(context.ttb, mva).filter(|m| m.ap == READ_ONLY);
-        let written = mapping(writer.ttb, Mva(writer.mva)).filter(|m| m.ap == WRITABLE);
+        let leads = mapping(writer.ttb, Mva(writer.mva));
+        let written = leads.filter(|m| m.ap == WRITABLE);
         let is_private = |used: &Mapping, written: &Mapping| {
             is_cached(used) && !is_cached(written) && page(used) == page(written)
         };
@@ -111,7 +125,9 @@ impl Checker {
         let events = Events {
             written: (writer.cycle, writer.node),
             filled,
+            stack: writer.stack,
             addresses: [mva, Mva(writer.mva)],
+            tables: [context.ttb, writer.ttb],
         };
         Circumstances {
             overlapping: began.is_some_and(|at| at < writer.cycle),
@@ -119,7 +135,8 @@ impl Checker {
             filled_before: filled.map(|at| at < writer.cycle),
             dirty_before: dirty.is_some_and(|since| since < writer.cycle),
             read_only: used.is_some(),
-            writer_maps: written.is_some_and(|m| page(&m) == met.pa.0 >> 12),
+            writer_maps: written.is_some_and(is_there),
+            writer_leads: leads.is_some_and(is_there),
             permissions_only: met.permissions_only(),
             between: self.calls.between(self.causes.apart(), events),
         }

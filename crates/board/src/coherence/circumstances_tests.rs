@@ -94,8 +94,8 @@ fn a_line_was_dirty_before_the_write_or_became_so_behind_it() {
     }
 }
 
-/// Tables map the page of line 0 at both addresses, and one of them is changed at last.
-fn mapped(read_only: bool, mapped_elsewhere: bool) -> Circumstances {
+/// Tables map the page of line 0 at both addresses, and that of the writer is this at last.
+fn mapped(read_only: bool, last: u32) -> Circumstances {
     let mut told = Told::new(&CALLERS);
     let base = told.bus.ram_base();
     told.ttb = base + 0x4000;
@@ -111,20 +111,24 @@ fn mapped(read_only: bool, mapped_elsewhere: bool) -> Circumstances {
     );
     told.puts(FUNCTION, tables[1], base | writes);
     told.stored(0);
-    if mapped_elsewhere {
-        told.puts(FUNCTION, tables[1], (base + 0x1000) | writes);
-    }
+    told.puts(FUNCTION, tables[1], base + last);
     told.loaded(0, FUNCTION + 4);
     told.met()
 }
 
 #[test]
 fn what_the_tables_say_of_both_addresses_when_old_data_is_used() {
-    for (read_only, elsewhere) in [(true, false), (false, false), (false, true)] {
-        let found = mapped(read_only, elsewhere);
+    let [reads, writes, elsewhere] = [0xaae, 0xffe, 0x1ffe];
+    for (read_only, last, maps, leads) in [
+        (true, writes, true, true),
+        (false, writes, true, true),
+        (false, reads, false, true),
+        (false, elsewhere, false, false),
+    ] {
+        let found = mapped(read_only, last);
         assert_eq!(
-            (found.read_only, found.writer_maps),
-            (read_only, !elsewhere)
+            (found.read_only, found.writer_maps, found.writer_leads),
+            (read_only, maps, leads)
         );
     }
 }
@@ -154,4 +158,79 @@ fn a_descriptor_that_leads_elsewhere_or_is_gone_differs_in_more_than_its_permiss
         told.wrote(mva, base + 0x20_0000);
         assert_eq!(told.met().permissions_only, is, "{newest:x}");
     }
+}
+
+/// An I-line of other memory is run (entries with `remapped` cover that), then one of the same memory that nobody
+/// invalidated (they do not): one instruction, one writer.
+#[test]
+fn a_line_of_other_memory_hides_no_line_of_the_same() {
+    let mut told = Told::new(&CALLERS);
+    let base = told.bus.ram_base();
+    for from in [base + 0x1000, base] {
+        let fill = Event::Fill {
+            side: Side::Instruction,
+            mva: Mva(LOADED),
+            pa: Pa(from),
+        };
+        told.that(FUNCTION, fill);
+        told.stored(0);
+        told.written_back(0, STORED, 7);
+        let fetch = Event::Fetch {
+            mva: Mva(LOADED),
+            pa: Pa(base),
+            width: Width::Word,
+            value: 3,
+            cached: true,
+            registers: &[0; 16],
+        };
+        told.that(LOADED, fetch);
+    }
+    let all: Vec<_> = told
+        .checker
+        .reports()
+        .map(|(r, n)| (r.filled_from.is_some(), n))
+        .collect();
+    assert_eq!(all, [(true, 1), (false, 1)]);
+}
+
+/// So many words are met of which the newest is in memory (entries with `newest = "memory"` cover that), then one
+/// that nobody cleaned.
+#[test]
+fn however_often_a_covered_state_was_met_another_state_is_a_report() {
+    for covered in [63, 64] {
+        let mut told = Told::new(&CALLERS);
+        for n in 0..covered {
+            told.stored(n);
+            told.written_back(n, STORED, 7);
+            told.loaded(n, FUNCTION + 4);
+        }
+        told.stored(covered);
+        told.loaded(covered, FUNCTION + 4);
+        let all: Vec<_> = told.checker.reports().map(|(r, n)| (r.place, n)).collect();
+        assert_eq!(all.len(), 2, "behind {covered}: {all:?}");
+    }
+}
+
+/// XScale's extended small pages have type 3 and one AP (IXP42X 3.1.1; Linux: PTE_TYPE_EXT). `fork_window` names
+/// cpu_xscale_set_pte_ext as a writer, which makes pages that are read only write through (erratum 40).
+#[test]
+fn an_extended_small_page_may_differ_in_its_permissions_only() {
+    let (context, writer) = (
+        arm9::Context::default(),
+        crate::coherence::Writer::default(),
+    );
+    let met = |used, newest| Met {
+        context: &context,
+        access: Access::Translation(arm9::Kind::Write),
+        mva: Mva(0x1_0000),
+        pa: Pa(0x4000),
+        writer: &writer,
+        filled: Some(1),
+        values: [used, newest],
+    };
+    assert!(met(0x20_003f, 0x20_002f).permissions_only());
+    assert!(met(0x20_003f, 0x20_002b).permissions_only());
+    assert!(!met(0x20_003f, 0x20_0027).permissions_only(), "C differs");
+    assert!(!met(0x20_003f, 0x20_102f).permissions_only());
+    assert!(!met(0x20_007f, 0x20_002f).permissions_only(), "X differs");
 }

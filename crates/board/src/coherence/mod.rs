@@ -23,7 +23,7 @@ mod told;
 mod trace;
 mod translations;
 
-pub use asked::{Apart, Between};
+pub use asked::{Apart, Between, Bits, Given};
 pub use calls::{Call, Switch};
 pub use circumstances::Circumstances;
 pub use history::{LineEvent, Movement};
@@ -148,8 +148,8 @@ impl Checker {
     }
 
     fn report(&mut self, mut report: Report) -> Reaction {
-        let among = self.among(&Met::of(&report));
-        let key = pair(report.access, report.context.pc, report.writer.pc);
+        let met = Met::of(&report);
+        let (among, key) = (self.among(&met), self.pair(&met));
         let next = self.reports.len();
         if !self.causes.is_new(key, &report, among, next) || next == REPORTS {
             return Reaction::Continue;
@@ -192,7 +192,7 @@ impl Checker {
     ) -> Reaction {
         let writer = self.shadow.writer(pa.0);
         let fill = self.history.fill_of(access, mva);
-        let among = self.among(&Met {
+        let met = Met {
             context,
             access,
             mva,
@@ -200,7 +200,8 @@ impl Checker {
             writer: &writer,
             filled: fill.map(|fill| fill.cycle),
             values: [got, newest],
-        });
+        };
+        let among = self.among(&met);
         let user = User {
             pc: context.pc,
             process: (context.ttb, context.pid),
@@ -211,7 +212,7 @@ impl Checker {
         if !self.shadow.tell(pa.0, width, got, user) {
             return Reaction::Continue;
         }
-        if self.is_well_known(access, context.pc, &writer, among) {
+        if self.is_well_known(&met, among) {
             return Reaction::Continue;
         }
         let report = diagnosis::stale(
@@ -254,6 +255,7 @@ impl Checker {
             ttb: context.ttb,
             path,
             node: self.calls.now(context),
+            stack: self.calls.stack(),
         };
         self.written(pa, width, value, writer)
     }
@@ -296,10 +298,9 @@ impl Checker {
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
                 self.shadow.lose(at.0, *word);
-                let among = self.among(&Met::of(&report));
-                if !self.is_well_known(access, context.pc, &writer, among)
-                    && self.report(report) == Reaction::Stop
-                {
+                let met = Met::of(&report);
+                let among = self.among(&met);
+                if !self.is_well_known(&met, among) && self.report(report) == Reaction::Stop {
                     reaction = Reaction::Stop;
                 }
             }

@@ -239,7 +239,13 @@ impl Report {
             Access::Outlives(Kept::Translation) => 3 << 4,
             _ => 0,
         };
-        (self.wrong, pc, self.writer.pc, place | fetched | kept)
+        let remapped = u8::from(self.filled_from.is_some()) << 6;
+        (
+            self.wrong,
+            pc,
+            self.writer.pc,
+            place | fetched | kept | remapped,
+        )
     }
 
     /// Whether the D-cache line that was read came from memory after the newest data was written.
@@ -352,7 +358,8 @@ fn remap(line: Mva) -> String {
     )
 }
 
-/// Kind of access, instruction (0 for victims: whose access evicts them says nothing), writer.
+/// Kind of access and state of the lines ([`super::Checker::pair`]), instruction (0 for victims: whose access evicts them
+/// says nothing), writer.
 pub(super) type Pair = (u8, u32, u32);
 
 pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {

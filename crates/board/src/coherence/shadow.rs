@@ -37,6 +37,8 @@ pub struct Writer {
     pub path: Path,
     /// Place in the checker's tree of calls.
     pub node: u32,
+    /// The stack that the calls are on: see [`super::calls::stack`].
+    pub stack: u16,
 }
 
 /// Words in a page of writers.

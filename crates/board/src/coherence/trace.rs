@@ -42,7 +42,7 @@ impl Checker {
         Trace {
             used: self.calls.callers(self.calls.now(context)),
             written: self.calls.callers(writer.node),
-            running: self.calls.running(writer.node, writer.cycle),
+            running: self.calls.running(writer),
             circumstances: self.circumstances(&Met::of(report)),
             next,
             given: self.calls.given(since, &addresses, CALLS),

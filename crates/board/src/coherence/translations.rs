@@ -313,7 +313,7 @@ impl Checker {
         let writer = self.shadow.writer(descriptor.0);
         let filled = self.translations.filled_at(access.entry);
         let access_kind = Access::Translation(kind);
-        let among = self.among(&Met {
+        let met = Met {
             context,
             access: access_kind,
             mva,
@@ -321,7 +321,8 @@ impl Checker {
             writer: &writer,
             filled: Some(filled),
             values: [descriptor.1, newest],
-        });
+        };
+        let among = self.among(&met);
         let user = User {
             pc: context.pc,
             pid: context.pid,
@@ -329,9 +330,7 @@ impl Checker {
             among,
             descriptor: descriptor.0,
         };
-        if !self.translations.tell(access.entry, user)
-            || self.is_well_known(access_kind, context.pc, &writer, among)
-        {
+        if !self.translations.tell(access.entry, user) || self.is_well_known(&met, among) {
             // Tell me of the next use too: that one is another's.
             return Reaction::DropTranslations;
         }

@@ -96,6 +96,19 @@ pub fn counts(groups: &[Group], suppressions: &[Suppression]) -> Counts {
     counts
 }
 
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// A key, which needs no quotes where it is a plain word.
+fn quoted_key(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.to_string(),
+        false => format!("\"{}\"", name.replace('\\', r"\\").replace('"', r#"\""#)),
+    }
+}
+
 fn allowed([fewest, most]: [u64; 2]) -> u64 {
     most + (most - fewest.min(most))
 }
@@ -157,7 +170,6 @@ impl Baseline {
     }
 
     fn text(&self) -> String {
-        let quoted = |text: &str| toml::Value::from(text).to_string();
         let mut text = format!(
             "\n[[baseline]]\nkernel = {}\nboard = {}\nvictims = {}\ncommand = {}\nruns = {}\n",
             quoted(&self.kernel),
@@ -172,7 +184,8 @@ impl Baseline {
         for (name, Covered { reports, times }) in &self.suppressed {
             let _ = writeln!(
                 text,
-                "{name} = {{ reports = {reports:?}, times = {times:?} }}"
+                "{} = {{ reports = {reports:?}, times = {times:?} }}",
+                quoted_key(name)
             );
         }
         text
@@ -321,6 +334,24 @@ mod tests {
                     entry.kernel
                 );
             }
+        }
+    }
+
+    /// A suppression of a list of one's own may have any name.
+    #[test]
+    fn what_was_recorded_is_read_again_whatever_a_suppression_is_called() {
+        for name in ["my bug", "a.b", "x = 1", "7", "'a' \"b\"", "\\"] {
+            let path = std::env::temp_dir().join(format!(
+                "warmswitch-named-baselines-{}.toml",
+                std::process::id()
+            ));
+            let _ = std::fs::remove_file(&path);
+            let runs = [counts(&[(name, 1, 4)])];
+            write(&path, Baseline::of(key("true"), &runs)).unwrap();
+            let read = load(&path).map(|all| all[0].allows(name).times);
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            assert_eq!(read.map_err(|e| format!("{e:#}")), Ok(4), "{name}: {text}");
         }
     }
 }

@@ -359,6 +359,7 @@ pub mod tests {
                 ttb: 0x00a3_4000,
                 path: Path::Line,
                 node: 0,
+                stack: 0,
             },
             place: Newest::Dirty(Mva(0xb6d8_50e0)),
             since: Vec::new(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use arm9::Kind;
-use board::coherence::{Access, Apart, Newest, Report, Wrong};
+use board::coherence::{Access, Apart, Bits, Given, Newest, Report, Wrong};
 use serde::Deserialize;
 
 use super::names::Names;
@@ -22,8 +22,9 @@ pub struct Suppression {
     pub name: String,
     /// Kinds of report, by [`Wrong::name`].
     pub wrong: Vec<String>,
-    /// Functions that used the data (a line that makes room is written back by chance: not by these), without suffixes of the compiler; `user` for user land. Here
-    /// and below `f < g` is `f`, or its caller `g` where the compiler put `f` into it.
+    /// Functions that used the data (a line that makes room is written back by chance: not by these), without suffixes of
+    /// the compiler; `user` for user land. Here and below `f < g` is `f`, or its caller `g` where the compiler put `f` into
+    /// it.
     #[serde(default)]
     pub access: Vec<String>,
     /// Only of instructions that were fetched.
@@ -59,7 +60,8 @@ pub struct Suppression {
     /// Only where user land may just read the page that was used.
     #[serde(default)]
     pub read_only: bool,
-    /// Only where the writer's address still leads to the data, for user land to write; false: only where it does not.
+    /// Only where the writer's address still leads to the data, for user land to write; false: only where it leads
+    /// elsewhere or nowhere.
     #[serde(default)]
     pub writer_maps: Option<bool>,
     /// Only where the line that was used is of other memory, which its address led to before.
@@ -74,9 +76,13 @@ pub struct Suppression {
     /// Callers of the writer of which one had been called before the line was filled, and the line before the write.
     #[serde(default)]
     pub filled_in: Vec<String>,
-    /// Functions of which one was called with an address of the data since the line or TLB entry was filled.
+    /// Functions of which one was called with an address of the data since the line or TLB entry was filled; `f(r2 & 4)`
+    /// only where one of these bits was in that argument.
     #[serde(default)]
     pub called_since_fill: Vec<String>,
+    /// The same, of which none was called.
+    #[serde(default)]
+    pub not_called_since_fill: Vec<String>,
     /// Functions of which none was called since the newest was written.
     #[serde(default)]
     pub not_called_since: Vec<String>,
@@ -161,10 +167,14 @@ impl Suppression {
             Place::Dirty => matches!(report.place, Newest::Dirty(_)),
             Place::Memory => matches!(report.place, Newest::Memory | Newest::Buffer),
         };
+        let maps = |is| match is {
+            true => met.writer_maps,
+            false => !met.writer_leads,
+        };
         self.newest.is_none_or(is_there)
             && (!self.dirty_before || met.dirty_before)
             && (!self.read_only || met.read_only)
-            && self.writer_maps.is_none_or(|is| met.writer_maps == is)
+            && self.writer_maps.is_none_or(maps)
             && (!self.remapped || report.filled_from.is_some())
             && (!self.permissions_only || met.permissions_only)
     }
@@ -179,10 +189,21 @@ impl Suppression {
         let asks = |wanted: &[String], called| wanted.is_empty() || is_any(wanted, called);
         let filled = |when| met.filled_before == Some(when == Filled::Before);
         let is_known = self.not_called_since.is_empty() || met.between.is_whole;
+        let given = |name: &String| {
+            let (name, bits) = with_bits(name);
+            let called = met.between.called_since_fill.iter();
+            called
+                .filter(|(_, of)| *of == bits)
+                .any(|(pc, _)| names.is_in(*pc, name))
+        };
+        let called = &self.called_since_fill;
+        let not_called = &self.not_called_since_fill;
         self.filled.is_none_or(filled)
             && asks(&self.then_called, &met.between.then_called)
             && asks(&self.filled_in, &met.between.filled_in)
-            && asks(&self.called_since_fill, &met.between.called_since_fill)
+            && (called.is_empty() || called.iter().any(given))
+            && (not_called.is_empty() || met.between.is_whole_since_fill)
+            && !not_called.iter().any(given)
             && asks(&self.suspended_in, &met.between.suspended_in)
             && is_known
             && !is_any(&self.not_called_since, &met.between.called_since)
@@ -223,6 +244,35 @@ impl Suppression {
     }
 }
 
+/// `f(r2 & 4)`: the function, and the bits of the argument, of which one is asked for.
+fn with_bits(text: &str) -> (&str, Option<Bits>) {
+    let Some((name, rest)) = text.split_once('(') else {
+        return (text, None);
+    };
+    (name.trim(), bits(rest))
+}
+
+/// Of `r2 & 4)`.
+fn bits(text: &str) -> Option<Bits> {
+    let (register, mask) = text.trim().strip_suffix(')')?.split_once('&')?;
+    let register = register.trim().strip_prefix('r')?.parse().ok()?;
+    let mask = mask.trim().parse().ok()?;
+    (register < 4).then_some(Bits { register, mask })
+}
+
+/// The functions that entries ask for with what they are given.
+fn given(all: &[Suppression], names: &Names) -> Vec<Given> {
+    let asked_for = all
+        .iter()
+        .flat_map(|s| [&s.called_since_fill, &s.not_called_since_fill]);
+    let of = |text: &String| {
+        let (name, bits) = with_bits(text);
+        let functions = names.ranges(name).into_iter();
+        functions.map(move |function| Given { function, bits })
+    };
+    asked_for.flatten().flat_map(of).collect()
+}
+
 /// The functions that entries ask for.
 pub fn apart(all: &[Suppression], names: &Names) -> Apart {
     let ranges = |of: &dyn Fn(&Suppression) -> Vec<String>| {
@@ -233,7 +283,7 @@ pub fn apart(all: &[Suppression], names: &Names) -> Apart {
         callers: ranges(&|s| [&s.used_in[..], &s.called_by, &s.running].concat()),
         then_called: ranges(&|s| s.then_called.clone()),
         filled_in: ranges(&|s| s.filled_in.clone()),
-        called_since_fill: ranges(&|s| s.called_since_fill.clone()),
+        called_since_fill: given(all, names),
         called_since: ranges(&|s| s.not_called_since.clone()),
         suspended_in: ranges(&|s| s.suspended_in.clone()),
     }
@@ -279,6 +329,12 @@ pub fn load(path: &Path) -> Result<Vec<Suppression>> {
         if entry.name.trim().is_empty() {
             bail!("{place}: name: it is empty");
         }
+        if entry.name.contains(char::is_control) {
+            bail!(
+                "{place}: name: {:?} is more than a line of text",
+                entry.name
+            );
+        }
         if list.suppression[..n].iter().any(|e| e.name == entry.name) {
             bail!("{place}: name: there are two \"{}\"", entry.name);
         }
@@ -287,6 +343,13 @@ pub fn load(path: &Path) -> Result<Vec<Suppression>> {
         }
         if entry.access.is_empty() && entry.writer.is_empty() {
             bail!("{place}: one of access and writer is needed");
+        }
+        let given = [&entry.called_since_fill, &entry.not_called_since_fill];
+        let is_bad = |text: &&String| text.contains('(') && with_bits(text).1.is_none();
+        if let Some(bad) = given.into_iter().flatten().find(is_bad) {
+            bail!(
+                "{place}: \"{bad}\": bits of an argument are asked for as in \"f(r2 & 4)\", r0 to r3"
+            );
         }
         if entry.reason.trim().is_empty() {
             bail!("{place}: reason: it is empty");

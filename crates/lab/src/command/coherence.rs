@@ -161,6 +161,7 @@ impl Asked<'_> {
             ("limit", args.limit.is_some()),
             ("keep-going", args.keep_going),
             ("suppressions", args.suppressions.is_some()),
+            ("baseline", args.baseline.is_some()),
             ("bisect", args.bisect),
         ];
         let given = without_effect.iter().find(|(_, given)| *given);

@@ -47,6 +47,10 @@ fn wrong_usage_is_named_and_ends_with_2_and_ends_a_bisection() {
         (&["--vitims", "late"], "'--victims'"),
         (&["--gdb", "0xc0001008"], "not PC@CYCLE"),
         (&["--stdio"], "--gdb"),
+        (
+            &["--gdb", "0xc0001008@1", "--baseline", "b.toml"],
+            "without the checker",
+        ),
         (&["--all-mutants", "--limit", "3"], "cannot be used with"),
         (&["--cost", "--tap"], "cannot be used with"),
     ] {
@@ -311,6 +315,27 @@ fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is
     let tap = ["--baseline", path, "--tap"];
     let (_, said) = run(&tap);
     assert!(said.contains("not ok 1 - hole_punched:"), "{said}");
+    // What was left out says more than that the command failed.
+    let fails = "mm_suite --only hole_punched --rounds 3; false";
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let (before, after) = text.split_once("command = ").expect("a command");
+    let (_, after) = after.split_once('\n').expect("a line");
+    let text = format!("{before}command = \"sh -c '{fails}'\"\n{after}");
+    std::fs::write(&file, text).expect("it is ours");
+    let output = coherence(&[&bisect[..], &["--", "sh", "-c", fails]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+}
+
+#[test]
+#[ignore = "needs the kernel"]
+fn no_baseline_is_recorded_of_a_command_that_fails() {
+    let file = scratch("failed-baseline").join("b.toml");
+    let path = file.to_str().expect("a plain name");
+    let output = coherence(&["--baseline", path, "--write-baseline", "--", "false"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("ended with 1"), "{message}");
+    assert!(!file.exists());
 }
 
 #[test]

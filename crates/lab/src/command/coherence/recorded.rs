@@ -111,8 +111,8 @@ impl Asked<'_> {
         })?;
         let mut runs = vec![baseline::counts(&first.groups, &self.suppressions)];
         for (seed, findings) in seeds.iter().zip(found) {
-            if !matches!(findings.ended, Ended::Finished(_)) {
-                bail!("--write-baseline: the run with seed {seed} did not get to its end");
+            if !matches!(findings.ended, Ended::Finished(None | Some(0))) {
+                bail!("--write-baseline: the run with seed {seed} did not get to a good end");
             }
             let (all, names) = (&self.suppressions, first.style.names);
             let groups = coherence::groups(&findings.reports, all, names);

@@ -66,8 +66,12 @@ impl Shown<'_> {
             let count: u64 = self.suppressed(n).map(|g| g.count).sum();
             if count > 0 {
                 let (name, label, reason) = (&entry.name, entry.label(), &entry.reason);
+                let allowed = self.baseline.map_or(String::new(), |baseline| {
+                    let most = baseline.allows(name).times;
+                    format!(" of {most} that the baseline allows")
+                });
                 text.push_str(&format!(
-                    "suppressed {count} times: {name} ({label}): {reason}\n"
+                    "suppressed {count} times{allowed}: {name} ({label}): {reason}\n"
                 ));
             } else if self.args.keep_going && !self.args.command.is_empty() {
                 let (name, label) = (&entry.name, entry.label());
@@ -135,6 +139,11 @@ impl Shown<'_> {
             )
         })
         .collect()
+    }
+
+    /// Whether a baseline says how good the run is.
+    fn is_compared(&self) -> bool {
+        !self.args.chaos.is_asked() && !self.args.write_baseline
     }
 
     /// Reports were left out, and nothing says how many are to be expected.
@@ -206,6 +215,10 @@ impl Shown<'_> {
                 text.push_str(&format!("# {line}\n"));
             }
         }
+        for more in self.exceeded() {
+            number += 1;
+            text.push_str(&format!("not ok {number} - {more}\n"));
+        }
         if let (0, Err(error)) = (number, self.judged()) {
             let error = error.to_string();
             text.push_str(&format!(
@@ -213,10 +226,6 @@ impl Shown<'_> {
                 error.lines().next().unwrap_or("")
             ));
             return text;
-        }
-        for more in self.exceeded() {
-            number += 1;
-            text.push_str(&format!("not ok {number} - {more}\n"));
         }
         if number == 0 {
             number = 1;
@@ -235,7 +244,18 @@ impl Shown<'_> {
             eprintln!("error: stopped");
             return Ok(Outcome::Abort);
         }
-        let outcome = self.judged()?;
+        let is_more = self.is_compared() && !self.exceeded().is_empty();
+        let outcome = match self.judged() {
+            Ok(outcome) => outcome,
+            Err(error) if !is_more || self.findings.ended == Ended::Interrupted => {
+                return Err(error);
+            }
+            // More was left out than the baseline allows, however the command ended.
+            Err(error) => {
+                eprintln!("note: {error:#}");
+                Outcome::Done
+            }
+        };
         if self.findings.ended == Ended::Limit {
             let limit_s = self.args.limit.unwrap_or(LIMIT_S);
             eprintln!("note: --limit ended the command after {limit_s} s of board time");
@@ -252,7 +272,7 @@ impl Shown<'_> {
     /// The exit code of a run without a report, by how many reports were left out.
     fn against_baseline(&self) -> Result<Outcome> {
         let args = self.args;
-        if args.chaos.is_asked() || args.write_baseline {
+        if !self.is_compared() {
             return Ok(Outcome::Done);
         }
         if self.lacks_baseline() {
@@ -289,9 +309,15 @@ impl Shown<'_> {
                         "the command ended with {status}: that nothing was reported says nothing"
                     );
                 }
+                if self.args.write_baseline && status != 0 {
+                    bail!("--write-baseline: the command ended with {status}; nothing is recorded");
+                }
                 Ok(Outcome::Done)
             }
-            Ended::Report => Ok(Outcome::No),
+            Ended::Report => bail!(
+                "{REPORTS} causes were met, suppressions cover all, and no more can be kept: that nothing was reported \
+                 says nothing"
+            ),
             Ended::Limit => bail!(
                 "the command ran longer than {LIMIT_S} s of board time; --limit gives it more{}",
                 markers::last_words(&self.findings.console)
