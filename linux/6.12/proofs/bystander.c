@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What others cost two processes that pass a byte to and fro, and have nothing to do with them. Prints how long a hop
- * takes, and by FCSE's debugfs how many switches flushed. debugfs is mounted.
+ * takes with them, and with the same pages before they began; and by FCSE's debugfs how many switches flushed with them.
+ * debugfs is mounted.
  *
  * bystander HOPS		there is nobody else
  * bystander HOPS uring		one registers a page of its memfd with io_uring, which pins it, and sleeps
- * bystander HOPS uring idle	it has the page and io_uring, and registers nothing: to compare the time of a hop with
  * bystander HOPS uring run	it registers and unregisters the page 100 times a second
  * bystander HOPS fuse		one reads a file of a FUSE server into shared memory, and gets no answer
  * bystander HOPS once		one of both has pinned a page of its own before, by process_vm_readv()
@@ -76,17 +76,16 @@ static void *shared_page(void)
 	return page;
 }
 
-static void uring(const char *how)
+static void uring(int run)
 {
 	struct io_uring_params p = { 0 };
 	struct iovec page = { .iov_base = shared_page(), .iov_len = PAGE };
 	int fd = syscall(SYS_io_uring_setup, 8, &p);
 
-	if (fd < 0 || (strcmp(how, "idle") &&
-		       syscall(SYS_io_uring_register, fd, IORING_REGISTER_BUFFERS, &page, 1)))
+	if (fd < 0 || syscall(SYS_io_uring_register, fd, IORING_REGISTER_BUFFERS, &page, 1))
 		fail("io_uring");
 	write(ready[1], "", 1);
-	while (!strcmp(how, "run")) {
+	while (run) {
 		usleep(10000);
 		if (syscall(SYS_io_uring_register, fd, IORING_UNREGISTER_BUFFERS, NULL, 0) ||
 		    syscall(SYS_io_uring_register, fd, IORING_REGISTER_BUFFERS, &page, 1))
@@ -200,14 +199,16 @@ static void share_file(void)
 
 static void reader_pins(void)
 {
-	if (!fork()) {
+	pid_t reader = fork();
+
+	if (!reader) {
 		setgid(1000);
 		setuid(1000);
 		prctl(PR_SET_DUMPABLE, 1);
 		pin_once(map_to_read());
 		_exit(0);
 	}
-	wait(NULL);
+	waitpid(reader, NULL, 0);
 }
 
 static void echo(void)
@@ -228,52 +229,68 @@ static long long now(void)
 	return at.tv_sec * 1000000000LL + at.tv_nsec;
 }
 
+static void hop(int hops)
+{
+	char byte = 0;
+
+	while (hops--) {
+		write(ask[1], &byte, 1);
+		read(answer[0], &byte, 1);
+	}
+}
+
+/* One that does what the other arguments say, until it sleeps. */
+static int third(char **how)
+{
+	char byte;
+
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!strcmp(how[0], "fuse"))
+			fuse();
+		uring(how[1] != NULL);
+	}
+	close(ready[1]);
+	return read(ready[0], &byte, 1) == 1;
+}
+
 int main(int argc, char **argv)
 {
-	int hops = argc > 1 ? atoi(argv[1]) : 100, i, once, file;
+	int hops = argc > 1 ? atoi(argv[1]) : 100;
+	int once = argc > 2 && !strcmp(argv[2], "once");
+	int file = argc > 2 && !strcmp(argv[2], "file");
+	unsigned int switches, flushes;
+	long long before, after;
 	static char own[64];
-	unsigned int switches = 0, flushes = 0;
-	long long start = 0;
-	char byte;
+	char **how = argv + 2 + (once || file);
 
 	pipe(ask);
 	pipe(answer);
 	pipe(ready);
-	once = argc > 2 && !strcmp(argv[2], "once");
-	file = argc > 2 && !strcmp(argv[2], "file");
-	argv += once || file;
-	argc -= once || file;
-	if (argc > 2) {
-		if (!fork()) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (!strcmp(argv[2], "fuse"))
-				fuse();
-			uring(argc > 3 ? argv[3] : "");
-		}
-		close(ready[1]);
-		if (read(ready[0], &byte, 1) != 1)
-			return 2;
-	}
 	if (file)
 		share_file();
 	if (!fork())
 		echo();
+	hop(10);
+	before = now();
+	hop(hops);
+	before = now() - before;
 	if (once)
 		pin_once(own);
-	for (i = -10; i < hops; i++) {
-		if (file && i == -5)
-			reader_pins();
-		if (!i) {
-			flushes = flushed();
-			switches = count("switches");
-			start = now();
-		}
-		write(ask[1], &byte, 1);
-		read(answer[0], &byte, 1);
-	}
-	start = now() - start;
+	if (file)
+		reader_pins();
+	if (argc > 2 && how[0] && !third(how))
+		return 2;
+	usleep(20000);	/* it goes to sleep */
+	hop(10);
+	flushes = flushed();
+	switches = count("switches");
+	after = now();
+	hop(hops);
+	after = now() - after;
 	switches = count("switches") - switches;
 	flushes = flushed() - flushes;
-	printf("%u switches, %u flushed; a hop takes %lld ns\n", switches, flushes, start / hops / 2);
+	printf("switches: %u, flushed: %u, ns a hop: %lld, before: %lld\n", switches, flushes, after / hops / 2,
+	       before / hops / 2);
 	return 0;
 }

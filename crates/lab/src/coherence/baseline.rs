@@ -100,13 +100,11 @@ fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-/// A key, which needs no quotes where it is a plain word.
-fn quoted_key(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    match !name.is_empty() && name.chars().all(is_plain) {
-        true => name.to_string(),
-        false => format!("\"{}\"", name.replace('\\', r"\\").replace('"', r#"\""#)),
-    }
+/// `name = value`, with quotes about the name where it is no plain word.
+fn line(name: &str, value: &str) -> String {
+    let any = toml::Table::from_iter([(name.to_string(), toml::Value::from(0))]).to_string();
+    let key = any.trim_end().strip_suffix(" = 0");
+    format!("{} = {value}", key.expect("a table of one number"))
 }
 
 fn allowed([fewest, most]: [u64; 2]) -> u64 {
@@ -182,11 +180,8 @@ impl Baseline {
             text.push_str("[baseline.suppressed]\n");
         }
         for (name, Covered { reports, times }) in &self.suppressed {
-            let _ = writeln!(
-                text,
-                "{} = {{ reports = {reports:?}, times = {times:?} }}",
-                quoted_key(name)
-            );
+            let value = format!("{{ reports = {reports:?}, times = {times:?} }}");
+            let _ = writeln!(text, "{}", line(name, &value));
         }
         text
     }

@@ -260,11 +260,16 @@ pub fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf
 
 /// A program of `linux/6.12/proofs`, compiled once: tests that run beside each other have the same file.
 pub fn proof(name: &str) -> String {
+    proof_with(name, name, &["-pthread"])
+}
+
+/// The same of a source with flags of its own; `name` is the program's.
+pub fn proof_with(name: &str, source: &str, flags: &[&str]) -> String {
     static COMPILED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
     let mut all = COMPILED.lock().expect("nobody failed here");
     let compile = || {
-        let source = fs::read_to_string(format!("{PROOFS}/{name}.c")).expect("a proof");
-        let program = compiled(&scratch(name), name, &source, &["-pthread"]);
+        let source = fs::read_to_string(format!("{PROOFS}/{source}.c")).expect("a proof");
+        let program = compiled(&scratch(name), name, &source, flags);
         program.display().to_string()
     };
     all.entry(name.to_string()).or_insert_with(compile).clone()

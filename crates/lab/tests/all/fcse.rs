@@ -7,13 +7,9 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::commands::{compiled, number_behind, proof, proofs_mutant, scratch};
+use crate::commands::{number_behind, proof, proof_with, proofs_mutant};
 
 const ON_THE_BOARD: &[&str] = &["--kernel", "fcse-guaranteed"];
-const LARGE_ARRAY: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../linux/6.12/proofs/large_array.c"
-);
 const ON_QEMU: &[&str] = &["--kernel", "fcse-checks", "--qemu"];
 
 /// Runs `command`, a line for the guest's shell.
@@ -267,15 +263,14 @@ fn a_table_is_entered_and_shared_pages_grow_cold_without_a_flush_of_each() {
 #[ignore = "needs kernels"]
 fn a_large_array_and_the_stack_lie_apart_or_the_program_is_refused() {
     const SIZES: [(u32, bool); 3] = [(8 << 10, true), (32665, false), (40 << 10, false)];
-    let source = std::fs::read_to_string(LARGE_ARRAY).expect("a proof");
     let mut programs = Vec::new();
     for (kilobytes, fits) in SIZES {
         for link in ["-static", "-no-pie", "-pie"] {
             let name = format!("array{link}-{kilobytes}");
             let size = format!("-DKB={kilobytes}");
             let pic = if link == "-pie" { "-fPIE" } else { "-fno-PIE" };
-            let program = compiled(&scratch(&name), &name, &source, &[link, pic, &size]);
-            programs.push((name, program.display().to_string(), fits));
+            let program = proof_with(&name, "large_array", &[link, pic, &size]);
+            programs.push((name, program, fits));
         }
     }
     let added = programs.iter().flat_map(|(_, path, _)| ["--add", path]);
