@@ -13,8 +13,9 @@ use crate::runs::markers::Typed;
 const BLUR_S: f64 = 0.03;
 /// Lines that are of interest.
 const LAST_LINES: usize = 5;
-/// By itself: what is typed takes time, a long line more of it.
-const UPTIME: &str = "cat /proc/uptime";
+/// By itself: what is typed takes time, a long line more of it. The shell reads it: a program would begin as late as the
+/// command did, and the kernel may refuse that before it begins.
+const UPTIME: &str = "read -r up idle </proc/uptime; echo $up $idle";
 /// Prints the last records with their times, whatever the kernel's lines begin with. A reader of the records waits for
 /// the next one. They go to a file first: the console is too slow for all of them.
 const RECORDS: &str =

@@ -54,6 +54,33 @@ fn holds(kernel: &str, command: &str) {
     assert!(right, "{kernel}, {command}: {text}");
 }
 
+/// The series `vivt-fixes`, a patch a bug: each fails on `plain`.
+#[test]
+#[ignore = "needs kernels"]
+fn what_is_mended_in_plain_linux_is_right() {
+    for command in ["trunc_tail 50", "ksm_store 600 225 325"] {
+        holds("plain-fixes", command);
+        assert!(!says("plain", command).0, "plain, {command}");
+    }
+    for test in [
+        "hole_punched",
+        "private_of_shared",
+        "written_in_own_flush",
+        "swap_looked_vm",
+        "swap_looked_mem",
+        "swap_looked_lent",
+    ] {
+        for (kernel, begins) in [("plain-fixes", "ok 1 "), ("plain", "not ok 1 ")] {
+            let command = format!("mm_suite --only {test}");
+            let text = said(&warmswitch(&["guest", "--kernel", kernel, "--", &command]));
+            assert!(
+                text.lines().any(|line| line.starts_with(begins)),
+                "{kernel}, {test}: {text}"
+            );
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs kernels"]
 fn each_feature_that_a_shell_can_try_is_there() {
