@@ -2,8 +2,9 @@
 //! The variant `product` and FCSE on top of it: each feature on the board, programs on memory that the kernel shares with
 //! processes, and what is known to fail. `cargo xtask ci --all` runs these: `make test` builds none of the kernels.
 //!
-//! A test `known_to_fail_...` asserts today's failure, of plain Linux's own. It turns red when that is mended. Then turn its
-//! assertion round (no round may fail), give it the name of what holds, and mark its section in docs/LINUX-FINDINGS.md.
+//! A test `known_to_fail_...` asserts today's failure, of plain Linux's own where nothing else is said. It turns red when
+//! that is mended. Then turn its assertion round (no round may fail), give it the name of what holds, and mark its section
+//! in docs/LINUX-FINDINGS.md, or take it out of docs/LIMITS.md.
 
 use crate::commands::{number_behind, proof, warmswitch};
 use crate::fcse::said;
@@ -207,6 +208,24 @@ fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
 }
 
 // Plain Linux's own (docs/LINUX-FINDINGS.md).
+
+/// Holes of FCSE, not of Linux (docs/LIMITS.md).
+#[test]
+#[ignore = "needs kernels"]
+fn known_to_fail_a_store_by_a_tlb_entry_whose_page_is_gone_is_lost() {
+    holds("plain", "late_lost 10 w");
+    fails("fcse-guaranteed", "late_lost 10 r", "old words in ");
+    fails("fcse-guaranteed", "late_lost 10 w", "lost stores in ");
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn known_to_fail_what_interrupts_of_perf_read_of_a_process_stays() {
+    holds(PLAIN, "perf_late 200");
+    for kernel in FCSE {
+        fails(kernel, "perf_late 200", "old words in ");
+    }
+}
 
 #[test]
 #[ignore = "needs kernels"]
