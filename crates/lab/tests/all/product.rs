@@ -220,6 +220,15 @@ fn known_to_fail_a_store_by_a_tlb_entry_whose_page_is_gone_is_lost() {
 
 #[test]
 #[ignore = "needs kernels"]
+fn known_to_fail_a_child_that_is_forked_while_dev_mem_is_mapped_sees_old_words() {
+    holds("plain", "fork_mem 5");
+    for kernel in ["fcse-guaranteed", "fcse-best-effort"] {
+        fails(kernel, "fork_mem 5", "with old words: ");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
 fn known_to_fail_what_interrupts_of_perf_read_of_a_process_stays() {
     holds(PLAIN, "perf_late 200");
     for kernel in FCSE {
@@ -231,6 +240,21 @@ fn known_to_fail_what_interrupts_of_perf_read_of_a_process_stays() {
 #[ignore = "needs kernels"]
 fn known_to_fail_a_cut_file_shows_its_old_words() {
     fails(PLAIN, "trunc_tail 100", "by read(2) in ");
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn known_to_fail_a_thread_beside_a_cut_brings_old_words_back() {
+    for command in ["trunc_race 200 40 100 cut", "trunc_race 200 0 150 hole"] {
+        fails("plain-fixes", command, "old words back in ");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn known_to_fail_a_page_is_moved_as_the_kernel_last_saw_it() {
+    holds(PLAIN, "migrated 20 unread");
+    fails(PLAIN, "migrated 60", "lost stores: ");
 }
 
 #[test]
