@@ -23,6 +23,8 @@
 #define LIMIT		(32u << 20)
 #define MANY		200
 #define KEPT		2
+#define ANOTHER		(NOBODY - 1)
+#define KEPT_FOR_ANOTHER	10
 #define ARM_CACHEFLUSH	0x0f0002
 #define ALIGNMENT	"/proc/cpu/alignment"
 #define ACCESSES	200
@@ -88,16 +90,16 @@ static enum result crowd(struct other *other, void *arg)
 	return PASS;
 }
 
-/* Root's processes at that time, each of which waits for the last. */
-static enum result forks_all_the_same(void)
+/* Somebody else's processes at that time, each of which waits for the last. */
+static enum result forks_all_the_same(const char *who, unsigned int wanted)
 {
-	pid_t pids[KEPT];
 	unsigned int i, forked = 0;
+	pid_t pids[MANY];
 	int gate[2], status;
 	char byte;
 
 	EXPECT(!pipe(gate), "pipe: %s", strerror(errno));
-	for (i = 0; i < KEPT; i++) {
+	for (i = 0; i < wanted; i++) {
 		pids[forked] = fork();
 		if (!pids[forked]) {
 			close(gate[1]);
@@ -109,9 +111,18 @@ static enum result forks_all_the_same(void)
 	close(gate[1]);
 	for (i = 0; i < forked; i++)
 		waitpid(pids[i], &status, 0);
-	EXPECT(forked == KEPT, "root can have %u more processes, not %u",
-	       forked, KEPT);
+	EXPECT(forked == wanted, "%s can have %u more processes, not %u", who,
+	       forked, wanted);
 	return PASS;
+}
+
+static enum result another_forks_all_the_same(struct other *other, void *arg)
+{
+	(void)other;
+	(void)arg;
+	EXPECT(!setgid(ANOTHER) && !setuid(ANOTHER), "setuid: %s",
+	       strerror(errno));
+	return forks_all_the_same("another user", KEPT_FOR_ANOTHER);
 }
 
 static enum result kept_for_root(unsigned int rounds)
@@ -120,7 +131,7 @@ static enum result kept_for_root(unsigned int rounds)
 
 	SKIP_UNLESS(limited(), "no limit");
 	for (round = 0; round < rounds; round++) {
-		struct other other;
+		struct other other, another;
 		enum result result;
 		uint32_t error, count;
 
@@ -130,7 +141,12 @@ static enum result kept_for_root(unsigned int rounds)
 		EXPECT(error == ENOMEM || error == EAGAIN,
 		       "a user's fork after %u others: %s", (unsigned int)count,
 		       strerror((int)error));
-		result = forks_all_the_same();
+		result = forks_all_the_same("root", KEPT);
+		if (result == PASS)
+			result = other_start(&another,
+					     another_forks_all_the_same, NULL);
+		if (result == PASS)
+			result = other_end(&another);
 		TRY(other_go(&other, 0));
 		TRY(other_end(&other));
 		TRY(result);
@@ -253,7 +269,7 @@ static enum result quiet_fixups(unsigned int rounds)
 const struct test bound_tests[] = {
 	{ "hints_are_wishes", "mmap with wishes above 32 MB", hints_are_wishes,
 	  NULL },
-	{ "kept_for_root", "a user's processes leave room for root",
+	{ "kept_for_root", "a user's processes leave room for root and others",
 	  kept_for_root, NULL },
 	{ "flush_beyond", "cacheflush of what is not one's own", flush_beyond,
 	  NULL },
