@@ -82,6 +82,16 @@ fn what_is_mended_in_plain_linux_is_right() {
     }
 }
 
+/// Without a switch of tasks.
+#[test]
+#[ignore = "needs kernels"]
+fn what_interrupts_of_perf_read_of_a_process_is_flushed() {
+    for kernel in FCSE {
+        holds(kernel, "perf_late 200");
+        holds(kernel, "perf_late 200 thread");
+    }
+}
+
 #[test]
 #[ignore = "needs kernels"]
 fn each_feature_that_a_shell_can_try_is_there() {
