@@ -98,8 +98,9 @@ const BROKEN: [&str; 5] = [
     "fcse-range-keeps-code",
 ];
 
-/// One code where another one was: every other seed meets it.
-const CODES: &str = "mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 \
+/// One code where another one was: every other seed meets it. The mapping beside it keeps the page table: where a table
+/// goes, all that it spanned is flushed.
+const CODES: &str = "mc5.2.0 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 \
                      mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2";
 
 #[test]

@@ -94,6 +94,14 @@ fn what_interrupts_of_perf_read_of_a_process_is_flushed() {
 
 #[test]
 #[ignore = "needs kernels"]
+fn a_child_that_is_forked_while_dev_mem_is_mapped_sees_no_old_words() {
+    for kernel in ["plain", "fcse-guaranteed", "fcse-best-effort"] {
+        holds(kernel, "fork_mem 20");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
 fn each_feature_that_a_shell_can_try_is_there() {
     for kernel in all_kernels() {
         let options = ["guest", "--kernel", kernel, "--add", PRODUCT_SH];
@@ -220,32 +228,6 @@ fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
 // Plain Linux's own (docs/LINUX-FINDINGS.md).
 
 /// Holes of FCSE, not of Linux (docs/LIMITS.md).
-#[test]
-#[ignore = "needs kernels"]
-fn known_to_fail_a_store_by_a_tlb_entry_whose_page_is_gone_is_lost() {
-    holds("plain", "late_lost 10 w");
-    fails("fcse-guaranteed", "late_lost 10 r", "old words in ");
-    fails("fcse-guaranteed", "late_lost 10 w", "lost stores in ");
-}
-
-#[test]
-#[ignore = "needs kernels"]
-fn known_to_fail_a_child_that_is_forked_while_dev_mem_is_mapped_sees_old_words() {
-    holds("plain", "fork_mem 5");
-    for kernel in ["fcse-guaranteed", "fcse-best-effort"] {
-        fails(kernel, "fork_mem 5", "with old words: ");
-    }
-}
-
-#[test]
-#[ignore = "needs kernels"]
-fn known_to_fail_what_interrupts_of_perf_read_of_a_process_stays() {
-    holds(PLAIN, "perf_late 200");
-    for kernel in FCSE {
-        fails(kernel, "perf_late 200", "old words in ");
-    }
-}
-
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_cut_file_shows_its_old_words() {
