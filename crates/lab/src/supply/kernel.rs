@@ -7,7 +7,9 @@
 //! reproducible: the kernel is given a fixed date, user and host, and no path of this machine.
 
 mod config;
+mod folders;
 mod modules;
+mod patch;
 mod real_time;
 mod same;
 pub mod series;
@@ -27,6 +29,7 @@ use crate::base::paths::{self, shown};
 use crate::base::progress::Progress;
 use crate::supply::cache::{self, Inputs, Lock};
 use crate::supply::toolchain::{self, command, logged, output};
+use patch::Patch;
 use shared::Shared;
 use source::Source;
 use spec::Chosen;
@@ -117,7 +120,7 @@ pub fn built_for(name: &str) -> Result<String> {
 
 /// Whether a variant has a series of patches; not of what is no variant.
 pub fn has_series(name: &str, series: &str) -> bool {
-    let of_series = |patch: &PathBuf| patch.iter().any(|part| part == series);
+    let of_series = |patch: &Patch| patch.path.iter().any(|part| part == series);
     spec::choose(&paths::root().join("linux"), name)
         .is_ok_and(|chosen| chosen.patches.iter().any(of_series))
 }
@@ -182,7 +185,7 @@ fn hash(chosen: &Chosen, source: &Source, tools: &str) -> Result<String> {
     inputs.add("dts", &fs::read(&chosen.dts)?);
     inputs.add("tools", tools.as_bytes());
     for patch in &chosen.patches {
-        inputs.add("patch", &fs::read(patch)?);
+        inputs.add("patch", &patch.text()?);
     }
     if chosen.dts != chosen.common_dts {
         inputs.add("common dts", &fs::read(&chosen.common_dts)?);

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::patch::Patch;
 use super::same;
 use super::source::{self, Source};
 use super::spec::{self, Chosen};
@@ -138,7 +139,7 @@ pub fn check(
 /// A variant in the smaller configuration.
 fn smaller(linux: &Path, name: &str) -> Result<Chosen> {
     let mut chosen = spec::choose(linux, name)?;
-    let smaller = chosen.dir.join("configs/prefix.config");
+    let smaller = chosen.folders.file("configs/prefix.config");
     chosen.fragments += &fs::read_to_string(&smaller)
         .with_context(|| format!("cannot read {}", shown(&smaller)))?;
     Ok(chosen)
@@ -198,8 +199,8 @@ impl Series<'_> {
             inputs.add("before", before.fragments.as_bytes());
         }
         for (n, patch) in patches.iter().enumerate() {
-            let name = file_name(patch);
-            inputs.add("patch", &fs::read(patch)?);
+            let name = patch.name();
+            inputs.add("patch", &patch.text()?);
             if n + 1 < self.from {
                 continue;
             }
@@ -231,12 +232,12 @@ impl Series<'_> {
     }
 
     /// Brings the tree to a prefix: takes back what is not of it, applies what is missing.
-    fn at(&self, prefix: &[PathBuf]) -> Result<()> {
+    fn at(&self, prefix: &[Patch]) -> Result<()> {
         let applied = self.dir.join("applied");
         let names = paths::names_in(&applied, |path| Some(file_name(path)));
         let there: Vec<PathBuf> = names.iter().map(|name| applied.join(name)).collect();
         let same = |(n, path): (usize, &PathBuf)| {
-            let wanted = prefix.get(n).map(fs::read);
+            let wanted = prefix.get(n).map(Patch::text);
             matches!((wanted, fs::read(path)), (Some(Ok(a)), Ok(b)) if a == b)
         };
         let common = there.iter().enumerate().take_while(|p| same(*p)).count();
@@ -247,7 +248,7 @@ impl Series<'_> {
         for (n, patch) in prefix.iter().enumerate().skip(common) {
             let one = std::slice::from_ref(patch);
             source::apply(one, &self.build.tree, &self.build.log)?;
-            fs::copy(patch, applied.join(format!("{:04}", n + 1)))?;
+            fs::write(applied.join(format!("{:04}", n + 1)), patch.text()?)?;
         }
         Ok(())
     }
@@ -266,12 +267,14 @@ impl Series<'_> {
         Ok(writeln!(file, "{hash}")?)
     }
 
-    fn checkpatch(&self, patch: &Path) -> Result<()> {
+    fn checkpatch(&self, patch: &Patch) -> Result<()> {
+        let checked = self.dir.join("checked.patch");
+        fs::write(&checked, patch.text()?)?;
         let script = self.build.tree.join("scripts/checkpatch.pl");
         let mut run = command("perl");
         run.arg(script)
             .args(["--strict", "--no-tree", "--terse", "--no-summary"]);
-        run.args(["--ignore", NOT_ASKED]).arg(patch);
+        run.args(["--ignore", NOT_ASKED]).arg(checked);
         let out = run.output().context("cannot run perl")?;
         if out.status.success() {
             return Ok(());
@@ -363,10 +366,10 @@ fn compile(build: &Build<'_>, target: &str) -> Result<()> {
 }
 
 /// The files that patches change.
-fn touched(patches: &[PathBuf]) -> Result<BTreeSet<String>> {
+fn touched(patches: &[Patch]) -> Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     for patch in patches {
-        let text = fs::read_to_string(patch)?;
+        let text = String::from_utf8_lossy(&patch.text()?).into_owned();
         let files = text.lines().filter_map(|line| line.strip_prefix("+++ b/"));
         all.extend(files.map(|file| format!("{file}:")));
     }

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::patch::Patch;
 use super::spec::Chosen;
 use crate::base::interrupt;
 use crate::base::paths::shown;
@@ -88,7 +89,7 @@ impl Source {
             version: Some(&spec.tested),
         };
         let deb = store.get(&[wish], refresh)?.swap_remove(0);
-        let file = shown(&chosen.dir.join("kernel.toml"));
+        let file = chosen.folders.toml();
         if !deb.version.starts_with(&format!("{}.", spec.series)) {
             bail!(
                 "{file}: source.series: the archive has {}, not {}.y",
@@ -151,7 +152,7 @@ impl Source {
                 "{} has patches, and a tree given with --linux is never changed\n  help: apply \
                  {} yourself and build a variant without patches",
                 chosen.name,
-                shown(&chosen.dir.join("patches"))
+                shown(&chosen.folders.file("patches"))
             ),
         };
         let sources = cache::dir()?.join("source");
@@ -195,7 +196,7 @@ fn name_of(deb: &Deb, chosen: &Chosen) -> Result<String> {
         format!("{LEFT_OUT:?} {OTHER_ARCHS:?}").as_bytes(),
     );
     for patch in &chosen.patches {
-        inputs.add("patch", &fs::read(patch)?);
+        inputs.add("patch", &patch.text()?);
     }
     let version = deb.version.replace(['/', ':'], "_");
     Ok(format!("{}-{version}-{}", deb.name, inputs.hash()))
@@ -373,11 +374,16 @@ fn pump(
     }
 }
 
-pub fn apply(patches: &[PathBuf], tree: &Path, log: &Path) -> Result<()> {
+/// Applies patches, each with its fix-up.
+pub fn apply(patches: &[Patch], tree: &Path, log: &Path) -> Result<()> {
+    let one = log.with_extension("patch");
     patches.iter().try_for_each(|patch| {
-        run_patch(patch, "--forward", tree, log)
-            .with_context(|| format!("{} does not apply", shown(patch)))
-    })
+        fs::write(&one, patch.text()?).with_context(|| format!("cannot write {}", shown(&one)))?;
+        run_patch(&one, "--forward", tree, log)
+            .with_context(|| format!("{} does not apply", patch.shown()))
+    })?;
+    let _ = fs::remove_file(&one);
+    Ok(())
 }
 
 /// Takes an applied patch back.

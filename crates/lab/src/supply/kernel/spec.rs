@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `linux/<series>/kernel.toml`: where a kernel comes from and which variants of it there are.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::RangeInclusive;
@@ -10,6 +11,8 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use super::config::{self, Asked};
+use super::folders::Folders;
+use super::patch::{self, Patch};
 use crate::base::paths::{names_in, shown};
 use crate::base::suggest::did_you_mean;
 use crate::base::toml_file;
@@ -21,6 +24,10 @@ pub const LAYOUTS: RangeInclusive<u32> = 1..=999;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
+    /// The version whose fragments, series, device trees and lists these are, too, where there is none of that name in this
+    /// folder; `fixups` says what differs.
+    #[serde(default)]
+    pub from: Option<String>,
     /// Debian's source package.
     pub source: SourceSpec,
     /// How it is built.
@@ -132,7 +139,7 @@ pub struct Chosen {
     /// Words for the kernel's command line.
     pub command_line: String,
     /// `linux/6.12`.
-    pub dir: PathBuf,
+    pub folders: Folders,
     /// The file.
     pub spec: Spec,
     /// All fragments, one behind the other.
@@ -142,7 +149,7 @@ pub struct Chosen {
     /// The fragments, read.
     pub asked: Vec<Asked>,
     /// The patches in the order in which they apply.
-    pub patches: Vec<PathBuf>,
+    pub patches: Vec<Patch>,
     /// The modules out of its tree.
     pub modules: Vec<PathBuf>,
     /// The device tree's source.
@@ -169,7 +176,7 @@ fn layout(name: &str) -> Result<(&str, u32)> {
     }
 }
 
-/// Finds `6.12/plain`, or `plain` of the newest series, below `linux` (a directory). With `@3` behind
+/// Finds `6.12/plain`, or `plain` of the first of [`versions`], below `linux` (a directory). With `@3` behind
 /// it, it is the same with the code in other places.
 pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
     let (variant, layout) = layout(name)?;
@@ -198,7 +205,7 @@ impl Chosen {
         self.asked.extend(config::parse("the layout", &fragment)?);
         self.fragments += &fragment;
         self.patches
-            .extend(series(&self.dir, "layout", "the layout")?);
+            .extend(patch::series(&self.folders, "layout", "the layout")?);
         self.laid_out = Some(self.built.clone());
         for name in [&mut self.name, &mut self.built] {
             *name = format!("{name}@{layout}");
@@ -210,11 +217,9 @@ impl Chosen {
 fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
     let all = list(linux)?;
     let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
-    let full = names.iter().find(|full| *full == name).or_else(|| {
-        names
-            .iter()
-            .rfind(|full| full.split_once('/').is_some_and(|p| p.1 == name))
-    });
+    let short = |full: &&String| full.split_once('/').is_some_and(|p| p.1 == name);
+    let full = names.iter().find(|full| *full == name);
+    let full = full.or_else(|| names.iter().find(short));
     let Some(full) = full else {
         let short = |full: &String| match full.split_once('/') {
             Some((_, short)) if !name.contains('/') => short.to_string(),
@@ -228,30 +233,26 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
         );
     };
     let (series, variant) = full.split_once('/').unwrap_or((full, ""));
-    let dir = linux.join(series);
-    let spec = read(&dir.join("kernel.toml"))?;
-    let built = built(&spec, variant).with_context(|| shown(&dir.join("kernel.toml")))?;
-    let (fragments, asked) = fragments(&dir, &spec, built)?;
-    let patches = patches(&dir, &spec, built)?;
-    let common_dts = dir.join(&spec.build.dts);
+    let spec = read(&linux.join(series).join("kernel.toml"))?;
+    let folders = Folders::of(linux, series, spec.from.as_deref())?;
+    let built = built(&spec, variant).with_context(|| folders.toml())?;
+    let (fragments, asked) = fragments(&folders, &spec, built)?;
+    let patches = patches(&folders, &spec, built)?;
+    let common_dts = folders.file(&spec.build.dts);
     let own = spec.variant[built].dts.as_ref();
-    let dts = own.map_or(common_dts.clone(), |dts| dir.join(dts));
-    let modules = modules(&dir, &spec, built)?;
+    let dts = own.map_or(common_dts.clone(), |dts| folders.file(dts));
+    let modules = modules(&folders, &spec, built)?;
     if !dts.is_file() {
-        bail!(
-            "{}: dts: no file {}",
-            shown(&dir.join("kernel.toml")),
-            shown(&dts)
-        );
+        bail!("{}: dts: no file {}", folders.toml(), shown(&dts));
     }
     let mutants = spec.variant[variant].mutants.as_deref();
-    let mutants = dir.join(mutants.unwrap_or("mutants.toml"));
+    let mutants = folders.file(mutants.unwrap_or("mutants.toml"));
     Ok(Chosen {
         name: full.clone(),
         built: format!("{series}/{built}"),
         laid_out: None,
         command_line: spec.variant[variant].command_line.clone(),
-        dir,
+        folders,
         mutants,
         spec,
         fragments,
@@ -264,17 +265,28 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
     })
 }
 
-/// Every `series/variant` with its title, sorted.
-pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
-    let mut all = Vec::new();
-    let series = names_in(linux, |path| {
+/// The versions with their files: first those that take nothing from another one, of these and of the others the newest.
+pub fn versions(linux: &Path) -> Result<Vec<(String, Spec)>> {
+    let names = names_in(linux, |path| {
         let name = path.file_name()?.to_str()?.to_string();
         path.join("kernel.toml").is_file().then_some(name)
     });
-    for series in series {
-        let spec = read(&linux.join(&series).join("kernel.toml"))?;
+    let mut all = Vec::new();
+    for name in names {
+        let spec = read(&linux.join(&name).join("kernel.toml"))?;
+        all.push((name, spec));
+    }
+    let number = |name: &str| -> Vec<u32> { name.split('.').flat_map(str::parse).collect() };
+    all.sort_by_key(|(name, spec)| (spec.from.is_some(), Reverse(number(name))));
+    Ok(all)
+}
+
+/// Every `version/variant` with its title: a version behind the other, and its variants by name.
+pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for (version, spec) in versions(linux)? {
         for (name, variant) in spec.variant {
-            all.push((format!("{series}/{name}"), variant.title));
+            all.push((format!("{version}/{name}"), variant.title));
         }
     }
     Ok(all)
@@ -284,22 +296,18 @@ fn read(path: &Path) -> Result<Spec> {
     toml_file::read(path)
 }
 
-/// The variant that says it is for this core, of the newest series with one; without the series in its name.
+/// The variant that says it is for this core, of the first version with one; without the version in its name.
 pub fn default_for(linux: &Path, core: &str) -> Result<String> {
-    let mut found = None;
-    for (name, _) in list(linux)? {
-        let (series, variant) = name.split_once('/').unwrap_or(("", &name));
-        let spec = read(&linux.join(series).join("kernel.toml"))?;
-        if spec.variant[variant].default_for.as_deref() == Some(core) {
-            found = Some(variant.to_string());
+    for (_, spec) in versions(linux)? {
+        let is_for = |variant: &Variant| variant.default_for.as_deref() == Some(core);
+        if let Some((name, _)) = spec.variant.iter().find(|(_, variant)| is_for(variant)) {
+            return Ok(name.clone());
         }
     }
-    found.with_context(|| {
-        format!(
-            "no kernel in {} says that it is for the core {core}\n  help: --kernel names one",
-            shown(linux)
-        )
-    })
+    bail!(
+        "no kernel in {} says that it is for the core {core}\n  help: --kernel names one",
+        shown(linux)
+    )
 }
 
 /// The variant that is built for `name`.
@@ -323,10 +331,10 @@ fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
 }
 
 /// The text of all fragments and what they ask for. Kconfig takes the last of several values.
-fn fragments(dir: &Path, spec: &Spec, variant: &str) -> Result<(String, Vec<Asked>)> {
+fn fragments(folders: &Folders, spec: &Spec, variant: &str) -> Result<(String, Vec<Asked>)> {
     let chosen = &spec.variant[variant];
-    let (mut text, asked) = read_fragments(dir, variant, "configs", &chosen.configs)?;
-    let (over, overriding) = read_fragments(dir, variant, "overrides", &chosen.overrides)?;
+    let (mut text, asked) = read_fragments(folders, variant, "configs", &chosen.configs)?;
+    let (over, overriding) = read_fragments(folders, variant, "overrides", &chosen.overrides)?;
     text.push_str(&over);
     let stays = |asked: &Asked| overriding.iter().all(|o| o.symbol != asked.symbol);
     let mut all: Vec<Asked> = asked.into_iter().filter(stays).collect();
@@ -335,7 +343,7 @@ fn fragments(dir: &Path, spec: &Spec, variant: &str) -> Result<(String, Vec<Aske
 }
 
 fn read_fragments(
-    dir: &Path,
+    folders: &Folders,
     variant: &str,
     key: &str,
     names: &[String],
@@ -343,9 +351,9 @@ fn read_fragments(
     let mut text = String::new();
     let mut asked = Vec::new();
     for name in names {
-        let path = dir.join("configs").join(format!("{name}.config"));
+        let path = folders.file(format!("configs/{name}.config"));
         let fragment = fs::read_to_string(&path).with_context(|| {
-            let file = shown(&dir.join("kernel.toml"));
+            let file = folders.toml();
             format!(
                 "{file}: variant.{variant}.{key}: cannot read {}",
                 shown(&path)
@@ -358,36 +366,23 @@ fn read_fragments(
     Ok((text, asked))
 }
 
-fn patches(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
+fn patches(folders: &Folders, spec: &Spec, variant: &str) -> Result<Vec<Patch>> {
     let key = format!("variant.{variant}.patches");
     let names = spec.variant[variant].patches.iter();
-    let all: Result<Vec<_>> = names.map(|name| series(dir, name, &key)).collect();
+    let all: Result<Vec<_>> = names
+        .map(|name| patch::series(folders, name, &key))
+        .collect();
     Ok(all?.concat())
 }
 
-/// The patches of one series; `key` asks for it.
-fn series(dir: &Path, name: &str, key: &str) -> Result<Vec<PathBuf>> {
-    let path = dir.join("patches").join(name);
-    let names = names_in(&path, |file| {
-        let name = file.file_name()?.to_str()?.to_string();
-        // The cover letter is no patch.
-        (name.ends_with(".patch") && !name.starts_with("0000-")).then_some(name)
-    });
-    if names.is_empty() {
-        let file = shown(&dir.join("kernel.toml"));
-        bail!("{file}: {key}: no *.patch in {}", shown(&path));
-    }
-    Ok(names.iter().map(|name| path.join(name)).collect())
-}
-
-fn modules(dir: &Path, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
+fn modules(folders: &Folders, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
     let names = spec.variant[variant].modules.iter();
     let path = |name: &String| {
-        let path = dir.join("../modules").join(name);
+        let path = folders.file(Path::new("../modules").join(name));
         if !path.join("Kbuild").is_file() {
-            let file = shown(&dir.join("kernel.toml"));
             bail!(
-                "{file}: variant.{variant}.modules: no {}",
+                "{}: variant.{variant}.modules: no {}",
+                folders.toml(),
                 shown(&path.join("Kbuild"))
             );
         }
