@@ -299,7 +299,7 @@ pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
         _ if name.contains('/') => return Ok(Vec::new()),
         _ => SERIES,
     };
-    let path = list(series, "coherence-suppressions.toml");
+    let path = kernel::file_of(series, "coherence-suppressions.toml");
     if !path.is_file() {
         return Ok(Vec::new());
     }

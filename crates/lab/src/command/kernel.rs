@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch kernel build`: fetch, verify, configure and build a kernel; cached by its inputs.
 //! `warmswitch kernel check-series`: every prefix of a version's series of patches.
+//! `warmswitch kernel versions`: the versions, and what applies to each.
+
+mod versions;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -34,6 +37,7 @@ pub struct Args {
 enum Verb {
     Build(BuildArgs),
     CheckSeries(CheckArgs),
+    Versions(versions::Args),
 }
 
 /// Check each patch of a version's series, and build and boot each prefix
@@ -88,6 +92,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     match &args.verb {
         Verb::Build(args) => build(args),
         Verb::CheckSeries(args) => check_series(args),
+        Verb::Versions(args) => versions::execute(args),
     }
 }
 

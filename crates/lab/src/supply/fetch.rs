@@ -195,6 +195,16 @@ impl Store {
     /// Lists that could not be fetched explain every package that is not in them.
     fn not_to_be_had(&self, words: &[String], why: anyhow::Error) -> anyhow::Error {
         let why = format!("{why:#}");
+        let unsigned = without_key(&why, &self.suites);
+        if !unsigned.is_empty() {
+            return anyhow!(
+                "cannot get {} from the suite {}: {KEYRING} has no key of it\n  help: a newer \
+                 package has: {}",
+                words.join(", "),
+                unsigned.join(", "),
+                crate::supply::toolchain::install_line(&["debian-archive-keyring"])
+            );
+        }
         let why: Vec<&str> = why.lines().take(5).collect();
         let arch = if self.of_sources {
             "source"
@@ -301,6 +311,16 @@ impl Store {
         apt.env("APT_CONFIG", self.apt.join("apt.conf"));
         apt
     }
+}
+
+/// Of these suites those whose signature apt could not check, as it says.
+fn without_key<'a>(said: &str, suites: &'a [String]) -> Vec<&'a str> {
+    let lines: Vec<&str> = said.lines().filter(|l| l.contains("NO_PUBKEY")).collect();
+    let named = |suite: &&String| {
+        let words = lines.iter().flat_map(|line| line.split([' ', '/']));
+        words.into_iter().any(|word| word == suite.as_str())
+    };
+    suites.iter().filter(named).map(String::as_str).collect()
 }
 
 /// Checks one file and puts it into the store; its hash goes first, so that a file without one is never
@@ -411,6 +431,16 @@ mod tests {
         assert_eq!(offer("'http://m.example/x' x 12 MD5Sum:ab"), None);
         assert_eq!(offer("Reading package lists..."), None);
         assert_eq!(name_and_version("a_1.deb"), None);
+    }
+
+    #[test]
+    fn a_suite_whose_key_is_not_there_is_named() {
+        let suites = ["trixie", "trixie-backports"].map(String::from);
+        let said = "W: GPG error: http://m.example/debian trixie-backports InRelease: The following \
+            signatures couldn't be verified because the public key is not available: NO_PUBKEY 6E\n\
+            E: The repository 'http://m.example/debian trixie InRelease' is not there.";
+        assert_eq!(without_key(said, &suites), ["trixie-backports"]);
+        assert!(without_key("E: no network", &suites).is_empty());
     }
 
     #[test]

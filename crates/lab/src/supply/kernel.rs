@@ -16,6 +16,7 @@ pub mod series;
 mod shared;
 mod source;
 mod spec;
+pub mod versions;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -123,6 +124,13 @@ pub fn has_series(name: &str, series: &str) -> bool {
     let of_series = |patch: &Patch| patch.path.iter().any(|part| part == series);
     spec::choose(&paths::root().join("linux"), name)
         .is_ok_and(|chosen| chosen.patches.iter().any(of_series))
+}
+
+/// A file of a version: its own, or that of the version that it takes files from.
+pub fn file_of(version: &str, file: &str) -> PathBuf {
+    let linux = paths::root().join("linux");
+    let folders = spec::folders(&linux, version);
+    folders.map_or_else(|_| linux.join(version).join(file), |f| f.file(file))
 }
 
 /// The list of mutants of a kernel by its name.

@@ -50,6 +50,13 @@ impl Patch {
         }
     }
 
+    /// With its series.
+    pub fn in_series(&self) -> String {
+        let series = self.path.parent().and_then(Path::file_name);
+        let series = series.unwrap_or_default().to_string_lossy();
+        format!("{series}/{}", self.name())
+    }
+
     /// The name of its file.
     pub fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();

@@ -221,8 +221,12 @@ impl Series<'_> {
         let mut new: Vec<String> = self.sparse()?.difference(&before).cloned().collect();
         if self.before.is_some() {
             // In a configuration that the source did not have, what the series touches is its own.
-            let touched = touched(patches)?;
-            new.retain(|text| touched.iter().any(|file| text.contains(file.as_str())));
+            let touched = source::touched(patches)?;
+            new.retain(|text| {
+                touched
+                    .iter()
+                    .any(|file| text.starts_with(&format!("{file}:")))
+            });
         }
         if !new.is_empty() {
             bail!("new warnings of sparse:\n{}", new.join("\n"));
@@ -363,17 +367,6 @@ fn compile(build: &Build<'_>, target: &str) -> Result<()> {
     let mut make = build.make();
     make.arg(format!("-j{}", build.jobs)).arg(target);
     logged(&mut make, &build.log, |_| {})
-}
-
-/// The files that patches change.
-fn touched(patches: &[Patch]) -> Result<BTreeSet<String>> {
-    let mut all = BTreeSet::new();
-    for patch in patches {
-        let text = String::from_utf8_lossy(&patch.text()?).into_owned();
-        let files = text.lines().filter_map(|line| line.strip_prefix("+++ b/"));
-        all.extend(files.map(|file| format!("{file}:")));
-    }
-    Ok(all)
 }
 
 fn file_name(path: &Path) -> String {

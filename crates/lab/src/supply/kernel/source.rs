@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a kernel's source comes from: Debian's source package or the user's own tree.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt as _;
@@ -384,6 +385,17 @@ pub fn apply(patches: &[Patch], tree: &Path, log: &Path) -> Result<()> {
     })?;
     let _ = fs::remove_file(&one);
     Ok(())
+}
+
+/// The files that patches change.
+pub fn touched(patches: &[Patch]) -> Result<BTreeSet<String>> {
+    let mut all = BTreeSet::new();
+    for patch in patches {
+        let text = String::from_utf8_lossy(&patch.text()?).into_owned();
+        let files = text.lines().filter_map(|line| line.strip_prefix("+++ b/"));
+        all.extend(files.map(str::to_string));
+    }
+    Ok(all)
 }
 
 /// Takes an applied patch back.

@@ -237,7 +237,8 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
     let folders = Folders::of(linux, series, spec.from.as_deref())?;
     let built = built(&spec, variant).with_context(|| folders.toml())?;
     let (fragments, asked) = fragments(&folders, &spec, built)?;
-    let patches = patches(&folders, &spec, built)?;
+    let key = format!("variant.{built}.patches");
+    let patches = patches(&folders, &spec.variant[built].patches, &key)?;
     let common_dts = folders.file(&spec.build.dts);
     let own = spec.variant[built].dts.as_ref();
     let dts = own.map_or(common_dts.clone(), |dts| folders.file(dts));
@@ -290,6 +291,12 @@ pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
         }
     }
     Ok(all)
+}
+
+/// Where a version's files are.
+pub fn folders(linux: &Path, version: &str) -> Result<Folders> {
+    let spec = read(&linux.join(version).join("kernel.toml"))?;
+    Folders::of(linux, version, spec.from.as_deref())
 }
 
 fn read(path: &Path) -> Result<Spec> {
@@ -366,13 +373,10 @@ fn read_fragments(
     Ok((text, asked))
 }
 
-fn patches(folders: &Folders, spec: &Spec, variant: &str) -> Result<Vec<Patch>> {
-    let key = format!("variant.{variant}.patches");
-    let names = spec.variant[variant].patches.iter();
-    let all: Result<Vec<_>> = names
-        .map(|name| patch::series(folders, name, &key))
-        .collect();
-    Ok(all?.concat())
+/// The patches of these series, one behind the other; `key` asks for them.
+pub fn patches(folders: &Folders, names: &[String], key: &str) -> Result<Vec<Patch>> {
+    let series = names.iter().map(|name| patch::series(folders, name, key));
+    Ok(series.collect::<Result<Vec<_>>>()?.concat())
 }
 
 fn modules(folders: &Folders, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>> {
