@@ -37,7 +37,7 @@ fn linux_with_fcse_keeps_what_processes_have_written_and_the_checker_has_nothing
 #[ignore = "needs the kernel"]
 fn on_each_core_every_cycle_is_charged_and_nothing_changes() {
     for board in BOARDS {
-        charged_as_counted(board, KERNEL, "lat_ctx -P -s 0 -n 50 2");
+        charged_as_counted(board, KERNEL, "lat_ctx -P -s 0 -n 200 2");
     }
 }
 
