@@ -24,6 +24,8 @@ pub struct Patch {
     pub path: PathBuf,
     /// What this version needs instead of some of it.
     pub fixup: Option<PathBuf>,
+    /// The series is another version's: no hunk may be put where its context differs.
+    pub exact: bool,
 }
 
 impl Patch {
@@ -84,6 +86,7 @@ pub fn series(folders: &Folders, name: &str, key: &str) -> Result<Vec<Patch>> {
     let patch = |name: &String| Patch {
         path: path.join(name),
         fixup: fixed.contains(name).then(|| fixups.join(name)),
+        exact: !path.starts_with(&folders.own),
     };
     Ok(names.iter().map(patch).collect())
 }

@@ -380,7 +380,8 @@ pub fn apply(patches: &[Patch], tree: &Path, log: &Path) -> Result<()> {
     let one = log.with_extension("patch");
     patches.iter().try_for_each(|patch| {
         fs::write(&one, patch.text()?).with_context(|| format!("cannot write {}", shown(&one)))?;
-        run_patch(&one, "--forward", tree, log)
+        let exact = patch.exact.then_some("--fuzz=0");
+        run_patch(&one, "--forward", exact, tree, log)
             .with_context(|| format!("{} does not apply", patch.shown()))
     })?;
     let _ = fs::remove_file(&one);
@@ -400,15 +401,20 @@ pub fn touched(patches: &[Patch]) -> Result<BTreeSet<String>> {
 
 /// Takes an applied patch back.
 pub fn take_back(patch: &Path, tree: &Path, log: &Path) -> Result<()> {
-    run_patch(patch, "--reverse", tree, log)
+    run_patch(patch, "--reverse", None, tree, log)
         .with_context(|| format!("{} cannot be taken back", shown(patch)))
 }
 
-fn run_patch(patch: &Path, way: &str, tree: &Path, log: &Path) -> Result<()> {
+fn run_patch(patch: &Path, way: &str, more: Option<&str>, tree: &Path, log: &Path) -> Result<()> {
+    let text = fs::read(patch).with_context(|| format!("cannot read {}", shown(patch)))?;
+    // A fix-up may leave nothing.
+    if !String::from_utf8_lossy(&text).contains("\ndiff --git ") {
+        return Ok(());
+    }
     let file = File::open(patch).with_context(|| format!("cannot read {}", shown(patch)))?;
     let mut run = command("patch");
     run.args(["-p1", "--batch", "--no-backup-if-mismatch", way]);
-    run.current_dir(tree).stdin(file);
+    run.args(more).current_dir(tree).stdin(file);
     toolchain::logged(&mut run, log, |_| {})
 }
 
