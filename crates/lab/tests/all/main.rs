@@ -29,6 +29,8 @@ mod snapshot;
 mod tables;
 mod terminal;
 mod usage;
+#[cfg(feature = "every-kernel")]
+mod versions;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Versions of Linux beside 6.12. `cargo xtask ci --all` runs these: `make test` builds none of the kernels.
+
+use crate::commands::{number_behind, proof, warmswitch};
+use crate::fcse::said;
+
+/// Each with what its own source does not let pass.
+const VERSIONS: [(&str, &[&str]); 2] = [("7.3", &["mem_own_text"]), ("6.1", &[])];
+
+#[test]
+#[ignore = "needs kernels"]
+fn the_suite_passes_with_fcse_in_both_modes_and_the_checker_has_nothing_to_say() {
+    for (version, not_there) in VERSIONS {
+        for mode in ["guaranteed", "best-effort"] {
+            let kernel = format!("{version}/fcse-{mode}");
+            let suite = "mm_suite --quick --skip churn";
+            let text = said(&warmswitch(&[
+                "coherence",
+                "--kernel",
+                &kernel,
+                "--",
+                suite,
+            ]));
+            assert!(text.contains("\n0 reports;"), "{kernel}: {text}");
+            let failed = text.lines().filter_map(|line| {
+                let rest = line.strip_prefix("not ok ")?.split_once(" - ")?.1;
+                (!rest.contains("# TODO")).then_some(rest)
+            });
+            let unexpected: Vec<&str> = failed.filter(|test| !not_there.contains(test)).collect();
+            assert!(unexpected.is_empty(), "{kernel}: {unexpected:?}");
+        }
+    }
+}
+
+/// It can be chosen on a core whose caches are found by virtual address, without what series `rt` mends.
+#[test]
+#[ignore = "needs kernels"]
+fn known_to_fail_preempt_rt_of_7_3_on_these_caches() {
+    let program = proof("preempted");
+    for what in ["enter", "alias", "move"] {
+        let command = format!("preempted {what} 100");
+        let options = ["guest", "--kernel", "7.3/rt", "--add", &program];
+        let text = said(&warmswitch(&[&options[..], &["--", &command]].concat()));
+        let wrong = number_behind(&text, "wrong in ");
+        assert!(wrong > 0, "mended? then mark LINUX-FINDINGS: {text}");
+    }
+}
