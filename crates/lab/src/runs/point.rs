@@ -68,9 +68,16 @@ impl Place {
     }
 }
 
-/// The part of a kernel's name that tells it from the others of its series.
+/// The version whose kernels are called by their variants alone.
+const VERSION: &str = "6.12";
+
+/// The part of a kernel's name that tells it from the others: other versions than 6.12 stay in it.
 pub fn short_kernel(name: &str) -> &str {
-    name.split_once('/').map_or(name, |(_, variant)| variant)
+    match name.split_once('/') {
+        Some((version, _)) if version != VERSION && version.starts_with(char::is_numeric) => name,
+        Some((_, variant)) => variant,
+        None => name,
+    }
 }
 
 impl Point {
