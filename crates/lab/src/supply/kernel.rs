@@ -129,8 +129,8 @@ pub fn has_series(name: &str, series: &str) -> bool {
 /// A file of a version: its own, or that of the version that it takes files from.
 pub fn file_of(version: &str, file: &str) -> PathBuf {
     let linux = paths::root().join("linux");
-    let folders = spec::folders(&linux, version);
-    folders.map_or_else(|_| linux.join(version).join(file), |f| f.file(file))
+    let found = spec::version(&linux, version);
+    found.map_or_else(|_| linux.join(version).join(file), |(_, f)| f.file(file))
 }
 
 /// The list of mutants of a kernel by its name.

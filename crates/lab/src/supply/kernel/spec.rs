@@ -233,8 +233,7 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
         );
     };
     let (series, variant) = full.split_once('/').unwrap_or((full, ""));
-    let spec = read(&linux.join(series).join("kernel.toml"))?;
-    let folders = Folders::of(linux, series, spec.from.as_deref())?;
+    let (spec, folders) = version(linux, series)?;
     let built = built(&spec, variant).with_context(|| folders.toml())?;
     let (fragments, asked) = fragments(&folders, &spec, built)?;
     let key = format!("variant.{built}.patches");
@@ -293,10 +292,11 @@ pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
-/// Where a version's files are.
-pub fn folders(linux: &Path, version: &str) -> Result<Folders> {
-    let spec = read(&linux.join(version).join("kernel.toml"))?;
-    Folders::of(linux, version, spec.from.as_deref())
+/// A version's file, and where its other files are.
+pub fn version(linux: &Path, name: &str) -> Result<(Spec, Folders)> {
+    let spec = read(&linux.join(name).join("kernel.toml"))?;
+    let folders = Folders::of(linux, name, spec.from.as_deref())?;
+    Ok((spec, folders))
 }
 
 fn read(path: &Path) -> Result<Spec> {
