@@ -246,10 +246,14 @@ fn a_device_tree_of_another_machine_is_refused_by_its_name() {
 
 /// Builds a program for the guest.
 pub fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    compiled_for("armv5te", dir, name, source, flags)
+}
+
+fn compiled_for(programs: &str, dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let (file, program) = (dir.join(format!("{name}.c")), dir.join(name));
     fs::write(&file, source).unwrap();
     let built = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
-        .args(["cc", "-O2", "-o"])
+        .args(["cc", "--for", programs, "-O2", "-o"])
         .arg(&program)
         .arg(&file)
         .args(flags)
@@ -261,6 +265,15 @@ pub fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf
 /// A program of `linux/6.12/proofs`, compiled once: tests that run beside each other have the same file.
 pub fn proof(name: &str) -> String {
     proof_with(name, name, &["-pthread"])
+}
+
+/// The same for boards with an ARM920T.
+pub fn proof_for_armv4t(name: &str) -> String {
+    let source = fs::read_to_string(format!("{PROOFS}/{name}.c")).expect("a proof");
+    let dir = scratch(&format!("{name}-armv4t"));
+    compiled_for("armv4t", &dir, name, &source, &[])
+        .display()
+        .to_string()
 }
 
 /// The same of a source with flags of its own; `name` is the program's.

@@ -2,7 +2,7 @@
 //! Real-time kernels: threads of different priorities, one in the middle of what the kernel does for the other. Not in
 //! `make test`, which builds none of them: `cargo xtask ci --all` runs these.
 
-use crate::commands::{number_behind, proof, proofs_mutant, warmswitch};
+use crate::commands::{number_behind, proof, proof_for_armv4t, proofs_mutant, warmswitch};
 use crate::fcse::said;
 
 /// What the kernel does, and which mutant of `rt` leaves out what it does for it.
@@ -44,6 +44,25 @@ fn without_each_patch_who_preempts_finds_something_old_or_leaves_it() {
         let (text, wrong) = preempted("rt", mode, &["--mutant", &proofs_mutant(mutant)]);
         assert!(wrong > 0, "{mutant}: {text}");
     }
+}
+
+/// A thread that has not run yet begins in the middle of an mremap(). On the ARM920T, whose TLB keeps entries best.
+#[test]
+#[ignore = "needs kernels"]
+fn a_thread_that_begins_while_pages_are_moved_finds_no_old_words() {
+    let program = proof_for_armv4t("moved_first");
+    let rounds = |kernel: &str, options: &[&str]| {
+        let begin = ["guest", "--board", "at91rm9200", "--kernel", kernel];
+        let command = ["--add", &program, "--", "moved_first 300"];
+        let text = said(&warmswitch(&[&begin, options, &command].concat()));
+        assert!(number_behind(&text, "300 rounds, ") >= 100, "{text}");
+        number_behind(&text, "old words in ") + number_behind(&text, "lost stores in ")
+    };
+    for kernel in ["rt-multi", "rt-fcse-multi", "rt-fcse-multi-best-effort"] {
+        assert_eq!(rounds(kernel, &[]), 0, "{kernel}");
+    }
+    let mutant = proofs_mutant("rt-move-once");
+    assert!(rounds("rt-multi", &["--mutant", &mutant]) > 0);
 }
 
 /// ksmd, a kernel thread that has borrowed the address space, merges a page of a process of one thread.
