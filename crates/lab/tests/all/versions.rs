@@ -32,16 +32,49 @@ fn the_suite_passes_with_fcse_in_both_modes_and_the_checker_has_nothing_to_say()
     }
 }
 
+/// How many rounds of `preempted` are wrong.
+fn preempted(kernel: &str, what: &str) -> u32 {
+    let program = proof("preempted");
+    let command = format!("preempted {what} 100");
+    let options = ["guest", "--kernel", kernel, "--add", &program];
+    let text = said(&warmswitch(&[&options[..], &["--", &command]].concat()));
+    number_behind(&text, "wrong in ")
+}
+
 /// It can be chosen on a core whose caches are found by virtual address, without what series `rt` mends.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_preempt_rt_of_7_3_on_these_caches() {
-    let program = proof("preempted");
     for what in ["enter", "alias", "move"] {
-        let command = format!("preempted {what} 100");
-        let options = ["guest", "--kernel", "7.3/rt", "--add", &program];
-        let text = said(&warmswitch(&[&options[..], &["--", &command]].concat()));
-        let wrong = number_behind(&text, "wrong in ");
-        assert!(wrong > 0, "mended? then mark LINUX-FINDINGS: {text}");
+        let wrong = preempted("7.3/rt", what);
+        assert!(wrong > 0, "{what}: mended? then mark LINUX-FINDINGS");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn preempt_rt_of_7_3_with_its_fixes_corrupts_nothing() {
+    for what in ["copy", "enter", "alias", "move"] {
+        assert_eq!(preempted("7.3/rt-fixes", what), 0, "{what}");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn what_is_mended_in_plain_7_3_is_right() {
+    for command in ["trunc_tail 50", "ksm_store 600 225 325"] {
+        let program = proof(command.split(' ').next().expect("a name"));
+        for (kernel, right) in [("7.3/plain-fixes", true), ("7.3/plain", false)] {
+            let options = [
+                "guest", "--kernel", kernel, "--add", &program, "--", command,
+            ];
+            let output = warmswitch(&options);
+            assert_eq!(
+                output.status.success(),
+                right,
+                "{kernel}: {}",
+                said(&output)
+            );
+        }
     }
 }
