@@ -234,6 +234,26 @@ fn a_page_is_entered_afresh_where_another_process_has_taken_one_away() {
 
 #[test]
 #[ignore = "needs the kernel"]
+fn what_another_process_stored_beside_a_cut_stays() {
+    for command in ["cut_beside 20", "cut_beside 20 hole"] {
+        for (holds, text) in entered(command, &["cut-unflushed"]) {
+            let lost = number_behind(&text, "process is lost in ");
+            assert_eq!(lost == 0, holds, "{text}");
+        }
+    }
+}
+
+/// The pages of a device count as memory that the kernel uses without a word.
+#[test]
+#[ignore = "needs the kernel"]
+fn a_header_that_another_process_stored_to_a_device_is_found_by_swapon() {
+    for (_, text) in entered("swap_header 10", &[]) {
+        assert!(text.contains("does not see the header in 0"), "{text}");
+    }
+}
+
+#[test]
+#[ignore = "needs the kernel"]
 fn all_pages_that_a_thread_enters_while_another_one_takes_them_away_are_fresh() {
     for (holds, text) in entered("own_entered a 60 30000 60000", &["fcse-entered-kept"]) {
         assert!(number_behind(&text, "partly), ") > 1000, "{text}");

@@ -55,7 +55,7 @@ fn holds(kernel: &str, command: &str) {
     assert!(right, "{kernel}, {command}: {text}");
 }
 
-/// The series `vivt-fixes`, a patch a bug: each fails on `plain`.
+/// The series `zeroing` and `vivt-fixes`, a patch a bug: each fails on `plain`.
 #[test]
 #[ignore = "needs kernels"]
 fn what_is_mended_in_plain_linux_is_right() {
@@ -65,6 +65,7 @@ fn what_is_mended_in_plain_linux_is_right() {
     }
     for test in [
         "hole_punched",
+        "vm_own_line",
         "private_of_shared",
         "written_in_own_flush",
         "swap_looked_vm",
@@ -89,6 +90,14 @@ fn what_interrupts_of_perf_read_of_a_process_is_flushed() {
     for kernel in FCSE {
         holds(kernel, "perf_late 200");
         holds(kernel, "perf_late 200 thread");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn who_has_a_disk_mapped_sees_what_its_file_system_changes() {
+    for kernel in all_kernels() {
+        holds(kernel, "disk_entries 20");
     }
 }
 
