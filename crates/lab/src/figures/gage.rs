@@ -52,7 +52,7 @@ pub fn of_runs(runs: &[Run], kind: &(impl Measures + ?Sized)) -> Result<Study> {
     let mut metric = None;
     let mut samples = |run: &&Run| {
         let label = run.point.label();
-        let Some((of, _, samples)) = kind.samples(run) else {
+        let Some((of, _, samples)) = kind.samples(run).into_iter().next() else {
             bail!("{label}: no repeated samples, so no study");
         };
         if *metric.get_or_insert(of) != of {

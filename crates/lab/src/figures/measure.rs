@@ -42,9 +42,9 @@ pub trait Measures {
         false
     }
 
-    /// Repeated samples; none of latencies.
-    fn samples(&self, _run: &Run) -> Option<Samples> {
-        None
+    /// Repeated samples, the metric that a study is of first; none of latencies.
+    fn samples(&self, _run: &Run) -> Vec<Samples> {
+        Vec::new()
     }
 
     /// Latencies.
@@ -129,10 +129,9 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
 fn samples(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<Measured> {
     type Seeds = (Vec<Repetition>, Vec<Vec<f64>>);
     let mut all: Vec<(&'static str, &'static str, Seeds)> = Vec::new();
-    for run in &repeated.runs {
-        let Some((metric, unit, values)) = kind.samples(run) else {
-            continue;
-        };
+    let each =
+        (repeated.runs.iter()).flat_map(|run| kind.samples(run).into_iter().map(move |s| (run, s)));
+    for (run, (metric, unit, values)) in each {
         match all.iter_mut().find(|(m, ..)| *m == metric) {
             Some((.., (repetitions, seeds))) => {
                 repetitions.push(repetition(run));

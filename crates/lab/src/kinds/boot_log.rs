@@ -20,8 +20,9 @@ impl Measures for BootLog {
         true
     }
 
-    fn samples(&self, run: &Run) -> Option<Samples> {
-        Some(("speed", "MB/s", vec![read(&run.output).ok()?.mb_per_s]))
+    fn samples(&self, run: &Run) -> Vec<Samples> {
+        let speed = |speed: Speed| ("speed", "MB/s", vec![speed.mb_per_s]);
+        read(&run.output).map(speed).into_iter().collect()
     }
 }
 

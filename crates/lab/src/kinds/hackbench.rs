@@ -1,28 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `hackbench`: how long each run takes.
+//! `hackbench`: how long each run takes, and how often it switches.
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
 use super::{Chart, Kind, by_name, last_line, line_name};
 use crate::figures::measure::{Measures, Samples};
+use crate::figures::statistics::median;
+use crate::runs::point::short_kernel;
 use crate::runs::run::Run;
 use crate::sheets::dots;
+use crate::sheets::lines::chart;
 
 /// See the module.
 pub struct Hackbench;
 
 impl Measures for Hackbench {
     fn metrics(&self) -> Vec<&'static str> {
-        vec!["time"]
+        vec!["time", "switches"]
     }
 
     fn repeats(&self) -> bool {
         true
     }
 
-    fn samples(&self, run: &Run) -> Option<Samples> {
-        Some(("time", "s", read(&run.output).ok()?.s))
+    fn samples(&self, run: &Run) -> Vec<Samples> {
+        let Ok(times) = read(&run.output) else {
+            return Vec::new();
+        };
+        let mut all = vec![("time", "s", times.s)];
+        if !times.switches.is_empty() {
+            all.push(("switches", "per message", times.switches));
+        }
+        all
     }
 }
 
@@ -43,27 +53,81 @@ impl Kind for Hackbench {
                 .for_each(|s| by_name(&mut series, name.clone(), s));
         }
         let title = format!("{board}: time of each run, bars: medians");
-        Ok(vec![Chart::new("times", dots::svg(&title, "s", &series)?)])
+        let mut charts = vec![Chart::new("times", dots::svg(&title, "s", &series)?)];
+        charts.extend(gains(runs, board)?);
+        Ok(charts)
     }
 }
 
-/// How long each run took, in seconds.
+/// Other kernels' times as shares of the first one's, over how often that one switches. A point is a place, so there are
+/// none where nobody counted.
+fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
+    let median_of = |run: &Run| {
+        let times = read(&run.output).ok()?;
+        Some((median(&times.s)?, median(&times.switches)))
+    };
+    let Some(first) = runs.first().map(|run| run.point.place().kernel) else {
+        return Ok(None);
+    };
+    let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    for run in runs.iter().filter(|run| run.point.place().kernel != first) {
+        let (mut place, seed) = (run.point.place(), run.point.seed);
+        let kernel = std::mem::replace(&mut place.kernel, first.clone());
+        let mut others = runs.iter().filter(|run| run.point.seed == seed);
+        let other = others.find(|other| other.point.place() == place);
+        let Some((whole, Some(switches))) = other.and_then(|other| median_of(other)) else {
+            continue;
+        };
+        if let Some((time, _)) = median_of(run) {
+            by_name(
+                &mut lines,
+                short_kernel(&kernel).into(),
+                (switches, time / whole),
+            );
+        }
+    }
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    for (_, line) in &mut lines {
+        line.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    let most = lines.iter().flat_map(|(_, line)| line).map(|(x, _)| *x);
+    let first = short_kernel(&first);
+    let svg = chart(
+        &format!("{board}: what is left of {first}'s time"),
+        (&format!("switches per message, {first}"), "share"),
+        0.0..most.fold(0.0, f64::max) * 1.05,
+        0.0..1.1,
+        &lines,
+    )?;
+    Ok(Some(Chart::new("gains", svg)))
+}
+
+/// How long each run took, in seconds, and how often it switched for each message, where somebody counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Times {
     s: Vec<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    switches: Vec<f64>,
 }
 
-/// The `Time:` lines of one `hackbench` or several.
+/// The `Time:` and `Switches per message:` lines of one `hackbench` or several.
 fn read(output: &str) -> Result<Times> {
-    let times = output
-        .lines()
-        .filter_map(|l| l.trim().strip_prefix("Time:"));
-    let s: Result<Vec<f64>, _> = times.map(|time| time.trim().parse()).collect();
-    let s = s.context("hackbench's time is damaged")?;
+    let behind = |begin: &str| -> Result<Vec<f64>> {
+        let lines = output.lines().filter_map(|l| l.trim().strip_prefix(begin));
+        let numbers: Result<Vec<f64>, _> = lines.map(|number| number.trim().parse()).collect();
+        numbers.with_context(|| format!("a number of hackbench's is damaged: \"{begin}\""))
+    };
+    let s = behind("Time:")?;
+    let switches = behind("Switches per message:")?;
     if s.is_empty() || !s.iter().all(|s| *s > 0.0) {
         bail!("hackbench printed no time: {}", last_line(output));
     }
-    Ok(Times { s })
+    if !switches.is_empty() && switches.len() != s.len() {
+        bail!("switches of {} runs of {}", switches.len(), s.len());
+    }
+    Ok(Times { s, switches })
 }
 
 #[cfg(test)]
@@ -76,5 +140,8 @@ mod tests {
         assert_eq!(read(text).unwrap().s, [2.5, 3.25]);
         assert!(read("fork(): Cannot allocate memory").is_err());
         assert!(read("Time: 0.0.1").is_err());
+        let counted = read("Time: 2.5\nSwitches per message: 0.75\n").unwrap();
+        assert_eq!(counted.switches, [0.75]);
+        assert!(read("Time: 2\nTime: 3\nSwitches per message: 1\n").is_err());
     }
 }

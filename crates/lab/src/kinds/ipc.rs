@@ -20,13 +20,15 @@ impl Measures for Ipc {
         true
     }
 
-    fn samples(&self, run: &Run) -> Option<Samples> {
-        let line = read(&run.output).ok()?;
+    fn samples(&self, run: &Run) -> Vec<Samples> {
+        let Ok(line) = read(&run.output) else {
+            return Vec::new();
+        };
         let (metric, unit) = match line.metric {
             Metric::LatFifo => ("lat_fifo", "us"),
             Metric::BwPipe => ("bw_pipe", "MB/s"),
         };
-        Some((metric, unit, line.values))
+        vec![(metric, unit, line.values)]
     }
 }
 
