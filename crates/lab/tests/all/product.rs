@@ -256,6 +256,7 @@ fn known_to_fail_a_thread_beside_a_cut_brings_old_words_back() {
 fn known_to_fail_a_page_is_moved_as_the_kernel_last_saw_it() {
     holds(PLAIN, "migrated 20 unread");
     fails(PLAIN, "migrated 60", "lost stores: ");
+    holds("product-fixes", "migrated 60");
 }
 
 #[test]
