@@ -16,6 +16,7 @@ use crate::sheets::lines::chart;
 pub struct Hackbench;
 
 impl Measures for Hackbench {
+    /// Switches where the workload counts them.
     fn metrics(&self) -> Vec<&'static str> {
         vec!["time", "switches"]
     }
@@ -59,8 +60,7 @@ impl Kind for Hackbench {
     }
 }
 
-/// Other kernels' times as shares of the first one's, over how often that one switches. A point is a place, so there are
-/// none where nobody counted.
+/// Other kernels' times as shares of the first one's, over how often that one switches. Nothing where nobody counted.
 fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     let median_of = |run: &Run| {
         let times = read(&run.output).ok()?;
@@ -71,9 +71,11 @@ fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     };
     let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for run in runs.iter().filter(|run| run.point.place().kernel != first) {
-        let (mut place, seed) = (run.point.place(), run.point.seed);
+        let mut place = run.point.place();
+        let same = (run.point.seed, run.point.layout);
         let kernel = std::mem::replace(&mut place.kernel, first.clone());
-        let mut others = runs.iter().filter(|run| run.point.seed == seed);
+        let mut others =
+            (runs.iter()).filter(|other| (other.point.seed, other.point.layout) == same);
         let other = others.find(|other| other.point.place() == place);
         let Some((whole, Some(switches))) = other.and_then(|other| median_of(other)) else {
             continue;
@@ -92,13 +94,15 @@ fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     for (_, line) in &mut lines {
         line.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    let most = lines.iter().flat_map(|(_, line)| line).map(|(x, _)| *x);
+    let all = || lines.iter().flat_map(|(_, line)| line);
+    let most = all().map(|(switches, _)| *switches).fold(0.0, f64::max);
+    let largest = all().map(|(_, share)| *share).fold(1.0, f64::max);
     let first = short_kernel(&first);
     let svg = chart(
         &format!("{board}: what is left of {first}'s time"),
         (&format!("switches per message, {first}"), "share"),
-        0.0..most.fold(0.0, f64::max) * 1.05,
-        0.0..1.1,
+        0.0..most * 1.05,
+        0.0..largest * 1.1,
         &lines,
     )?;
     Ok(Some(Chart::new("gains", svg)))
@@ -124,6 +128,9 @@ fn read(output: &str) -> Result<Times> {
     if s.is_empty() || !s.iter().all(|s| *s > 0.0) {
         bail!("hackbench printed no time: {}", last_line(output));
     }
+    if !switches.iter().all(|n| n.is_finite() && *n > 0.0) {
+        bail!("hackbench's switches are damaged: {}", last_line(output));
+    }
     if !switches.is_empty() && switches.len() != s.len() {
         bail!("switches of {} runs of {}", switches.len(), s.len());
     }
@@ -142,6 +149,7 @@ mod tests {
         assert!(read("Time: 0.0.1").is_err());
         let counted = read("Time: 2.5\nSwitches per message: 0.75\n").unwrap();
         assert_eq!(counted.switches, [0.75]);
+        assert!(read("Time: 2\nSwitches per message: 0\n").is_err());
         assert!(read("Time: 2\nTime: 3\nSwitches per message: 1\n").is_err());
     }
 }

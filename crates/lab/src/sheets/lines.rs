@@ -11,6 +11,9 @@ use plotters::prelude::*;
 use crate::figures::latencies::Latencies;
 use crate::sheets::plot::{COLOURS, SIZE, drawing, keys, tick, titled};
 
+/// Points of a line that are shown as dots as well.
+const FEW: usize = 20;
+
 /// One line a series, counts over microseconds.
 pub fn histograms(series: &[(String, Latencies)], board: &str) -> Result<String> {
     let lines = series.iter().map(|(name, l)| (name.clone(), steps(l)));
@@ -86,6 +89,11 @@ where
             chart
                 .draw_series(LineSeries::new(points, colour.stroke_width(1)).point_size(0))
                 .map_err(drawing)?;
+            if line.len() <= FEW {
+                let points = line.iter().copied();
+                let dots = points.map(|at| Circle::new(at, 3, colour.filled()));
+                chart.draw_series(dots).map_err(drawing)?;
+            }
         }
         root.present().map_err(drawing)?;
     }

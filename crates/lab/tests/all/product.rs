@@ -256,6 +256,11 @@ fn known_to_fail_a_thread_beside_a_cut_brings_old_words_back() {
 fn known_to_fail_a_page_is_moved_as_the_kernel_last_saw_it() {
     holds(PLAIN, "migrated 20 unread");
     fails(PLAIN, "migrated 60", "lost stores: ");
+}
+
+#[test]
+#[ignore = "needs kernels"]
+fn a_page_is_moved_with_its_stores_where_that_is_mended() {
     holds("product-fixes", "migrated 60");
 }
 
