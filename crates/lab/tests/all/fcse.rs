@@ -224,11 +224,10 @@ fn entered(command: &str, mutants: &[&str]) -> Vec<(bool, String)> {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_page_is_entered_afresh_where_another_process_has_taken_one_away() {
-    let command = "own_discard 60 300000 60000 20000 30000";
-    for (holds, text) in entered(command, &["fcse-entered-unflushed"]) {
+    let command = "own_discard 60 300000 60000 120000 30000";
+    for (_, text) in entered(command, &[]) {
         assert!(text.contains("60 saw the entries gone"), "{text}");
-        let none = text.contains("old words in 0,");
-        assert_eq!(none, holds, "{text}");
+        assert!(text.contains("old words in 0,"), "{text}");
     }
 }
 
@@ -255,7 +254,8 @@ fn a_header_that_another_process_stored_to_a_device_is_found_by_swapon() {
 #[test]
 #[ignore = "needs the kernel"]
 fn all_pages_that_a_thread_enters_while_another_one_takes_them_away_are_fresh() {
-    for (holds, text) in entered("own_entered a 60 30000 60000", &["fcse-entered-kept"]) {
+    let mutants = ["fcse-entered-kept", "fcse-entered-unflushed"];
+    for (holds, text) in entered("own_entered a 60 30000 60000", &mutants) {
         assert!(number_behind(&text, "partly), ") > 1000, "{text}");
         let right = text.contains("old words 0, lost 0,");
         assert_eq!(right, holds, "{text}");
