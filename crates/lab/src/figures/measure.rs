@@ -42,7 +42,7 @@ pub trait Measures {
         false
     }
 
-    /// Repeated samples, the metric that a study is of first; none of latencies.
+    /// Repeated samples of each metric. A gage study takes the first metric. Empty for latencies.
     fn samples(&self, _run: &Run) -> Vec<Samples> {
         Vec::new()
     }

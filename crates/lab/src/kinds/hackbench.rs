@@ -16,7 +16,7 @@ use crate::sheets::lines::chart;
 pub struct Hackbench;
 
 impl Measures for Hackbench {
-    /// Switches where the workload counts them.
+    /// `switches` has figures only if the workload counts them.
     fn metrics(&self) -> Vec<&'static str> {
         vec!["time", "switches"]
     }
@@ -60,7 +60,8 @@ impl Kind for Hackbench {
     }
 }
 
-/// Other kernels' times as shares of the first one's, over how often that one switches. Nothing where nobody counted.
+/// Ratio of each kernel's time to the first kernel's, over the first kernel's switches for each message. None if the
+/// workload does not count switches.
 fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     let median_of = |run: &Run| {
         let times = read(&run.output).ok()?;
@@ -108,7 +109,7 @@ fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     Ok(Some(Chart::new("gains", svg)))
 }
 
-/// How long each run took, in seconds, and how often it switched for each message, where somebody counted.
+/// Seconds of each run, and switches for each message if the workload counts them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Times {
     s: Vec<f64>,

@@ -11,7 +11,7 @@ use plotters::prelude::*;
 use crate::figures::latencies::Latencies;
 use crate::sheets::plot::{COLOURS, SIZE, drawing, keys, tick, titled};
 
-/// Points of a line that are shown as dots as well.
+/// A line with at most so many points shows them as dots.
 const FEW: usize = 20;
 
 /// One line a series, counts over microseconds.

@@ -268,6 +268,7 @@ pub fn proof(name: &str) -> String {
 }
 
 /// The same for boards with an ARM920T.
+#[cfg(feature = "every-kernel")]
 pub fn proof_for_armv4t(name: &str) -> String {
     let source = fs::read_to_string(format!("{PROOFS}/{name}.c")).expect("a proof");
     let dir = scratch(&format!("{name}-armv4t"));
