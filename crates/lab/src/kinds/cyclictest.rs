@@ -208,7 +208,8 @@ fn smallest(h: &Histogram) -> u32 {
 
 /// To two places, as the program prints it.
 fn average(h: &Histogram) -> f64 {
-    (h.latencies().mean() * 100.0).round() / 100.0
+    let printed = format!("{:.2}", h.latencies().mean());
+    printed.parse().expect("it was a number")
 }
 
 /// The text that `cyclictest -q -h N` ends with, without the two lines that say which latencies

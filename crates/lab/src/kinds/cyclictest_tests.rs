@@ -68,6 +68,18 @@ fn keys(value: &Value) -> Vec<&String> {
 }
 
 #[test]
+fn an_average_is_rounded_as_printf_rounds() {
+    // 63.495 has no double: the nearest lies below, and "%.2f" writes 63.49.
+    let h = Histogram {
+        us: vec![(63, 505), (64, 495)],
+        max_us: 64,
+        avg_us: 63,
+        ..Histogram::default()
+    };
+    assert_eq!(format!("{}", average(&h)), "63.49");
+}
+
+#[test]
 #[ignore = "needs the kernel"]
 fn both_forms_are_what_cyclictest_itself_writes() {
     let kernel = kernel::build(&kernel::Request {
