@@ -469,3 +469,7 @@ impl Pins {
 #[cfg(test)]
 #[path = "session_tests.rs"]
 mod tests;
+
+#[cfg(all(test, feature = "every-kernel"))]
+#[path = "dma_tests.rs"]
+mod dma_tests;
