@@ -36,6 +36,11 @@ const EXPERIMENTS: [(&str, bool); 5] = [
     ("packet_reply", true),
 ];
 
+/// Their names.
+pub fn experiments() -> Vec<String> {
+    EXPERIMENTS.map(|(name, _)| name.to_string()).to_vec()
+}
+
 /// Whose worst latencies are taken apart.
 const EXPLAINED: &str = "cyclictest";
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use serde_json::json;
 
+use super::compare::experiments;
 use crate::Outcome;
 use crate::base::paths;
 use crate::base::suggest::did_you_mean;
@@ -33,6 +34,9 @@ pub struct Args {
     /// Recorded runs must be here, unless the kernel, the root file system or the board is another
     #[arg(long, conflicts_with = "write")]
     all: bool,
+    /// Only the experiments that `warmswitch compare` runs
+    #[arg(long, conflicts_with_all = ["experiments", "write"])]
+    compared: bool,
     /// Print JSON
     #[arg(long, conflicts_with = "write")]
     json: bool,
@@ -52,12 +56,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         }
         return Ok(Outcome::Done);
     }
-    let wanted = if args.experiments.is_empty() {
-        &names
-    } else {
-        &args.experiments
+    let wanted = match args.experiments.as_slice() {
+        [] if args.compared => experiments(),
+        [] => names,
+        named => named.to_vec(),
     };
-    compare(wanted, args)
+    compare(&wanted, args)
 }
 
 /// Figures as CSV; in the order of points, whatever the order of `runs`.
