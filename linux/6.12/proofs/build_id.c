@@ -4,7 +4,7 @@
  *
  * One process stores a build ID to a file by its shared mapping. Another one maps the file.
  * A perf event records each mapping with its build ID, which must be the new one. With
- * "self" the second process stores, too, and no switch comes between.
+ * "self" the second process stores, too: no switch happens between store and mmap().
  *
  * The kernel reads the build ID in the page cache by its own address, without a flush. The
  * process that has the ring mapped only waits, as switches to it flush.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a device writes to a pinned page while the process looks at it. The buffer is registered with io_uring, which
- * pins it. The process prints its physical address and looks at it for a while, so that it has the old words in the
- * cache. Whoever runs the board writes new words to memory meanwhile, as DMA does. Then the page is no longer pinned,
- * another process runs, and the buffer is looked at. Exit code 1 if a word is old.
+ * Checks that a process sees what a device wrote to its pinned page while the process read that page. The buffer is
+ * registered with io_uring, which pins it. The process prints its physical address and reads it for a while, so that the
+ * cache has the old words. Meanwhile whoever runs the board writes new words to memory, as DMA does. Then the process
+ * takes the registration back, lets another process run, and reads the buffer again. Exit code 1 if a word is old.
  *
  * dma_peeked
  */
@@ -105,6 +105,6 @@ int main(void)
 	must(!syscall(SYS_io_uring_register, uring, IORING_UNREGISTER_BUFFERS, NULL, 0), "IORING_UNREGISTER_BUFFERS");
 	let_run();
 	after = old();
-	printf("%d words were old while it looked, %d behind a switch\n", before, after);
+	printf("old while it looked: %d\nold after a switch: %d\n", before, after);
 	return after != 0;
 }

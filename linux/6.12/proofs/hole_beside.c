@@ -2,17 +2,17 @@
 /*
  * hole_beside ROUNDS [unread], as root (SCHED_FIFO)
  *
- * One process punches a hole into a file. Another one wakes in the middle of that call. It
- * reads the word behind the hole by /proc/self/mem, stores to it by its shared mapping, and
- * is done. The word must stay. With "unread" the second one only stores.
+ * One process punches a hole into a file. Another one wakes during that call. It reads the
+ * word behind the hole by /proc/self/mem, and stores to it by its shared mapping. The word
+ * must stay. With "unread" the second one only stores.
  *
- * In guaranteed mode the store goes past the cache. The read came behind the flush that the
+ * In guaranteed mode the store goes past the cache. The read comes after the flush that the
  * kernel makes before it zeroes. So the kernel's line has the old word, the zeroes go into
- * that line, and the flush behind the zeroing writes it back whole.
+ * that line, and the flush after the zeroing writes it back whole.
  *
- * The time from the beginning of the call to the wake-up is another one in each round. A
- * round meets the zeroing if the second process finds the hole's first word zero and its last
- * one not yet. A store before the first zero, but behind the flush, is lost as well.
+ * The time from the beginning of the call to the wake-up changes each round. A round meets
+ * the zeroing if the second process finds the first word of the hole zero and the last one
+ * not. A store after the flush and before the first zero is lost as well.
  */
 #define _FILE_OFFSET_BITS 64	/* addresses are offsets in /proc/self/mem */
 #define _GNU_SOURCE
@@ -69,7 +69,7 @@ static volatile uint32_t *mapping(void)
 	return words;
 }
 
-/* Says whether it met the zeroing. */
+/* Answers whether it woke during the zeroing. */
 static void writer(bool reads)
 {
 	struct sched_param first = { .sched_priority = 50 };

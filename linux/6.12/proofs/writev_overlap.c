@@ -4,7 +4,7 @@
  *
  * A process copies two words onto their neighbours by one process_vm_writev() to itself:
  * words[0] = words[1], words[1] = words[0], words[2] = words[1]. Each copy reads what an
- * earlier copy of the call has written, so all three must end as words[1] was.
+ * earlier copy of the call has written, so all three must end with the first value of words[1].
  *
  * The kernel writes by its own address. It reads the source by the process's address, whose
  * line still has the old word. The words are read by /proc/self/mem in the end, which flushes:

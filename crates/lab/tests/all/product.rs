@@ -293,8 +293,8 @@ fn known_to_fail_a_call_that_writes_its_own_source_reads_old_words() {
     fails(PLAIN, "writev_overlap 100", "");
 }
 
-/// Linux's own in one process, and FCSE's in guaranteed mode between two. The kernel's old line stays long enough in a
-/// large cache only.
+/// In one process the bug is plain Linux's. Between two processes it is FCSE's, in guaranteed mode, and needs a large
+/// cache: in a small one the kernel's old line does not stay long enough.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_build_id_is_recorded_as_the_kernel_last_saw_it() {
