@@ -273,6 +273,14 @@ fn a_page_is_moved_with_its_stores_where_that_is_mended() {
 
 #[test]
 #[ignore = "needs kernels"]
+fn a_strangers_pin_of_a_page_that_was_once_pinned_makes_no_switch_flush() {
+    for kernel in FCSE {
+        holds(kernel, "pin_reused");
+    }
+}
+
+#[test]
+#[ignore = "needs kernels"]
 fn known_to_fail_rings_of_the_kernel_without_a_switch() {
     for (command, what) in [
         ("uring 20 read", "its result not seen in "),
