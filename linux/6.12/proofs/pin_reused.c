@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * pin_reused, as root
+ * pin_reused [beside], as root
  *
  * A process pins a page by io_uring, unpins it and unmaps it. A stranger gets that page, and
  * pins it. The process pins another page for a moment. Its switches must not flush from then
- * on: it has mapped nothing that is pinned.
+ * on: it has mapped nothing that is pinned. With "beside" it has a third page pinned until
+ * the stranger has pinned his.
  *
  * Prints how many switches of 1,000 round trips with a third process flushed for a pinned
  * page, before and after. Exit code 1 if more than a few did.
@@ -134,13 +135,14 @@ static unsigned int flushed_in_trips(void)
 	return counts[1] - counts[0];
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	bool beside = argc > 1 && !strcmp(argv[1], "beside");
 	unsigned int before, after;
 	uint64_t frame;
 	char *page, *other;
+	int ring, long_ring;
 	bool has;
-	int ring;
 
 	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 	must(!pipe(ask) && !pipe(answer) && !pipe(find) && !pipe(found), "pipe");
@@ -149,8 +151,11 @@ int main(void)
 	if (!fork())
 		stranger();
 	ring = open_ring();
-	other = new_pages(1);
+	long_ring = open_ring();
+	other = new_pages(2);
 	before = flushed_in_trips();
+	if (beside)
+		pin(long_ring, other + PAGE);
 	page = new_pages(1);
 	frame = frame_of(page);
 	pin(ring, page);
@@ -158,6 +163,8 @@ int main(void)
 	must(!munmap(page, PAGE), "munmap");
 	must(write(find[1], &frame, sizeof(frame)) == sizeof(frame), "write");
 	must(read(found[0], &has, sizeof(has)) == sizeof(has), "read");
+	if (beside)
+		unpin(long_ring);
 	pin(ring, other);
 	unpin(ring);
 	after = flushed_in_trips();

@@ -276,6 +276,7 @@ fn a_page_is_moved_with_its_stores_where_that_is_mended() {
 fn a_strangers_pin_of_a_page_that_was_once_pinned_makes_no_switch_flush() {
     for kernel in FCSE {
         holds(kernel, "pin_reused");
+        holds(kernel, "pin_reused beside");
     }
 }
 
