@@ -2,7 +2,7 @@
 //! `cargo xtask mutants --checker|--core [WORD]...`: do the tests notice when the coherence checker is wrong, or
 //! one of the core's shortcuts?
 //!
-//! Each mutant is a change of a line or so of `crates/board/src/coherence`, or of `crates/arm9/src` ([`list`]).
+//! Each mutant is a change of a line or so of `crates/board/src/coherence`, or of `crates/arm/src` ([`list`]).
 //! It is made in a copy of the tree under `target/mutants`, and tests run there: of the checker those beside
 //! it, with the comparison with the reference, and when all of them pass the litmus programs; of the core all
 //! its own, the fuzzer last. A mutant that passes everything survives; that is an error unless the list says
@@ -51,11 +51,11 @@ static CHECKER: Subject = Subject {
 };
 
 static CORE: Subject = Subject {
-    package: "arm9",
-    source: "crates/arm9/src",
+    package: "arm",
+    source: "crates/arm/src",
     tests: &[&["--lib", "--", "--skip", "fuzz::"], &["--lib", "fuzz::"]],
     mutants: list::of_core,
-    optimised: "--config=profile.dev.package.arm9.opt-level=1",
+    optimised: "--config=profile.dev.package.arm.opt-level=1",
 };
 
 /// What the tests said.

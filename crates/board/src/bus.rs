@@ -14,7 +14,7 @@ use crate::memory::Sdram;
 use crate::spec::{BoardSpec, IgnoredSpec, Sink};
 use crate::stop::{Kind, Stop, Transaction};
 use crate::wires::Wires;
-use arm9::{BusError, Signals, Width};
+use arm::{BusError, Signals, Width};
 
 /// A probed pin changed its level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::bus::SystemBus;
 use crate::machine::Machine;
 use crate::observed::{Observed, Observer};
 use crate::random::Random;
-use arm9::{Cause, Context, Cpu, Event, Exit, Reaction, Width};
+use arm::{Cause, Context, Cpu, Event, Exit, Reaction, Width};
 
 /// The pin of the probed port whose wire moves: an interrupt for whoever asked for its edges.
 pub const PIN: u8 = 7;

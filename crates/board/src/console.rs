@@ -3,7 +3,7 @@
 //! that somebody waits for.
 
 use crate::device::Device;
-use arm9::Damaged;
+use arm::Damaged;
 use std::collections::VecDeque;
 
 /// The far end of a serial line.
@@ -16,7 +16,7 @@ pub(crate) struct Console {
     input: VecDeque<u8>,
 }
 
-arm9::state!(Console: log, watch, input; => check);
+arm::state!(Console: log, watch, input; => check);
 
 impl Console {
     /// What was restored may be no far end of a line.

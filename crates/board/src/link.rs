@@ -6,12 +6,12 @@
 //! at 100 Mbit/s. A frame reaches the board's controller at its last bit. The cable is without length.
 
 use crate::time::{self, Clock};
-use arm9::Damaged;
+use arm::Damaged;
 use std::collections::VecDeque;
 
-arm9::state!(Sent: start_ns, end_ns, bytes, bad_checksum);
-arm9::state!(Tally: taken, filtered, no_room, no_link; => check);
-arm9::state!(
+arm::state!(Sent: start_ns, end_ns, bytes, bad_checksum);
+arm::state!(Tally: taken, filtered, no_room, no_link; => check);
+arm::state!(
     Link: free_ns, to_board, from_board; clock, rate, coming, arrived, probe, stop => check
 );
 

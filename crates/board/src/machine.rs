@@ -11,7 +11,7 @@ use crate::link::Link;
 use crate::observed::{BoardBus, Observed, Observer};
 use crate::spec::{BoardSpec, SpecError};
 use crate::stop::{Place, Stop};
-use arm9::{Counters, Cpu, Exit};
+use arm::{Counters, Cpu, Exit};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@
 //! controller's own queues. All costs are turned into core cycles when the board is made.
 
 use crate::spec::SdramSpec;
-use arm9::{BurstTime, Width};
+use arm::{BurstTime, Width};
 
 /// Words in a burst of the core's, at most.
 const BURST: usize = 16;

@@ -5,7 +5,7 @@
 
 use crate::bus::SystemBus;
 use crate::stop::Stop;
-use arm9::{
+use arm::{
     BurstTime, Bus, BusError, Cause, Context, Cpu, Damaged, Event, Exit, Pa, Reaction, Saved,
     Signals, State, Width,
 };

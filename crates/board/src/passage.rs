@@ -3,7 +3,7 @@
 
 use crate::bus::SystemBus;
 use crate::observed::{Observed, Observer};
-use arm9::{Context, Cpu, Event, Exit, Reaction};
+use arm::{Context, Cpu, Event, Exit, Reaction};
 
 /// Counts executions of the instruction at a virtual address, and stops the board at the last one wanted.
 #[derive(Clone, Copy, Debug)]

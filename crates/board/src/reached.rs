@@ -6,7 +6,7 @@
 
 use crate::bus::SystemBus;
 use crate::observed::{Observed, Observer};
-use arm9::{Context, Cpu, Event, Exit, Reaction};
+use arm::{Context, Cpu, Event, Exit, Reaction};
 
 /// Low bits of the mode, of which user mode alone has none.
 const PRIVILEGED: u32 = 0xf;

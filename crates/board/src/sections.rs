@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::bus::SystemBus;
 use crate::coherence::calls::{Calls, Node};
 use crate::observed::Observer;
-use arm9::{Context, Event, Reaction};
+use arm::{Context, Event, Reaction};
 
 /// Bits of the count that say that an interrupt is handled, or the softirqs behind one (Linux include/linux/preempt.h).
 const INTERRUPT: u32 = 0xf_0100;
@@ -253,7 +253,7 @@ impl Observer for Sections {
 mod tests {
     use super::*;
     use crate::spec::BoardSpec;
-    use arm9::{Mva, Pa, Width};
+    use arm::{Mva, Pa, Width};
 
     const KERNEL: Preemption = Preemption {
         schedule: 0xc000_1000,

@@ -3,7 +3,7 @@
 //!
 //! A message says what happened, where (pc, symbol, board time), and how to go on.
 
-use arm9::Width;
+use arm::Width;
 use std::fmt::Write as _;
 
 /// One bus transaction, as a message needs it.
@@ -170,7 +170,7 @@ impl Stop {
                 "the simulator does not guess: change the guest's driver, or add it to the part",
             ],
             Stop::UnmodelledCp15 { .. } => &[
-                "the operations that are modelled are listed in crates/arm9/src/cp15.rs",
+                "the operations that are modelled are listed in crates/arm/src/cp15.rs",
                 "`warmswitch debug` shows what leads here",
             ],
             Stop::WireLoop { .. } => &["correct [wiring] in boards/machine/*.toml"],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One clock: core cycles since power-on. Device clocks are exact ratios of it.
 
-use arm9::Damaged;
+use arm::Damaged;
 
 /// No machine's clock comes to so many nanoseconds, which are a hundred years, and no count so far.
 const LATEST: u64 = 1 << 62;

@@ -2,7 +2,7 @@
 //! Wires between devices: levels, with several outputs on one input as a wired OR.
 
 use crate::spec::{Sink, Wire};
-use arm9::{Damaged, Saved, State};
+use arm::{Damaged, Saved, State};
 
 #[derive(Clone, Debug)]
 struct Net {
@@ -19,7 +19,7 @@ struct Driver {
     bit: u32,
 }
 
-arm9::state!(Net: high; to);
+arm::state!(Net: high; to);
 
 /// All wires of a board.
 #[derive(Clone, Debug)]

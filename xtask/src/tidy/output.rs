@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No `println!` or `eprintln!` of the standard library in `warmswitch`: they panic on a closed or full stream.
-//! `crates/lab/src/base/output.rs` has macros of these names; they hold behind their definition alone.
+//! `crates/warmswitch/src/base/output.rs` has macros of these names; they hold behind their definition alone.
 
 /// Where the program's files are.
-const LAB: &str = "crates/lab/src/";
+const LAB: &str = "crates/warmswitch/src/";
 /// The files on the way to the macros, and the first module that each has to name.
 const FIRST: [(&str, &str); 2] = [("main.rs", "mod base;"), ("base/mod.rs", "pub mod output;")];
 /// The macros that have to be defined.

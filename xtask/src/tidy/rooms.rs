@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::sources::{self, Uses};
 use super::{none, tracked};
 
-const LAB: &str = "crates/lab/src/";
+const LAB: &str = "crates/warmswitch/src/";
 /// Files that may lie flat in the lab.
 const FLAT: usize = 8;
 
@@ -122,23 +122,26 @@ fn no_files_of_the_lab_use_each_other_in_a_circle() {
 fn a_file_that_reaches_up_and_a_circle_are_noticed() {
     let files = [
         (
-            "crates/lab/src/figures/measure.rs",
+            "crates/warmswitch/src/figures/measure.rs",
             "use crate::{base::paths, report::table::Grid};",
         ),
         (
-            "crates/lab/src/report/table.rs",
+            "crates/warmswitch/src/report/table.rs",
             "fn f() { super::page::write() }",
         ),
         (
-            "crates/lab/src/report/page.rs",
+            "crates/warmswitch/src/report/page.rs",
             "use super::table;\n#[cfg(test)] mod tests { use crate::command::run; }",
         ),
-        ("crates/lab/src/base/paths.rs", "//! use crate::report;\n"),
         (
-            "crates/lab/src/command/run.rs",
+            "crates/warmswitch/src/base/paths.rs",
+            "//! use crate::report;\n",
+        ),
+        (
+            "crates/warmswitch/src/command/run.rs",
             "use crate::figures::measure as m;",
         ),
-        ("crates/lab/src/attic/old.rs", ""),
+        ("crates/warmswitch/src/attic/old.rs", ""),
     ];
     let files: Vec<(String, String)> = files
         .map(|(path, text)| (path.to_string(), text.to_string()))

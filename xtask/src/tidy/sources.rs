@@ -9,7 +9,7 @@ use syn::{Attribute, File, Ident, Item, ItemMod, ItemUse, Path, UseTree};
 /// Files by module path ("rig::session"), each with the modules that it uses.
 pub type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Of all files below `src` ("crates/lab/src/") among these.
+/// Of all files below `src` ("crates/warmswitch/src/") among these.
 pub fn uses(src: &str, files: &[(String, String)]) -> Uses {
     let parsed: BTreeMap<String, File> = files
         .iter()

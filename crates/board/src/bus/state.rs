@@ -5,10 +5,10 @@
 use super::{Edge, Ignored, Slot, SystemBus};
 use crate::stop::Stop;
 use crate::time;
-use arm9::{Damaged, Saved, State};
+use arm::{Damaged, Saved, State};
 
-arm9::state!(Edge: cycle, pin, level);
-arm9::state!(Ignored: reads, writes; name, reason => check);
+arm::state!(Edge: cycle, pin, level);
+arm::state!(Ignored: reads, writes; name, reason => check);
 
 impl Ignored {
     /// What was restored may be no counts.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::spec::DEFAULT_BOARD;
-use arm9::{Bus as _, Pa};
+use arm::{Bus as _, Pa};
 
 const UART0: u32 = 0x101f_1000;
 const GPIO0: u32 = 0x101e_4000;

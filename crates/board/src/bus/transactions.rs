@@ -2,7 +2,7 @@
 //! What the core asks of the bus: RAM answers at once, everything else goes by the map.
 
 use super::SystemBus;
-use arm9::{BurstTime, Bus, BusError, Pa, Signals, Width};
+use arm::{BurstTime, Bus, BusError, Pa, Signals, Width};
 
 impl Bus for SystemBus {
     #[inline]

@@ -5,7 +5,7 @@ use super::Chaos;
 use crate::bus::SystemBus;
 use crate::coherence::Checker;
 use crate::observed::{Observed, Observer};
-use arm9::{Context, Cpu, Event, Exit, Reaction};
+use arm::{Context, Cpu, Event, Exit, Reaction};
 
 /// Who can look on besides.
 pub trait Besides: Observer {

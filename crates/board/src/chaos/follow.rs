@@ -2,7 +2,7 @@
 //! What an interrupt leads to: which instruction it interrupts, and with what the program goes on elsewhere.
 
 use super::{Chaos, FAULT, USER};
-use arm9::Context;
+use arm::Context;
 
 /// Exception vectors, where Linux has them.
 const SWI: u32 = 0xffff_0008;

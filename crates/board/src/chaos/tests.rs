@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::spec::BoardSpec;
-use arm9::{Mva, Pa};
+use arm::{Mva, Pa};
 use std::collections::BTreeMap;
 
 const SWITCH_TO: u32 = 0xc000_2000;

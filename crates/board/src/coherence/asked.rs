@@ -2,7 +2,7 @@
 //! Calls of the functions that suppressions ask for: what was called between the events of a report.
 
 use super::calls::{Call, Calls, Node, Stack, concerns};
-use arm9::Mva;
+use arm::Mva;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 

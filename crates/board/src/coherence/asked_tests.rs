@@ -3,7 +3,7 @@
 
 use super::super::calls::stack;
 use super::*;
-use arm9::{Context, Width};
+use arm::{Context, Width};
 
 const SP: u32 = 0xc100_1f00;
 /// Calls the others.

@@ -9,7 +9,7 @@
 
 use super::asked::Asked;
 use super::shadow::Writer;
-use arm9::{Context, Mva, Width};
+use arm::{Context, Mva, Width};
 use std::collections::BTreeMap;
 
 /// A place in the tree of calls: all frames there were, as one number. 0 is outside.

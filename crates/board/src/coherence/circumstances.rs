@@ -5,7 +5,7 @@ use super::Checker;
 use super::asked::{Between, Events};
 use super::report::{Access, Report};
 use super::shadow::Writer;
-use arm9::{Context, Mapping, Mva, Pa, Width};
+use arm::{Context, Mapping, Mva, Pa, Width};
 
 /// Of a difference between what an access got and the newest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -101,7 +101,7 @@ impl Checker {
         } = *met;
         let began = self.calls.began(context);
         let mapping = |ttb, mva| {
-            arm9::mapping(context.descriptors, ttb, mva, |pa| {
+            arm::mapping(context.descriptors, ttb, mva, |pa| {
                 self.shadow.newest(pa.0, Width::Word)
             })
         };

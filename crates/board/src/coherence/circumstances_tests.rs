@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::coherence::told::{CALLERS, FUNCTION, LOADED, STORED, Told};
-use arm9::{Event, Side};
+use arm::{Event, Side};
 
 impl Told {
     fn filled(&mut self, mva: u32, pa: u32) {
@@ -215,13 +215,10 @@ fn however_often_a_covered_state_was_met_another_state_is_a_report() {
 /// cpu_xscale_set_pte_ext as a writer, which makes pages that are read only write through (erratum 40).
 #[test]
 fn an_extended_small_page_may_differ_in_its_permissions_only() {
-    let (context, writer) = (
-        arm9::Context::default(),
-        crate::coherence::Writer::default(),
-    );
+    let (context, writer) = (arm::Context::default(), crate::coherence::Writer::default());
     let met = |used, newest| Met {
         context: &context,
-        access: Access::Translation(arm9::Kind::Write),
+        access: Access::Translation(arm::Kind::Write),
         mva: Mva(0x1_0000),
         pa: Pa(0x4000),
         writer: &writer,

@@ -6,7 +6,7 @@ use super::dirty::DirtyLines;
 use super::history::{History, LineEvent, Movement};
 use super::report::{Access, Newest, Report, Trace, Wrong};
 use super::shadow::{Path, Writer};
-use arm9::{Context, Mva, Pa, Side, Width};
+use arm::{Context, Mva, Pa, Side, Width};
 
 /// Events since the newest write that a report shows at most.
 const SHOWN: usize = 24;

@@ -2,7 +2,7 @@
 //! What happened to cache lines, as far back as there is room.
 
 use super::report::Access;
-use arm9::{Context, Mva, Pa, Side};
+use arm::{Context, Mva, Pa, Side};
 
 /// A movement of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,7 @@ use crate::bus::SystemBus;
 use crate::machine::{Machine, SetupError};
 use crate::observed::{Observed, Observer};
 use crate::spec::BoardSpec;
-use arm9::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
+use arm::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
 use calls::Calls;
 use causes::Causes;
 use circumstances::Met;

@@ -10,7 +10,7 @@ use super::diagnosis::Found;
 use super::report::{Access, Kept, Moment, Newest, PageMoves, Wrong};
 use super::shadow::{Path, Writer};
 use super::{Checker, Number};
-use arm9::{Context, Event, Mva, Pa, Reaction, Side, Width};
+use arm::{Context, Event, Mva, Pa, Reaction, Side, Width};
 use std::collections::BTreeMap;
 
 /// What is known of the kernel.

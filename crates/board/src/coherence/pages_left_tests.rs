@@ -3,7 +3,7 @@
 
 use super::tests::{BACK, KNOWN, Kernel, NUMBER, OTHER, store};
 use super::*;
-use arm9::TlbSide;
+use arm::TlbSide;
 
 /// A line of the page, and a user's address of that.
 const LINE: u32 = NUMBER << PAGE | 0x40;

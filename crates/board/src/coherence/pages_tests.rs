@@ -4,7 +4,7 @@
 use super::*;
 use crate::coherence::told::Told;
 use crate::observed::Observer as _;
-use arm9::TlbSide;
+use arm::TlbSide;
 
 pub(super) const KNOWN: PageFunctions = PageFunctions {
     freed: 0xc000_1000,

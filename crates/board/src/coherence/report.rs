@@ -5,7 +5,7 @@ use super::calls::{Call, Switch};
 use super::circumstances::Circumstances;
 use super::history::{LineEvent, Movement};
 use super::shadow::Writer;
-use arm9::{Context, Kind, Mva, Pa, Side, Width};
+use arm::{Context, Kind, Mva, Pa, Side, Width};
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::causes::Among;
-use arm9::Width;
+use arm::Width;
 
 /// Which way a value went towards memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use super::Checker;
 use crate::bus::SystemBus;
 use crate::observed::Observer as _;
 use crate::spec::BoardSpec;
-use arm9::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
+use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
 
 /// The function that writes and uses, and two that call it.
 pub(super) const FUNCTION: u32 = 0xc000_2000;

@@ -5,7 +5,7 @@ use super::circumstances::Met;
 use super::report::{Access, Mapped, Report, Trace};
 use super::shadow::{Path, Writer};
 use super::{CALLS, Checker};
-use arm9::{Descriptors, Mva, Pa, Width};
+use arm::{Descriptors, Mva, Pa, Width};
 
 impl Checker {
     /// Who had to do with it.
@@ -56,7 +56,7 @@ impl Checker {
     pub(super) fn mapped(&self, descriptors: Descriptors, ttb: u32, mva: Mva) -> Option<Mapped> {
         let mut level = 0;
         let mut found = None;
-        arm9::mapping(descriptors, ttb, mva, |Pa(pa)| {
+        arm::mapping(descriptors, ttb, mva, |Pa(pa)| {
             level += 1;
             let writer = self.shadow.writer(pa);
             let before = self.before.get(&pa).copied();

@@ -6,7 +6,7 @@ use super::circumstances::Met;
 use super::report::Access;
 use super::shadow::Shadow;
 use super::{Checker, diagnosis};
-use arm9::{Context, Event, Kind, Mapping, Mva, Pa, Reaction, TlbSide, Width, mapping};
+use arm::{Context, Event, Kind, Mapping, Mva, Pa, Reaction, TlbSide, Width, mapping};
 use std::collections::BTreeSet;
 
 /// A descriptor: physical address and value as read.

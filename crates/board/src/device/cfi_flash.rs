@@ -8,7 +8,7 @@
 //! No outputs, no inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 const NAME: &str = "cfi_flash";
 
@@ -21,7 +21,7 @@ enum Mode {
     Status,
 }
 
-arm9::state!(enum Mode: Array, Query, Identifier, Status);
+arm::state!(enum Mode: Array, Query, Identifier, Status);
 
 /// Both chips, which always get the same command.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct CfiFlash {
     mode: Mode,
 }
 
-arm9::state!(CfiFlash: mode);
+arm::state!(CfiFlash: mode);
 
 /// The CFI table from word 0x10 on: identification, voltages and times, geometry.
 const QUERY: [u8; 0x21] = [

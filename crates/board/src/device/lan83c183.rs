@@ -7,7 +7,7 @@
 
 use crate::link::Rate;
 
-use arm9::{Damaged, Saved, State};
+use arm::{Damaged, Saved, State};
 
 const BMCR: usize = 0;
 const BMCR_RESET: u16 = 1 << 15;
@@ -76,7 +76,7 @@ impl State for Mii {
 }
 
 // A machine is saved only with the cable that it was made with.
-arm9::state!(Lan83c183: regs, mii, clock, changed; cable);
+arm::state!(Lan83c183: regs, mii, clock, changed; cable);
 
 impl Lan83c183 {
     /// Reset state. The PHY answers to address 0.

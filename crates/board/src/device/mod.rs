@@ -28,7 +28,7 @@ mod versatile_sic;
 mod versatile_sysreg;
 
 use crate::link::{Fate, Rate, Sent};
-use arm9::{State, Width};
+use arm::{State, Width};
 
 /// An access the model does not cover. The run stops with a message made from it; it is never
 /// guessed at.

@@ -198,19 +198,14 @@ mod tests {
         step: u32,
     }
 
-    arm9::state!(Adder: sum; step);
+    arm::state!(Adder: sum; step);
 
     impl Device for Adder {
         fn part(&self) -> &'static str {
             "adder"
         }
 
-        fn read(
-            &mut self,
-            _: u64,
-            _: u32,
-            _: arm9::Width,
-        ) -> Result<u32, super::super::Unmodelled> {
+        fn read(&mut self, _: u64, _: u32, _: arm::Width) -> Result<u32, super::super::Unmodelled> {
             Ok(self.sum)
         }
 
@@ -218,7 +213,7 @@ mod tests {
             &mut self,
             _: u64,
             _: u32,
-            _: arm9::Width,
+            _: arm::Width,
             value: u32,
         ) -> Result<(), super::super::Unmodelled> {
             self.sum = self.sum.wrapping_add(value.wrapping_mul(self.step));
@@ -236,13 +231,13 @@ mod tests {
         let mut p = params();
         p.values.insert("step".into(), 3);
         let mut device = build_of(&line, "adder", &p).unwrap();
-        device.write(0, 0, arm9::Width::Word, 5).unwrap();
-        assert_eq!(device.read(0, 0, arm9::Width::Word), Ok(15));
+        device.write(0, 0, arm::Width::Word, 5).unwrap();
+        assert_eq!(device.read(0, 0, arm::Width::Word), Ok(15));
         let mut saved = Vec::new();
         device.save(&mut saved);
         let mut other = build_of(&line, "adder", &p).unwrap();
-        other.restore(&mut arm9::Saved::new(&saved)).unwrap();
-        assert_eq!(other.read(0, 0, arm9::Width::Word), Ok(15));
+        other.restore(&mut arm::Saved::new(&saved)).unwrap();
+        assert_eq!(other.read(0, 0, arm::Width::Word), Ok(15));
     }
 
     #[test]
@@ -279,7 +274,7 @@ mod tests {
 
     #[test]
     fn no_access_to_any_part_panics() {
-        use arm9::Width::{Byte, Half, Word};
+        use arm::Width::{Byte, Half, Word};
         for name in names() {
             let mut device = build(name, &params()).unwrap();
             let mut now = 0;

@@ -14,7 +14,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::Width;
+use arm::Width;
 use std::collections::VecDeque;
 
 const PERIPHID: u32 = 0x0014_1011;
@@ -70,7 +70,7 @@ pub(crate) struct Pl011 {
     dma: u32,
 }
 
-arm9::state!(
+arm::state!(
     Pl011: tx, shifting, tx_done, sent, rx, line, rx_next, timeout_at, overrun, raw, mask,
     control, line_control, ibrd, fbrd, divisor, levels, infrared, dma; clock, pace
 );

@@ -8,7 +8,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::Width;
+use arm::Width;
 use std::collections::VecDeque;
 
 const PERIPHID: u32 = 0x0004_1022;
@@ -36,7 +36,7 @@ pub(crate) struct Pl022 {
     timeout_at: u64,
 }
 
-arm9::state!(Pl022: cr0, cr1, prescale, mask, latched, tx, rx, shifting, done, timeout_at; clock);
+arm::state!(Pl022: cr0, cr1, prescale, mask, latched, tx, rx, shifting, done, timeout_at; clock);
 
 impl Pl022 {
     /// Disabled, FIFOs empty.

@@ -7,7 +7,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::Width;
+use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1031;
 
@@ -25,7 +25,7 @@ pub(crate) struct Pl031 {
     match_at: u64,
 }
 
-arm9::state!(Pl031: offset, load, target, mask, raised, match_at; clock);
+arm::state!(Pl031: offset, load, target, mask, raised, match_at; clock);
 
 impl Pl031 {
     /// A clock that showed `epoch` at power-on.

@@ -7,7 +7,7 @@
 //! Outputs: 0 = AACIINTR (never raised). No inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1041;
 const FIFOS_EMPTY: u32 = 0b1011; // transmit half empty, both empty
@@ -30,7 +30,7 @@ pub(crate) struct Pl041 {
     sync: u32,
 }
 
-arm9::state!(Pl041: channels, busy, slot_mask, control, reset, sync);
+arm::state!(Pl041: channels, busy, slot_mask, control, reset, sync);
 
 /// Channel and register of it (RXCR, TXCR, SR, ISR, IE).
 fn channel(reg: u32) -> (usize, u32) {

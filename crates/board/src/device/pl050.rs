@@ -7,7 +7,7 @@
 //! Outputs: 0 = KMIINTR. No inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1050;
 const CR_ENABLE: u32 = 1 << 2;
@@ -25,7 +25,7 @@ pub(crate) struct Pl050 {
     sending: bool,
 }
 
-arm9::state!(Pl050: control, divisor, sending);
+arm::state!(Pl050: control, divisor, sending);
 
 impl Pl050 {
     /// Disabled.

@@ -6,7 +6,7 @@
 //! AFSEL is recorded only: the board's pins have no second function.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1061;
 
@@ -24,7 +24,7 @@ pub(crate) struct Pl061 {
     alternate: u32,
 }
 
-arm9::state!(Pl061: outside, data, dir, level_sense, both_edges, event, enable, edges, alternate);
+arm::state!(Pl061: outside, data, dir, level_sense, both_edges, event, enable, edges, alternate);
 
 impl Pl061 {
     /// All pins are inputs.

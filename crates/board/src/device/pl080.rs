@@ -7,7 +7,7 @@
 //! Outputs: 0 = DMACINTR (never raised). No inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 /// The controller's state.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Pl080 {
     regs: [[u32; 5]; 8],
 }
 
-arm9::state!(Pl080: config, sync, regs; name, periphid, channels);
+arm::state!(Pl080: config, sync, regs; name, periphid, channels);
 
 impl Pl080 {
     /// The eight-channel part, disabled.

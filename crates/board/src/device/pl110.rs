@@ -11,7 +11,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::{Damaged, Width};
+use arm::{Damaged, Width};
 
 const PERIPHID: u32 = 0x0004_1110;
 const ENABLE: u32 = 1 << 0;
@@ -37,7 +37,7 @@ pub(crate) struct Pl110 {
     clock: Clock,
 }
 
-arm9::state!(Pl110: held, control, mask, palette, raised, began; clock, ends_at => restored);
+arm::state!(Pl110: held, control, mask, palette, raised, began; clock, ends_at => restored);
 
 impl Pl110 {
     /// Disabled.

@@ -10,7 +10,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::Width;
+use arm::Width;
 
 const CMD_ENABLE: u32 = 1 << 10;
 const CMD_RESPONSE: u32 = 1 << 6;
@@ -51,7 +51,7 @@ pub(crate) struct Pl180 {
     data_done: u64,
 }
 
-arm9::state!(
+arm::state!(
     Pl180: power, clock, argument, command, data_timer, data_length, data_control, status,
     masks, command_done, data_done; name, periphid, mclk
 );

@@ -9,7 +9,7 @@
 //! Outputs: 0 = nIRQ, 1 = nFIQ (active true). Inputs: pin n = VICINTSOURCE\[n\].
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1190;
 const SLOTS: usize = 16;
@@ -36,7 +36,7 @@ pub(crate) struct Pl190 {
     stack: Vec<u8>,
 }
 
-arm9::state!(
+arm::state!(
     Pl190: input, soft, enable, select, default_address, address, control, covered, level, stack
 );
 

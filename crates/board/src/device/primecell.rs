@@ -8,7 +8,7 @@
 //! Outputs: 0 = the interrupt, never raised. No inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 /// A part that only says what it is.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct PrimeCell {
     periphid: u32,
 }
 
-arm9::state!(PrimeCell: ; name, periphid);
+arm::state!(PrimeCell: ; name, periphid);
 
 impl PrimeCell {
     /// A part by name and peripheral identification.

@@ -9,7 +9,7 @@
 //! depends on the bridge.
 
 use super::Unmodelled;
-use arm9::Width;
+use arm::Width;
 
 /// Why a write was refused when the register itself is not in the model.
 pub(crate) const NO_REGISTER: &str = "no such register in this model";

@@ -18,7 +18,7 @@ use super::smc91c111_memory::{Memory, NO_PACKET, PACKET};
 use super::{Device, Unmodelled, regs};
 use crate::link::{Fate, Rate, Sent};
 use crate::time::{self, Clock};
-use arm9::{Damaged, Width};
+use arm::{Damaged, Width};
 
 const NAME: &str = "smc91c111";
 const REVISION: u32 = 0x3391;
@@ -78,7 +78,7 @@ pub(crate) struct Smc91c111 {
     sent: Vec<Sent>,
 }
 
-arm9::state!(
+arm::state!(
     Smc91c111: bank, tcr, rcr, rpcr, config, station, general, control, eph, pointer, packet,
     latched, mask, multicast, early, mii, phy, memory, wire, tx_done, free_ns; clock, mac, sent
     => check

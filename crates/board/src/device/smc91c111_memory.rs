@@ -4,7 +4,7 @@
 //! A packet is a status word, a byte count, the data and a control byte; an odd last byte sits just
 //! before the control byte, with bit 5 of that one set. The count covers all of it and is even.
 
-use arm9::Damaged;
+use arm::Damaged;
 use std::collections::VecDeque;
 
 /// Bytes of one packet.
@@ -34,7 +34,7 @@ pub(crate) struct Memory {
     pub(crate) received: VecDeque<u8>,
 }
 
-arm9::state!(Memory: bytes, used, waiting, result, queued, completed, received; => check);
+arm::state!(Memory: bytes, used, waiting, result, queued, completed, received; => check);
 
 impl Memory {
     /// All packets free.

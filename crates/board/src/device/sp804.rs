@@ -14,7 +14,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::{Damaged, Width};
+use arm::{Damaged, Width};
 
 const PERIPHID: u32 = 0x0014_1804;
 
@@ -38,7 +38,7 @@ struct Counter {
     zero_at: u64,
 }
 
-arm9::state!(Counter: load, control, raised, count, since; clock, zero_at => restored);
+arm::state!(Counter: load, control, raised, count, since; clock, zero_at => restored);
 
 impl Counter {
     fn new(clock: Clock) -> Self {
@@ -228,7 +228,7 @@ pub(crate) struct Sp804 {
     timers: [Counter; 2],
 }
 
-arm9::state!(Sp804: timers);
+arm::state!(Sp804: timers);
 
 impl Sp804 {
     /// Timers stopped at 0xffffffff, 16-bit, free-running: the state after reset.

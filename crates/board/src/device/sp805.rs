@@ -9,7 +9,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::Width;
+use arm::Width;
 
 const PERIPHID: u32 = 0x0014_1805;
 const UNLOCK: u32 = 0x1acc_e551;
@@ -30,7 +30,7 @@ pub(crate) struct Sp805 {
     since: u64,
 }
 
-arm9::state!(Sp805: load, control, locked, raised, reset, count, since; clock);
+arm::state!(Sp805: load, control, locked, raised, reset, count, since; clock);
 
 impl Sp805 {
     /// Stopped, unlocked, all ones.

@@ -8,7 +8,7 @@
 //! No outputs, no inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1810;
 /// ModeCtrl for normal mode: 1xx.
@@ -23,7 +23,7 @@ pub(crate) struct Sp810 {
     clocks: u32,
 }
 
-arm9::state!(Sp810: control, held, clocks);
+arm::state!(Sp810: control, held, clocks);
 
 impl Sp810 {
     /// Normal mode, REFCLK selected for every timer.

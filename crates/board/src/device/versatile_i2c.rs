@@ -7,7 +7,7 @@
 //! No outputs, no inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 /// The wires as driven: bit 0 = SCL, bit 1 = SDA.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct VersatileI2c {
     wires: u32,
 }
 
-arm9::state!(VersatileI2c: wires);
+arm::state!(VersatileI2c: wires);
 
 impl VersatileI2c {
     /// Both wires released.

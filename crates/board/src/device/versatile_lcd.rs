@@ -7,7 +7,7 @@
 //! Outputs: 0 = access complete, while enabled in the mask. No inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 const VALID: u32 = 1 << 8;
 
@@ -20,7 +20,7 @@ pub(crate) struct VersatileLcd {
     second: bool,
 }
 
-arm9::state!(VersatileLcd: complete, mask, second);
+arm::state!(VersatileLcd: complete, mask, second);
 
 impl VersatileLcd {
     /// Idle.

@@ -7,7 +7,7 @@
 //! Outputs: 0 to 3 = PCI interrupts A to D (never raised). No inputs.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 /// IMAP0 to 2, SELFID, FLAGS, SMAP0 to 2.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct VersatilePci {
     held: [u32; 8],
 }
 
-arm9::state!(VersatilePci: held);
+arm::state!(VersatilePci: held);
 
 impl VersatilePci {
     /// All windows at 0.

@@ -6,7 +6,7 @@
 //! (VIC 21 to 30). Inputs: pin n = SIC source n.
 
 use super::{Device, Unmodelled, regs};
-use arm9::Width;
+use arm::Width;
 
 /// Lines that can be passed through.
 const PASS: u32 = 0x7fe0_0000;
@@ -20,7 +20,7 @@ pub(crate) struct VersatileSic {
     pass: u32,
 }
 
-arm9::state!(VersatileSic: input, soft, enable, pass);
+arm::state!(VersatileSic: input, soft, enable, pass);
 
 impl VersatileSic {
     /// All lines disabled.

@@ -9,7 +9,7 @@
 
 use super::{Device, Unmodelled, regs};
 use crate::time::Clock;
-use arm9::Width;
+use arm::Width;
 
 const SYS_ID: u32 = 0x4100_7004;
 const PROC_ID: u32 = 0x0200_0000;
@@ -34,7 +34,7 @@ pub(crate) struct VersatileSysreg {
     dma_map: [u32; 3],
 }
 
-arm9::state!(
+arm::state!(
     VersatileSysreg: leds, osc, osc_reset, lock, cfgdata, flags, nv_flags, reset, cards, flash,
     clcd, dma_map; clock
 );

@@ -45,7 +45,7 @@ pub struct Pins {
     outside: u8,
 }
 
-arm9::state!(Pins: board, outside);
+arm::state!(Pins: board, outside);
 
 impl Pins {
     /// Whether the wire is high.
@@ -115,7 +115,7 @@ pub(crate) struct Driven {
 }
 
 // Instruments are whose who connected them; without them there are pins.
-arm9::state!(Bench: pins; generators, scopes);
+arm::state!(Bench: pins; generators, scopes);
 
 impl Bench {
     /// Whether nothing is connected.

@@ -8,7 +8,7 @@
 use super::functions::Function;
 use super::table::Table;
 use super::{Cycles, Owner, TaskId};
-use arm9::Cause;
+use arm::Cause;
 use std::collections::BTreeMap;
 
 /// Number of a [`Call`].

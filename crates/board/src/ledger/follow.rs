@@ -8,7 +8,7 @@ use super::trace::{Step, What};
 use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER, VECTORS};
 use crate::bus::SystemBus;
 use crate::observed::{Observed, Observer};
-use arm9::{Cause, Context, Cpu, Event, Exit, Reaction, Side};
+use arm::{Cause, Context, Cpu, Event, Exit, Reaction, Side};
 
 impl Ledger {
     /// From now on cycles are those of the instruction at the context's pc.

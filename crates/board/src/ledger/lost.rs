@@ -4,7 +4,7 @@
 use super::CellId;
 use super::switches::SwitchId;
 use super::table::Table;
-use arm9::{Cause, Mva, Side, TlbSide};
+use arm::{Cause, Mva, Side, TlbSide};
 
 /// What was missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

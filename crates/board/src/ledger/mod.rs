@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where every core cycle went: to what cause ([`arm9::Cause`]), and to whom: which task ran, in which interrupt, in
+//! Where every core cycle went: to what cause ([`arm::Cause`]), and to whom: which task ran, in which interrupt, in
 //! which function. The charges come to the clock, exactly.
 //!
 //! It looks on ([`crate::Observer`]) and changes nothing. What it knows of Linux are a few functions ([`Hooks`]) whose
@@ -22,7 +22,7 @@ pub use switches::Switch;
 pub use trace::{Step, What};
 pub use wakes::{KeptOn, Masked, Sample};
 
-use arm9::Cause;
+use arm::Cause;
 use calls::Calls;
 use functions::Recent;
 use lost::Lost;

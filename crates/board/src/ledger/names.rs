@@ -4,7 +4,7 @@
 use super::{Ledger, TaskId};
 use crate::machine::Machine;
 use crate::observed::Observed;
-use arm9::{Cpu, Mva};
+use arm::{Cpu, Mva};
 
 /// Bytes of a task's name (Linux include/linux/sched.h, TASK_COMM_LEN).
 const NAME: u32 = 16;

@@ -4,7 +4,7 @@
 
 use super::lost::{By, Kind, Missed, Settled};
 use super::{Cycles, TaskId};
-use arm9::Cause;
+use arm::Cause;
 
 /// Changes kept; those beyond are not.
 const KEPT: usize = 1 << 20;

@@ -3,7 +3,7 @@
 
 use super::lost::Settled;
 use super::{CellId, Miss, TaskId};
-use arm9::Mva;
+use arm::Mva;
 
 /// Steps kept at a time.
 const KEPT: usize = 1 << 20;

@@ -4,7 +4,7 @@
 
 use super::trace::Step;
 use super::{CallId, CellId, Cycles, Function, TaskId};
-use arm9::Cause;
+use arm::Cause;
 use std::collections::BTreeMap;
 
 /// Samples kept; those beyond are not.

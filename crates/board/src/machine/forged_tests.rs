@@ -5,7 +5,7 @@
 use super::snapshot_tests::{STORE, cached_in};
 use super::*;
 use crate::link::Rate;
-use arm9::{Bus as _, Pa, Saved, State as _, Width};
+use arm::{Bus as _, Pa, Saved, State as _, Width};
 
 /// What is put in a field's place, and in parts of two fields: as numbers of 64, 32 and 8 bits.
 const FORGED: [&[u8]; 6] = [

@@ -5,7 +5,7 @@ use super::{Machine, SetupError};
 use crate::bus::SystemBus;
 use crate::observed::BoardBus;
 use crate::spec::BoardSpec;
-use arm9::{Cpu, Damaged, Saved, State};
+use arm::{Cpu, Damaged, Saved, State};
 
 /// Why there is no machine for a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

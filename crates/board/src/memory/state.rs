@@ -2,7 +2,7 @@
 //! RAM as saved: the pages that are not all zero.
 
 use super::Sdram;
-use arm9::{Damaged, Saved, State};
+use arm::{Damaged, Saved, State};
 
 /// Words in a page.
 const PAGE: usize = 1024;

@@ -16,7 +16,7 @@ pub use reader::{Confidence, Limits, Quantity, SpecError, Step};
 pub(crate) use reader::suggest;
 use reader::{Document, Section};
 
-use arm9::model::{self, Core};
+use arm::model::{self, Core};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -73,7 +73,7 @@ pub struct BoardSpec {
     /// Clock of bus and memory, Hz.
     pub bus_hz: u64,
     /// The core as this chip integrates it.
-    pub core: arm9::Config,
+    pub core: arm::Config,
     /// Cache type register that follows from the cache sizes.
     pub ctr: u32,
     /// Bytes of RAM.
@@ -199,13 +199,13 @@ impl BoardSpec {
             title: root.text("title")?,
             cpu_hz,
             bus_hz,
-            core: arm9::Config {
+            core: arm::Config {
                 core,
                 icache,
                 dcache,
                 cost: core_timing(&root, core)?,
                 victim_seed: 0,
-                victims: arm9::Victims::Random,
+                victims: arm::Victims::Random,
             },
             ctr,
             ram_bytes: ram_bytes(&ram)?,
@@ -322,7 +322,7 @@ fn clocks(root: &Section<'_>) -> Result<(u64, u64), SpecError> {
 }
 
 /// Instruction side, data side, cache type register.
-type Caches = (arm9::CacheGeometry, arm9::CacheGeometry, u32);
+type Caches = (arm::CacheGeometry, arm::CacheGeometry, u32);
 
 fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
     let caches = root.section("caches", &["icache_bytes", "dcache_bytes", "ways", "ctr"])?;
@@ -379,7 +379,7 @@ fn caches(root: &Section<'_>, core: &Core) -> Result<Caches, SpecError> {
     Ok((icache, dcache, ctr))
 }
 
-fn core_timing(root: &Section<'_>, core: &Core) -> Result<arm9::CostTable, SpecError> {
+fn core_timing(root: &Section<'_>, core: &Core) -> Result<arm::CostTable, SpecError> {
     let t = root.section(
         "core_timing",
         &[
@@ -399,7 +399,7 @@ fn core_timing(root: &Section<'_>, core: &Core) -> Result<arm9::CostTable, SpecE
         }
         false => 0,
     };
-    Ok(arm9::CostTable {
+    Ok(arm::CostTable {
         bus_sync: t.integer("sync_cpu", 0..=1000, " cycles")? as u32,
         tail_exposed_256: (t.real("tail_exposed", 0.0..=1.0)? * 256.0).round() as u32,
         walk_overhead: t.integer("walk_overhead_cpu", 0..=1000, " cycles")? as u32,

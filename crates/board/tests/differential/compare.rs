@@ -231,9 +231,9 @@ pub fn ending(result: &Words) -> &'static str {
 pub fn describe(test: &Test, core: &Words, qemu: &Words, differ: &[usize]) -> String {
     let view = &test.view;
     let text = if view.thumb {
-        arm9::isa::disassemble_thumb(view.insn as u16, test.address)
+        arm::isa::disassemble_thumb(view.insn as u16, test.address)
     } else {
-        arm9::isa::disassemble(view.insn, test.address)
+        arm::isa::disassemble(view.insn, test.address)
     };
     let mut out = String::new();
     let _ = writeln!(

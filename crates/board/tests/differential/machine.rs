@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use arm9::model::{ARM920T, ARM926EJS, Core, IXP42X};
-use arm9::{BurstTime, Bus, BusError, Config, CostTable, Cpu, Exit, Mva, Pa, Signals, Width};
+use arm::model::{ARM920T, ARM926EJS, Core, IXP42X};
+use arm::{BurstTime, Bus, BusError, Config, CostTable, Cpu, Exit, Mva, Pa, Signals, Width};
 
 use crate::layout::{RAM_BYTES, SCTLR, SYSREG_PA};
 

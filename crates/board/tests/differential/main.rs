@@ -13,7 +13,7 @@ mod generate;
 mod layout;
 mod machine;
 mod model;
-#[path = "../../../arm9/src/fuzz/random.rs"]
+#[path = "../../../arm/src/fuzz/random.rs"]
 mod random;
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arm9::model::Version;
+use arm::model::Version;
 use compare::{describe, differences};
 use generate::{Generator, Refused, Rows, Test};
 use layout::{Image, Layout, MAX_TESTS, RESULT_WORDS, Setup};

@@ -9,7 +9,7 @@ use crate::rig::{DATA, Rig, name_of};
 use board::coherence::{Checker, Movement, Newest, Path, Report};
 use board::{Observed, Stop};
 
-use arm9::Side;
+use arm::Side;
 
 fn writer(report: &Report) -> String {
     match report.writer.path {

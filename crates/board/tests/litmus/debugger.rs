@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A debugger that steps, watches and reads is not noticed by the guest.
 
-use arm9::{Bus as _, Counters, Mva, Pa, Watched, Watchpoint};
+use arm::{Bus as _, Counters, Mva, Pa, Watched, Watchpoint};
 
 use crate::Rig;
 use crate::rig::DATA;

@@ -2,7 +2,7 @@
 //! Looking on changes nothing, and costs nothing where nobody looks on.
 
 use crate::rig::Rig;
-use arm9::Bus as _;
+use arm::Bus as _;
 use board::Observed;
 use board::bus::SystemBus;
 use board::coherence::Checker;

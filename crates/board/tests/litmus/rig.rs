@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use arm9::{Pa, Reaction};
+use arm::{Pa, Reaction};
 use board::boot::Boot;
 use board::bus::SystemBus;
 use board::coherence::Checker;

@@ -3,7 +3,7 @@
 
 use super::model::{Model, half, lane};
 use super::words::{Author, Finding, Place, Route};
-use arm9::{Context, Side, Width};
+use arm::{Context, Side, Width};
 
 /// A line of the D-cache. Clean ones may have been replaced unseen: they are filled again then.
 #[derive(Clone)]

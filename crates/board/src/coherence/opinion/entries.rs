@@ -4,7 +4,7 @@
 use super::model::Model;
 use super::tables::{Page, Read, follow};
 use super::words::{Finding, Place};
-use arm9::{Context, Kind, TlbSide};
+use arm::{Context, Kind, TlbSide};
 
 /// A TLB, and the number of an entry of it.
 pub type Number = (TlbSide, usize);

@@ -12,7 +12,7 @@ use super::entries::Entry;
 use super::entries::Number;
 use super::tables::Read;
 use super::words::{Author, Finding, NOBODY, Place, Route, User, Word, Write};
-use arm9::{Context, Event, Kind, Side, Width};
+use arm::{Context, Event, Kind, Side, Width};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use crate::coherence::causes::Causes;
 use crate::coherence::{Checker, Movement, Newest, Path, Report, Writer};
 use crate::observed::{Observed, Observer};
 use crate::spec::BoardSpec;
-use arm9::{Bus, CacheGeometry, Context, Cpu, Event, Pa, Reaction, Victims};
+use arm::{Bus, CacheGeometry, Context, Cpu, Event, Pa, Reaction, Victims};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 

@@ -2,7 +2,7 @@
 //! Translation tables, read as the manual has them (ARM ARM B4.7), once more: the checker uses the
 //! core's own walk.
 
-use arm9::Kind;
+use arm::Kind;
 
 /// What tables say of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

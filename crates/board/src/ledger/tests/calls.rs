@@ -5,7 +5,7 @@
 use super::ledger;
 use crate::ledger::calls::{Arrival, Calls};
 use crate::ledger::{Function, Functions, Owner, TaskId};
-use arm9::Cause;
+use arm::Cause;
 
 fn inside(function: u32) -> u32 {
     entry(function) + 0x40

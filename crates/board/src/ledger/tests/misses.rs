@@ -6,7 +6,7 @@ use super::ledger;
 use crate::boot::Boot;
 use crate::ledger::{By, Kind, Miss, Missed};
 use crate::{BoardSpec, Machine, Stop};
-use arm9::Counters;
+use arm::Counters;
 use std::time::Duration;
 
 /// Sections, in megabytes: cached ones, one that is buffered and not cached, and one that is neither, elsewhere in memory.

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Our programs beside the tools that people know, alternately in one run: do they measure the same?
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::programs::{self, Program};
+use super::read;
+use base::interrupt;
+use base::progress::Progress;
+use results::figures::figure::digits;
+use results::figures::rt_tests;
+use results::figures::statistics::{Summary, summarise};
+use results::render::grid::Grid;
+use supply::toolchain::install_line;
+
+/// Medians count as the same within this, or when their 95 % intervals overlap.
+const WITHIN_PERCENT: f64 = 10.0;
+
+/// A figure's name, and its value in one run.
+type Values = Vec<(&'static str, f64)>;
+
+/// Two programs that measure the same.
+struct Pair {
+    what: &'static str,
+    unit: &'static str,
+    ours: Program,
+    our_arguments: String,
+    read: fn(&str) -> Result<Values>,
+    theirs: &'static str,
+    /// Debian's, that has it.
+    package: &'static str,
+    their_arguments: String,
+    read_theirs: fn(&str) -> Result<Values>,
+}
+
+/// One figure by both, a value each time.
+#[derive(Serialize)]
+pub struct Compared {
+    what: String,
+    unit: &'static str,
+    ours: Vec<f64>,
+    theirs: Vec<f64>,
+    of_ours: Summary,
+    of_theirs: Summary,
+    /// Of the medians, ours less theirs.
+    difference_percent: f64,
+    /// Within 10 %, or intervals that overlap.
+    pub agree: bool,
+}
+
+/// What was compared, and which tools were not there, with how to get them.
+#[derive(Default, Serialize)]
+pub struct Beside {
+    pub compared: Vec<Compared>,
+    pub missing: Vec<String>,
+}
+
+fn pairs(seconds: u32) -> Result<[Pair; 3]> {
+    let timer = format!("-m -p 80 -i 1000 -D {seconds} -h 50000");
+    Ok([
+        Pair {
+            what: "cyclic",
+            unit: "us",
+            ours: Program::own("cyclic"),
+            our_arguments: timer.clone(),
+            read: our_timer,
+            theirs: "cyclictest",
+            package: "rt-tests",
+            their_arguments: format!("-q {timer}"),
+            read_theirs: cyclictest,
+        },
+        Pair {
+            what: "pipe",
+            unit: "us",
+            ours: Program::own("ipc"),
+            our_arguments: "lat -f -n 50000 -r 1".to_string(),
+            read: |output| {
+                Ok(vec![(
+                    "round trip",
+                    first(&read::line("ipc", output)?["values"])?,
+                )])
+            },
+            theirs: "perf",
+            package: "linux-perf",
+            their_arguments: "bench sched pipe -l 50000".to_string(),
+            read_theirs: perf,
+        },
+        Pair {
+            what: "messaging",
+            unit: "s",
+            ours: Program::own("messages"),
+            our_arguments: "1 4".to_string(),
+            read: seconds_of,
+            theirs: "hackbench",
+            package: "rt-tests",
+            their_arguments: "-g 4".to_string(),
+            read_theirs: seconds_of,
+        },
+    ])
+}
+
+fn first(values: &Value) -> Result<f64> {
+    values[0].as_f64().context("no value")
+}
+
+/// Both print what hackbench prints.
+fn seconds_of(output: &str) -> Result<Values> {
+    Ok(vec![("time", read::times(output)?[0])])
+}
+
+/// `perf bench sched pipe`: a round trip is an operation.
+fn perf(output: &str) -> Result<Values> {
+    let line = output
+        .lines()
+        .find(|line| line.trim().ends_with("usecs/op"));
+    let value = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    Ok(vec![(
+        "round trip",
+        value.context("perf printed no usecs/op")?,
+    )])
+}
+
+fn our_timer(output: &str) -> Result<Values> {
+    let line = read::line("cyclic", output)?;
+    let bins = line["threads"][0]["us"]
+        .as_array()
+        .context("no histogram")?;
+    let pair = |bin: &Value| Some((bin[0].as_u64()?, bin[1].as_u64()?));
+    of_bins(&bins.iter().filter_map(pair).collect::<Vec<_>>())
+}
+
+/// `cyclictest -q -h` with one thread.
+fn cyclictest(output: &str) -> Result<Values> {
+    let threads = rt_tests::read(output)?;
+    let bins = threads.iter().flat_map(|thread| &thread.us);
+    let bins = bins.map(|(us, count)| (u64::from(*us), *count));
+    of_bins(&bins.collect::<Vec<_>>())
+}
+
+/// Minimum and median of whole microseconds with their counts, ascending.
+fn of_bins(bins: &[(u64, u64)]) -> Result<Values> {
+    let total: u64 = bins.iter().map(|(_, count)| count).sum();
+    let at_rank = |rank: u64| {
+        let mut seen = 0;
+        let mut met = bins.iter().filter(|(_, count)| *count > 0);
+        met.find(|(_, count)| {
+            seen += count;
+            seen >= rank
+        })
+    };
+    let us = |rank: u64| {
+        at_rank(rank)
+            .map(|(us, _)| *us as f64)
+            .context("no latency was measured")
+    };
+    Ok(vec![
+        ("min", us(1)?),
+        ("median", us(total.div_ceil(2).max(1))?),
+    ])
+}
+
+/// All pairs, `rounds` times each, the two of a pair in turn; those before Ctrl-C.
+pub fn run(rounds: u32, seconds: u32, cpu: Option<usize>) -> Result<Beside> {
+    let mut beside = Beside::default();
+    for pair in pairs(seconds)? {
+        if interrupt::asked() {
+            break;
+        }
+        if programs::run(Path::new(pair.theirs), &["--help".to_string()], None).is_err() {
+            let line = install_line(&[pair.package]);
+            beside
+                .missing
+                .push(format!("{}: no {}\n  help: {line}", pair.what, pair.theirs));
+            continue;
+        }
+        beside.compared.extend(pair.run(rounds, cpu)?);
+    }
+    Ok(beside)
+}
+
+impl Pair {
+    fn run(&self, rounds: u32, cpu: Option<usize>) -> Result<Vec<Compared>> {
+        let ours = self.ours.built()?;
+        let theirs = Path::new(self.theirs);
+        let mut progress = Progress::new(self.what, u64::from(rounds));
+        let mut values: Vec<(Values, Values)> = Vec::new();
+        for _ in 0..rounds {
+            let mine = once(&ours, &self.our_arguments, self.read, cpu);
+            let other = once(theirs, &self.their_arguments, self.read_theirs, cpu);
+            if interrupt::asked() {
+                break;
+            }
+            values.push((mine?, other?));
+            progress.step("");
+        }
+        progress.finish("measured");
+        let names = values.first().map_or(0, |(ours, _)| ours.len());
+        Ok((0..names)
+            .filter_map(|n| self.compared(&values, n))
+            .collect())
+    }
+
+    /// The figure with that number.
+    fn compared(&self, values: &[(Values, Values)], n: usize) -> Option<Compared> {
+        let ours: Vec<f64> = values.iter().map(|(ours, _)| ours[n].1).collect();
+        let theirs: Vec<f64> = values.iter().map(|(_, theirs)| theirs[n].1).collect();
+        let (a, b) = (summarise(&ours)?, summarise(&theirs)?);
+        let difference_percent = (a.median - b.median) / b.median * 100.0;
+        let overlap = a.low <= b.high && b.low <= a.high;
+        Some(Compared {
+            what: format!("{}, {} ({})", self.what, values[0].0[n].0, self.theirs),
+            unit: self.unit,
+            agree: difference_percent.abs() <= WITHIN_PERCENT || overlap,
+            difference_percent,
+            of_ours: a,
+            of_theirs: b,
+            ours,
+            theirs,
+        })
+    }
+}
+
+fn once(
+    program: &Path,
+    arguments: &str,
+    read: fn(&str) -> Result<Values>,
+    cpu: Option<usize>,
+) -> Result<Values> {
+    let arguments: Vec<String> = arguments.split_whitespace().map(String::from).collect();
+    let ran = programs::run(program, &arguments, cpu)?;
+    if ran.code != Some(0) {
+        bail!(
+            "{} ended with {:?}: {}",
+            program.display(),
+            ran.code,
+            ran.errors.trim()
+        );
+    }
+    read(&ran.output).with_context(|| program.display().to_string())
+}
+
+/// A line a figure.
+pub fn table(compared: &[Compared]) -> Grid {
+    let headings = ["what", "unit", "ours", "theirs", "difference", "the same?"];
+    let shown = |s: &Summary| {
+        format!(
+            "{} ({}..{})",
+            digits(s.median),
+            digits(s.low),
+            digits(s.high)
+        )
+    };
+    let row = |c: &Compared| {
+        vec![
+            c.what.clone(),
+            c.unit.to_string(),
+            shown(&c.of_ours),
+            shown(&c.of_theirs),
+            format!("{:+.1} %", c.difference_percent),
+            if c.agree { "yes" } else { "NO" }.to_string(),
+        ]
+    };
+    Grid {
+        texts: 2,
+        headings: headings.map(String::from).into(),
+        rows: compared.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_known_tools_print_is_read() {
+        let text = "# /dev/cpu_dma_latency set to 0us\n# Histogram\n000013 000000\n000014 000002\n000020 000003\n\
+                    # Total: 000000005\n# Min Latencies: 00014\n# Avg Latencies: 00017\n\
+                    # Max Latencies: 00020\n# Histogram Overflows: 00000\n";
+        assert_eq!(cyclictest(text).unwrap(), [("min", 14.0), ("median", 20.0)]);
+        assert!(cyclictest("").is_err());
+        let text = "# Executed 20000 pipe operations\n\n Total time: 0.1 [sec]\n\n   4.912000 usecs/op\n 203583 ops/sec\n";
+        assert_eq!(perf(text).unwrap(), [("round trip", 4.912)]);
+        assert_eq!(seconds_of("Time: 0.299\n").unwrap(), [("time", 0.299)]);
+    }
+
+    #[test]
+    fn medians_that_differ_are_the_same_only_when_their_intervals_overlap() {
+        let pair = &pairs(1).unwrap()[1];
+        let compared = |ours: [f64; 6], theirs: [f64; 6]| {
+            let value = |x: f64| vec![("round trip", x)];
+            let values: Vec<_> = ours
+                .iter()
+                .zip(theirs)
+                .map(|(a, b)| (value(*a), value(b)))
+                .collect();
+            pair.compared(&values, 0).unwrap()
+        };
+        let near = compared(
+            [5.0, 5.1, 5.2, 5.0, 5.1, 5.2],
+            [5.3, 5.4, 5.5, 5.3, 5.4, 5.5],
+        );
+        assert!(near.agree && near.difference_percent < 0.0);
+        let wide = compared(
+            [4.0, 4.0, 4.0, 9.0, 9.0, 9.0],
+            [5.0, 5.0, 5.0, 5.1, 5.1, 5.1],
+        );
+        assert!(wide.agree && wide.difference_percent > WITHIN_PERCENT);
+        let apart = compared(
+            [6.0, 6.1, 6.2, 6.0, 6.1, 6.2],
+            [5.0, 5.1, 5.2, 5.0, 5.1, 5.2],
+        );
+        assert!(!apart.agree);
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What keeps this machine busy while it is measured: the loads of the boards' experiments
+//! (`guest/cyclictest/workload.toml`), by programs that a PC has.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::programs::Program;
+use supply::toolchain::command;
+
+/// How long it runs before something is measured.
+const HEAD_START: Duration = Duration::from_secs(1);
+/// How often the file goes over the network.
+const SERVED_EVERY: Duration = Duration::from_secs(7);
+const TICK: Duration = Duration::from_millis(100);
+/// As busybox is large, which the boards serve.
+const SERVED_BYTES: usize = 1 << 20;
+/// On a PC reading /dev/mem reads devices, and may stop it: as much of nothing in its place. `$1` is this process: when it
+/// is gone without a word, by a second Ctrl-C, the loops end, and what is in them ends by itself.
+const PAPER: &str = "while kill -0 $1; do find /; dd if=/dev/zero bs=64k count=1000; done";
+/// The network's part is below.
+const ATMEL: [&str; 3] = [
+    "while kill -0 $1; do ls -lR /; done",
+    "while kill -0 $1; do dd if=/dev/zero of=/dev/null bs=512 count=1000000; done",
+    "while kill -0 $1; do \"$0\" 100 1 & sleep 5; kill $!; done",
+];
+
+/// Which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// The FCSE paper's: `find /` and a copy of memory, in a loop
+    Paper,
+    /// Atmel's for the AT91SAM9263: `ls -lR /`, `dd`, messages killed every 5 s, a file over TCP every 7 s
+    Atmel,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Paper => "paper",
+            Kind::Atmel => "atmel",
+        }
+    }
+}
+
+/// A load that runs until it is dropped.
+pub struct Load {
+    shells: Vec<Child>,
+    over: Arc<AtomicBool>,
+    network: Option<JoinHandle<()>>,
+}
+
+impl Load {
+    /// Starts it, and waits until it is under way.
+    pub fn start(kind: Kind) -> Result<Load> {
+        let mut load = Load {
+            shells: Vec::new(),
+            over: Arc::default(),
+            network: None,
+        };
+        match kind {
+            Kind::Paper => load.shell(PAPER, "sh")?,
+            Kind::Atmel => {
+                let messages = Program::own("messages").built()?;
+                for script in ATMEL {
+                    load.shell(script, &messages.to_string_lossy())?;
+                }
+                load.serve()?;
+            }
+        }
+        thread::sleep(HEAD_START);
+        Ok(load)
+    }
+
+    /// A script that says nothing, in a process group of its own; `$0` in it is `name`.
+    fn shell(&mut self, script: &str, name: &str) -> Result<()> {
+        let mut shell = command("sh");
+        let own = std::process::id().to_string();
+        shell.args(["-c", script, name, &own]).process_group(0);
+        shell
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        self.shells.push(shell.spawn().context("cannot start sh")?);
+        Ok(())
+    }
+
+    /// A file over TCP and the loopback device.
+    fn serve(&mut self) -> Result<()> {
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no TCP port for the load")?;
+        let address = listener.local_addr()?;
+        let over = self.over.clone();
+        self.network = Some(thread::spawn(move || {
+            let file = vec![0x5a; SERVED_BYTES];
+            while !over.load(Ordering::Relaxed) {
+                let took = TcpStream::connect(address).map(|mut to| {
+                    thread::spawn(move || to.read_to_end(&mut Vec::new()).unwrap_or(0))
+                });
+                // Whoever is not there gets nothing: this is to keep busy.
+                if let (Ok((mut from, _)), Ok(reader)) = (listener.accept(), took) {
+                    let _ = from.write_all(&file);
+                    drop(from);
+                    let _ = reader.join();
+                }
+                let next = Instant::now() + SERVED_EVERY;
+                while Instant::now() < next && !over.load(Ordering::Relaxed) {
+                    thread::sleep(TICK);
+                }
+            }
+        }));
+        Ok(())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for shell in &mut self.shells {
+            let group = i32::try_from(shell.id()).ok().and_then(Pid::from_raw);
+            // Whoever is gone needs no signal.
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            let _ = shell.wait();
+        }
+        if let Some(network) = self.network.take() {
+            let _ = network.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Processes of a group, by the kernel's list.
+    fn members(group: u32) -> usize {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let stat = all.filter_map(|p| std::fs::read_to_string(p.path().join("stat")).ok());
+        let of_group = stat.filter(|stat| {
+            let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+            let mut words = rest.split_whitespace();
+            let state = words.next();
+            // State, parent, group.
+            words.nth(1) == Some(&group.to_string()) && state != Some("Z")
+        });
+        of_group.count()
+    }
+
+    #[test]
+    fn a_load_runs_until_it_is_dropped_and_leaves_nothing_behind() {
+        for kind in [Kind::Paper, Kind::Atmel] {
+            let load = Load::start(kind).unwrap();
+            let groups: Vec<u32> = load.shells.iter().map(Child::id).collect();
+            let all: usize = groups.iter().map(|group| members(*group)).sum();
+            assert!(all > groups.len(), "{kind:?}: {all}");
+            drop(load);
+            // What was killed may take a moment to be gone.
+            let gone = || groups.iter().all(|group| members(*group) == 0);
+            let end = Instant::now() + Duration::from_secs(10);
+            while !gone() && Instant::now() < end {
+                thread::sleep(TICK);
+            }
+            assert!(gone(), "{kind:?}");
+        }
+    }
+}

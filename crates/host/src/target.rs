@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guests' programs in one static program, `host/target.c`, for a product that has no compiler, and
+//! what it calls: the list that this machine is measured by.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::programs::code_in;
+use super::setup::FILES;
+use super::tools::{self, Call, Form};
+use base::paths::{self, shown};
+use supply::cache::{self, Inputs};
+use supply::image::guest;
+use supply::own::{self, UserLand};
+use supply::toolchain::{command, output};
+
+/// The program's, and that of its source.
+const SOURCE: &str = "target";
+pub const NAME: &str = "warmswitch-target";
+/// The largest working set of `memory`: products have some 32 MB, and no second cache.
+const MAX_KB: u32 = 4 << 10;
+/// 160 tasks, which fit beside a product's own.
+const GROUPS: u32 = 4;
+/// Of `lock.h`: a product's memory may be all locked.
+const COMES_LATER: &str = "-DCOMES_LATER=1048576";
+const FLAGS: [&str; 8] = [
+    "-O2",
+    "-std=gnu11",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-ffunction-sections",
+    "-include",
+    "sys/time.h",
+];
+
+/// What it is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Architecture {
+    /// ARM926EJ-S, XScale and later; runs on kernels without address spaces, too
+    Armv5te,
+    /// ARM920T
+    Armv4t,
+}
+
+impl Architecture {
+    fn name(self) -> &'static str {
+        match self {
+            Architecture::Armv5te => "armv5te",
+            Architecture::Armv4t => "armv4t",
+        }
+    }
+
+    fn user_land(self) -> Result<UserLand> {
+        UserLand::get(match self {
+            Architecture::Armv5te => &own::FLAT,
+            Architecture::Armv4t => &own::ARMV4T,
+        })
+    }
+}
+
+/// A program's sources: below `host` as a PC has them, which suits a product's user, or the board's own.
+struct Applet {
+    name: &'static str,
+    is_adapted: bool,
+}
+
+const APPLETS: [Applet; 9] = [
+    of("lat_ctx", false),
+    of("ipc", true),
+    of("messages", false),
+    of("cyclic", true),
+    of("overhead", false),
+    of("memory", false),
+    of("udp_reply", true),
+    of("udp_period", true),
+    of("uio_latency", true),
+];
+
+const fn of(name: &'static str, is_adapted: bool) -> Applet {
+    Applet { name, is_adapted }
+}
+
+impl Applet {
+    fn sources(&self) -> Result<Vec<PathBuf>> {
+        if self.is_adapted {
+            return Ok(vec![host_dir().join(format!("{}.c", self.name))]);
+        }
+        let guest = guest::all()?.remove(self.name);
+        let guest = guest.with_context(|| format!("no guest \"{}\"", self.name))?;
+        let build = guest
+            .build
+            .with_context(|| format!("guest {}: nothing to build", self.name))?;
+        Ok(build
+            .sources
+            .iter()
+            .map(|name| guest.dir.join(name))
+            .collect())
+    }
+}
+
+fn host_dir() -> PathBuf {
+    paths::root().join("host")
+}
+
+/// A tool of `all`, and on how many processors it is measured when nobody says.
+struct Tool {
+    name: &'static str,
+    is_pinned: bool,
+    calls: Vec<Call>,
+}
+
+/// What `all` measures, as on this machine.
+fn tools(form: Form) -> Vec<Tool> {
+    let tool = |name, is_pinned, calls| Tool {
+        name,
+        is_pinned,
+        calls,
+    };
+    vec![
+        tool(
+            "ctx",
+            true,
+            tools::ctx(form, &tools::SIZES_KB, &tools::TASKS),
+        ),
+        tool("fifo", false, tools::ipc(form, "-v")),
+        tool("pipe", false, tools::ipc(form, "-f")),
+        tool("messaging", false, tools::messaging(form, GROUPS)),
+        tool("cyclic", false, tools::cyclic(&tools::timer(form))),
+        tool("overhead", true, tools::overhead(form)),
+        tool("memory", true, tools::memory(form, MAX_KB)),
+    ]
+}
+
+/// `plan.h`: the calls of both forms, and the files that tell of a machine's set-up.
+fn plan() -> String {
+    let mut text = String::from("static const struct step steps[] = {\n");
+    for quick in [false, true] {
+        for tool in tools(Form { quick }) {
+            for call in &tool.calls {
+                let command = call.words().join(" ");
+                let (name, pinned, what) = (tool.name, tool.is_pinned, call.what());
+                let _ = writeln!(
+                    text,
+                    "\t{{ {name:?}, {quick}, {pinned}, {what:?}, {command:?} }},"
+                );
+            }
+        }
+    }
+    text += "};\n\nstatic const char *const files[] = {\n";
+    for file in FILES {
+        let _ = writeln!(text, "\t{file:?},");
+    }
+    text + "};\n"
+}
+
+/// The built program, from the cache.
+pub fn built(architecture: Architecture) -> Result<PathBuf> {
+    let user_land = architecture.user_land()?;
+    let plan = plan();
+    let mut inputs = Inputs::new("target 1");
+    inputs.add("user land", user_land.hash.as_bytes());
+    inputs.add("flags", format!("{FLAGS:?} {COMES_LATER}").as_bytes());
+    inputs.add("plan", plan.as_bytes());
+    for file in files() {
+        let text = fs::read(&file).with_context(|| format!("cannot read {}", shown(&file)))?;
+        inputs.add(&shown(&file).to_string(), &text);
+    }
+    let place = cache::kept("host", &inputs.hash(), |dir| build(dir, &user_land, &plan))?;
+    Ok(place.join(NAME))
+}
+
+/// Where a copy is put when nobody says.
+pub fn default_place(architecture: Architecture) -> PathBuf {
+    paths::out().join(format!("host/{NAME}-{}", architecture.name()))
+}
+
+/// All that decides the program, beside the C library.
+fn files() -> Vec<PathBuf> {
+    let guests = paths::root().join("guest");
+    let guests = APPLETS.iter().map(|applet| guests.join(applet.name));
+    let dirs = std::iter::once(host_dir()).chain(guests);
+    dirs.flat_map(|dir| code_in(&dir)).collect()
+}
+
+/// Programs have names in common within themselves: `main` and what is static in each file, and no others.
+fn build(dir: &Path, user_land: &UserLand, plan: &str) -> Result<()> {
+    let work = dir.join("work");
+    fs::create_dir_all(&work)?;
+    fs::write(work.join("plan.h"), plan)?;
+    let compile = |source: &Path, object: &Path, more: &[String]| {
+        let mut compile = command(&user_land.compiler());
+        compile.args(FLAGS).args(more).arg("-I").arg(&work);
+        output(compile.arg("-c").arg(source).arg("-o").arg(object))
+    };
+    let mut objects = vec![work.join("target.o")];
+    compile(&host_dir().join(format!("{SOURCE}.c")), &objects[0], &[])?;
+    for applet in &APPLETS {
+        let more = [
+            format!("-Dmain={}_main", applet.name),
+            COMES_LATER.to_string(),
+        ];
+        for (n, source) in applet.sources()?.iter().enumerate() {
+            let object = work.join(format!("{}-{n}.o", applet.name));
+            compile(source, &object, &more)?;
+            objects.push(object);
+        }
+    }
+    let mut link = command(&user_land.compiler());
+    link.args(["-s", "-Wl,--gc-sections"]).args(&objects);
+    output(link.arg("-o").arg(dir.join(NAME)))?;
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_has_every_tool_in_both_forms_and_programs_that_are_in_it() {
+        let plan = plan();
+        for tool in [
+            "ctx",
+            "fifo",
+            "pipe",
+            "messaging",
+            "cyclic",
+            "overhead",
+            "memory",
+        ] {
+            for quick in [false, true] {
+                assert!(plan.contains(&format!("{{ {tool:?}, {quick},")), "{tool}");
+            }
+        }
+        for tool in tools(Form { quick: true }) {
+            for call in tool.calls {
+                let program = call.words().swap_remove(0);
+                assert!(
+                    APPLETS.iter().any(|applet| applet.name == program),
+                    "{program}"
+                );
+                // The program splits at spaces, and has room for so many characters.
+                assert!(call.words().join(" ").len() < 256);
+            }
+        }
+        for applet in &APPLETS {
+            for source in applet.sources().unwrap() {
+                assert!(source.is_file(), "{}", shown(&source));
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was asked of an experiment: a campaign is found by it, and made again by its command.
+
+use serde::{Deserialize, Serialize};
+
+use base::shell::quoted;
+
+/// The options of a campaign that decide which points it has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The experiment's quick form.
+    pub quick: bool,
+    /// Seeds instead of the experiment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<Vec<u64>>,
+    /// Boards instead of the experiment's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boards: Vec<String>,
+    /// Changed numbers of each board, `KEY=VALUE`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    /// Board seconds per point instead of the experiment's. It decides which points fail, and not which there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_s: Option<f64>,
+}
+
+impl Asked {
+    /// The experiment's own plan, in full or in its quick form.
+    pub fn own_plan(quick: bool) -> Asked {
+        Asked {
+            quick,
+            ..Asked::default()
+        }
+    }
+
+    /// Whether the points are those of the experiment's file.
+    pub fn is_own_plan(&self) -> bool {
+        self.seeds.is_none() && self.boards.is_empty() && self.set.is_empty()
+    }
+
+    /// The command that measures it; `experiment` as the user names it.
+    pub fn command(&self, experiment: &str) -> String {
+        let words = ["warmswitch", "run", experiment].map(quoted);
+        [words.join(" "), self.options()].join(" ").trim().into()
+    }
+
+    /// Its options, as a shell takes them; empty without any.
+    pub fn options(&self) -> String {
+        let mut words = Vec::new();
+        if self.quick {
+            words.push("--quick".to_string());
+        }
+        let lists = [("--board", &self.boards), ("--set", &self.set)];
+        for (option, list) in lists.iter().filter(|(_, list)| !list.is_empty()) {
+            words.extend([option.to_string(), quoted(&list.join(","))]);
+        }
+        match self.seeds.as_deref() {
+            Some([seed]) => words.extend(["--seed".into(), seed.to_string()]),
+            // `--seeds N` is 1 to N.
+            Some(seeds) => words.extend(["--seeds".into(), seeds.len().to_string()]),
+            None => {}
+        }
+        if let Some(limit) = self.limit_s {
+            words.extend(["--limit".into(), limit.to_string()]);
+        }
+        words.join(" ")
+    }
+
+    /// The name of its campaign among those of the experiment.
+    pub fn key(&self) -> String {
+        let form = if self.quick { "quick" } else { "full" };
+        if self.is_own_plan() {
+            return form.to_string();
+        }
+        let points = Asked {
+            limit_s: None,
+            ..self.clone()
+        };
+        let hash = blake3::hash(points.options().as_bytes()).to_hex();
+        format!("{form}-{}", &hash[..8])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> Asked {
+        Asked {
+            quick: true,
+            seeds: Some(vec![1, 2, 3]),
+            boards: vec!["sam9263".into(), "my boards/x.toml".into()],
+            set: vec!["caches.dcache_bytes=32K".into(), "sdram.banks=8".into()],
+            limit_s: Some(0.5),
+        }
+    }
+
+    #[test]
+    fn the_command_has_every_option() {
+        assert_eq!(
+            asked().command("./mine"),
+            "warmswitch run ./mine --quick --board 'sam9263,my boards/x.toml' --set \
+             caches.dcache_bytes=32K,sdram.banks=8 --seeds 3 --limit 0.5"
+        );
+        let one = Asked {
+            seeds: Some(vec![7]),
+            ..Asked::default()
+        };
+        assert_eq!(one.command("ipc"), "warmswitch run ipc --seed 7");
+        assert_eq!(Asked::own_plan(false).command("ipc"), "warmswitch run ipc");
+    }
+
+    #[test]
+    fn campaigns_of_other_points_have_other_names_and_a_limit_changes_none() {
+        assert_eq!(Asked::own_plan(true).key(), "quick");
+        assert_eq!(Asked::own_plan(false).key(), "full");
+        let limited = Asked {
+            limit_s: Some(9.0),
+            ..Asked::own_plan(true)
+        };
+        assert_eq!(limited.key(), "quick");
+        let changes: [fn(&mut Asked); 5] = [
+            |_| (),
+            |a| a.quick = false,
+            |a| a.seeds = Some(vec![3]),
+            |a| drop(a.boards.pop()),
+            |a| drop(a.set.pop()),
+        ];
+        let mut keys: Vec<String> = Vec::new();
+        for change in changes {
+            let mut other = asked();
+            change(&mut other);
+            keys.push(other.key());
+        }
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), changes.len(), "{keys:?}");
+    }
+}

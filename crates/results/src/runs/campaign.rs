@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs of what was asked, in the plan's order, so
+//! that tables and reports can be made without asking what the inputs' hashes are now. `last` names the last one.
+//!
+//! Each choice of options has a campaign of its own ([`Asked::key`]): a campaign shows what was asked for, whatever
+//! else is stored.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::runs::asked::Asked;
+use crate::runs::point::Point;
+use crate::runs::run::Run;
+use crate::runs::store;
+use base::paths;
+
+/// The file that names the last campaign of an experiment.
+const LAST: &str = "last";
+
+/// What was measured of what was asked.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Campaign {
+    pub experiment: String,
+    pub asked: Asked,
+    /// Points planned.
+    pub planned: usize,
+    /// The runs that exist, in the plan's order.
+    pub runs: Vec<Listed>,
+    /// Points that came to no result when they were last tried, in the plan's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
+}
+
+/// A run, and the point that it is of here: another one with the same inputs may have made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    pub run: String,
+    pub point: Point,
+}
+
+/// A point without a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failed {
+    pub point: Point,
+    pub reason: String,
+    /// The file with what the console said, below `out`.
+    pub console: PathBuf,
+}
+
+fn folder(experiment: &str) -> PathBuf {
+    paths::out().join("campaigns").join(experiment)
+}
+
+fn path(experiment: &str, key: &str) -> PathBuf {
+    folder(experiment).join(format!("{key}.json"))
+}
+
+/// Names of all campaigns of an experiment.
+fn keys(experiment: &str) -> Vec<String> {
+    paths::names_in(&folder(experiment), |path| {
+        let name = path.file_name()?.to_str()?;
+        let key = name.strip_suffix(".json")?;
+        (!key.starts_with('.')).then(|| key.to_string())
+    })
+}
+
+impl Campaign {
+    /// Begins: removes what killed processes had begun to write, and makes it the last one.
+    pub fn begin(&self) -> Result<()> {
+        let folder = folder(&self.experiment);
+        paths::sweep(&folder);
+        self.save()?;
+        paths::write_atomically(&folder.join(LAST), self.asked.key().as_bytes())
+    }
+
+    /// Writes the list.
+    pub fn save(&self) -> Result<()> {
+        let path = path(&self.experiment, &self.asked.key());
+        paths::write_atomically(&path, serde_json::to_string_pretty(self)?.as_bytes())
+    }
+
+    /// The campaign of what was asked; without that the last one. Messages name the experiment as the user does.
+    pub fn load(
+        experiment: &str,
+        named: &str,
+        asked: Option<&Asked>,
+    ) -> Result<(Campaign, Vec<Run>)> {
+        let keys = keys(experiment);
+        let last = || {
+            let text = paths::read_if_there(&folder(experiment).join(LAST))?;
+            // It names one of them, or nothing.
+            anyhow::Ok(text.filter(|key| keys.contains(key)))
+        };
+        let key = match asked {
+            Some(asked) => Some(asked.key()),
+            None => last()?,
+        };
+        let found = key.map(|key| read(experiment, &key)).transpose()?.flatten();
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let mut others = Vec::new();
+        for key in keys {
+            others.extend(read(experiment, &key)?.map(|(other, _)| other.asked));
+        }
+        let command = asked.cloned().unwrap_or_default().command(named);
+        if others.is_empty() {
+            bail!("{named} has no runs yet: `{command}` makes them");
+        }
+        let others = others.iter().map(|other| match other.options() {
+            options if options.is_empty() => "no option".to_string(),
+            options => options,
+        });
+        let others = others.collect::<Vec<_>>().join("; ");
+        bail!("{named} has no runs of `{command}` yet; there are some of {others}")
+    }
+
+    /// The campaign of the experiment's own plan; `None` when there was none, or none of its runs is left.
+    pub fn of_own_plan(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
+        read(experiment, &Asked::own_plan(quick).key())
+    }
+
+    /// The command that measures it; `experiment` as the user names it.
+    pub fn command(&self, experiment: &str) -> String {
+        self.asked.command(experiment)
+    }
+}
+
+/// A campaign with those of its runs that are there; `None` when there was none, or none of its runs is left.
+fn read(experiment: &str, key: &str) -> Result<Option<(Campaign, Vec<Run>)>> {
+    let path = path(experiment, key);
+    let Some(text) = paths::read_if_there(&path)? else {
+        return Ok(None);
+    };
+    let mut campaign: Campaign = serde_json::from_str(&text)
+        .with_context(|| format!("{} is damaged: remove it", paths::shown(&path)))?;
+    let had_runs = !campaign.runs.is_empty();
+    let mut runs = Vec::new();
+    let mut listed = Vec::new();
+    for one in campaign.runs {
+        let Some(run) = store::load(&one.run)? else {
+            continue;
+        };
+        runs.push(Run {
+            experiment: experiment.to_string(),
+            point: one.point.clone(),
+            ..run
+        });
+        listed.push(one);
+    }
+    campaign.runs = listed;
+    let gone = had_runs && runs.is_empty();
+    Ok((!gone).then_some((campaign, runs)))
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run: one point, measured.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use arm::Counters;
+use serde::{Deserialize, Serialize};
+
+use crate::runs::point::Point;
+use crate::runs::seen::Seen;
+
+/// The one format of `run.json` there is.
+const FORMAT: u32 = 3;
+
+/// Sums over the timed sections of one kind, taken while a pin was high.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// How often the pin went high and low again.
+    pub sections: u64,
+    /// Core cycles while it was high.
+    pub cycles: u64,
+    /// The core's counters, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+impl Window {
+    /// One more section.
+    pub fn add(&mut self, cycles: u64, counters: &Counters) {
+        self.sections += 1;
+        self.cycles += cycles;
+        let sums: &mut BTreeMap<String, u64> = &mut self.counters;
+        for (name, value) in counters.entries() {
+            *sums.entry(name.to_string()).or_default() += value;
+        }
+    }
+}
+
+/// What a run was made of. Everything here but the versions enters the run's name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Hash of the board's file.
+    pub board_hash: String,
+    pub kernel_version: String,
+    pub kernel_hash: String,
+    /// Hash of the root file system, guests included.
+    pub root_fs_hash: String,
+    /// Hash of the simulator's sources.
+    pub simulator: String,
+    /// What was typed on the console.
+    pub command: String,
+    /// The kernel's command line.
+    pub cmdline: String,
+    /// Instruments beside the guest, as JSON; empty without any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instruments: String,
+    /// Program version.
+    pub warmswitch: String,
+}
+
+/// One measured point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub format: u32,
+    pub hash: String,
+    pub experiment: String,
+    pub point: Point,
+    pub cpu_hz: u64,
+    /// Of its output.
+    pub kind: String,
+    /// What the guest printed; kept as part of what the console said.
+    #[serde(skip)]
+    pub output: String,
+    /// What instruments saw of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+    /// What is measured: sections while pin 0 was high.
+    pub ring: Window,
+    /// The same work without what is measured: sections while pin 1 was high.
+    pub overhead: Window,
+    /// From the command's first byte on the console to its end.
+    pub whole: Window,
+    /// Core cycles since power-on at the end of the point.
+    pub end_cycle: u64,
+    pub provenance: Provenance,
+}
+
+impl Run {
+    /// Of `run.json`.
+    pub const FORMAT: u32 = FORMAT;
+
+    /// Whether another run of the same inputs counted the same; an error if not.
+    pub fn same_figures(&self, other: &Run) -> Result<()> {
+        let windows = |run: &Run| [run.ring.clone(), run.overhead.clone(), run.whole.clone()];
+        let figures = |run: &Run| (run.end_cycle, windows(run));
+        if figures(self) != figures(other) {
+            bail!(
+                "run {} ended in cycle {} when it was stored and in {} now, or its counters differ",
+                self.hash,
+                other.end_cycle,
+                self.end_cycle
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Provenance {
+    /// The name of the run of `point`: the hash of everything that can change its result.
+    pub fn run_hash(&self, point: &Point) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let fields = [
+            "run 3",
+            &self.board_hash,
+            &self.kernel_hash,
+            &self.root_fs_hash,
+            &self.simulator,
+            &self.command,
+            &self.cmdline,
+            &self.instruments,
+            &point.board,
+            &point.seed.to_string(),
+        ];
+        for field in fields {
+            hasher.update(&(field.len() as u64).to_le_bytes());
+            hasher.update(field.as_bytes());
+        }
+        hasher.finalize().to_hex()[..32].to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point() -> Point {
+        Point {
+            board: "sam9263".into(),
+            kernel: "6.12/plain".into(),
+            mode: "process".into(),
+            axes: [("tasks".to_string(), 2)].into(),
+            seed: 1,
+            layout: 0,
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_run_changes_with_every_input() {
+        let base = Provenance::default();
+        let mut names = vec![base.run_hash(&point())];
+        for change in [
+            |p: &mut Provenance| p.board_hash = "x".into(),
+            |p: &mut Provenance| p.kernel_hash = "x".into(),
+            |p: &mut Provenance| p.root_fs_hash = "x".into(),
+            |p: &mut Provenance| p.simulator = "x".into(),
+            |p: &mut Provenance| p.command = "x".into(),
+            |p: &mut Provenance| p.cmdline = "x".into(),
+            |p: &mut Provenance| p.instruments = "x".into(),
+        ] {
+            let mut changed = base.clone();
+            change(&mut changed);
+            names.push(changed.run_hash(&point()));
+        }
+        names.push(base.run_hash(&Point { seed: 2, ..point() }));
+        let mut unique = names.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), names.len());
+    }
+
+    #[test]
+    fn a_version_string_alone_does_not_rename_a_run() {
+        let newer = Provenance {
+            warmswitch: "9".into(),
+            ..Provenance::default()
+        };
+        assert_eq!(
+            newer.run_hash(&point()),
+            Provenance::default().run_hash(&point())
+        );
+    }
+}

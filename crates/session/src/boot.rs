@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From names to what a board boots: the one recipe of all commands.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use arm::Victims;
+use board::BoardSpec;
+use board::boot::{Blob, Boot, LinuxBoot};
+
+use crate::memory::{self, Known};
+use crate::{cores, root_fs};
+use base::boards;
+use base::paths::shown;
+use base::suggest::did_you_mean;
+use supply::added::{self, Added};
+use supply::image::Programs;
+use supply::kernel::{self, Kernel, Request};
+use supply::mutant::{self, Mutant};
+use supply::package::Packages;
+use supply::symbols::vmlinux_of;
+
+/// What the kernel is told when nobody says otherwise.
+pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
+
+/// What a kernel for ARM takes (Linux arch/arm/include/uapi/asm/setup.h, COMMAND_LINE_SIZE, with its
+/// last zero).
+pub const LONGEST_COMMAND_LINE: usize = 1023;
+
+/// A panic resets the board at once instead of letting it spin.
+pub const RESET_ON_PANIC: &str = "panic=-1";
+
+/// What is asked for. Nothing is what the measurements boot: a kernel by name, our root file system.
+#[derive(Clone, Default)]
+pub struct Recipe {
+    /// Name of a kernel, or a path to a zImage, Image or vmlinux.
+    pub kernel: String,
+    /// Instead of the kernel's own; needed for one given by path.
+    pub dtb: Option<PathBuf>,
+    /// The kernel is built from this tree.
+    pub linux: Option<PathBuf>,
+    /// And with this configuration instead of the named kernel's.
+    pub config: Option<PathBuf>,
+    /// Instead of our root file system.
+    pub initrd: Option<PathBuf>,
+    /// The user's files in it.
+    pub added: Vec<Added>,
+    /// Debian's packages in it, by name.
+    pub packages: Vec<String>,
+    /// What a command of the guest can read from [`added::STDIN`].
+    pub stdin: Option<Vec<u8>>,
+    /// What the kernel is told instead of [`CMDLINE`].
+    pub words: Option<String>,
+    /// What it is told more.
+    pub append: String,
+    /// Whether a panic resets the board.
+    pub reset_on_panic: bool,
+}
+
+/// A kernel's files.
+#[derive(Clone)]
+pub struct KernelFiles {
+    /// zImage, Image or vmlinux.
+    pub image: PathBuf,
+    /// Its device tree.
+    pub dtb: PathBuf,
+    /// The kernel with its symbols, when it is known.
+    pub vmlinux: Option<PathBuf>,
+    /// What a kernel by this name is told.
+    pub command_line: String,
+    /// Archive of its modules, if it has any.
+    pub modules: Option<PathBuf>,
+}
+
+/// What came of a recipe.
+#[derive(Clone)]
+pub struct Prepared {
+    pub linux: LinuxBoot,
+    pub files: KernelFiles,
+}
+
+impl Recipe {
+    /// The measurements' own, of that kernel.
+    pub fn of(kernel: &str) -> Recipe {
+        Recipe {
+            kernel: kernel.to_string(),
+            ..Recipe::default()
+        }
+    }
+
+    /// For this board; fetches and builds what is missing.
+    pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
+        let core = board.core.core;
+        // First of all: a package that is not there is said before a kernel is built.
+        let packages = match self.packages.as_slice() {
+            [] => None,
+            names => Some(Packages::get(names)?),
+        };
+        let files = self.files()?;
+        cores::check(files.vmlinux.as_deref(), core)?;
+        let kernel = Known::of(files.vmlinux.as_deref());
+        let flat = kernel.is_some_and(|kernel| kernel.flat);
+        let mut added = self.added.clone();
+        let root = match &self.initrd {
+            Some(path) => path.clone(),
+            None => {
+                let programs = Programs::of(core, flat);
+                let root = programs.root_fs()?;
+                if let Some(packages) = packages {
+                    programs.take_debian()?;
+                    added.insert(0, packages.tree(&root)?);
+                }
+                root.cpio
+            }
+        };
+        let panic = if self.reset_on_panic {
+            RESET_ON_PANIC
+        } else {
+            ""
+        };
+        let words = self.words.as_deref().unwrap_or(CMDLINE);
+        // The kernel's own first, so that the user's words win.
+        let words = [words, panic, self.append.as_str()];
+        let mut linux = files.with(&root, &words)?;
+        let own = self.add_to(&mut linux, &added, (kernel.as_ref(), board))?;
+        memory::fit(&mut linux, kernel.as_ref(), board, (own, &added))?;
+        Ok(Prepared { linux, files })
+    }
+
+    /// Puts what is added behind the root file system; gives how long that was.
+    fn add_to(
+        &self,
+        linux: &mut LinuxBoot,
+        added: &[Added],
+        (kernel, board): (Option<&Known>, &BoardSpec),
+    ) -> Result<usize> {
+        let Some(initrd) = &mut linux.initrd else {
+            return Ok(0);
+        };
+        let (words, is_ours) = (&linux.command_line, self.initrd.is_none());
+        let around = root_fs::check(initrd, words, is_ours, kernel, board.ram_bytes)?;
+        let (archive, notes) = added::archive(added, self.stdin.as_deref(), &around)?;
+        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        let own = initrd.bytes.len();
+        append(&mut initrd.bytes, &archive);
+        Ok(own)
+    }
+
+    fn files(&self) -> Result<KernelFiles> {
+        if is_path(&self.kernel) {
+            let Some(dtb) = &self.dtb else {
+                bail!(
+                    "--kernel {}: a kernel given by path needs --dtb",
+                    self.kernel
+                );
+            };
+            let image = PathBuf::from(&self.kernel);
+            return Ok(KernelFiles {
+                vmlinux: vmlinux_of(&image),
+                ..KernelFiles::bare(&image, dtb)
+            });
+        }
+        let built = kernel::build(&Request {
+            name: self.kernel.clone(),
+            linux_dir: self.linux.clone(),
+            config: self.config.clone(),
+            ..Request::default()
+        })?;
+        let own = KernelFiles::from(&built);
+        Ok(KernelFiles {
+            dtb: self.dtb.clone().unwrap_or(own.dtb),
+            ..own
+        })
+    }
+}
+
+impl From<&Kernel> for KernelFiles {
+    fn from(kernel: &Kernel) -> KernelFiles {
+        KernelFiles {
+            image: kernel.image.clone(),
+            dtb: kernel.dtb.clone(),
+            vmlinux: Some(kernel.vmlinux.clone()),
+            command_line: kernel.command_line.clone(),
+            modules: kernel.modules.clone(),
+        }
+    }
+}
+
+impl KernelFiles {
+    /// A kernel of which nothing else is known.
+    pub fn bare(image: &Path, dtb: &Path) -> KernelFiles {
+        KernelFiles {
+            image: image.to_path_buf(),
+            dtb: dtb.to_path_buf(),
+            vmlinux: None,
+            command_line: String::new(),
+            modules: None,
+        }
+    }
+
+    /// With this root file system, told `words` behind the kernel's own, of which any may be empty.
+    pub fn with(&self, root: &Path, words: &[&str]) -> Result<LinuxBoot> {
+        let mut initrd = Blob::read(root)?;
+        if let Some(modules) = &self.modules {
+            append(&mut initrd.bytes, &Blob::read(modules)?.bytes);
+        }
+        Ok(LinuxBoot {
+            kernel: Blob::read(&self.image)?,
+            dtb: Blob::read(&self.dtb)?,
+            initrd: Some(initrd),
+            command_line: self.checked_command_line(words)?,
+            overrides: Vec::new(),
+        })
+    }
+
+    /// The same, as it fits the board's RAM.
+    pub fn whole(&self, root: &Path, words: &[&str], board: &BoardSpec) -> Result<LinuxBoot> {
+        let mut linux = self.with(root, words)?;
+        let own = linux.initrd.as_ref().map_or(0, |root| root.bytes.len());
+        let kernel = Known::of(self.vmlinux.as_deref());
+        memory::fit(&mut linux, kernel.as_ref(), board, (own, &[]))?;
+        Ok(linux)
+    }
+
+    fn checked_command_line(&self, words: &[&str]) -> Result<String> {
+        let line = self.command_line(words);
+        if line.len() > LONGEST_COMMAND_LINE {
+            bail!(
+                "the kernel's command line has {} bytes, and the kernel takes {LONGEST_COMMAND_LINE}",
+                line.len()
+            );
+        }
+        Ok(line)
+    }
+
+    /// What it is told, its own words first.
+    pub fn command_line(&self, words: &[&str]) -> String {
+        let all = [&self.command_line].into_iter().map(String::as_str);
+        let all = all.chain(words.iter().copied());
+        let words: Vec<&str> = all.flat_map(str::split_whitespace).collect();
+        words.join(" ")
+    }
+}
+
+impl Prepared {
+    /// As it is.
+    pub fn boot(&self) -> Boot {
+        Boot::Linux(self.linux.clone())
+    }
+
+    /// Takes out what the mutant says; gives the addresses that were patched.
+    pub fn patch(&mut self, mutant: &Mutant) -> Result<Vec<u32>> {
+        let Some(vmlinux) = &self.files.vmlinux else {
+            let file = shown(&self.files.image);
+            bail!(
+                "--mutant {}: {file} has no vmlinux with symbols beside it",
+                mutant.name
+            );
+        };
+        let patches = mutant::apply(&mut self.linux.kernel.bytes, vmlinux, mutant)?;
+        Ok(patches.iter().map(|p| p.address).collect())
+    }
+}
+
+/// Puts an archive behind another: they are unpacked one behind the other, and begin at multiples of
+/// four.
+fn append(archives: &mut Vec<u8>, another: &[u8]) {
+    if !another.is_empty() {
+        archives.resize(archives.len().next_multiple_of(4), 0);
+        archives.extend(another);
+    }
+}
+
+/// A name that leads to a file, or looks like it should, is a path.
+pub fn is_path(kernel: &str) -> bool {
+    let path = Path::new(kernel);
+    path.is_absolute() || kernel.starts_with('.') || path.is_file()
+}
+
+/// A board by name or file, with that way of choosing victims.
+pub fn board(name: &str, victims: &str) -> Result<BoardSpec> {
+    let (mut board, _) = boards::load(name)?;
+    let found = Victims::ALL.iter().find(|(n, _)| *n == victims);
+    let Some((_, victims)) = found else {
+        let names = Victims::ALL.map(|(n, _)| n);
+        bail!(
+            "--victims {victims}: no such way of choosing them{}",
+            did_you_mean(victims, &names)
+        );
+    };
+    board.core.victims = *victims;
+    Ok(board)
+}

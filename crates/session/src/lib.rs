@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A board at work: booted, its console, what is connected to it.
+
+#[macro_use]
+extern crate base;
+
+pub mod boot;
+pub mod console;
+pub mod cores;
+pub mod fetched;
+pub mod host;
+pub mod instrument;
+pub mod kernel_log;
+pub mod memory;
+pub mod qemu;
+pub mod root_fs;
+pub mod session;
+pub mod snapshot;
+pub mod target;
+pub mod trial;
+pub mod watchdog;
+
+/// The simulator's name: a hash of all sources that a result depends on.
+pub const SIMULATOR: &str = env!("WARMSWITCH_SIMULATOR");

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a board's RAM holds the root file system. The kernel unpacks it into memory, and the archive stays beside
+//! it until that is done.
+//!
+//! A root file system is a tmpfs unless the command line says otherwise, and a tmpfs takes half of the pages that were
+//! free before it (Linux mm/shmem.c, `shmem_default_max_blocks`): neither the kernel's nor the archive's. More than that
+//! is given compressed and goes to a ramfs, which takes all pages (init/do_mounts.c, `init_rootfs`).
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use board::BoardSpec;
+use board::boot::LinuxBoot;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use supply::added::Added;
+use supply::image::FLAT_SYMBOL;
+use supply::image::cpio::{self, PAGE, Unpacked};
+use supply::symbols;
+
+/// What a kernel keeps besides itself: for each page its description, page tables and tables of hashes; and what does
+/// not depend on the RAM. `plain` keeps 35 bytes a page and 609 KB ("Memory:" of its log on boards of 32 and 64 MB).
+const PER_PAGE: u64 = 40;
+const BESIDES: u64 = 768 << 10;
+/// Stays free in a ramfs: for the kernel's own while it unpacks, and for programs.
+const SPARE: u64 = 4 << 20;
+/// A name's inode and directory entry, in bytes.
+const NAME: u64 = 768;
+/// What a board may have (board files, `ram.size`).
+const MOST_RAM: u64 = 256 << 20;
+/// Puts the root file system into a ramfs.
+const RAMFS: &str = "rootfstype=ramfs";
+
+/// What is known of a kernel by its symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// It has no address spaces.
+    pub flat: bool,
+    /// It has a loader for bFLT programs.
+    pub loads_flat: bool,
+    /// Its bytes in RAM.
+    bytes: u64,
+    /// It has a tmpfs.
+    tmpfs: bool,
+    /// It can unpack a compressed archive.
+    gunzip: bool,
+}
+
+impl Known {
+    /// Of a kernel with symbols.
+    pub fn of(vmlinux: Option<&Path>) -> Option<Known> {
+        let names = [
+            "_stext",
+            "_end",
+            FLAT_SYMBOL,
+            "load_flat_binary",
+            "shmem_parse_one",
+            "gunzip",
+        ];
+        let [start, end, flat, loads_flat, tmpfs, gunzip] = symbols::places(vmlinux?, names)?;
+        Some(Known {
+            bytes: end?.checked_sub(start?)?,
+            flat: flat.is_some(),
+            loads_flat: loads_flat.is_some(),
+            tmpfs: tmpfs.is_some(),
+            gunzip: gunzip.is_some(),
+        })
+    }
+}
+
+/// How a root file system is given to a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As the command line has it, into a tmpfs or not.
+    AsIs { tmpfs: bool },
+    /// Compressed, into a ramfs.
+    Packed,
+}
+
+/// RAM that is neither the kernel's nor its tables', and what is to go there.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    free: u64,
+    content: Unpacked,
+}
+
+impl Room {
+    /// Bytes that are missing for an archive of this size; none when it fits.
+    fn lacks(&self, archive: u64, form: Form) -> Option<u64> {
+        let archive = archive.next_multiple_of(PAGE);
+        let pages = self.content.pages * PAGE;
+        let lacking = |wanted: u64, there: u64| wanted.checked_sub(there).filter(|n| *n > 0);
+        match form {
+            Form::AsIs { tmpfs: true } => {
+                // As many names as pages.
+                let half = self.free.saturating_sub(archive) / 2 / PAGE;
+                lacking(self.content.pages.max(self.content.names), half).map(|n| n * PAGE)
+            }
+            _ => lacking(
+                pages + archive + SPARE + self.content.names * NAME,
+                self.free,
+            ),
+        }
+    }
+
+    /// Bytes of a file, whatever is in it, that fit beside this archive.
+    fn more(&self, archive: u64, packed: u64, forms: &[Form]) -> u64 {
+        let fits = |bytes: &u64, form: &Form| {
+            let content = Unpacked {
+                pages: self.content.pages + bytes.div_ceil(PAGE),
+                names: self.content.names + 1,
+            };
+            let archive = match form {
+                Form::AsIs { .. } => archive + bytes,
+                // What cannot be compressed grows.
+                Form::Packed => packed + bytes + bytes / 2048,
+            };
+            // A name's header and its padding.
+            let room = Room { content, ..*self };
+            room.lacks(archive + PAGE, *form).is_none()
+        };
+        let most = |form: &Form| {
+            let (mut low, mut high) = (0, self.free / PAGE);
+            while low < high {
+                let middle = (low + high).div_ceil(2);
+                match fits(&(middle * PAGE), form) {
+                    true => low = middle,
+                    false => high = middle - 1,
+                }
+            }
+            low * PAGE
+        };
+        forms.iter().map(most).max().unwrap_or(0)
+    }
+}
+
+/// Makes the root file system, of which the user's files may be a part, fit the board's RAM, or says what is too much
+/// and how much fits; `own` bytes at the archive's beginning are not the user's. Nothing is said of a kernel or an
+/// archive of which too little is known: the kernel says what it cannot unpack.
+pub fn fit(
+    linux: &mut LinuxBoot,
+    kernel: Option<&Known>,
+    board: &BoardSpec,
+    (own, added): (usize, &[Added]),
+) -> Result<()> {
+    let ram = u64::from(linux.ram_bytes(board)?);
+    let (Some(kernel), Some(initrd)) = (kernel, &linux.initrd) else {
+        return Ok(());
+    };
+    let Some(content) = cpio::unpacked(&initrd.bytes) else {
+        return Ok(());
+    };
+    let tables = ram / PAGE * PER_PAGE + BESIDES + linux.dtb.bytes.len() as u64;
+    let room = Room {
+        free: ram.saturating_sub(kernel.bytes + tables),
+        content,
+    };
+    let as_is = Form::AsIs {
+        tmpfs: kernel.tmpfs && is_tmpfs(&linux.command_line),
+    };
+    let Some(lacking) = room.lacks(initrd.bytes.len() as u64, as_is) else {
+        return Ok(());
+    };
+    let may_pack = kernel.gunzip && !names_a_root(&linux.command_line);
+    let mut forms = vec![as_is];
+    if may_pack {
+        forms.push(Form::Packed);
+    }
+    let mut lacking = lacking;
+    if may_pack && room.lacks(0, Form::Packed).is_none() {
+        let packed = packed(&initrd.bytes)?;
+        let Some(still) = room.lacks(packed.len() as u64, Form::Packed) else {
+            eprintln!(
+                "note: {}: the root file system is given compressed and goes to a ramfs, for which the boot takes longer",
+                ram_of(board, ram)
+            );
+            linux.initrd = linux.initrd.take().map(|initrd| board::boot::Blob {
+                bytes: packed,
+                ..initrd
+            });
+            linux.command_line = format!("{} {RAMFS}", linux.command_line);
+            return Ok(());
+        };
+        lacking = still;
+    }
+    let own = initrd.bytes[..own].to_vec();
+    too_much(room, lacking, (own, added), (board, ram, kernel), &forms)
+}
+
+/// Says what is too much, and how much fits.
+fn too_much(
+    room: Room,
+    lacking: u64,
+    (own, added): (Vec<u8>, &[Added]),
+    (board, ram, kernel): (&BoardSpec, u64, &Known),
+    forms: &[Form],
+) -> Result<()> {
+    let content = cpio::unpacked(&own).unwrap_or_default();
+    let of_root = Room { content, ..room };
+    let more = match of_root.lacks(0, Form::Packed) {
+        Some(_) => 0,
+        None => of_root.more(own.len() as u64, packed(&own)?.len() as u64, forms),
+    };
+    let kb = |bytes: u64| bytes >> 10;
+    let ram_text = ram_of(board, ram);
+    let kernel_kb = kb(kernel.bytes);
+    let sizes = format!(
+        "unpacked it takes {} KB, the archive stays beside it until then, and the kernel takes {kernel_kb} KB",
+        kb(room.content.pages * PAGE)
+    );
+    let most = largest(added);
+    let (what, fits) = match &most {
+        Some((option, _)) if more > 0 => (
+            format!("{option}: with it the root file system does not fit into {ram_text}"),
+            format!("a file of {more} bytes fits on this board, whatever is in it"),
+        ),
+        _ => (
+            format!("the root file system does not fit into {ram_text}"),
+            "nothing can be added on this board".to_string(),
+        ),
+    };
+    let larger = match (ram == u64::from(board.ram_bytes), ram < MOST_RAM) {
+        (false, _) => "; without mem= there is more",
+        (true, true) => "; --set ram.size=256M gives it more",
+        (true, false) => "",
+    };
+    bail!(
+        "{what}: {} KB too much ({sizes})\n  help: {fits}{larger}",
+        kb(lacking.next_multiple_of(1 << 10))
+    )
+}
+
+/// The RAM as messages name it.
+fn ram_of(board: &BoardSpec, ram: u64) -> String {
+    let mb = ram >> 20;
+    match ram == u64::from(board.ram_bytes) {
+        true => format!("the {mb} MB of RAM of {}", board.name),
+        false => format!("the {mb} MB of RAM that mem= leaves {}", board.name),
+    }
+}
+
+/// The largest that was added, and its bytes.
+fn largest(added: &[Added]) -> Option<(String, u64)> {
+    let sizes = added.iter().map(|one| (one.bytes(), one.option()));
+    sizes.max().map(|(bytes, option)| (option, bytes))
+}
+
+/// Whether the root file system is a tmpfs, where the kernel has one (Linux init/do_mounts.c, `init_rootfs`).
+fn is_tmpfs(command_line: &str) -> bool {
+    let types = words(command_line, "rootfstype=").next_back();
+    let root = words(command_line, "root=").next_back();
+    types.map_or(root.is_none(), |types| types.contains("tmpfs"))
+}
+
+/// Whether the user has said what the root file system is to be.
+fn names_a_root(command_line: &str) -> bool {
+    words(command_line, "root=").next().is_some()
+        || words(command_line, "rootfstype=").next().is_some()
+}
+
+fn words<'a>(command_line: &'a str, key: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
+    let words = command_line.split_whitespace();
+    words.filter_map(move |word| word.strip_prefix(key))
+}
+
+fn packed(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1 << 20;
+
+    fn room(free_mb: u64, content_mb: u64) -> Room {
+        let content = Unpacked {
+            pages: content_mb * MB / PAGE,
+            names: 100,
+        };
+        Room {
+            free: free_mb * MB,
+            content,
+        }
+    }
+
+    #[test]
+    fn a_tmpfs_takes_half_of_what_the_archive_leaves() {
+        let tmpfs = Form::AsIs { tmpfs: true };
+        assert_eq!(room(36, 12).lacks(12 * MB, tmpfs), None);
+        assert_eq!(room(36, 13).lacks(13 * MB, tmpfs), Some(MB + MB / 2));
+        // Names count as pages.
+        let mut many = room(36, 1);
+        many.content.names = 5000;
+        assert!(many.lacks(MB, tmpfs).is_some());
+        let ramfs = Form::AsIs { tmpfs: false };
+        assert_eq!(room(36, 13).lacks(13 * MB, ramfs), None);
+        assert!(room(36, 17).lacks(17 * MB, ramfs).is_some());
+        assert_eq!(room(24, 12).lacks(5 * MB, Form::Packed), None);
+    }
+
+    #[test]
+    fn a_file_of_as_many_bytes_as_are_said_fits_and_a_page_more_does_not() {
+        let root = room(55, 12);
+        for form in [Form::AsIs { tmpfs: true }, Form::Packed] {
+            let more = root.more(12 * MB, 5 * MB, &[form]);
+            let with = |bytes: u64| {
+                let archive = match form {
+                    Form::Packed => 5 * MB + bytes + bytes / 2048,
+                    _ => 12 * MB + bytes,
+                };
+                let mut room = root;
+                room.content.pages += bytes.div_ceil(PAGE);
+                room.content.names += 1;
+                room.lacks(archive + PAGE, form)
+            };
+            assert_eq!(with(more), None, "{form:?}: {more}");
+            assert!(with(more + PAGE).is_some(), "{form:?}: {more}");
+            assert!(more > 5 * MB, "{form:?}: {more}");
+        }
+        assert_eq!(room(10, 12).more(12 * MB, 5 * MB, &[Form::Packed]), 0);
+    }
+
+    #[test]
+    fn the_command_line_says_what_the_root_is() {
+        assert!(is_tmpfs("quiet") && is_tmpfs("rootfstype=tmpfs root=x"));
+        assert!(!is_tmpfs("root=/dev/ram0") && !is_tmpfs("rootfstype=ramfs"));
+        assert!(names_a_root("root=/dev/ram0") && !names_a_root("quiet"));
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One point on one machine: types the command, takes counters, reads what came out.
+
+use anyhow::{Result, bail};
+use board::BoardBus;
+
+use crate::instrument::Setup;
+use crate::session::Session;
+use results::runs::markers::between_markers;
+use results::runs::point::Point;
+use results::runs::run::{Provenance, Run};
+
+/// Measures the point that `provenance` and `instruments` describe on a booted machine; `seen` is
+/// called when the command has ended. Gives the run, without its name and its experiment's, and
+/// what the console said.
+pub fn measure<B: BoardBus>(
+    session: &mut Session<B>,
+    instruments: &Setup,
+    kind: &str,
+    point: &Point,
+    provenance: &Provenance,
+    limit_s: f64,
+    seen: &dyn Fn(&Session<B>),
+) -> Result<(Run, Vec<u8>)> {
+    let mut bench = instruments.put_on(session, point)?;
+    let measured = session.run_guest_beside(&provenance.command, limit_s, &mut bench)?;
+    seen(session);
+    let text = String::from_utf8_lossy(&measured.console);
+    let (output, status) = between_markers(&text)?;
+    if status != 0 {
+        bail!(
+            "{} ended with {status}: {}",
+            provenance.command,
+            output.trim()
+        );
+    }
+    let run = Run {
+        format: Run::FORMAT,
+        hash: String::new(),
+        experiment: String::new(),
+        point: point.clone(),
+        cpu_hz: session.cpu_hz(),
+        kind: kind.to_string(),
+        output: output.to_string(),
+        seen: bench.seen(session)?,
+        ring: measured.windows[0].clone(),
+        overhead: measured.windows[1].clone(),
+        whole: measured.whole.clone(),
+        end_cycle: session.now(),
+        provenance: provenance.clone(),
+    };
+    Ok((run, measured.console.clone()))
+}

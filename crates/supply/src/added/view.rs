@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guest's paths, with those that were added: what stands where, and where links lead.
+
+use std::collections::BTreeMap;
+
+use crate::image::cpio::Kind;
+
+/// Linux follows so many links of one path.
+const MOST_LINKS: usize = 40;
+
+/// What stands at which path, without a `/` at its beginning.
+pub struct View {
+    kinds: BTreeMap<String, Kind>,
+}
+
+impl View {
+    /// Of these, where nothing is added yet.
+    pub fn of(kinds: BTreeMap<String, Kind>) -> View {
+        View { kinds }
+    }
+
+    /// What stands at this path itself, links not followed.
+    pub fn at(&self, path: &str) -> Option<&Kind> {
+        match path {
+            "" => Some(&Kind::Directory),
+            path => self.kinds.get(path),
+        }
+    }
+
+    /// Notes what stands there from now on.
+    pub fn put(&mut self, path: &str, kind: Kind) {
+        for (at, _) in path.match_indices('/') {
+            let above = self.kinds.entry(path[..at].to_string());
+            above.or_insert(Kind::Directory);
+        }
+        self.kinds.insert(path.to_string(), kind);
+    }
+
+    /// The path with the links of the folders above it followed, and with its own where `last` says so; what is no
+    /// folder and stands above it is the error, and so is a link that leads round in a circle.
+    pub fn resolved(&self, path: &str, last: bool) -> Result<String, String> {
+        let mut rest: Vec<String> = path.rsplit('/').map(str::to_string).collect();
+        let mut done: Vec<String> = Vec::new();
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            match part.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    done.pop();
+                    continue;
+                }
+                _ => done.push(part),
+            }
+            let here = done.join("/");
+            match self.at(&here) {
+                Some(Kind::Link(target)) if last || !rest.is_empty() => {
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return Err(path.to_string());
+                    }
+                    done.pop();
+                    if target.starts_with('/') {
+                        done.clear();
+                    }
+                    rest.extend(target.rsplit('/').map(str::to_string));
+                }
+                Some(Kind::File { .. } | Kind::Other) if !rest.is_empty() => return Err(here),
+                _ => {}
+            }
+        }
+        Ok(done.join("/"))
+    }
+
+    /// What a path leads to, all links followed.
+    pub fn behind(&self, path: &str) -> Option<&Kind> {
+        self.at(&self.resolved(path, true).ok()?)
+    }
+
+    /// Whether a file has this name, wherever.
+    pub fn has_name(&self, name: &str) -> bool {
+        let is = |path: &String| path.rsplit('/').next() == Some(name);
+        self.kinds.keys().any(is)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view() -> View {
+        let mut view = View::of(BTreeMap::new());
+        view.put("bin/busybox", Kind::File { executable: true });
+        view.put("bin/sh", Kind::Link("busybox".into()));
+        view.put("lib", Kind::Link("usr/lib".into()));
+        view.put("usr/lib/x.so", Kind::File { executable: false });
+        view.put("usr/there", Kind::Link("/bin/../bin".into()));
+        view.put("loop", Kind::Link("loop".into()));
+        view
+    }
+
+    #[test]
+    fn links_above_are_followed_and_what_is_no_folder_is_named() {
+        let view = view();
+        assert_eq!(view.resolved("lib/new", false).unwrap(), "usr/lib/new");
+        assert_eq!(view.resolved("usr/there/new", false).unwrap(), "bin/new");
+        assert_eq!(view.resolved("bin/sh", false).unwrap(), "bin/sh");
+        assert_eq!(view.resolved("bin/sh", true).unwrap(), "bin/busybox");
+        assert_eq!(view.resolved("bin/sh/x", false).unwrap_err(), "bin/busybox");
+        assert_eq!(view.resolved("loop/x", false).unwrap_err(), "loop/x");
+        assert_eq!(view.resolved("new/er", false).unwrap(), "new/er");
+        assert_eq!(view.resolved("", true).unwrap(), "");
+    }
+
+    #[test]
+    fn what_a_path_leads_to_is_known() {
+        let view = view();
+        assert_eq!(
+            view.behind("bin/sh"),
+            Some(&Kind::File { executable: true })
+        );
+        assert_eq!(view.behind("usr/there"), Some(&Kind::Directory));
+        assert_eq!(view.behind("loop"), None);
+        assert!(view.has_name("x.so") && !view.has_name("y.so"));
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What guests are compiled and linked with: headers and C library of the root file system's own suite, unpacked
+//! beside a script that calls the cross compiler with them. The compiler's own C library is this machine's suite's.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use super::spec;
+use crate::cache::{self, Inputs};
+use crate::fetch::Deb;
+use crate::toolchain::{self, command, output};
+use base::paths::shown;
+
+/// The script, in `guest/root` and in each of these.
+const COMPILER: &str = "armel-gcc";
+
+pub struct Sysroot {
+    dir: PathBuf,
+    /// Of everything that guests get from it, the compiler's version included.
+    pub hash: String,
+    /// That are for compiling alone.
+    pub packages: Vec<Deb>,
+}
+
+impl Sysroot {
+    /// From the cache, else unpacked.
+    pub fn get() -> Result<Sysroot> {
+        let (file, _, spec) = spec::read()?;
+        toolchain::require()?;
+        let packages = spec.debian.get(&spec.debian.development)?;
+        let library = spec.debian.get(&["libc6"])?;
+        let wrapper = file.with_file_name(COMPILER);
+        let script = fs::read(&wrapper).with_context(|| shown(&wrapper))?;
+
+        let mut inputs = Inputs::new("sysroot 1");
+        inputs.add("wrapper", &script);
+        inputs.add("tools", toolchain::version()?.as_bytes());
+        let all = || packages.iter().chain(&library);
+        for deb in all() {
+            inputs.add(&deb.name, deb.sha256.as_bytes());
+        }
+        let hash = inputs.hash();
+        let dir = cache::kept("armel", &hash, |dir| {
+            for deb in all() {
+                output(command("dpkg-deb").arg("-x").arg(&deb.path).arg(dir))?;
+            }
+            fs::copy(&wrapper, dir.join(COMPILER))?;
+            Ok(())
+        })?;
+        Ok(Sysroot {
+            dir,
+            hash,
+            packages,
+        })
+    }
+
+    /// Where headers are: of the architecture, and of all.
+    pub fn headers(&self) -> [PathBuf; 2] {
+        let all = self.dir.join("usr/include");
+        [all.join("arm-linux-gnueabi"), all]
+    }
+
+    /// Compiles and links.
+    pub fn compiler(&self) -> PathBuf {
+        self.dir.join(COMPILER)
+    }
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels: found by name, built from source when the cache has none, kept by the hash of
+//! everything that went in.
+//!
+//! What went in: the source (package version and hash, or the state of the user's tree), the
+//! configuration fragments, the patches, the device tree and the cross tools' versions. Builds are
+//! reproducible: the kernel is given a fixed date, user and host, and no path of this machine.
+
+mod config;
+mod folders;
+mod modules;
+mod patch;
+mod real_time;
+mod same;
+pub mod series;
+mod shared;
+mod source;
+mod spec;
+pub mod versions;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use arm::model::Core;
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{self, Inputs, Lock};
+use crate::toolchain::{self, command, logged, output};
+use base::paths::{self, shown};
+use base::progress::Progress;
+use patch::Patch;
+use shared::Shared;
+use source::Source;
+use spec::Chosen;
+pub use spec::LAYOUTS;
+
+/// Changes when the way of building does.
+const RECIPE: &str = "kernel 1";
+
+/// Which kernel, and how to get it.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// `6.12/plain`, or `plain` alone.
+    pub name: String,
+    /// The user's own tree instead of Debian's source package.
+    pub linux_dir: Option<PathBuf>,
+    /// A whole configuration instead of the fragments of that name.
+    pub config: Option<PathBuf>,
+    /// Parallel jobs; 0 for one per processor.
+    pub jobs: usize,
+    /// Ask the archive for a newer source even when the cache has one.
+    pub refresh: bool,
+}
+
+/// A built kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Everything below is in here.
+    pub dir: PathBuf,
+    /// Self-extracting image.
+    pub zimage: PathBuf,
+    /// Plain image: starts without the guest decompressing anything.
+    pub image: PathBuf,
+    /// ELF file with symbols and line numbers.
+    pub vmlinux: PathBuf,
+    /// Device tree; its timer clock is fast, see the .dts.
+    pub dtb: PathBuf,
+    /// The configuration that came out.
+    pub config: PathBuf,
+    /// Archive of its modules, if it has any: `/lib/modules/*.ko`.
+    pub modules: Option<PathBuf>,
+    /// What the variant asked for is told on its command line.
+    pub command_line: String,
+    /// What is known about it.
+    pub record: Record,
+}
+
+/// What is known about a built kernel: `kernel.json` beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// `6.12/plain`, the first of the variants that share it.
+    pub name: String,
+    /// As `uname -r` prints it.
+    pub release: String,
+    /// Source package and its version, or the user's tree and its state.
+    pub source: String,
+    /// Is the source the one that the project was tested with?
+    pub tested: bool,
+    /// Of all inputs, 32 hexadecimal digits.
+    pub hash: String,
+    /// The cross tools.
+    pub toolchain: String,
+}
+
+/// Names and titles of all kernels.
+pub fn list() -> Result<Vec<(String, String)>> {
+    spec::list(&paths::root().join("linux"))
+}
+
+/// Says no to a name that no kernel has.
+pub fn check_name(name: &str) -> Result<()> {
+    spec::choose(&paths::root().join("linux"), name).map(|_| ())
+}
+
+/// The kernel for a core when none is named.
+pub fn default_for(core: &Core) -> Result<String> {
+    spec::default_for(&paths::root().join("linux"), core.name)
+}
+
+/// Says no to a file that is no kernel's configuration.
+pub fn check_config(path: &Path) -> Result<()> {
+    config::own(path).map(|_| ())
+}
+
+/// The name of the variant that is built for this one.
+pub fn built_for(name: &str) -> Result<String> {
+    spec::choose(&paths::root().join("linux"), name).map(|chosen| chosen.built)
+}
+
+/// Whether a variant has a series of patches; not of what is no variant.
+pub fn has_series(name: &str, series: &str) -> bool {
+    let of_series = |patch: &Patch| patch.path.iter().any(|part| part == series);
+    spec::choose(&paths::root().join("linux"), name)
+        .is_ok_and(|chosen| chosen.patches.iter().any(of_series))
+}
+
+/// A file of a version: its own, or that of the version that it takes files from.
+pub fn file_of(version: &str, file: &str) -> PathBuf {
+    let linux = paths::root().join("linux");
+    let found = spec::version(&linux, version);
+    found.map_or_else(|_| linux.join(version).join(file), |(_, f)| f.file(file))
+}
+
+/// The list of mutants of a kernel by its name.
+pub fn mutants(name: &str) -> Result<PathBuf> {
+    Ok(spec::choose(&paths::root().join("linux"), name)?.mutants)
+}
+
+/// The kernel asked for: from the cache, else built.
+pub fn build(request: &Request) -> Result<Kernel> {
+    let mut chosen = spec::choose(&paths::root().join("linux"), &request.name)?;
+    if let Some(path) = &request.config {
+        chosen.configuration = Some(config::own(path)?);
+    }
+    toolchain::require()?;
+    let source = Source::find(&chosen, request.linux_dir.as_deref(), request.refresh)?;
+    if !source.tested(&chosen) {
+        eprintln!(
+            "note: {} is built from {}, not from the tested {}",
+            chosen.name,
+            source.shown(),
+            chosen.spec.source.tested
+        );
+    }
+    let tools = toolchain::version()?;
+    let hash = hash(&chosen, &source, &tools)?;
+    let kernels = cache::dir()?.join("kernel");
+    let dir = kernels.join(format!("{}-{hash}", chosen.built.replace('/', "-")));
+    if !dir.is_dir() {
+        if std::env::var_os("WARMSWITCH_NO_BUILD").is_some() && request.linux_dir.is_none() {
+            bail!(
+                "{} is not built, and WARMSWITCH_NO_BUILD is set",
+                chosen.name
+            );
+        }
+        let one = chosen.laid_out.as_ref().unwrap_or(&chosen.built);
+        let _lock = Lock::take(&kernels, &one.replace('/', "-"))?;
+        // Another process may have built it while we waited.
+        if !dir.is_dir() {
+            let record = Record {
+                name: chosen.built.clone(),
+                release: String::new(),
+                source: source.shown(),
+                tested: source.tested(&chosen),
+                hash,
+                toolchain: tools,
+            };
+            cache::make(&dir, |dir| {
+                make(&chosen, &source, request.jobs, record, dir)
+            })?;
+        }
+    }
+    open(&dir, chosen.command_line)
+}
+
+fn hash(chosen: &Chosen, source: &Source, tools: &str) -> Result<String> {
+    let mut inputs = Inputs::new(RECIPE);
+    inputs.add("name", chosen.built.as_bytes());
+    inputs.add("source", source.id().as_bytes());
+    inputs.add("fragments", chosen.fragments.as_bytes());
+    inputs.add("dts", &fs::read(&chosen.dts)?);
+    inputs.add("tools", tools.as_bytes());
+    for patch in &chosen.patches {
+        inputs.add("patch", &patch.text()?);
+    }
+    if chosen.dts != chosen.common_dts {
+        inputs.add("common dts", &fs::read(&chosen.common_dts)?);
+    }
+    if let Some(own) = &chosen.configuration {
+        inputs.add("config", own.text.as_bytes());
+    }
+    modules::add_to(&chosen.modules, &mut inputs)?;
+    Ok(inputs.hash())
+}
+
+/// Opens a kernel in the cache.
+fn open(dir: &Path, command_line: String) -> Result<Kernel> {
+    let path = dir.join("kernel.json");
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown(&path)))?;
+    let record = serde_json::from_str(&text).with_context(|| shown(&path))?;
+    let file = |name: &str| dir.join(name);
+    let kernel = Kernel {
+        dir: dir.to_path_buf(),
+        zimage: file("zImage"),
+        image: file("Image"),
+        vmlinux: file("vmlinux"),
+        dtb: file("board.dtb"),
+        config: file("config"),
+        modules: Some(file(modules::ARCHIVE)).filter(|path| path.is_file()),
+        command_line,
+        record,
+    };
+    for path in [
+        &kernel.zimage,
+        &kernel.image,
+        &kernel.vmlinux,
+        &kernel.dtb,
+        &kernel.config,
+    ] {
+        if !path.is_file() {
+            bail!("{} is gone\n  help: rm -r {}", shown(path), shown(dir));
+        }
+    }
+    Ok(kernel)
+}
+
+/// One build: everything is written below `objects`, where the user's `tree` is not.
+#[derive(Clone)]
+struct Build<'a> {
+    chosen: &'a Chosen,
+    cache: PathBuf,
+    tree: PathBuf,
+    objects: PathBuf,
+    log: PathBuf,
+    jobs: usize,
+}
+
+fn make(
+    chosen: &Chosen,
+    source: &Source,
+    jobs: usize,
+    mut record: Record,
+    dir: &Path,
+) -> Result<()> {
+    let cache = cache::dir()?;
+    let log = cache
+        .join("log")
+        .join(format!("{}.log", chosen.built.replace('/', "-")));
+    fs::create_dir_all(cache.join("log"))?;
+    let _ = fs::remove_file(&log);
+    // The kernel's makefiles cannot build there.
+    if cache.to_string_lossy().contains([' ', ':']) {
+        bail!(
+            "the cache's path has a space or a colon: {}\n  help: set WARMSWITCH_CACHE",
+            shown(&cache)
+        );
+    }
+    let used = source.tree(chosen, &log)?;
+    let tree = used.dir.clone();
+    // The objects of a user's tree stay: its next state, as in a bisection, needs few of them anew.
+    // So do those of a kernel's layouts. Ours are made in the tree, see `shared.rs`.
+    let own = source.own_dir();
+    let objects = match (own, &chosen.laid_out) {
+        (Some(dir), _) => cache.join("build").join(objects_of(&chosen.built, dir)),
+        (None, Some(name)) => tree.join(format!("objects-layouts-{}", name.replace('/', "-"))),
+        (None, None) => tree.join(format!("objects-{}", record.hash)),
+    };
+    let stay = own.is_some() || chosen.laid_out.is_some();
+    if !stay {
+        let _ = fs::remove_dir_all(&objects);
+    }
+    fs::create_dir_all(&objects).with_context(|| format!("cannot create {}", shown(&objects)))?;
+    let jobs = if jobs == 0 {
+        toolchain::default_jobs()
+    } else {
+        jobs
+    };
+    let build = Build {
+        chosen,
+        cache,
+        tree,
+        objects,
+        log,
+        jobs,
+    };
+    let built = build.all(&mut record, dir);
+    if stay {
+        return built.with_context(|| {
+            let objects = shown(&build.objects);
+            format!("the build in {objects} failed (rm -r it to begin anew)")
+        });
+    }
+    let _ = fs::remove_dir_all(&build.objects);
+    built
+}
+
+/// The directory for the objects of kernel `name` from the user's tree `dir`.
+fn objects_of(name: &str, dir: &Path) -> String {
+    let mut inputs = Inputs::new("objects of a tree");
+    inputs.add("name", name.as_bytes());
+    inputs.add("dir", dir.as_os_str().as_encoded_bytes());
+    format!("tree-{}", inputs.hash())
+}
+
+impl Build<'_> {
+    fn all(&self, record: &mut Record, dir: &Path) -> Result<()> {
+        let shared = Shared::begin(&self.results());
+        self.configure()?;
+        let steps = self.chosen.variant().steps;
+        let steps = steps.unwrap_or(self.chosen.spec.build.steps);
+        let mut progress = Progress::new(&format!("building {}", self.chosen.built), steps);
+        let targets = ["zImage", "Image", "vmlinux"];
+        logged(
+            self.make().arg(format!("-j{}", self.jobs)).args(targets),
+            &self.log,
+            |line| {
+                progress.step(line.trim());
+            },
+        )?;
+        record.release = output(self.make().args(["-s", "kernelrelease"]))?
+            .trim()
+            .to_string();
+        self.device_tree(&dir.join("board.dtb"))?;
+        self.modules(dir)?;
+        progress.finish(&format!("{}; {}", record.source, shared.end()));
+        let boot = self
+            .objects
+            .join("arch")
+            .join(&self.chosen.spec.build.arch)
+            .join("boot");
+        let copies = [
+            (boot.join("zImage"), "zImage"),
+            (boot.join("Image"), "Image"),
+            (self.objects.join("vmlinux"), "vmlinux"),
+            (self.objects.join(".config"), "config"),
+        ];
+        for (from, to) in copies {
+            fs::copy(&from, dir.join(to))
+                .with_context(|| format!("cannot copy {}", shown(&from)))?;
+        }
+        fs::write(
+            dir.join("kernel.json"),
+            serde_json::to_string_pretty(record)? + "\n",
+        )?;
+        Ok(())
+    }
+
+    /// Lays the fragments over the smallest configuration and checks what came out.
+    fn configure(&self) -> Result<()> {
+        if let Some(own) = &self.chosen.configuration {
+            return self.take(own);
+        }
+        self.lay_fragments()?;
+        let config = fs::read_to_string(self.objects.join(".config"))?;
+        let asked = &self.chosen.asked;
+        let without = || self.without_rt(&self.chosen.fragments, "allnoconfig");
+        real_time::check(asked, &config, without)
+            .and_then(|()| config::took_effect(asked, &config))
+            .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
+    }
+
+    /// Takes a whole configuration; what it leaves out gets its default.
+    fn take(&self, own: &config::Own) -> Result<()> {
+        let file = self.objects.join(".config");
+        fs::write(&file, &own.text)?;
+        logged(self.make().arg("olddefconfig"), &self.log, |_| {})?;
+        let config = fs::read_to_string(&file)?;
+        let without = || self.without_rt(&own.text, "olddefconfig");
+        real_time::check(&own.asked(), &config, without)?;
+        config::fits_the_boards(own, &config)
+    }
+
+    /// What comes out of a configuration without PREEMPT_RT; that of the build stays.
+    fn without_rt(&self, text: &str, target: &str) -> Result<String> {
+        let file = self.objects.join("without-rt.config");
+        let asked = self.objects.join("asked-without-rt.config");
+        let text = format!("{text}\n{}", real_time::WITHOUT);
+        for file in [&file, &asked] {
+            fs::write(file, &text)?;
+        }
+        let mut make = self.make();
+        make.arg(format!("KCONFIG_CONFIG={}", file.display()))
+            .arg(format!("KCONFIG_ALLCONFIG={}", asked.display()))
+            .arg(target);
+        logged(&mut make, &self.log, |_| {})?;
+        Ok(fs::read_to_string(&file)?)
+    }
+
+    fn lay_fragments(&self) -> Result<()> {
+        let fragments = self.objects.join("warmswitch.config");
+        fs::write(&fragments, &self.chosen.fragments)?;
+        let mut allconfig = std::ffi::OsString::from("KCONFIG_ALLCONFIG=");
+        allconfig.push(&fragments);
+        logged(
+            self.make().arg(allconfig).arg("allnoconfig"),
+            &self.log,
+            |_| {},
+        )
+    }
+
+    /// Where ccache notes what came of each object.
+    fn results(&self) -> PathBuf {
+        self.log.with_extension("ccache")
+    }
+
+    fn make(&self) -> Command {
+        let build = &self.chosen.spec.build;
+        let mut make = command("make");
+        // Names of this machine's directories stay out of the debug information.
+        let maps = format!(
+            "-fdebug-prefix-map={}=linux -fdebug-prefix-map=..=linux -fdebug-prefix-map={}=.",
+            self.tree.display(),
+            self.objects.display()
+        );
+        // C, and assembler.
+        make.args(["KCFLAGS", "KAFLAGS"].map(|flags| format!("{flags}={maps}")));
+        make.arg("-C")
+            .arg(&self.tree)
+            .arg(format!("O={}", self.objects.display()));
+        make.arg(format!("ARCH={}", build.arch))
+            .arg(format!("CROSS_COMPILE={}", build.prefix));
+        make.args(["LOCALVERSION=", "KBUILD_BUILD_TIMESTAMP=1970-01-01"]);
+        make.args([
+            "KBUILD_BUILD_USER=warmswitch",
+            "KBUILD_BUILD_HOST=warmswitch",
+        ]);
+        make.arg("KBUILD_BUILD_VERSION=1");
+        shared::by_ccache(&mut make, &build.prefix, &self.cache, &self.results());
+        make
+    }
+
+    /// Our source includes the kernel's; its own compiler, just built, translates it.
+    fn device_tree(&self, dtb: &Path) -> Result<()> {
+        let dts = self.objects.join("warmswitch.dts");
+        let boot = self
+            .tree
+            .join("arch")
+            .join(&self.chosen.spec.build.arch)
+            .join("boot/dts");
+        let mut preprocess = command(&format!("{}gcc", self.chosen.spec.build.prefix));
+        preprocess.args([
+            "-E",
+            "-nostdinc",
+            "-undef",
+            "-D__DTS__",
+            "-x",
+            "assembler-with-cpp",
+        ]);
+        // Before Linux 6.5 the vendors' trees were one directory up.
+        for dir in [
+            boot.join("arm"),
+            boot,
+            self.tree.join("scripts/dtc/include-prefixes"),
+        ] {
+            preprocess.arg("-I").arg(dir);
+        }
+        output(preprocess.arg(&self.chosen.dts).arg("-o").arg(&dts))?;
+        let mut compile = command(&self.objects.join("scripts/dtc/dtc"));
+        compile
+            .args(["-I", "dts", "-O", "dtb", "-q", "-q", "-o"])
+            .arg(dtb)
+            .arg(&dts);
+        output(&mut compile).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tree_and_kernel_has_objects_of_its_own() {
+        let of = |name, dir| objects_of(name, Path::new(dir));
+        assert_eq!(of("6.12/plain", "/a"), of("6.12/plain", "/a"));
+        assert_ne!(of("6.12/plain", "/a"), of("6.12/plain", "/b"));
+        assert_ne!(of("6.12/plain", "/a"), of("6.12/fcse", "/a"));
+    }
+}

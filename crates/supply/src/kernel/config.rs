@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Fragments of a kernel configuration: reading them, and checking that every symbol asked for
+//! took effect (Kconfig drops without a word what its dependencies do not allow).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+
+use base::paths;
+
+/// One symbol as a fragment asks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// With its `CONFIG_`.
+    pub symbol: String,
+    /// As written behind the `=`; nothing for off.
+    pub value: Option<String>,
+    /// File and line.
+    pub place: String,
+}
+
+/// Reads one fragment; `file` is for messages.
+pub fn parse(file: &str, text: &str) -> Result<Vec<Asked>> {
+    let mut all = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let place = format!("{file}:{}", number + 1);
+        let off = line
+            .strip_prefix("# ")
+            .and_then(|rest| rest.strip_suffix(" is not set"));
+        let (symbol, value) = match (off, line.split_once('=')) {
+            (Some(symbol), _) if symbol.starts_with("CONFIG_") => (symbol, None),
+            _ if line.is_empty() || line.starts_with('#') => continue,
+            (_, Some((symbol, "n"))) => (symbol, None),
+            (_, Some((symbol, value))) if !value.is_empty() => (symbol, Some(value.to_string())),
+            _ => bail!("{place}: neither CONFIG_NAME=value nor a comment: {line}"),
+        };
+        let name = symbol.strip_prefix("CONFIG_").unwrap_or_default();
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            bail!("{place}: not the name of a symbol: {symbol}");
+        }
+        all.push(Asked {
+            symbol: symbol.to_string(),
+            value,
+            place,
+        });
+    }
+    Ok(all)
+}
+
+/// Refuses two fragments that want different values of one symbol.
+pub fn agree(all: &[Asked]) -> Result<()> {
+    let mut seen: BTreeMap<&str, &Asked> = BTreeMap::new();
+    for asked in all {
+        match seen.insert(&asked.symbol, asked) {
+            Some(first) if first.value != asked.value => bail!(
+                "{}: {} is {}, but {} says {}",
+                asked.place,
+                asked.symbol,
+                shown(asked.value.as_deref()),
+                first.place,
+                shown(first.value.as_deref())
+            ),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Compares what was asked for with the configuration that came out.
+pub fn took_effect(all: &[Asked], config: &str) -> Result<()> {
+    let got: BTreeMap<&str, &str> = config
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+        .filter_map(|l| l.split_once('='))
+        .collect();
+    let wrong: Vec<String> = all
+        .iter()
+        .filter(|asked| got.get(asked.symbol.as_str()).copied() != asked.value.as_deref())
+        .map(|asked| {
+            let is = got.get(asked.symbol.as_str()).copied();
+            format!(
+                "  {}: {} asked to be {}, is {}",
+                asked.place,
+                asked.symbol,
+                shown(asked.value.as_deref()),
+                shown(is)
+            )
+        })
+        .collect();
+    if !wrong.is_empty() {
+        bail!(
+            "{} symbols of the kernel's configuration did not take effect (unknown to this kernel, \
+             or a dependency is not met):\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
+    }
+    Ok(())
+}
+
+/// A whole configuration of the user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// For messages.
+    file: String,
+    /// What it says.
+    pub text: String,
+}
+
+impl Own {
+    /// What it asks for, as far as it can be read.
+    pub fn asked(&self) -> Vec<Asked> {
+        let lines = self.text.lines().enumerate();
+        let read = lines.filter_map(|(number, line)| {
+            let mut asked = parse("", line).ok()?.pop()?;
+            asked.place = format!("{}:{}", self.file, number + 1);
+            Some(asked)
+        });
+        read.collect()
+    }
+}
+
+/// Reads a `.config` or a defconfig.
+pub fn own(path: &Path) -> Result<Own> {
+    let file = paths::shown(path);
+    let text = fs::read_to_string(path).with_context(|| format!("--config {file}"))?;
+    if !text.lines().any(|line| line.starts_with("CONFIG_")) {
+        bail!("--config {file}: no configuration of a kernel: no line begins with CONFIG_");
+    }
+    Ok(Own { file, text })
+}
+
+/// What a kernel needs to say anything on the boards, and why.
+const NEEDED: [(&str, &str); 5] = [
+    ("CONFIG_MMU", "the boards' cores have one"),
+    (
+        "CONFIG_ARCH_VERSATILE",
+        "the boards have this machine's peripherals",
+    ),
+    ("CONFIG_CPU_ARM926T", "it is their core"),
+    ("CONFIG_SERIAL_AMBA_PL011_CONSOLE", "it is their console"),
+    ("CONFIG_BLK_DEV_INITRD", "the root file system comes so"),
+];
+
+/// Says which of them are off in what came out of a user's configuration.
+pub fn fits_the_boards(own: &Own, config: &str) -> Result<()> {
+    let on = |symbol: &str| {
+        config
+            .lines()
+            .any(|line| line.strip_prefix(symbol) == Some("=y"))
+    };
+    let missing: Vec<String> = NEEDED
+        .iter()
+        .filter(|(symbol, _)| !on(symbol))
+        .map(|(symbol, why)| format!("  {symbol}: {why}"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "--config {}: such a kernel says nothing on these boards; it lacks\n{}",
+        own.file,
+        missing.join("\n")
+    );
+}
+
+fn shown(value: Option<&str>) -> &str {
+    value.unwrap_or("off")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fragment_reads_values_and_offs_and_skips_comments() {
+        let text = "# about\n\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=\"x=y\"\nCONFIG_D=n\n";
+        let all = parse("f.config", text).unwrap();
+        let pairs: Vec<_> = all
+            .iter()
+            .map(|a| (a.symbol.as_str(), a.value.as_deref()))
+            .collect();
+        let expected = [
+            ("CONFIG_A", Some("y")),
+            ("CONFIG_B", None),
+            ("CONFIG_C", Some("\"x=y\"")),
+            ("CONFIG_D", None),
+        ];
+        assert_eq!(pairs, expected);
+        assert_eq!(all[1].place, "f.config:4");
+    }
+
+    #[test]
+    fn a_bad_line_is_named_by_file_and_line() {
+        for bad in ["CONFIG_A", "A=y", "CONFIG_=y", "CONFIG_A B=y", "CONFIG_A="] {
+            let error = parse("f.config", &format!("\n{bad}"))
+                .unwrap_err()
+                .to_string();
+            assert!(error.starts_with("f.config:2: "), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn two_fragments_that_disagree_are_both_named() {
+        let mut all = parse("a", "CONFIG_A=y").unwrap();
+        all.extend(parse("b", "CONFIG_A=y").unwrap());
+        agree(&all).unwrap();
+        all.extend(parse("c", "# CONFIG_A is not set").unwrap());
+        let error = agree(&all).unwrap_err().to_string();
+        assert!(error.contains("c:1") && error.contains("b:1"), "{error}");
+    }
+
+    #[test]
+    fn a_configuration_of_another_machine_is_told_what_it_lacks() {
+        let own = Own {
+            file: "at91.config".into(),
+            text: String::new(),
+        };
+        let all: String = NEEDED
+            .iter()
+            .map(|(symbol, _)| format!("{symbol}=y\n"))
+            .collect();
+        fits_the_boards(&own, &all).unwrap();
+        let other = all.replace(
+            "CONFIG_ARCH_VERSATILE=y",
+            "# CONFIG_ARCH_VERSATILE is not set",
+        );
+        let error = fits_the_boards(&own, &other).unwrap_err().to_string();
+        assert!(error.contains("at91.config") && error.contains("\n  CONFIG_ARCH_VERSATILE: "));
+        assert_eq!(error.lines().count(), 2);
+    }
+
+    #[test]
+    fn a_symbol_that_kconfig_dropped_or_forced_is_listed() {
+        let all = parse(
+            "f",
+            "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\nCONFIG_D=4",
+        )
+        .unwrap();
+        took_effect(
+            &all,
+            "CONFIG_A=y\nCONFIG_B=y\n# CONFIG_C is not set\nCONFIG_D=4\n",
+        )
+        .unwrap();
+        let error = took_effect(&all, "CONFIG_A=y\nCONFIG_C=y\nCONFIG_D=5\n").unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("3 symbols"), "{text}");
+        for line in [
+            "CONFIG_B asked to be y, is off",
+            "CONFIG_C asked to be off, is y",
+            "is 5",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Patches of a series, and fix-ups: what another version of the kernel needs instead of some hunks.
+//!
+//! A series is there once, for one version. Another version's `fixups/SERIES/NAME.patch` belongs to the patch of that name.
+//! It begins with lines `Instead-of: FILE N` (the patch's Nth hunk of that file) or `Instead-of: FILE` (all of them), which
+//! are left out; the diff behind them is applied next. Nothing is left out that is not named.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::folders::Folders;
+use base::paths::{names_in, shown};
+use base::suggest::did_you_mean;
+
+const INSTEAD: &str = "Instead-of:";
+
+/// One patch.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Patch {
+    /// Of the series.
+    pub path: PathBuf,
+    /// What this version needs instead of some of it.
+    pub fixup: Option<PathBuf>,
+    /// The series is another version's: no hunk may be put where its context differs.
+    pub exact: bool,
+}
+
+impl Patch {
+    /// What is applied.
+    pub fn text(&self) -> Result<Vec<u8>> {
+        let text =
+            fs::read(&self.path).with_context(|| format!("cannot read {}", shown(&self.path)))?;
+        let Some(fixup) = &self.fixup else {
+            return Ok(text);
+        };
+        let other =
+            fs::read_to_string(fixup).with_context(|| format!("cannot read {}", shown(fixup)))?;
+        let text = String::from_utf8(text).with_context(|| shown(&self.path))?;
+        let all = fixed(&text, &other);
+        let all = all.with_context(|| format!("{}, of {}", shown(fixup), shown(&self.path)))?;
+        Ok(all.into_bytes())
+    }
+
+    /// For messages.
+    pub fn shown(&self) -> String {
+        match &self.fixup {
+            Some(fixup) => format!("{} with {}", shown(&self.path), shown(fixup)),
+            None => shown(&self.path),
+        }
+    }
+
+    /// With its series.
+    pub fn in_series(&self) -> String {
+        let series = self.path.parent().and_then(Path::file_name);
+        let series = series.unwrap_or_default().to_string_lossy();
+        format!("{series}/{}", self.name())
+    }
+
+    /// The name of its file.
+    pub fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+}
+
+/// The patches of series `name`, with the version's fix-ups; `key` of its file asks for it.
+pub fn series(folders: &Folders, name: &str, key: &str) -> Result<Vec<Patch>> {
+    let path = folders.file(Path::new("patches").join(name));
+    let names = patches_in(&path);
+    if names.is_empty() {
+        bail!("{}: {key}: no *.patch in {}", folders.toml(), shown(&path));
+    }
+    let fixups = folders.own.join("fixups").join(name);
+    let fixed = patches_in(&fixups);
+    if let Some(orphan) = fixed.iter().find(|fixup| !names.contains(fixup)) {
+        let hint = did_you_mean(orphan, &names);
+        let path = shown(&path);
+        bail!(
+            "{}: no such patch in {path}{hint}",
+            shown(&fixups.join(orphan))
+        );
+    }
+    let patch = |name: &String| Patch {
+        path: path.join(name),
+        fixup: fixed.contains(name).then(|| fixups.join(name)),
+        exact: !path.starts_with(&folders.own),
+    };
+    Ok(names.iter().map(patch).collect())
+}
+
+fn patches_in(dir: &Path) -> Vec<String> {
+    names_in(dir, |file| {
+        let name = file.file_name()?.to_str()?.to_string();
+        // The cover letter is no patch.
+        (name.ends_with(".patch") && !name.starts_with("0000-")).then_some(name)
+    })
+}
+
+/// What a patch does to one file: lines that say so, and hunks.
+struct Section<'a> {
+    file: &'a str,
+    head: Vec<&'a str>,
+    hunks: Vec<Vec<&'a str>>,
+}
+
+/// The words before the first section, and the sections.
+fn sections(text: &str) -> (Vec<&str>, Vec<Section<'_>>) {
+    let mut before = Vec::new();
+    let mut all: Vec<Section<'_>> = Vec::new();
+    for line in text.lines() {
+        if let Some(names) = line.strip_prefix("diff --git a/") {
+            let file = names.split(" b/").next().unwrap_or(names);
+            all.push(Section {
+                file,
+                head: vec![line],
+                hunks: Vec::new(),
+            });
+            continue;
+        }
+        let Some(section) = all.last_mut() else {
+            before.push(line);
+            continue;
+        };
+        if line.starts_with("@@ ") {
+            section.hunks.push(vec![line]);
+        } else if let Some(hunk) = section.hunks.last_mut() {
+            hunk.push(line);
+        } else {
+            section.head.push(line);
+        }
+    }
+    (before, all)
+}
+
+/// A hunk that is left out: of which file, and which one; 0 for all.
+fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
+    let mut all = BTreeSet::new();
+    for line in fixup {
+        let Some(rest) = line.strip_prefix(INSTEAD) else {
+            continue;
+        };
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let one = match words[..] {
+            [file] => Some((file, 0)),
+            [file, n] => n.parse().ok().filter(|n| *n > 0).map(|n| (file, n)),
+            _ => None,
+        };
+        all.insert(one.with_context(|| format!("\"{line}\": not \"{INSTEAD} FILE [N]\""))?);
+    }
+    Ok(all)
+}
+
+/// A patch without the hunks that its fix-up is instead of, and the fix-up's diff.
+fn fixed(patch: &str, fixup: &str) -> Result<String> {
+    let (words, added) = sections(fixup);
+    let left_out = left_out(&words)?;
+    let (before, there) = sections(patch);
+    for (file, n) in &left_out {
+        let Some(section) = there.iter().find(|section| section.file == *file) else {
+            let files: Vec<&str> = there.iter().map(|section| section.file).collect();
+            bail!(
+                "{INSTEAD} {file}: it has no such file{}",
+                did_you_mean(file, &files)
+            );
+        };
+        if *n > section.hunks.len() {
+            let count = section.hunks.len();
+            bail!("{INSTEAD} {file} {n}: it has {count} hunks of that file");
+        }
+    }
+    let mut lines = before;
+    for section in there {
+        let stays = |n: usize| {
+            !left_out.contains(&(section.file, n)) && !left_out.contains(&(section.file, 0))
+        };
+        let hunks = (1..).zip(&section.hunks).filter(|(n, _)| stays(*n));
+        let hunks: Vec<&str> = hunks.flat_map(|(_, hunk)| hunk.iter().copied()).collect();
+        if !hunks.is_empty() {
+            lines.extend(section.head.iter().chain(&hunks));
+        }
+    }
+    for section in added {
+        lines.extend(section.head.iter().chain(section.hunks.iter().flatten()));
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "Subject: x\n\n---\n a | 2\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,1 +1,1 @@\n-1\n+2\n\
+        @@ -9,1 +9,1 @@ f\n-3\n+4\ndiff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -1,1 +1,1 @@\n-5\n+6\n";
+
+    #[test]
+    fn hunks_that_are_named_are_left_out_and_the_fix_up_is_added() {
+        let fixup = "Instead-of: a 2\nInstead-of: b\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -8,1 +8,1 @@ f\n-7\n+8\n";
+        let text = fixed(PATCH, fixup).unwrap();
+        let (_, all) = sections(&text);
+        let files: Vec<_> = all.iter().map(|s| (s.file, s.hunks.len())).collect();
+        assert_eq!(files, [("a", 1), ("a", 1)]);
+        assert!(text.contains("-7\n+8\n") && !text.contains("-3\n") && !text.contains("-5\n"));
+        assert_eq!(fixed(PATCH, "").unwrap(), PATCH);
+    }
+
+    #[test]
+    fn a_fix_up_of_what_is_not_there_is_refused() {
+        for (fixup, said) in [
+            ("Instead-of: aa 1\n", "it has no such file"),
+            ("Instead-of: a 3\n", "it has 2 hunks of that file"),
+            ("Instead-of: a 0\n", "not \"Instead-of: FILE [N]\""),
+            ("Instead-of: a 1 2\n", "not \"Instead-of: FILE [N]\""),
+        ] {
+            let error = fixed(PATCH, fixup).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A series of patches, checked as a reviewer would: each patch by checkpatch, each prefix of the
+//! series built and booted, and at the end no warning of sparse that the source did not have, and
+//! with the series' options off the unpatched kernel, byte by byte.
+//!
+//! All is built in one directory, so that a prefix compiles only what its last patch changed, in a
+//! smaller configuration (`configs/prefix.config`). The directory stays, and with it the names of
+//! what has passed: a run that was stopped goes on where it was, and a patch that was changed takes
+//! back only what is behind it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::patch::Patch;
+use super::same;
+use super::source::{self, Source};
+use super::spec::{self, Chosen};
+use super::{Build, Request};
+use crate::cache::{self, Inputs, Lock};
+use crate::toolchain::{self, command, logged, output};
+use base::paths::{self, shown};
+
+/// Of checkpatch: new files below arch/arm belong to the entry of MAINTAINERS that has all of it;
+/// and `ARCH_HAS_FLUSH_ON_KUNMAP` is what `highmem.h` asks an architecture to define. There is no history here in which
+/// the commit of a `Fixes:` could be looked up.
+const NOT_ASKED: &str = "FILE_PATH_CHANGES,DEFINE_ARCH_HAS,UNKNOWN_COMMIT_ID";
+/// What sparse looks at.
+const SPARSE: &[&str] = &["arch/arm/mm/", "arch/arm/kernel/"];
+/// The variant without patches.
+const PLAIN: &str = "plain";
+
+/// A prefix of the series that was built.
+pub struct Prefix {
+    /// The plain image.
+    pub image: PathBuf,
+    /// The same as ELF.
+    pub vmlinux: PathBuf,
+    /// The device tree.
+    pub dtb: PathBuf,
+}
+
+/// The names of `version` (`6.12`) that have patches, are built themselves and not on demand only; of
+/// variants with the same patches one, which overrides nothing if there is such a one. Or the one variant
+/// named (`6.12/fcse-guaranteed`).
+pub fn variants(version: &str) -> Result<Vec<String>> {
+    let linux = paths::root().join("linux");
+    if version.contains('/') {
+        return Ok(vec![spec::choose(&linux, version)?.name]);
+    }
+    let mut all = Vec::new();
+    for (name, _) in spec::list(&linux)? {
+        if name.starts_with(&format!("{version}/")) {
+            all.push(spec::choose(&linux, &name)?);
+        }
+    }
+    all.retain(|chosen| {
+        let variant = chosen.variant();
+        !chosen.patches.is_empty() && variant.same_as.is_none() && !variant.on_demand
+    });
+    all.sort_by_key(|chosen| !chosen.variant().overrides.is_empty());
+    let mut seen = BTreeSet::new();
+    all.retain(|chosen| seen.insert(chosen.patches.clone()));
+    let names: Vec<String> = all.into_iter().map(|chosen| chosen.name).collect();
+    if names.is_empty() {
+        bail!("no variant of {version} has patches");
+    }
+    Ok(names)
+}
+
+/// What becomes of earlier runs' results.
+pub struct Passed<'a> {
+    /// The test that a prefix has to pass; results of another one do not count.
+    pub test: &'a str,
+    /// Nothing has passed yet.
+    pub forget: bool,
+    /// Prefixes of fewer patches are not looked at: they are another series', with a check of its own.
+    pub from: usize,
+}
+
+/// Checks the series of variant `name`: `works` is given each prefix that was built, `said` what was
+/// done. An error says which patch is at fault.
+pub fn check(
+    request: &Request,
+    earlier: &Passed<'_>,
+    works: &mut dyn FnMut(&Prefix) -> Result<()>,
+    said: &mut dyn FnMut(&str),
+) -> Result<()> {
+    let linux = paths::root().join("linux");
+    let chosen = smaller(&linux, &request.name)?;
+    let before = chosen.variant().prefixes_as.as_ref();
+    let before = before.map(|name| {
+        let other = smaller(&linux, &chosen.beside(name));
+        other.with_context(|| format!("{}: prefixes_as", chosen.name))
+    });
+    let before = before.transpose()?;
+    toolchain::require()?;
+    if output(command("sparse").arg("--version")).is_err() {
+        bail!("sparse is not installed\n  help: scripts/setup test");
+    }
+    let cache = cache::dir()?;
+    let name = format!("series-{}", chosen.name.replace('/', "-"));
+    let _lock = Lock::take(&cache.join("build"), &name)?;
+    let dir = cache.join("build").join(name);
+    fs::create_dir_all(cache.join("log"))?;
+    let log = cache.join("log").join("series.log");
+    let _ = fs::remove_file(&log);
+    let tree = copy(&chosen, request, &dir, &log)?;
+    let jobs = match request.jobs {
+        0 => toolchain::default_jobs(),
+        jobs => jobs,
+    };
+    let series = Series {
+        build: Build {
+            tree,
+            cache: cache.clone(),
+            objects: dir.join("objects"),
+            chosen: &chosen,
+            log,
+            jobs,
+        },
+        before: before.as_ref(),
+        test: earlier.test,
+        from: earlier.from,
+        dir: &dir,
+    };
+    if earlier.forget {
+        let _ = fs::remove_file(dir.join("passed"));
+    }
+    series.prefixes(works, said)?;
+    series.off(&linux)?;
+    said("with the series' options off: vmlinux is the plain one");
+    Ok(())
+}
+
+/// A variant in the smaller configuration.
+fn smaller(linux: &Path, name: &str) -> Result<Chosen> {
+    let mut chosen = spec::choose(linux, name)?;
+    let smaller = chosen.folders.file("configs/prefix.config");
+    chosen.fragments += &fs::read_to_string(&smaller)
+        .with_context(|| format!("cannot read {}", shown(&smaller)))?;
+    Ok(chosen)
+}
+
+/// The source, to be changed, as an earlier run left it where that was of the same source.
+fn copy(chosen: &Chosen, request: &Request, dir: &Path, log: &Path) -> Result<PathBuf> {
+    let bare = Chosen {
+        patches: Vec::new(),
+        ..spec::choose(&paths::root().join("linux"), &chosen.name)?
+    };
+    let source = Source::find(&bare, None, request.refresh)?;
+    let unpatched = source.tree(&bare, log)?;
+    let (tree, copied) = (dir.join("tree"), dir.join("copied-from"));
+    let from = unpatched.dir.to_string_lossy();
+    if fs::read_to_string(&copied).is_ok_and(|text| text == from) {
+        return Ok(tree);
+    }
+    let _ = fs::remove_dir_all(dir);
+    fs::create_dir_all(dir.join("objects"))?;
+    fs::create_dir_all(dir.join("applied"))?;
+    output(command("cp").arg("-a").arg(&unpatched.dir).arg(&tree))?;
+    fs::write(copied, from.as_bytes())?;
+    Ok(tree)
+}
+
+struct Series<'a> {
+    build: Build<'a>,
+    /// In whose configuration a part of the series is built, if not in that of all of it.
+    before: Option<&'a Chosen>,
+    test: &'a str,
+    from: usize,
+    dir: &'a Path,
+}
+
+impl Series<'_> {
+    fn prefixes(
+        &self,
+        works: &mut dyn FnMut(&Prefix) -> Result<()>,
+        said: &mut dyn FnMut(&str),
+    ) -> Result<()> {
+        let patches = &self.build.chosen.patches;
+        let before = self.sparse_before()?;
+        if self.from > patches.len() {
+            bail!("--from {}: there are {} patches", self.from, patches.len());
+        }
+        if self.from > 1 {
+            said(&format!(
+                "prefixes of fewer than {} patches are not looked at",
+                self.from
+            ));
+        }
+        let mut inputs = Inputs::new("prefix of a series");
+        inputs.add("test", self.test.as_bytes());
+        inputs.add("fragments", self.build.chosen.fragments.as_bytes());
+        if let Some(before) = self.before {
+            inputs.add("before", before.fragments.as_bytes());
+        }
+        for (n, patch) in patches.iter().enumerate() {
+            let name = patch.name();
+            inputs.add("patch", &patch.text()?);
+            if n + 1 < self.from {
+                continue;
+            }
+            let passed = self.passed(&inputs.hash());
+            if !passed {
+                self.checkpatch(patch)
+                    .and_then(|()| self.at(&patches[..=n]))
+                    .and_then(|()| works(&self.build_prefix(n + 1 == patches.len())?))
+                    .with_context(|| name.clone())?;
+                self.set_passed(&inputs.hash())?;
+            }
+            let when = if passed { " (earlier)" } else { "" };
+            let count = patches.len();
+            said(&format!("{}/{count} {name}: builds and boots{when}", n + 1));
+        }
+        self.at(patches)?;
+        self.build.lay_fragments()?;
+        let mut new: Vec<String> = self.sparse()?.difference(&before).cloned().collect();
+        if self.before.is_some() {
+            // In a configuration that the source did not have, what the series touches is its own.
+            let touched = source::touched(patches)?;
+            new.retain(|text| {
+                touched
+                    .iter()
+                    .any(|file| text.starts_with(&format!("{file}:")))
+            });
+        }
+        if !new.is_empty() {
+            bail!("new warnings of sparse:\n{}", new.join("\n"));
+        }
+        said("sparse: nothing new");
+        Ok(())
+    }
+
+    /// Brings the tree to a prefix: takes back what is not of it, applies what is missing.
+    fn at(&self, prefix: &[Patch]) -> Result<()> {
+        let applied = self.dir.join("applied");
+        let names = paths::names_in(&applied, |path| Some(file_name(path)));
+        let there: Vec<PathBuf> = names.iter().map(|name| applied.join(name)).collect();
+        let same = |(n, path): (usize, &PathBuf)| {
+            let wanted = prefix.get(n).map(Patch::text);
+            matches!((wanted, fs::read(path)), (Some(Ok(a)), Ok(b)) if a == b)
+        };
+        let common = there.iter().enumerate().take_while(|p| same(*p)).count();
+        for path in there[common..].iter().rev() {
+            source::take_back(path, &self.build.tree, &self.build.log)?;
+            fs::remove_file(path)?;
+        }
+        for (n, patch) in prefix.iter().enumerate().skip(common) {
+            let one = std::slice::from_ref(patch);
+            source::apply(one, &self.build.tree, &self.build.log)?;
+            fs::write(applied.join(format!("{:04}", n + 1)), patch.text()?)?;
+        }
+        Ok(())
+    }
+
+    fn passed(&self, hash: &str) -> bool {
+        let text = fs::read_to_string(self.dir.join("passed")).unwrap_or_default();
+        text.lines().any(|line| line == hash)
+    }
+
+    fn set_passed(&self, hash: &str) -> Result<()> {
+        let mut options = fs::OpenOptions::new();
+        let mut file = options
+            .create(true)
+            .append(true)
+            .open(self.dir.join("passed"))?;
+        Ok(writeln!(file, "{hash}")?)
+    }
+
+    fn checkpatch(&self, patch: &Patch) -> Result<()> {
+        let checked = self.dir.join("checked.patch");
+        fs::write(&checked, patch.text()?)?;
+        let script = self.build.tree.join("scripts/checkpatch.pl");
+        let mut run = command("perl");
+        run.arg(script)
+            .args(["--strict", "--no-tree", "--terse", "--no-summary"]);
+        run.args(["--ignore", NOT_ASKED]).arg(checked);
+        let out = run.output().context("cannot run perl")?;
+        if out.status.success() {
+            return Ok(());
+        }
+        bail!("checkpatch: {}", String::from_utf8_lossy(&out.stdout))
+    }
+
+    fn build_prefix(&self, all: bool) -> Result<Prefix> {
+        let build = Build {
+            chosen: self.before.filter(|_| !all).unwrap_or(self.build.chosen),
+            ..self.build.clone()
+        };
+        build.lay_fragments()?;
+        compile(&build, "Image")?;
+        let prefix = Prefix {
+            image: build.objects.join("arch/arm/boot/Image"),
+            vmlinux: build.objects.join("vmlinux"),
+            dtb: build.objects.join("board.dtb"),
+        };
+        build.device_tree(&prefix.dtb)?;
+        Ok(prefix)
+    }
+
+    /// What sparse says of the unpatched source.
+    fn sparse_before(&self) -> Result<BTreeSet<String>> {
+        let file = self.dir.join("sparse");
+        if let Ok(text) = fs::read_to_string(&file) {
+            return Ok(text.lines().map(str::to_string).collect());
+        }
+        self.at(&[])?;
+        let before = self.before.unwrap_or(self.build.chosen);
+        Build {
+            chosen: before,
+            ..self.build.clone()
+        }
+        .lay_fragments()?;
+        let said = self.sparse()?;
+        let lines: String = said.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(&file, lines)?;
+        Ok(said)
+    }
+
+    /// What sparse says, without the lines' numbers, which patches move.
+    fn sparse(&self) -> Result<BTreeSet<String>> {
+        let mut make = self.build.make();
+        make.arg(format!("-j{}", self.build.jobs));
+        make.args(["C=2", "CHECK=sparse"]).args(SPARSE);
+        let out = make.output().context("cannot run make")?;
+        let text = String::from_utf8_lossy(&out.stderr);
+        if !out.status.success() {
+            bail!("make C=2 failed:\n{text}");
+        }
+        Ok(text.lines().filter_map(warning).collect())
+    }
+
+    /// The patched source with the plain variant's configuration against the plain kernel.
+    fn off(&self, linux: &Path) -> Result<()> {
+        let chosen = &self.build.chosen;
+        let version = chosen.name.split('/').next().unwrap_or_default();
+        let plain = super::build(&Request {
+            name: format!("{version}/{PLAIN}"),
+            jobs: self.build.jobs,
+            ..Request::default()
+        })?;
+        let build = Build {
+            cache: self.build.cache.clone(),
+            tree: self.build.tree.clone(),
+            objects: self.dir.join("off"),
+            chosen: &spec::choose(linux, &plain.record.name)?,
+            log: self.build.log.clone(),
+            jobs: self.build.jobs,
+        };
+        fs::create_dir_all(&build.objects)?;
+        build.configure()?;
+        compile(&build, "vmlinux")?;
+        let differences = same::differences(&plain.vmlinux, &build.objects.join("vmlinux"))?;
+        if !differences.is_empty() {
+            let all = differences.join("\n  ");
+            bail!("with the series' options off vmlinux is not the plain one:\n  {all}");
+        }
+        Ok(())
+    }
+}
+
+fn compile(build: &Build<'_>, target: &str) -> Result<()> {
+    let mut make = build.make();
+    make.arg(format!("-j{}", build.jobs)).arg(target);
+    logged(&mut make, &build.log, |_| {})
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// `file: warning: text` of a line `file:12:5: warning: text`.
+fn warning(line: &str) -> Option<String> {
+    let (place, text) = line
+        .split_once(": warning: ")
+        .or_else(|| line.split_once(": error: "))?;
+    let file = place.split(':').next()?;
+    let file = file.trim_start_matches("../");
+    Some(format!("{file}: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_that_only_moved_is_the_same() {
+        let at = |line| {
+            warning(&format!(
+                "../arch/arm/mm/mmu.c:{line}:5: warning: symbol 'x'"
+            ))
+        };
+        assert_eq!(at(12), at(99));
+        assert_eq!(at(1).unwrap(), "arch/arm/mm/mmu.c: symbol 'x'");
+        assert_eq!(warning("  CHECK   ../arch/arm/mm/mmu.c"), None);
+    }
+
+    #[test]
+    fn only_versions_with_patches_have_a_series() {
+        assert_eq!(variants("6.12").unwrap(), ["6.12/fcse-guaranteed"]);
+        assert_eq!(variants("6.12/fcse-v1").unwrap(), ["6.12/fcse-v1"]);
+        assert!(variants("6.12/fcse-v0").is_err());
+        assert!(variants("5.0").is_err());
+    }
+}

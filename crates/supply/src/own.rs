@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! User land where Debian's packages for the architecture do not run, on ARMv4T and on kernels without address
+//! spaces: a C library, a compiler that links with it, and busybox, from Debian's source packages, built and cached
+//! like a kernel.
+//!
+//! `guest/root/armv4t.toml` and `guest/root/flat.toml` say of what, and which guests are built with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::cache::{self, Inputs};
+use crate::fetch::source::SourcePackage;
+use crate::fetch::{Deb, Store, Wish};
+use crate::image::sysroot::Sysroot;
+use crate::toolchain::{self, PREFIX, command, into_file, logged, output};
+use base::paths::{self, shown};
+use base::progress::Progress;
+use base::toml_file;
+
+/// One kind of it.
+#[derive(Debug)]
+pub struct Kind {
+    /// Of its files in `guest/root`.
+    name: &'static str,
+    title: &'static str,
+    /// Changes when the way of building does.
+    recipe: &'static str,
+    /// What every object is compiled with.
+    cflags: &'static str,
+    /// Lines of busybox' configuration, in place of its own.
+    busybox: &'static [&'static str],
+    /// Names that this busybox does not have.
+    pub without: &'static [&'static str],
+}
+
+/// For cores of ARMv4T.
+pub static ARMV4T: Kind = Kind {
+    name: "armv4t",
+    title: "user land for ARMv4T",
+    recipe: "armv4t 1",
+    cflags: "-O2 -march=armv4t -marm -mfloat-abi=soft -fno-pie",
+    busybox: &[],
+    without: &[],
+};
+
+/// For kernels without address spaces: it does not fork, and runs at any address.
+pub static FLAT: Kind = Kind {
+    name: "flat",
+    title: "user land for a flat address space",
+    recipe: "flat 1",
+    cflags: "-O2 -march=armv5te -marm -mfloat-abi=soft -fPIC",
+    busybox: &[
+        "CONFIG_NOMMU=y",
+        "CONFIG_SH_IS_HUSH=y",
+        "# CONFIG_SH_IS_ASH is not set",
+        "# CONFIG_ASH is not set",
+    ],
+    without: &["ash"],
+};
+
+/// `armv4t.toml`, `flat.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    debian: Debian,
+    guests: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Debian {
+    suites: Vec<String>,
+    sources: Vec<String>,
+    /// Whose run time is linked, when it is not the cross compiler's own.
+    compiler: Option<String>,
+}
+
+impl Kind {
+    fn spec(&self) -> Result<(Spec, PathBuf)> {
+        let file = paths::root().join(format!("guest/root/{}.toml", self.name));
+        Ok((toml_file::read(&file)?, file))
+    }
+
+    /// Guests that there are.
+    pub fn guests(&self) -> Result<Vec<String>> {
+        Ok(self.spec()?.0.guests)
+    }
+
+    /// The compiler's name.
+    fn gcc(&self) -> String {
+        format!("{}-gcc", self.name)
+    }
+}
+
+/// What was built.
+pub struct UserLand {
+    pub kind: &'static Kind,
+    dir: PathBuf,
+    /// Of everything that went in.
+    pub hash: String,
+    /// Name, version and hash of each package.
+    pub packages: Vec<(String, String, String)>,
+    /// Guests that are built with it.
+    pub guests: Vec<String>,
+}
+
+impl UserLand {
+    /// From the cache, else built.
+    pub fn get(kind: &'static Kind) -> Result<UserLand> {
+        let (spec, file) = kind.spec()?;
+        let wrapper = file.with_file_name(kind.gcc());
+        // The kernel's headers for programs.
+        let sysroot = Sysroot::get()?;
+        let [musl, busybox] = &spec.debian.sources[..] else {
+            bail!("{}: debian.sources: a C library and busybox", shown(&file));
+        };
+        let store = Store::of_sources(&spec.debian.suites)?;
+        let (musl, busybox) = (store.source(musl)?, store.source(busybox)?);
+        let compiler = compiler_of(&spec.debian)?;
+
+        let mut inputs = Inputs::new(kind.recipe);
+        let script = fs::read(&wrapper).with_context(|| shown(&wrapper))?;
+        inputs.add("wrapper", &script);
+        inputs.add("tools", toolchain::version()?.as_bytes());
+        inputs.add("headers", sysroot.hash.as_bytes());
+        for package in [&musl, &busybox] {
+            inputs.add(&package.name, package.index.as_bytes());
+        }
+        if let Some(compiler) = &compiler {
+            inputs.add(&compiler.name, compiler.sha256.as_bytes());
+        }
+        let hash = inputs.hash();
+        let dir = cache::kept(kind.name, &hash, |dir| {
+            Build {
+                kind,
+                dir,
+                headers: &sysroot.headers(),
+                musl: &musl,
+                busybox: &busybox,
+                compiler: compiler.as_ref(),
+                wrapper: &wrapper,
+            }
+            .all()
+        })?;
+        let source = |p: &SourcePackage| (p.name.clone(), p.version.clone(), p.hash());
+        let mut packages = vec![source(&musl), source(&busybox)];
+        packages.extend(compiler.map(|c| (c.name, c.version, c.sha256)));
+        Ok(UserLand {
+            kind,
+            packages,
+            dir,
+            hash,
+            guests: spec.guests,
+        })
+    }
+
+    /// Compiles and links.
+    pub fn compiler(&self) -> PathBuf {
+        self.dir.join(self.kind.gcc())
+    }
+
+    /// The program that all applets are.
+    pub fn busybox(&self) -> Result<Vec<u8>> {
+        let path = self.dir.join("busybox");
+        fs::read(&path).with_context(|| format!("cannot read {}", shown(&path)))
+    }
+}
+
+/// The package whose run time is taken.
+fn compiler_of(debian: &Debian) -> Result<Option<Deb>> {
+    let Some(name) = &debian.compiler else {
+        return Ok(None);
+    };
+    let wish = Wish {
+        name,
+        version: None,
+    };
+    let native = Store::new("native", &debian.suites)?;
+    Ok(native.get(&[wish], false)?.pop())
+}
+
+struct Build<'a> {
+    kind: &'a Kind,
+    dir: &'a Path,
+    /// The kernel's, for programs: of the architecture, and of all.
+    headers: &'a [PathBuf; 2],
+    musl: &'a SourcePackage,
+    busybox: &'a SourcePackage,
+    compiler: Option<&'a Deb>,
+    wrapper: &'a Path,
+}
+
+impl Build<'_> {
+    fn all(&self) -> Result<()> {
+        let mut progress = Progress::new(self.kind.title, 3);
+        progress.step("C library");
+        self.c_library()?;
+        if let Some(compiler) = self.compiler {
+            self.run_time(compiler)?;
+        }
+        fs::copy(self.wrapper, self.dir.join(self.kind.gcc()))?;
+        progress.step("busybox");
+        self.make_busybox()?;
+        progress.finish("done");
+        Ok(())
+    }
+
+    /// A step of a build, in `dir`, which is the user's to read when it fails.
+    fn run(&self, dir: &Path, command: &mut Command) -> Result<()> {
+        let log = format!("log/{}.log", self.kind.name);
+        let log = cache::dir()?.join(log);
+        if let Some(logs) = log.parent() {
+            fs::create_dir_all(logs).with_context(|| shown(logs))?;
+        }
+        logged(command.current_dir(dir), &log, |_| ())
+    }
+
+    fn make(&self) -> Command {
+        let mut make = command("make");
+        make.arg(format!("-j{}", toolchain::default_jobs()));
+        make
+    }
+
+    /// Headers and libraries, the kernel's headers beside them.
+    fn c_library(&self) -> Result<()> {
+        let source = self.dir.join("musl");
+        self.musl.unpack(&source)?;
+        let mut configure = command("./configure");
+        configure.args(["--target=arm-linux-gnueabi", "--prefix=/"]);
+        configure.args(["--disable-shared", "--disable-wrapper"]);
+        configure
+            .env("CROSS_COMPILE", PREFIX)
+            .env("CFLAGS", self.kind.cflags);
+        self.run(&source, &mut configure)?;
+        let mut install = self.make();
+        install.arg("install").env("DESTDIR", self.dir);
+        self.run(&source, &mut install)?;
+        fs::remove_dir_all(&source)?;
+        let mut copy = command("cp");
+        copy.arg("-r");
+        let [own, all] = self.headers;
+        copy.arg(own.join("asm"));
+        copy.args(["asm-generic", "linux", "mtd"].map(|name| all.join(name)));
+        output(copy.arg(self.dir.join("include")))?;
+        Ok(())
+    }
+
+    /// The compiler's run time.
+    fn run_time(&self, compiler: &Deb) -> Result<()> {
+        let unpacked = self.dir.join("package");
+        fs::create_dir_all(&unpacked)?;
+        let tar = self.dir.join("package.tar");
+        let mut whole = command("dpkg-deb");
+        whole.arg("--fsys-tarfile").arg(&compiler.path);
+        into_file(&mut whole, &tar)?;
+        let mut extract = command("tar");
+        extract.arg("-xf").arg(&tar).arg("-C").arg(&unpacked);
+        extract.args(["--wildcards", "--no-wildcards-match-slash"]);
+        output(extract.arg("./usr/lib/gcc/arm-none-eabi/*/libgcc.a"))?;
+        let versions = unpacked.join("usr/lib/gcc/arm-none-eabi");
+        let names = paths::names_in(&versions, |p| Some(p.file_name()?.to_str()?.to_string()));
+        let [version] = &names[..] else {
+            bail!("{}: not one compiler in it", shown(&compiler.path));
+        };
+        let library = versions.join(version).join("libgcc.a");
+        fs::rename(library, self.dir.join("lib/libgcc.a"))?;
+        fs::remove_file(&tar)?;
+        fs::remove_dir_all(&unpacked)?;
+        Ok(())
+    }
+
+    fn make_busybox(&self) -> Result<()> {
+        let source = self.dir.join("source");
+        self.busybox.unpack(&source)?;
+        self.run(&source, self.make().arg("defconfig"))?;
+        self.configure_busybox(&source)?;
+        // The compiler links statically by itself.
+        let mut build = self.make();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::iter::once(self.dir.to_path_buf()).chain(std::env::split_paths(&path));
+        build.env("PATH", std::env::join_paths(dirs)?);
+        build.arg(format!("CC={}", self.kind.gcc()));
+        build.args(["HOSTCC=gcc", "SKIP_STRIP=y"]);
+        let tools = ["AR", "LD", "NM", "OBJCOPY", "STRIP"];
+        build.args(tools.map(|tool| format!("{tool}={PREFIX}{}", tool.to_lowercase())));
+        self.run(&source, &mut build)?;
+        let program = self.dir.join("busybox");
+        let mut strip = command(&format!("{PREFIX}strip"));
+        output(strip.arg("-o").arg(&program).arg(source.join("busybox")))?;
+        fs::remove_dir_all(&source)?;
+        Ok(())
+    }
+
+    /// The lines of this kind; what they exclude goes, what they bring has its default.
+    fn configure_busybox(&self, source: &Path) -> Result<()> {
+        if self.kind.busybox.is_empty() {
+            return Ok(());
+        }
+        let file = source.join(".config");
+        let text = fs::read_to_string(&file).with_context(|| shown(&file))?;
+        let wanted = |line: &str| self.kind.busybox.iter().any(|w| key(w) == key(line));
+        let kept = text.lines().filter(|line| !wanted(line));
+        let lines: Vec<&str> = kept.chain(self.kind.busybox.iter().copied()).collect();
+        fs::write(&file, lines.join("\n") + "\n")?;
+        let answers = source.join("answers");
+        fs::write(&answers, "\n".repeat(1000))?;
+        let mut make = self.make();
+        make.arg("oldconfig").stdin(fs::File::open(&answers)?);
+        self.run(source, &mut make)
+    }
+}
+
+/// The name in a line of a configuration.
+fn key(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("# ").unwrap_or(line);
+    let end = line.find(['=', ' '])?;
+    line.starts_with("CONFIG_").then(|| &line[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_of_this_tree_are_read() {
+        for kind in [&ARMV4T, &FLAT] {
+            let (spec, file) = kind.spec().unwrap();
+            assert_eq!(spec.debian.sources, ["musl", "busybox"]);
+            assert!(file.with_file_name(kind.gcc()).is_file());
+            for guest in spec.guests {
+                let file = file.with_file_name(format!("../{guest}/workload.toml"));
+                assert!(file.is_file(), "{}", shown(&file));
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_configuration_has_a_name_set_or_not() {
+        assert_eq!(key("CONFIG_ASH=y"), Some("CONFIG_ASH"));
+        assert_eq!(key("# CONFIG_ASH is not set"), Some("CONFIG_ASH"));
+        assert_eq!(key("CONFIG_ASH_ALIAS=y"), Some("CONFIG_ASH_ALIAS"));
+        assert_eq!(key("# Shells"), None);
+        assert_eq!(key(""), None);
+    }
+}

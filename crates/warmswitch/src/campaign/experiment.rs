@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An experiment: one folder with `experiment.toml` (what to run) and `README.md` (why).
+//!
+//! The file lists plans; each plan is a board and the axes to go through. The points of all plans,
+//! in the file's order, are the experiment.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::campaign::plan::{PLAN_KEYS, Plan};
+use crate::campaign::workload;
+use base::suggest::did_you_mean;
+use base::toml_file;
+use base::{boards, paths};
+use results::figures::claim::{Beside, Claim};
+use results::figures::headline::Headline;
+use results::figures::which::Known;
+use results::runs::point::{Point, short_kernel};
+use session::instrument::Setup;
+use supply::image::{Programs, guest};
+use supply::kernel;
+
+/// The one format of `experiment.toml` there is.
+const FORMAT: u32 = 1;
+/// Guards against a slip: more points than this is not what anybody meant.
+const MAX_POINTS: usize = 10_000;
+
+/// `experiment.toml`, checked.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The folder's name.
+    #[serde(skip)]
+    pub name: String,
+    /// How the user named it: a folder of the user's is found by its path.
+    #[serde(skip)]
+    pub named: String,
+    pub format: u32,
+    /// One line for lists and headings.
+    pub title: String,
+    /// The guest program.
+    pub workload: String,
+    /// Programs on every board, instead of those for its core.
+    #[serde(default)]
+    pub programs: Option<Programs>,
+    pub kernels: Vec<String>,
+    /// Board seconds a point may take before it is stopped.
+    pub limit_s: f64,
+    /// Timed sections per point.
+    #[serde(default = "one")]
+    pub samples: u32,
+    /// Hops around a ring in one timed section, at least.
+    #[serde(default = "one")]
+    pub hops: u32,
+    /// Names of the workload's command lines.
+    pub modes: Vec<String>,
+    pub plan: Vec<Plan>,
+    /// Used instead of `plan` by `--quick`.
+    #[serde(default)]
+    pub quick: Vec<Plan>,
+    /// What is not run, and why.
+    #[serde(default)]
+    pub not_applicable: Vec<NotApplicable>,
+    /// What must be true of the result.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// What is read first.
+    #[serde(default, rename = "headline")]
+    pub headlines: Vec<Headline>,
+    /// Published figures that stand beside the result.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
+    /// Instruments beside the guest.
+    #[serde(default)]
+    pub instruments: Setup,
+}
+
+/// Modes that a kernel cannot run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotApplicable {
+    kernel: String,
+    modes: Vec<String>,
+    reason: String,
+}
+
+impl NotApplicable {
+    /// Says no when there is no such kernel or mode.
+    fn check(&self, e: &Experiment) -> Result<()> {
+        if !e.kernels.contains(&self.kernel) {
+            let hint = did_you_mean(&self.kernel, &e.kernels);
+            bail!("not_applicable: no kernel \"{}\"{hint}", self.kernel);
+        }
+        let unknown = self.modes.iter().find(|mode| !e.modes.contains(mode));
+        if let Some(mode) = unknown {
+            let hint = did_you_mean(mode, &e.modes);
+            bail!("not_applicable: no mode \"{mode}\"{hint}");
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for NotApplicable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let modes = self.modes.join(", ");
+        write!(
+            f,
+            "{}, {modes}: {}",
+            short_kernel(&self.kernel),
+            self.reason
+        )
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Every choice of one value an axis.
+fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
+    axes.iter()
+        .fold(vec![BTreeMap::new()], |so_far, (name, values)| {
+            let longer = |one: &BTreeMap<String, u32>, value: u32| {
+                let mut one = one.clone();
+                one.insert(name.clone(), value);
+                one
+            };
+            let each = |one: &BTreeMap<String, u32>| -> Vec<_> {
+                values.iter().map(|value| longer(one, *value)).collect()
+            };
+            so_far.iter().flat_map(each).collect()
+        })
+}
+
+impl Experiment {
+    /// What it can have figures of, by its plans and instruments.
+    pub fn known(&self) -> Known {
+        let workloads = guest::all().unwrap_or_default();
+        let output = workloads
+            .get(&self.workload)
+            .and_then(|w| workload::output(w).ok()?);
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
+        let mut known = Known {
+            kernels: self.kernels.clone(),
+            modes: self.modes.clone(),
+            series: owned(self.instruments.series()),
+            metrics: owned(output.map_or(Vec::new(), |kind| kind.metrics())),
+            ..Known::default()
+        };
+        for plan in self.plan.iter().chain(&self.quick) {
+            if !known.boards.contains(&plan.board) {
+                known.boards.push(plan.board.clone());
+            }
+            for (name, values) in &plan.axes {
+                known.axes.entry(name.clone()).or_default().extend(values);
+            }
+        }
+        for (name, value) in self.instruments.axes() {
+            known
+                .axes
+                .entry(name.to_string())
+                .or_default()
+                .insert(value);
+        }
+        known
+    }
+
+    /// Loads `experiments/NAME`, or the experiment in a folder of the user's.
+    pub fn load(name: &str) -> Result<Experiment> {
+        Ok(Experiment {
+            named: name.to_string(),
+            ..Experiment::find(name)?
+        })
+    }
+
+    fn find(name: &str) -> Result<Experiment> {
+        if name.contains('/') || name == "." {
+            return Experiment::load_own(Path::new(name));
+        }
+        let path = folder(name).join("experiment.toml");
+        if !path.is_file() {
+            bail!(
+                "no experiment \"{name}\"{}",
+                did_you_mean(name, &paths::experiments())
+            );
+        }
+        Experiment::read(name, &path)
+    }
+
+    /// Its results go by the folder's name and a number that follows from where it is.
+    fn load_own(folder: &Path) -> Result<Experiment> {
+        let shown = paths::shown(folder);
+        let whole = folder
+            .canonicalize()
+            .with_context(|| format!("no experiment {shown}"))?;
+        let path = whole.join("experiment.toml");
+        if !path.is_file() {
+            bail!("no experiment {shown}: there is no experiment.toml in it");
+        }
+        let name = whole.file_name().and_then(|name| name.to_str());
+        let name = name.with_context(|| format!("{shown}: its name is not text"))?;
+        let project = paths::root().join("experiments");
+        if whole.parent() == project.canonicalize().ok().as_deref() {
+            return Experiment::read(name, &path);
+        }
+        let number = blake3::hash(whole.as_os_str().as_encoded_bytes()).to_hex();
+        Experiment::read(&format!("{name}-{}", &number[..8]), &path)
+    }
+
+    fn read(name: &str, path: &Path) -> Result<Experiment> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", paths::shown(path)))?;
+        let mut experiment = parse(&text, path)?;
+        experiment.name = name.to_string();
+        experiment
+            .check_parts()
+            .with_context(|| paths::shown(path))?;
+        Ok(experiment)
+    }
+
+    /// Whether boards, kernels, workload, modes and axes exist.
+    fn check_parts(&self) -> Result<()> {
+        let workloads = guest::all()?;
+        let Some(workload) = workloads.get(&self.workload) else {
+            let names: Vec<&String> = workloads.keys().collect();
+            let hint = did_you_mean(&self.workload, &names);
+            bail!("no workload \"{}\"{hint}", self.workload);
+        };
+        for kernel in &self.kernels {
+            kernel::check_name(kernel)?;
+        }
+        for claim in self.claims.iter().filter(|claim| claim.paired) {
+            check_pair(claim)?;
+        }
+        for plan in self.plan.iter().chain(&self.quick) {
+            boards::check_name(&plan.board)?;
+        }
+        for quick in [false, true] {
+            for point in self.points(quick, &[], None) {
+                self.command(&workload.call, &point)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The points in the file's order. `boards`, unless there are none, run the first plan one after
+    /// the other; `seeds` replace what the file says.
+    pub fn points(&self, quick: bool, boards: &[String], seeds: Option<&[u64]>) -> Vec<Point> {
+        let plans = self.plans(quick);
+        let each: Vec<(&Plan, &str)> = if boards.is_empty() {
+            plans.iter().map(|plan| (plan, &*plan.board)).collect()
+        } else {
+            let first = plans.iter().take(1);
+            first
+                .flat_map(|plan| boards.iter().map(move |board| (plan, &**board)))
+                .collect()
+        };
+        let mut points = Vec::new();
+        for (plan, board) in each {
+            let seeds = seeds.unwrap_or(&plan.seeds);
+            let choices = product(&plan.axes);
+            for kernel in plan.kernels.as_ref().unwrap_or(&self.kernels) {
+                for axes in &choices {
+                    for mode in self.modes_of(kernel) {
+                        let point = |seed, layout| Point {
+                            board: board.to_string(),
+                            kernel: kernel.clone(),
+                            mode: mode.clone(),
+                            axes: axes.clone(),
+                            seed,
+                            layout,
+                        };
+                        for &layout in &plan.layouts {
+                            points.extend(seeds.iter().map(|&seed| point(seed, layout)));
+                        }
+                    }
+                }
+            }
+        }
+        points
+    }
+
+    fn modes_of(&self, kernel: &str) -> impl Iterator<Item = &String> {
+        let none = move |mode: &&String| {
+            let mut not = self.not_applicable.iter();
+            not.any(|not| not.kernel == kernel && not.modes.contains(mode))
+        };
+        self.modes.iter().filter(move |mode| !none(mode))
+    }
+
+    /// The board that the first plan runs on.
+    pub fn first_board(&self, quick: bool) -> &str {
+        self.plans(quick).first().map_or("", |plan| &plan.board)
+    }
+
+    fn plans(&self, quick: bool) -> &[Plan] {
+        if quick && !self.quick.is_empty() {
+            &self.quick
+        } else {
+            &self.plan
+        }
+    }
+
+    /// What is typed on the board's console for `point`; `calls` are the workload's command lines,
+    /// by mode.
+    pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
+        let mode = &point.mode;
+        let Some(call) = calls.get(mode) else {
+            let names: Vec<&String> = calls.keys().collect();
+            bail!(
+                "{} has no [call] named \"{mode}\" in its workload.toml{}",
+                self.workload,
+                did_you_mean(mode, &names)
+            );
+        };
+        let rounds = self.hops.div_ceil(point.axis("tasks").max(1)).max(1);
+        let mut words = vec![
+            ("{rounds}".to_string(), rounds),
+            ("{samples}".to_string(), self.samples),
+        ];
+        let axes = point.axes.iter();
+        words.extend(axes.map(|(name, value)| (format!("{{{name}}}"), *value)));
+        let paced = self.instruments.paced_by();
+        if let Some((name, _)) = point.axes.iter().find(|(name, _)| {
+            let word = format!("{{{name}}}");
+            let taken = paced.iter().any(|(axis, _)| axis == name);
+            !calls.values().any(|call| call.contains(&word)) && !taken
+        }) {
+            let mut known: Vec<&str> = calls.values().flat_map(|call| words_of(call)).collect();
+            known.extend(paced.iter().map(|(axis, _)| axis));
+            known.sort_unstable();
+            known.dedup();
+            bail!(
+                "{}: unknown key \"plan.{name}\"{}: no [call] of {} has the word {{{name}}}",
+                self.name,
+                did_you_mean(name, &known),
+                self.workload
+            );
+        }
+        let line = words.iter().fold(call.clone(), |line, (word, value)| {
+            line.replace(word, &value.to_string())
+        });
+        if line.contains('{') {
+            bail!(
+                "{}, [call] {mode}: a word in braces is not known: {line}",
+                self.workload
+            );
+        }
+        Ok(line)
+    }
+}
+
+/// The words in braces of a command line.
+fn words_of(call: &str) -> impl Iterator<Item = &str> {
+    call.split('{')
+        .skip(1)
+        .filter_map(|part| part.split('}').next())
+}
+
+/// The folder of an experiment.
+pub fn folder(name: &str) -> PathBuf {
+    paths::root().join("experiments").join(name)
+}
+
+/// Reads the text of an `experiment.toml`; `path` is for messages only.
+fn parse(text: &str, path: &Path) -> Result<Experiment> {
+    let table: toml::Table = toml_file::parse(text, path)?;
+    for list in ["plan", "quick"] {
+        let plans = table.get(list).and_then(toml::Value::as_array);
+        for plan in plans.into_iter().flatten() {
+            // Whatever is no list of numbers is no axis.
+            let of_plan = plan.as_table().into_iter().flatten();
+            let mistaken = of_plan.filter(|(_, value)| !value.is_array());
+            let mistaken: toml::Table = mistaken.map(|(k, v)| (k.clone(), v.clone())).collect();
+            let unknown = |key: &&String| !PLAN_KEYS.contains(&key.as_str());
+            if let Some(key) = mistaken.keys().find(unknown) {
+                bail!(
+                    "{}: {list}.{key}: an axis is a list of numbers; other keys{}",
+                    paths::shown(path),
+                    did_you_mean(key, PLAN_KEYS)
+                );
+            }
+        }
+    }
+    if let Some(name) = Setup::NAMES.iter().find(|name| table.contains_key(**name)) {
+        bail!(
+            "{}: [{name}] is an instrument: [instruments.{name}]",
+            paths::shown(path)
+        );
+    }
+    let experiment: Experiment = toml_file::parse(text, path)?;
+    check(&experiment).with_context(|| paths::shown(path))?;
+    Ok(experiment)
+}
+
+fn check(e: &Experiment) -> Result<()> {
+    if e.format != FORMAT {
+        bail!(
+            "format: {} is not known, this program reads {FORMAT}",
+            e.format
+        );
+    }
+    if e.plan.is_empty() || e.kernels.is_empty() || e.modes.is_empty() {
+        bail!("plan, kernels and modes must not be empty");
+    }
+    if !(e.limit_s > 0.0 && e.limit_s <= 86_400.0) {
+        bail!(
+            "limit_s: {} is not between 0 and 86400 seconds of board time",
+            e.limit_s
+        );
+    }
+    if !(1..=64).contains(&e.samples) || !(1..=1_000_000).contains(&e.hops) {
+        bail!("samples must be from 1 to 64, hops from 1 to 1000000");
+    }
+    for plan in e.plan.iter().chain(&e.quick) {
+        let of_this = || format!("plan for {}", plan.board);
+        plan.check(&e.kernels, &e.instruments)
+            .with_context(of_this)?;
+    }
+    e.instruments.check()?;
+    for not in &e.not_applicable {
+        not.check(e)?;
+    }
+    let known = e.known();
+    for claim in &e.claims {
+        claim.check(&known)?;
+    }
+    for headline in &e.headlines {
+        let of_this = || format!("headline \"{}\"", headline.text);
+        headline.of.check(&known).with_context(of_this)?;
+    }
+    for beside in &e.beside {
+        let of_this = || format!("beside \"{}\"", beside.published);
+        let which = beside.measured.as_ref();
+        which
+            .map_or(Ok(()), |which| which.check(&known))
+            .with_context(of_this)?;
+    }
+    let points = e.points(false, &[], None).len();
+    if points > MAX_POINTS {
+        bail!("{points} points; more than {MAX_POINTS} is refused");
+    }
+    Ok(())
+}
+
+/// Says no to pairs of runs whose code may lie elsewhere.
+fn check_pair(claim: &Claim) -> Result<()> {
+    let built = |kernel: &Option<String>| kernel.as_deref().map(kernel::built_for).transpose();
+    let (of, to) = (built(&claim.of.kernel)?, built(&claim.to.kernel)?);
+    if of.is_none() || of != to {
+        bail!(
+            "claim \"{}\": paired: its two kernels are not told, or not of one image",
+            claim.text
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "experiment_tests.rs"]
+mod tests;

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of experiments.
+
+use super::*;
+use results::figures::claim::Claim;
+use results::figures::which::Which;
+
+const GOOD: &str = r#"
+    format = 1
+    title = "t"
+    workload = "lat_ctx"
+    kernels = ["6.12/plain"]
+    limit_s = 60.0
+    samples = 11
+    hops = 100
+    modes = ["process", "thread"]
+    [[plan]]
+    board = "sam9263"
+    size_kb = [0, 4]
+    tasks = [2, 16]
+    [[quick]]
+    board = "sam9263"
+    size_kb = [0]
+    tasks = [2]
+"#;
+
+fn parsed(text: &str) -> Result<Experiment> {
+    parse(text, Path::new("e/experiment.toml"))
+}
+
+#[test]
+fn the_points_are_the_product_of_the_axes_in_the_files_order() {
+    let e = parsed(GOOD).unwrap();
+    let points = e.points(false, &[], None);
+    assert_eq!(points.len(), 8);
+    assert_eq!(
+        (
+            points[0].axis("size_kb"),
+            points[0].axis("tasks"),
+            &*points[0].mode
+        ),
+        (0, 2, "process")
+    );
+    assert_eq!(
+        (
+            points[7].axis("size_kb"),
+            points[7].axis("tasks"),
+            &*points[7].mode
+        ),
+        (4, 16, "thread")
+    );
+    assert_eq!(e.points(true, &["s3c24a0".into()], Some(&[7])).len(), 2);
+    assert_eq!(
+        e.points(true, &["s3c24a0".into()], Some(&[7]))[0].board,
+        "s3c24a0"
+    );
+}
+
+#[test]
+fn layouts_of_the_code_are_points_of_one_place() {
+    let e = parsed(&GOOD.replacen("tasks = [2, 16]", "tasks = [2]\nlayouts = [0, 3]", 1)).unwrap();
+    let points = e.points(false, &[], None);
+    assert_eq!(points.len(), 8);
+    let (linked, moved) = (&points[0], &points[1]);
+    assert_eq!(linked.built_kernel(), "6.12/plain");
+    assert_eq!(moved.built_kernel(), "6.12/plain@3");
+    assert_eq!(linked.place(), moved.place());
+    for (layouts, says) in [
+        ("[]", "layouts must not be empty"),
+        ("[1, 1]", "1 is there twice"),
+        ("[1000]", "1000 is not from 0 to 999"),
+    ] {
+        let text = GOOD.replacen("[[plan]]", &format!("[[plan]]\nlayouts = {layouts}"), 1);
+        let error = format!("{:#}", parsed(&text).unwrap_err());
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_ring_gets_at_least_the_hops_asked_for() {
+    let e = parsed(GOOD).unwrap();
+    let points = e.points(false, &[], None);
+    let line = "x -s {size_kb} -n {rounds} -r {samples} {tasks}".to_string();
+    let calls: BTreeMap<String, String> = [
+        ("process".to_string(), line.clone()),
+        ("thread".to_string(), line + " {what}"),
+    ]
+    .into();
+    assert_eq!(
+        e.command(&calls, &points[0]).unwrap(),
+        "x -s 0 -n 50 -r 11 2"
+    );
+    let error = e.command(&calls, &points[7]).unwrap_err().to_string();
+    assert!(
+        error.contains("-n 7") && error.contains("{what}"),
+        "{error}"
+    );
+    assert!(e.command(&BTreeMap::new(), &points[0]).is_err());
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_file_and_the_nearest_key() {
+    for (from, to, says) in [
+        ("samples", "sample", "did you mean \"samples\"?"),
+        (
+            "board = \"sam9263\"",
+            "bord = \"sam9263\"",
+            "plan.bord: an axis is a list of numbers; other keys; did you mean \"board\"?",
+        ),
+    ] {
+        let error = format!("{:#}", parsed(&GOOD.replacen(from, to, 1)).unwrap_err());
+        assert!(error.contains("e/experiment.toml"), "{error}");
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn an_axis_that_no_command_line_has_is_unknown() {
+    let e = parsed(&GOOD.replacen("size_kb", "size_kB", 1)).unwrap();
+    let calls = [("process".to_string(), "x {size_kb} {tasks}".to_string())];
+    let error = e
+        .command(&calls.into(), &e.points(false, &[], None)[0])
+        .unwrap_err()
+        .to_string();
+    let says = "\"plan.size_kB\"; did you mean \"size_kb\"?";
+    assert!(error.contains(says), "{error}");
+}
+
+#[test]
+fn a_plan_may_name_fewer_kernels_but_no_others() {
+    let two = GOOD.replace("[\"6.12/plain\"]", "[\"6.12/plain\", \"x\"]");
+    assert_eq!(parsed(&two).unwrap().points(true, &[], None).len(), 4);
+    let one = two.clone() + "kernels = [\"x\"]\n";
+    assert_eq!(parsed(&one).unwrap().points(true, &[], None).len(), 2);
+    let other = two + "kernels = [\"y\"]\n";
+    assert!(format!("{:#}", parsed(&other).unwrap_err()).contains("\"y\""));
+}
+
+#[test]
+fn pairs_are_of_one_image() {
+    let two = GOOD.replace(
+        "[\"6.12/plain\"]",
+        "[\"6.12/fcse-guaranteed\", \"6.12/plain\"]",
+    );
+    let claim = |of: &str| {
+        let claim = format!(
+            "[[claim]]\ntext = \"t\"\nsource = \"s\"\nof = {{ kernel = \"{of}\" }}\n\
+             to = {{ kernel = \"6.12/fcse-guaranteed\" }}\npaired = true\nat_most = 1.0\n"
+        );
+        parsed(&(two.clone() + &claim)).unwrap().check_parts()
+    };
+    let error = format!("{:#}", claim("6.12/plain").unwrap_err());
+    assert!(error.contains("not of one image"), "{error}");
+    assert!(claim("6.12/fcse-guaranteed").is_ok());
+}
+
+#[test]
+fn absurd_values_are_refused() {
+    for (from, to) in [
+        ("limit_s = 60.0", "limit_s = -1.0"),
+        ("tasks = [2, 16]", "tasks = [1]"),
+        ("samples = 11", "samples = 0"),
+        ("format = 1", "format = 2"),
+        ("size_kb = [0, 4]", "size_kb = [9999]"),
+        ("size_kb = [0, 4]", "size_kb = []"),
+    ] {
+        assert!(parsed(&GOOD.replacen(from, to, 1)).is_err(), "{to}");
+    }
+}
+
+#[test]
+fn what_a_kernel_cannot_run_is_not_planned_and_is_said() {
+    let two = GOOD.replace("[\"6.12/plain\"]", "[\"6.12/plain\", \"6.12/flat\"]");
+    let modes = parsed(&two).unwrap().modes;
+    let not = |kernel: &str, mode: &str| {
+        parsed(&format!(
+            "{two}[[not_applicable]]\nkernel = \"{kernel}\"\nmodes = [\"{mode}\"]\nreason = \"it forks\"\n"
+        ))
+    };
+    let all = parsed(&two).unwrap().points(false, &[], None);
+    let e = not("6.12/flat", &modes[0]).unwrap();
+    let left = e.points(false, &[], None);
+    let gone = all.iter().filter(|point| !left.contains(point));
+    assert!(
+        gone.clone()
+            .all(|p| p.kernel == "6.12/flat" && p.mode == modes[0])
+    );
+    assert!(gone.count() > 0);
+    let said = e.not_applicable[0].to_string();
+    assert_eq!(said, format!("flat, {}: it forks", modes[0]));
+    for (kernel, mode, named) in [
+        ("6.12/flta", &*modes[0], "6.12/flat"),
+        ("6.12/flat", "proces", "no mode"),
+    ] {
+        let error = format!("{:#}", not(kernel, mode).unwrap_err());
+        assert!(error.contains(named), "{error}");
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_named_with_the_nearest_name() {
+    let known = Experiment::load("irq_rate").unwrap().known();
+    let check = |text: &str| toml::from_str::<Which>(text).unwrap().check(&known);
+    check("series = \"rising\"\nmetric = \"answered\"\nat = { hz = 1000 }").unwrap();
+    for (text, says) in [
+        ("board = \"sam9264\"", "did you mean \"sam9263\"?"),
+        ("kernel = \"6.12/plain-latenzy\"", "\"6.12/plain-latency\"?"),
+        ("series = \"raising\"", "did you mean \"rising\"?"),
+        ("metric = \"awg\"", "did you mean \"avg\"?"),
+        ("metric = \"time\"", "metric \"time\" is not in"),
+        ("at = { hertz = 1000 }", "no axis \"hertz\""),
+        ("at = { hz = 1001 }", "hz: 1001 is in no plan; there are: "),
+    ] {
+        let error = check(text).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_claim_names_what_the_experiment_measures_and_one_bound() {
+    let known = Experiment::load("cyclictest").unwrap().known();
+    let checked = |bound: &str| {
+        let text = format!(
+            "text = \"t\"\nsource = \"s\"\nof = {{ kernel = \"fcse\" }}\nto = {{ kernel = \"plain\" }}\n{bound}\n"
+        );
+        let claim: Claim = toml::from_str(&text).unwrap();
+        let error = claim.check(&known).unwrap_err();
+        format!("{error:#}")
+    };
+    assert!(checked("at_most = 1.0").contains("kernel \"fcse\" is not in"));
+    assert!(checked("").contains("is wanted"));
+    assert!(checked("at_most = 1.0\nat_least = 0.1").contains("is wanted"));
+}

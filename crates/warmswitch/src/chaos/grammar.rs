@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What programs consist of: `guest/mm_chaos/grammar.toml`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use board::random::Random;
+use serde::Deserialize;
+
+use super::places::{Weights, ZONES};
+use base::paths::{root, shown};
+use base::suggest::did_you_mean;
+use base::toml_file;
+
+/// Letters of arguments.
+const ARGUMENTS: &str = "scfxpkdrqtmgh";
+/// What begins another task.
+pub const STARTS: [&str; 3] = ["th", "fo", "vx"];
+/// Slots and files that the interpreter has.
+pub const SLOTS: [u64; 6] = [0, 1, 2, 3, 6, 7];
+pub const CODE_SLOTS: [u64; 2] = [4, 5];
+pub const FILES: u64 = 4;
+pub const CODE_FILES: u64 = 2;
+pub const PAGES: u64 = 64;
+pub const CODE_PAGES: u64 = 8;
+const PROCESSES: u64 = 32;
+const NAPS: u64 = 50;
+
+/// The smallest and the largest.
+pub type Span = [u64; 2];
+
+fn all_pages() -> u64 {
+    PAGES
+}
+
+/// What the interpreter takes of sequences, ops in one, bytes of text.
+pub const SEQUENCES: usize = 16;
+pub const SEQUENCE_OPS: usize = 200;
+pub const BYTES: usize = 3500;
+
+/// Of a program, at most.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Sequences.
+    pub sequences: usize,
+    /// Ops of each.
+    pub sequence_ops: usize,
+    /// Of the text.
+    pub bytes: usize,
+    /// Ops, with all the times that their sequences are begun.
+    pub work: usize,
+}
+
+/// How numbers are drawn.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Draw {
+    /// The first of slots, files and processes.
+    pub favourite_percent: u64,
+    /// Page 0.
+    pub first_page_percent: u64,
+    /// Otherwise: one of the last ones.
+    pub last_pages_percent: u64,
+    /// All pages of a mapping.
+    pub whole_percent: u64,
+    /// Otherwise: all from a page on.
+    pub rest_percent: u64,
+    /// Weights.
+    pub rings: [u64; 3],
+    /// Weights.
+    pub rights: [u64; 3],
+    /// Rights that were taken are given back soon.
+    pub back_percent: u64,
+    /// Behind the first op after a task was begun the processor is given up.
+    pub wait_percent: u64,
+    /// A task is begun right before one of these ops.
+    pub met_percent: u64,
+    pub met: Vec<String>,
+    /// A sequence is a phrase, again and again.
+    pub phrase_percent: u64,
+    /// Ops of a phrase.
+    pub phrase: Span,
+    /// Of 100 us.
+    pub naps: Span,
+    /// That a program reaches for.
+    pub processes: u64,
+}
+
+/// Programs of one sort.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Among the profiles.
+    pub weight: u64,
+    /// How many.
+    pub sequences: Span,
+    /// Of the first sequence.
+    pub first_ops: Span,
+    /// Of each other.
+    pub ops: Span,
+    /// Sorts of ops that a sequence consists of.
+    pub kinds: Span,
+    /// How often each other sequence is begun.
+    pub times: Span,
+    /// Where these are others than in all.
+    pub phrase_percent: Option<u64>,
+    pub whole_percent: Option<u64>,
+    /// Pages that one op of these reaches, at most.
+    #[serde(default = "all_pages")]
+    pub at_once: u64,
+    /// Slots of data in use.
+    pub slots: Span,
+    /// Slots of code in use.
+    pub code_slots: Span,
+    /// Of a mapping.
+    pub pages: Span,
+    /// In use.
+    pub files: Span,
+    /// Ops that begin the other sequences.
+    pub starts: Weights,
+    /// Ops that map the slots at first.
+    pub maps: Weights,
+    /// All others; of the first sequence where it has some of its own.
+    #[serde(default)]
+    pub first_does: Weights,
+    pub does: Weights,
+}
+
+impl Profile {
+    /// What the first sequence does.
+    pub fn first(&self) -> &Weights {
+        if self.first_does.is_empty() {
+            return &self.does;
+        }
+        &self.first_does
+    }
+}
+
+/// A part of the kernel where interrupts may matter.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// Among those of a program.
+    pub weight: u64,
+    /// Ops by which a program has it; without any every program has.
+    #[serde(default)]
+    pub ops: Vec<String>,
+}
+
+/// All that programs are drawn from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grammar {
+    /// Of the interpreter.
+    pub limits: Limits,
+    /// How numbers are drawn.
+    pub draw: Draw,
+    /// The arguments of each op, a letter each.
+    pub op: BTreeMap<String, String>,
+    /// Parts of the kernel, by name.
+    pub zone: BTreeMap<String, Zone>,
+    /// By name.
+    pub profile: BTreeMap<String, Profile>,
+}
+
+/// Where it is.
+fn place() -> PathBuf {
+    root().join("guest/mm_chaos/grammar.toml")
+}
+
+/// A number of the span.
+pub fn within(random: &mut Random, span: Span) -> u64 {
+    span[0] + random.below(span[1] - span[0] + 1)
+}
+
+impl Grammar {
+    /// The repository's.
+    pub fn load() -> Result<Grammar> {
+        let path = place();
+        let grammar: Grammar = toml_file::read(&path)?;
+        grammar.checked(&path)
+    }
+
+    fn checked(self, path: &Path) -> Result<Grammar> {
+        let path = shown(path);
+        for (name, arguments) in &self.op {
+            if let Some(letter) = arguments
+                .chars()
+                .find(|letter| !ARGUMENTS.contains(*letter))
+            {
+                bail!("{path}: op.{name}: '{letter}' is no argument; there are: {ARGUMENTS}");
+            }
+        }
+        let limits = [
+            ("sequences", self.limits.sequences, SEQUENCES),
+            ("sequence_ops", self.limits.sequence_ops, SEQUENCE_OPS),
+            ("bytes", self.limits.bytes, BYTES),
+        ];
+        if let Some((key, _, most)) = limits.iter().find(|(_, limit, most)| limit > most) {
+            bail!("{path}: limits.{key}: the interpreter takes {most}");
+        }
+        let most = self.limits.sequence_ops as u64 / 2;
+        let spans = [
+            ("draw.naps", self.draw.naps, 1, NAPS),
+            ("draw.phrase", self.draw.phrase, 1, most),
+        ];
+        check_spans(&path, "", &spans)?;
+        if !(1..=PROCESSES).contains(&self.draw.processes) {
+            bail!("{path}: draw.processes: 1 to {PROCESSES}");
+        }
+        for (key, weights) in [("rings", self.draw.rings), ("rights", self.draw.rights)] {
+            if weights.iter().sum::<u64>() == 0 {
+                bail!("{path}: draw.{key}: all weights are 0");
+            }
+        }
+        let lists = self
+            .zone
+            .iter()
+            .map(|(name, zone)| (format!("zone.{name}.ops"), &zone.ops));
+        for (key, ops) in lists.chain([("draw.met".to_string(), &self.draw.met)]) {
+            if let Some(op) = ops.iter().find(|op| !self.op.contains_key(*op)) {
+                let meant = did_you_mean(op, &self.op.keys().collect::<Vec<_>>());
+                bail!("{path}: {key}: no op \"{op}\"{meant}");
+            }
+        }
+        self.check_zones(&path)?;
+        if self.profile.values().all(|profile| profile.weight == 0) {
+            bail!("{path}: profile: none has a weight");
+        }
+        for (name, profile) in &self.profile {
+            self.check_profile(&path, name, profile)?;
+        }
+        Ok(self)
+    }
+
+    fn check_zones(&self, path: &str) -> Result<()> {
+        let names: Vec<&str> = ZONES.iter().map(|zone| zone.0).collect();
+        for name in self.zone.keys() {
+            if !names.contains(&name.as_str()) {
+                bail!(
+                    "{path}: zone: no zone \"{name}\"{}",
+                    did_you_mean(name, &names)
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_profile(&self, path: &str, name: &str, profile: &Profile) -> Result<()> {
+        let most = self.limits.sequence_ops as u64 / 2;
+        let kinds = profile.does.len().max(profile.first_does.len());
+        let spans = [
+            (
+                "sequences",
+                profile.sequences,
+                1,
+                self.limits.sequences as u64,
+            ),
+            ("first_ops", profile.first_ops, 0, most),
+            ("ops", profile.ops, 0, most),
+            ("kinds", profile.kinds, 1, kinds as u64),
+            ("times", profile.times, 1, most),
+            ("slots", profile.slots, 0, SLOTS.len() as u64),
+            ("code_slots", profile.code_slots, 0, CODE_SLOTS.len() as u64),
+            ("pages", profile.pages, 1, PAGES),
+            ("at_once", [profile.at_once; 2], 1, PAGES),
+            ("files", profile.files, 1, FILES),
+        ];
+        check_spans(path, &format!("profile.{name}."), &spans)?;
+        if profile.slots[0] + profile.code_slots[0] == 0 {
+            bail!("{path}: profile.{name}.slots: neither data nor code");
+        }
+        let tables = [
+            ("starts", &profile.starts),
+            ("maps", &profile.maps),
+            ("first_does", &profile.first_does),
+            ("does", &profile.does),
+        ];
+        for (key, weights) in tables {
+            for op in weights.keys() {
+                let wrong = match key {
+                    _ if !self.op.contains_key(op) => {
+                        did_you_mean(op, &self.op.keys().collect::<Vec<_>>())
+                    }
+                    "starts" if !STARTS.contains(&op.as_str()) => did_you_mean(op, &STARTS),
+                    "does" | "first_does" if STARTS.contains(&op.as_str()) => {
+                        "; it belongs into starts".to_string()
+                    }
+                    _ => continue,
+                };
+                bail!("{path}: profile.{name}.{key}: no op \"{op}\"{wrong}");
+            }
+            if weights.values().sum::<u64>() == 0 && (key != "first_does" || !weights.is_empty()) {
+                bail!("{path}: profile.{name}.{key}: no op has a weight");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_spans(path: &str, of: &str, spans: &[(&str, Span, u64, u64)]) -> Result<()> {
+    for (key, [from, to], least, most) in spans {
+        if from > to || from < least || to > most {
+            bail!("{path}: {of}{key}: [{from}, {to}] is no range between {least} and {most}");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names and arguments in the interpreter's table.
+    fn table() -> BTreeMap<String, String> {
+        let source = std::fs::read_to_string(place().with_file_name("parse.c")).unwrap();
+        let (_, table) = source.split_once("op_kinds[] = {").unwrap();
+        let (table, _) = table.split_once("NULL, NULL").unwrap();
+        let row = |line: &str| {
+            let mut parts = line.split('"');
+            let (name, arguments) = (parts.nth(1)?, parts.nth(1)?);
+            Some((name.to_string(), arguments.to_string()))
+        };
+        table.lines().filter_map(row).collect()
+    }
+
+    #[test]
+    fn the_interpreter_has_the_same_ops() {
+        let ops = Grammar::load().unwrap().op;
+        assert_eq!(ops, table());
+        assert!(ops.len() > 40, "{}", ops.len());
+    }
+
+    #[test]
+    fn each_op_is_in_a_profile() {
+        let grammar = Grammar::load().unwrap();
+        for op in grammar.op.keys() {
+            let used = |profile: &Profile| {
+                [&profile.starts, &profile.maps, &profile.does].map(|all| all.contains_key(op))
+            };
+            let used = grammar.profile.values().any(|p| used(p).contains(&true));
+            assert!(used, "{op}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_file_key_and_what_was_meant() {
+        let text = std::fs::read_to_string(place()).unwrap();
+        for (from, to, says) in [
+            (
+                "favourite_percent",
+                "favorite_percent",
+                "did you mean \"favourite_percent\"?",
+            ),
+            (
+                "kf = 6",
+                "kk = 8",
+                "profile.code.does: no op \"kk\"; did you mean",
+            ),
+            (
+                "th = 6, fo = 1",
+                "w = 6",
+                "profile.threads.starts: no op \"w\"; did you mean",
+            ),
+            (
+                "c = 30",
+                "vx = 30",
+                "profile.code.does: no op \"vx\"; it belongs into starts",
+            ),
+            (
+                "sequences = [3, 7]",
+                "sequences = [3, 70]",
+                "profile.mixed.sequences: [3, 70]",
+            ),
+            ("ks = \"cg\"", "ks = \"cy\"", "op.ks: 'y' is no argument"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let text = text.replacen(from, to, 1);
+            let path = Path::new("g/grammar.toml");
+            let read = toml_file::parse::<Grammar>(&text, path);
+            let error = read.and_then(|grammar| grammar.checked(path)).unwrap_err();
+            let error = error.to_string();
+            assert!(error.starts_with("g/grammar.toml: "), "{error}");
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where in a kernel an interrupt may matter, by its symbols.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use arm::Mva;
+use board::chaos::Places;
+use board::sections::COUNT_OFFSET;
+use board::{BoardBus, Machine};
+
+use base::paths::shown;
+use supply::symbols::Symbols;
+use supply::variables;
+
+/// By zone's name.
+pub type Weights = BTreeMap<String, u64>;
+
+/// Functions that change an entry of a page table, or begin to change many, by their names or the names' ends.
+const ENTRIES: &[&str] = &[
+    "_set_pte_ext",
+    "set_ptes",
+    "unmap_page_range",
+    "move_page_tables",
+    "copy_page_range",
+    "change_protection",
+    "free_pgd_range",
+    "tlb_finish_mmu",
+    "tlb_flush_mmu",
+    "free_pages_and_swap_cache",
+    "try_to_unmap_one",
+    "do_wp_page",
+    "do_swap_page",
+    "filemap_map_pages",
+    "unmap_mapping_range",
+    "update_mmu_cache_range",
+];
+
+/// What a kernel does with memory, by functions whose names begin or end so.
+pub const ZONES: &[(&str, &[&str])] = &[
+    // Gives pages back.
+    (
+        "gives-back",
+        &[
+            "unmap_",
+            "zap_",
+            "tlb_",
+            "free_pgd_range",
+            "free_pgtables",
+            "free_pages_and_swap_cache",
+            "madvise_",
+            "do_madvise",
+            "do_vmi_",
+            "vms_",
+            "fcse_flush",
+            "flush_cache_range",
+        ],
+    ),
+    // Moves them.
+    (
+        "moves",
+        &[
+            "move_",
+            "mremap",
+            "sys_mremap",
+            "userfaultfd_",
+            "mfill_",
+            "fcse_flush",
+            "flush_cache_",
+        ],
+    ),
+    // Copies a process.
+    (
+        "copies",
+        &[
+            "copy_page_range",
+            "dup_mm",
+            "copy_process",
+            "copy_mm",
+            "fcse_",
+            "flush_cache_dup_mm",
+        ],
+    ),
+    // Takes rights.
+    (
+        "rights",
+        &[
+            "change_p",
+            "mprotect_",
+            "do_mprotect",
+            "fcse_flush",
+            "flush_cache_range",
+            "flush_tlb_range",
+        ],
+    ),
+    // Handles faults.
+    (
+        "faults",
+        &[
+            "do_wp_page",
+            "wp_page_",
+            "do_swap_page",
+            "do_anonymous_page",
+            "do_shared_fault",
+            "do_cow_fault",
+            "handle_mm_fault",
+            "__handle_mm_fault",
+            "finish_fault",
+            "filemap_map_pages",
+            "set_ptes",
+            "update_mmu_cache_range",
+            "fcse_flush",
+            "_copy_user_highpage",
+            "_clear_user_highpage",
+        ],
+    ),
+    // Changes files.
+    (
+        "files",
+        &[
+            "truncate_",
+            "unmap_mapping_",
+            "shmem_",
+            "generic_perform_write",
+            "generic_file_",
+            "filemap_",
+            "flush_dcache_",
+            "__flush_dcache",
+            "splice_",
+            "iter_file_splice_write",
+        ],
+    ),
+    // Looks at others' memory.
+    (
+        "others",
+        &[
+            "access_remote_vm",
+            "__access_remote_vm",
+            "process_vm_rw",
+            "get_user_pages",
+            "__get_user_pages",
+            "pin_user_pages",
+            "pipe_",
+            "vmsplice_",
+            "copy_page_",
+            "_copy_",
+            "iov_iter_",
+            "flush_ptrace_access",
+            "copy_to_user_page",
+            "fcse_",
+        ],
+    ),
+    // Begins and ends a process.
+    (
+        "ends",
+        &[
+            "exec_mmap",
+            "begin_new_exec",
+            "exit_mmap",
+            "exit_mm",
+            "do_exit",
+            "mmput",
+            "__mmput",
+            "__mmdrop",
+            "free_pgd_range",
+            "unmap_vmas",
+            "fcse_",
+        ],
+    ),
+    // Changes the address space.
+    (
+        "switches",
+        &[
+            "switch_mm",
+            "_switch_mm",
+            "check_and_switch_context",
+            "__schedule",
+            "fcse_",
+            "finish_task_switch",
+        ],
+    ),
+    // Looks for memory.
+    (
+        "reclaims",
+        &[
+            "shrink_",
+            "reclaim_",
+            "try_to_unmap",
+            "try_to_migrate",
+            "swap_",
+            "pageout",
+            "__swap_",
+        ],
+    ),
+    // All maintenance.
+    (
+        "maintains",
+        &[
+            "flush_",
+            "__flush_",
+            "v4wb",
+            "vivt_",
+            "_cache_range",
+            "_set_pte_ext",
+            "__sync_icache_dcache",
+            "fcse_",
+        ],
+    ),
+];
+
+/// What a kernel's symbols say.
+pub struct Known {
+    /// Without the task that runs, and without zones.
+    places: Places,
+    zones: Vec<(&'static str, Vec<Range<u32>>)>,
+    current: Option<u32>,
+}
+
+impl Known {
+    /// Of a vmlinux; what it does not have is not known.
+    pub fn of(symbols: &Symbols, vmlinux: Option<&Path>) -> Known {
+        let variable = |name: &str| Some(variables::of(vmlinux?, name)?.address);
+        let plain = |name: &str| name.split('.').next().unwrap_or_default().to_string();
+        let is_entry = |name: &str| ENTRIES.iter().any(|entry| plain(name).ends_with(entry));
+        let zone = |parts: &[&str]| -> Vec<Range<u32>> {
+            let is_of = |name: &str| {
+                let name = plain(name);
+                let mut parts = parts.iter();
+                parts.any(|part| name.starts_with(part) || name.ends_with(part))
+            };
+            let ends = symbols.functions().iter().skip(1).map(|f| f.0);
+            let all = symbols.functions().iter().zip(ends);
+            all.filter(|(f, _)| is_of(&f.1))
+                .map(|(f, end)| f.0..end)
+                .collect()
+        };
+        let kernel = symbols.functions().iter();
+        let entries = kernel.filter(|f| is_entry(&f.1)).map(|f| f.0);
+        let switch_to = symbols.address("__switch_to");
+        Known {
+            current: variable("__current"),
+            places: Places {
+                preemption: switch_to.map(|at| (at, 0, COUNT_OFFSET)),
+                entries: entries.collect(),
+                zones: Vec::new(),
+            },
+            zones: ZONES
+                .iter()
+                .map(|(name, parts)| (*name, zone(parts)))
+                .collect(),
+        }
+    }
+
+    /// Whether the windows that need symbols are known.
+    fn is_whole(&self) -> bool {
+        self.current.is_some()
+            && self.places.preemption.is_some()
+            && !self.places.entries.is_empty()
+    }
+
+    /// Says so when they are not.
+    pub fn note_what_lacks(&self, image: &Path) {
+        if !self.is_whole() {
+            eprintln!(
+                "note: {} has no vmlinux with symbols beside it: interrupts come without the windows that need them",
+                shown(image)
+            );
+        }
+    }
+
+    /// With the task that runs on a board now, and zones by their weights; all alike when none are given.
+    pub fn now<B: BoardBus>(&self, machine: &Machine<B>, weights: &Weights) -> Places {
+        let byte = |at: u32| machine.cpu().debug_read(Mva(at)).unwrap_or_default();
+        let mut places = self.places.clone();
+        let weight = |name: &str| match weights.is_empty() {
+            true => 1,
+            false => weights.get(name).copied().unwrap_or(0),
+        };
+        let zones = self.zones.iter().filter(|(_, zone)| !zone.is_empty());
+        places.zones = zones
+            .map(|(name, zone)| (weight(name), zone.clone()))
+            .collect();
+        let task = self.current.map(|at| {
+            let bytes = [0, 1, 2, 3].map(|n| byte(at.wrapping_add(n)));
+            u32::from_le_bytes(bytes)
+        });
+        places.preemption = places
+            .preemption
+            .zip(task)
+            .map(|((switch_to, _, offset), task)| (switch_to, task, offset));
+        places
+    }
+}

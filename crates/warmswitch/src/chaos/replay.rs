@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Back to a report of a seed: the same cycles without the checker, with the same interrupts.
+
+use anyhow::Result;
+use board::chaos::PIN;
+use board::{BoardBus, Machine, Stop};
+
+use super::Work;
+use super::run::{Bases, Drawn};
+use crate::coherence::replay::At;
+use crate::coherence::{self, Ended};
+use session::console::{Beside, Console, Then};
+
+/// The board before the instruction at `at` in the run of a seed. No interrupt comes behind it.
+pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &Work, at: At) -> Result<Machine> {
+    // Where they come is known when they have come.
+    let ran = bases.run(seed, work, f64::INFINITY, &|report| {
+        report.context.cycle >= at.cycle
+    })?;
+    let drawn = Drawn::of(seed, bases.board);
+    let mut board = bases.board.clone();
+    board.core.victims = drawn.victims;
+    let mut machine = Machine::new(board, bases.boot)?;
+    coherence::boot_alone(&mut machine)?;
+    machine.cpu_mut().reseed_victims(drawn.victim_seed);
+    let typed_at = machine.now() + drawn.pause;
+    machine.run_until(typed_at);
+    let mut cycles: Vec<u64> = ran.points.iter().map(|point| point.cycle).collect();
+    cycles.reverse();
+    let mut console = Console {
+        machine: &mut machine,
+        beside: Due(cycles),
+        stop_at: at.near(),
+    };
+    let ended = coherence::run(&mut console, &work.typed, f64::INFINITY);
+    let Due(mut left) = console.beside;
+    at.check_that_it_came_near(ended.err(), machine.now())?;
+    // Those of the last stretch come before the place is looked for.
+    while let Some(cycle) = left.pop().filter(|cycle| *cycle <= at.cycle) {
+        machine.run_until(cycle);
+        machine.cables().toggle(PIN);
+    }
+    at.stand_before(machine)
+}
+
+/// Cycles in which interrupts come, the next one last.
+struct Due(Vec<u64>);
+
+impl<B: BoardBus> Beside<B> for Due {
+    type End = Ended;
+
+    fn next(&self, _: &Machine<B>) -> u64 {
+        self.0.last().copied().unwrap_or(u64::MAX)
+    }
+
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Ended> {
+        let due = *stop == Stop::Limit && self.0.last().is_some_and(|at| machine.now() >= *at);
+        if !due {
+            return Ok(Then::Nothing);
+        }
+        self.0.pop();
+        machine.cables().toggle(PIN);
+        Ok(Then::Look)
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One seed's run: a copy of a booted board, interrupts where the seed says, the checker beside it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Result, bail};
+use arm::Victims;
+use board::boot::Boot;
+use board::chaos::{Besides, Chaos, Interleaving, Point};
+use board::coherence::{Apart, Checker, PageFunctions, Report};
+use board::random::Random;
+use board::stop::Place;
+use board::{BoardSpec, Machine, Observed, Stop};
+
+use super::Work;
+use super::places::{Known, Weights};
+use crate::coherence::{self, Ended, Findings};
+use base::parallel::lock;
+use session::console::{Beside, Console, Then};
+
+/// A board with both looking on.
+pub type Disturbed = Machine<Observed<Chaos<Checker>>>;
+
+/// Linux's ticks per second: the command begins anywhere between two.
+const TICKS_PER_S: u64 = 100;
+/// One seed in so many has victims that are chosen late.
+const LATE: u64 = 2;
+
+/// What a seed draws before its interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// Who makes room in the caches.
+    pub victims: Victims,
+    /// Where their random choice begins.
+    pub victim_seed: u32,
+    /// Cycles that pass before the command is typed.
+    pub pause: u64,
+}
+
+impl Drawn {
+    /// Of a seed. Victims other than random ones were asked for.
+    pub fn of(seed: u64, board: &BoardSpec) -> Drawn {
+        let mut random = Random::new(!seed);
+        let late = random.below(LATE) == 0;
+        Drawn {
+            victims: match board.core.victims {
+                Victims::Random if late => Victims::Late,
+                asked => asked,
+            },
+            victim_seed: random.below(1 << 32) as u32,
+            pause: random.below(board.cpu_hz / TICKS_PER_S),
+        }
+    }
+}
+
+/// Boards at their first prompt, one for each way to choose victims, booted when the first seed needs it.
+pub struct Bases<'a> {
+    pub board: &'a BoardSpec,
+    pub boot: &'a Boot,
+    pub known: &'a Known,
+    /// [`coherence::Plan::apart`].
+    pub apart: &'a Apart,
+    /// [`coherence::Plan::pages`].
+    pub pages: Option<PageFunctions>,
+    /// [`coherence::Plan::counted`].
+    pub counted: &'a [u32],
+    booted: [Mutex<Option<Arc<Disturbed>>>; 2],
+}
+
+/// What came of a seed.
+pub struct Ran {
+    pub findings: Findings,
+    /// The interrupts that came.
+    pub points: Vec<Point>,
+    pub met: BTreeSet<Interleaving>,
+    /// Where the core was when it ended.
+    pub place: Place,
+    /// Instructions, the boot's not among them.
+    pub instructions: u64,
+}
+
+impl<'a> Bases<'a> {
+    /// None is booted yet.
+    pub fn new(
+        board: &'a BoardSpec,
+        boot: &'a Boot,
+        known: &'a Known,
+        apart: &'a Apart,
+        pages: Option<PageFunctions>,
+        counted: &'a [u32],
+    ) -> Bases<'a> {
+        Bases {
+            board,
+            boot,
+            known,
+            apart,
+            pages,
+            counted,
+            booted: Default::default(),
+        }
+    }
+
+    fn machine(&self, victims: Victims) -> Result<Arc<Disturbed>> {
+        let mut place = lock(&self.booted[usize::from(victims == Victims::Late)]);
+        if let Some(machine) = &*place {
+            return Ok(machine.clone());
+        }
+        let mut board = self.board.clone();
+        board.core.victims = victims;
+        let mut machine = Machine::observed(board, self.boot, |bus| Chaos::new(Checker::new(bus)))?;
+        let checker = &mut machine.observer_mut().inner;
+        checker.tell_apart(self.apart.clone());
+        checker.set_counted(self.counted);
+        if let Some(pages) = self.pages {
+            checker.follow_pages(pages);
+        }
+        coherence::boot_alone(&mut machine)?;
+        // A seed begins behind the boot, and so do its reports.
+        let causes = machine.observer_mut().inner.forget_reports();
+        if causes > 0 {
+            eprintln!(
+                "note: the boot has reports of {causes} causes, which count for no seed: without chaos they are shown"
+            );
+        }
+        Ok(place.insert(Arc::new(machine)).clone())
+    }
+
+    /// Runs a command as a seed has it, in at most so many board seconds, until `ends` says so of a report.
+    pub fn run(
+        &self,
+        seed: u64,
+        work: &Work,
+        limit_s: f64,
+        ends: &dyn Fn(&Report) -> bool,
+    ) -> Result<Ran> {
+        let drawn = Drawn::of(seed, self.board);
+        let mut machine = Disturbed::clone(&*self.machine(drawn.victims)?);
+        let before = machine.counters().instructions;
+        begin(&mut machine, seed, drawn, self.known, &work.zones);
+        machine.observer_mut().inner.set_stop_at_report(true);
+        let mut console = Console {
+            machine: &mut machine,
+            beside: Disturbing { seen: 0, ends },
+            stop_at: u64::MAX,
+        };
+        let ended = ended(coherence::run(&mut console, &work.typed, limit_s))?;
+        let chaos = machine.observer();
+        Ok(Ran {
+            findings: coherence::findings(&machine, &chaos.inner, ended, Some(&work.typed)),
+            points: chaos.points().to_vec(),
+            met: chaos.met().clone(),
+            place: machine.place(|_| None),
+            instructions: machine.counters().instructions - before,
+        })
+    }
+}
+
+/// How a command's run ended; whoever stops it wants no result.
+pub fn ended(ran: Result<i32, Ended>) -> Result<Ended> {
+    match ran {
+        Ok(status) => Ok(Ended::Finished(Some(status))),
+        Err(Ended::Interrupted) => bail!("stopped"),
+        Err(ended) => Ok(ended),
+    }
+}
+
+/// At the prompt: victims as drawn, the pause, and then interrupts.
+pub fn begin<O: Besides>(
+    machine: &mut Machine<Observed<Chaos<O>>>,
+    seed: u64,
+    drawn: Drawn,
+    known: &Known,
+    zones: &Weights,
+) {
+    machine.cpu_mut().reseed_victims(drawn.victim_seed);
+    let (now, cpu_hz) = (machine.now(), machine.spec().cpu_hz);
+    machine.run_until(now + drawn.pause);
+    let (now, places) = (machine.now(), known.now(machine, zones));
+    machine.observer_mut().begin(seed, places, now, cpu_hz);
+}
+
+/// Lets interrupts come, and judges reports.
+struct Disturbing<'a> {
+    seen: usize,
+    ends: &'a dyn Fn(&Report) -> bool,
+}
+
+impl Beside<Observed<Chaos<Checker>>> for Disturbing<'_> {
+    type End = Ended;
+
+    fn stopped(&mut self, machine: &mut Disturbed, stop: &Stop) -> Result<Then, Ended> {
+        if *stop != Stop::Observer {
+            return Ok(Then::Nothing);
+        }
+        machine.interrupt();
+        coherence::judge(&machine.observer().inner, &mut self.seen, self.ends)?;
+        Ok(Then::Look)
+    }
+}

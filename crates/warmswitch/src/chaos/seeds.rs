@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Many seeds on all cores: each is a result, whatever came of it.
+
+use std::cell::LazyCell;
+use std::ops::Deref;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Result, bail};
+use board::coherence::Report;
+
+use super::Command;
+use super::range::Seeds;
+use super::run::{Bases, Ran};
+use super::store::Store;
+use super::tried::{Cause, Tried};
+use crate::coherence::Ended;
+use crate::coherence::names::Names;
+use crate::coherence::suppress::Suppression;
+use base::interrupt;
+use base::parallel::{lock, parallel};
+use base::progress::Progress;
+use base::time::thread_cpu_s;
+
+/// Lines of a command's output that are kept.
+const LINES: usize = 4;
+
+/// What to run.
+pub struct Campaign<'a> {
+    pub bases: &'a Bases<'a>,
+    pub command: &'a Command,
+    pub suppressions: &'a [Suppression],
+    pub vmlinux: Option<&'a std::path::Path>,
+    pub limit_s: f64,
+    /// A seed ends at its first report that no entry covers.
+    pub first_only: bool,
+    /// Seeds behind the first one with a report are left out.
+    pub until_report: bool,
+    pub jobs: usize,
+}
+
+impl Campaign<'_> {
+    /// Runs all seeds that the store does not have; results in their order.
+    pub fn run(&self, seeds: Seeds, store: &Store) -> Result<Vec<Tried>> {
+        let all: Vec<u64> = (seeds.from..seeds.to).collect();
+        let progress = Mutex::new(Progress::new("chaos", all.len() as u64));
+        let last = AtomicU64::new(u64::MAX);
+        let tried = parallel(&all, self.jobs, |seed| {
+            if *seed > last.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if interrupt::asked() {
+                bail!("stopped; the seeds that are done are kept");
+            }
+            let tried = match store.find(*seed) {
+                Some(tried) => tried,
+                None => {
+                    let tried = self.one(*seed)?;
+                    store.keep(&tried)?;
+                    tried
+                }
+            };
+            let mut progress = lock(&progress);
+            for cause in &tried.reports {
+                progress.note(&format!("seed {seed}: {}", cause.text()));
+            }
+            progress.step(&format!("seed {seed}"));
+            if self.until_report && !tried.reports.is_empty() {
+                last.fetch_min(*seed, Ordering::Relaxed);
+            }
+            Ok(Some(tried))
+        })?;
+        if let Ok(progress) = progress.into_inner() {
+            progress.finish("all seeds were run");
+        }
+        // Those before the first with a report have all been run; of others it is chance which were.
+        let wanted = |tried: &Tried| tried.seed <= last.load(Ordering::Relaxed);
+        Ok(tried.into_iter().flatten().filter(wanted).collect())
+    }
+
+    fn one(&self, seed: u64) -> Result<Tried> {
+        let start_s = thread_cpu_s();
+        // A thread has names of its own: they keep a cache of lines. Most seeds need none.
+        let names = LazyCell::new(|| Names::of(self.vmlinux));
+        let ran = self.ran(seed, &names)?;
+        let cpu_us = ((thread_cpu_s() - start_s) * 1e6) as u64;
+        Ok(self.tried(seed, &ran, &names, cpu_us))
+    }
+
+    /// The run of a seed.
+    pub fn ran(&self, seed: u64, names: &impl Deref<Target = Names>) -> Result<Ran> {
+        let ends = |report: &Report| self.first_only && !self.covers(report, names);
+        let work = self.command.work(seed)?;
+        self.bases.run(seed, &work, self.limit_s, &ends)
+    }
+
+    /// Whether an entry covers a report.
+    pub fn covers(&self, report: &Report, names: &Names) -> bool {
+        self.suppressions.iter().any(|s| s.covers(report, names))
+    }
+
+    fn tried(
+        &self,
+        seed: u64,
+        ran: &Ran,
+        names: &impl Deref<Target = Names>,
+        cpu_us: u64,
+    ) -> Tried {
+        let reports = ran.findings.reports.iter().map(|(report, _)| report);
+        let mut causes: Vec<Cause> = Vec::new();
+        for report in reports.filter(|r| !self.covers(r, names)) {
+            let cause = Cause::of(report, names);
+            if !causes.contains(&cause) {
+                causes.push(cause);
+            }
+        }
+        let ended = &ran.findings.ended;
+        let place = match ended {
+            Ended::Limit => Some(names.place(ran.place.pc)),
+            Ended::Stopped(what) => Some(what.lines().next().unwrap_or_default().to_string()),
+            _ => None,
+        };
+        let status = ended.status();
+        let said = String::from_utf8_lossy(&ran.findings.said).into_owned();
+        let is_bad = status != Some(0);
+        let lines = said.lines().filter(|line| is_bad && !line.is_empty());
+        Tried {
+            seed,
+            ended: ended.word().to_string(),
+            status,
+            place,
+            reports: causes,
+            said: lines.take(LINES).map(str::to_string).collect(),
+            interrupts: ran.points.len() as u64,
+            met: ran.met.clone(),
+            instructions: ran.instructions,
+            reached: ran.findings.counted,
+            cpu_us,
+        }
+    }
+}

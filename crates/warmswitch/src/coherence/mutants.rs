@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every mutant under the checker: is what was taken out of the kernel reported?
+//!
+//! A mutant that names a test is booted and runs that test, until a report of the expected kind;
+//! one that should survive runs the quick suite, and is expected to give none.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use anyhow::{Context as _, Result, bail};
+use arm::Victims;
+use board::BoardSpec;
+use board::boot::Boot;
+use board::coherence::{Call, PageFunctions, Report, Wrong};
+use serde_json::{Value, json};
+
+use super::names::Names;
+use super::suppress::{Suppression, apart};
+use super::{Ended, Plan, check};
+use base::interrupt;
+use base::parallel::parallel;
+use base::progress::Progress;
+use results::render::grid::Grid;
+use results::runs::markers::Typed;
+use supply::mutant::{Expected, Kind, Mutant};
+
+/// Board seconds that a test and the quick suite may take; a mutant may hang.
+const TEST_LIMIT_S: f64 = 60.0;
+const SUITE_LIMIT_S: f64 = 150.0;
+/// Rounds of a test: what is stale has to outlive others in its set of the TLB or the cache, which
+/// the first rounds may miss.
+const ROUNDS: u32 = 8;
+/// Characters of a reason in the table.
+const REASON: usize = 70;
+
+/// What to boot, and the addresses of the instructions that were patched.
+pub type Patched = (Boot, Vec<u32>);
+
+/// What all mutants are run with.
+pub struct Suite<'a> {
+    /// The board.
+    pub board: &'a BoardSpec,
+    /// What to boot for a mutant.
+    pub boot: &'a (dyn Fn(&Mutant) -> Result<Patched> + Sync),
+    /// For the functions' names.
+    pub vmlinux: Option<&'a Path>,
+    /// [`Plan::pages`].
+    pub pages: Option<PageFunctions>,
+    /// Reports of the whole suite that are the plain kernel's.
+    pub suppressions: &'a [Suppression],
+    /// Mutants at a time.
+    pub jobs: usize,
+}
+
+/// A mutant that was run.
+pub struct Tried {
+    /// Which.
+    pub mutant: Mutant,
+    /// How victims were chosen.
+    pub victims: Victims,
+    /// How often a patched instruction was executed.
+    pub reached: u64,
+    /// Reports but the suppressed ones, in the order of time.
+    pub reports: Vec<Report>,
+    /// How the run ended.
+    pub ended: Ended,
+}
+
+/// What came of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The expected kind was reported.
+    Found,
+    /// Only another kind was reported.
+    FoundAsOther,
+    /// It should be reported and was not.
+    Missed,
+    /// It should survive, or may, and was not reported.
+    Survived,
+    /// It should survive, and was reported.
+    FoundAfterAll,
+}
+
+/// The checker's kind of report that a mutant's list calls `kind`.
+fn report_kind(kind: Kind) -> Wrong {
+    match kind {
+        Kind::StaleRead => Wrong::StaleRead,
+        Kind::StaleInstruction => Wrong::StaleInstruction,
+        Kind::StaleTranslation => Wrong::StaleTranslation,
+        Kind::UnseenDescriptor => Wrong::UnseenDescriptor,
+        Kind::LostByInvalidate => Wrong::LostByInvalidate,
+        Kind::OldOverNewer => Wrong::OldOverNewer,
+        Kind::TwoDirtyAliases => Wrong::TwoDirtyAliases,
+        Kind::OutlivesPage => Wrong::OutlivesPage,
+    }
+}
+
+impl Suite<'_> {
+    /// Runs all of them; results in the list's order.
+    pub fn run(&self, list: &[Mutant]) -> Result<Vec<Tried>> {
+        let progress = Mutex::new(Progress::new("mutants", list.len() as u64));
+        let tried = parallel(list, self.jobs, |mutant| {
+            if interrupt::asked() {
+                bail!("stopped");
+            }
+            let tried = self.one(mutant).with_context(|| mutant.name.clone())?;
+            if let Ok(mut progress) = progress.lock() {
+                progress.note(&tried.line());
+                progress.step(&mutant.name);
+            }
+            Ok(tried)
+        })?;
+        if let Ok(progress) = progress.into_inner() {
+            progress.finish("all were run");
+        }
+        Ok(tried)
+    }
+
+    fn one(&self, mutant: &Mutant) -> Result<Tried> {
+        // A thread has names of its own: they keep a cache of lines.
+        let victims = self.board.core.victims;
+        let expected = mutant.expected(victims);
+        let survives = matches!(expected, Expected::Nothing(_) | Expected::Chance(_));
+        // A single test has no report of its own: nothing is left out that could be the mutant's. Beside a suppression
+        // it has, and the mutant must not be left out with it.
+        let (command, suppressions, limit_s) = match expected {
+            Expected::Test(test) => {
+                let command = format!("mm_suite --only {test} --rounds {ROUNDS}");
+                let list = mutant
+                    .beside
+                    .as_ref()
+                    .map_or(&[][..], |_| self.suppressions);
+                (command, list, TEST_LIMIT_S)
+            }
+            _ => ("mm_suite --quick".into(), self.suppressions, SUITE_LIMIT_S),
+        };
+        let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
+        let suppressed = |report: &Report| suppressions.iter().any(|s| s.covers(report, &names));
+        let ends = |report: &Report| {
+            !suppressed(report) && (survives || report.wrong == report_kind(mutant.expect))
+        };
+        let (boot, patched) = (self.boot)(mutant)?;
+        let findings = check(
+            self.board,
+            &boot,
+            &Plan {
+                command: Some(&Typed::by_run_guest(&command)),
+                counted: &patched,
+                apart: apart(suppressions, &names),
+                pages: self.pages,
+                limit_s,
+                ends: &ends,
+            },
+        )?;
+        let reports = findings.reports.into_iter().map(|(report, _)| report);
+        Ok(Tried {
+            mutant: mutant.clone(),
+            victims,
+            reached: findings.counted,
+            reports: reports.filter(|r| !suppressed(r)).collect(),
+            ended: findings.ended,
+        })
+    }
+}
+
+impl Tried {
+    /// What came of it.
+    pub fn verdict(&self) -> Verdict {
+        let expected = report_kind(self.mutant.expect);
+        match self.mutant.expected(self.victims) {
+            Expected::Nothing(_) | Expected::Chance(_) if self.reports.is_empty() => {
+                Verdict::Survived
+            }
+            Expected::Nothing(_) => Verdict::FoundAfterAll,
+            _ if self.reports.is_empty() => Verdict::Missed,
+            _ if self.reports.iter().any(|r| r.wrong == expected) => Verdict::Found,
+            _ => Verdict::FoundAsOther,
+        }
+    }
+
+    /// Whether the list is right about it.
+    pub fn is_as_said(&self, names: &Names) -> bool {
+        let named = || self.named(names).is_some() || self.mutant.unnamed.is_some();
+        match self.verdict() {
+            Verdict::Missed | Verdict::FoundAfterAll => false,
+            // Of a guest that did not get to the end nothing is known; by chance it may stop, too.
+            Verdict::Survived => {
+                self.mutant.chance.is_some() || matches!(self.ended, Ended::Finished(_))
+            }
+            Verdict::Found | Verdict::FoundAsOther => named(),
+        }
+    }
+
+    /// The report that speaks for it: the first of the expected kind, else the first.
+    fn report(&self) -> Option<&Report> {
+        let expected = report_kind(self.mutant.expect);
+        let mut reports = self.reports.iter();
+        reports
+            .find(|r| r.wrong == expected)
+            .or(self.reports.first())
+    }
+
+    /// How the reports name the function that was broken, if one does.
+    fn named(&self, names: &Names) -> Option<&'static str> {
+        let is = |pc: u32| names.is_in(pc, &self.mutant.function);
+        let mut reports = self.reports.iter();
+        reports.find_map(|report| named(report, &is))
+    }
+
+    /// Kinds that were reported, each once.
+    fn kinds(&self) -> Vec<&'static str> {
+        let mut kinds: Vec<&str> = self.reports.iter().map(|r| r.wrong.name()).collect();
+        let mut seen = Vec::new();
+        kinds.retain(|k| {
+            let new = !seen.contains(k);
+            seen.push(*k);
+            new
+        });
+        kinds
+    }
+
+    /// The list's reason, if it has one why it may.
+    fn why_it_survives(&self) -> Option<&str> {
+        match self.mutant.expected(self.victims) {
+            Expected::Nothing(reason) | Expected::Chance(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// What came of it in a line, for those who wait for the table.
+    fn line(&self) -> String {
+        let reached = self.reached;
+        let (name, verdict) = (&self.mutant.name, self.verdict().words());
+        format!("{name}: {verdict}; the place was executed {reached} times")
+    }
+
+    fn ended_words(&self) -> String {
+        match &self.ended {
+            Ended::Finished(Some(0)) => "the test passed".to_string(),
+            Ended::Finished(Some(status)) => format!("the test ended with {status}"),
+            Ended::Finished(None) | Ended::Report => String::new(),
+            Ended::BootLimit => "it hung in the boot".to_string(),
+            Ended::Limit => "it hung in the test".to_string(),
+            Ended::Interrupted => "interrupted".to_string(),
+            Ended::Stopped(what) => what.lines().next().unwrap_or("").to_string(),
+        }
+    }
+}
+
+impl Verdict {
+    fn words(self) -> &'static str {
+        match self {
+            Verdict::Found => "reported",
+            Verdict::FoundAsOther => "reported as another kind",
+            Verdict::Missed => "MISSED",
+            Verdict::Survived => "survives",
+            Verdict::FoundAfterAll => "reported after all",
+        }
+    }
+}
+
+/// Where a report names the function that `is` knows.
+fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
+    let trace = &report.trace;
+    let by = |pc: u32, callers: &[u32]| is(pc) || callers.iter().any(|pc| is(*pc));
+    let called = |calls: &[Call]| calls.iter().any(|c| is(c.from) || is(c.to));
+    let switched = trace.switched.as_ref();
+    let freed = report.page.as_ref().and_then(|page| page.freed.as_ref());
+    let freed = freed.is_some_and(|freed| by(freed.pc, &freed.callers));
+    let places = [
+        ("writer", by(report.writer.pc, &trace.written)),
+        ("user", by(report.context.pc, &trace.used)),
+        (
+            "mapping",
+            trace.mapped.iter().any(|m| {
+                let before = m.before.as_ref();
+                by(m.writer.pc, &m.callers) || before.is_some_and(|(w, c)| by(w.pc, c))
+            }),
+        ),
+        ("freed page", freed),
+        ("switch", switched.is_some_and(|s| by(s.pc, &s.callers))),
+        ("called next", called(&trace.next)),
+        ("given address", called(&trace.given)),
+        ("history", report.since.iter().any(|e| is(e.pc))),
+    ];
+    places.into_iter().find_map(|(how, is)| is.then_some(how))
+}
+
+/// One row a mutant, and a summary.
+pub fn table(tried: &[Tried], names: &Names) -> String {
+    let mut table = Grid::new(
+        8,
+        [
+            "mutant",
+            "expected",
+            "reported",
+            "used by",
+            "written by",
+            "named as",
+            "reached",
+            "verdict",
+        ],
+    );
+    for t in tried {
+        let (access, writer) = t.report().map_or_else(Default::default, |r| {
+            (names.function(r.context.pc), names.function(r.writer.pc))
+        });
+        let verdict = match t.verdict() {
+            Verdict::Survived => {
+                let reason = t.why_it_survives().unwrap_or_default();
+                match t.ended_words().as_str() {
+                    "the test passed" => format!("survives: {}", shortened(reason)),
+                    ended => format!("survives, but {ended}: {}", shortened(reason)),
+                }
+            }
+            Verdict::Missed => format!("MISSED: {}", t.ended_words()),
+            other => other.words().to_string(),
+        };
+        table.add_row([
+            t.mutant.name.clone(),
+            report_kind(t.mutant.expect).name().to_string(),
+            t.kinds().join(", "),
+            access,
+            writer,
+            t.report()
+                .map_or("", |_| t.named(names).unwrap_or("NOT"))
+                .to_string(),
+            t.reached.to_string(),
+            verdict,
+        ]);
+    }
+    let count = |v: Verdict| tried.iter().filter(|t| t.verdict() == v).count();
+    let reported = tried.iter().filter(|t| t.report().is_some()).count();
+    let named = tried.iter().filter(|t| t.named(names).is_some()).count();
+    format!(
+        "{table}\n{} mutants: {} reported, {} as another kind, {} missed; {} survive as said, {} \
+         reported after all; the broken function is named for {named} of {reported}",
+        tried.len(),
+        count(Verdict::Found),
+        count(Verdict::FoundAsOther),
+        count(Verdict::Missed),
+        count(Verdict::Survived),
+        count(Verdict::FoundAfterAll)
+    )
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(REASON) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_string(),
+    }
+}
+
+/// The same as data.
+pub fn json(tried: &[Tried], names: &Names) -> Value {
+    tried
+        .iter()
+        .map(|t| {
+            json!({
+                "mutant": t.mutant.name,
+                "function": t.mutant.function,
+                "test": t.mutant.test,
+                "expected": report_kind(t.mutant.expect).name(),
+                "reported": t.kinds(),
+                "used_by": t.report().map(|r| names.function(r.context.pc)),
+                "written_by": t.report().map(|r| names.function(r.writer.pc)),
+                "named_as": t.named(names),
+                "unnamed": t.mutant.unnamed,
+                "reached": t.reached,
+                "cycle": t.report().map(|r| r.context.cycle),
+                "needed": t.report().map(Report::needed),
+                "verdict": t.verdict().words(),
+                "survives": t.why_it_survives(),
+                "ended": t.ended_words(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "mutants_tests.rs"]
+mod tests;

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A report in words and as JSON: a pure function of the report, the names and the clock.
+
+use std::fmt::Write as _;
+
+use arm::{Context, Kind, Mva, Pa, Side, Width};
+use board::coherence::{
+    Access, Call, LineEvent, Mapped, Movement, Newest, Path, Report, Switch, Trace, Writer, Wrong,
+};
+use serde_json::{Value, json};
+
+use super::Group;
+use super::names::Names;
+use super::page;
+
+/// What a report is rendered with.
+pub struct Style<'a> {
+    /// Functions and lines.
+    pub names: &'a Names,
+    /// Core clock, Hz.
+    pub cpu_hz: u64,
+    /// How to come back to this place.
+    pub replay: &'a dyn Fn(&Context) -> String,
+}
+
+/// Callers of a place that are shown by name only, behind the first.
+const CALLERS: usize = 9;
+
+/// FCSE relocates addresses below this, in bytes.
+const FCSE_SLOT: u32 = 1 << 25;
+
+/// One line: what went wrong.
+pub fn what(wrong: Wrong) -> &'static str {
+    match wrong {
+        Wrong::StaleRead => "a load got old data",
+        Wrong::TwoDirtyAliases => {
+            "a load got old data from a dirty line while the newest is dirty in another"
+        }
+        Wrong::StaleInstruction => "an instruction was executed that is not the newest",
+        Wrong::StaleTranslation => "a TLB entry was used whose descriptor has changed",
+        Wrong::UnseenDescriptor => "a table walk read a descriptor that is not the newest",
+        Wrong::LostByInvalidate => "the newest data was in a dirty line that was invalidated",
+        Wrong::OldOverNewer => "old data was written back over newer data",
+        Wrong::StaleAfterDma => "a load got data older than what another bus master wrote",
+        Wrong::OutlivesPage => {
+            "what is left of a page through a user's address outlives it: the page is somebody else's"
+        }
+    }
+}
+
+impl Style<'_> {
+    /// The first report of a group, with how many there are like it.
+    pub fn group(&self, group: &Group) -> String {
+        let mut text = self.text(&group.first, group.count);
+        if group.causes > 1 {
+            let _ = writeln!(
+                text,
+                "  note: {} pairs of instructions of these two functions",
+                group.causes
+            );
+        }
+        text.push('\n');
+        text
+    }
+
+    /// Everything about a report that was met `count` times.
+    pub fn text(&self, report: &Report, count: u64) -> String {
+        let mut text = format!("error[{}]: {}", report.wrong.name(), what(report.wrong));
+        if count > 1 {
+            let _ = write!(text, " ({count} times)");
+        }
+        let used = match report.access {
+            Access::Outlives(_) => "given to somebody else by",
+            _ => "used by",
+        };
+        let _ = writeln!(text, "\n  {used}: {}", self.names.place(report.context.pc));
+        let _ = writeln!(text, "    {}", self.used(report));
+        if let Some(other) = report.filled_from {
+            let _ = writeln!(text, "    that line was filled from {}", physical(other));
+        }
+        let _ = writeln!(text, "    {}", self.when(report.context.cycle));
+        let _ = writeln!(
+            text,
+            "    {}, {}",
+            mode(report.context.mode),
+            process(report.context.pid, report.context.ttb)
+        );
+        self.callers(&mut text, &report.trace.used);
+        self.page(&mut text, report);
+        self.writer(&mut text, report);
+        self.callers(&mut text, &report.trace.written);
+        if let Some(first) = report.trace.running.first() {
+            let _ = writeln!(
+                text,
+                "    {} had not returned yet",
+                self.names.function(*first)
+            );
+        }
+        let _ = writeln!(text, "  it was: {}", place(report.place));
+        self.history(&mut text, report);
+        self.between(&mut text, &report.trace);
+        let _ = writeln!(text, "  needed: {}", report.needed());
+        let _ = writeln!(text, "  replay: {}", (self.replay)(&report.context));
+        text
+    }
+
+    /// Functions on the way to a place, innermost first.
+    pub(super) fn callers(&self, text: &mut String, callers: &[u32]) {
+        if let Some((first, rest)) = callers.split_first() {
+            let mut names = vec![self.names.place(*first)];
+            let rest = rest.iter().take(CALLERS);
+            names.extend(rest.map(|pc| self.names.function(*pc)));
+            let _ = writeln!(text, "    called from {}", names.join(", "));
+        }
+    }
+
+    /// Who may have forgotten something.
+    fn between(&self, text: &mut String, trace: &Trace) {
+        for Mapped {
+            mva,
+            writer,
+            callers,
+            before,
+        } in &trace.mapped
+        {
+            let _ = writeln!(
+                text,
+                "  MVA {mva} was mapped in cycle {} by: {}",
+                writer.cycle,
+                self.names.place(writer.pc)
+            );
+            self.callers(text, callers);
+            if let Some((writer, callers)) = before {
+                let _ = writeln!(
+                    text,
+                    "    before that in cycle {} by: {}",
+                    writer.cycle,
+                    self.names.place(writer.pc)
+                );
+                self.callers(text, callers);
+            }
+        }
+        if let Some(Switch { cycle, pc, callers }) = &trace.switched {
+            let _ = writeln!(
+                text,
+                "  the address space changed last in cycle {cycle} by: {}",
+                self.names.place(*pc)
+            );
+            self.callers(text, callers);
+        }
+        for (what, calls) in [
+            ("the writer's callers then called:".to_string(), &trace.next),
+            (
+                format!(
+                    "calls with one of these addresses since cycle {}:",
+                    trace.since
+                ),
+                &trace.given,
+            ),
+        ] {
+            if calls.is_empty() {
+                continue;
+            }
+            let _ = writeln!(text, "  {what}");
+            for call in calls {
+                let _ = writeln!(
+                    text,
+                    "    cycle {}: {} from {}",
+                    call.cycle,
+                    self.names.function(call.to),
+                    self.names.place(call.from)
+                );
+            }
+        }
+    }
+
+    fn when(&self, cycle: u64) -> String {
+        let seconds = cycle as f64 / self.cpu_hz as f64;
+        format!("cycle {cycle}, {seconds:.6} s of board time")
+    }
+
+    /// What was used, through which addresses, and its two values.
+    fn used(&self, report: &Report) -> String {
+        let width = width(report.width);
+        let (mva, pa) = (report.mva, report.pa);
+        let values = format!(
+            "{:#010x} instead of {:#010x}",
+            report.got,
+            report.newest & mask(report.width)
+        );
+        let at = format!("{}, {}", through(report.context.pid, mva), physical(pa));
+        match report.access {
+            Access::Load { cached: true } => {
+                format!("a {width} from the D-cache at {at}: {values}")
+            }
+            Access::Load { cached: false } => format!("a {width} from the bus at {at}: {values}"),
+            Access::Fetch { .. } => format!("the instruction at {at}: {values}"),
+            Access::Walk => format!("the descriptor at {} for {mva}: {values}", physical(pa)),
+            Access::Translation(kind) => {
+                let led_to = report
+                    .led_to
+                    .map_or(String::new(), |pa| format!(", led to {pa}"));
+                format!(
+                    "{} at {}{led_to}; its descriptor at {}: {values}",
+                    kind_words(kind),
+                    through(report.context.pid, mva),
+                    physical(pa)
+                )
+            }
+            Access::WriteBack { victim: true } => {
+                format!("the D-cache line at {at} made room for another: {values}")
+            }
+            Access::WriteBack { victim: false } => {
+                format!("the D-cache line at {at} was cleaned: {values}")
+            }
+            Access::Outlives(kept) => format!("{} {at}", page::left(kept)),
+        }
+    }
+
+    fn writer(&self, text: &mut String, report: &Report) {
+        let Writer {
+            cycle,
+            pc,
+            mva,
+            pid,
+            ttb,
+            path,
+            ..
+        } = report.writer;
+        match path {
+            Path::Loaded => {
+                let _ = writeln!(text, "  newest value: in RAM since power-on");
+            }
+            Path::Dma => {
+                let _ = writeln!(text, "  newest value: written by another bus master");
+                let _ = writeln!(text, "    {}", self.when(cycle));
+            }
+            Path::Line | Path::Buffer => {
+                let _ = writeln!(text, "  newest value written by: {}", self.names.place(pc));
+                let _ = writeln!(
+                    text,
+                    "    through {}, into {}",
+                    through(pid, Mva(mva)),
+                    match path {
+                        Path::Line => "a D-cache line",
+                        _ => "the write buffer",
+                    }
+                );
+                let _ = writeln!(text, "    {}", self.when(cycle));
+                if (pid, ttb) != (report.context.pid, report.context.ttb) {
+                    let _ = writeln!(text, "    {}", process(pid, ttb));
+                }
+            }
+        }
+    }
+
+    fn history(&self, text: &mut String, report: &Report) {
+        let line = Pa(report.pa.0 & !31);
+        if report.since.is_empty() {
+            let _ = writeln!(
+                text,
+                "  history of the line at {}: nothing since",
+                physical(line)
+            );
+            return;
+        }
+        let _ = writeln!(text, "  history of the line at {} since:", physical(line));
+        if !report.since_is_whole {
+            let _ = writeln!(text, "    (older events are forgotten)");
+        }
+        for event in &report.since {
+            let other = match event.pa == line.0 {
+                true => String::new(),
+                false => format!(" ({})", physical(Pa(event.pa))),
+            };
+            let _ = writeln!(
+                text,
+                "    cycle {}: {}{other} by {}",
+                event.cycle,
+                movement(event),
+                self.names.place(event.pc)
+            );
+        }
+    }
+
+    /// The report as data.
+    pub fn json(&self, report: &Report, count: u64) -> Value {
+        let place = |pc: u32| {
+            let (symbol, line) = self.names.symbol_and_line(pc);
+            json!({ "pc": pc, "symbol": symbol, "line": line, "function": self.names.function(pc) })
+        };
+        let history: Vec<Value> = report
+            .since
+            .iter()
+            .map(|e| json!({
+                    "cycle": e.cycle, "mva": e.mva, "pa": e.pa, "what": movement(e), "by": place(e.pc)
+                }))
+            .collect();
+        let writer = &report.writer;
+        let callers = |pcs: &[u32]| -> Vec<Value> { pcs.iter().map(|pc| place(*pc)).collect() };
+        let calls = |calls: &[Call]| -> Vec<Value> {
+            let call = |c: &Call| {
+                let to = self.names.function(c.to);
+                json!({ "cycle": c.cycle, "function": to, "from": place(c.from) })
+            };
+            calls.iter().map(call).collect()
+        };
+        let trace = &report.trace;
+        json!({
+            "wrong": report.wrong.name(),
+            "page": self.page_json(report),
+            "count": count,
+            "what": what(report.wrong),
+            "used": {
+                "by": place(report.context.pc),
+                "callers": callers(&trace.used),
+                "how": self.used(report),
+                "cycle": report.context.cycle,
+                "mva": report.mva.0,
+                "pa": report.pa.0,
+                "filled_from": report.filled_from.map(|pa| pa.0),
+                "pid": report.context.pid,
+                "ttb": report.context.ttb,
+                "got": report.got,
+                "newest": report.newest,
+            },
+            "writer": {
+                "by": place(writer.pc),
+                "callers": callers(&trace.written),
+                "running": callers(&trace.running),
+                "path": match writer.path {
+                    Path::Loaded => "loaded",
+                    Path::Line => "line",
+                    Path::Buffer => "buffer",
+                    Path::Dma => "dma",
+                },
+                "cycle": writer.cycle,
+                "mva": writer.mva,
+                "pid": writer.pid,
+                "ttb": writer.ttb,
+            },
+            "newest_was": place_json(report.place),
+            "history": history,
+            "mapped": trace.mapped.iter().map(|m| json!({
+                "mva": m.mva.0, "cycle": m.writer.cycle,
+                "by": place(m.writer.pc), "callers": callers(&m.callers),
+                "before": m.before.as_ref().map(|(w, from)| json!({
+                    "cycle": w.cycle, "by": place(w.pc), "callers": callers(from)
+                })),
+            })).collect::<Vec<_>>(),
+            "switched": trace.switched.as_ref().map(|s| json!({
+                "cycle": s.cycle, "by": place(s.pc), "callers": callers(&s.callers)
+            })),
+            "called_next": calls(&trace.next),
+            "called_with_address": calls(&trace.given),
+            "history_is_whole": report.since_is_whole,
+            "needed": report.needed(),
+            "replay": (self.replay)(&report.context),
+        })
+    }
+}
+
+fn place_json(place: Newest) -> &'static str {
+    match place {
+        Newest::Dirty(_) => "dirty",
+        Newest::Memory => "memory",
+        Newest::Buffer => "buffer",
+        Newest::Lost(_) => "lost",
+        Newest::Overwritten(_) => "overwritten",
+    }
+}
+
+/// Where the newest value was.
+fn place(place: Newest) -> String {
+    match place {
+        Newest::Dirty(mva) => format!("dirty in the D-cache line at MVA {mva}"),
+        Newest::Memory => "in memory".to_string(),
+        Newest::Buffer => "in the write buffer".to_string(),
+        Newest::Lost(event) => format!(
+            "lost: the dirty D-cache line at MVA {} was invalidated in cycle {}",
+            Mva(event.mva),
+            event.cycle
+        ),
+        Newest::Overwritten(event) => format!(
+            "overwritten in memory: the D-cache line at MVA {} was written back in cycle {}",
+            Mva(event.mva),
+            event.cycle
+        ),
+    }
+}
+
+fn movement(event: &LineEvent) -> String {
+    let cache = |side| match side {
+        Side::Instruction => "I-cache",
+        Side::Prefetch => "prefetch buffer",
+        Side::Data => "D-cache",
+    };
+    let mva = Mva(event.mva);
+    match event.movement {
+        Movement::Fill(Side::Prefetch) => format!("prefetch buffer filled for MVA {mva}"),
+        Movement::Fill(side) => format!("{} line at MVA {mva} filled", cache(side)),
+        Movement::WriteBack { halves, victim, .. } => format!(
+            "D-cache line at MVA {mva}: {} {}",
+            halves_words(halves),
+            if victim {
+                "written back to make room"
+            } else {
+                "cleaned"
+            }
+        ),
+        Movement::Invalidate { side, halves: 0 } => {
+            format!("{} line at MVA {mva} invalidated", cache(side))
+        }
+        Movement::Invalidate { side, halves } => format!(
+            "{} line at MVA {mva} invalidated with {} dirty",
+            cache(side),
+            halves_words(halves)
+        ),
+        Movement::InvalidateAll(side) => format!("whole {} invalidated", cache(side)),
+    }
+}
+
+fn halves_words(halves: u8) -> &'static str {
+    match halves {
+        1 => "lower half",
+        2 => "upper half",
+        _ => "both halves",
+    }
+}
+
+/// `VA …, MVA …`: the virtual address is another one where FCSE relocates it.
+fn through(pid: u32, mva: Mva) -> String {
+    let va = match pid {
+        0 => mva.0,
+        pid if mva.0 & !(FCSE_SLOT - 1) == pid => mva.0 & (FCSE_SLOT - 1),
+        _ => mva.0,
+    };
+    format!("VA {va:#010x} (MVA {:#010x})", mva.0)
+}
+
+fn physical(pa: Pa) -> String {
+    format!("PA {:#010x}", pa.0)
+}
+
+fn process(pid: u32, ttb: u32) -> String {
+    match pid >> 25 {
+        0 => format!("address space with its table at PA {ttb:#010x}"),
+        pid => format!("address space with its table at PA {ttb:#010x}, FCSE PID {pid}"),
+    }
+}
+
+fn mode(bits: u32) -> &'static str {
+    match bits & 0x1f {
+        0x10 => "User mode",
+        0x11 => "FIQ mode",
+        0x12 => "IRQ mode",
+        0x13 => "Supervisor mode",
+        0x17 => "Abort mode",
+        0x1b => "Undefined mode",
+        0x1f => "System mode",
+        _ => "an unknown mode",
+    }
+}
+
+fn kind_words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Fetch => "a fetch",
+        Kind::Read => "a load",
+        Kind::Write => "a store",
+    }
+}
+
+fn width(width: Width) -> &'static str {
+    match width {
+        Width::Byte => "byte",
+        Width::Half => "half-word",
+        Width::Word => "word",
+    }
+}
+
+fn mask(width: Width) -> u32 {
+    match width {
+        Width::Byte => 0xff,
+        Width::Half => 0xffff,
+        Width::Word => u32::MAX,
+    }
+}
+
+#[cfg(test)]
+#[path = "render_tests.rs"]
+mod tests;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Back to a report: the same run without the checker, up to the instruction that was reported.
+
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use board::boot::Boot;
+use board::{BoardBus, BoardSpec, Machine};
+
+use results::runs::markers::Typed;
+
+use super::{Ended, Judge, session};
+
+/// Core cycles before the report from which on instructions are looked at one by one: more than
+/// the longest one takes.
+const BEFORE: u64 = 20_000;
+
+/// The option of `coherence` that a replay has.
+const GDB: &str = "--gdb";
+
+/// An instruction of a run: `PC@CYCLE` as a report's replay has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Where it is.
+    pub pc: u32,
+    /// A cycle in which it was executed.
+    pub cycle: u64,
+}
+
+impl FromStr for At {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<At, String> {
+        if let Some(file) = text.strip_prefix('@') {
+            let report = std::fs::read_to_string(file);
+            let report = report.map_err(|error| format!("{file}: cannot read it: {error}"))?;
+            return At::of_report(&report).ok_or(format!(
+                "{file}: no report of `coherence` with a replay is in it"
+            ));
+        }
+        let parts = text.split_once('@').and_then(|(pc, cycle)| {
+            let pc = u32::from_str_radix(pc.strip_prefix("0x")?, 16).ok()?;
+            Some(At {
+                pc,
+                cycle: cycle.parse().ok()?,
+            })
+        });
+        parts.ok_or(
+            "not PC@CYCLE as in a report's replay, like 0xc0001008@2000000, nor @FILE with a report"
+                .to_string(),
+        )
+    }
+}
+
+/// The board before the instruction at `at`, in a run with this command.
+pub fn machine_at(
+    board: &BoardSpec,
+    boot: &Boot,
+    command: Option<&Typed>,
+    at: At,
+) -> Result<Machine> {
+    let mut machine = Machine::new(board.clone(), boot)?;
+    let (nobody, stop_at) = (Judge(|_: &Machine| Ok(())), at.near());
+    let ended = session(&mut machine, nobody, stop_at, command, f64::INFINITY);
+    at.check_that_it_came_near(ended.err(), machine.now())?;
+    at.stand_before(machine)
+}
+
+impl At {
+    /// That of the first replay in what `coherence` printed, as text or as JSON.
+    fn of_report(report: &str) -> Option<At> {
+        let words: Vec<&str> = report.split_whitespace().collect();
+        let places = words
+            .windows(2)
+            .filter(|pair| pair[0] == GDB && !pair[1].starts_with('@'));
+        places.into_iter().find_map(|pair| pair[1].parse().ok())
+    }
+
+    /// Where a run is to stop: a little before.
+    pub fn near(self) -> u64 {
+        self.cycle.saturating_sub(BEFORE)
+    }
+
+    /// Refuses a run that ended otherwise than by that.
+    pub fn check_that_it_came_near(self, ended: Option<Ended>, now: u64) -> Result<()> {
+        match ended {
+            Some(Ended::Limit | Ended::BootLimit) if now >= self.near() => Ok(()),
+            Some(Ended::Interrupted) => bail!("stopped"),
+            _ => bail!(
+                "the run ended in cycle {now}, before the report's cycle {}: it is another run",
+                self.cycle
+            ),
+        }
+    }
+
+    /// The same machine when it comes to the instruction.
+    pub fn stand_before(self, mut machine: Machine) -> Result<Machine> {
+        let at = self;
+        let Some(start) = start_of(machine.clone(), at) else {
+            bail!(
+                "{:#010x} was not executed in cycle {}: it is another run",
+                at.pc,
+                at.cycle
+            );
+        };
+        machine.run_until(start);
+        Ok(machine)
+    }
+}
+
+/// The cycle in which the instruction begins.
+fn start_of<B: BoardBus>(mut machine: Machine<B>, at: At) -> Option<u64> {
+    let mut start = None;
+    while machine.now() <= at.cycle {
+        let now = machine.now();
+        if machine.cpu().pc() == at.pc {
+            start = Some(now);
+        }
+        machine.run_until(now + 1);
+        if machine.now() == now {
+            break;
+        }
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_pc_and_a_cycle() {
+        let at = At {
+            pc: 0xc000_1008,
+            cycle: 2_000_000,
+        };
+        assert_eq!("0xc0001008@2000000".parse(), Ok(at));
+        let report = "error[stale-read]\n  replay: warmswitch coherence --gdb 0xc0001008@2000000 -- a\n  \
+                      replay: warmswitch coherence --gdb 0x10@3 -- a\n";
+        assert_eq!(At::of_report(report), Some(at));
+        let json = "{ \"replay\": \"warmswitch coherence --gdb 0xc0001008@2000000 -- a\" }";
+        assert_eq!(At::of_report(json), Some(at));
+        assert_eq!(At::of_report("0 reports; --gdb @report"), None);
+        let error = "@/nosuch/report".parse::<At>().unwrap_err();
+        assert!(
+            error.starts_with("/nosuch/report: cannot read it"),
+            "{error}"
+        );
+        for bad in [
+            "",
+            "0xc0001008",
+            "2000000",
+            "c0001008@2",
+            "0x1@",
+            "0x1@-1",
+            "0x1@2@3",
+        ] {
+            assert!(bad.parse::<At>().is_err(), "{bad}");
+        }
+    }
+}

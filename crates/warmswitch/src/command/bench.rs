@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch bench`: the simulator's speed on fixed guests, next to QEMU's or to that of another
+//! build.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use board::spec;
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::speed::against::{self, Comparison};
+use crate::speed::cores::{self, OnCore};
+use crate::speed::qemu::{self, Times};
+use crate::speed::{self, AIM, Guest, Ours, WORKS};
+use results::figures::statistics::Summary;
+use results::render::grid::Grid;
+use session::qemu::version;
+
+/// Measure the simulator's speed on fixed guests, next to QEMU where installed
+#[derive(clap::Args)]
+pub struct Args {
+    /// Best of this many repetitions
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeat: u32,
+    /// QEMU's cache simulation (libcache.so), when it is not where plugins are installed
+    #[arg(long, value_name = "FILE", conflicts_with = "no_qemu")]
+    cache_plugin: Option<PathBuf>,
+    /// Leave QEMU out
+    #[arg(long)]
+    no_qemu: bool,
+    /// Another build of this program: runs both on one core at the same time, and prints the ratio of their speeds
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["repeat", "cache_plugin", "no_qemu"])]
+    against: Option<PathBuf>,
+    /// On a board of each core, by the same kernel and programs, without QEMU
+    #[arg(long, conflicts_with_all = ["cache_plugin", "no_qemu", "against"])]
+    cores: bool,
+    /// How often each of two builds is run
+    #[arg(long, value_name = "N", default_value_t = 11, requires = "against")]
+    pairs: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured.
+struct Results {
+    ours: Vec<Ours>,
+    qemu: Option<Times>,
+    plugin: Option<Times>,
+    qemu_version: Option<String>,
+    /// What stands in place of a speed that was not measured.
+    missing: &'static str,
+}
+
+/// Measures and prints.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    if args.repeat == 0 {
+        bail!("--repeat 0: at least one repetition");
+    }
+    if let Some(other) = &args.against {
+        return against(other, args);
+    }
+    if args.cores {
+        return on_cores(args);
+    }
+    let plugin = qemu::find_plugin(args.cache_plugin.as_deref())?;
+    let guest = Guest::new()?;
+    let ours = speed::ours(&guest, args.repeat)?;
+    let qemu_version = if args.no_qemu { None } else { version() };
+    let run = |plugin| qemu::times(&guest, plugin, args.repeat);
+    let qemu = qemu_version.is_some().then(|| run(None)).transpose()?;
+    let plugin = plugin.filter(|_| qemu.is_some());
+    let plugin = plugin
+        .as_deref()
+        .map(|plugin| run(Some(plugin)))
+        .transpose()?;
+    let missing = if args.no_qemu {
+        "not run"
+    } else {
+        "not installed"
+    };
+    let results = Results {
+        ours,
+        qemu,
+        plugin,
+        qemu_version,
+        missing,
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&document(&results))?);
+    } else {
+        print!("{}", render(&results));
+    }
+    Ok(Outcome::Done)
+}
+
+fn on_cores(args: &Args) -> Result<Outcome> {
+    let cores = cores::on_cores(args.repeat)?;
+    if args.json {
+        let rows = cores.iter().flat_map(|core| {
+            let works = WORKS.iter().zip(&core.ours);
+            works.map(|(work, ours)| {
+                json!({"board": core.board, "core": core.core, "work": work.name, "ours": ours,
+                       "mips": ours.mips(), "busy_board_s_per_cpu_s": ours.speed()})
+            })
+        });
+        let rows: Vec<Value> = rows.collect();
+        let document = json!({
+            "format": 1,
+            "units": {"mips": "million guest instructions per second of host CPU time",
+                      "*_s": "seconds"},
+            "rows": rows,
+        });
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        print!("{}", render_cores(&cores));
+    }
+    Ok(Outcome::Done)
+}
+
+fn render_cores(cores: &[OnCore]) -> String {
+    let mut table = Grid::new(
+        2,
+        ["core", "work", "M instr", "M instr/s", "board s / host s"],
+    );
+    for core in cores {
+        for (work, ours) in WORKS.iter().zip(&core.ours) {
+            table.add_row([
+                format!("{} ({})", core.core, core.board),
+                work.name.to_string(),
+                format!("{:.1}", ours.instructions as f64 / 1e6),
+                format!("{:.0}", ours.mips()),
+                format!("{:.2}", ours.speed()),
+            ]);
+        }
+    }
+    format!(
+        "Simulator speed by core, per second of host CPU time, best repetition; kernel plain-multi and programs \
+         for ARMv4T on each.\n{table}\n"
+    )
+}
+
+fn against(other: &Path, args: &Args) -> Result<Outcome> {
+    if args.pairs == 0 {
+        bail!("--pairs 0: at least one pair");
+    }
+    let rows = against::compare(other, args.pairs)?;
+    if args.json {
+        let document = json!({
+            "format": 1,
+            "board": spec::DEFAULT_BOARD,
+            "units": {"ratio": "host CPU time per guest instruction, this build to the other one"},
+            "rows": rows,
+        });
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        print!("{}", render_against(&rows));
+    }
+    Ok(Outcome::Done)
+}
+
+fn render_against(rows: &[Comparison]) -> String {
+    let mut table = Grid::new(1, ["work", "M instr", "time to the other's", "interval"]);
+    for row in rows {
+        let [ours, theirs] = row.instructions.map(|n| format!("{:.1}", n as f64 / 1e6));
+        table.add_row([
+            row.work.to_string(),
+            if ours == theirs {
+                ours
+            } else {
+                format!("{ours}, {theirs}")
+            },
+            format!("{:.3}", row.ratio.median),
+            format!("{:.3} to {:.3}", row.ratio.low, row.ratio.high),
+        ]);
+    }
+    let Some(Summary {
+        count, coverage, ..
+    }) = rows.first().map(|row| row.ratio)
+    else {
+        return String::new();
+    };
+    format!(
+        "Host CPU time per guest instruction on {}, this build to the other one: below 1 this one is\n\
+         faster. Median of {count} pairs that shared a core, with its {:.0} % interval.\n{table}\n",
+        spec::DEFAULT_BOARD,
+        coverage * 100.0
+    )
+}
+
+fn mips(ours: &Ours, cpu_s: f64) -> f64 {
+    ours.instructions as f64 / cpu_s / 1e6
+}
+
+fn document(results: &Results) -> Value {
+    let rows: Vec<Value> = WORKS
+        .iter()
+        .zip(&results.ours)
+        .enumerate()
+        .map(|(n, (work, ours))| {
+            let other = |times: &Option<Times>| {
+                times.as_ref().map(|t| {
+                    let mips = mips(ours, t[n]);
+                    json!({"cpu_s": t[n], "mips": mips, "ratio": ours.mips() / mips})
+                })
+            };
+            json!({
+                "work": work.name,
+                "ours": ours,
+                "mips": ours.mips(),
+                "busy_board_s_per_cpu_s": ours.speed(),
+                "qemu": other(&results.qemu),
+                "qemu_cache_plugin": other(&results.plugin),
+                "aim_mips": AIM * work.stock_plugin_mips,
+            })
+        })
+        .collect();
+    json!({
+        "format": 1,
+        "board": spec::DEFAULT_BOARD,
+        "qemu_version": results.qemu_version,
+        "units": {"mips": "million guest instructions per second of host CPU time",
+                  "instructions": "counted by the simulator; QEMU's mips use the same number",
+                  "*_s": "seconds"},
+        "rows": rows,
+    })
+}
+
+fn render(results: &Results) -> String {
+    let mut table = Grid::new(
+        1,
+        [
+            "work",
+            "M instr",
+            "M instr/s",
+            "board s / host s",
+            "QEMU",
+            "+ its cache plugin",
+            "ours / plugin",
+            "aim M instr/s",
+        ],
+    );
+    for (n, (work, ours)) in WORKS.iter().zip(&results.ours).enumerate() {
+        let speed = |times: &Option<Times>| times.as_ref().map(|t| mips(ours, t[n]));
+        let cell = |value: Option<f64>| value.map_or(results.missing.into(), |v| format!("{v:.0}"));
+        let plugin = speed(&results.plugin);
+        table.add_row([
+            work.name.to_string(),
+            format!("{:.1}", ours.instructions as f64 / 1e6),
+            format!("{:.0}", ours.mips()),
+            format!("{:.2}", ours.speed()),
+            cell(speed(&results.qemu)),
+            cell(plugin),
+            plugin.map_or("-".into(), |p| format!("{:.1}", ours.mips() / p)),
+            format!("{:.0}", AIM * work.stock_plugin_mips),
+        ]);
+    }
+    let qemu = results
+        .qemu_version
+        .as_deref()
+        .unwrap_or("QEMU was not run");
+    format!(
+        "Simulator speed on {}, per second of host CPU time, best repetition; {qemu}.\n{table}\n\
+         M instr: guest instructions, counted by the simulator. QEMU's speeds use the same number\n\
+         for the same work. Board time is without waiting for interrupts. The aim is {AIM:.0} times\n\
+         QEMU's stock cache plugin as measured in 2026 on two cores: compare ratios, not speeds,\n\
+         on another machine.\n",
+        spec::DEFAULT_BOARD
+    )
+}

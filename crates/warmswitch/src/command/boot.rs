@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch boot`: a console on the simulated board.
+//!
+//! On a terminal, keys go to the board's first UART and Ctrl-A x leaves; the board runs as fast as
+//! it can while it works and in real time while it idles and input may come. Without a terminal,
+//! standard input is typed once the guest shows a prompt, and the run ends when it shows one again
+//! and there is no more input ([`prompt`]); escape sequences are left out of a file. A guest that
+//! resets the board, panics or halts ends the run, too, and so does the limit. A board that sleeps
+//! until a key comes stands still; the time it waits counts towards the limit.
+
+mod prompt;
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use anstream::adapter::StripBytes;
+use anyhow::{Context as _, Result};
+use board::{Machine, Stop};
+use serde_json::json;
+
+use crate::Outcome;
+use base::interrupt;
+use base::output::write_bytes;
+use base::terminal::RawMode;
+use base::time;
+use results::runs::markers;
+use session::boot::Recipe;
+use session::target::Target;
+use session::watchdog::{Over, Watchdog};
+use supply::symbols::Symbols;
+
+/// Board time between two looks at the keyboard.
+const SLICE_S: f64 = 0.005;
+/// The guest counts as waiting after this much board time without output or work.
+const QUIET_S: f64 = 2.0;
+/// Input is typed after this much quiet board time, prompt or none.
+const LONG_QUIET_S: f64 = 10.0;
+/// A slice with less idle time than this share is work.
+const IDLE: f64 = 0.9;
+/// Board time after which a run that nobody watches ends.
+const UNWATCHED_LIMIT_S: f64 = 300.0;
+/// The console's key for commands to us: Ctrl-A.
+const ESCAPE: u8 = 0x01;
+
+/// A console on the simulated board (Ctrl-A x leaves)
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// The kernel's command line instead of ours
+    #[arg(last = true, value_name = "CMDLINE")]
+    cmdline: Vec<String>,
+    /// Stop after this much board time, in seconds [default: none on a terminal, else 300]
+    #[arg(long, value_name = "SECONDS")]
+    limit: Option<f64>,
+    /// At the end, print how the run ended as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Boots.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    if let Some(limit) = args.limit {
+        time::seconds("limit", limit)?;
+    }
+    let (machine, vmlinux) = power_on(&args.target, &args.cmdline)?;
+    let raw = RawMode::enter().context("cannot switch the terminal to raw mode")?;
+    let default_limit_s = if raw.is_some() {
+        f64::INFINITY
+    } else {
+        UNWATCHED_LIMIT_S
+    };
+    let mut console = Console {
+        machine,
+        shown: 0,
+        last_active_s: 0.0,
+        awaits_marker: args.target.has_our_root(),
+        typed: false,
+        leave: false,
+        limit_s: args.limit.unwrap_or(default_limit_s),
+        input: keyboard(),
+        raw,
+        escape: false,
+        input_ended: false,
+        held: Vec::new(),
+        asleep_s: 0.0,
+        prompt: None,
+        strip: (!std::io::stdout().is_terminal()).then(StripBytes::new),
+    };
+    let ending = console.run();
+    console.raw = None;
+    let ending = ending?;
+    for note in console.machine.notes() {
+        eprintln!("note: {note}");
+    }
+    if args.json {
+        println!("\n{}", console.summary(&ending));
+    }
+    match ending {
+        Ending::Left => Ok(Outcome::Done),
+        Ending::Over(over) => {
+            eprintln!("\n{}", over.what());
+            Ok(match over {
+                Over::Halted | Over::PoweredDown => Outcome::Done,
+                Over::Panic | Over::Still | Over::HalfUnpacked => Outcome::No,
+            })
+        }
+        Ending::Stopped(stop) => {
+            let symbols = Symbols::of(vmlinux.as_deref());
+            eprintln!(
+                "\n{}",
+                console.machine.message(&stop, |pc| symbols.name(pc))
+            );
+            Ok(if matches!(stop, Stop::Reset) {
+                Outcome::Done
+            } else {
+                Outcome::No
+            })
+        }
+    }
+}
+
+/// A machine before its first instruction, with everything in memory; and its kernel's symbols.
+pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<PathBuf>)> {
+    let board = target.check()?;
+    let words = Some(cmdline.join(" ")).filter(|words| !words.is_empty());
+    let prepared = Recipe {
+        words,
+        ..target.recipe()?
+    }
+    .prepare(&board)?;
+    let machine = Machine::new(board, &prepared.boot())?;
+    Ok((machine, prepared.files.vmlinux))
+}
+
+/// Bytes of standard input, read by a thread of their own; closed at the end of input.
+fn keyboard() -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        while let Ok(count @ 1..) = std::io::stdin().read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+enum Ending {
+    /// The user left, or the input was done with.
+    Left,
+    /// The guest came to its end.
+    Over(Over),
+    Stopped(Stop),
+}
+
+struct Console {
+    machine: Machine,
+    /// How much of the console's log is on the screen.
+    shown: usize,
+    /// Board time of the last output or work.
+    last_active_s: f64,
+    /// Our root file system says when its shell is ready; no byte is typed before.
+    awaits_marker: bool,
+    /// Anything was typed: what the console says may be a command's words.
+    typed: bool,
+    /// The user wants to go.
+    leave: bool,
+    limit_s: f64,
+    input: Receiver<Vec<u8>>,
+    /// On a terminal.
+    raw: Option<RawMode>,
+    /// Ctrl-A was typed.
+    escape: bool,
+    input_ended: bool,
+    /// Input without a terminal that waits for the guest.
+    held: Vec<u8>,
+    /// Host time for which the board slept until a key came.
+    asleep_s: f64,
+    /// The end of the prompt behind which the input was typed.
+    prompt: Option<String>,
+    /// Takes escape sequences out of what is not for a terminal.
+    strip: Option<StripBytes>,
+}
+
+impl Console {
+    fn run(&mut self) -> Result<Ending> {
+        let mut pace = Pace::new(&self.machine);
+        let mut watchdog = Watchdog::new(&self.machine);
+        loop {
+            self.take_input();
+            if interrupt::asked() || self.leave {
+                return Ok(Ending::Left);
+            }
+            let before = (self.machine.now(), self.machine.counters().idle_cycles);
+            let hz = self.machine.spec().cpu_hz as f64;
+            let until = (self.machine.seconds() + SLICE_S).min(self.limit_s) * hz;
+            let stop = self.machine.run_until(until.ceil() as u64);
+            self.show();
+            let idle = self.idle_share(before);
+            if idle < IDLE {
+                self.last_active_s = self.machine.seconds();
+            }
+            match stop {
+                Stop::Limit if self.machine.seconds() < self.limit_s => {}
+                Stop::Asleep if self.held.is_empty() => {
+                    if let Some(ending) = self.sleep() {
+                        return Ok(ending);
+                    }
+                }
+                Stop::Asleep => {}
+                stop => return Ok(Ending::Stopped(stop)),
+            }
+            if let Some(over) = watchdog.look(&self.machine) {
+                return Ok(Ending::Over(over));
+            }
+            if !self.typed && markers::is_half_unpacked(self.machine.console_log()) {
+                return Ok(Ending::Over(Over::HalfUnpacked));
+            }
+            // Whoever feeds a pipe slowly is waited for like somebody at a terminal.
+            let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
+            if may_type && idle >= IDLE {
+                let ahead = pace.ahead(&self.machine);
+                self.wait_for_key(ahead);
+            }
+            if self.raw.is_none() && self.type_held(stop == Stop::Asleep) {
+                return Ok(Ending::Left);
+            }
+        }
+    }
+
+    /// The share of idle cycles since `before` (cycle, idle cycles).
+    fn idle_share(&self, before: (u64, u64)) -> f64 {
+        let cycles = self.machine.now() - before.0;
+        let idle = self.machine.counters().idle_cycles - before.1;
+        if cycles == 0 {
+            1.0
+        } else {
+            idle as f64 / cycles as f64
+        }
+    }
+
+    /// Waits for a key that wakes the board; the ending when none can come, or none came in time.
+    fn sleep(&mut self) -> Option<Ending> {
+        if self.raw.is_none() && self.input_ended {
+            let done = !self.awaits_marker && self.asks();
+            return Some(if done {
+                Ending::Left
+            } else {
+                Ending::Stopped(Stop::Asleep)
+            });
+        }
+        let left_s = self.limit_s - self.machine.seconds() - self.asleep_s;
+        if left_s <= 0.0 {
+            return Some(Ending::Stopped(Stop::Asleep));
+        }
+        let start = Instant::now();
+        self.wait_for_key(Duration::from_secs_f64(left_s.min(1.0)));
+        self.asleep_s += start.elapsed().as_secs_f64();
+        None
+    }
+
+    /// Without a terminal: types the input once the guest waits for it; true when all is done.
+    fn type_held(&mut self, asleep: bool) -> bool {
+        let now = self.machine.seconds();
+        let quiet_s = now - self.last_active_s;
+        let log = self.machine.console_log();
+        let marker = markers::READY.as_bytes();
+        if self.awaits_marker && log.windows(marker.len()).any(|w| w == marker) {
+            self.awaits_marker = false;
+        }
+        let asks = (asleep || quiet_s >= QUIET_S) && self.asks();
+        // Nothing but input goes on with a guest that sleeps, ready or not; another one may have
+        // said something behind its prompt.
+        let types = asleep || !self.awaits_marker && (asks || quiet_s >= LONG_QUIET_S);
+        if types && !self.held.is_empty() {
+            self.prompt = prompt::of(self.machine.console_log());
+            let mut held = std::mem::take(&mut self.held);
+            // The last line of a file may not have been ended.
+            if self.input_ended && held.last().is_some_and(|byte| *byte >= b' ') {
+                held.push(b'\n');
+            }
+            self.machine.send(&held);
+            self.typed = true;
+            self.last_active_s = now;
+            return false;
+        }
+        asks && self.held.is_empty() && !self.awaits_marker && self.input_ended
+    }
+
+    /// Whether the guest shows a prompt: after input was typed, one that ends like that before.
+    fn asks(&self) -> bool {
+        let shown = prompt::of(self.machine.console_log());
+        shown.is_some() && (self.prompt.is_none() || self.prompt == shown)
+    }
+
+    /// Moves what was typed to the machine.
+    fn take_input(&mut self) {
+        loop {
+            match self.input.try_recv() {
+                Ok(bytes) => self.typed(&bytes),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => {
+                    self.input_ended = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sleeps until a key is typed, at most `time`.
+    fn wait_for_key(&mut self, time: Duration) {
+        match self.input.recv_timeout(time) {
+            Ok(bytes) => self.typed(&bytes),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                self.input_ended = true;
+                std::thread::sleep(time.min(Duration::from_millis(20)));
+            }
+        }
+    }
+
+    /// Takes typed bytes: Ctrl-A x leaves, Ctrl-A twice sends one.
+    fn typed(&mut self, bytes: &[u8]) {
+        if self.raw.is_none() {
+            self.held.extend(bytes);
+            return;
+        }
+        for &byte in bytes {
+            match (self.escape, byte) {
+                (true, b'x' | b'X') => self.leave = true,
+                (false, ESCAPE) => self.escape = true,
+                _ => {
+                    self.escape = false;
+                    self.machine.send(&[byte]);
+                    self.typed = true;
+                }
+            }
+        }
+    }
+
+    /// How the run ended, and what tells one run from another.
+    fn summary(&self, ending: &Ending) -> serde_json::Value {
+        let stop = match ending {
+            Ending::Left => "left".to_string(),
+            Ending::Over(over) => over.what().to_string(),
+            Ending::Stopped(stop) => stop.what(),
+        };
+        let counters: serde_json::Map<String, serde_json::Value> = self
+            .machine
+            .counters()
+            .entries()
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), value.into()))
+            .collect();
+        json!({
+            "stop": stop,
+            "cycle": self.machine.now(),
+            "seconds": self.machine.seconds(),
+            "console_blake3": blake3::hash(self.machine.console_log()).to_hex().as_str(),
+            "memory_blake3": self.machine.memory_hash().to_hex().as_str(),
+            "counters": counters,
+        })
+    }
+
+    /// Prints what is new on the console.
+    fn show(&mut self) {
+        let log = self.machine.console_log();
+        if log.len() > self.shown {
+            match &mut self.strip {
+                None => write_bytes(&log[self.shown..]),
+                Some(strip) => {
+                    let pieces: Vec<&[u8]> = strip.strip_next(&log[self.shown..]).collect();
+                    write_bytes(&pieces.concat());
+                }
+            }
+            self.shown = log.len();
+            self.last_active_s = self.machine.seconds();
+        }
+    }
+}
+
+/// Keeps an idle board from running ahead of the wall clock.
+struct Pace {
+    host: Instant,
+    board_s: f64,
+}
+
+impl Pace {
+    fn new(machine: &Machine) -> Pace {
+        Pace {
+            host: Instant::now(),
+            board_s: machine.seconds(),
+        }
+    }
+
+    /// How far the board is ahead; when it is behind, the two are taken to be even.
+    fn ahead(&mut self, machine: &Machine) -> Duration {
+        let board = machine.seconds() - self.board_s;
+        let host = self.host.elapsed().as_secs_f64();
+        if board <= host {
+            *self = Pace::new(machine);
+            return Duration::ZERO;
+        }
+        Duration::from_secs_f64((board - host).min(1.0))
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch cc`: the compiler that links with the guest's own C library.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::Stdio;
+
+use anyhow::Result;
+
+use crate::Outcome;
+use supply::image::Programs;
+use supply::toolchain::command;
+
+/// Compile a program for the boards, with the C library of their root file system
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which boards and kernels
+    #[arg(long = "for", value_enum, value_name = "PROGRAMS", default_value_t = Programs::Armv5te)]
+    programs: Programs,
+    /// For the compiler, which is arm-linux-gnueabi-gcc
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARG"
+    )]
+    arguments: Vec<OsString>,
+}
+
+/// Becomes the compiler.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let compiler = args.programs.compiler()?;
+    let mut compile = command(&compiler);
+    compile.args(&args.arguments).stdin(Stdio::inherit());
+    let error = compile.exec();
+    Err(anyhow::Error::new(error).context(compiler.display().to_string()))
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch coherence`: run a kernel and a command under the coherence checker.
+//!
+//! Exit codes: 0 no report, 1 reports, 2 wrong usage or set-up, or the guest did not get to the
+//! end, 3 no report, and suppressions covered more than the baseline allows. With `--bisect` 1
+//! instead of 3, 125 instead of 2, so that `git bisect run` skips that commit, also where
+//! suppressions covered reports and there is no baseline, and 128, which ends it, when no commit
+//! could be judged.
+
+mod disturbed;
+mod recorded;
+mod shown;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use arm::Victims;
+use board::BoardSpec;
+
+use crate::Outcome;
+use crate::coherence::mutants::{self, Suite};
+use crate::coherence::names::Names;
+use crate::coherence::page;
+use crate::coherence::render::Style;
+use crate::coherence::replay::{self, At};
+use crate::coherence::suppress::{self, Suppression};
+use crate::coherence::{self, Ended, Plan};
+use crate::command::debug;
+use base::paths::shown;
+use base::shell::{self, quoted};
+use base::time;
+use recorded::Recorded;
+use results::runs::markers::Typed;
+use session::boot::Prepared;
+use session::target::Target;
+use shown::Shown;
+use supply::mutant::{self, Mutant};
+
+/// Board seconds that a command may take when nobody says.
+const LIMIT_S: f64 = 300.0;
+
+/// Run with the coherence checker: exit 1 at the first stale access, 3 when suppressions cover more than a baseline
+/// allows
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
+    #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
+    mutant: Option<String>,
+    /// Run every mutant with the test that it names, and print a table
+    #[arg(long, conflicts_with_all = ["limit", "keep_going", "bisect", "tap", "linux"])]
+    all_mutants: bool,
+    /// Mutants or seeds at a time [default: one per processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Board time the command may take, in seconds [default: 300, and then it is an error]
+    #[arg(long, value_name = "SECONDS")]
+    limit: Option<f64>,
+    /// Reports to leave out, instead of the kernel's own list
+    #[arg(long, value_name = "FILE")]
+    suppressions: Option<PathBuf>,
+    /// How often reports may be left out, instead of the kernel's own list
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Record in that list how often they are left out now, in runs with several seeds
+    #[arg(long, conflicts_with_all = ["all_mutants", "mutant", "bisect", "cost", "gdb", "limit", "chaos", "chaos_seeds"])]
+    write_baseline: bool,
+    /// Without the checker, to a report's instruction, and wait for gdb there; @FILE: that of the report in a file
+    #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
+    gdb: Option<At>,
+    /// TCP port where --gdb listens, on this machine only; 0 takes a free one
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 1234,
+        requires = "gdb",
+        conflicts_with = "stdio"
+    )]
+    port: u16,
+    /// With --gdb: speak with gdb over standard input and output; gdb needs a "set remotetimeout 300"
+    #[arg(long, requires = "gdb")]
+    stdio: bool,
+    /// Run the same cycles again without the checker, and compare the host's processor times
+    #[arg(long, conflicts_with_all = ["all_mutants", "gdb", "tap"])]
+    cost: bool,
+    /// Do not stop at the first report
+    #[arg(long)]
+    keep_going: bool,
+    /// Exit with 125 when the kernel cannot be built, the guest does not get to the end or reports
+    /// are left out without a baseline, with 128 when nothing could be judged
+    #[arg(long)]
+    bisect: bool,
+    #[command(flatten)]
+    chaos: disturbed::Options,
+    /// Print JSON
+    #[arg(long, conflicts_with = "tap")]
+    json: bool,
+    /// Print TAP
+    #[arg(long)]
+    tap: bool,
+    /// What to run in the guest
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+/// Checks.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let in_bisection = |outcome| {
+        move |error| match args.bisect {
+            true => {
+                eprintln!("error: {error:#}");
+                Ok(outcome)
+            }
+            false => Err(error),
+        }
+    };
+    match Asked::of(args) {
+        Ok(asked) => asked.execute().or_else(in_bisection(Outcome::Skip)),
+        Err(error) => in_bisection(Outcome::Abort)(error),
+    }
+}
+
+/// Whether a command line that cannot be read is one of a bisection: its errors are not a commit's.
+pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    arguments
+        .by_ref()
+        .skip(1)
+        .take(1)
+        .any(|verb| verb == "coherence")
+        && arguments
+            .take_while(|argument| argument != "--")
+            .any(|argument| argument == "--bisect")
+}
+
+/// What is known to be right before anything is built.
+struct Asked<'a> {
+    args: &'a Args,
+    board: BoardSpec,
+    /// What is typed to the guest's shell, if anything is.
+    command: Option<Typed>,
+    suppressions: Vec<Suppression>,
+    /// Recorded baselines, and where they are.
+    recorded: Recorded,
+    mutant: Option<Mutant>,
+    /// Where gdb is met, with `--gdb`.
+    gdb: Option<debug::Place>,
+}
+
+impl Asked<'_> {
+    fn of(args: &Args) -> Result<Asked<'_>> {
+        if let Some(limit) = args.limit {
+            time::seconds("limit", limit)?;
+        }
+        if args.jobs == Some(0) {
+            bail!("--jobs 0: at least one at a time");
+        }
+        // Not by clap: it drops what --stdio requires where that conflicts with an option that is given.
+        let without_effect = [
+            ("limit", args.limit.is_some()),
+            ("keep-going", args.keep_going),
+            ("suppressions", args.suppressions.is_some()),
+            ("baseline", args.baseline.is_some()),
+            ("bisect", args.bisect),
+        ];
+        let given = without_effect.iter().find(|(_, given)| *given);
+        if let Some((option, _)) = given.filter(|_| args.gdb.is_some()) {
+            bail!("--{option}: --gdb runs without the checker, to one instruction");
+        }
+        args.chaos.check(args)?;
+        let command = match args.command.is_empty() {
+            true => None,
+            // Nobody types what it would read.
+            false if args.chaos.is_asked() => None,
+            false => Some(Typed::own(&(shell::typed(&args.command)? + " </dev/null"))),
+        };
+        let board = args.target.check()?;
+        Ok(Asked {
+            args,
+            board,
+            command,
+            suppressions: args.suppressions()?,
+            recorded: Recorded::of(args)?,
+            mutant: args.target.mutant(args.mutant.as_deref())?,
+            gdb: (args.gdb)
+                .map(|_| debug::Place::of(args.stdio, args.port))
+                .transpose()?,
+        })
+    }
+
+    fn execute(&self) -> Result<Outcome> {
+        let (args, board, suppressions) = (self.args, &self.board, &self.suppressions);
+        if args.chaos.is_asked() {
+            return self.disturbed();
+        }
+        if args.all_mutants {
+            return args.all(board, suppressions);
+        }
+        let mut guest = args.target.prepare(board)?;
+        let patched = match &self.mutant {
+            Some(mutant) => guest.patch(mutant)?,
+            None => Vec::new(),
+        };
+        let boot = guest.boot();
+        let typed = self.command.as_ref();
+        if let (Some(at), Some(place)) = (args.gdb, &self.gdb) {
+            let machine = replay::machine_at(board, &boot, typed, at)?;
+            return debug::serve(machine, guest.files.vmlinux.as_deref(), place);
+        }
+        let names = names_of(&guest);
+        let plan = Plan {
+            command: typed,
+            counted: &patched,
+            apart: suppress::apart(suppressions, &names),
+            pages: page::functions(
+                names.symbols(),
+                guest.files.vmlinux.as_deref(),
+                board.peripherals.ram_base,
+            ),
+            limit_s: args.limit.unwrap_or(LIMIT_S),
+            ends: &|report| {
+                !args.keeps_going() && !suppressions.iter().any(|s| s.covers(report, &names))
+            },
+        };
+        let (findings, cost) = match args.cost {
+            true => coherence::check_twice(board, &boot, &plan).map(|(f, c)| (f, Some(c)))?,
+            false => (coherence::check(board, &boot, &plan)?, None),
+        };
+        let shown = Shown {
+            args,
+            findings: &findings,
+            cost,
+            groups: coherence::groups(&findings.reports, suppressions, &names),
+            suppressions,
+            baseline: self.recorded.baseline(),
+            style: Style {
+                names: &names,
+                cpu_hz: board.cpu_hz,
+                replay: &|at| args.replay(at, None),
+            },
+        };
+        shown.print()?;
+        let outcome = shown.outcome()?;
+        if args.write_baseline && outcome == Outcome::Done {
+            self.record(&boot, &plan, &shown)?;
+        }
+        Ok(outcome)
+    }
+}
+
+/// The kernel's names, with a note where it has none.
+fn names_of(guest: &Prepared) -> Names {
+    let names = Names::of(guest.files.vmlinux.as_deref());
+    if names.are_none() {
+        let image = shown(&guest.files.image);
+        eprintln!("note: {image} has no vmlinux with symbols beside it: no function is named");
+    }
+    names
+}
+
+impl Args {
+    /// The list asked for, else the kernel's own; none for a kernel given by path.
+    fn suppressions(&self) -> Result<Vec<Suppression>> {
+        if let Some(path) = &self.suppressions {
+            return suppress::load(path);
+        }
+        suppress::of_kernel(&self.target.kernel()?)
+    }
+
+    /// A run of a baseline goes to its end, whatever it meets.
+    fn keeps_going(&self) -> bool {
+        self.keep_going || self.write_baseline
+    }
+
+    /// How to come back to a report, in the run of a seed if it was one.
+    fn replay(&self, at: &arm::Context, seed: Option<u64>) -> String {
+        let mut words = vec!["warmswitch".to_string(), "coherence".to_string()];
+        let mut option = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                words.extend([name.to_string(), quoted(&value)]);
+            }
+        };
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
+        let target = &self.target;
+        option("--board", Some(target.board()));
+        option("--kernel", target.kernel().ok());
+        option("--linux", path(&target.linux));
+        option("--config", path(&target.config));
+        option("--dtb", path(&target.dtb));
+        option("--initrd", path(&target.initrd));
+        for added in &target.add {
+            option("--add", Some(added.to_string()));
+        }
+        for package in &target.add_package {
+            option("--add-package", Some(package.clone()));
+        }
+        let append = quoted(&format!("--append={}", target.append));
+        let victims = Some(target.victims.clone());
+        option("--victims", victims.filter(|v| v != Victims::Random.name()));
+        option("--mutant", self.mutant.clone());
+        option("--chaos", seed.map(|seed| seed.to_string()));
+        option("--gdb", Some(format!("{:#010x}@{}", at.pc, at.cycle)));
+        if !target.append.is_empty() {
+            words.push(append);
+        }
+        if !self.command.is_empty() {
+            words.push("--".to_string());
+            words.extend(self.command.iter().map(|word| quoted(word)));
+        }
+        words.join(" ")
+    }
+
+    fn all(&self, board: &BoardSpec, suppressions: &[Suppression]) -> Result<Outcome> {
+        let list = mutant::load(&self.target.mutants()?)?;
+        let guest = self.target.prepare(board)?;
+        let names = Names::of(guest.files.vmlinux.as_deref());
+        let suite = Suite {
+            board,
+            boot: &|mutant| {
+                let mut guest = guest.clone();
+                let patched = guest.patch(mutant)?;
+                Ok((guest.boot(), patched))
+            },
+            vmlinux: guest.files.vmlinux.as_deref(),
+            pages: page::functions(
+                names.symbols(),
+                guest.files.vmlinux.as_deref(),
+                board.peripherals.ram_base,
+            ),
+            suppressions,
+            jobs: self.jobs.unwrap_or_else(supply::toolchain::default_jobs),
+        };
+        let results = suite.run(&list)?;
+        if results.iter().any(|t| t.ended == Ended::Interrupted) {
+            bail!("stopped");
+        }
+        if self.json {
+            println!(
+                "{}",
+                serde_json::to_string_pretty(&mutants::json(&results, &names))?
+            );
+        } else {
+            println!("{}", mutants::table(&results, &names));
+        }
+        Ok(if results.iter().all(|t| t.is_as_said(&names)) {
+            Outcome::Done
+        } else {
+            Outcome::No
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_command_line_with_bisect_before_the_guests_is_one_of_a_bisection() {
+        let is = |line: &str| is_bisection(line.split(' ').map(OsString::from));
+        assert!(is("warmswitch coherence --vitims late --bisect -- true"));
+        assert!(!is("warmswitch coherence --vitims late -- true --bisect"));
+        assert!(!is("warmswitch run --bisect"));
+        assert!(!is("warmswitch"));
+    }
+}

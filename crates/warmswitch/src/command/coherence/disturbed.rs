@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `coherence --chaos SEED` and `--chaos-seeds A..B`: the checker beside interrupts that a seed draws.
+
+use anyhow::{Context, Result, bail};
+use board::boot::Boot;
+
+use super::shown::Shown;
+use super::{Args, Asked};
+use crate::Outcome;
+use crate::chaos::places::Known;
+use crate::chaos::range::Seeds;
+use crate::chaos::run::Bases;
+use crate::chaos::seeds::Campaign;
+use crate::chaos::store::Store;
+use crate::chaos::table::{self, Summary};
+use crate::chaos::tried::{Cause, Tried};
+use crate::chaos::{self, Command, program, replay};
+use crate::coherence;
+use crate::coherence::Ended;
+use crate::coherence::names::Names;
+use crate::coherence::page;
+use crate::coherence::render::Style;
+use crate::coherence::suppress;
+use crate::command::debug;
+use base::colour;
+use session::boot::Prepared;
+use supply::cache::Inputs;
+use supply::mutant::Mutant;
+use supply::toolchain::default_jobs;
+
+/// Board seconds that a seed's command may take when nobody says.
+const SEED_LIMIT_S: f64 = 30.0;
+
+mod all;
+
+/// Which seeds.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Interrupts where this seed draws them, each of which another task of the command follows; `mm_chaos` alone is
+    /// that seed's random program (docs/CHAOS.md)
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
+    chaos: Option<u64>,
+    /// The same for many seeds, from A to before B, on all processors; seeds that were run are not run again
+    #[arg(long, value_name = "A..B", conflicts_with_all = ["cost", "bisect", "tap", "gdb"])]
+    chaos_seeds: Option<Seeds>,
+    /// Forget what seeds came to, and run them again
+    #[arg(long, requires = "chaos_seeds")]
+    again: bool,
+    /// Then make the first bad seed's program of each cause as short as it can be
+    #[arg(long, requires = "chaos_seeds", conflicts_with = "json")]
+    reduce: bool,
+}
+
+impl Options {
+    /// Whether there is chaos.
+    pub fn is_asked(&self) -> bool {
+        self.chaos.is_some() || self.chaos_seeds.is_some()
+    }
+
+    /// What clap does not see.
+    pub fn check(&self, args: &Args) -> Result<()> {
+        if args.jobs.is_some() && !args.all_mutants && self.chaos_seeds.is_none() {
+            bail!("--jobs: is for --all-mutants and --chaos-seeds");
+        }
+        if args.all_mutants && !args.command.is_empty() && !self.is_asked() {
+            bail!("--all-mutants: each mutant has its own command");
+        }
+        if args.all_mutants && (self.reduce || args.json) && self.is_asked() {
+            bail!("--all-mutants with --chaos-seeds: prints a table, no --reduce and no --json");
+        }
+        if self.is_asked() && args.command.is_empty() {
+            bail!(
+                "chaos needs a command behind --; `-- mm_chaos` is each seed's own random program"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What a campaign is made of.
+struct Made<'a> {
+    asked: &'a Asked<'a>,
+    boot: &'a Boot,
+    names: Names,
+}
+
+impl Made<'_> {
+    /// Where results are kept: they depend on all that is named here.
+    fn store(&self, campaign: &Campaign<'_>) -> Result<Store> {
+        let Asked { args, board, .. } = self.asked;
+        let mut inputs = Inputs::new("chaos 2");
+        let name = session::snapshot::name(board, self.boot).unwrap_or_default();
+        inputs.add("machine", name.as_bytes());
+        inputs.add("seeds", env!("WARMSWITCH_CHAOS").as_bytes());
+        // Its symbols say where interrupts may come.
+        let symbols = campaign.vmlinux.map(std::fs::read).transpose()?;
+        inputs.add("symbols", &symbols.unwrap_or_default());
+        inputs.add("command", args.command.join("\0").as_bytes());
+        inputs.add("grammar", campaign.command.grammar().as_bytes());
+        let judged = format!(
+            "{:?} {} {}",
+            campaign.suppressions, campaign.limit_s, args.keep_going
+        );
+        inputs.add("judged", judged.as_bytes());
+        Store::of(inputs, args.chaos.again)
+    }
+
+    /// Runs seeds that are not kept yet.
+    fn run(&self, campaign: &Campaign<'_>, seeds: Seeds) -> Result<Vec<Tried>> {
+        campaign.run(seeds, &self.store(campaign)?)
+    }
+}
+
+impl Asked<'_> {
+    /// With chaos.
+    pub fn disturbed(&self) -> Result<Outcome> {
+        let command = Command::of(&self.args.command)?;
+        let guest = chaos::prepare(&self.args.target, &self.board)?;
+        if self.args.all_mutants {
+            return self.all_disturbed(&command, &guest);
+        }
+        self.campaign(&command, guest, self.mutant.as_ref(), &|campaign, made| {
+            let (args, names) = (self.args, &made.names);
+            match (args.chaos.chaos, args.chaos.chaos_seeds) {
+                (Some(seed), _) => self.one_seed(campaign, seed, names),
+                (None, Some(seeds)) => {
+                    let store = made.store(campaign)?;
+                    self.many_seeds(campaign, seeds, &store, names)
+                }
+                (None, None) => bail!("no seed"),
+            }
+        })
+    }
+
+    /// Does something with a guest that a mutant has been made of, if one is given.
+    fn campaign<T>(
+        &self,
+        command: &Command,
+        mut guest: Prepared,
+        mutant: Option<&Mutant>,
+        then: &dyn Fn(&Campaign<'_>, &Made<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let args = self.args;
+        let patched = match mutant {
+            Some(mutant) => guest.patch(mutant)?,
+            None => Vec::new(),
+        };
+        let (boot, vmlinux) = (guest.boot(), guest.files.vmlinux.as_deref());
+        let names = Names::of(vmlinux);
+        let known = Known::of(names.symbols(), vmlinux);
+        known.note_what_lacks(&guest.files.image);
+        let apart = suppress::apart(&self.suppressions, &names);
+        let ram_base = self.board.peripherals.ram_base;
+        let pages = page::functions(names.symbols(), vmlinux, ram_base);
+        let bases = Bases::new(&self.board, &boot, &known, &apart, pages, &patched);
+        let campaign = Campaign {
+            bases: &bases,
+            command,
+            suppressions: &self.suppressions,
+            vmlinux,
+            limit_s: args.limit.unwrap_or(SEED_LIMIT_S),
+            first_only: !args.keep_going,
+            until_report: args.all_mutants,
+            jobs: args.jobs.unwrap_or_else(default_jobs),
+        };
+        let made = Made {
+            asked: self,
+            boot: &boot,
+            names,
+        };
+        then(&campaign, &made)
+    }
+
+    fn one_seed(&self, campaign: &Campaign<'_>, seed: u64, names: &Names) -> Result<Outcome> {
+        let args = self.args;
+        if let Some(program) = campaign.command.program(seed).filter(|_| !args.json) {
+            eprintln!(
+                "note: the program of seed {seed}: mm_chaos '{}'",
+                program.text()
+            );
+        }
+        let work = campaign.command.work(seed)?;
+        if let (Some(at), Some(place)) = (args.gdb, &self.gdb) {
+            let machine = replay::machine_at(campaign.bases, seed, &work, at)?;
+            return debug::serve(machine, campaign.vmlinux, place);
+        }
+        let ran = campaign.ran(seed, &names)?;
+        let findings = &ran.findings;
+        let shown = Shown {
+            args,
+            findings,
+            cost: None,
+            groups: coherence::groups(&findings.reports, &self.suppressions, names),
+            suppressions: &self.suppressions,
+            baseline: None,
+            style: Style {
+                names,
+                cpu_hz: self.board.cpu_hz,
+                replay: &|at| args.replay(at, Some(seed)),
+            },
+        };
+        shown.print()?;
+        if !args.json {
+            print!("{}", table::points(&ran, names));
+        }
+        if findings.ended == Ended::Limit {
+            println!("it hung at {}", names.place(ran.place.pc));
+            return Ok(Outcome::No);
+        }
+        shown.outcome()
+    }
+
+    fn many_seeds(
+        &self,
+        campaign: &Campaign<'_>,
+        seeds: Seeds,
+        store: &Store,
+        names: &Names,
+    ) -> Result<Outcome> {
+        let args = self.args;
+        let tried = campaign.run(seeds, store)?;
+        let summary = Summary::of(&tried, campaign.command.checks_itself());
+        if args.json {
+            println!("{}", serde_json::to_string_pretty(&summary.json(seeds))?);
+            return Ok(summary.outcome());
+        }
+        for (cause, seeds) in summary.causes() {
+            self.show_cause(campaign, names, seeds[0])?;
+            println!(
+                "  {} in {} seeds: {}\n",
+                cause.text(),
+                seeds.len(),
+                table::some(seeds)
+            );
+        }
+        for bad in summary.bad_without_report() {
+            println!("{}", self.otherwise(bad));
+        }
+        if args.chaos.reduce {
+            self.reduce(campaign, &summary, names)?;
+        }
+        println!("{}", summary.text(seeds));
+        Ok(summary.outcome())
+    }
+
+    /// The whole report of the first seed that met a cause.
+    fn show_cause(&self, campaign: &Campaign<'_>, names: &Names, seed: u64) -> Result<()> {
+        let ran = campaign.ran(seed, &names)?;
+        let groups = coherence::groups(&ran.findings.reports, &self.suppressions, names);
+        let style = Style {
+            names,
+            cpu_hz: self.board.cpu_hz,
+            replay: &|at| self.args.replay(at, Some(seed)),
+        };
+        println!("seed {seed}:");
+        if let Some(program) = campaign.command.program(seed) {
+            println!("  mm_chaos '{}'", program.text());
+        }
+        for group in groups.iter().filter(|g| g.suppression.is_none()) {
+            colour::print(&style.group(group));
+        }
+        Ok(())
+    }
+
+    /// A seed without a report that is bad all the same.
+    fn otherwise(&self, tried: &Tried) -> String {
+        let what = match (&tried.place, tried.status) {
+            (Some(place), _) if tried.hung() => format!("hung at {place}"),
+            (Some(place), _) => place.clone(),
+            (None, status) => format!("status {}", status.unwrap_or_default()),
+        };
+        let said: String = tried.said.iter().map(|l| format!("\n  {l}")).collect();
+        format!("seed {}: {} ({what}){said}", tried.seed, tried.ended)
+    }
+
+    /// The first bad seed's program of each cause, shorter.
+    fn reduce(&self, campaign: &Campaign<'_>, summary: &Summary, names: &Names) -> Result<()> {
+        for (cause, seeds) in summary.causes() {
+            let seed = seeds[0];
+            let Some(whole) = campaign.command.program(seed) else {
+                continue;
+            };
+            let mut runs = 0;
+            let mut fails = |program: &program::Program| -> Result<bool> {
+                runs += 1;
+                let work = campaign.command.work_of(seed, program);
+                let work = work.context("programs of mm_chaos get shorter")?;
+                let ends = |report: &board::coherence::Report| !campaign.covers(report, names);
+                let ran = campaign.bases.run(seed, &work, campaign.limit_s, &ends)?;
+                let reports = ran.findings.reports.iter().filter(|(r, _)| ends(r));
+                Ok(reports
+                    .into_iter()
+                    .any(|(r, _)| Cause::of(r, names) == *cause))
+            };
+            let short = program::reduce(&whole, &mut fails)?;
+            println!(
+                "{}\n  seed {seed}, {} of {} operations after {runs} runs:\n  mm_chaos '{}'\n",
+                cause.text(),
+                short.ops(),
+                whole.ops(),
+                short.text()
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `coherence --baseline FILE` and `--write-baseline`: how often reports may be left out.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use arm::Victims;
+use board::boot::Boot;
+
+use super::shown::Shown;
+use super::{Args, Asked};
+use crate::coherence::baseline::{self, Baseline, Counts, Key};
+use crate::coherence::suppress::SERIES;
+use crate::coherence::{self, Ended, Plan};
+use base::parallel::parallel;
+use base::paths::shown;
+use base::shell;
+use session::boot::is_path;
+use supply::toolchain::default_jobs;
+
+/// Runs that a baseline is made of: one with the board's seed of the victims, others with other seeds.
+const RUNS: u32 = 4;
+
+/// The baselines that a run is compared with.
+pub struct Recorded {
+    /// Where new ones go.
+    file: Option<PathBuf>,
+    key: Key,
+    all: Vec<Baseline>,
+}
+
+impl Recorded {
+    /// What there is; an error where a file is bad, or a new one would have no place.
+    pub fn of(args: &Args) -> Result<Recorded> {
+        let target = &args.target;
+        let kernel = target.kernel()?;
+        let own = || {
+            let is_ours = target.is_common() && args.suppressions.is_none();
+            is_ours.then(|| baseline::of_kernel(&kernel))
+        };
+        let file = args.baseline.clone().or_else(own);
+        if args.write_baseline && file.is_none() {
+            bail!(
+                "--write-baseline: the kernel or what it is given is yours: --baseline FILE says where to record it"
+            );
+        }
+        let all = match &file {
+            // One that is named has to be there, unless it is about to be made.
+            Some(path) if path.exists() || (args.baseline.is_some() && !args.write_baseline) => {
+                baseline::load(path)?
+            }
+            _ => Vec::new(),
+        };
+        Ok(Recorded {
+            file,
+            key: args.key(&kernel),
+            all,
+        })
+    }
+
+    /// The one for this kernel, board and program.
+    pub fn baseline(&self) -> Option<&Baseline> {
+        self.all.iter().find(|entry| entry.key() == self.key)
+    }
+}
+
+impl Args {
+    /// What a baseline is recorded for.
+    fn key(&self, name: &str) -> Key {
+        let kernel = match is_path(name) || name.contains('/') {
+            true => name.to_string(),
+            false => format!("{SERIES}/{name}"),
+        };
+        let tree = self.target.linux.as_ref().map_or("", |_| " of a tree");
+        Key {
+            kernel: kernel + tree,
+            board: self.target.board(),
+            victims: self.target.victims.clone(),
+            command: shell::shown(&self.command),
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Runs with other seeds, and writes what all of them came to.
+    pub fn record(&self, boot: &Boot, plan: &Plan<'_>, first: &Shown<'_>) -> Result<()> {
+        let Some(file) = &self.recorded.file else {
+            return Ok(());
+        };
+        // Late victims do not hang on a seed.
+        let seeds = match self.board.core.victims {
+            Victims::Random => 1..RUNS,
+            Victims::Late => 0..0,
+        };
+        let seeds: Vec<u32> = seeds.collect();
+        let jobs = self.args.jobs.unwrap_or_else(default_jobs);
+        let (command, counted, pages) = (plan.command, plan.counted, plan.pages);
+        let (apart, limit_s) = (&plan.apart, plan.limit_s);
+        let found = parallel(&seeds, jobs, |seed| {
+            let mut board = self.board.clone();
+            board.core.victim_seed ^= seed;
+            let plan = Plan {
+                command,
+                counted,
+                apart: apart.clone(),
+                pages,
+                limit_s,
+                ends: &|_| false,
+            };
+            coherence::check(&board, boot, &plan)
+        })?;
+        let mut runs = vec![baseline::counts(&first.groups, &self.suppressions)];
+        for (seed, findings) in seeds.iter().zip(found) {
+            if !matches!(findings.ended, Ended::Finished(None | Some(0))) {
+                bail!("--write-baseline: the run with seed {seed} did not get to a good end");
+            }
+            let (all, names) = (&self.suppressions, first.style.names);
+            let groups = coherence::groups(&findings.reports, all, names);
+            if let Some(group) = groups.iter().find(|g| g.suppression.is_none()) {
+                print!("{}", first.style.group(group));
+                bail!("--write-baseline: with seed {seed} there is a report; nothing is recorded");
+            }
+            runs.push(baseline::counts(&groups, all));
+        }
+        self.write(file, runs)
+    }
+
+    fn write(&self, file: &Path, runs: Vec<Counts>) -> Result<()> {
+        let count = runs.len();
+        baseline::write(file, Baseline::of(self.recorded.key.clone(), &runs))?;
+        eprintln!("note: the baseline of {count} runs is in {}", shown(file));
+        Ok(())
+    }
+}

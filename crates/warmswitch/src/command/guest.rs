@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch guest`: boot, run one command, show what it printed; on a board of ours, or on QEMU's
+//! versatilepb, which has no caches: what goes wrong on a board alone is a matter of caches.
+
+use anyhow::{Result, bail};
+use board::BoardSpec;
+
+use crate::Outcome;
+use crate::chaos::places::Known;
+use crate::chaos::run::Drawn;
+use crate::chaos::{self, unchecked};
+use crate::coherence::Ended;
+use crate::coherence::names::Names;
+use base::output::write_bytes;
+use base::time;
+use results::runs::markers::{self, Typed};
+use results::runs::run::Window;
+use session::boot::Prepared;
+use session::fetched::{self, Fetched};
+use session::kernel_log;
+use session::qemu::{self, Qemu, Start};
+use session::session::{Failure, Session};
+use session::snapshot::Snapshots;
+use session::target::{Given, Target};
+use supply::mutant::Mutant;
+use supply::symbols::Symbols;
+
+/// Board seconds that a command may take when nobody says.
+const LIMIT_S: f64 = 300.0;
+
+/// Boot, run one command in the guest and show what it printed: exit 1 when it failed
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Run it on QEMU's versatilepb, with the board's size of RAM
+    #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
+          default_missing_value = qemu::ARM926, conflicts_with_all = ["set", "victims", "limit"])]
+    qemu: Option<String>,
+    /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
+    #[arg(long, value_name = "MUTANT")]
+    mutant: Option<String>,
+    /// Board time the command may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
+    limit: f64,
+    /// Then bring this file of the guest here, under its name or another
+    #[arg(long, value_name = "GUEST[:HOST]")]
+    fetch: Vec<Fetched>,
+    /// Then say what the shell and the command took on the board, to 5 ms: cycles, those of waiting
+    /// among them, and the core's counters
+    #[arg(long, conflicts_with = "qemu")]
+    counters: bool,
+    /// Interrupts where this seed draws them, each of which another task of the command follows; `mm_chaos` alone is
+    /// that seed's random program (docs/CHAOS.md)
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch"])]
+    chaos: Option<u64>,
+    /// Boot, instead of going on from the snapshot of an earlier boot
+    #[arg(long, conflicts_with = "qemu")]
+    fresh_boot: bool,
+    /// What to run in the guest: one word is a line for its shell, several are a program and its
+    /// arguments; it gets what comes on standard input, if that is a file or a pipe
+    #[arg(last = true, value_name = "CMD", required = true)]
+    command: Vec<String>,
+}
+
+/// What came of the command.
+struct Ran {
+    text: Vec<u8>,
+    status: i32,
+    /// On a board.
+    took: Option<Window>,
+    /// Files that were brought here, or why one was not.
+    fetched: Result<()>,
+    /// What its kernel said meanwhile, of a command that failed.
+    kernel_said: Vec<String>,
+}
+
+/// Runs.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    time::seconds("limit", args.limit)?;
+    fetched::check(&args.fetch)?;
+    let board = args.target.check()?;
+    let mutant = args.target.mutant(args.mutant.as_deref())?;
+    if let Some(seed) = args.chaos {
+        return args.disturbed(seed, &board, mutant.as_ref());
+    }
+    let Given { typed, stdin, .. } = Given::new(&args.command)?;
+    let prepared = args.prepared(&board, stdin, mutant.as_ref())?;
+    let ran = match &args.qemu {
+        Some(cpu) => args.on_qemu(cpu, &board, &prepared, &typed),
+        None => args.on_board(&board, &prepared, &typed),
+    };
+    if let Err(error) = &ran
+        && let Some(failure) = error.downcast_ref::<Failure>()
+    {
+        write_bytes(&typed.said(&failure.console).0);
+    }
+    let ran = ran?;
+    write_bytes(&ran.text);
+    for line in &ran.kernel_said {
+        eprintln!("the guest's kernel: {line}");
+    }
+    markers::check_that_it_ran(ran.status, "")?;
+    if let Some(took) = ran.took.filter(|_| args.counters) {
+        println!("cycles {}", took.cycles);
+        for (name, value) in took.counters {
+            println!("{name} {value}");
+        }
+    }
+    ran.fetched?;
+    if ran.status == 0 {
+        return Ok(Outcome::Done);
+    }
+    eprintln!("the command ended with {}", ran.status);
+    Ok(Outcome::No)
+}
+
+impl Args {
+    /// Without what the mutant lacks.
+    fn prepared(
+        &self,
+        board: &BoardSpec,
+        stdin: Option<Vec<u8>>,
+        mutant: Option<&Mutant>,
+    ) -> Result<Prepared> {
+        let mut prepared = self.target.prepare_with(board, stdin)?;
+        if let Some(mutant) = mutant {
+            prepared.patch(mutant)?;
+        }
+        Ok(prepared)
+    }
+
+    fn disturbed(&self, seed: u64, board: &BoardSpec, mutant: Option<&Mutant>) -> Result<Outcome> {
+        let command = chaos::Command::of(&self.command)?;
+        let drawn = Drawn::of(seed, board);
+        let mut board = board.clone();
+        board.core.victims = drawn.victims;
+        let mut prepared = chaos::prepare(&self.target, &board)?;
+        if let Some(mutant) = mutant {
+            prepared.patch(mutant)?;
+        }
+        let vmlinux = prepared.files.vmlinux.as_deref();
+        let known = Known::of(&Symbols::of(vmlinux), vmlinux);
+        known.note_what_lacks(&prepared.files.image);
+        let note = |line: &str| eprintln!("{line}");
+        let snapshots = self.snapshots(false);
+        let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;
+        let machine = session.into_machine();
+        let work = command.work(seed)?;
+        let ran = unchecked::run(machine, (seed, drawn), &known, &work, self.limit)?;
+        write_bytes(&ran.said);
+        if self.counters {
+            println!("cycles {}\ninstructions {}", ran.cycles, ran.instructions);
+            println!("interrupts {}", ran.interrupts);
+        }
+        match ran.ended {
+            Ended::Finished(Some(0)) => Ok(Outcome::Done),
+            Ended::Finished(status) => {
+                let status = status.unwrap_or_default();
+                markers::check_that_it_ran(status, "")?;
+                eprintln!("the command ended with {status}");
+                Ok(Outcome::No)
+            }
+            ended => {
+                let names = Names::of(vmlinux);
+                bail!("it ended by: {}, at {}", ended.word(), names.place(ran.pc))
+            }
+        }
+    }
+
+    /// Boots that come once are not kept.
+    fn snapshots(&self, has_input: bool) -> Snapshots {
+        let common = self.target.is_common() && self.mutant.is_none() && !has_input;
+        Snapshots::cached_if(common && !self.fresh_boot)
+    }
+
+    fn on_board(&self, board: &BoardSpec, prepared: &Prepared, typed: &Typed) -> Result<Ran> {
+        let boot = prepared.boot();
+        let note = |line: &str| eprintln!("{line}");
+        let mut session = Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?;
+        let began_s = session.seconds();
+        let measured = session.run(typed, self.limit)?;
+        let (text, status) = typed.ended(&measured.console)?;
+        let fetched = fetched::all(&self.fetch, &mut |typed| {
+            let measured = session.run(typed, self.limit)?;
+            typed.ended(&measured.console)
+        });
+        let kernel_said = match status {
+            0 => Vec::new(),
+            _ => kernel_log::since(&mut session, began_s),
+        };
+        session.notes().iter().for_each(|n| eprintln!("note: {n}"));
+        Ok(Ran {
+            text,
+            status,
+            took: Some(measured.whole),
+            fetched,
+            kernel_said,
+        })
+    }
+
+    fn on_qemu(
+        &self,
+        cpu: &str,
+        board: &BoardSpec,
+        prepared: &Prepared,
+        typed: &Typed,
+    ) -> Result<Ran> {
+        let linux = &prepared.linux;
+        let root = linux.initrd.as_ref().map_or(&[][..], |root| &root.bytes);
+        let mut qemu = Qemu::start(&Start {
+            kernel: &linux.kernel.bytes,
+            dtb: &prepared.files.dtb,
+            root,
+            command_line: &linux.command_line,
+            ram_bytes: board.ram_bytes,
+            cpu,
+            plugin: None,
+        })?;
+        let ran = qemu.wait_for_prompt().and_then(|()| qemu.run(typed));
+        let (text, status) = ran.map_err(|error| Failure {
+            message: format!("{error:#}{}", markers::last_words(qemu.console())),
+            console: qemu.console().to_vec(),
+        })?;
+        let fetched = fetched::all(&self.fetch, &mut |typed| qemu.run(typed));
+        Ok(Ran {
+            text,
+            status,
+            took: None,
+            fetched,
+            kernel_said: Vec::new(),
+        })
+    }
+}

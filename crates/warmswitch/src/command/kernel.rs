@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch kernel build`: fetch, verify, configure and build a kernel; cached by its inputs.
+//! `warmswitch kernel check-series`: every prefix of a version's series of patches.
+//! `warmswitch kernel versions`: the versions, and what applies to each.
+
+mod versions;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use board::BoardSpec;
+use board::boot::Boot;
+use board::coherence::Apart;
+use board::spec::DEFAULT_BOARD;
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::Outcome;
+use crate::coherence::{self, Ended, Plan, page};
+use base::boards;
+use base::paths;
+use results::runs::markers::Typed;
+use session::boot::{self, KernelFiles};
+use supply::image::{self, Programs};
+use supply::kernel::{self, Request, series};
+use supply::symbols::Symbols;
+
+/// Kernels for the boards
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Build(BuildArgs),
+    CheckSeries(CheckArgs),
+    Versions(versions::Args),
+}
+
+/// Check each patch of a version's series, and build and boot each prefix
+#[derive(clap::Args)]
+struct CheckArgs {
+    /// `6.12`, or one of its variants, `6.12/fcse-guaranteed`
+    version: String,
+    /// Parallel jobs [default: one per processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Check what has passed earlier, too, as after a change of the simulator or a guest
+    #[arg(long)]
+    anew: bool,
+    /// Of a variant with several series: check prefixes of N patches and more only
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
+    from: usize,
+}
+
+/// What every prefix has to get right; tests of what is not there yet are skipped.
+const SMOKE: &str = "mm_suite --quick --only fork_cow --only exec_arguments --only shared_memory \
+                     --only protect --only jit_fork --only ptrace_text --only signal_frames \
+                     --only foreign_slots --only too_large --only held_by_files";
+/// The same of a kernel without address spaces.
+const SMOKE_FLAT: &str = "sh -c 'ipc lat -v -n 100 -r 1 && lat_ctx -T -s 4 -n 50 -r 1 4'";
+/// Board seconds that it may take.
+const SMOKE_LIMIT_S: f64 = 120.0;
+
+/// Fetch, verify, configure and build a kernel; nothing to do when the cache has it
+#[derive(clap::Args)]
+struct BuildArgs {
+    /// `6.12/plain`, or `plain`
+    name: String,
+    /// Build from this source tree instead of Debian's source package
+    #[arg(long, value_name = "DIR")]
+    linux: Option<PathBuf>,
+    /// With --linux: configure it by this .config or defconfig instead of the kernel's own fragments
+    #[arg(long, value_name = "FILE", requires = "linux")]
+    config: Option<PathBuf>,
+    /// Parallel jobs [default: one per processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Look for a newer source even when the cache has one
+    #[arg(long)]
+    refresh: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Builds.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    match &args.verb {
+        Verb::Build(args) => build(args),
+        Verb::CheckSeries(args) => check_series(args),
+        Verb::Versions(args) => versions::execute(args),
+    }
+}
+
+fn check_series(args: &CheckArgs) -> Result<Outcome> {
+    let (board, _) = boards::load(DEFAULT_BOARD)?;
+    for name in series::variants(&args.version)? {
+        println!("{name}");
+        let request = Request {
+            name,
+            jobs: args.jobs.map_or(0, NonZeroUsize::get),
+            ..Request::default()
+        };
+        series::check(
+            &request,
+            &series::Passed {
+                test: &[SMOKE, SMOKE_FLAT].concat(),
+                forget: args.anew,
+                from: args.from,
+            },
+            &mut |prefix| works(prefix, &board),
+            &mut |text| println!("  {text}"),
+        )?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Boots a prefix and runs the smoke test under the coherence checker.
+fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
+    let (programs, smoke) = match image::is_flat(&prefix.vmlinux) {
+        true => (Programs::Flat, SMOKE_FLAT),
+        false => (Programs::Armv5te, SMOKE),
+    };
+    let root = programs.root_fs()?.cpio;
+    let files = KernelFiles::bare(&prefix.image, &prefix.dtb);
+    let boot = Boot::Linux(files.with(&root, &[boot::CMDLINE, boot::RESET_ON_PANIC])?);
+    let vmlinux = Some(prefix.vmlinux.as_path());
+    let findings = coherence::check(
+        board,
+        &boot,
+        &Plan {
+            command: Some(&Typed::by_run_guest(smoke)),
+            counted: &[],
+            apart: Apart::default(),
+            pages: page::functions(&Symbols::of(vmlinux), vmlinux, board.peripherals.ram_base),
+            limit_s: SMOKE_LIMIT_S,
+            ends: &|_| true,
+        },
+    )?;
+    if findings.ended != Ended::Finished(Some(0)) {
+        let console = String::from_utf8_lossy(&findings.console);
+        bail!("the smoke test: {:?}\n{console}", findings.ended);
+    }
+    Ok(())
+}
+
+fn build(args: &BuildArgs) -> Result<Outcome> {
+    let kernel = kernel::build(&Request {
+        name: args.name.clone(),
+        linux_dir: args.linux.clone(),
+        config: args.config.clone(),
+        jobs: args.jobs.map_or(0, NonZeroUsize::get),
+        refresh: args.refresh,
+    })?;
+    if args.json {
+        let document = json!({
+            "kernel": kernel.record,
+            "dir": kernel.dir,
+            "zimage": kernel.zimage,
+            "image": kernel.image,
+            "vmlinux": kernel.vmlinux,
+            "dtb": kernel.dtb,
+            "config": kernel.config,
+            "command_line": kernel.command_line,
+        });
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        let record = &kernel.record;
+        println!("{} {} from {}", record.name, record.release, record.source);
+        println!("{}", paths::shown(&kernel.dir));
+        if !kernel.command_line.is_empty() {
+            println!("{} is this kernel told {}", args.name, kernel.command_line);
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch list`: what there is.
+
+use anyhow::{Result, bail};
+use board::spec::{DEFAULT_BOARD, Limits, Quantity, Step};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::campaign::experiment::Experiment;
+use base::{boards, paths};
+use results::runs::store;
+use supply::image::guest;
+use supply::kernel;
+
+/// List boards, kernels, workloads, experiments, runs, or the keys of a board that --set takes
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to list; everything but runs and keys when not given
+    what: Option<What>,
+    /// With keys: the board, by name or file
+    #[arg(long, value_name = "BOARD", default_value = DEFAULT_BOARD)]
+    board: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    Boards,
+    Kernels,
+    Workloads,
+    Experiments,
+    Runs,
+    Keys,
+}
+
+impl What {
+    fn heading(self) -> &'static str {
+        match self {
+            What::Boards => "boards",
+            What::Kernels => "kernels",
+            What::Workloads => "workloads",
+            What::Experiments => "experiments",
+            What::Runs => "runs",
+            What::Keys => "keys",
+        }
+    }
+
+    /// Names, each with one line about it.
+    fn entries(self, board: &str) -> Result<Vec<(String, String)>> {
+        match self {
+            What::Boards => boards::names()
+                .into_iter()
+                .map(|name| {
+                    let board = boards::load(&name)?.0;
+                    let kernel = kernel::default_for(board.core.core)?;
+                    Ok((name, format!("{}; kernel {kernel}", board.title)))
+                })
+                .collect(),
+            What::Kernels => kernel::list(),
+            What::Workloads => Ok(guest::all()?
+                .into_iter()
+                .map(|(n, w)| (n, w.title))
+                .collect()),
+            What::Experiments => paths::experiments()
+                .into_iter()
+                .map(|name| Ok((name.clone(), Experiment::load(&name)?.title)))
+                .collect(),
+            What::Runs => {
+                let mut entries = Vec::new();
+                for name in store::names() {
+                    if let Some(run) = store::load(&name)? {
+                        let about = format!("{}: {}", run.experiment, run.point.label());
+                        entries.push((name, about));
+                    }
+                }
+                Ok(entries)
+            }
+            What::Keys => {
+                let numbers = boards::numbers(board)?.into_iter();
+                Ok(numbers
+                    .map(|(number, limits)| about(number, limits))
+                    .collect())
+            }
+        }
+    }
+}
+
+/// A key, and its value, unit, range, source and confidence.
+fn about(number: Quantity, limits: Limits) -> (String, String) {
+    let Limits {
+        lowest, highest, ..
+    } = limits;
+    let among = match limits.step {
+        Step::Any | Step::Of(1) => String::new(),
+        Step::Of(n) => format!(", a multiple of {n}"),
+        Step::PowerOfTwo => ", a power of two".to_string(),
+    };
+    let range = match lowest == highest {
+        true => "it follows from core and sizes".to_string(),
+        false => format!("{lowest} to {highest}{among}"),
+    };
+    let value = format!("{} {}", number.value, limits.unit);
+    let (source, confidence) = (number.source, number.confidence);
+    let about = format!("{}  ({range}; {confidence}: {source})", value.trim());
+    (number.key, about)
+}
+
+/// The same for programs.
+fn key_json((number, limits): (Quantity, Limits)) -> Value {
+    let step = match limits.step {
+        Step::Any => Value::Null,
+        Step::Of(n) => n.into(),
+        Step::PowerOfTwo => "power of two".into(),
+    };
+    json!({
+        "name": number.key,
+        "value": number.value,
+        "unit": limits.unit,
+        "lowest": limits.lowest,
+        "highest": limits.highest,
+        "step": step,
+        "source": number.source,
+        "confidence": number.confidence.to_string(),
+    })
+}
+
+/// Lists.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    if args.board != DEFAULT_BOARD && args.what != Some(What::Keys) {
+        bail!("--board {}: is for `warmswitch list keys`", args.board);
+    }
+    let all = [
+        What::Boards,
+        What::Kernels,
+        What::Workloads,
+        What::Experiments,
+    ];
+    let whats = args.what.map_or(all.to_vec(), |what| vec![what]);
+    let mut document = serde_json::Map::new();
+    for what in whats {
+        if args.json && what == What::Keys {
+            let numbers = boards::numbers(&args.board)?.into_iter();
+            document.insert(what.heading().into(), numbers.map(key_json).collect());
+            continue;
+        }
+        let entries = what.entries(&args.board)?;
+        if args.json {
+            let list: Vec<_> = entries
+                .iter()
+                .map(|(name, about)| json!({"name": name, "about": about}))
+                .collect();
+            document.insert(what.heading().into(), list.into());
+            continue;
+        }
+        println!("{}", what.heading());
+        for (name, about) in entries {
+            println!("{}", format!("  {name:<24} {about}").trim_end());
+        }
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    }
+    Ok(Outcome::Done)
+}

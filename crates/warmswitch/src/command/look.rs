@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch look`: caches, TLB and write buffer before and after an instruction of a guest, side by side.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use board::{BoardSpec, Machine};
+
+use crate::Outcome;
+use crate::coherence::replay;
+use crate::look::compose::{self, Moments};
+use crate::look::place::{Address, Known, Place};
+use crate::look::reach::{self, Wanted};
+use crate::look::sheet::Sheet;
+use crate::look::state::{self, Focus, State};
+use crate::look::{svg, text};
+use base::files;
+use base::shell;
+use base::time;
+use results::runs::markers::Typed;
+use session::boot::Prepared;
+use session::session::Session;
+use session::snapshot::Snapshots;
+use session::target::Target;
+use supply::symbols::Symbols;
+
+/// Board seconds that a command may take when nobody says.
+const LIMIT_S: f64 = 300.0;
+
+/// The board's own seed, as under the coherence checker: a report's cycle is one of this run.
+const SEED: u64 = 0;
+
+/// Caches, TLB and write buffer before and after an instruction, side by side
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
+    #[arg(long, value_name = "MUTANT")]
+    mutant: Option<String>,
+    /// The instruction: SYMBOL[+OFFSET] of the kernel or of a program that is added, PC, PC@CYCLE as in a report of
+    /// `coherence`, or @FILE, a file that has the report
+    #[arg(long, value_name = "PLACE")]
+    at: Place,
+    /// Which execution of it, since the command was typed, by whatever process
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    nth: u64,
+    /// "After" is before the instruction there, when it is executed next, instead of behind the first one; `lr` is
+    /// where the function returns to
+    #[arg(long, value_name = "PLACE")]
+    until: Option<Place>,
+    /// Only the line of memory at this virtual address, or at the one in a register, or behind it: memory's own words,
+    /// the sets that it can be in, what translates to it
+    #[arg(long, value_name = "VA|REGISTER[+OFFSET]")]
+    address: Option<Address>,
+    /// Write it as a picture, too
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Board time the command may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
+    limit: f64,
+    /// Boot, instead of going on from the snapshot of an earlier boot
+    #[arg(long)]
+    fresh_boot: bool,
+    /// What to run in the guest
+    #[arg(last = true, value_name = "CMD", required = true)]
+    command: Vec<String>,
+}
+
+/// Looks.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let board = args.check()?;
+    let command = shell::typed(&args.command)? + " </dev/null";
+    let typed = Typed::own(&command);
+    let mutant = args.target.mutant(args.mutant.as_deref())?;
+    let mut prepared = args.target.prepare(&board)?;
+    let known = args.known(&prepared);
+    let pc = known.pc("--at", &args.at)?;
+    if let Some(place) = args.until.as_ref().filter(|p| !is_register(p)) {
+        known.pc("--until", place)?;
+    }
+    if let Some(mutant) = &mutant {
+        prepared.patch(mutant)?;
+    }
+    let (before, start) = args.before(&board, &prepared, &typed, pc)?;
+    let after = args.after(&before, &known, (&typed, start))?;
+    let sheet = args.sheet(&before, &after, &known)?;
+    print!("{}", text::text(&sheet));
+    if let Some(path) = &args.svg {
+        std::fs::write(path, svg::svg(&sheet))
+            .with_context(|| format!("--svg {}: cannot write it", path.display()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn is_register(place: &Place) -> bool {
+    matches!(place, Place::Register(_))
+}
+
+impl Args {
+    /// Refuses what can be refused before anything boots.
+    fn check(&self) -> Result<BoardSpec> {
+        time::seconds("limit", self.limit)?;
+        if self.nth == 0 {
+            bail!("--nth 0: the first execution is 1");
+        }
+        if self.nth > 1 && matches!(self.at, Place::Then(_)) {
+            bail!("--nth {}: --at says in which cycle already", self.nth);
+        }
+        if is_register(&self.at) {
+            bail!("--at: a register is a place for --until only");
+        }
+        if matches!(self.until, Some(Place::Then(_))) {
+            bail!("--until: a cycle is a place for --at only");
+        }
+        files::check_written(&[("svg", self.svg.as_deref())])?;
+        self.target.check()
+    }
+
+    fn known(&self, prepared: &Prepared) -> Known {
+        let kernel = prepared.files.vmlinux.as_deref();
+        let mut all = vec![("the kernel".to_string(), Symbols::of(kernel))];
+        for added in &self.target.add {
+            let name = added.host().file_name().unwrap_or_default();
+            let name = name.to_string_lossy().into_owned();
+            all.push((name, Symbols::of(Some(added.host()))));
+        }
+        Known::new(all)
+    }
+
+    /// The board before the instruction, and where the console's log was when the command was typed.
+    fn before(
+        &self,
+        board: &BoardSpec,
+        prepared: &Prepared,
+        typed: &Typed,
+        pc: u32,
+    ) -> Result<(Machine, usize)> {
+        let boot = prepared.boot();
+        if let Place::Then(at) = self.at {
+            return Ok((replay::machine_at(board, &boot, Some(typed), at)?, 0));
+        }
+        let common = self.target.is_common() && self.mutant.is_none();
+        let snapshots = Snapshots::cached_if(common && !self.fresh_boot);
+        let note = |line: &str| eprintln!("{line}");
+        let mut session = Session::booted(&snapshots, board, SEED, &boot, &note)?;
+        session.type_in(typed);
+        let machine = session.into_machine();
+        let start = machine.console_log().len();
+        let wanted = Wanted {
+            option: "--at",
+            pc,
+            nth: self.nth,
+            typed: (typed, start),
+            limit_s: self.limit,
+        };
+        Ok((wanted.from(machine)?, start))
+    }
+
+    fn after(&self, before: &Machine, known: &Known, typed: (&Typed, usize)) -> Result<Machine> {
+        let further = reach::one_further(before);
+        let Some(place) = &self.until else {
+            return Ok(further);
+        };
+        let pc = match place {
+            Place::Register(n) => before.cpu().register(*n) & !1,
+            place => known.pc("--until", place)?,
+        };
+        let wanted = Wanted {
+            option: "--until",
+            pc,
+            nth: 1,
+            typed,
+            limit_s: self.limit,
+        };
+        wanted.from(further)
+    }
+
+    fn sheet(&self, before: &Machine, after: &Machine, known: &Known) -> Result<Sheet> {
+        let machines = [before, after];
+        let states = machines.map(State::of);
+        let moments = Moments {
+            states: [&states[0], &states[1]],
+            names: [0, 1].map(|n| known.name(states[n].pc)),
+        };
+        let mutant = self.mutant.as_ref();
+        let mutant = mutant.map_or(String::new(), |name| format!(", mutant {name}"));
+        let board = &before.spec().name;
+        let title = format!("{board}, kernel {}{mutant}", self.target.kernel()?);
+        let Some(address) = self.address else {
+            return Ok(compose::of_all(title, &moments));
+        };
+        let asked = self.focus(address, machines)?;
+        let Focus { va, mva, .. } = asked;
+        let moved = match va == mva.0 {
+            true => String::new(),
+            false => format!(" (MVA {mva})"),
+        };
+        let title = format!("{title}: the line at VA {va:#010x}{moved}");
+        let memory = machines.map(|machine| state::memory(machine, asked.pa));
+        Ok(compose::of_line(title, &moments, asked, memory))
+    }
+
+    fn focus(&self, address: Address, machines: [&Machine; 2]) -> Result<Focus> {
+        let va = match address {
+            Address::Va(va) => va,
+            Address::Register(n, offset) => machines[0].cpu().register(n).wrapping_add(offset),
+        };
+        let mut both = machines.iter();
+        let found = both.find_map(|machine| state::focus(machine, va));
+        found
+            .with_context(|| format!("--address: nothing is mapped at {va:#010x}, before or after"))
+    }
+}

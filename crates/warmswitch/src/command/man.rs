@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch man`: pages for man(1).
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use super::examples::cli;
+use crate::Outcome;
+use base::paths::shown;
+
+/// Write a manual page for each verb
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder they go to
+    dir: PathBuf,
+}
+
+/// Writes them.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let cannot = || format!("cannot write to {}", shown(&args.dir));
+    std::fs::create_dir_all(&args.dir).with_context(cannot)?;
+    clap_mangen::generate_to(cli(), &args.dir).with_context(cannot)?;
+    println!("{}", shown(&args.dir));
+    Ok(Outcome::Done)
+}

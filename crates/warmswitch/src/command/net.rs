@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch net`: boot, put a host at the board's network cable and a probe into it, run a command,
+//! write down what the probe stamped.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use board::link::{Link, Tally, Way};
+use serde_json::{Value, json};
+
+use super::beside::{self, Beside};
+use crate::Outcome;
+use crate::report::capture;
+use base::files;
+use base::paths::shown;
+use base::shell;
+use base::time;
+use results::runs::markers::Typed;
+use session::host::{Host, LARGEST_PAYLOAD, Plan, Question, periods, rate, round_trips};
+
+/// Of `ping -f`, when no answer comes.
+const FLOOD_HZ: f64 = 100.0;
+/// For how long the host pings, when nobody says.
+const SECONDS: f64 = 1.0;
+/// Bytes in a ping, when nobody says: those of `ping`.
+const BYTES: usize = 56;
+
+/// A host at the board's network cable, and a probe in it, beside a command
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    beside: Beside,
+    /// Rate of the cable in Mbit/s: 10 or 100
+    #[arg(long, value_name = "MBIT", default_value_t = 100)]
+    mbit: u32,
+    /// The host pings the board so many times a second, from the board's first frame on
+    #[arg(long, value_name = "HZ")]
+    ping_hz: Option<f64>,
+    /// The host sends its next ping when the last one is answered, or after 10 ms
+    #[arg(long, conflicts_with = "ping_hz")]
+    flood: bool,
+    /// The host's questions are UDP packets to port 7000, which a program answers, instead of pings
+    #[arg(long)]
+    udp: bool,
+    /// For how long [default: 1]
+    #[arg(long, value_name = "SECONDS")]
+    ping_seconds: Option<f64>,
+    /// Bytes in each of these pings [default: 56]
+    #[arg(long, value_name = "BYTES")]
+    ping_bytes: Option<usize>,
+    /// Frames that the probe's memory holds
+    #[arg(long, value_name = "FRAMES", default_value_t = 1 << 20)]
+    depth: usize,
+    /// Write what the probe stamped as pcapng
+    #[arg(long, value_name = "FILE")]
+    pcapng: Option<PathBuf>,
+    /// What to run in the guest when its network is up; the host is 10.0.0.1, the board 10.0.0.2
+    #[arg(last = true, value_name = "CMD", required = true)]
+    command: Vec<String>,
+}
+
+/// Measures.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let Some(rate) = rate(args.mbit) else {
+        bail!("--mbit {}: 10 or 100", args.mbit);
+    };
+    let command = shell::typed(&args.command)?;
+    let typed = Typed::own(&format!("network-up {command} </dev/null"));
+    let mut host = Host::new(args.plan()?);
+    if args.depth == 0 {
+        bail!("--depth 0: a memory for no frame records nothing");
+    }
+    files::check_written(&[("pcapng", args.pcapng.as_deref())])?;
+    let board = args.beside.check()?;
+    let mut session = args.beside.boot(&board)?;
+    let mut cables = session.cables();
+    cables.plug(Some(rate));
+    cables.tap(args.depth);
+    cables.set_stop_on_frame(true);
+    let measured = session.run_beside(&typed, args.beside.limit, &mut host)?;
+    let (output, status) = beside::ended(&typed, &measured)?;
+    let link = session.link();
+    if let (Some(path), Some(probe)) = (&args.pcapng, link.probe()) {
+        let cannot = || format!("cannot write {}", shown(path));
+        let file = File::create(path).with_context(cannot)?;
+        capture::pcapng(probe, BufWriter::new(file)).with_context(cannot)?;
+    }
+    Ok(args.beside.tell(&output, status, result(&host, link)))
+}
+
+impl Args {
+    /// Whether options say how the host pings.
+    fn asks_how(&self) -> bool {
+        self.ping_seconds.is_some() || self.ping_bytes.is_some()
+    }
+
+    fn plan(&self) -> Result<Option<Plan>> {
+        let hz = match self.ping_hz {
+            Some(hz) => hz,
+            None if self.flood => FLOOD_HZ,
+            None if self.udp => bail!("--udp: how often? --ping-hz or --flood is missing"),
+            None if self.asks_how() => {
+                bail!("--ping-seconds and --ping-bytes: are for --ping-hz and --flood")
+            }
+            None => return Ok(None),
+        };
+        time::seconds("ping-seconds", self.ping_seconds.unwrap_or(SECONDS))?;
+        if !(hz > 0.0 && hz <= 1e6) {
+            bail!("--ping-hz {hz}: above 0 and at most a million");
+        }
+        let bytes = self.ping_bytes.unwrap_or(BYTES);
+        if bytes > LARGEST_PAYLOAD {
+            bail!("--ping-bytes {bytes}: a frame holds {LARGEST_PAYLOAD}");
+        }
+        Ok(Some(Plan {
+            interval_ns: (1e9 / hz) as u64,
+            jitter_ns: 0,
+            seed: self.beside.seed,
+            duration_ns: (self.ping_seconds.unwrap_or(SECONDS) * 1e9) as u64,
+            payload: bytes,
+            question: if self.udp {
+                Question::Command
+            } else {
+                Question::Echo
+            },
+            flood: self.flood,
+        }))
+    }
+}
+
+fn result(host: &Host, link: &Link) -> Value {
+    let tally = |t: Tally| {
+        json!({
+            "taken": t.taken, "filtered": t.filtered, "no_room": t.no_room, "no_link": t.no_link,
+        })
+    };
+    let probe = link.probe();
+    let frames = probe.map_or(&[][..], |probe| &probe.frames);
+    json!({
+        "to_board": tally(link.to_board()),
+        "from_board": tally(link.from_board()),
+        "on_the_way": link.waiting(),
+        "frames_stamped": frames.len(),
+        "frames_lost": probe.map(|probe| probe.lost),
+        "host_requests": host.requests,
+        "host_not_sent": host.not_sent,
+        "host_answers": host.answers,
+        "board_answers_us": summary(round_trips(frames, Question::Echo, Way::ToBoard).ns),
+        "program_answers_us": summary(round_trips(frames, Question::Command, Way::ToBoard).ns),
+        "host_answers_us": summary(round_trips(frames, Question::Echo, Way::FromBoard).ns),
+        "program_periods_us": summary(periods(frames).ns),
+    })
+}
+
+/// How round trips are spread, with the standard deviation that the papers print.
+fn summary(ns: Vec<u64>) -> Value {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let each: Vec<f64> = ns.iter().map(|ns| us(*ns)).collect();
+    let mut spread = beside::spread(ns, us);
+    if let Some(mean) = spread["avg"].as_f64() {
+        let squares: f64 = each.iter().map(|us| (us - mean).powi(2)).sum();
+        spread["sd"] = (squares / (each.len().max(2) - 1) as f64).sqrt().into();
+    }
+    spread
+}

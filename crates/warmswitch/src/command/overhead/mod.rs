@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch overhead`: the paper of 2007 on a board, by its formula and by exact attribution.
+
+mod interrupts;
+mod sheet;
+mod switches;
+
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::explain::overhead::{self, Charges};
+use crate::explain::setup;
+use base::boards;
+use host::read;
+use interrupts::{Boards, Task};
+use results::runs::markers::{self, Typed};
+use session::boot::Recipe;
+use session::session::Session;
+use sheet::Sheet;
+use supply::image::{Programs, guest};
+use supply::kernel;
+use switches::{PAIRS, Pair, Plan};
+
+const GUEST: &str = "overhead";
+/// For the kernel: two runs of a program are to have their data at the same addresses.
+const SAME_PLACES: &str = "norandmaps";
+/// Board seconds that a run may take.
+const LIMIT_S: f64 = 300.0;
+
+/// What switches cost two tasks that work: the pairs of the paper of 2007, by its formula and exactly
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of a board, or a path to a board file
+    #[arg(long, value_name = "BOARD", default_value = "omap1610")]
+    board: String,
+    /// Name of a kernel
+    #[arg(long, value_name = "KERNEL", default_value = "plain")]
+    kernel: String,
+    /// Timer interrupts of one task in place of switches between two
+    #[arg(long, conflicts_with = "sweep")]
+    interrupts: bool,
+    /// Sort beside CRC, by how much is sorted
+    #[arg(long)]
+    sweep: bool,
+    /// Pieces of work in a turn
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pieces: u32,
+    /// Data that each task works on, but for sort
+    #[arg(long, value_name = "KB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    kb: u32,
+    /// Boards that differ in the seed of the caches' random choice of victims: figures are means over these
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    seeds: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A board that has booted, on which the guest runs.
+struct Bench<'a> {
+    booted: Session,
+    vmlinux: Option<&'a Path>,
+}
+
+/// Measures and prints.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let spec = boards::load(&args.board)?.0;
+    ensure!(
+        Programs::of(spec.core.core, false) == Programs::Armv5te,
+        "--board {}: guest/overhead is not compiled for its core",
+        args.board
+    );
+    kernel::check_name(&args.kernel)?;
+    let program = guest::alone(GUEST)?.display().to_string();
+    let added = program.parse().map_err(anyhow::Error::msg)?;
+    let recipe = Recipe {
+        added: vec![added],
+        append: SAME_PLACES.to_string(),
+        reset_on_panic: true,
+        ..Recipe::of(&args.kernel)
+    };
+    let prepared = recipe.prepare(&spec)?;
+    let boot = |seed| -> Result<Bench<'_>> {
+        Ok(Bench {
+            booted: Session::boot(&spec, seed, &prepared.boot())?,
+            vmlinux: prepared.files.vmlinux.as_deref(),
+        })
+    };
+    let benches = (1..=u64::from(args.seeds)).map(boot);
+    let sheet = Sheet::new(spec.cpu_hz)?;
+    if args.interrupts {
+        args.of_interrupts(&sheet, benches)?;
+    } else {
+        args.of_switches(&sheet, benches)?;
+    }
+    Ok(Outcome::Done)
+}
+
+impl Args {
+    fn of_switches<'a>(
+        &self,
+        sheet: &Sheet,
+        benches: impl Iterator<Item = Result<Bench<'a>>>,
+    ) -> Result<()> {
+        let plans = match self.sweep {
+            true => Plan::sweep(),
+            false => PAIRS.into_iter().map(Plan::of).collect(),
+        };
+        let mut measured: Vec<(Plan, Vec<Pair>)> =
+            plans.into_iter().map(|plan| (plan, Vec::new())).collect();
+        for bench in benches {
+            let bench = bench?;
+            for (plan, pairs) in &mut measured {
+                pairs.push(plan.measured(self, &bench)?);
+            }
+        }
+        let all = measured.iter();
+        if self.json {
+            self.print("pairs", all.map(|(plan, pairs)| plan.json(sheet, pairs)));
+        } else if self.sweep {
+            print!("{}", switches::sweep_text(sheet, &measured));
+        } else {
+            all.for_each(|(plan, pairs)| print!("{}", plan.text(sheet, pairs)));
+        }
+        Ok(())
+    }
+
+    fn of_interrupts<'a>(
+        &self,
+        sheet: &Sheet,
+        benches: impl Iterator<Item = Result<Bench<'a>>>,
+    ) -> Result<()> {
+        let boards = benches.map(|bench| interrupts::measured(self, &bench?));
+        let boards: Vec<Vec<Task>> = boards.collect::<Result<_>>()?;
+        let of_work = |(n, work)| Boards {
+            work,
+            tasks: boards.iter().map(|tasks| &tasks[n]).collect(),
+        };
+        let all = interrupts::WORKS.into_iter().enumerate().map(of_work);
+        if self.json {
+            self.print("works", all.map(|work| work.json(sheet)));
+        } else {
+            all.for_each(|work| print!("{}", work.text(sheet)));
+        }
+        Ok(())
+    }
+
+    fn print(&self, name: &str, all: impl Iterator<Item = Value>) {
+        let mut value = json!({"board": self.board, "kernel": self.kernel, "seeds": self.seeds});
+        value[name] = all.collect();
+        println!("{value:#}");
+    }
+}
+
+impl Bench<'_> {
+    /// All charges of a run with so many tasks, and the guest's line.
+    fn run(&self, line: &str, tasks: usize) -> Result<(Charges, Value)> {
+        let (mut session, _) = setup::charge(self.booted.clone(), self.vmlinux);
+        let typed = Typed::own(line);
+        let measured = session.run(&typed, LIMIT_S)?;
+        let (said, status) = typed.ended(&measured.console)?;
+        markers::check_that_it_ran(status, "")?;
+        ensure!(status == 0, "{line} ended with {status}");
+        session.name_tasks();
+        let said = read::line(GUEST, &String::from_utf8_lossy(&said))?;
+        Ok((overhead::charges(session.ledger(), GUEST, tasks)?, said))
+    }
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Two tasks that hand the processor to each other.
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use super::sheet::{self, Interrupted, Row, Sheet};
+use super::{Args, Bench, GUEST};
+use crate::explain::overhead::{Charges, Lost};
+use host::read;
+
+/// What the two tasks do.
+pub type Works = [&'static str; 2];
+
+/// The paper's pairs.
+pub const PAIRS: [Works; 2] = [["sort", "deflate"], ["aes", "crc"]];
+/// Turns of each task: 99 switches, as in the paper, 49 interruptions of each.
+pub const TURNS: u32 = 50;
+/// Numbers that are sorted, 4 bytes each, where it is not asked how much depends on them.
+const SORTED: u32 = 512;
+/// Those that are tried to see what depends on them.
+const SWEEP: [u32; 6] = [128, 256, 512, 1024, 2048, 4096];
+/// Turns of each task then, as a piece of the last takes as long as a thousand of the first.
+const SWEEP_TURNS: u32 = 10;
+
+/// What is measured of two tasks.
+pub struct Plan {
+    pub works: Works,
+    pub turns: u32,
+    /// Numbers that are sorted.
+    sorted: u32,
+}
+
+/// A pair of tasks, measured on one board.
+pub struct Pair {
+    /// By the formula, us: a hop without work, and the indirect overhead of all switches.
+    formula: [f64; 2],
+    /// What the switches that one run has more than the other cost, cycles.
+    exact: Charges,
+}
+
+impl Plan {
+    pub fn of(works: Works) -> Plan {
+        Plan {
+            works,
+            turns: TURNS,
+            sorted: SORTED,
+        }
+    }
+
+    /// Sort by how much it sorts, beside CRC.
+    pub fn sweep() -> Vec<Plan> {
+        let plan = |sorted| Plan {
+            works: ["sort", "crc"],
+            turns: SWEEP_TURNS,
+            sorted,
+        };
+        SWEEP.into_iter().map(plan).collect()
+    }
+
+    fn switches(&self) -> u32 {
+        2 * self.turns - 1
+    }
+
+    /// Interruptions that one run has more than the other.
+    fn times(&self) -> u32 {
+        self.turns - 1
+    }
+
+    pub fn measured(&self, args: &Args, bench: &Bench<'_>) -> Result<Pair> {
+        let (few, _) = self.run(args, bench, 1)?;
+        let (many, said) = self.run(args, bench, self.turns)?;
+        let figures = read::overhead(&said)?;
+        let of = |metric: &str| {
+            let found = figures.iter().find(|figure| figure.metric == metric);
+            let found = found.with_context(|| format!("the guest has no {metric}"))?;
+            Ok::<f64, anyhow::Error>(found.estimate.value)
+        };
+        Ok(Pair {
+            formula: [of("hop")?, of("indirect")?],
+            exact: many.less(&few),
+        })
+    }
+
+    fn run(&self, args: &Args, bench: &Bench<'_>, turns: u32) -> Result<(Charges, Value)> {
+        let (pieces, kb, sorted) = (args.pieces * self.turns, args.kb, self.sorted);
+        let [first, second] = self.works;
+        // As long whatever the turns are, as it stands on the program's stack.
+        let line = format!(
+            "{GUEST} -g -n {pieces} -k {kb} -s {sorted} -r 1 {first} {second} 1 {turns:02}"
+        );
+        bench.run(&line, 2)
+    }
+
+    /// Kilobytes that are sorted.
+    fn kb(&self) -> f64 {
+        f64::from(4 * self.sorted) / 1024.0
+    }
+
+    fn interrupted(&self, task: usize) -> Interrupted<'_> {
+        Interrupted {
+            work: self.works[task],
+            by: "switch",
+            times: self.times(),
+        }
+    }
+
+    fn rows(&self, sheet: &Sheet, pair: &Pair) -> Vec<Row> {
+        let more = 2 * self.times();
+        let [hop, indirect] = pair.formula;
+        let exact = &pair.exact;
+        let direct = sheet.published("direct");
+        let us = |cycles: i64| sheet.us(cycles as f64, more);
+        let indirect = indirect / f64::from(self.switches());
+        let mut rows = vec![
+            ("formula: direct, a hop without work".into(), hop, direct),
+            ("formula: indirect".into(), indirect, None),
+            (
+                "exact: both tasks in the kernel".into(),
+                us(exact.kernel),
+                direct,
+            ),
+        ];
+        for task in 0..self.works.len() {
+            rows.extend(sheet.lost(&self.interrupted(task), exact, task));
+        }
+        rows.push(("exact: interrupts".into(), us(exact.interrupts), None));
+        rows.push(("exact: other tasks".into(), us(exact.rest), None));
+        rows.push(("exact: idle".into(), us(exact.idle), None));
+        rows.push(("exact: sum".into(), us(exact.all()), None));
+        rows
+    }
+
+    fn all_rows(&self, sheet: &Sheet, pairs: &[Pair]) -> Vec<Vec<Row>> {
+        pairs.iter().map(|pair| self.rows(sheet, pair)).collect()
+    }
+
+    fn lost(pairs: &[Pair]) -> [Lost; 2] {
+        let exact: Vec<Charges> = pairs.iter().map(|pair| pair.exact).collect();
+        [0, 1].map(|task| Lost::of(&exact, task))
+    }
+
+    /// The formula's direct and indirect cost of a switch, and the exact sum, us.
+    fn sums(&self, sheet: &Sheet, pairs: &[Pair]) -> [f64; 2] {
+        sheet::mean(pairs.iter().map(|pair| {
+            let [hop, indirect] = pair.formula;
+            let exact = sheet.us(pair.exact.all() as f64, 2 * self.times());
+            [hop + indirect / f64::from(self.switches()), exact]
+        }))
+    }
+
+    pub fn text(&self, sheet: &Sheet, pairs: &[Pair]) -> String {
+        let [first, second] = self.works;
+        let mut text = format!(
+            "{first} and {second}, {} switches, {} seeds\n{}\n",
+            self.switches(),
+            pairs.len(),
+            sheet::table("a switch, us", &self.all_rows(sheet, pairs))
+        );
+        for (task, lost) in Plan::lost(pairs).iter().enumerate() {
+            text += &sheet.claim(&self.interrupted(task), lost);
+        }
+        text += &sheet::formula_holds("a switch", self.sums(sheet, pairs));
+        text + "\n"
+    }
+
+    pub fn json(&self, sheet: &Sheet, pairs: &[Pair]) -> Value {
+        let lost = Plan::lost(pairs);
+        let each = |pair: &Pair| json!({"hop_us": pair.formula[0], "indirect_us": pair.formula[1], "exact_cycles": pair.exact});
+        json!({
+            "works": self.works,
+            "sorted_kb": self.kb(),
+            "switches": self.switches(),
+            "rows": sheet::rows_json(&self.all_rows(sheet, pairs)),
+            "seeds": pairs.iter().map(each).collect::<Vec<_>>(),
+            "lost_cycles": lost,
+            "verdicts": lost.map(|lost| lost.verdict()),
+            "sums_us": self.sums(sheet, pairs),
+        })
+    }
+}
+
+/// What sort lost, by how much it sorts.
+pub fn sweep_text(sheet: &Sheet, measured: &[(Plan, Vec<Pair>)]) -> String {
+    let row = |(plan, pair): (&Plan, &Pair)| -> Row {
+        let name = format!("{:4} KB", plan.kb());
+        (
+            name,
+            sheet.us(pair.exact.user[0] as f64, plan.times()),
+            None,
+        )
+    };
+    let seeds = measured.first().map_or(0, |(_, pairs)| pairs.len());
+    let board = |n: usize| {
+        measured
+            .iter()
+            .map(|(plan, pairs)| row((plan, &pairs[n])))
+            .collect()
+    };
+    let each: Vec<Vec<Row>> = (0..seeds).map(board).collect();
+    let heading = "sort in user land, an interruption, us, by what it sorts";
+    format!("{}\n", sheet::table(heading, &each))
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch records`: stored runs beside the committed records of what they came to elsewhere.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use super::compare::experiments;
+use crate::Outcome;
+use crate::campaign::experiment::Experiment;
+use crate::report::export;
+use crate::report::material::Material;
+use base::paths;
+use base::suggest::did_you_mean;
+use results::figures::published::Papers;
+use results::runs::asked::Asked;
+use results::runs::campaign::Campaign;
+use results::runs::record::{self, Compared, Record};
+use results::runs::run::Run;
+use results::runs::store;
+use session::SIMULATOR;
+
+/// Compare stored runs with the committed records of the same runs (never simulates)
+#[derive(clap::Args)]
+pub struct Args {
+    /// Names of experiments [default: all]
+    experiments: Vec<String>,
+    /// Write the records of these experiments' campaigns, full ones unless --quick is said
+    #[arg(long, requires = "experiments")]
+    write: bool,
+    /// Records of quick campaigns only
+    #[arg(long)]
+    quick: bool,
+    /// Recorded runs must be here, unless the kernel, the root file system or the board is another
+    #[arg(long, conflicts_with = "write")]
+    all: bool,
+    /// Only the experiments that `warmswitch compare` runs
+    #[arg(long, conflicts_with_all = ["experiments", "write"])]
+    compared: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with = "write")]
+    json: bool,
+}
+
+/// Compares or writes.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let names = paths::experiments();
+    for name in &args.experiments {
+        if !names.contains(name) {
+            bail!("no experiment \"{name}\"{}", did_you_mean(name, &names));
+        }
+    }
+    if args.write {
+        for name in &args.experiments {
+            write(name, args.quick)?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let wanted = match args.experiments.as_slice() {
+        [] if args.compared => experiments(),
+        [] => names,
+        named => named.to_vec(),
+    };
+    compare(&wanted, args)
+}
+
+/// Figures as CSV; in the order of points, whatever the order of `runs`.
+fn figures(name: &str, campaign: &Campaign, mut runs: Vec<Run>) -> Result<String> {
+    runs.sort_by(|a, b| a.point.cmp(&b.point));
+    let experiment = Experiment::load(name)?;
+    let papers = Papers::load()?;
+    let material = Material::of(&experiment, campaign, &runs, &papers)?;
+    Ok(export::figures(&material))
+}
+
+fn write(name: &str, quick: bool) -> Result<()> {
+    let command = Asked::own_plan(quick).command(name);
+    let Some((campaign, runs)) = Campaign::of_own_plan(name, quick)? else {
+        bail!("nothing to record: `{command}` comes first");
+    };
+    let (have, planned) = (runs.len(), campaign.planned);
+    if have < planned {
+        bail!("{have} of {planned} points are measured: `{command}` goes on with the rest");
+    }
+    let record = Record::of(name, quick, &runs, store::result_hash)?;
+    for path in record.save(&figures(name, &campaign, runs)?)? {
+        println!("{}", paths::shown(&path));
+    }
+    Ok(())
+}
+
+/// One record and what this machine has of it.
+struct Line {
+    command: String,
+    recorded: usize,
+    compared: Compared,
+    /// Whether the figures that follow from the runs are the recorded ones; `None` if some run
+    /// is not here or differs.
+    figures: Option<bool>,
+}
+
+impl Line {
+    /// Whether it is not as recorded, or, with `all`, is not here though it could be.
+    fn says_no(&self, all: bool) -> bool {
+        let c = &self.compared;
+        let missing = all && c.not_here > 0 && c.inputs.is_empty();
+        missing || !c.different.is_empty() || self.figures == Some(false)
+    }
+
+    fn text(&self) -> String {
+        let (c, of) = (&self.compared, self.recorded);
+        let mut text = format!("{}: {} of {of} runs the same", self.command, c.same);
+        if c.not_here > 0 {
+            text += &format!(", {} not here", c.not_here);
+        }
+        match self.figures {
+            Some(true) => text += ", figures the same",
+            Some(false) => text += ", FIGURES DIFFER though all runs are the same",
+            None => {}
+        }
+        for point in &c.different {
+            text += &format!("\n  DIFFERENT: {point}");
+        }
+        if !c.different.is_empty() {
+            text += match c.simulators {
+                None => {
+                    "\n  The same inputs and simulator came to something else. If nobody has changed a file \
+                     of the record or the run, that is a bug of ours: please report it."
+                }
+                Some(_) => "\n  The simulator is another one.",
+            };
+        }
+        if self.says_no(false) {
+            let command = self.command.replace("run ", "records --write ");
+            text += &format!("\n  If results were meant to change: `{command}`");
+        }
+        if let Some((recorded, here)) = &c.simulators {
+            text += &format!("\n  simulator: {recorded} recorded, {here} here");
+        }
+        for input in &c.inputs {
+            text += &format!("\n  {input}");
+        }
+        if c.not_here == of {
+            text += "\n  Nothing was compared: ";
+            text += match c.inputs.is_empty() {
+                true => "run it, then ask again.",
+                false => "inputs are others, so the record has to be written anew.",
+            };
+        }
+        text
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let c = &self.compared;
+        json!({
+            "command": self.command, "recorded": self.recorded, "same": c.same,
+            "different": c.different, "not_here": c.not_here, "figures_same": self.figures,
+            "other_inputs": c.inputs, "same_simulator": c.simulators.is_none(),
+        })
+    }
+}
+
+/// One record beside what is stored here.
+fn line(name: &str, quick: bool, here: &BTreeMap<String, &Run>) -> Result<Option<Line>> {
+    let Some((record, recorded)) = Record::load(name, quick)? else {
+        return Ok(None);
+    };
+    let compared = record.compare(here, store::result_hash)?;
+    let mut of_campaign = None;
+    if compared.same == record.count
+        && let Some((campaign, runs)) = Campaign::of_own_plan(name, quick)?
+        && runs.len() == campaign.planned
+    {
+        of_campaign = Some(figures(name, &campaign, runs)? == recorded);
+    }
+    Ok(Some(Line {
+        command: Asked::own_plan(quick).command(name),
+        recorded: record.count,
+        figures: of_campaign,
+        compared,
+    }))
+}
+
+fn compare(names: &[String], args: &Args) -> Result<Outcome> {
+    let mut runs = Vec::new();
+    for name in store::names() {
+        let run = store::load(&name)?;
+        runs.extend(run.filter(|run| run.provenance.simulator == SIMULATOR));
+    }
+    let here = runs.iter().map(|run| (record::inputs(run), run)).collect();
+    let mut lines = Vec::new();
+    for name in names {
+        lines.extend(line(name, true, &here)?);
+        if !args.quick {
+            lines.extend(line(name, false, &here)?);
+        }
+    }
+    if lines.is_empty() {
+        bail!("no record of {}", names.join(", "));
+    }
+    if args.json {
+        let lines: Vec<_> = lines.iter().map(Line::json).collect();
+        let document = json!({"format": 1, "records": lines});
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        for line in &lines {
+            println!("{}", line.text());
+        }
+    }
+    if !args.all && lines.iter().all(|line| line.compared.same == 0) {
+        let first = &lines[0].command;
+        bail!("nothing is here to compare: run one of the recorded campaigns, `{first}`");
+    }
+    let no = lines.iter().any(|line| line.says_no(args.all));
+    Ok(if no { Outcome::No } else { Outcome::Done })
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `warmswitch run`: measure what is missing of an experiment, then print its table.
+//!
+//! With `--coherence` every point runs, those that are stored, too, and must count the same. Exit
+//! codes are those of `warmswitch coherence`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::rc::Rc;
+
+use anyhow::{Result, bail};
+use arm::Context;
+use board::coherence::REPORTS;
+use serde_json::json;
+
+use super::asks::Asks;
+use super::table;
+use crate::Outcome;
+use crate::campaign::experiment::Experiment;
+use crate::campaign::options::Options;
+use crate::campaign::run::{self, Findings};
+use crate::coherence::names::Names;
+use crate::coherence::render::Style;
+use crate::coherence::suppress::{self, Suppression};
+use crate::coherence::{self, Group};
+use base::time;
+
+/// Run what is missing of an experiment, then print its table
+#[derive(clap::Args)]
+pub struct Args {
+    /// Name of the experiment, or its folder: ./mine
+    experiment: String,
+    /// Run every point again under the coherence checker and print its reports, too
+    #[arg(long)]
+    coherence: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Options that `run` and `compare` share.
+#[derive(clap::Args)]
+pub struct How {
+    #[command(flatten)]
+    asks: Asks,
+    /// Points at a time [default: one per processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Board time a point may take, in seconds, instead of the experiment's
+    #[arg(long, value_name = "SECONDS")]
+    limit: Option<f64>,
+    /// Boot every board, instead of going on from snapshots of earlier boots
+    #[arg(long)]
+    fresh_boot: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl How {
+    /// The options, checked.
+    pub fn options(&self) -> Result<Options> {
+        if let Some(limit) = self.limit {
+            time::seconds("limit", limit)?;
+        }
+        if self.jobs == Some(0) {
+            bail!("--jobs 0: at least one point at a time");
+        }
+        Ok(Options {
+            jobs: self.jobs.unwrap_or(0),
+            limit_s: self.limit,
+            fresh_boot: self.fresh_boot,
+            ..self.asks.options()?
+        })
+    }
+}
+
+/// Runs and prints.
+pub fn execute(args: &Args) -> Result<Outcome> {
+    let experiment = Experiment::load(&args.experiment)?;
+    let options = args.how.options()?;
+    if args.coherence {
+        return checked(&experiment, &options, args.how.json);
+    }
+    let (campaign, runs) = run::execute(&experiment, &options)?;
+    table::print(&experiment, &campaign, &runs, args.how.json)
+}
+
+/// A report that was not met at an earlier point, and the point.
+struct Met {
+    label: String,
+    group: Group,
+    names: Rc<Names>,
+    cpu_hz: u64,
+}
+
+impl Met {
+    fn style<'a>(&'a self, replay: &'a dyn Fn(&Context) -> String) -> Style<'a> {
+        Style {
+            names: &self.names,
+            cpu_hz: self.cpu_hz,
+            replay,
+        }
+    }
+}
+
+/// Runs every point with the checker and prints reports, then the table; JSON is reports only.
+fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Outcome> {
+    // What is wrong with a list is said before anything runs.
+    for kernel in &experiment.kernels {
+        suppress::of_kernel(kernel)?;
+    }
+    let apart = |kernel: &str, vmlinux: &Path| {
+        let names = Names::of(Some(vmlinux));
+        Ok(suppress::apart(&suppress::of_kernel(kernel)?, &names))
+    };
+    let (campaign, runs, findings) = run::check(experiment, options, &apart)?;
+    let met = met(&findings)?;
+    let command = format!("{} --coherence", campaign.command(&experiment.named));
+    let replay = |at: &Context| format!("{command}; {:#010x} at cycle {}", at.pc, at.cycle);
+    let outcome = if json {
+        let reports: Vec<_> = met
+            .iter()
+            .map(|m| {
+                let (first, count) = (&m.group.first, m.group.count);
+                json!({ "point": m.label, "report": m.style(&replay).json(first, count) })
+            })
+            .collect();
+        let document = json!({
+            "experiment": experiment.name,
+            "planned": campaign.planned,
+            "points": findings.iter().map(|f| f.point.label()).collect::<Vec<_>>(),
+            "reports": reports,
+        });
+        println!("{}", serde_json::to_string_pretty(&document)?);
+        Outcome::Done
+    } else {
+        for m in &met {
+            let replay = |at: &Context| format!("{}; {}", replay(at), m.label);
+            print!("{}", m.style(&replay).group(&m.group));
+        }
+        println!("{} reports; {} points checked\n", met.len(), findings.len());
+        table::print(experiment, &campaign, &runs, false)?
+    };
+    if findings.len() < campaign.planned {
+        bail!(
+            "{} of {} points came to their end under the checker",
+            findings.len(),
+            campaign.planned
+        );
+    }
+    Ok(if met.is_empty() { outcome } else { Outcome::No })
+}
+
+/// What was reported and is not suppressed, each at its first point.
+fn met(findings: &[Findings]) -> Result<Vec<Met>> {
+    let mut all: Vec<Met> = Vec::new();
+    let mut kernels: BTreeMap<&str, (Rc<Names>, Vec<Suppression>)> = BTreeMap::new();
+    let mut causes = BTreeSet::new();
+    for found in findings {
+        let kernel = found.point.kernel.as_str();
+        if !kernels.contains_key(kernel) {
+            let names = Rc::new(Names::of(Some(&found.vmlinux)));
+            kernels.insert(kernel, (names, suppress::of_kernel(kernel)?));
+        }
+        let (names, suppressions) = &kernels[kernel];
+        if found.reports.len() == REPORTS {
+            let point = found.point.label();
+            bail!("{point}: {REPORTS} causes were met, and no more can be kept");
+        }
+        for group in coherence::groups(&found.reports, suppressions, names) {
+            // A group that an entry covers says nothing of another that none covers.
+            let told = group.suppression.is_none();
+            if told && causes.insert((kernel, group.first.cause())) {
+                all.push(Met {
+                    label: found.point.label(),
+                    group,
+                    names: Rc::clone(names),
+                    cpu_hz: found.cpu_hz,
+                });
+            }
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::command::{Cli, Command};
+    use crate::report::markdown;
+    use crate::report::material::Material;
+    use results::figures::published::Papers;
+    use results::runs::campaign::Campaign;
+    use results::runs::for_tests::made_up_runs;
+
+    fn parsed<S: Into<std::ffi::OsString> + Clone>(words: impl IntoIterator<Item = S>) -> Args {
+        match Cli::try_parse_from(words).expect("it is a command").command {
+            Command::Run(args) => args,
+            _ => panic!("another verb"),
+        }
+    }
+
+    /// The words of a line, as a shell takes them.
+    fn words(line: &str) -> Vec<String> {
+        let script = format!("printf '%s\\n' {line}");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .output();
+        let text = String::from_utf8(output.expect("a shell").stdout).expect("text");
+        text.lines().map(String::from).collect()
+    }
+
+    /// The command that the report of a campaign with these options says makes it again.
+    fn makes_it_again(named: &str, options: &Options) -> String {
+        let experiment = Experiment {
+            named: named.to_string(),
+            ..Experiment::load("switch-cost").unwrap()
+        };
+        let campaign = Campaign {
+            asked: options.asked(),
+            ..Campaign::default()
+        };
+        let (runs, papers) = (made_up_runs(), Papers::load().unwrap());
+        let material = Material::of(&experiment, &campaign, &runs, &papers).unwrap();
+        let text = markdown::text(&material).unwrap();
+        let line = text
+            .lines()
+            .find_map(|line| line.split_once("` makes it again"));
+        let (command, _) = line.unwrap_or_else(|| panic!("{text}"));
+        command.trim_start_matches('`').to_string()
+    }
+
+    #[test]
+    fn what_makes_a_report_again_has_every_option_that_made_it() {
+        for line in [
+            "run switch-cost",
+            "run cyclictest --quick --seed 1 --board sam9263,sam9x60",
+            "run ./mine --seeds 4 --limit 0.5",
+            "run '../my experiments/mine' --board boards/x.toml --board sam9263+sdram.banks=8",
+            "run ./mine --set caches.dcache_bytes=32K,caches.icache_bytes=32K --quick",
+            "run ipc --set 'sdram.banks = 8' --seeds 1",
+        ] {
+            let asked = parsed(words(&format!("warmswitch {line}")));
+            let options = asked.how.options().unwrap();
+            let again = parsed(words(&makes_it_again(&asked.experiment, &options)));
+            assert_eq!(again.experiment, asked.experiment, "{line}");
+            assert_eq!(again.how.options().unwrap(), options, "{line}");
+        }
+    }
+}

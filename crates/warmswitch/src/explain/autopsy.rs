@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A latency taken apart: what went by between the rise of an interrupt's line and the first user instruction of the
+//! task that it woke.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use board::ledger::{CallId, CellId, Function, KeptOn, Ledger, Sample, Step, TaskId, What};
+
+use crate::explain::account::Account;
+use crate::explain::populations::{self, Populations};
+use crate::explain::which::Which;
+use base::suggest::did_you_mean;
+
+/// A stretch of a latency.
+pub struct Phase {
+    pub name: &'static str,
+    /// Core cycles.
+    pub cycles: u64,
+    /// Where they went: function, task or interrupt, and cycles; the most first.
+    pub places: Vec<(String, String, u64)>,
+}
+
+/// The latencies of one task, in the order of time.
+pub struct Latencies<'a> {
+    pub task: TaskId,
+    pub samples: Vec<&'a Sample>,
+}
+
+/// Those of the task that a run is about: the one named so; else the one named by a word of the command that has the
+/// most latencies; else that with the most.
+pub fn latencies<'a>(
+    ledger: &'a Ledger,
+    account: &Account<'_>,
+    task: Option<&str>,
+    command: &str,
+) -> Result<Option<Latencies<'a>>> {
+    let mut of: BTreeMap<TaskId, Vec<&Sample>> = BTreeMap::new();
+    for sample in ledger.samples() {
+        of.entry(sample.task).or_default().push(sample);
+    }
+    let known = |(task, samples): (&TaskId, &Vec<&Sample>)| Known {
+        task: account.task(*task).to_string(),
+        program: ledger.tasks()[*task as usize].name.clone(),
+        count: samples.len(),
+    };
+    let all: Vec<Known> = of.iter().map(known).collect();
+    let chosen = choose(&all, task, command)?;
+    let found = chosen.and_then(|chosen| of.into_iter().nth(chosen));
+    Ok(found.map(|(task, samples)| Latencies { task, samples }))
+}
+
+/// A task that has latencies.
+pub struct Known {
+    /// Its name, with a number if it is not the first of that name.
+    pub task: String,
+    /// Its name.
+    pub program: String,
+    /// How many latencies it has.
+    pub count: usize,
+}
+
+/// Which of them: see [`latencies`].
+pub fn choose(all: &[Known], task: Option<&str>, command: &str) -> Result<Option<usize>> {
+    if let Some(name) = task {
+        let names: Vec<&str> = all.iter().map(|known| known.task.as_str()).collect();
+        let Some(named) = names.iter().position(|known| *known == name) else {
+            bail!(
+                "--task {name}: it has no latencies{}",
+                did_you_mean(name, &names)
+            );
+        };
+        return Ok(Some(named));
+    }
+    let key = |at: &usize| (names(command, &all[*at].program), all[*at].count);
+    Ok((0..all.len()).max_by_key(key))
+}
+
+/// Longest name of a task, in bytes (Linux include/linux/sched.h, TASK_COMM_LEN): a longer one is cut.
+const LONGEST_NAME: usize = 15;
+
+/// Whether a word of a command line, as a shell takes it, is what a task is named, a program in some folder among these.
+fn names(command: &str, task: &str) -> bool {
+    let in_name = |c: char| c.is_alphanumeric() || "_-.+:".contains(c);
+    let mut words = command.split(|c| !in_name(c));
+    let is = |word: &str| word == task || task.len() == LONGEST_NAME && word.starts_with(task);
+    !task.is_empty() && words.any(is)
+}
+
+impl<'a> Latencies<'a> {
+    /// Those asked for, with their numbers in the order of time.
+    pub fn which(&self, which: Which) -> Result<Vec<(usize, &'a Sample)>> {
+        let numbers = which.of(&self.samples.iter().map(|s| s.cycles()).collect::<Vec<_>>())?;
+        Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
+    }
+
+    /// What tells them apart: of functions that run together, the one that the kept ones come to first.
+    pub fn populations(&self, account: &Account<'_>) -> Option<Populations> {
+        let order = populations::in_order(&self.samples, |cell| account.owner(cell).function);
+        populations::populations(&self.samples, &order)
+    }
+
+    /// Of all of them, ascending.
+    pub fn cycles(&self) -> Vec<u64> {
+        let mut all: Vec<u64> = self.samples.iter().map(|s| s.cycles()).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+/// Cycles of each place between two moments: from each step on it is where the step says.
+fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(String, String, u64)> {
+    let mut sums: BTreeMap<CellId, u64> = BTreeMap::new();
+    let ends = steps
+        .iter()
+        .skip(1)
+        .map(|step| step.cycle)
+        .chain([u64::MAX]);
+    for (step, end) in steps.iter().zip(ends) {
+        let within = end.min(to).saturating_sub(step.cycle.max(from));
+        if within > 0 {
+            *sums.entry(step.cell).or_default() += within;
+        }
+    }
+    let named = sums.into_iter().map(|(cell, cycles)| {
+        let owner = account.owner(cell);
+        let function = account.function(owner.function).to_string();
+        (function, account.place(owner), cycles)
+    });
+    let mut all: Vec<_> = named.collect();
+    all.sort_by_key(|(.., cycles)| std::cmp::Reverse(*cycles));
+    all
+}
+
+/// Cycles from an interrupt's way out to the scheduler when nothing goes on between them: less than this.
+const WAY_OUT: u64 = 1000;
+
+/// What went on behind the interrupt: from when to when, and what had been interrupted. What came to user land is not
+/// told, as the task was not to run yet.
+pub fn kept_on(sample: &Sample, account: &Account<'_>) -> Option<(u64, u64, CallId)> {
+    kept_on_by(sample, |cell| {
+        account.owner(cell).function == Function::USER
+    })
+}
+
+fn kept_on_by(sample: &Sample, is_user: impl Fn(CellId) -> bool) -> Option<(u64, u64, CallId)> {
+    let KeptOn { since, call } = sample.kept_on?;
+    let behind = sample.steps.iter().filter(|step| step.cycle >= since);
+    for step in behind {
+        if step.what == What::Schedule {
+            let long = step.cycle - since >= WAY_OUT;
+            return long.then_some((since, step.cycle, call));
+        }
+        if is_user(step.cell) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The phases of a latency, which come to it. Without steps their places are not known.
+pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
+    let Sample {
+        rise,
+        woken,
+        switched,
+        user,
+        ..
+    } = *sample;
+    let last = |to: u64, is: &dyn Fn(&What) -> bool| {
+        let before = sample
+            .steps
+            .iter()
+            .rev()
+            .filter(|s| s.cycle <= to && s.cycle >= rise);
+        before.clone().find(|s| is(&s.what)).map(|step| step.cycle)
+    };
+    let taken = last(woken, &|what| *what == What::Interrupt).unwrap_or(rise);
+    let schedule = last(switched, &|what| *what == What::Schedule);
+    let schedule = schedule.unwrap_or(switched).max(woken);
+    let bounds = [
+        ("until the interrupt is taken", rise, taken),
+        ("in interrupts, until the task is woken", taken, woken),
+        ("until the scheduler is called", woken, schedule),
+        ("scheduler, until it switches", schedule, switched),
+        ("from the switch to user land", switched, user),
+    ];
+    let phase = |(name, from, to): (&'static str, u64, u64)| Phase {
+        name,
+        cycles: to - from,
+        places: places(&sample.steps, from, to, account),
+    };
+    bounds.into_iter().map(phase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_on_behind_an_interrupt_until_the_scheduler_is_called_is_told_unless_it_is_its_way_out()
+     {
+        let step = |cycle, what| Step {
+            cycle,
+            cell: 0,
+            what,
+        };
+        let sample = |called: &[u64]| Sample {
+            task: 1,
+            line: 4,
+            rise: 1000,
+            masked: None,
+            woken: 3000,
+            kept_on: Some(KeptOn {
+                since: 5000,
+                call: 7,
+            }),
+            switched: 20_000,
+            user: 21_000,
+            causes: Default::default(),
+            visited: Vec::new(),
+            steps: [step(1000, What::Raised(16)), step(2000, What::Schedule)]
+                .into_iter()
+                .chain(called.iter().map(|cycle| step(*cycle, What::Schedule)))
+                .collect(),
+        };
+        let told = |called: &[u64]| kept_on_by(&sample(called), |_| false);
+        assert_eq!(told(&[9000, 19_000]), Some((5000, 9000, 7)));
+        assert_eq!(told(&[5900]), None);
+        assert_eq!(told(&[]), None);
+        let mut in_user_land = sample(&[9000]);
+        let user = |cell| cell == 1;
+        assert!(kept_on_by(&in_user_land, user).is_some());
+        let mut came = step(6000, What::Function);
+        came.cell = 1;
+        in_user_land.steps.insert(2, came);
+        assert_eq!(kept_on_by(&in_user_land, user), None);
+    }
+
+    #[test]
+    fn a_command_names_the_programs_in_it_however_it_is_quoted() {
+        let line = "sh -c '/usr/bin/cyclictest -D 1|wc; a-program-with-a-long-name' </dev/null";
+        for task in ["sh", "cyclictest", "wc", "a-program-with-"] {
+            assert!(names(line, task), "{task}");
+        }
+        for task in ["", "s", "cyclic", "a-program", "'", "swapper"] {
+            assert!(!names(line, task), "{task}");
+        }
+        assert!(names("cyclictest -q", "cyclictest"));
+    }
+}

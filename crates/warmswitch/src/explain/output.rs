@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All that is said of a board whose cycles were charged.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use board::BoardSpec;
+use board::ledger::Sample;
+use serde_json::{Value, json};
+
+use crate::explain::account::Account;
+use crate::explain::chosen::Chosen;
+use crate::explain::render::View;
+use crate::explain::setup::{Charged, Kernel};
+use crate::explain::which::Which;
+use crate::explain::{files, perfetto};
+use base::files::check_written;
+use base::paths;
+use results::render::grid;
+
+/// Lines of each table, when nobody says.
+const TOP: usize = 20;
+/// What is asked for.
+#[derive(clap::Args)]
+#[group(skip)]
+pub struct Asked {
+    /// Latencies of this task, instead of that of the program with the most of them
+    #[arg(long, value_name = "TASK")]
+    pub task: Option<String>,
+    /// Count what was while the guest held pin 0 of GPIO 0 high, as around what it measures
+    #[arg(long)]
+    pub timed: bool,
+    /// Lines of each table
+    #[arg(long, value_name = "N", default_value_t = TOP)]
+    pub top: usize,
+    /// Boot, instead of going on from the snapshot of an earlier boot
+    #[arg(long)]
+    pub fresh_boot: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write folded stacks: task, function and cause, for flame graphs
+    #[arg(long, value_name = "FILE")]
+    pub folded: Option<PathBuf>,
+    /// Write a profile in callgrind's format, for callgrind_annotate and KCachegrind
+    #[arg(long, value_name = "FILE")]
+    pub callgrind: Option<PathBuf>,
+    /// Write a time line for Perfetto: the tasks, and the latencies that are taken apart
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+}
+
+impl Asked {
+    /// Refuses what can be refused before anything runs.
+    pub fn check(&self) -> Result<()> {
+        check_written(&[
+            ("folded", self.folded.as_deref()),
+            ("callgrind", self.callgrind.as_deref()),
+            ("perfetto", self.perfetto.as_deref()),
+        ])
+    }
+
+    fn write(&self, ran: &Ran<'_>, chosen: &[(usize, &Sample)]) -> Result<()> {
+        let ledger = ran.session.ledger();
+        let counted = Account::new(ledger, ran.kernel, self.timed);
+        if let Some(path) = &self.folded {
+            paths::write_atomically(path, files::folded(&counted).as_bytes())?;
+        }
+        if let Some(path) = &self.callgrind {
+            paths::write_atomically(path, files::callgrind(&counted, ran.command).as_bytes())?;
+        }
+        if let Some(path) = &self.perfetto {
+            let trace = perfetto::trace(ledger, &counted, ran.spec, (chosen, ran.session.now()));
+            paths::write_atomically(path, &trace)?;
+        }
+        Ok(())
+    }
+}
+
+/// A board that ran a command.
+pub struct Ran<'a> {
+    pub session: &'a mut Charged,
+    pub kernel: &'a Kernel,
+    pub spec: &'a BoardSpec,
+    /// What ran.
+    pub command: &'a str,
+}
+
+/// Prints all of it; as JSON behind what is in `head`.
+pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Result<()> {
+    ran.session.name_tasks();
+    let (ledger, kernel) = (ran.session.ledger(), ran.kernel);
+    let account = Account::new(ledger, kernel, false);
+    let of_task = (asked.task.as_deref(), ran.command);
+    let chosen = Chosen::of(&account, (ledger, ran.spec), of_task, which)?;
+    let samples = chosen.as_ref().map_or(&[][..], |chosen| &chosen.samples);
+    asked.write(&ran, samples)?;
+    let view = View {
+        ledger,
+        kernel,
+        spec: ran.spec,
+        timed: asked.timed,
+        top: asked.top,
+    };
+    if asked.json {
+        let mut value = view.json();
+        if let (Some(all), Some(head)) = (value.as_object_mut(), head.as_object_mut()) {
+            all.append(head);
+        }
+        if let Some(Chosen { late, samples }) = &chosen {
+            let samples: Vec<Value> = samples.iter().map(|sample| late.json(*sample)).collect();
+            value["latency_task"] = json!(late.task);
+            value["latency_cycles"] = json!(late.all);
+            value["latencies"] = json!(samples);
+            value["populations"] = late.populations_json();
+        }
+        println!("{value:#}");
+        return Ok(());
+    }
+    kernel.notes.iter().for_each(|n| eprintln!("note: {n}"));
+    if let Some(Chosen { late, samples }) = chosen.filter(|chosen| !chosen.samples.is_empty()) {
+        print!("{}", grid::wrapped(&late.summary()));
+        for sample in samples {
+            print!("{}", late.text(sample));
+        }
+        println!("{}", "");
+    }
+    print!("{}", view.text());
+    Ok(())
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A stored run by the beginning of its name, and whether its inputs are what they were.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use board::BoardSpec;
+use board::boot::Boot;
+
+use crate::campaign::experiment::Experiment;
+use crate::campaign::parts::{Parts, Planned};
+use base::suggest::did_you_mean;
+use results::runs::run::{Provenance, Run};
+use results::runs::store;
+use session::boot::{CMDLINE, KernelFiles};
+
+/// The stored run whose name begins so.
+pub fn stored(name: &str) -> Result<Run> {
+    let names = store::names();
+    let begin: Vec<&String> = names.iter().filter(|n| n.starts_with(name)).collect();
+    let hash = match begin[..] {
+        _ if names.is_empty() => bail!("{name}: no run is stored yet (warmswitch run EXPERIMENT)"),
+        [] if names.len() > 20 => bail!("{name}: no run is named so (warmswitch list runs)"),
+        [] => bail!("{name}: no run is named so{}", did_you_mean(name, &names)),
+        [hash] => hash,
+        _ => bail!("{name}: {} runs begin so", begin.len()),
+    };
+    let run = store::load(hash)?;
+    run.with_context(|| format!("{hash}: another version of warmswitch stored it"))
+}
+
+/// Which inputs of a run are not what they were.
+fn changed(was: &Provenance, is: &Provenance) -> Vec<&'static str> {
+    let inputs = [
+        ("the board's file", &was.board_hash, &is.board_hash),
+        ("the kernel", &was.kernel_hash, &is.kernel_hash),
+        ("the root file system", &was.root_fs_hash, &is.root_fs_hash),
+        ("the simulator", &was.simulator, &is.simulator),
+        ("the guest's command", &was.command, &is.command),
+        ("the kernel's command line", &was.cmdline, &is.cmdline),
+        ("the instruments", &was.instruments, &is.instruments),
+    ];
+    let differs = inputs.into_iter().filter(|(_, was, is)| was != is);
+    differs.map(|(name, ..)| name).collect()
+}
+
+/// A stored run whose inputs are what they were.
+pub struct Ready {
+    pub run: Run,
+    pub spec: BoardSpec,
+    pub boot: Boot,
+    pub vmlinux: PathBuf,
+    pub experiment: Experiment,
+    pub planned: Planned,
+    pub kind: &'static str,
+}
+
+/// Refuses a run whose inputs are not what they were.
+pub fn ready(run: Run) -> Result<Ready> {
+    let experiment = Experiment::load(&run.experiment)
+        .with_context(|| format!("run {} is of {}", run.hash, run.experiment))?;
+    let points = [run.point.clone()];
+    let parts = Parts::prepare(&experiment, &points)?;
+    let planned = parts.planned(&experiment, run.point.clone())?;
+    let changed = changed(&run.provenance, &planned.provenance);
+    ensure!(
+        planned.hash == run.hash,
+        "run {} cannot be run again: {} changed since",
+        run.hash,
+        changed.join(" and ")
+    );
+    let kernel = run.point.built_kernel();
+    let built = &parts.kernels[&kernel];
+    let root = &parts.root_fs(&run.point.board, &kernel).cpio;
+    let spec = parts.specs[&run.point.board].0.clone();
+    Ok(Ready {
+        boot: Boot::Linux(KernelFiles::from(built).whole(root, &[CMDLINE], &spec)?),
+        spec,
+        vmlinux: built.vmlinux.clone(),
+        kind: parts.kind.name(),
+        run,
+        experiment,
+        planned,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changed_since_a_run_is_named() {
+        let was = Provenance::default();
+        assert!(changed(&was, &was).is_empty());
+        let is = Provenance {
+            kernel_hash: "x".into(),
+            simulator: "y".into(),
+            ..Provenance::default()
+        };
+        assert_eq!(changed(&was, &is), ["the kernel", "the simulator"]);
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All that is to be said of an experiment's runs: what tables, reports and JSON are made of.
+
+use anyhow::Result;
+
+use crate::campaign::experiment::Experiment;
+use crate::report::recorded;
+use results::figures::claim::{self, Pair, Verdict};
+use results::figures::figure::Measured;
+use results::figures::headline::Line;
+use results::figures::measure;
+use results::figures::published::Papers;
+use results::figures::versus::{self, Versus};
+use results::outputs::{self, Kind, Told};
+use results::render::part::Part;
+use results::runs::campaign::Campaign;
+use results::runs::run::Run;
+
+/// An experiment with its runs and what is to be said of them.
+pub struct Material<'a> {
+    pub experiment: &'a Experiment,
+    pub campaign: &'a Campaign,
+    pub runs: &'a [Run],
+    pub results: Results<'a>,
+    pub kind: &'static dyn Kind,
+    pub papers: &'a Papers,
+    /// What others have to say of the runs.
+    pub more: Vec<Part>,
+}
+
+impl<'a> Material<'a> {
+    /// With the results.
+    pub fn of(
+        experiment: &'a Experiment,
+        campaign: &'a Campaign,
+        runs: &'a [Run],
+        papers: &'a Papers,
+    ) -> Result<Material<'a>> {
+        let kind = outputs::checked(runs)?;
+        let mut results = Results::of(experiment, kind, runs, papers)?;
+        add_recorded(experiment, &mut results.verdicts)?;
+        Ok(Material {
+            experiment,
+            campaign,
+            runs,
+            results,
+            kind,
+            papers,
+            more: Vec::new(),
+        })
+    }
+
+    /// The command that makes it again.
+    pub fn command(&self) -> String {
+        self.campaign.command(&self.experiment.named)
+    }
+
+    /// For its kind.
+    pub fn told(&self) -> Told<'_> {
+        Told {
+            experiment: &self.experiment.name,
+            runs: self.runs,
+            measured: &self.results.measured,
+            papers: self.papers,
+        }
+    }
+}
+
+/// A pure function of an experiment, its runs and published figures.
+pub struct Results<'a> {
+    pub measured: Vec<Measured>,
+    /// What is read first.
+    pub headlines: Vec<Line>,
+    pub verdicts: Vec<Verdict>,
+    pub beside: Vec<Pair<'a>>,
+    /// Kernels against the first one, over seeds.
+    pub versus: Vec<Versus>,
+    /// About the measurement itself, each saying what to do.
+    pub warnings: Vec<String>,
+}
+
+impl Results<'_> {
+    /// Everything there is to say.
+    fn of<'a>(
+        e: &Experiment,
+        kind: &'static dyn Kind,
+        runs: &[Run],
+        papers: &'a Papers,
+    ) -> Result<Results<'a>> {
+        let (measured, warnings) = measure::measured(runs, kind);
+        let (headlines, verdicts, beside) = judge(e, &measured, papers)?;
+        let (versus, too_few) = versus::versus(&measured);
+        let warnings = warnings.and(kind.warnings(runs, papers)).and(too_few);
+        Ok(Results {
+            verdicts,
+            beside,
+            versus,
+            headlines,
+            measured,
+            warnings: warnings.texts(),
+        })
+    }
+
+    /// Whether a claim is false of what was measured, and nobody has said why.
+    pub fn says_no(&self) -> bool {
+        let unexplained = self.verdicts.iter().filter(|v| v.explained.is_none());
+        unexplained.into_iter().any(|v| v.holds == Some(false))
+    }
+}
+
+/// That of `switch-cost` with runs that are made up.
+#[cfg(test)]
+pub fn with_made_up<T>(say: impl FnOnce(&Material) -> T) -> T {
+    let e = Experiment::load("switch-cost").unwrap();
+    let papers = Papers::load().unwrap();
+    let (campaign, runs) = (
+        Campaign::default(),
+        results::runs::for_tests::made_up_runs(),
+    );
+    let mut material = Material::of(&e, &campaign, &runs, &papers).unwrap();
+    // Records change.
+    let verdicts = &mut material.results.verdicts;
+    verdicts.iter_mut().for_each(|v| v.recorded = None);
+    say(&material)
+}
+
+/// Of claims for which nothing was measured, what the record says.
+fn add_recorded(e: &Experiment, verdicts: &mut [Verdict]) -> Result<()> {
+    if verdicts.iter().all(|v| v.count > 0) {
+        return Ok(());
+    }
+    let all = recorded::figures(e)?.unwrap_or_default();
+    for (claim, verdict) in e.claims.iter().zip(verdicts) {
+        let of_record = claim.judge(&all);
+        if verdict.count == 0 && of_record.count > 0 {
+            verdict.recorded = Some(Box::new(of_record));
+        }
+    }
+    Ok(())
+}
+
+/// What an experiment's file makes of figures, measured or recorded.
+pub fn judge<'a>(
+    e: &Experiment,
+    measured: &[Measured],
+    papers: &'a Papers,
+) -> Result<(Vec<Line>, Vec<Verdict>, Vec<Pair<'a>>)> {
+    let mut headlines = Vec::new();
+    for headline in &e.headlines {
+        headlines.extend(headline.lines(&e.kernels, measured, &papers.published)?);
+    }
+    let verdicts = e.claims.iter().map(|c| c.judge(measured)).collect();
+    let beside = claim::pairs(&e.beside, measured, &papers.published)?;
+    Ok((headlines, verdicts, beside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_is_said_from_the_record() {
+        let e = Experiment::load("hackbench").unwrap();
+        let mut verdicts: Vec<Verdict> = e.claims.iter().map(|c| c.judge(&[])).collect();
+        add_recorded(&e, &mut verdicts).unwrap();
+        let verdict = &verdicts[0];
+        assert_eq!(verdict.word(), "open");
+        let recorded = verdict.recorded.as_ref().unwrap();
+        assert_ne!(recorded.word(), "open");
+        let said = format!("the record says {}: Ratio", recorded.word());
+        assert!(verdict.reason().contains(&said), "{}", verdict.reason());
+    }
+}

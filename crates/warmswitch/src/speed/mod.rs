@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How fast the simulator is, in host CPU time, on fixed guests: a boot to the shell, a guest bound
+//! by the CPU, and rings of tasks that switch. Beside it the same work on QEMU, where installed.
+//!
+//! Host time is the CPU time of the process that simulates, so that other load on the machine
+//! counts less than by the clock on the wall; the best of several repetitions is taken. Work after
+//! the boot is measured net of it: the simulator forks the booted machine, QEMU's CPU time is read
+//! when the guest's console says that the work begins and ends. Guest instructions are always those
+//! that our simulator counted for the work: QEMU does the same work, with its own number of timer
+//! interrupts.
+
+pub mod against;
+pub mod cores;
+pub mod qemu;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use arm::Counters;
+use board::boot::Boot;
+use board::{BoardSpec, spec};
+use serde::Serialize;
+
+use base::boards;
+use base::progress::Progress;
+use base::time::cpu_s;
+use results::runs::markers;
+use session::boot::{self, KernelFiles};
+use session::session::Session;
+use supply::image;
+use supply::kernel::{self, Request};
+
+/// A fixed piece of work for the guest.
+pub struct Work {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// What is typed at the prompt, one after the other; none for the boot itself.
+    pub commands: &'static [&'static str],
+    /// Million instructions a second that QEMU with its stock cache plugin reached on the machine
+    /// of the first measurements (2 cores, 2026).
+    pub stock_plugin_mips: f64,
+}
+
+/// Three times the stock plugin is the aim.
+pub const AIM: f64 = 3.0;
+
+/// The works, the boot first.
+pub const WORKS: &[Work] = &[
+    Work {
+        name: "boot to the shell",
+        commands: &[],
+        stock_plugin_mips: 36.0,
+    },
+    Work {
+        name: "CPU-bound guest",
+        commands: &["cpu_bound 200"],
+        stock_plugin_mips: 45.0,
+    },
+    Work {
+        name: "switch rings of 2, 4, 8",
+        commands: &[
+            "lat_ctx -P -s 0 -n 1000 -r 3 -l 1000 2",
+            "lat_ctx -P -s 0 -n 500 -r 3 -l 1000 4",
+            "lat_ctx -P -s 0 -n 250 -r 3 -l 1000 8",
+        ],
+        stock_plugin_mips: 20.0,
+    },
+];
+
+/// A command that takes longer than this, in board seconds, has failed.
+const LIMIT_S: f64 = 120.0;
+
+/// What the guest is: files for us and for QEMU.
+pub struct Guest {
+    /// The kernel as zImage, so that both sides unpack it.
+    pub files: KernelFiles,
+    /// Root file system.
+    pub root: PathBuf,
+    /// Kernel command line.
+    pub command_line: String,
+    /// RAM of the board, bytes.
+    pub ram_bytes: u32,
+}
+
+impl Guest {
+    /// The plain kernel and our root file system, built if need be, for the default board.
+    pub fn new() -> Result<Guest> {
+        let built = kernel::build(&Request {
+            name: "plain".into(),
+            ..Request::default()
+        })?;
+        let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
+        let files = KernelFiles {
+            image: built.zimage.clone(),
+            ..KernelFiles::from(&built)
+        };
+        Ok(Guest {
+            root: image::root_fs()?.cpio,
+            command_line: files.command_line(&[boot::CMDLINE]),
+            files,
+            ram_bytes: board.ram_bytes,
+        })
+    }
+
+    fn boot(&self) -> Result<Boot> {
+        Ok(Boot::Linux(self.files.with(&self.root, &[boot::CMDLINE])?))
+    }
+}
+
+/// One work on our simulator.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ours {
+    /// Guest instructions executed.
+    pub instructions: u64,
+    /// Board time in which the core did not wait for interrupts, seconds.
+    pub busy_board_s: f64,
+    /// Board time, seconds.
+    pub board_s: f64,
+    /// Host CPU time, seconds.
+    pub cpu_s: f64,
+    /// The core's counters.
+    pub counters: BTreeMap<&'static str, u64>,
+}
+
+impl Ours {
+    /// Million guest instructions per second of host CPU time.
+    pub fn mips(&self) -> f64 {
+        self.instructions as f64 / self.cpu_s / 1e6
+    }
+
+    /// Busy board time per host CPU time.
+    pub fn speed(&self) -> f64 {
+        self.busy_board_s / self.cpu_s
+    }
+}
+
+struct Start {
+    cpu_s: f64,
+    cycles: u64,
+    counters: Counters,
+}
+
+impl Start {
+    fn of(session: &Session) -> Start {
+        Start {
+            cpu_s: cpu_s(),
+            cycles: session.now(),
+            counters: *session.counters(),
+        }
+    }
+
+    fn end(self, session: &Session) -> Ours {
+        let counters = session.counters().since(&self.counters);
+        let cycles = session.now() - self.cycles;
+        let hz = session.cpu_hz() as f64;
+        Ours {
+            instructions: counters.instructions,
+            busy_board_s: (cycles - counters.idle_cycles) as f64 / hz,
+            board_s: cycles as f64 / hz,
+            cpu_s: cpu_s() - self.cpu_s,
+            counters: counters.entries().into_iter().collect(),
+        }
+    }
+}
+
+/// All works on our simulator, each the best of `repeat`.
+pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
+    let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
+    let mut progress = Progress::new("simulator", u64::from(repeat) * WORKS.len() as u64);
+    let ours = works(&board, &guest.boot()?, repeat, &mut progress)?;
+    progress.finish("done");
+    Ok(ours)
+}
+
+/// The same on a board.
+fn works(
+    board: &BoardSpec,
+    boot: &Boot,
+    repeat: u32,
+    progress: &mut Progress,
+) -> Result<Vec<Ours>> {
+    let mut best: Vec<Option<Ours>> = vec![None; WORKS.len()];
+    for _ in 0..repeat {
+        let start_s = cpu_s();
+        let booted = Session::boot(board, 1, boot)?;
+        let start = Start {
+            cpu_s: start_s,
+            cycles: 0,
+            counters: Counters::default(),
+        };
+        keep(&mut best[0], start.end(&booted));
+        progress.step(WORKS[0].name);
+        for (work, best) in WORKS.iter().zip(&mut best).skip(1) {
+            let mut session = booted.clone();
+            let start = Start::of(&session);
+            for command in work.commands {
+                let measured = session.run_guest(command, LIMIT_S)?;
+                let console = String::from_utf8_lossy(&measured.console);
+                let (text, status) = markers::between_markers(&console)?;
+                if status != 0 {
+                    bail!("{command}: ended with {status}: {}", text.trim());
+                }
+            }
+            keep(best, start.end(&session));
+            progress.step(work.name);
+        }
+    }
+    Ok(best.into_iter().flatten().collect())
+}
+
+fn keep(best: &mut Option<Ours>, new: Ours) {
+    if best.as_ref().is_none_or(|old| new.cpu_s < old.cpu_s) {
+        *best = Some(new);
+    }
+}
