@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Adds up a table of 512 rows of 512 words, by rows, or by columns: docs/TUTORIALS.md. */
+/* Adds up a table of 512 rows of 512 words, by rows, or by columns: docs/use/TUTORIALS.md. */
 #include <stdio.h>
 #include <string.h>
 

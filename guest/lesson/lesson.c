@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * lesson: loads and stores to look at (docs/LESSON.md).
+ * lesson: loads and stores to look at (docs/use/LESSON.md).
  *
  *   lesson line|alias|code
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask coverage`: what of the core the tests of core and board reach, and the lines that
-//! none does. docs/results/COVERAGE.md says why.
+//! none does. docs/log/COVERAGE.md says why.
 
 use std::process::ExitCode;
 

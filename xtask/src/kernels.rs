@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask ci --all`: every variant of every kernel is built and booted, and those tests run that need
-//! other kernels than `make test` builds. What came of building is written to `docs/results/KERNELS.md`.
+//! other kernels than `make test` builds. What came of building is written to `docs/understand/KERNELS.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -67,7 +67,7 @@ pub fn run() -> Result<ExitCode> {
             came_to,
         });
     }
-    let path = root().join("docs/results/KERNELS.md");
+    let path = root().join("docs/understand/KERNELS.md");
     fs::write(&path, page(&all)?).with_context(|| format!("cannot write {}", path.display()))?;
     let failed = all.iter().filter(|kernel| kernel.came_to.is_err()).count();
     println!("ci: {} kernels, {failed} failed", all.len());

@@ -4,7 +4,7 @@
 //! are modified virtual addresses.
 //!
 //! Not in the manual and chosen here: with 32 sets the set is MVA[16:12] for pages and MVA[24:20] for
-//! sections, the victims of a set take turns. See docs/LIMITS.md. With [`Victims::Late`] an empty way
+//! sections, the victims of a set take turns. See docs/understand/LIMITS.md. With [`Victims::Late`] an empty way
 //! is filled first, and the way filled last after that.
 
 use core::ops::Range;

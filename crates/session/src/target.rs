@@ -62,7 +62,7 @@ pub struct Target {
         hide_default_value = true
     )]
     pub append: String,
-    /// Who makes room in caches and TLB: random, as the core does it, or late (docs/COHERENCE.md)
+    /// Who makes room in caches and TLB: random, as the core does it, or late (docs/use/COHERENCE.md)
     #[arg(long, value_name = "POLICY", default_value = "random")]
     pub victims: String,
 }

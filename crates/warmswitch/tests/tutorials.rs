@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The commands of docs/TUTORIALS.md and docs/LESSON.md, typed as a reader types them: one after the other, in a tree
+//! The commands of docs/use/TUTORIALS.md and docs/use/LESSON.md, typed as a reader types them: one after the other, in a tree
 //! where nothing is measured, and in one where other boards are.
 
 #[path = "all/lesson.rs"]
@@ -25,7 +25,7 @@ fn root() -> PathBuf {
 fn read_in(tree: &Path) {
     fs::create_dir_all(tree.join("out")).unwrap();
     std::env::set_current_dir(tree).unwrap();
-    trycmd::TestCases::new().case("docs/TUTORIALS.md").run();
+    trycmd::TestCases::new().case("docs/use/TUTORIALS.md").run();
     lesson::read_in(tree);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Ways through memory management that no test of mm_suite takes, for
- * `warmswitch coverage` (docs/results/REACHED.md). It checks nothing; a way
+ * `warmswitch coverage` (docs/log/REACHED.md). It checks nothing; a way
  * that is not there is skipped. Root's, with swap on.
  *
  * arm-linux-gnueabi-gcc -O2 -pthread -o reach reach.c reach_net.c

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Runs reach.c with zram as swap and without, and what else docs/results/REACHED.md asks for.
+# Runs reach.c with zram as swap and without, and what else docs/log/REACHED.md asks for.
 echo 67108864 > /sys/block/zram0/disksize
 reach pin
 reach unshared rings crowded device refused

@@ -102,7 +102,7 @@ fn what_a_fill_pushes_out_is_written_behind_it() {
 #[test]
 fn victims_that_follow_each_other_wait_for_the_first() {
     // DDI0198D 4.2 (read): the victim buffer has eight words and one address. That it takes the next
-    // line when the write has begun, and that a fill goes first, are choices (docs/LIMITS.md).
+    // line when the write has begun, and that a fill goes first, are choices (docs/understand/LIMITS.md).
     let mut warm = with_victim(3);
     for line in [32, 64] {
         for way in 1..=4 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time by the book: the cycle tables of the core's manuals, as tests (docs/TIMING.md).
+//! Time by the book: the cycle tables of the core's manuals, as tests (docs/understand/TIMING.md).
 //!
 //! Expectations were written from the manuals before they were run. Each names its source; [`read`]
 //! means that the text was at hand, [`recalled`] that it was not. What the memory system takes is

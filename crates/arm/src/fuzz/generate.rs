@@ -45,7 +45,7 @@ fn permissions(r: &mut Random) -> u32 {
 }
 
 /// C and B of a page. The device's has none: of a buffered store its effect comes when the core next
-/// looks at the bus (docs/LIMITS.md).
+/// looks at the bus (docs/understand/LIMITS.md).
 fn cacheable(r: &mut Random, frame: u32) -> u32 {
     if frame & !0xfff == super::bus::DEVICE {
         return 0;

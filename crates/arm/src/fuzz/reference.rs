@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a translation must come to, from the manual's text and not from the core's code: the ARM
 //! ARM's descriptors, permissions and faults (B4), the FCSE and the TLB operations of `DDI0198D`
-//! (2.3.8 to 2.3.13, 3.2 to 3.7), and of what the manual leaves open what docs/LIMITS.md says:
+//! (2.3.8 to 2.3.13, 3.2 to 3.7), and of what the manual leaves open what docs/understand/LIMITS.md says:
 //! 32 sets by MVA[16:12] or, of sections, MVA[24:20]; ways by turns, or late victims.
 //!
 //! A list of entries, in the order of loading. Nothing is done for speed.

@@ -4,7 +4,7 @@
 //!
 //! An instruction is fetched three instructions ahead, so that a write to the PID is felt by the
 //! third behind it, and at once where a branch or an exception empties the pipeline (`DDI0198D
-//! 2.3.13`). A line's translation holds while its instructions execute (docs/LIMITS.md).
+//! 2.3.13`). A line's translation holds while its instructions execute (docs/understand/LIMITS.md).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -4,7 +4,7 @@
 //!
 //! The cutter is given which lines the cache holds, and a dirty line that an instruction replaces has to be
 //! written. Table walks are left out. Stores of several instructions that follow each other are kept apart by a
-//! drain, because they may become one burst (docs/LIMITS.md).
+//! drain, because they may become one burst (docs/understand/LIMITS.md).
 //!
 //! `FUZZ_SEEDS`, `FUZZ_HOURS` and `FUZZ_ON` are as in [`super`] (`cargo xtask fuzz --bus`).
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Issue cycles, core cycles: which there are. What they are says each core's file in `model/`.
 //!
-//! Memory time is not here: accesses add it themselves. `docs/TIMING.md` has it all beside the
+//! Memory time is not here: accesses add it themselves. `docs/understand/TIMING.md` has it all beside the
 //! manuals, and `cycles/` the tests.
 
 /// Issue cycles of a core's instructions.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is not compared, and why: one entry each, the same list as docs/QEMU-DEVIATIONS.md.
+//! What is not compared, and why: one entry each, the same list as docs/understand/QEMU-DEVIATIONS.md.
 //!
 //! `Unpredictable` is what the architecture leaves open: silicon, QEMU and this model may differ, so there is nothing
 //! to compare. `Qemu` is where QEMU does not do what ARMv5 (or the 926) says and the manual decides. Both are dropped

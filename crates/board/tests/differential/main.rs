@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random instructions on a core and on QEMU's of the kind: every register, status register, exception and
-//! store must agree, outside the list in docs/QEMU-DEVIATIONS.md.
+//! store must agree, outside the list in docs/understand/QEMU-DEVIATIONS.md.
 //!
 //! Environment: `DIFF_SEED` (number) draws other tests, `DIFF_BATCH` runs one batch only,
 //! `DIFF_ONLY` one test of it, `DIFF_TESTS` sets the tests per batch, `DIFF_SHOW` how many differences
@@ -326,7 +326,7 @@ fn compare_all(pair: &Pair) {
 
 #[test]
 fn the_document_lists_every_deviation() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/QEMU-DEVIATIONS.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/understand/QEMU-DEVIATIONS.md");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let entries = deviations::ENTRIES.iter().map(|e| (e.name, e.section));
     for (name, section) in entries.chain(deviations::MASKS) {

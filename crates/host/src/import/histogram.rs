@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The histogram text of `cyclictest -h N`, also what `--histfile` writes; this program exports it, too (docs/EXPORTS.md).
+//! The histogram text of `cyclictest -h N`, also what `--histfile` writes; this program exports it, too (docs/use/EXPORTS.md).
 
 use anyhow::Result;
 

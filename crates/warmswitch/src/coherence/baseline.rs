@@ -22,7 +22,7 @@ use base::toml_file;
 const FILE: &str = "coherence-baselines.toml";
 /// What a file begins with.
 const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-only
-# How often suppressions cover reports, written by `warmswitch coherence --write-baseline` (docs/COHERENCE.md):
+# How often suppressions cover reports, written by `warmswitch coherence --write-baseline` (docs/use/COHERENCE.md):
 # of `runs` runs with different seeds the fewest and the most. `reports` are different ones, `times` is how often any
 # of them was met. More than the most and the difference of both ends a run with exit code 3.
 ";

@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long)]
     explain: bool,
     /// Put a machine of yours beside the boards: what `warmswitch host`, `warmswitch-target`, cyclictest, rtla timerlat,
-    /// hackbench or lmbench printed, or a boot log (docs/HOST.md); may be given several times
+    /// hackbench or lmbench printed, or a boot log (docs/use/HOST.md); may be given several times
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     with: Vec<PathBuf>,
     /// The board that is nearest to an ARM9 among these, whose memory then says what to change in its file
@@ -136,7 +136,7 @@ fn next(materials: &[Material]) -> String {
         ),
         (
             "guest --add PROGRAM -- PROGRAM",
-            "your own program on the board: docs/GUESTS.md",
+            "your own program on the board: docs/use/GUESTS.md",
         ),
     ];
     listed("Next", &full.into_iter().chain(others).collect::<Vec<_>>())

@@ -13,7 +13,7 @@ type Entry = (
 const ENTRIES: [Entry; 24] = [
     (
         "bench",
-        "docs/HACKING.md",
+        "CONTRIBUTING.md",
         &[
             (
                 "bench",
@@ -27,7 +27,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "boot",
-        "docs/GUESTS.md",
+        "docs/use/GUESTS.md",
         &[
             ("boot", "a shell on the board; Ctrl-A x leaves"),
             (
@@ -38,7 +38,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "cc",
-        "docs/GUESTS.md",
+        "docs/use/GUESTS.md",
         &[
             (
                 "cc -O2 -o hello hello.c",
@@ -52,7 +52,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "coherence",
-        "docs/COHERENCE.md, docs/CHAOS.md",
+        "docs/use/COHERENCE.md, docs/use/CHAOS.md",
         &[
             (
                 "coherence -- mm_suite --quick",
@@ -70,7 +70,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "compare",
-        "README.md, docs/METHOD.md",
+        "README.md, docs/understand/METHOD.md",
         &[
             (
                 "compare",
@@ -92,7 +92,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "coverage",
-        "docs/results/REACHED.md",
+        "docs/log/REACHED.md",
         &[(
             "coverage -- mm_suite --quick",
             "which places that maintain caches and TLB were reached",
@@ -100,12 +100,12 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "debug",
-        "docs/DEBUG.md",
+        "docs/use/DEBUG.md",
         &[("debug", "waits for gdb, and prints the line that starts it")],
     ),
     (
         "explain",
-        "docs/EXPLAIN.md",
+        "docs/use/EXPLAIN.md",
         &[
             (
                 "explain 71a4",
@@ -116,7 +116,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "gage",
-        "docs/METHOD.md",
+        "docs/understand/METHOD.md",
         &[(
             "gage switch-cost --seeds 3",
             "how well it measures: gage R&R",
@@ -124,7 +124,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "guest",
-        "docs/GUESTS.md",
+        "docs/use/GUESTS.md",
         &[
             ("guest -- 'uname -a; free'", "a line for the board's shell"),
             ("guest --add hello -- hello", "your own program"),
@@ -140,7 +140,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "host",
-        "docs/HOST.md",
+        "docs/use/HOST.md",
         &[
             ("host ctx", "a ring of tasks, as lat_ctx, on this machine"),
             ("host ioperm", "what I/O permissions cost a switch; x86"),
@@ -148,7 +148,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "kernel",
-        "docs/GUESTS.md, docs/results/KERNELS.md",
+        "docs/use/GUESTS.md, docs/understand/KERNELS.md",
         &[
             (
                 "kernel build 6.12/plain",
@@ -170,7 +170,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "look",
-        "docs/LESSON.md, docs/DEBUG.md",
+        "docs/use/LESSON.md, docs/use/DEBUG.md",
         &[(
             "look --add lesson --at load_word --address r0 --svg line.svg -- lesson line",
             "a stale read, seen",
@@ -183,7 +183,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "net",
-        "docs/INSTRUMENTS.md",
+        "docs/use/INSTRUMENTS.md",
         &[
             (
                 "net --flood -- sleep 2",
@@ -197,7 +197,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "overhead",
-        "docs/EXPLAIN.md",
+        "docs/use/EXPLAIN.md",
         &[(
             "overhead",
             "what switches cost tasks that work, as in the paper of 2007",
@@ -205,7 +205,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "profile",
-        "docs/EXPLAIN.md",
+        "docs/use/EXPLAIN.md",
         &[
             (
                 "profile -- lat_ctx -P -s 0 -n 500 2",
@@ -219,7 +219,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "records",
-        "docs/METHOD.md",
+        "docs/understand/METHOD.md",
         &[(
             "records",
             "do my runs come to the same as on other machines?",
@@ -227,12 +227,12 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "report",
-        "docs/EXPORTS.md",
+        "docs/use/EXPORTS.md",
         &[("report switch-cost", "the page, from runs that are there")],
     ),
     (
         "run",
-        "docs/METHOD.md, docs/ADDING.md",
+        "docs/understand/METHOD.md, docs/change/ADDING.md",
         &[
             (
                 "run cyclictest --quick",
@@ -250,7 +250,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "scope",
-        "docs/INSTRUMENTS.md",
+        "docs/use/INSTRUMENTS.md",
         &[(
             "scope --hz 500 --svg screen.svg -- irq_latency 10",
             "pulses into a pin, and how late the answers come",
@@ -258,7 +258,7 @@ const ENTRIES: [Entry; 24] = [
     ),
     (
         "table",
-        "docs/METHOD.md",
+        "docs/understand/METHOD.md",
         &[
             (
                 "table switch-cost",

@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "qemu")]
     counters: bool,
     /// Interrupts where this seed draws them, each of which another task of the command follows; `mm_chaos` alone is
-    /// that seed's random program (docs/CHAOS.md)
+    /// that seed's random program (docs/use/CHAOS.md)
     #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch"])]
     chaos: Option<u64>,
     /// Boot, instead of going on from the snapshot of an earlier boot

@@ -35,7 +35,7 @@ const HZ: u32 = 1000;
 const PERIOD_US: u32 = 500;
 const TURNS: u32 = 2000;
 
-/// Measure this machine as the simulated boards are measured (docs/HOST.md)
+/// Measure this machine as the simulated boards are measured (docs/use/HOST.md)
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A campaign's figures as files beside its report: CSV, and what the kind of output adds. Pure
-//! functions of runs; docs/EXPORTS.md has every field.
+//! functions of runs; docs/use/EXPORTS.md has every field.
 
 use crate::report::material::Material;
 use results::figures::figure::Measured;

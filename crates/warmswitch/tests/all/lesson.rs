@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/LESSON.md shows what its commands print. Which addresses and ways it is in is another kernel's own; the words
+//! docs/use/LESSON.md shows what its commands print. Which addresses and ways it is in is another kernel's own; the words
 //! that the lesson's program stores, and their marks, are not.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const LESSON: &str = include_str!("../../../../docs/LESSON.md");
+const LESSON: &str = include_str!("../../../../docs/use/LESSON.md");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 /// Words that the lesson's program stores, and those of its functions.
 const WORDS: [&str; 4] = ["11111111", "22222222", "e3a00001", "e3a00002"];

@@ -63,7 +63,7 @@ fn wrong_usage_names_the_option_and_what_was_meant() {
 #[test]
 fn help_has_an_example_and_the_documents_name() {
     let help = text(&warmswitch(Path::new("."), &["look", "--help"]).stdout);
-    for part in ["warmswitch look --add", "docs/LESSON.md"] {
+    for part in ["warmswitch look --add", "docs/use/LESSON.md"] {
         assert!(help.contains(part), "{help}");
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! A test `known_to_fail_...` asserts today's failure, of plain Linux's own where nothing else is said. It turns red when
 //! that is mended. Then turn its assertion round (no round may fail), give it the name of what holds, and mark its section
-//! in docs/LINUX-FINDINGS.md, or take it out of docs/LIMITS.md.
+//! in docs/understand/LINUX-FINDINGS.md, or take it out of docs/understand/LIMITS.md.
 
 use crate::commands::{number_behind, proof, warmswitch};
 use crate::fcse::said;
@@ -241,9 +241,9 @@ fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
     }
 }
 
-// Plain Linux's own (docs/LINUX-FINDINGS.md).
+// Plain Linux's own (docs/understand/LINUX-FINDINGS.md).
 
-/// Holes of FCSE, not of Linux (docs/LIMITS.md).
+/// Holes of FCSE, not of Linux (docs/understand/LIMITS.md).
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_cut_file_shows_its_old_words() {

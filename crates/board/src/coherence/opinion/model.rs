@@ -5,7 +5,7 @@
 //! Every write to a word of memory is kept, with who made it and where its data is: in a dirty
 //! line, in memory (or on its way there), or lost. Lines hold words. What a line, the memory or
 //! the tables then give is compared with the newest value, byte by byte, and the place of the
-//! newest write says which kind of report `docs/COHERENCE.md` has for it.
+//! newest write says which kind of report `docs/use/COHERENCE.md` has for it.
 
 use super::copies::{Code, Line};
 use super::entries::Entry;

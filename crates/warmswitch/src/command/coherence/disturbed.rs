@@ -37,7 +37,7 @@ mod all;
 #[derive(clap::Args)]
 pub struct Options {
     /// Interrupts where this seed draws them, each of which another task of the command follows; `mm_chaos` alone is
-    /// that seed's random program (docs/CHAOS.md)
+    /// that seed's random program (docs/use/CHAOS.md)
     #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
     chaos: Option<u64>,
     /// The same for many seeds, from A to before B, on all processors; seeds that were run are not run again
