@@ -3,15 +3,12 @@
 
 pub mod boot;
 pub mod bus;
-pub mod chaos;
 mod clocks;
-pub mod coherence;
 mod console;
 pub mod device;
 pub mod elf;
 pub mod fdt;
 pub mod instrument;
-pub mod ledger;
 pub mod link;
 pub mod machine;
 mod map;
@@ -19,8 +16,6 @@ pub mod memory;
 mod observed;
 pub mod passage;
 pub mod random;
-pub mod reached;
-pub mod sections;
 pub mod spec;
 pub mod stop;
 pub mod time;

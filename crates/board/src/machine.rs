@@ -280,8 +280,10 @@ mod snapshot;
 pub use snapshot::RestoreError;
 
 #[cfg(test)]
+mod busy_tests;
+#[cfg(test)]
 mod forged_tests;
 #[cfg(test)]
-pub(crate) mod snapshot_tests;
+mod snapshot_tests;
 #[cfg(test)]
 mod tests;

@@ -88,7 +88,7 @@ impl<O: Observer> Observed<O> {
     }
 
     /// The stop that the observer asked for is over.
-    pub(crate) fn go_on(&mut self) {
+    pub fn go_on(&mut self) {
         self.stopping = false;
     }
 }

@@ -281,7 +281,8 @@ impl System<'_> {
             (true, None) => "yes".to_string(),
             (false, _) => "none seen".to_string(),
         };
-        let help = "a virtual machine waits for its host: take shapes, not maxima; docs/use/HOST.md";
+        let help =
+            "a virtual machine waits for its host: take shapes, not maxima; docs/use/HOST.md";
         of("hypervisor", Some(found), help, |found| {
             found == "none seen"
         })

@@ -9,11 +9,11 @@ use anyhow::{Result, anyhow};
 use arm::Counters;
 use board::boot::Boot;
 use board::bus::SystemBus;
-use board::coherence::{Apart, Checker, Report};
 use board::instrument::{Bench, Cables};
-use board::ledger::Ledger;
 use board::link::Link;
 use board::{BoardBus, BoardSpec, Machine, Observed, Observer, Stop};
+use watch::checker::{Apart, Checker, Report};
+use watch::ledger::Ledger;
 
 use crate::console::{self, Console, Ended, Then};
 use crate::host::{Nobody, Outside};
@@ -174,7 +174,7 @@ impl Session<Observed<Ledger>> {
 
     /// Reads the names of the tasks that there are now.
     pub fn name_tasks(&mut self) {
-        self.machine.name_tasks();
+        watch::ledger::name_tasks(&mut self.machine);
     }
 }
 
@@ -187,7 +187,7 @@ impl Checked {
         boot: &Boot,
         apart: &Apart,
     ) -> Result<Checked> {
-        let mut machine = Machine::checked(seeded(board, seed), boot)?;
+        let mut machine = Checker::machine(seeded(board, seed), boot)?;
         machine.observer_mut().tell_apart(apart.clone());
         Session::at_prompt(machine)
     }

@@ -2,7 +2,7 @@
 //! Snapshots with one field replaced, as only somebody makes them who can make their hash, too: they are refused, or the
 //! machine goes on with what they say. Row N of the third review was a packet's number of 200 and a clock near 2^64.
 
-use super::snapshot_tests::{STORE, cached_in};
+use super::busy_tests::{STORE, cached_in};
 use super::*;
 use crate::link::Rate;
 use arm::{Bus as _, Pa, Saved, State as _, Width};

@@ -1,64 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine goes on from its snapshot as if nothing had been, wherever that was taken.
 
-use super::tests::{BUSY, RESET, machine, state};
+use super::busy_tests::{BUSY, STORE, cached};
+use super::tests::{RESET, machine, state};
 use super::*;
 
-/// Identity page tables for [`BUSY`], RAM write-back, and a start that turns MMU and caches on.
-/// The loop loads from a line that it has not met, works on it, and executes `second`.
-pub(crate) fn cached(board: &str, second: u32) -> Machine {
-    // add r8, r8, r6; eor r8, r8, r3
-    cached_with(board, [0xe088_8006, 0xe028_8003, second])
-}
-
-/// The same, and what is executed before `second`.
-pub(crate) fn cached_with(board: &str, executed: [u32; 3]) -> Machine {
-    cached_in(board, executed, 16 << 20)
-}
-
-/// The same with so much RAM.
-pub(crate) fn cached_in(board: &str, executed: [u32; 3], ram_bytes: u32) -> Machine {
-    const TABLE: usize = 0x4000;
-    const START: usize = 0x3000;
-    // r0 = 0x4000: table base; r0 = -1: domains; SCTLR.M and C; b 0
-    const ON: [u32; 8] = [
-        0xe3a0_0901,
-        0xee02_0f10,
-        0xe3e0_0000,
-        0xee03_0f10,
-        0xee11_0f10,
-        0xe380_0005,
-        0xee01_0f10,
-        0xe3a0_f000,
-    ];
-    let mut words = BUSY.to_vec();
-    // mov r7, r6, lsl #6
-    let mask = words.iter().position(|w| *w == 0xe206_7dff).unwrap();
-    words[mask] = 0xe1a0_7306;
-    let store = words.iter().position(|w| *w == STORE).unwrap();
-    words[store - 2..=store].copy_from_slice(&executed);
-    // mov r0, #1; mcr p14, 0, r0, c7, c0, 0
-    let sleep = words.iter().position(|w| *w == 0xee07_0f90).unwrap();
-    let mut spec = BoardSpec::named(board).unwrap();
-    if spec.core.core.name == "xscale-ixp42x" {
-        words.splice(sleep - 1..=sleep, [0xe3a0_0001, 0xee07_0e10]);
-    }
-    words.resize(START / 4, 0);
-    words.extend(ON);
-    words.resize(TABLE / 4, 0);
-    let section = |n: u32| n << 20 | if n < 128 { 0xc1e } else { 0xc12 };
-    words.extend((0..4096).map(section));
-    let boot = Boot::Bare {
-        load: 0,
-        entry: START as u32,
-        bytes: words.iter().flat_map(|w| w.to_le_bytes()).collect(),
-    };
-    spec.ram_bytes = ram_bytes;
-    Machine::new(spec, &boot).unwrap()
-}
-
-/// str r8, [r5, r7]: makes the line dirty.
-pub(crate) const STORE: u32 = 0xe785_8007;
 /// ldr r8, [r5, r7, lsl #1]: another line, while the bus still has the first.
 const LOAD: u32 = 0xe795_8087;
 

@@ -1,77 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs are hand-written; the listing stands above each.
 
+use super::busy_tests::BUSY;
 use super::*;
 use crate::spec::DEFAULT_BOARD;
-
-/// Vectors at 0. Timer 0 interrupts every 100 us and counts in r3. The loop updates words 64 bytes
-/// apart under 16 KB at 1 MB, and every 256 turns moves GPIO 0 pin 0, prints a letter, and every
-/// 1024 turns waits for an interrupt. I-cache on.
-pub(super) const BUSY: &[u32] = &[
-    // b reset; six vectors b .; b irq; b .
-    0xea00_0006,
-    0xeaff_fffe,
-    0xeaff_fffe,
-    0xeaff_fffe,
-    0xeaff_fffe,
-    0xeaff_fffe,
-    0xea00_0027,
-    // reset: r4 = UART0, r9 = GPIO0, r10 = timer 0, r11 = VIC; all pins out
-    0xeaff_fffe,
-    0xe59f_40a4,
-    0xe59f_90a4,
-    0xe59f_a0a4,
-    0xe59f_b0a4,
-    0xe3a0_00ff,
-    0xe589_0400,
-    // load 2400; control periodic, interrupt, 32 bits; VIC line 4; SCTLR.I
-    0xe3a0_0e96,
-    0xe58a_0000,
-    0xe3a0_00e2,
-    0xe58a_0008,
-    0xe3a0_0010,
-    0xe58b_0010,
-    0xee11_0f10,
-    // r5 = 1 MB, r6 = 0, r3 = 0; msr cpsr_c, #0x53; loop: and r7, r6, #0x3fc0
-    0xe380_0a01,
-    0xee01_0f10,
-    0xe3a0_5601,
-    0xe3a0_6000,
-    0xe3a0_3000,
-    0xe321_f053,
-    0xe206_7dff,
-    // ldr r8, [r5, r7]; add r8, r8, r6; eor r8, r8, r3; str; add r6, #1; tst r6, #0xff; bne loop
-    0xe795_8007,
-    0xe088_8006,
-    0xe028_8003,
-    0xe785_8007,
-    0xe286_6001,
-    0xe316_00ff,
-    0x1aff_fff7,
-    // pin 0 = r6[8]; print 'A' + r6[12:8]
-    0xe206_0c01,
-    0xe1a0_0420,
-    0xe589_0004,
-    0xe206_0c1f,
-    0xe1a0_0420,
-    0xe280_0041,
-    0xe584_0000,
-    // tst r6, #0x300; bne loop; wait for interrupt; b loop; irq: clear the timer
-    0xe316_0c03,
-    0x1aff_ffee,
-    0xe3a0_0000,
-    0xee07_0f90,
-    0xeaff_ffeb,
-    0xe3a0_d001,
-    0xe58a_d00c,
-    // add r3, r3, #1; subs pc, lr, #4; literals
-    0xe283_3001,
-    0xe25e_f004,
-    0x101f_1000,
-    0x101e_4000,
-    0x101e_2000,
-    0x1014_0000,
-];
 
 /// 1: wait until UART0 has a byte; send it back plus one; b 1b.
 const ECHO: &[u32] = &[

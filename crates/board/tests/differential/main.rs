@@ -326,7 +326,8 @@ fn compare_all(pair: &Pair) {
 
 #[test]
 fn the_document_lists_every_deviation() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/understand/QEMU-DEVIATIONS.md");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/understand/QEMU-DEVIATIONS.md");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let entries = deviations::ENTRIES.iter().map(|e| (e.name, e.section));
     for (name, section) in entries.chain(deviations::MASKS) {

@@ -11,8 +11,8 @@ use std::sync::Mutex;
 
 use anyhow::Result;
 use board::boot::Boot;
-use board::coherence::{self, Report};
 use board::{BoardBus, BoardSpec};
+use watch::checker::{self, Report};
 
 use crate::campaign::experiment::Experiment;
 use crate::campaign::options::Options;
@@ -96,7 +96,7 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
 }
 
 /// Of a kernel by its name and its vmlinux, the functions whose callers tell reports apart.
-pub type Apart<'a> = dyn Fn(&str, &Path) -> Result<coherence::Apart> + 'a;
+pub type Apart<'a> = dyn Fn(&str, &Path) -> Result<checker::Apart> + 'a;
 
 /// Runs every point under the coherence checker, those that are stored, too: what they measure
 /// must be the same.
@@ -107,7 +107,7 @@ pub fn check(
 ) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
     // Those of another kernel tell apart what need not be: that is no harm.
-    let mut functions = coherence::Apart::default();
+    let mut functions = checker::Apart::default();
     for (name, kernel) in &started.parts.kernels {
         functions.extend(apart(name, &kernel.vmlinux)?);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs in which interrupts come where a seed says ([`board::chaos`]), and what many seeds came to.
+//! Runs in which interrupts come where a seed says ([`watch::chaos`]), and what many seeds came to.
 //!
 //! The guest `chaos` turns an interrupt into another task's turn. What runs under it is the user's command, or
 //! `mm_chaos` with the program of the seed.

@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use arm::Mva;
-use board::chaos::Places;
-use board::sections::COUNT_OFFSET;
 use board::{BoardBus, Machine};
+use watch::chaos::Places;
+use watch::sections::COUNT_OFFSET;
 
 use base::paths::shown;
 use supply::symbols::Symbols;

@@ -2,8 +2,8 @@
 //! Back to a report of a seed: the same cycles without the checker, with the same interrupts.
 
 use anyhow::Result;
-use board::chaos::PIN;
 use board::{BoardBus, Machine, Stop};
+use watch::chaos::PIN;
 
 use super::Work;
 use super::run::{Bases, Drawn};

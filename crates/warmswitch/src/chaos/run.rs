@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Result, bail};
 use arm::Victims;
 use board::boot::Boot;
-use board::chaos::{Besides, Chaos, Interleaving, Point};
-use board::coherence::{Apart, Checker, PageFunctions, Report};
 use board::random::Random;
 use board::stop::Place;
 use board::{BoardSpec, Machine, Observed, Stop};
+use watch::chaos::{Besides, Chaos, Interleaving, Point};
+use watch::checker::{Apart, Checker, PageFunctions, Report};
 
 use super::Work;
 use super::places::{Known, Weights};
@@ -193,7 +193,7 @@ impl Beside<Observed<Chaos<Checker>>> for Disturbing<'_> {
         if *stop != Stop::Observer {
             return Ok(Then::Nothing);
         }
-        machine.interrupt();
+        watch::chaos::interrupt(machine);
         coherence::judge(&machine.observer().inner, &mut self.seen, self.ends)?;
         Ok(Then::Look)
     }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, bail};
-use board::coherence::Report;
+use watch::checker::Report;
 
 use super::Command;
 use super::range::Seeds;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use board::chaos::Interleaving;
-use board::coherence::{Access, Report};
 use serde::{Deserialize, Serialize};
+use watch::chaos::Interleaving;
+use watch::checker::{Access, Report};
 
 use crate::coherence::Ended;
 use crate::coherence::names::{Names, USER};

@@ -2,8 +2,8 @@
 //! A command with interrupts where a seed draws them, and nobody who checks: `guest --chaos`.
 
 use anyhow::Result;
-use board::chaos::{Chaos, Nobody};
 use board::{Machine, Observed, Stop};
+use watch::chaos::{Chaos, Nobody};
 
 use super::Work;
 use super::places::Known;
@@ -61,7 +61,7 @@ impl Beside<Observed<Chaos<Nobody>>> for Disturbing {
         stop: &Stop,
     ) -> Result<Then, Ended> {
         match stop {
-            Stop::Observer if machine.interrupt() => Ok(Then::Look),
+            Stop::Observer if watch::chaos::interrupt(machine) => Ok(Then::Look),
             _ => Ok(Then::Nothing),
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest under the coherence checker ([`board::coherence`]): boot, run a command, collect reports.
+//! A guest under the coherence checker ([`watch::checker`]): boot, run a command, collect reports.
 //!
 //! Time passes in fixed slices of board time, so that the same kernel and command give the same
 //! reports in the same cycles.
@@ -15,8 +15,8 @@ pub mod suppress;
 
 use anyhow::{Result, bail};
 use board::boot::Boot;
-use board::coherence::{Apart, Checker, PageFunctions, REPORTS, Report};
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
+use watch::checker::{Apart, Checker, PageFunctions, REPORTS, Report};
 
 use base::time::cpu_s;
 use names::Names;
@@ -101,7 +101,7 @@ pub struct Findings {
 
 /// Boots and runs what `plan` says.
 pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings> {
-    let mut machine = Machine::checked(board.clone(), boot)?;
+    let mut machine = Checker::machine(board.clone(), boot)?;
     machine.observer_mut().set_stop_at_report(true);
     machine.observer_mut().set_counted(plan.counted);
     machine.observer_mut().tell_apart(plan.apart.clone());
@@ -329,7 +329,7 @@ pub fn groups(
 pub mod tests {
     use super::*;
     use arm::{Context, Mva, Pa, Width};
-    use board::coherence::{Access, Newest, Path, Trace, Writer, Wrong};
+    use watch::checker::{Access, Newest, Path, Trace, Writer, Wrong};
 
     /// A load by the kernel at 0xc0001008 of what user land wrote into a line.
     pub fn report() -> Report {

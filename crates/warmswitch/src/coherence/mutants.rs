@@ -11,8 +11,8 @@ use anyhow::{Context as _, Result, bail};
 use arm::Victims;
 use board::BoardSpec;
 use board::boot::Boot;
-use board::coherence::{Call, PageFunctions, Report, Wrong};
 use serde_json::{Value, json};
+use watch::checker::{Call, PageFunctions, Report, Wrong};
 
 use super::names::Names;
 use super::suppress::{Suppression, apart};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use board::coherence::{Kept, PageFunctions};
+use watch::checker::{Kept, PageFunctions};
 
 use supply::symbols::Symbols;
 use supply::variables;

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use board::coherence::{Moment, PageMoves, Report};
 use serde_json::{Value, json};
+use watch::checker::{Moment, PageMoves, Report};
 
 use super::render::Style;
 

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use arm::{Context, Kind, Mva, Pa, Side, Width};
-use board::coherence::{
+use serde_json::{Value, json};
+use watch::checker::{
     Access, Call, LineEvent, Mapped, Movement, Newest, Path, Report, Switch, Trace, Writer, Wrong,
 };
-use serde_json::{Value, json};
 
 use super::Group;
 use super::names::Names;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use arm::Kind;
-use board::coherence::{Access, Apart, Bits, Given, Newest, Report, Wrong};
 use serde::Deserialize;
+use watch::checker::{Access, Apart, Bits, Given, Newest, Report, Wrong};
 
 use super::names::Names;
 use base::paths::{root, shown};

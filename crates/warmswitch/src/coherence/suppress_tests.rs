@@ -239,7 +239,7 @@ fn an_entry_may_ask_for_the_state_of_lines_and_mappings() {
 #[test]
 fn an_entry_may_ask_what_was_called_between_the_events() {
     const FLUSH: u32 = 0xc000_2000;
-    type Field = fn(&mut board::coherence::Between) -> &mut Vec<u32>;
+    type Field = fn(&mut watch::checker::Between) -> &mut Vec<u32>;
     let asked: [(&str, Field); 3] = [
         ("then_called=['flush']", |b| &mut b.then_called),
         ("filled_in=['flush']", |b| &mut b.filled_in),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use board::BoardSpec;
-use board::reached::Reached;
 use serde_json::json;
+use watch::reached::Reached;
 
 use crate::Outcome;
 use crate::coherence::names::Names;

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use board::BoardSpec;
 use board::boot::Boot;
-use board::coherence::Apart;
 use board::spec::DEFAULT_BOARD;
 use clap::Subcommand;
 use serde_json::json;
+use watch::checker::Apart;
 
 use crate::Outcome;
 use crate::coherence::{self, Ended, Plan, page};

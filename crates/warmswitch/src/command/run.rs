@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 use arm::Context;
-use board::coherence::REPORTS;
 use serde_json::json;
+use watch::checker::REPORTS;
 
 use super::asks::Asks;
 use super::table;

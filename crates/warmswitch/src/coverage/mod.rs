@@ -11,7 +11,7 @@ pub mod text;
 
 use std::collections::BTreeMap;
 
-use board::reached::Reached;
+use watch::reached::Reached;
 
 use rules::Rules;
 use text::{Function, Site, Text};

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use board::reached::Reached;
 use serde::{Deserialize, Serialize};
+use watch::reached::Reached;
 
 use super::Both;
 use super::text::Text;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use arm::Cause;
-use board::ledger::{
+use watch::ledger::{
     By, Call, CallId, CellId, Cycles, Function, Kind, Ledger, Missed, Owner, TaskId,
 };
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use arm::Cause;
-use board::ledger::{Cycles, Ledger, Switch};
+use watch::ledger::{Cycles, Ledger, Switch};
 
 use crate::explain::account::Account;
 

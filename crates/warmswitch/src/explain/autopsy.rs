@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use board::ledger::{CallId, CellId, Function, KeptOn, Ledger, Sample, Step, TaskId, What};
+use watch::ledger::{CallId, CellId, Function, KeptOn, Ledger, Sample, Step, TaskId, What};
 
 use crate::explain::account::Account;
 use crate::explain::populations::{self, Populations};

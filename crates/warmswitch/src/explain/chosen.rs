@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
-use board::ledger::{Ledger, Sample};
+use watch::ledger::{Ledger, Sample};
 
 use crate::explain::account::Account;
 use crate::explain::autopsy;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use arm::Cause;
-use board::ledger::{CallId, Cycles, Owner};
+use watch::ledger::{CallId, Cycles, Owner};
 
 use crate::explain::account::{Account, add, by_cause, cause_name, total};
 

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use board::BoardSpec;
-use board::ledger::{By, CallId, Sample, What};
 use serde_json::{Value, json};
+use watch::ledger::{By, CallId, Sample, What};
 
 use crate::explain::account::{Account, by_cause, causes_json, kind_name};
 use crate::explain::autopsy::{Phase, kept_on, phases};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the cycles of a guest went (docs/use/EXPLAIN.md): a board with a ledger ([`board::ledger`]), and what it says, by
+//! Where the cycles of a guest went (docs/use/EXPLAIN.md): a board with a ledger ([`watch::ledger`]), and what it says, by
 //! names.
 
 pub mod account;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use board::BoardSpec;
-use board::ledger::Sample;
 use serde_json::{Value, json};
+use watch::ledger::Sample;
 
 use crate::explain::account::Account;
 use crate::explain::chosen::Chosen;

@@ -4,8 +4,8 @@
 
 use anyhow::{Result, ensure};
 use arm::Cause;
-use board::ledger::{By, Cycles, Function, Ledger, Owner, TaskId};
 use serde::Serialize;
+use watch::ledger::{By, Cycles, Function, Ledger, Owner, TaskId};
 
 /// Whose doing it was that a task missed something in user land.
 pub const DOINGS: [&str; 5] = [

@@ -5,8 +5,8 @@
 //! The messages are the few fields of Perfetto's `trace.proto` that this needs (protos/perfetto/trace, TrackEvent).
 
 use board::BoardSpec;
-use board::ledger::{By, CellId, Ledger, Sample, Step, What};
 use prost::Message;
+use watch::ledger::{By, CellId, Ledger, Sample, Step, What};
 
 use crate::explain::account::{Account, kind_name};
 use crate::explain::autopsy::{kept_on, phases};

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use board::ledger::{Function, Sample};
+use watch::ledger::{Function, Sample};
 
 /// Fewer than so many latencies are no population.
 const LEAST: usize = 5;
@@ -98,7 +98,7 @@ pub fn in_order(samples: &[&Sample], function: impl Fn(u32) -> Function) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use board::ledger::Functions;
+    use watch::ledger::Functions;
 
     #[test]
     fn the_function_that_tells_latencies_apart_is_found_and_the_first_of_its_like() {

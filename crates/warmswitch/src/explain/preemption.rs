@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use arm::Mva;
 use board::Observed;
-use board::sections::{COUNT_OFFSET, Preemption, Section, Sections};
 use serde_json::{Value, json};
+use watch::sections::{COUNT_OFFSET, Preemption, Section, Sections};
 
 use session::session::Session;
 use supply::symbols::Symbols;

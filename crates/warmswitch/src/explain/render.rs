@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use arm::Cause;
 use board::BoardSpec;
-use board::ledger::{Cycles, Kind, Ledger};
 use serde_json::{Value, json};
+use watch::ledger::{Cycles, Kind, Ledger};
 
 use crate::explain::account::{Account, add, by_cause, causes_json, total};
 use crate::explain::anatomy::{self, Changes, spread};
@@ -123,7 +123,7 @@ impl View<'_> {
     fn misses(
         &self,
         account: &Account<'_>,
-        name: impl Fn(&board::ledger::Owner) -> String,
+        name: impl Fn(&watch::ledger::Owner) -> String,
     ) -> String {
         let pairs = account.missed(name);
         let mut text = format!(
@@ -193,10 +193,10 @@ impl View<'_> {
             let row = |(name, cycles): (String, Cycles)| json!({"name": name, "cycles": total(&cycles), "causes": causes_json(&cycles)});
             rows.into_iter().map(row).collect()
         };
-        let missed = |name: &dyn Fn(&board::ledger::Owner) -> String| -> Vec<Value> {
+        let missed = |name: &dyn Fn(&watch::ledger::Owner) -> String| -> Vec<Value> {
             let pairs = account.missed(name);
             let pair = |(pair, missed): &(crate::explain::account::Pair, _)| {
-                let board::ledger::Missed { count, cycles } = *missed;
+                let watch::ledger::Missed { count, cycles } = *missed;
                 json!({"what": pair.kind, "how": pair.how, "by": pair.by, "of": pair.of,
                        "misses": count, "cycles": cycles})
             };
@@ -216,8 +216,8 @@ impl View<'_> {
                 .map(set)
                 .collect()
         };
-        let task = |owner: &board::ledger::Owner| account.place(owner);
-        let function = |owner: &board::ledger::Owner| account.function(owner.function).to_string();
+        let task = |owner: &watch::ledger::Owner| account.place(owner);
+        let function = |owner: &watch::ledger::Owner| account.function(owner.function).to_string();
         json!({
             "cpu_hz": self.spec.cpu_hz,
             "timed": self.timed,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use arm::CacheGeometry;
-use board::ledger::{Kind, Missed};
+use watch::ledger::{Kind, Missed};
 
 use crate::explain::account::{Account, kind_name};
 

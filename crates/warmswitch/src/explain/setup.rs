@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arm::Mva;
 use board::Observed;
-use board::ledger::{Function, Functions, Hooks, Ledger};
+use watch::ledger::{Function, Functions, Hooks, Ledger};
 
 use session::session::Session;
 use supply::symbols::Symbols;
@@ -15,7 +15,7 @@ use supply::variables::{self, Variable};
 /// A board whose cycles are charged.
 pub type Charged = Session<Observed<Ledger>>;
 
-/// A kernel's functions, by number ([`board::ledger::Function::number`]).
+/// A kernel's functions, by number ([`watch::ledger::Function::number`]).
 pub struct Kernel {
     names: Vec<String>,
     functions: Arc<Functions>,

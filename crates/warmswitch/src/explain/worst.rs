@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use board::ledger::Sample;
 use serde::{Deserialize, Serialize};
+use watch::ledger::Sample;
 
 use crate::explain::account::Account;
 use crate::explain::again::{self, Again};

@@ -285,7 +285,7 @@ impl Asked<'_> {
                 runs += 1;
                 let work = campaign.command.work_of(seed, program);
                 let work = work.context("programs of mm_chaos get shorter")?;
-                let ends = |report: &board::coherence::Report| !campaign.covers(report, names);
+                let ends = |report: &watch::checker::Report| !campaign.covers(report, names);
                 let ran = campaign.bases.run(seed, &work, campaign.limit_s, &ends)?;
                 let reports = ran.findings.reports.iter().filter(|(r, _)| ends(r));
                 Ok(reports

@@ -11,8 +11,8 @@ use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
 use crate::coherence::{Cost, Ended, Findings, Group};
 use base::{colour, shell};
-use board::coherence::REPORTS;
 use results::runs::markers;
+use watch::checker::REPORTS;
 
 /// A result and how to show it.
 pub struct Shown<'a> {

@@ -150,7 +150,7 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
-    use crate::coherence::told::{CALLERS, FUNCTION, LOADED, STORED, Told};
+    use crate::checker::told::{CALLERS, FUNCTION, LOADED, STORED, Told};
 
     #[test]
     fn each_instruction_that_uses_a_stale_word_is_reported_and_each_once() {

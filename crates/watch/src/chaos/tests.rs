@@ -2,8 +2,8 @@
 //! A disturber that is told of what a core might do.
 
 use super::*;
-use crate::spec::BoardSpec;
 use arm::{Mva, Pa};
+use board::spec::BoardSpec;
 use std::collections::BTreeMap;
 
 const SWITCH_TO: u32 = 0xc000_2000;

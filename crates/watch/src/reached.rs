@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which instructions of a kernel were executed: a bit for each word of its text.
 //!
-//! It looks on ([`crate::Observer`]) and changes nothing. Addresses are virtual: what a kernel executes before it has
+//! It looks on ([`board::Observer`]) and changes nothing. Addresses are virtual: what a kernel executes before it has
 //! switched its MMU on is not seen.
 
-use crate::bus::SystemBus;
-use crate::observed::{Observed, Observer};
 use arm::{Context, Cpu, Event, Exit, Reaction};
+use board::bus::SystemBus;
+use board::{Observed, Observer};
 
 /// Low bits of the mode, of which user mode alone has none.
 const PRIVILEGED: u32 = 0xf;

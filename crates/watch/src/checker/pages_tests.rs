@@ -2,9 +2,9 @@
 //! What a hostile reader proved of pages that are freed and given.
 
 use super::*;
-use crate::coherence::told::Told;
-use crate::observed::Observer as _;
+use crate::checker::told::Told;
 use arm::TlbSide;
+use board::Observer as _;
 
 pub(super) const KNOWN: PageFunctions = PageFunctions {
     freed: 0xc000_1000,

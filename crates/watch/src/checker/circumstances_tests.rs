@@ -2,7 +2,7 @@
 //! What state the lines were in when something was written, as a checker is told of it.
 
 use super::*;
-use crate::coherence::told::{CALLERS, FUNCTION, LOADED, STORED, Told};
+use crate::checker::told::{CALLERS, FUNCTION, LOADED, STORED, Told};
 use arm::{Event, Side};
 
 impl Told {
@@ -215,7 +215,7 @@ fn however_often_a_covered_state_was_met_another_state_is_a_report() {
 /// cpu_xscale_set_pte_ext as a writer, which makes pages that are read only write through (erratum 40).
 #[test]
 fn an_extended_small_page_may_differ_in_its_permissions_only() {
-    let (context, writer) = (arm::Context::default(), crate::coherence::Writer::default());
+    let (context, writer) = (arm::Context::default(), crate::checker::Writer::default());
     let met = |used, newest| Met {
         context: &context,
         access: Access::Translation(arm::Kind::Write),

@@ -7,7 +7,7 @@ use super::layout::{
     small, tiny,
 };
 use super::program::{Op, Program};
-use crate::random::Random;
+use board::random::Random;
 
 /// Operations of a program, about.
 const LENGTH: usize = 1200;

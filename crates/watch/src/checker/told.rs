@@ -2,10 +2,10 @@
 //! A checker that is told of what a core might do, and what a hostile reader proved with it.
 
 use super::Checker;
-use crate::bus::SystemBus;
-use crate::observed::Observer as _;
-use crate::spec::BoardSpec;
 use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
+use board::Observer as _;
+use board::bus::SystemBus;
+use board::spec::BoardSpec;
 
 /// The function that writes and uses, and two that call it.
 pub(super) const FUNCTION: u32 = 0xc000_2000;

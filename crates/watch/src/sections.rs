@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long preemption is off at a time, and who switched it off: by the count that Linux keeps in each task.
 //!
-//! It looks on ([`crate::Observer`]) and changes nothing. A section begins with the store that makes the count of the
+//! It looks on ([`board::Observer`]) and changes nothing. A section begins with the store that makes the count of the
 //! current task something else than 0, and ends with the one that makes it 0; a change of task in between ends none. The
 //! idle task has preemption off for ever: a section begins where it calls the scheduler, and ends with the change to it.
 //! The time of interrupts that come in a section is not its own; those that come outside are sections.
 
 use std::collections::BTreeMap;
 
-use crate::bus::SystemBus;
-use crate::coherence::calls::{Calls, Node};
-use crate::observed::Observer;
+use crate::checker::calls::{Calls, Node};
 use arm::{Context, Event, Reaction};
+use board::Observer;
+use board::bus::SystemBus;
 
 /// Bits of the count that say that an interrupt is handled, or the softirqs behind one (Linux include/linux/preempt.h).
 const INTERRUPT: u32 = 0xf_0100;
@@ -252,8 +252,8 @@ impl Observer for Sections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::BoardSpec;
     use arm::{Mva, Pa, Width};
+    use board::spec::BoardSpec;
 
     const KERNEL: Preemption = Preemption {
         schedule: 0xc000_1000,

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ledger's sums are the clock's, and nothing changes when it looks on.
 
+#[path = "../../../board/src/machine/busy_tests.rs"]
+mod busy;
 mod calls;
 mod misses;
 
 use super::*;
-use crate::Machine;
-use crate::machine::snapshot_tests::{STORE, cached, cached_with};
+use board::BoardSpec;
+use board::Machine;
+use board::boot::Boot;
+use busy::{STORE, cached, cached_with};
 use std::time::Duration;
 
 /// A ledger that knows of no function.
@@ -26,7 +30,7 @@ fn sum(ledger: &Ledger) -> Cycles {
 
 #[test]
 fn charges_come_to_the_clock_and_change_nothing_on_every_board() {
-    for board in crate::spec::board_names() {
+    for board in board::spec::board_names() {
         let mut plain = cached(board, STORE);
         plain.run_for(Duration::from_micros(700));
         let begun = plain.now();

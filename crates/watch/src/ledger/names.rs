@@ -2,9 +2,9 @@
 //! Names of tasks, read from the guest's memory as the core sees it.
 
 use super::{Ledger, TaskId};
-use crate::machine::Machine;
-use crate::observed::Observed;
 use arm::{Cpu, Mva};
+use board::Observed;
+use board::machine::Machine;
 
 /// Bytes of a task's name (Linux include/linux/sched.h, TASK_COMM_LEN).
 const NAME: u32 = 16;
@@ -23,13 +23,11 @@ pub(super) fn name(cpu: &mut Cpu<Observed<Ledger>>, task: TaskId) {
     cpu.bus.observer.tasks[task as usize].name = shown.collect();
 }
 
-impl Machine<Observed<Ledger>> {
-    /// Reads the names of the tasks that have not ended.
-    pub fn name_tasks(&mut self) {
-        for task in 0..self.observer().tasks.len() {
-            if !self.observer().tasks[task].ended {
-                name(self.cpu_mut(), task as TaskId);
-            }
+/// Reads the names of the tasks that have not ended.
+pub fn name_tasks(machine: &mut Machine<Observed<Ledger>>) {
+    for task in 0..machine.observer().tasks.len() {
+        if !machine.observer().tasks[task].ended {
+            name(machine.cpu_mut(), task as TaskId);
         }
     }
 }

@@ -6,9 +6,9 @@ use super::lost::Settled;
 use super::names::name;
 use super::trace::{Step, What};
 use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER, VECTORS};
-use crate::bus::SystemBus;
-use crate::observed::{Observed, Observer};
 use arm::{Cause, Context, Cpu, Event, Exit, Reaction, Side};
+use board::bus::SystemBus;
+use board::{Observed, Observer};
 
 impl Ledger {
     /// From now on cycles are those of the instruction at the context's pc.

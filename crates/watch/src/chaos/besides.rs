@@ -2,10 +2,10 @@
 //! Who can look on besides: the checker, or nobody.
 
 use super::Chaos;
-use crate::bus::SystemBus;
-use crate::coherence::Checker;
-use crate::observed::{Observed, Observer};
+use crate::checker::Checker;
 use arm::{Context, Cpu, Event, Exit, Reaction};
+use board::bus::SystemBus;
+use board::{Observed, Observer};
 
 /// Who can look on besides.
 pub trait Besides: Observer {

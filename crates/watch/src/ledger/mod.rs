@@ -2,7 +2,7 @@
 //! Where every core cycle went: to what cause ([`arm::Cause`]), and to whom: which task ran, in which interrupt, in
 //! which function. The charges come to the clock, exactly.
 //!
-//! It looks on ([`crate::Observer`]) and changes nothing. What it knows of Linux are a few functions ([`Hooks`]) whose
+//! It looks on ([`board::Observer`]) and changes nothing. What it knows of Linux are a few functions ([`Hooks`]) whose
 //! entry it recognises; what they are called and where they are says who makes it.
 
 mod calls;
@@ -10,6 +10,9 @@ mod follow;
 mod functions;
 mod lost;
 mod names;
+
+pub use names::name_tasks;
+
 mod switches;
 mod table;
 mod trace;
@@ -80,7 +83,7 @@ pub struct Task {
     pub ended: bool,
     /// It will not run again: the address may be another's soon.
     pub dead: bool,
-    /// Its `comm`, as it was when it exited, or when somebody asked ([`crate::Machine::name_tasks`]).
+    /// Its `comm`, as it was when it exited, or when somebody asked ([`name_tasks`]).
     pub name: String,
 }
 

@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use arm::{Pa, Reaction};
 use board::boot::Boot;
 use board::bus::SystemBus;
-use board::coherence::Checker;
 use board::{BoardBus, BoardSpec, Machine, Observed, Stop};
+use watch::checker::Checker;
 
 /// Physical addresses of `litmus.h`.
 const LOAD: u32 = 0x1_0000;
@@ -165,7 +165,7 @@ impl Rig {
 impl Rig<Observed<Checker>> {
     /// The same with the coherence checker on.
     pub fn checked(name: &str, variant: u32) -> Rig<Observed<Checker>> {
-        let machine = Machine::checked(board(), &bare());
+        let machine = Checker::machine(board(), &bare());
         Rig::with(machine.unwrap_or_else(|e| panic!("{e}")), name, variant)
     }
 }

@@ -2,7 +2,7 @@
 //! The coherence checker: knows for every word of RAM the newest value and who wrote it, and
 //! compares every load, instruction, descriptor and write-back with it.
 //!
-//! It looks on ([`crate::Observer`]) and changes nothing. A report says what was stale, who wrote
+//! It looks on ([`board::Observer`]) and changes nothing. A report says what was stale, who wrote
 //! the newest value, what happened to the line since, and which operation was missing. Stale data
 //! that nobody uses is not reported; a write-back of old data over newer data is, at once.
 
@@ -31,12 +31,12 @@ pub use pages::PageFunctions;
 pub use report::{Access, Cause, Kept, Mapped, Moment, Newest, PageMoves, Report, Trace, Wrong};
 pub use shadow::{Path, Writer};
 
-use crate::boot::Boot;
-use crate::bus::SystemBus;
-use crate::machine::{Machine, SetupError};
-use crate::observed::{Observed, Observer};
-use crate::spec::BoardSpec;
 use arm::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
+use board::boot::Boot;
+use board::bus::SystemBus;
+use board::machine::{Machine, SetupError};
+use board::spec::BoardSpec;
+use board::{Observed, Observer};
 use calls::Calls;
 use causes::Causes;
 use circumstances::Met;
@@ -377,12 +377,12 @@ impl Checker {
     }
 }
 
-impl Machine<Observed<Checker>> {
-    /// A board on which the checker looks on from power-on.
+impl Checker {
+    /// A board that the checker observes from power-on.
     ///
     /// # Errors
     /// As [`Machine::new`].
-    pub fn checked(spec: BoardSpec, boot: &Boot) -> Result<Machine<Observed<Checker>>, SetupError> {
+    pub fn machine(spec: BoardSpec, boot: &Boot) -> Result<Machine<Observed<Checker>>, SetupError> {
         Machine::observed(spec, boot, Checker::new)
     }
 }

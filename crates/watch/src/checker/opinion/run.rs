@@ -5,12 +5,12 @@ use super::layout;
 use super::model::Model;
 use super::program::{Op, Program};
 use super::words::{Author, Finding, Place, Route};
-use crate::bus::SystemBus;
-use crate::coherence::causes::Causes;
-use crate::coherence::{Checker, Movement, Newest, Path, Report, Writer};
-use crate::observed::{Observed, Observer};
-use crate::spec::BoardSpec;
+use crate::checker::causes::Causes;
+use crate::checker::{Checker, Movement, Newest, Path, Report, Writer};
 use arm::{Bus, CacheGeometry, Context, Cpu, Event, Pa, Reaction, Victims};
+use board::bus::SystemBus;
+use board::spec::BoardSpec;
+use board::{Observed, Observer};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 

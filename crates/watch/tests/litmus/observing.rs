@@ -5,7 +5,7 @@ use crate::rig::Rig;
 use arm::Bus as _;
 use board::Observed;
 use board::bus::SystemBus;
-use board::coherence::Checker;
+use watch::checker::Checker;
 
 /// Cycles, counters and memory hash of a program, and what it observed.
 macro_rules! trace {

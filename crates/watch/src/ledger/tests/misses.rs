@@ -3,10 +3,10 @@
 //! ledger wrote them; all but one failed.
 
 use super::ledger;
-use crate::boot::Boot;
 use crate::ledger::{By, Kind, Miss, Missed};
-use crate::{BoardSpec, Machine, Stop};
 use arm::Counters;
+use board::boot::Boot;
+use board::{BoardSpec, Machine, Stop};
 use std::time::Duration;
 
 /// Sections, in megabytes: cached ones, one that is buffered and not cached, and one that is neither, elsewhere in memory.
@@ -195,7 +195,7 @@ fn who_allocates_a_line_takes_another_one_away() {
 
 #[test]
 fn without_a_cache_nothing_is_missed() {
-    for board in crate::spec::board_names() {
+    for board in board::spec::board_names() {
         let code = [0xe3a0_1602, 0xe581_0000, 0xe581_0040, 0xe8a1_0ff0];
         let (missed, _) = run(board, &code, ICACHE, |_| CACHED);
         assert_eq!(stores(&missed).count, 0, "{board}");

@@ -11,11 +11,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::bus::SystemBus;
-use crate::machine::Machine;
-use crate::observed::{Observed, Observer};
-use crate::random::Random;
 use arm::{Cause, Context, Cpu, Event, Exit, Reaction, Width};
+use board::bus::SystemBus;
+use board::machine::Machine;
+use board::random::Random;
+use board::{Observed, Observer};
 
 /// The pin of the probed port whose wire moves: an interrupt for whoever asked for its edges.
 pub const PIN: u8 = 7;
@@ -460,23 +460,22 @@ impl<O: Besides> Observer for Chaos<O> {
     }
 }
 
-impl<O: Besides> Machine<Observed<Chaos<O>>> {
-    /// When the machine has stopped for an interrupt: it comes now, and the next one is drawn. False when it has not.
-    pub fn interrupt(&mut self) -> bool {
-        let now = self.now();
-        let chaos = self.observer_mut();
-        if !core::mem::take(&mut chaos.due) {
-            return false;
-        }
-        if let Some(point) = chaos.points.last_mut() {
-            point.cycle = now;
-        }
-        chaos.followed = Followed::Asked;
-        chaos.rest = Rest::Since(now, false);
-        chaos.draw(now);
-        self.cables().toggle(PIN);
-        true
+/// Raises the interrupt that the machine has stopped for, and draws the next one. False when the machine has not
+/// stopped for one.
+pub fn interrupt<O: Besides>(machine: &mut Machine<Observed<Chaos<O>>>) -> bool {
+    let now = machine.now();
+    let chaos = machine.observer_mut();
+    if !core::mem::take(&mut chaos.due) {
+        return false;
     }
+    if let Some(point) = chaos.points.last_mut() {
+        point.cycle = now;
+    }
+    chaos.followed = Followed::Asked;
+    chaos.rest = Rest::Since(now, false);
+    chaos.draw(now);
+    machine.cables().toggle(PIN);
+    true
 }
 
 mod besides;

@@ -6,8 +6,8 @@
 //! writer, address, where that data is; then the operation needed.
 
 use crate::rig::{DATA, Rig, name_of};
-use board::coherence::{Checker, Movement, Newest, Path, Report};
 use board::{Observed, Stop};
+use watch::checker::{Checker, Movement, Newest, Path, Report};
 
 use arm::Side;
 

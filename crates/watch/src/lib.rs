@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Observers of a board that runs. The core tells them what happens; an observer changes no result and no cycle.
+
+pub mod chaos;
+pub mod checker;
+pub mod ledger;
+pub mod reached;
+pub mod sections;
