@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hash of source files, for build scripts. Test code does not count: files whose names end in `tests.rs` and
-//! folders called `tests`.
+//! A hash of source files, for build scripts. Test code does not count: files whose names end in `tests.rs`, folders
+//! called `tests`, and items behind `#[cfg(test)]`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ pub fn hash_of(folders: &[&str]) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     for file in files {
         hasher.update(file.to_string_lossy().as_bytes());
-        hasher.update(&std::fs::read(&file).unwrap_or_default());
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        hasher.update(without_tests(&text).as_bytes());
     }
     hasher
 }
@@ -37,4 +38,43 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
 fn is_test(path: &Path) -> bool {
     path.file_stem()
         .is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
+}
+
+/// A file's text without the items behind `#[cfg(test)]`. rustfmt puts their last line, `}` or the one that ends in `;`,
+/// at the start of a line.
+fn without_tests(text: &str) -> String {
+    let mut kept = String::new();
+    let mut in_test = false;
+    for line in text.lines() {
+        in_test |= line == "#[cfg(test)]";
+        if !in_test {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+        let one_line = line.ends_with(';') && !line.starts_with([' ', '#']);
+        in_test &= line != "}" && !one_line;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_does_not_count_changes_nothing() {
+        let of = |folders: &[&str]| hash_of(folders).finalize();
+        assert_eq!(of(&["src"]), of(&["src", "src/session_tests.rs"]));
+        assert_ne!(of(&["src"]), of(&["src", "build.rs"]));
+    }
+
+    #[test]
+    fn items_for_tests_do_not_count() {
+        let text = "fn a() {}\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod x;\nfn b() {\n}\n#[cfg(test)]\nmod tests {\n    f();\n}\nfn c() {}\n";
+        assert_eq!(without_tests(text), "fn a() {}\nfn b() {\n}\nfn c() {}\n");
+        for name in ["tests", "tests.rs", "session_tests.rs"] {
+            assert!(is_test(Path::new(name)), "{name}");
+        }
+        assert!(!is_test(Path::new("session.rs")));
+    }
 }

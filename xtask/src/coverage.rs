@@ -16,11 +16,9 @@ const ARGUMENTS: &[&str] = &[
     "--target-dir=target/coverage",
     "--packages=arm",
     "--packages=board",
+    "--packages=watch",
     "--include-files=crates/arm/src/*",
     "--exclude-files=*tests*",
-    "--exclude-files=crates/arm/src/fuzz/*",
-    "--exclude-files=crates/arm/src/cycles/*",
-    "--exclude-files=crates/arm/src/testbus.rs",
     "--timeout=1200",
     "--out=Stdout",
 ];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask fuzz --core|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: the fuzzers of the test
-//! suite, for longer, built for speed. `--core --on NAME` has another core (`crates/arm/src/fuzz/mod.rs`
+//! suite, for longer, built for speed. `--core --on NAME` has another core (`crates/arm/src/tests/fuzz/mod.rs`
 //! lists them); `--bus` compares bus transactions, of all cores without `--on NAME`, and names the seed of what
 //! differs; `--checker --accesses N` goes on until the checker has been
 //! compared on so many accesses, and asks for reports of every kind among them.
@@ -24,7 +24,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let (package, test) = match which.as_str() {
         "--core" => ("arm", "random_programs_run_alike_with_shortcuts"),
         "--bus" => ("arm", "bus_transactions_are_those_of"),
-        "--checker" => ("board", "checker_and_reference_agree"),
+        "--checker" => ("watch", "checker_and_reference_agree"),
         _ => bail!(USAGE),
     };
     let mut command = cargo();

@@ -19,16 +19,27 @@ const BOARDS: [&str; 2] = ["sam9263", "at91rm9200"];
 const NOT_FOR_IT: &str = "has no code for the board's core";
 
 /// The tests that need them.
-const TESTS: [&str; 9] = [
-    "test",
-    "--package=warmswitch",
-    "--features=every-kernel",
-    "--test=all",
-    "--",
-    "--include-ignored",
-    "rt::",
-    "flat::",
-    "product::",
+const TESTS: [&[&str]; 2] = [
+    &[
+        "test",
+        "--package=warmswitch",
+        "--features=every-kernel",
+        "--test=all",
+        "--",
+        "--include-ignored",
+        "rt::",
+        "flat::",
+        "product::",
+    ],
+    &[
+        "test",
+        "--package=session",
+        "--features=every-kernel",
+        "--lib",
+        "--",
+        "--include-ignored",
+        "dma_tests::",
+    ],
 ];
 
 /// One variant.
@@ -71,7 +82,9 @@ pub fn run() -> Result<ExitCode> {
     fs::write(&path, page(&all)?).with_context(|| format!("cannot write {}", path.display()))?;
     let failed = all.iter().filter(|kernel| kernel.came_to.is_err()).count();
     println!("ci: {} kernels, {failed} failed", all.len());
-    must(cargo().args(TESTS))?;
+    for tests in TESTS {
+        must(cargo().args(tests))?;
+    }
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 

@@ -2,7 +2,7 @@
 //! `cargo xtask mutants --checker|--core [WORD]...`: do the tests notice when the coherence checker is wrong, or
 //! one of the core's shortcuts?
 //!
-//! Each mutant is a change of a line or so of `crates/board/src/coherence`, or of `crates/arm/src` ([`list`]).
+//! Each mutant is a change of a line or so of `crates/watch/src/checker`, or of `crates/arm/src` ([`list`]).
 //! It is made in a copy of the tree under `target/mutants`, and tests run there: of the checker those beside
 //! it, with the comparison with the reference, and when all of them pass the litmus programs; of the core all
 //! its own, the fuzzer last. A mutant that passes everything survives; that is an error unless the list says
@@ -43,11 +43,11 @@ struct Subject {
 }
 
 static CHECKER: Subject = Subject {
-    package: "board",
-    source: "crates/board/src/coherence",
-    tests: &[&["--lib", "coherence"], &["--test=litmus", "coherence"]],
+    package: "watch",
+    source: "crates/watch/src/checker",
+    tests: &[&["--lib", "checker"], &["--test=litmus", "coherence"]],
     mutants: list::of_checker,
-    optimised: "--config=profile.dev.package.board.opt-level=0",
+    optimised: "--config=profile.dev.package.watch.opt-level=0",
 };
 
 static CORE: Subject = Subject {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! House rules that a machine can check, as tests over the tracked files.
 
+mod hashed;
+mod layers;
 mod output;
-mod rooms;
 mod sources;
 mod unused;
 

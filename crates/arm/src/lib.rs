@@ -11,12 +11,8 @@ mod config;
 mod cost;
 mod counters;
 mod cpu;
-#[cfg(test)]
-mod cycles;
 mod dcache;
 mod fcse;
-#[cfg(test)]
-mod fuzz;
 mod grants;
 mod icache;
 pub mod isa;
@@ -27,7 +23,7 @@ pub mod psr;
 mod state;
 mod tag;
 #[cfg(test)]
-mod testbus;
+mod tests;
 mod tlb;
 mod victim;
 mod write_buffer;

@@ -22,3 +22,7 @@ pub mod watchdog;
 
 /// The simulator's name: a hash of all sources that a result depends on.
 pub const SIMULATOR: &str = env!("WARMSWITCH_SIMULATOR");
+
+#[cfg(test)]
+#[path = "../source_hash.rs"]
+mod source_hash;

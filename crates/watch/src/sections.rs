@@ -55,7 +55,7 @@ pub struct Section {
     pub within: Vec<(u32, Vec<u32>, u64)>,
 }
 
-/// Calls of a section that are told.
+/// Calls of a section that are listed.
 const WITHIN: usize = 4;
 
 /// An instruction and its callers.
@@ -263,15 +263,15 @@ mod tests {
     };
     const TASKS: [u32; 2] = [0xc200_0000, 0xc200_1000];
 
-    struct Told {
+    struct Scripted {
         bus: SystemBus,
         sections: Sections,
         cycle: u64,
     }
 
-    impl Told {
-        fn new(task: u32) -> Told {
-            Told {
+    impl Scripted {
+        fn new(task: u32) -> Scripted {
+            Scripted {
                 bus: SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap(),
                 sections: Sections::new(KERNEL, task),
                 cycle: 0,
@@ -323,81 +323,81 @@ mod tests {
 
     #[test]
     fn a_section_lasts_until_the_count_is_0_and_the_longest_is_kept() {
-        let mut told = Told::new(TASKS[0]);
+        let mut script = Scripted::new(TASKS[0]);
         for inner in [0, 3, 1] {
-            told.counts(8, TASKS[0], 1);
+            script.counts(8, TASKS[0], 1);
             for _ in 0..inner {
-                told.counts(12, TASKS[0], 2);
-                told.counts(TASKS[1], TASKS[1], 0);
+                script.counts(12, TASKS[0], 2);
+                script.counts(TASKS[1], TASKS[1], 0);
             }
-            told.counts(16, TASKS[0], 0);
+            script.counts(16, TASKS[0], 0);
         }
-        assert_eq!(told.all(), [(8, 16, 70, 3, false)]);
+        assert_eq!(script.all(), [(8, 16, 70, 3, false)]);
     }
 
     #[test]
     fn an_interrupt_in_a_section_is_not_its_own_time_and_one_outside_is_a_section() {
-        let mut told = Told::new(TASKS[0]);
+        let mut script = Scripted::new(TASKS[0]);
         for count in [1, 0x1_0001, 0x1_0002, 1, 0x101, 1, 0] {
-            told.counts(8, TASKS[0], count);
+            script.counts(8, TASKS[0], count);
         }
-        told.counts(12, TASKS[0], 0x1_0000);
-        told.counts(16, TASKS[0], 0x1_0001);
-        told.counts(20, TASKS[0], 0);
+        script.counts(12, TASKS[0], 0x1_0000);
+        script.counts(16, TASKS[0], 0x1_0001);
+        script.counts(20, TASKS[0], 0);
         let expected = [(8, 8, 30, 1, false), (12, 20, 20, 1, false)];
-        assert_eq!(told.all(), expected);
-        assert_eq!(told.sections.all().next().unwrap().interrupts, 30);
+        assert_eq!(script.all(), expected);
+        assert_eq!(script.sections.all().next().unwrap().interrupts, 30);
     }
 
     #[test]
     fn an_interrupt_in_a_softirq_or_in_the_idle_tasks_section_is_not_its_own_time() {
-        let mut told = Told::new(TASKS[0]);
+        let mut script = Scripted::new(TASKS[0]);
         for count in [0x100, 0x1_0100, 0x1_0101, 0x1_0100, 0x100, 0] {
-            told.counts(8, TASKS[0], count);
+            script.counts(8, TASKS[0], count);
         }
-        told.at(KERNEL.switch_to, KERNEL.idle);
-        told.at(KERNEL.schedule, 0);
+        script.at(KERNEL.switch_to, KERNEL.idle);
+        script.at(KERNEL.schedule, 0);
         for count in [0x1_0001, 0x1_0002, 0x1_0001, 1] {
-            told.counts(12, KERNEL.idle, count);
+            script.counts(12, KERNEL.idle, count);
         }
-        told.at(KERNEL.switch_to, TASKS[0]);
-        told.counts(16, TASKS[0], 0);
+        script.at(KERNEL.switch_to, TASKS[0]);
+        script.counts(16, TASKS[0], 0);
         let expected = [(8, 8, 20, 1, false), (KERNEL.schedule, 16, 30, 1, true)];
-        assert_eq!(told.all(), expected);
+        assert_eq!(script.all(), expected);
     }
 
     #[test]
     fn an_idle_task_that_chose_itself_began_nothing_that_grows() {
-        let mut told = Told::new(KERNEL.idle);
-        told.at(KERNEL.schedule, 0);
+        let mut script = Scripted::new(KERNEL.idle);
+        script.at(KERNEL.schedule, 0);
         for n in 0..1000 {
-            told.at(0xc000_3000 + 4 * (n & 1), 0);
+            script.at(0xc000_3000 + 4 * (n & 1), 0);
         }
-        assert!(told.sections.came.len() < 3);
-        told.at(KERNEL.schedule, 0);
-        told.at(KERNEL.switch_to, TASKS[0]);
-        told.counts(16, TASKS[0], 0);
-        assert_eq!(told.all(), [(KERNEL.schedule, 16, 20, 1, true)]);
+        assert!(script.sections.came.len() < 3);
+        script.at(KERNEL.schedule, 0);
+        script.at(KERNEL.switch_to, TASKS[0]);
+        script.counts(16, TASKS[0], 0);
+        assert_eq!(script.all(), [(KERNEL.schedule, 16, 20, 1, true)]);
     }
 
     #[test]
     fn a_change_of_task_ends_no_section_and_one_to_the_idle_task_does() {
-        let mut told = Told::new(TASKS[0]);
-        told.counts(8, TASKS[0], 1);
-        told.at(KERNEL.switch_to, TASKS[1]);
-        told.counts(16, TASKS[1], 0);
-        told.counts(24, TASKS[1], 1);
-        told.at(KERNEL.switch_to, KERNEL.idle);
-        told.counts(32, KERNEL.idle, 0);
-        told.counts(36, KERNEL.idle, 1);
-        told.at(KERNEL.schedule, 0);
-        told.at(KERNEL.switch_to, TASKS[0]);
-        told.counts(40, TASKS[0], 0);
+        let mut script = Scripted::new(TASKS[0]);
+        script.counts(8, TASKS[0], 1);
+        script.at(KERNEL.switch_to, TASKS[1]);
+        script.counts(16, TASKS[1], 0);
+        script.counts(24, TASKS[1], 1);
+        script.at(KERNEL.switch_to, KERNEL.idle);
+        script.counts(32, KERNEL.idle, 0);
+        script.counts(36, KERNEL.idle, 1);
+        script.at(KERNEL.schedule, 0);
+        script.at(KERNEL.switch_to, TASKS[0]);
+        script.counts(40, TASKS[0], 0);
         let expected = [
             (8, 16, 20, 1, true),
             (24, KERNEL.switch_to, 10, 1, true),
             (KERNEL.schedule, 40, 20, 1, true),
         ];
-        assert_eq!(told.all(), expected);
+        assert_eq!(script.all(), expected);
     }
 }

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No `println!` or `eprintln!` of the standard library in `warmswitch`: they panic on a closed or full stream.
-//! `crates/warmswitch/src/base/output.rs` has macros of these names; they hold behind their definition alone.
+//! `crates/base/src/output.rs` has macros of these names, which a crate takes over with `#[macro_use] extern crate base`.
 
-/// Where the program's files are.
-const LAB: &str = "crates/warmswitch/src/";
-/// The files on the way to the macros, and the first module that each has to name.
-const FIRST: [(&str, &str); 2] = [("main.rs", "mod base;"), ("base/mod.rs", "pub mod output;")];
+/// Where the macros are.
+const OUTPUT: &str = "crates/base/src/output.rs";
+/// Roots of the crates that print.
+const ROOTS: [&str; 4] = [
+    "crates/supply/src/lib.rs",
+    "crates/session/src/lib.rs",
+    "crates/host/src/lib.rs",
+    "crates/warmswitch/src/main.rs",
+];
+/// What the root of a crate that prints says before its first module.
+const TAKES_OVER: &str = "#[macro_use]\nextern crate base;\n";
 /// The macros that have to be defined.
 const MACROS: [&str; 3] = ["print", "println", "eprintln"];
+/// Calls that need the macros.
+const PRINTS: [&str; 3] = [" print!(", " println!(", " eprintln!("];
 /// What goes around them.
 const AROUND: [&str; 6] = [
     "std::print!",
@@ -18,72 +27,72 @@ const AROUND: [&str; 6] = [
     "dbg!(",
 ];
 
-/// What is wrong with these files, by path below [`LAB`].
+/// What is wrong with these files of the crates.
 fn wrong(files: &[(String, String)]) -> Vec<String> {
     let mut found = Vec::new();
     let text = |name: &str| {
         let file = files.iter().find(|(path, _)| path == name);
         file.map_or("", |(_, text)| text.as_str())
     };
-    for (name, module) in FIRST {
-        let lines: Vec<&str> = text(name).lines().map(str::trim).collect();
-        let is_module = |line: &&str| line.starts_with("mod ") || line.starts_with("pub mod ");
-        let first = lines.iter().position(is_module);
-        let before = first.and_then(|at| lines.get(at.wrapping_sub(1)));
-        if first.map(|at| lines[at]) != Some(module) || before != Some(&"#[macro_use]") {
-            found.push(format!(
-                "{name}: its first module is not \"#[macro_use] {module}\""
-            ));
+    for root in ROOTS {
+        let (takes, module) = (text(root).find(TAKES_OVER), text(root).find("\nmod "));
+        let module = module
+            .into_iter()
+            .chain(text(root).find("\npub mod "))
+            .min();
+        if takes.is_none_or(|takes| module.is_some_and(|module| module < takes)) {
+            found.push(format!("{root}: no \"{TAKES_OVER}\" before its modules"));
         }
     }
     for name in MACROS {
-        let definition = format!("macro_rules! {name} {{");
-        if !text("base/output.rs").contains(&definition) {
-            found.push(format!("base/output.rs: no \"{definition}\""));
+        let definition = format!("#[macro_export]\nmacro_rules! {name} {{");
+        if !text(OUTPUT).contains(&definition) {
+            found.push(format!("{OUTPUT}: no \"{definition}\""));
         }
     }
     for (path, text) in files {
+        let prints = ROOTS.iter().any(|root| path.starts_with(crate_of(root)));
         for (number, line) in text.lines().enumerate() {
-            let around = AROUND.iter().filter(|word| line.contains(**word));
+            let mut wrong: Vec<&str> = AROUND.to_vec();
+            if !prints && !path.starts_with(crate_of(OUTPUT)) {
+                wrong.extend(PRINTS);
+            }
+            let around = wrong.iter().filter(|word| line.contains(**word));
             found.extend(around.map(|word| format!("{path}:{}: {word}", number + 1)));
         }
     }
     found
 }
 
+/// `crates/NAME/src/` of a file in it.
+fn crate_of(path: &str) -> &str {
+    path.find("/src/").map_or(path, |at| &path[..at + 5])
+}
+
 #[test]
 fn every_line_that_the_program_prints_is_written_by_base_output() {
-    let files = super::tracked().into_iter().filter_map(|(path, text)| {
-        let path = path.strip_prefix(LAB)?.to_string();
-        path.ends_with(".rs").then_some((path, text))
-    });
-    let files: Vec<(String, String)> = files.collect();
+    let of_crates = |path: &str| path.starts_with("crates/") && path.contains("/src/");
+    let files: Vec<(String, String)> = (super::tracked().into_iter())
+        .filter(|(path, _)| of_crates(path) && path.ends_with(".rs"))
+        .filter(|(path, _)| !super::sources::is_test(path))
+        .collect();
     super::none("lines that panic on a closed stream", wrong(&files));
 }
 
 #[test]
 fn a_macro_of_the_standard_library_is_found() {
-    let with = |main: &str, base: &str, other: &str| {
-        let macros = MACROS
-            .map(|name| format!("macro_rules! {name} {{\n"))
-            .concat();
-        let files = [
-            ("main.rs", main),
-            ("base/mod.rs", base),
-            ("base/output.rs", macros.as_str()),
-            ("x.rs", other),
-        ];
-        wrong(&files.map(|(path, text)| (path.to_string(), text.to_string()))).len()
+    let with = |root: &str, file: &str, text: &str| {
+        let macros = MACROS.map(|name| format!("#[macro_export]\nmacro_rules! {name} {{\n"));
+        let mut files = vec![(OUTPUT.to_string(), macros.concat())];
+        let root = format!("//! A crate.\n\n{root}\npub mod x;\n");
+        files.extend(ROOTS.map(|path| (path.to_string(), root.clone())));
+        files.push((file.to_string(), text.to_string()));
+        wrong(&files).len()
     };
-    let (main, base) = (
-        "#[macro_use]\nmod base;\nmod x;",
-        "#[macro_use]\npub mod output;\n",
-    );
-    assert_eq!(with(main, base, "    eprintln!(\"x\");"), 0);
-    assert_eq!(with(main, base, "    std::eprintln!(\"x\");"), 1);
-    assert_eq!(with("mod x;\n#[macro_use]\nmod base;", base, ""), 1);
-    assert_eq!(
-        with(main, "pub mod boards;\n#[macro_use]\npub mod output;", ""),
-        1
-    );
+    let (root, file) = (TAKES_OVER, "crates/host/src/x.rs");
+    assert_eq!(with(root, file, "    eprintln!(\"x\");"), 0);
+    assert_eq!(with(root, file, "    std::eprintln!(\"x\");"), 1);
+    assert_eq!(with("", file, ""), ROOTS.len());
+    let other = "crates/results/src/x.rs";
+    assert_eq!(with(root, other, "    println!(\"x\");"), 1);
 }

@@ -42,7 +42,7 @@ fn module(path: &str) -> Option<String> {
 
 /// Whether a whole file is tests.
 pub fn is_test(path: &str) -> bool {
-    path.ends_with("tests.rs")
+    path.ends_with("tests.rs") || path.contains("/tests/")
 }
 
 /// The file that a path leads into.

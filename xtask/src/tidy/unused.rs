@@ -11,10 +11,32 @@ use super::sources::{self, attributes, for_tests, is_test, parsed};
 use super::{none, tracked};
 
 /// Items that only tests name, each with the reason.
-const FOR_TESTS: [(&str, &str); 1] = [(
-    "cables.rs: send_raw",
-    "the lab's tests of the network send frames that no host of ours sends",
-)];
+const FOR_TESTS: [(&str, &str); 6] = [
+    (
+        "isa/mod.rs: encodings",
+        "the tests beside QEMU draw instructions from the table",
+    ),
+    (
+        "bus.rs: set_unmapped_aborts",
+        "tests of aborts, and of the checker's silence at them",
+    ),
+    (
+        "checker/mod.rs: dma_write",
+        "no board has a bus master yet; tests write as one",
+    ),
+    (
+        "cables.rs: send_raw",
+        "tests of the network send frames that no peer of ours sends",
+    ),
+    (
+        "session.rs: machine_mut",
+        "tests of other crates change a machine",
+    ),
+    (
+        "symbols.rs: by_hand",
+        "tests of other crates make up symbols",
+    ),
+];
 
 /// How often each word stands in a text, comments and what is compiled for tests left out.
 fn words(path: &str, text: &str) -> BTreeMap<String, usize> {
@@ -97,7 +119,7 @@ fn public(path: &str, text: &str) -> BTreeSet<String> {
 fn only_tests_use(files: &[(String, String)]) -> Vec<String> {
     let code: Vec<(&String, &String)> = files
         .iter()
-        .filter(|(path, _)| path.ends_with(".rs") && !is_test(path) && !path.contains("/tests/"))
+        .filter(|(path, _)| path.ends_with(".rs") && !is_test(path))
         .map(|(path, text)| (path, text))
         .collect();
     let mut all: BTreeMap<String, usize> = BTreeMap::new();

@@ -168,8 +168,8 @@ impl<B: Bus> Cpu<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::testing::{COARSE, mapped};
     use crate::observe::TlbSide;
+    use crate::tests::core::{COARSE, mapped};
 
     const LINE: u32 = 0x2_0000;
 

@@ -78,8 +78,8 @@ impl<B: Bus> Cpu<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::testing::{HERE, arm, machine, thumb};
     use crate::psr::{F, I, T};
+    use crate::tests::core::{HERE, arm, machine, thumb};
 
     #[test]
     fn swi_links_to_the_next_instruction() {

@@ -137,7 +137,7 @@ impl<B: Bus> Cpu<B> {
 mod tests {
     use super::*;
     use crate::bus::Width;
-    use crate::isa::testing::mapped;
+    use crate::tests::core::mapped;
 
     #[test]
     fn a_line_an_entry_and_a_waiting_store_are_seen_and_looking_changes_nothing() {

@@ -74,11 +74,11 @@ impl<B: Bus> Cpu<B> {
 mod tests {
     use super::*;
     use crate::addr::Mva;
-    use crate::isa::testing::{mapped_on, steps};
     use crate::mmu::Kind;
     use crate::model::ARM926EJS;
     use crate::psr::Z;
-    use crate::testbus::{ObservedBus, TestBus};
+    use crate::tests::bus::{ObservedBus, TestBus};
+    use crate::tests::core::{mapped_on, steps};
 
     /// What the last of some instructions took, but for its issue: r1 is in a cached page, r2 in a buffered one,
     /// r3 in one that is neither, and the condition is EQ.

@@ -121,11 +121,11 @@ impl<B: Bus> Cpu<B> {
 mod tests {
     use crate::addr::Mva;
     use crate::bus::Width;
-    use crate::isa::testing::{mapped, mapped_on, steps};
     use crate::mmu::Kind;
     use crate::model::IXP42X;
     use crate::psr::T;
-    use crate::testbus::{ObservedBus, TestBus};
+    use crate::tests::bus::{ObservedBus, TestBus};
+    use crate::tests::core::{mapped, mapped_on, steps};
 
     /// A saved core may be damaged: Thumb's operations have other slots than A32's, and fewer.
     #[test]

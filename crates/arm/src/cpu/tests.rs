@@ -4,8 +4,8 @@ use super::*;
 use crate::addr::{Mva, Pa, Va};
 use crate::bus::Width;
 use crate::cpu::debug::Watchpoint;
-use crate::isa::testing::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
-use crate::testbus::{ObservedBus, TestBus};
+use crate::tests::bus::{ObservedBus, TestBus};
+use crate::tests::core::{COARSE, FINE, arm, machine, mapped, mapped_on, steps};
 
 #[test]
 fn code_goes_on_in_the_next_tiny_page_where_that_is() {

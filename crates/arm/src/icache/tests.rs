@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
-use crate::testbus::TestBus;
+use crate::tests::bus::TestBus;
 
 fn cache() -> ICache<TestBus> {
     let undecoded = Op::undecoded(|_, _| ());

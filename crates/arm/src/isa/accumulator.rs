@@ -87,9 +87,9 @@ fn execute_mra<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 #[cfg(test)]
 mod tests {
     use crate::cpu::Cpu;
-    use crate::isa::testing::{HERE, arm, on};
     use crate::model::IXP42X;
-    use crate::testbus::TestBus;
+    use crate::tests::bus::TestBus;
+    use crate::tests::core::{HERE, arm, on};
 
     /// Coprocessor 0 granted, r0 to r2 set.
     fn granted(registers: [u32; 3]) -> Cpu<TestBus> {

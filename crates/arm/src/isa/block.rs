@@ -323,9 +323,9 @@ fn execute_empty<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 #[cfg(test)]
 mod tests {
     use crate::cpu::Cpu;
-    use crate::isa::testing::{HERE, arm, machine};
     use crate::psr::{Mode, T};
-    use crate::testbus::TestBus;
+    use crate::tests::bus::TestBus;
+    use crate::tests::core::{HERE, arm, machine};
 
     /// Words 1, 2, 3... at 0x100, r8 in the middle of them.
     fn with_words() -> Cpu<TestBus> {

@@ -183,8 +183,8 @@ pub(super) fn undefined<B: Bus>(insn: u32, _: &Timing) -> Op<B> {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{HERE, after, arm, machine};
     use crate::psr::T;
+    use crate::tests::core::{HERE, after, arm, machine};
 
     #[test]
     fn a_branch_that_is_not_taken_takes_one_cycle() {

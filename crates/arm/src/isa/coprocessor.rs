@@ -99,7 +99,7 @@ fn execute_mrc<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{HERE, arm, machine};
+    use crate::tests::core::{HERE, arm, machine};
 
     #[test]
     fn the_main_id_register_is_read_in_privileged_modes_only() {

@@ -201,8 +201,8 @@ pub(super) fn sign_and_zero(result: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{HERE, after, arm, machine};
     use crate::psr::{C, N, Q, T, V, Z};
+    use crate::tests::core::{HERE, after, arm, machine};
 
     #[test]
     fn addition_sets_carry_and_overflow() {

@@ -322,8 +322,8 @@ fn preload<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
 #[cfg(test)]
 mod tests {
     use crate::cpu::Interlock;
-    use crate::isa::testing::{HERE, after, arm, machine};
     use crate::psr::{C, T};
+    use crate::tests::core::{HERE, after, arm, machine};
 
     #[test]
     fn indexing_decides_address_and_write_back() {

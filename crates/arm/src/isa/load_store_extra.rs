@@ -158,7 +158,7 @@ fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{HERE, after, arm, machine};
+    use crate::tests::core::{HERE, after, arm, machine};
 
     #[test]
     fn half_words_and_signed_bytes_are_extended() {

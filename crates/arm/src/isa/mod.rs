@@ -46,6 +46,7 @@ macro_rules! rows {
 
 mod accumulator;
 #[cfg(test)]
+#[path = "added_tests.rs"]
 mod added;
 mod block;
 mod branch;
@@ -60,8 +61,6 @@ mod saturating;
 mod shifter;
 mod status;
 mod table;
-#[cfg(test)]
-pub(crate) mod testing;
 mod thumb;
 pub mod timing;
 

@@ -230,8 +230,8 @@ fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{after, arm, machine};
     use crate::psr::{C, N, Q, V, Z};
+    use crate::tests::core::{after, arm, machine};
 
     #[test]
     fn products_wrap_and_accumulate() {

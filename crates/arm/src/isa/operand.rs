@@ -59,8 +59,8 @@ pub(crate) fn with_late_ones(insn: u32) -> Option<Operands> {
 mod tests {
     use super::*;
     use crate::isa::Op;
-    use crate::isa::testing::machine;
-    use crate::testbus::TestBus;
+    use crate::tests::bus::TestBus;
+    use crate::tests::core::machine;
 
     #[test]
     fn late_operands_are_accumulators_and_what_is_stored() {

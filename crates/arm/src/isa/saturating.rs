@@ -53,8 +53,8 @@ pub(super) fn set_q_on_overflow<B: Bus>(cpu: &mut Cpu<B>, value: i64) {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{after, arm};
     use crate::psr::Q;
+    use crate::tests::core::{after, arm};
 
     const MAX: u32 = 0x7fff_ffff;
     const MIN: u32 = 0x8000_0000;

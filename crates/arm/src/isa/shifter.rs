@@ -140,8 +140,8 @@ fn shift_by_register(shift: u32, value: u32, amount: u32, flags: u32) -> (u32, u
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{arm, machine};
     use crate::psr::C;
+    use crate::tests::core::{arm, machine};
 
     /// `movs r0, r1, <shift> #amount` with the given carry in: result and carry out.
     fn by_constant(shift: u32, amount: u32, value: u32, carry: bool) -> (u32, bool) {

@@ -76,8 +76,8 @@ fn execute_msr<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{arm, machine};
     use crate::psr::{F, I, Mode, N, T};
+    use crate::tests::core::{arm, machine};
 
     #[test]
     fn msr_changes_mode_and_banks() {

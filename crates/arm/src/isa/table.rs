@@ -169,7 +169,7 @@ impl<B: Bus> Lists<B> {
 mod tests {
     use super::*;
     use crate::model::ARM926EJS;
-    use crate::testbus::TestBus;
+    use crate::tests::bus::TestBus;
 
     fn table(version: Version) -> DecodeTable<TestBus> {
         DecodeTable::new(version, &ARM926EJS.timing)

@@ -352,8 +352,8 @@ fn execute_call<B: Bus, const EXCHANGE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::isa::testing::{HERE, machine, thumb, thumb_at};
     use crate::psr::{C, N, T, Z};
+    use crate::tests::core::{HERE, machine, thumb, thumb_at};
 
     #[test]
     fn a_call_is_two_halves_and_returns_to_thumb() {

@@ -5,12 +5,12 @@ use crate::bus::Width;
 use crate::config::Victims;
 use crate::cpu::Cpu;
 use crate::dcache::DCache;
-use crate::isa::testing::{COARSE, mapped, mapped_on};
 use crate::mmu::{Descriptors, Kind, Mmu, mapping};
 use crate::model::SPLIT;
 use crate::observe::TlbSide;
 use crate::state::{Saved, State};
-use crate::testbus::TestBus;
+use crate::tests::bus::TestBus;
+use crate::tests::core::{COARSE, mapped, mapped_on};
 
 /// Walks that reading these addresses takes, one after the other.
 fn walks<const N: usize>(cpu: &mut Cpu<TestBus>, reads: [u32; N]) -> [u64; N] {

@@ -136,9 +136,9 @@ mod tests {
     use super::CORE;
     use crate::addr::Mva;
     use crate::cpu::{Cpu, Exit};
-    use crate::isa::testing::{COARSE, arm, mapped_on, on, steps};
     use crate::psr::{Q, T};
-    use crate::testbus::TestBus;
+    use crate::tests::bus::TestBus;
+    use crate::tests::core::{COARSE, arm, mapped_on, on, steps};
 
     fn machine() -> Cpu<TestBus> {
         on(&CORE, TestBus::new(0x1_0000))

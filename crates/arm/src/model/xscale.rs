@@ -189,4 +189,4 @@ impl<B: Bus> Registers<B> {
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod time;
+mod time_tests;

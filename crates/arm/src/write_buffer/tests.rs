@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
-use crate::testbus::{TestBus, Transaction};
+use crate::tests::bus::{TestBus, Transaction};
 
 fn parts() -> (Biu, TestBus) {
     (Biu::new(0, Buffers::ARM926EJS), TestBus::new(65536))

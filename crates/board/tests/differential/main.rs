@@ -13,7 +13,7 @@ mod generate;
 mod layout;
 mod machine;
 mod model;
-#[path = "../../../arm/src/fuzz/random.rs"]
+#[path = "../../../arm/src/tests/fuzz/random.rs"]
 mod random;
 
 use std::collections::BTreeMap;

@@ -13,17 +13,17 @@ const TASK: u32 = 0xc200_0000;
 const CLEAN: u32 = 0xee07_0f3e;
 const PID: u32 = 0xee0d_0f10;
 
-struct Told {
+struct Scripted {
     bus: SystemBus,
     chaos: Chaos<Nobody>,
     cycle: u64,
 }
 
-impl Told {
-    fn new(seed: u64, places: Places) -> Told {
+impl Scripted {
+    fn new(seed: u64, places: Places) -> Scripted {
         let mut chaos = Chaos::new(Nobody);
         chaos.begin(seed, places, 0, 100_000_000);
-        Told {
+        Scripted {
             bus: SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap(),
             chaos,
             cycle: 0,
@@ -89,11 +89,11 @@ fn places() -> Places {
 }
 
 fn points(seed: u64, places: Places) -> Vec<Point> {
-    let mut told = Told::new(seed, places);
+    let mut script = Scripted::new(seed, places);
     for _ in 0..50_000 {
-        told.round();
+        script.round();
     }
-    told.chaos.points
+    script.chaos.points
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn an_interrupt_without_an_occasion_came_anywhere() {
     const LATEST: u32 = 256;
     let mut all = 0;
     for seed in 0..24 {
-        let mut told = Told::new(seed, places());
+        let mut script = Scripted::new(seed, places());
         let mut last: BTreeMap<Window, u32> = BTreeMap::new();
         for n in 0..400_000 {
             // Mostly user land, where there is no occasion.
@@ -164,15 +164,15 @@ fn an_interrupt_without_an_occasion_came_anywhere() {
             };
             last.insert(Window::Anywhere, n);
             last.extend(window.map(|window| (window, n)));
-            let before = told.chaos.points.len();
-            told.at(pc, word);
-            for point in &told.chaos.points[before..] {
+            let before = script.chaos.points.len();
+            script.at(pc, word);
+            for point in &script.chaos.points[before..] {
                 let since = last.get(&point.window).map(|came| n - came);
                 let is_near = since.is_some_and(|since| since <= LATEST);
                 assert!(is_near, "seed {seed}: {point:?}, {since:?}");
             }
         }
-        all += told.chaos.points.len();
+        all += script.chaos.points.len();
     }
     assert!(all > 500, "{all}");
 }
@@ -181,7 +181,7 @@ fn an_interrupt_without_an_occasion_came_anywhere() {
 #[test]
 fn an_occasion_within_a_rest_is_none() {
     for (rest, expected) in [(Rest::Since(0, false), false), (Rest::Over, true)] {
-        let mut chaos = Told::new(1, places()).chaos;
+        let mut chaos = Scripted::new(1, places()).chaos;
         chaos.places.preemption = Some((SWITCH_TO, TASK, 4));
         let drawn = chaos.drawn.as_mut().unwrap();
         (drawn.window, drawn.from) = (Window::Preemptible, 0);
@@ -194,10 +194,10 @@ fn an_occasion_within_a_rest_is_none() {
 
 #[test]
 fn before_it_begins_nothing_comes() {
-    let mut told = Told::new(3, places());
-    told.chaos = Chaos::new(Nobody);
+    let mut script = Scripted::new(3, places());
+    script.chaos = Chaos::new(Nobody);
     for _ in 0..1000 {
-        told.round();
+        script.round();
     }
-    assert!(told.chaos.points.is_empty());
+    assert!(script.chaos.points.is_empty());
 }

@@ -150,43 +150,45 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
-    use crate::checker::told::{CALLERS, FUNCTION, LOADED, STORED, Told};
+    use crate::checker::tests::scripted::{CALLERS, FUNCTION, LOADED, STORED, Scripted};
 
     #[test]
     fn each_instruction_that_uses_a_stale_word_is_reported_and_each_once() {
-        let mut told = Told::new(&[]);
-        told.stored_and_loaded(0);
+        let mut script = Scripted::new(&[]);
+        script.stored_and_loaded(0);
         for pc in [FUNCTION + 4, FUNCTION + 8, FUNCTION + 8] {
-            told.loaded(0, pc);
+            script.loaded(0, pc);
         }
-        let counts: Vec<u64> = told.checker.reports().map(|(_, count)| count).collect();
+        let counts: Vec<u64> = script.checker.reports().map(|(_, count)| count).collect();
         assert_eq!(counts, [1, 1]);
     }
 
     #[test]
     fn who_uses_a_stale_word_is_told_apart_by_callers_that_somebody_asks_for() {
         for (apart, expected) in [(&[][..], &[1][..]), (&CALLERS, &[1, 1, 1])] {
-            let mut told = Told::new(apart);
-            told.called(CALLERS[0], |told| told.stored_and_loaded(0));
+            let mut script = Scripted::new(apart);
+            script.called(CALLERS[0], |script| script.stored_and_loaded(0));
             for caller in [CALLERS[0], CALLERS[1], CALLERS[1]] {
-                told.called(caller, |told| told.loaded(0, FUNCTION + 4));
+                script.called(caller, |script| script.loaded(0, FUNCTION + 4));
             }
-            let counts: Vec<u64> = told.checker.reports().map(|(_, count)| count).collect();
+            let counts: Vec<u64> = script.checker.reports().map(|(_, count)| count).collect();
             assert_eq!(counts, expected);
         }
     }
 
     #[test]
     fn who_had_begun_before_the_store_is_told_apart_from_who_began_behind_it() {
-        let mut told = Told::new(&CALLERS);
-        told.called(CALLERS[0], |told| {
-            told.stored_and_loaded(0);
-            told.stored_and_loaded(1);
+        let mut script = Scripted::new(&CALLERS);
+        script.called(CALLERS[0], |script| {
+            script.stored_and_loaded(0);
+            script.stored_and_loaded(1);
         });
-        let call = |told: &mut Told| told.called(CALLERS[0], |told| told.loaded(0, FUNCTION + 4));
-        call(&mut told);
-        call(&mut told);
-        let began = told
+        let call = |script: &mut Scripted| {
+            script.called(CALLERS[0], |script| script.loaded(0, FUNCTION + 4))
+        };
+        call(&mut script);
+        call(&mut script);
+        let began = script
             .checker
             .reports()
             .map(|(report, count)| (report.trace.circumstances.overlapping, count));
@@ -196,27 +198,27 @@ mod tests {
     /// A line of the second address goes to memory with what was there, while the newest is still in that of the first.
     #[test]
     fn a_write_back_that_destroys_nothing_hides_nobody_however_well_known_its_like_is() {
-        let mut told = Told::new(&[]);
+        let mut script = Scripted::new(&[]);
         for n in 0..super::DIAGNOSED {
-            told.stored(n);
-            told.written_back(n, STORED, 7);
-            told.written_back(n, LOADED, 0);
+            script.stored(n);
+            script.written_back(n, STORED, 7);
+            script.written_back(n, LOADED, 0);
         }
         let n = super::DIAGNOSED;
-        told.stored(n);
-        told.written_back(n, LOADED, 0);
-        let before = told.checker.reports().count();
-        told.loaded(n, FUNCTION + 16);
-        assert_eq!(told.checker.reports().count(), before + 1);
+        script.stored(n);
+        script.written_back(n, LOADED, 0);
+        let before = script.checker.reports().count();
+        script.loaded(n, FUNCTION + 16);
+        assert_eq!(script.checker.reports().count(), before + 1);
     }
 
     /// How often each report was met when both have called twice, and their callers.
     fn reports(apart: &[u32]) -> Vec<(u64, Vec<u32>)> {
-        let mut told = Told::new(apart);
+        let mut script = Scripted::new(apart);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {
-            told.called(caller, |told| told.stored_and_loaded(n));
+            script.called(caller, |script| script.stored_and_loaded(n));
         }
-        let all = told.checker.reports();
+        let all = script.checker.reports();
         all.map(|(r, count)| (count, r.trace.written.clone()))
             .collect()
     }

@@ -2,10 +2,10 @@
 //! What state the lines were in when something was written, as a checker is told of it.
 
 use super::*;
-use crate::checker::told::{CALLERS, FUNCTION, LOADED, STORED, Told};
+use crate::checker::tests::scripted::{CALLERS, FUNCTION, LOADED, STORED, Scripted};
 use arm::{Event, Side};
 
-impl Told {
+impl Scripted {
     fn filled(&mut self, mva: u32, pa: u32) {
         let fill = Event::Fill {
             side: Side::Data,
@@ -29,32 +29,32 @@ fn a_line_was_filled_before_the_write_or_behind_it_or_nobody_knows() {
         (true, true, Some(false)),
         (false, false, None),
     ] {
-        let mut told = Told::new(&CALLERS);
-        let base = told.bus.ram_base();
+        let mut script = Scripted::new(&CALLERS);
+        let base = script.bus.ram_base();
         if before {
-            told.filled(LOADED, base);
+            script.filled(LOADED, base);
         }
-        told.stored(0);
+        script.stored(0);
         if after {
-            told.filled(LOADED, base);
+            script.filled(LOADED, base);
         }
-        told.loaded(0, FUNCTION + 4);
-        assert_eq!(told.met().filled_before, expected);
+        script.loaded(0, FUNCTION + 4);
+        assert_eq!(script.met().filled_before, expected);
     }
 }
 
 /// Somebody who uses a line that was filled again is told again: it is another mistake.
 #[test]
 fn who_reads_a_line_that_was_filled_again_is_told_apart() {
-    let mut told = Told::new(&CALLERS);
-    let base = told.bus.ram_base();
-    told.filled(LOADED, base);
-    told.stored(0);
-    told.loaded(0, FUNCTION + 4);
-    told.filled(LOADED, base);
-    told.loaded(0, FUNCTION + 4);
-    told.loaded(0, FUNCTION + 4);
-    let all = told.checker.reports();
+    let mut script = Scripted::new(&CALLERS);
+    let base = script.bus.ram_base();
+    script.filled(LOADED, base);
+    script.stored(0);
+    script.loaded(0, FUNCTION + 4);
+    script.filled(LOADED, base);
+    script.loaded(0, FUNCTION + 4);
+    script.loaded(0, FUNCTION + 4);
+    let all = script.checker.reports();
     let all: Vec<_> = all
         .map(|(r, n)| (r.trace.circumstances.filled_before, n))
         .collect();
@@ -66,9 +66,9 @@ fn who_reads_a_line_that_was_filled_again_is_told_apart() {
 fn a_line_was_dirty_before_the_write_or_became_so_behind_it() {
     for (dirty_before, written_back) in [(true, false), (false, false), (true, true), (false, true)]
     {
-        let mut told = Told::new(&CALLERS);
-        let base = told.bus.ram_base();
-        let neighbour = |told: &mut Told| {
+        let mut script = Scripted::new(&CALLERS);
+        let base = script.bus.ram_base();
+        let neighbour = |script: &mut Scripted| {
             let store = Event::Store {
                 mva: Mva(LOADED + 4),
                 pa: Pa(base + 4),
@@ -76,44 +76,44 @@ fn a_line_was_dirty_before_the_write_or_became_so_behind_it() {
                 value: 1,
                 cached: true,
             };
-            told.that(FUNCTION, store);
+            script.that(FUNCTION, store);
         };
         if dirty_before {
-            neighbour(&mut told);
+            neighbour(&mut script);
         }
-        told.stored(0);
-        told.written_back(0, STORED, 7);
+        script.stored(0);
+        script.written_back(0, STORED, 7);
         if !dirty_before {
-            neighbour(&mut told);
+            neighbour(&mut script);
         }
         match written_back {
-            true => told.written_back(0, LOADED, 0),
-            false => told.loaded(0, FUNCTION + 4),
+            true => script.written_back(0, LOADED, 0),
+            false => script.loaded(0, FUNCTION + 4),
         }
-        assert_eq!(told.met().dirty_before, dirty_before, "{written_back}");
+        assert_eq!(script.met().dirty_before, dirty_before, "{written_back}");
     }
 }
 
 /// Tables map the page of line 0 at both addresses, and that of the writer is this at last.
 fn mapped(read_only: bool, last: u32) -> Circumstances {
-    let mut told = Told::new(&CALLERS);
-    let base = told.bus.ram_base();
-    told.ttb = base + 0x4000;
+    let mut script = Scripted::new(&CALLERS);
+    let base = script.bus.ram_base();
+    script.ttb = base + 0x4000;
     let tables = [base + 0x10_0000, base + 0x10_0400];
     for (mva, table) in [LOADED, STORED].into_iter().zip(tables) {
-        told.puts(FUNCTION, told.ttb + 4 * (mva >> 20), table | 0x11);
+        script.puts(FUNCTION, script.ttb + 4 * (mva >> 20), table | 0x11);
     }
     let [reads, writes] = [0xaae, 0xffe];
-    told.puts(
+    script.puts(
         FUNCTION,
         tables[0],
         base | if read_only { reads } else { writes },
     );
-    told.puts(FUNCTION, tables[1], base | writes);
-    told.stored(0);
-    told.puts(FUNCTION, tables[1], base + last);
-    told.loaded(0, FUNCTION + 4);
-    told.met()
+    script.puts(FUNCTION, tables[1], base | writes);
+    script.stored(0);
+    script.puts(FUNCTION, tables[1], base + last);
+    script.loaded(0, FUNCTION + 4);
+    script.met()
 }
 
 #[test]
@@ -142,21 +142,21 @@ fn a_descriptor_that_leads_elsewhere_or_is_gone_differs_in_more_than_its_permiss
         (0x20_0aa6, false),
         (0, false),
     ] {
-        let mut told = Told::new(&CALLERS);
-        let base = told.bus.ram_base();
-        told.ttb = base + 0x4000;
+        let mut script = Scripted::new(&CALLERS);
+        let base = script.bus.ram_base();
+        script.ttb = base + 0x4000;
         let table = base + first;
         let levels = [
-            (told.ttb + 4 * (mva >> 20), table | 0x11),
+            (script.ttb + 4 * (mva >> 20), table | 0x11),
             (table, base + 0x20_0ffe),
         ];
         for (at, value) in levels {
-            told.puts(FUNCTION, at, value);
+            script.puts(FUNCTION, at, value);
         }
-        told.walked(mva, &levels, 4096);
-        told.puts(FUNCTION, table, if newest == 0 { 0 } else { base + newest });
-        told.wrote(mva, base + 0x20_0000);
-        assert_eq!(told.met().permissions_only, is, "{newest:x}");
+        script.walked(mva, &levels, 4096);
+        script.puts(FUNCTION, table, if newest == 0 { 0 } else { base + newest });
+        script.wrote(mva, base + 0x20_0000);
+        assert_eq!(script.met().permissions_only, is, "{newest:x}");
     }
 }
 
@@ -164,17 +164,17 @@ fn a_descriptor_that_leads_elsewhere_or_is_gone_differs_in_more_than_its_permiss
 /// invalidated (they do not): one instruction, one writer.
 #[test]
 fn a_line_of_other_memory_hides_no_line_of_the_same() {
-    let mut told = Told::new(&CALLERS);
-    let base = told.bus.ram_base();
+    let mut script = Scripted::new(&CALLERS);
+    let base = script.bus.ram_base();
     for from in [base + 0x1000, base] {
         let fill = Event::Fill {
             side: Side::Instruction,
             mva: Mva(LOADED),
             pa: Pa(from),
         };
-        told.that(FUNCTION, fill);
-        told.stored(0);
-        told.written_back(0, STORED, 7);
+        script.that(FUNCTION, fill);
+        script.stored(0);
+        script.written_back(0, STORED, 7);
         let fetch = Event::Fetch {
             mva: Mva(LOADED),
             pa: Pa(base),
@@ -183,9 +183,9 @@ fn a_line_of_other_memory_hides_no_line_of_the_same() {
             cached: true,
             registers: &[0; 16],
         };
-        told.that(LOADED, fetch);
+        script.that(LOADED, fetch);
     }
-    let all: Vec<_> = told
+    let all: Vec<_> = script
         .checker
         .reports()
         .map(|(r, n)| (r.filled_from.is_some(), n))
@@ -198,15 +198,19 @@ fn a_line_of_other_memory_hides_no_line_of_the_same() {
 #[test]
 fn however_often_a_covered_state_was_met_another_state_is_a_report() {
     for covered in [63, 64] {
-        let mut told = Told::new(&CALLERS);
+        let mut script = Scripted::new(&CALLERS);
         for n in 0..covered {
-            told.stored(n);
-            told.written_back(n, STORED, 7);
-            told.loaded(n, FUNCTION + 4);
+            script.stored(n);
+            script.written_back(n, STORED, 7);
+            script.loaded(n, FUNCTION + 4);
         }
-        told.stored(covered);
-        told.loaded(covered, FUNCTION + 4);
-        let all: Vec<_> = told.checker.reports().map(|(r, n)| (r.place, n)).collect();
+        script.stored(covered);
+        script.loaded(covered, FUNCTION + 4);
+        let all: Vec<_> = script
+            .checker
+            .reports()
+            .map(|(r, n)| (r.place, n))
+            .collect();
         assert_eq!(all.len(), 2, "behind {covered}: {all:?}");
     }
 }

@@ -13,13 +13,11 @@ mod circumstances;
 mod diagnosis;
 mod dirty;
 mod history;
-#[cfg(test)]
-mod opinion;
 mod pages;
 mod report;
 mod shadow;
 #[cfg(test)]
-mod told;
+mod tests;
 mod trace;
 mod translations;
 

@@ -21,7 +21,7 @@ impl Kernel {
     /// A user's instruction in that address space; what was reported by then.
     fn goes_on(&mut self, ttb: u32) -> Vec<(Wrong, Access)> {
         self.runs(ttb);
-        let reports = self.told.checker.reports();
+        let reports = self.script.checker.reports();
         reports.map(|(r, _)| (r.wrong, r.access)).collect()
     }
 }
@@ -42,13 +42,13 @@ fn outlives(kept: Kept) -> Vec<(Wrong, Access)> {
 
 #[test]
 fn a_dirty_line_that_is_there_behind_a_change_of_address_space_is_reported_once() {
-    let mut told = Kernel::new();
-    told.that(USER, 0x8000, store(AT, LINE, 7));
-    told.changes_hands();
-    assert_eq!(told.goes_on(TTB), []);
-    assert_eq!(told.goes_on(OTHER), outlives(Kept::DirtyLine));
-    assert_eq!(told.goes_on(TTB).len(), 1);
-    let (report, _) = told.told.checker.reports().next().unwrap();
+    let mut script = Kernel::new();
+    script.that(USER, 0x8000, store(AT, LINE, 7));
+    script.changes_hands();
+    assert_eq!(script.goes_on(TTB), []);
+    assert_eq!(script.goes_on(OTHER), outlives(Kept::DirtyLine));
+    assert_eq!(script.goes_on(TTB).len(), 1);
+    let (report, _) = script.script.checker.reports().next().unwrap();
     assert_eq!(
         (report.writer.pc, report.mva, report.pa),
         (0x8000, Mva(AT), Pa(LINE))
@@ -67,20 +67,20 @@ fn what_is_cleaned_or_becomes_dirty_again_or_is_the_kernels_is_not() {
         data: &[7, 0, 0, 0, 0, 0, 0, 0],
         victim: false,
     };
-    let mut told = Kernel::new();
-    told.that(USER, 0x8000, store(AT, LINE, 7));
-    told.changes_hands();
-    told.that(0x13, 0xc000_0000, clean);
-    told.that(USER, 0x8000, store(AT, LINE, 8));
-    assert_eq!(told.goes_on(OTHER), []);
-    let mut told = Kernel::new();
-    told.that(0x13, 0xc000_0000, store(0xc123_4040, LINE, 7));
-    told.changes_hands();
-    assert_eq!(told.goes_on(OTHER), []);
-    let mut told = Kernel::new();
-    told.that(USER, 0x8000, store(AT, LINE + 4096, 7));
-    told.changes_hands();
-    assert_eq!(told.goes_on(OTHER), []);
+    let mut script = Kernel::new();
+    script.that(USER, 0x8000, store(AT, LINE, 7));
+    script.changes_hands();
+    script.that(0x13, 0xc000_0000, clean);
+    script.that(USER, 0x8000, store(AT, LINE, 8));
+    assert_eq!(script.goes_on(OTHER), []);
+    let mut script = Kernel::new();
+    script.that(0x13, 0xc000_0000, store(0xc123_4040, LINE, 7));
+    script.changes_hands();
+    assert_eq!(script.goes_on(OTHER), []);
+    let mut script = Kernel::new();
+    script.that(USER, 0x8000, store(AT, LINE + 4096, 7));
+    script.changes_hands();
+    assert_eq!(script.goes_on(OTHER), []);
 }
 
 #[test]
@@ -106,13 +106,13 @@ fn a_line_of_the_i_cache_is_reported_and_one_that_was_invalidated_is_not() {
             vec![],
         ),
     ] {
-        let mut told = Kernel::new();
-        told.that(USER, 0x8000, fill);
-        told.changes_hands();
+        let mut script = Kernel::new();
+        script.that(USER, 0x8000, fill);
+        script.changes_hands();
         if let Some(gone) = gone {
-            told.that(0x13, 0xc000_0000, gone);
+            script.that(0x13, 0xc000_0000, gone);
         }
-        assert_eq!(told.goes_on(OTHER), expected);
+        assert_eq!(script.goes_on(OTHER), expected);
     }
 }
 
@@ -120,15 +120,15 @@ fn a_line_of_the_i_cache_is_reported_and_one_that_was_invalidated_is_not() {
 fn a_tlb_entry_is_reported_and_one_that_was_invalidated_is_not() {
     let side = TlbSide::Both;
     for (gone, expected) in [(false, outlives(Kept::Translation)), (true, vec![])] {
-        let mut told = Kernel::new();
+        let mut script = Kernel::new();
         for (descriptor, value) in [(0x4000, 0x5011), (0x5040, NUMBER << PAGE | 0xffe)] {
             let walk = Event::Walk {
                 mva: Mva(AT),
                 descriptor: Pa(descriptor),
                 value,
             };
-            told.that(USER, 0x8000, past_the_caches(descriptor, value));
-            told.that(USER, 0x8000, walk);
+            script.that(USER, 0x8000, past_the_caches(descriptor, value));
+            script.that(USER, 0x8000, walk);
         }
         let fill = Event::TlbFill {
             side,
@@ -137,11 +137,11 @@ fn a_tlb_entry_is_reported_and_one_that_was_invalidated_is_not() {
             bytes: 4096,
             locked: false,
         };
-        told.that(USER, 0x8000, fill);
-        told.changes_hands();
+        script.that(USER, 0x8000, fill);
+        script.changes_hands();
         if gone {
-            told.that(0x13, 0xc000_0000, Event::TlbInvalidate { side, entry: 3 });
+            script.that(0x13, 0xc000_0000, Event::TlbInvalidate { side, entry: 3 });
         }
-        assert_eq!(told.goes_on(OTHER), expected);
+        assert_eq!(script.goes_on(OTHER), expected);
     }
 }

@@ -2,7 +2,7 @@
 //! What a hostile reader proved of pages that are freed and given.
 
 use super::*;
-use crate::checker::told::Told;
+use crate::checker::tests::scripted::Scripted;
 use arm::TlbSide;
 use board::Observer as _;
 
@@ -26,16 +26,16 @@ pub(super) const NUMBER: u32 = 700;
 
 /// A kernel that has freed and given many pages.
 pub(super) struct Kernel {
-    pub(super) told: Told,
+    pub(super) script: Scripted,
     cycle: u64,
 }
 
 impl Kernel {
     pub(super) fn new() -> Kernel {
-        let mut told = Told::new(&[]);
-        assert_eq!(told.bus.ram_base(), KNOWN.map & !0xfff);
-        told.checker.follow_pages(KNOWN);
-        let mut kernel = Kernel { told, cycle: 0 };
+        let mut script = Scripted::new(&[]);
+        assert_eq!(script.bus.ram_base(), KNOWN.map & !0xfff);
+        script.checker.follow_pages(KNOWN);
+        let mut kernel = Kernel { script, cycle: 0 };
         kernel.that(0x13, MAP, store(MAP, KNOWN.map, MAP));
         for n in 0..2 * SEEN {
             kernel.frees(n);
@@ -49,10 +49,12 @@ impl Kernel {
             cycle: self.cycle,
             pc,
             mode,
-            ttb: self.told.ttb,
+            ttb: self.script.ttb,
             ..Context::default()
         };
-        self.told.checker.observe(&self.told.bus, &context, event);
+        self.script
+            .checker
+            .observe(&self.script.bus, &context, event);
     }
 
     fn at(&mut self, mode: u32, pc: u32, registers: [u32; 16]) {
@@ -99,19 +101,19 @@ impl Kernel {
 
     /// A user's store to a page makes a line dirty.
     fn dirties(&mut self, n: u32) {
-        let pa = self.told.bus.ram_base() + (n << PAGE);
+        let pa = self.script.bus.ram_base() + (n << PAGE);
         self.that(USER, USERS, store(USERS + (n << PAGE), pa, 7));
     }
 
     /// An instruction of a user of that address space.
     pub(super) fn runs(&mut self, ttb: u32) {
-        self.told.ttb = ttb;
+        self.script.ttb = ttb;
         self.at(USER, USERS, [0; 16]);
     }
 
     /// What was reported, who freed its page, and how often.
     fn reports(&self) -> Vec<(Access, Option<u64>, u64)> {
-        let all = self.told.checker.reports();
+        let all = self.script.checker.reports();
         let all = all.map(|(r, count)| {
             let page = r.page.as_ref();
             let freed = page.and_then(|page| page.freed.as_ref());
@@ -160,7 +162,7 @@ fn nothing_is_said_of_a_line_that_went_in_between_and_of_one_that_became_dirty_f
     let gone = Event::Invalidate {
         side: Side::Data,
         mva: Mva(USERS + (NUMBER << PAGE)),
-        pa: Pa(kernel.told.bus.ram_base() + (NUMBER << PAGE)),
+        pa: Pa(kernel.script.bus.ram_base() + (NUMBER << PAGE)),
         halves: 1,
     };
     kernel.that(0x13, BACK, gone);
@@ -201,7 +203,7 @@ fn each_of_two_calls_that_give_pages_at_a_time_gives_one() {
 #[test]
 fn a_line_of_instructions_hides_no_entry_of_the_tlb() {
     let mut kernel = Kernel::new();
-    let base = kernel.told.bus.ram_base();
+    let base = kernel.script.bus.ram_base();
     let (mva, pa) = (USERS, base + (NUMBER << PAGE));
     let fill = Event::Fill {
         side: Side::Instruction,
@@ -256,8 +258,8 @@ fn whatever_a_guest_calls_pages_what_is_kept_of_them_is_bounded() {
         kernel.frees_some(page(n << 14), ORDERS - 1);
         kernel.begins(SP - 8 * n, n);
     }
-    assert_eq!(kernel.told.checker.pages.giving.len(), GIVING);
-    let number = (last >> PAGE) - (kernel.told.bus.ram_base() >> PAGE);
+    assert_eq!(kernel.script.checker.pages.giving.len(), GIVING);
+    let number = (last >> PAGE) - (kernel.script.bus.ram_base() >> PAGE);
     kernel.gives(number, 0);
     kernel.gives(number - 3, 2);
     for order in [ORDERS, 31, 32, u32::MAX] {
@@ -265,7 +267,7 @@ fn whatever_a_guest_calls_pages_what_is_kept_of_them_is_bounded() {
         kernel.gives(1, order);
     }
     kernel.runs(OTHER);
-    let pages = &kernel.told.checker.pages;
+    let pages = &kernel.script.checker.pages;
     assert!(pages.freed.len() <= 1 << 16, "{}", pages.freed.len());
 }
 

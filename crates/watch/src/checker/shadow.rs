@@ -86,9 +86,9 @@ pub(super) struct User {
     pub in_line: bool,
 }
 
-/// What was told of a stale word since it was written last.
+/// Reports about a stale word since the last write to it.
 #[derive(Clone, Default)]
-struct Told {
+struct Reports {
     users: BTreeSet<User>,
     /// A line was written back over it, and this is what memory holds now.
     lost_to: Option<u32>,
@@ -100,10 +100,10 @@ pub(super) struct Shadow {
     base: u32,
     words: Vec<u32>,
     writers: Vec<Option<Box<[Writer; PAGE]>>>,
-    /// Words of which something was told since they were last written.
+    /// Words that have had a report since the last write to them.
     reported: Bits,
-    /// What was told of those: each instruction that uses one is another one's mistake.
-    told: BTreeMap<usize, Told>,
+    /// Their reports. Each instruction that uses such a word is a mistake of its own.
+    reports: BTreeMap<usize, Reports>,
     /// Words a table walk has read.
     watched: Bits,
 }
@@ -116,7 +116,7 @@ impl Shadow {
             writers: vec![None; words.len().div_ceil(PAGE)],
             words,
             reported: bits.clone(),
-            told: BTreeMap::new(),
+            reports: BTreeMap::new(),
             watched: bits,
         }
     }
@@ -166,43 +166,46 @@ impl Shadow {
         page.map_or(Writer::default(), |(page, n)| page[n % PAGE])
     }
 
-    /// What was told of a word since it was last written.
-    fn told(&mut self, n: usize) -> &mut Told {
-        let told = self.told.entry(n).or_default();
+    /// Reports about a word since the last write to it.
+    fn reports_of(&mut self, n: usize) -> &mut Reports {
+        let reports = self.reports.entry(n).or_default();
         if !self.reported.get(n) {
-            *told = Told::default();
+            *reports = Reports::default();
             self.reported.set(n, true);
         }
-        told
+        reports
     }
 
-    /// Whether somebody who got a stale value is to be told; from now on he has been. Who got what was written back
-    /// over the newest is not, when that was told: no operation of his would help.
+    /// Whether `user`, who got a stale value, needs a report; records that he has had it. After a write-back over the
+    /// newest value was reported, readers of what memory holds since then need none: no operation of theirs would help.
     pub fn tell(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else {
             return false;
         };
-        let told = self.told(n);
+        let reports = self.reports_of(n);
         let is_lost = |memory: u32| memory >> (8 * (pa & 3)) & width.mask() == got;
-        !told.lost_to.is_some_and(is_lost) && told.users.insert(user)
+        !reports.lost_to.is_some_and(is_lost) && reports.users.insert(user)
     }
 
-    /// A line is written back over it. True when it was told that the newest value is lost, and this does not bring it
-    /// back.
+    /// A line is written back over the word. True when the loss of the newest value was reported before, and this
+    /// write-back does not restore it.
     #[inline]
     pub fn written_back(&mut self, pa: u32, word: u32) -> bool {
         let n = self.index(pa).filter(|n| self.reported.get(*n));
-        let Some((n, told)) = n.and_then(|n| Some((n, self.told.get_mut(&n)?))) else {
+        let Some((n, reports)) = n.and_then(|n| Some((n, self.reports.get_mut(&n)?))) else {
             return false;
         };
-        told.lost_to = told.lost_to.map(|_| word).filter(|_| self.words[n] != word);
-        told.lost_to.is_some()
+        reports.lost_to = reports
+            .lost_to
+            .map(|_| word)
+            .filter(|_| self.words[n] != word);
+        reports.lost_to.is_some()
     }
 
-    /// It is told that the newest value is lost: memory holds this.
+    /// Records a report that the newest value is lost and that memory holds `memory`.
     pub fn lose(&mut self, pa: u32, memory: u32) {
         if let Some(n) = self.index(pa) {
-            self.told(n).lost_to = Some(memory);
+            self.reports_of(n).lost_to = Some(memory);
         }
     }
 

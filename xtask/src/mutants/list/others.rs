@@ -60,26 +60,26 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "shadow.rs",
-        "&& told.users.insert(user)",
-        "&& told.users.is_empty() && told.users.insert(user)",
+        "&& reports.users.insert(user)",
+        "&& reports.users.is_empty() && reports.users.insert(user)",
         "a stale word is told to each who uses it",
     ),
     killed(
         "shadow.rs",
-        "            *told = Told::default();\n",
+        "            *reports = Reports::default();\n",
         "",
         "who used a word before it was written may use the new one stale",
     ),
     killed(
         "shadow.rs",
-        "!told.lost_to.is_some_and(is_lost) && told",
-        "told.lost_to.is_none() && told",
+        "!reports.lost_to.is_some_and(is_lost) && reports",
+        "reports.lost_to.is_none() && reports",
         "who reads something older than what is left of a lost word is told",
     ),
     killed(
         "shadow.rs",
-        "!told.lost_to.is_some_and(is_lost) && told",
-        "told",
+        "!reports.lost_to.is_some_and(is_lost) && reports",
+        "reports",
         "who reads what is left of a lost word is not told",
     ),
     killed(
@@ -369,14 +369,14 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "shadow.rs",
-        "told.lost_to.map(|_| word).filter(|_| self.words[n] != word);",
-        "told.lost_to.filter(|_| self.words[n] != word);",
+        "            .map(|_| word)\n            .filter(|_| self.words[n] != word);",
+        "            .filter(|_| self.words[n] != word);",
         "what is left of a lost word is what was written back last",
     ),
     killed(
         "shadow.rs",
-        "told.lost_to.map(|_| word).filter(|_| self.words[n] != word);",
-        "told.lost_to.map(|_| word);",
+        "            .map(|_| word)\n            .filter(|_| self.words[n] != word);",
+        "            .map(|_| word);",
         "a word that came back is not lost",
     ),
     killed(

@@ -4,7 +4,7 @@
 use crate::addr::Mva;
 use crate::bus::Width;
 use crate::cpu::Exit;
-use crate::isa::testing::{COARSE, mapped, steps};
+use crate::tests::core::{COARSE, mapped, steps};
 
 #[test]
 fn debug_bits_that_are_not_modelled_end_the_run() {

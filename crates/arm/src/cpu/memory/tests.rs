@@ -2,8 +2,8 @@
 
 use crate::addr::{Mva, Pa};
 use crate::bus::Width;
-use crate::isa::testing::{COARSE, HERE, arm, mapped};
-use crate::testbus::TestBus;
+use crate::tests::bus::TestBus;
+use crate::tests::core::{COARSE, HERE, arm, mapped};
 use crate::write_buffer::{Biu, Buffers};
 
 /// Nothing answers there.
@@ -84,7 +84,7 @@ fn a_transfer_goes_on_at_address_zero_behind_the_last() {
 }
 
 /// A core with a line of which only the upper half is dirty.
-fn with_a_dirty_upper_half() -> crate::cpu::Cpu<crate::testbus::TestBus> {
+fn with_a_dirty_upper_half() -> crate::cpu::Cpu<crate::tests::bus::TestBus> {
     let mut cpu = mapped();
     assert!(cpu.load(0x2_0100, Width::Word).is_ok());
     assert!(cpu.store(0x2_0110, Width::Word, 7).is_ok());

@@ -5,9 +5,9 @@ use super::CORE;
 use crate::addr::Mva;
 use crate::bus::Width;
 use crate::cpu::{Cpu, Exit};
-use crate::isa::testing::{COARSE, FINE, HERE, arm, mapped_on, on, steps, thumb};
 use crate::mmu::Kind;
-use crate::testbus::{TestBus, Transaction};
+use crate::tests::bus::{TestBus, Transaction};
+use crate::tests::core::{COARSE, FINE, HERE, arm, mapped_on, on, steps, thumb};
 
 fn machine() -> Cpu<TestBus> {
     on(&CORE, TestBus::new(0x1_0000))

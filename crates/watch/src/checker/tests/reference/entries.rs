@@ -13,14 +13,14 @@ pub type Number = (TlbSide, usize);
 pub struct Entry {
     pub made_from: Read,
     ttb: u32,
-    told: Told,
+    reported: Reported,
     /// It stays when all are invalidated.
     pub locked: bool,
 }
 
 /// What was said of an entry under one table base.
 #[derive(Clone, Default)]
-struct Told {
+struct Reported {
     ttb: u32,
     /// The walk that made it read something old: that report stands for all.
     by_walk: bool,
@@ -34,9 +34,9 @@ impl Entry {
     /// When a descriptor is written there may be something new to tell.
     pub fn written(&mut self, at: u32) {
         let made_from = self.made_from.iter().map(|(at, _)| at);
-        if made_from.chain(&self.told.read).any(|a| *a == at) {
-            self.told.by_walk = false;
-            self.told.to.clear();
+        if made_from.chain(&self.reported.read).any(|a| *a == at) {
+            self.reported.by_walk = false;
+            self.reported.to.clear();
         }
     }
 }
@@ -67,7 +67,7 @@ impl Model {
         let Some(entry) = self.tlb.get(&number) else {
             return self.puzzle(format!("entry {number:?} is used and was never loaded"));
         };
-        if entry.told.by_walk && entry.told.ttb == context.ttb {
+        if entry.reported.by_walk && entry.reported.ttb == context.ttb {
             return;
         }
         let (now, read) = follow(context.ttb, mva, |at| self.newest(at));
@@ -83,21 +83,21 @@ impl Model {
         let Some(entry) = self.tlb.get_mut(&number) else {
             return;
         };
-        if entry.told.ttb != context.ttb {
-            entry.told = Told {
+        if entry.reported.ttb != context.ttb {
+            entry.reported = Reported {
                 ttb: context.ttb,
-                ..Told::default()
+                ..Reported::default()
             };
         }
-        entry.told.read.extend(read.iter().map(|(at, _)| at));
+        entry.reported.read.extend(read.iter().map(|(at, _)| at));
         let Some((at, got, newest)) = differs else {
             return;
         };
         let user = (instruction, context.pid, kind, at);
-        if entry.told.to.contains(&user) {
+        if entry.reported.to.contains(&user) {
             return;
         }
-        entry.told.to.push(user);
+        entry.reported.to.push(user);
         let Some(word) = self.word(at) else {
             return;
         };
@@ -120,17 +120,17 @@ impl Model {
         let made_from = core::mem::take(&mut self.walked);
         let old = |(at, value): &(u32, u32)| self.newest(*at).is_some_and(|new| new != *value);
         // A walk that read an old descriptor is where that is reported.
-        let told = Told {
+        let reported = Reported {
             ttb,
             by_walk: made_from.iter().any(old),
-            ..Told::default()
+            ..Reported::default()
         };
         self.tlb.insert(
             number,
             Entry {
                 made_from,
                 ttb,
-                told,
+                reported,
                 locked,
             },
         );

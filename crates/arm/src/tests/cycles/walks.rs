@@ -4,8 +4,8 @@
 use super::memory::{COLD, COST, FILL, SINGLE, SYNC, board};
 use super::*;
 use crate::TlbSide;
-use crate::isa::testing::{COARSE, FINE};
-use crate::testbus::Transaction::Read;
+use crate::tests::bus::Transaction::Read;
+use crate::tests::core::{COARSE, FINE};
 
 const LDR: u32 = 0xe591_4000; // ldr r4, [r1]
 const NOP: u32 = 0xe1a0_0000;
@@ -59,7 +59,7 @@ fn loads_wait_for_the_walk_and_then_for_the_line() {
         let load = if table.is_none() { 0 } else { walk(reads) };
         assert_eq!(warm.run(1), fetch + 1 + load + FILL, "{kind}");
         assert_eq!(warm.run(1), 1, "{kind}");
-        let read = |t: &&crate::testbus::Transaction| matches!(t, Read(..));
+        let read = |t: &&crate::tests::bus::Transaction| matches!(t, Read(..));
         let descriptors = warm.cpu.bus.log.iter().filter(read).count();
         assert_eq!(descriptors as u64, reads, "{kind}");
     }

@@ -3,7 +3,7 @@
 
 use super::memory::{BUFFERED, COLD, FILL, FILL_BUS, SINGLE, board};
 use super::*;
-use crate::testbus::Transaction::{ReadLine, WriteWords};
+use crate::tests::bus::Transaction::{ReadLine, WriteWords};
 
 const LDR: u32 = 0xe591_4000; // ldr r4, [r1]
 const LDR_NEXT_LINE: u32 = 0xe591_4020; // ldr r4, [r1, #32]

@@ -27,9 +27,9 @@ use crate::addr::Mva;
 use crate::bus::Width;
 use crate::cpu::{Cpu, Interlock};
 use crate::isa::disassemble;
-use crate::isa::testing::{mapped, steps};
 use crate::psr::Mode;
-use crate::testbus::TestBus;
+use crate::tests::bus::TestBus;
+use crate::tests::core::{mapped, steps};
 
 /// Where an expectation comes from.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@
 use super::*;
 use crate::bus::BurstTime;
 use crate::cost::CostTable;
-use crate::testbus::Transaction;
+use crate::tests::bus::Transaction;
 use crate::write_buffer::Biu;
 use crate::write_buffer::Buffers;
 

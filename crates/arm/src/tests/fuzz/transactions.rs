@@ -15,9 +15,9 @@ use super::random::Random;
 use super::{SMALL_920T, plan, set, xscale};
 use crate::addr::Mva;
 use crate::cpu::Cpu;
-use crate::isa::testing::{COARSE, FINE, HERE, on};
 use crate::model::{ARM926EJS, Core};
-use crate::testbus::{TestBus, Transaction};
+use crate::tests::bus::{TestBus, Transaction};
+use crate::tests::core::{COARSE, FINE, HERE, on};
 
 const TTB: u32 = 0x4000;
 /// Tables are below, data from here on.

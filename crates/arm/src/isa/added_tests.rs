@@ -21,8 +21,8 @@ fn execute_rev<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 #[test]
 fn an_instruction_is_a_row_and_a_function() {
     use super::table::DecodeTable;
-    use super::testing::{arm, machine};
     use super::{A32, Version, a32_selectors, disassemble};
+    use crate::tests::core::{arm, machine};
 
     // rev r1, r2: a media instruction, of ARMv6.
     let insn = 0xe6bf_1f32;

@@ -5,9 +5,9 @@
 use super::memory::{BUFFERED, COLD, SINGLE, UNBUFFERED, board};
 use crate::bus::Width;
 use crate::cpu::Cpu;
-use crate::isa::testing::{arm, mapped, mapped_on};
 use crate::model::{ARM920T, ARM926EJS, Core, IXP42X};
-use crate::testbus::{TestBus, Transaction};
+use crate::tests::bus::{TestBus, Transaction};
+use crate::tests::core::{arm, mapped, mapped_on};
 
 const STM_8: u32 = 0xe881_1fe0; // stmia r1, {r5 - r12}
 const STM_4: u32 = 0xe881_01e0; // stmia r1, {r5 - r8}

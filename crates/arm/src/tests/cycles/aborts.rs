@@ -2,7 +2,7 @@
 //! Exceptions: entry from the warm cache, and return.
 
 use super::*;
-use crate::isa::testing::COARSE;
+use crate::tests::core::COARSE;
 
 /// Entry of SWI, aborts and interrupts. Recalled: DDI0222B table 8.2 (SWI), DDI0165B 8.19.
 const ENTRY: u64 = 3;

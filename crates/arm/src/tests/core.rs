@@ -7,7 +7,7 @@ use crate::cost::CostTable;
 use crate::cpu::Cpu;
 use crate::model::{ARM926EJS, Core};
 use crate::psr::T;
-use crate::testbus::TestBus;
+use crate::tests::bus::TestBus;
 
 /// Where single instructions pretend to be.
 pub(crate) const HERE: u32 = 0x1000;

@@ -19,7 +19,7 @@ mod run;
 mod tables;
 mod words;
 
-use super::Wrong;
+use crate::checker::Wrong;
 use program::Program;
 use run::{Failure, Tally, run};
 use std::collections::BTreeMap;

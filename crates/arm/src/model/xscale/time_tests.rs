@@ -3,8 +3,8 @@
 
 use super::CORE;
 use crate::cpu::{Cpu, Interlock};
-use crate::isa::testing::{arm, mapped_on, steps};
-use crate::testbus::TestBus;
+use crate::tests::bus::TestBus;
+use crate::tests::core::{arm, mapped_on, steps};
 
 /// Cached code at the start of a line, cached data, the same memory past the cache.
 const CODE: u32 = 0x2_0000;

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A checker that is told of what a core might do, and what a hostile reader proved with it.
+//! A checker that gets events written by hand, and the bugs that a hostile reader proved with it.
 
-use super::Checker;
+use crate::checker::Checker;
 use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
 use board::Observer as _;
 use board::bus::SystemBus;
 use board::spec::BoardSpec;
 
 /// The function that writes and uses, and two that call it.
-pub(super) const FUNCTION: u32 = 0xc000_2000;
-pub(super) const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
+pub(crate) const FUNCTION: u32 = 0xc000_2000;
+pub(crate) const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
 /// Of line 0 the address that is stored to, and the one that is loaded from.
-pub(super) const STORED: u32 = 0xc100_0000;
-pub(super) const LOADED: u32 = 0xc200_0000;
+pub(crate) const STORED: u32 = 0xc100_0000;
+pub(crate) const LOADED: u32 = 0xc200_0000;
 
-/// A checker, and what it is told of a core.
-pub(super) struct Told {
-    pub(super) bus: SystemBus,
-    pub(super) checker: Checker,
+/// A checker that gets events as a core would send them.
+pub(crate) struct Scripted {
+    pub(crate) bus: SystemBus,
+    pub(crate) checker: Checker,
     cycle: u64,
-    pub(super) ttb: u32,
+    pub(crate) ttb: u32,
 }
 
-impl Told {
-    pub(super) fn new(apart: &[u32]) -> Told {
+impl Scripted {
+    pub(crate) fn new(apart: &[u32]) -> Scripted {
         let bus = SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap();
         let mut checker = Checker::new(&bus);
         let callers: Vec<_> = apart.iter().map(|at| *at..*at + 0x100).collect();
         checker.tell_apart(callers.into());
-        Told {
+        Scripted {
             bus,
             checker,
             cycle: 0,
@@ -36,7 +36,7 @@ impl Told {
         }
     }
 
-    pub(super) fn that(&mut self, pc: u32, event: Event<'_>) {
+    pub(crate) fn that(&mut self, pc: u32, event: Event<'_>) {
         self.cycle += 1;
         let context = Context {
             cycle: self.cycle,
@@ -64,7 +64,7 @@ impl Told {
     }
 
     /// The function does it, called by another.
-    pub(super) fn called(&mut self, caller: u32, does: impl FnOnce(&mut Told)) {
+    pub(crate) fn called(&mut self, caller: u32, does: impl FnOnce(&mut Scripted)) {
         let call = 0xeb00_0000 | (FUNCTION.wrapping_sub(caller + 8) >> 2) & 0x00ff_ffff;
         self.fetched(caller, call);
         self.fetched(FUNCTION, 0);
@@ -73,12 +73,12 @@ impl Told {
     }
 
     /// The function stores to line `n` by one address, and loads from it by another what was there.
-    pub(super) fn stored_and_loaded(&mut self, n: u32) {
+    pub(crate) fn stored_and_loaded(&mut self, n: u32) {
         self.stored(n);
         self.loaded(n, FUNCTION + 4);
     }
 
-    pub(super) fn stored(&mut self, n: u32) {
+    pub(crate) fn stored(&mut self, n: u32) {
         let store = Event::Store {
             mva: Mva(STORED + 64 * n),
             pa: Pa(self.bus.ram_base() + 64 * n),
@@ -90,7 +90,7 @@ impl Told {
     }
 
     /// The line of one of the addresses goes to memory.
-    pub(super) fn written_back(&mut self, n: u32, address: u32, first: u32) {
+    pub(crate) fn written_back(&mut self, n: u32, address: u32, first: u32) {
         let back = Event::WriteBack {
             mva: Mva(address + 64 * n),
             pa: Pa(self.bus.ram_base() + 64 * n),
@@ -102,7 +102,7 @@ impl Told {
     }
 
     /// An instruction loads what was there.
-    pub(super) fn loaded(&mut self, n: u32, pc: u32) {
+    pub(crate) fn loaded(&mut self, n: u32, pc: u32) {
         let load = Event::Load {
             mva: Mva(LOADED + 64 * n),
             pa: Pa(self.bus.ram_base() + 64 * n),
@@ -115,9 +115,9 @@ impl Told {
 }
 
 /// What hangs on translations.
-impl Told {
+impl Scripted {
     /// Something stores past the caches.
-    pub(super) fn puts(&mut self, pc: u32, at: u32, value: u32) {
+    pub(crate) fn puts(&mut self, pc: u32, at: u32, value: u32) {
         let store = Event::Store {
             mva: Mva(at),
             pa: Pa(at),
@@ -129,7 +129,7 @@ impl Told {
     }
 
     /// A walk reads descriptors, and makes an entry of them.
-    pub(super) fn walked(&mut self, mva: u32, descriptors: &[(u32, u32)], bytes: u32) {
+    pub(crate) fn walked(&mut self, mva: u32, descriptors: &[(u32, u32)], bytes: u32) {
         for (at, value) in descriptors {
             let walk = Event::Walk {
                 mva: Mva(mva),
@@ -154,7 +154,7 @@ impl Told {
     }
 
     /// A store of user land goes by it.
-    pub(super) fn wrote(&mut self, mva: u32, pa: u32) {
+    pub(crate) fn wrote(&mut self, mva: u32, pa: u32) {
         self.goes_by_entry(mva, pa, Kind::Write);
     }
 
@@ -182,89 +182,89 @@ impl Told {
 #[test]
 fn each_descriptor_of_a_large_page_counts() {
     for first_again in [false, true] {
-        let mut told = Told::new(&[]);
-        let base = told.bus.ram_base();
-        told.ttb = base + 0x4000;
+        let mut script = Scripted::new(&[]);
+        let base = script.bus.ram_base();
+        script.ttb = base + 0x4000;
         let (mva, table) = (0xc100_0000, base + 0x10_0000);
-        let first = (told.ttb + 4 * (mva >> 20), table | 0x11);
+        let first = (script.ttb + 4 * (mva >> 20), table | 0x11);
         let page = base + 0x20_0000;
         let large = page | 0xffd;
-        told.puts(FUNCTION, first.0, first.1);
+        script.puts(FUNCTION, first.0, first.1);
         for n in 0..16 {
-            told.puts(FUNCTION, table + 4 * n, large);
+            script.puts(FUNCTION, table + 4 * n, large);
         }
-        told.walked(mva, &[first, (table, large)], 0x1_0000);
-        told.puts(CALLERS[0], table + 4, base + 0x30_0ffe);
-        told.puts(CALLERS[1], table + 8, base + 0x30_1ffe);
+        script.walked(mva, &[first, (table, large)], 0x1_0000);
+        script.puts(CALLERS[0], table + 4, base + 0x30_0ffe);
+        script.puts(CALLERS[1], table + 8, base + 0x30_1ffe);
         if first_again {
-            told.puts(FUNCTION, table, large);
+            script.puts(FUNCTION, table, large);
         }
         for n in [1, 2] {
-            told.uses(mva + 0x1000 * n, page + 0x1000 * n);
+            script.uses(mva + 0x1000 * n, page + 0x1000 * n);
         }
-        assert_eq!(told.writers(), CALLERS, "{first_again}");
+        assert_eq!(script.writers(), CALLERS, "{first_again}");
     }
 }
 
 /// The first level outside of RAM, the second in it and written again with the same value.
 #[test]
 fn nothing_is_said_of_tables_outside_of_ram() {
-    let mut told = Told::new(&[]);
-    told.ttb = 0xf000_0000;
-    let (mva, table) = (0xc100_0000, told.bus.ram_base() + 0x10_0000);
+    let mut script = Scripted::new(&[]);
+    script.ttb = 0xf000_0000;
+    let (mva, table) = (0xc100_0000, script.bus.ram_base() + 0x10_0000);
     let levels = [
-        (told.ttb + 4 * (mva >> 20), table | 0x11),
+        (script.ttb + 4 * (mva >> 20), table | 0x11),
         (table, 0x0123_4ffe),
     ];
     for (at, value) in levels {
-        told.puts(FUNCTION, at, value);
+        script.puts(FUNCTION, at, value);
     }
-    told.walked(mva, &levels, 4096);
-    told.puts(FUNCTION, table, 0x0123_4ffe);
-    told.uses(mva, 0x0123_4000);
-    assert_eq!(told.writers(), []);
+    script.walked(mva, &levels, 4096);
+    script.puts(FUNCTION, table, 0x0123_4ffe);
+    script.uses(mva, 0x0123_4000);
+    assert_eq!(script.writers(), []);
 }
 
 /// An entry that is stale under two table bases, used under each by turns: the first 64 are diagnosed.
 #[test]
 fn a_stale_entry_under_two_table_bases_is_counted() {
-    let mut told = Told::new(&[]);
-    let (mva, base) = (0xc100_0000, told.bus.ram_base());
+    let mut script = Scripted::new(&[]);
+    let (mva, base) = (0xc100_0000, script.bus.ram_base());
     let tables = [base + 0x4000, base + 0x8000];
     let at = |ttb: u32| ttb + 4 * (mva >> 20);
-    told.ttb = tables[0];
+    script.ttb = tables[0];
     for value in [0x0010_0c12, 0x0020_0c12] {
         for ttb in tables {
-            told.puts(FUNCTION, at(ttb), value);
+            script.puts(FUNCTION, at(ttb), value);
         }
         if value == 0x0010_0c12 {
-            told.walked(mva, &[(at(tables[0]), value)], 1 << 20);
+            script.walked(mva, &[(at(tables[0]), value)], 1 << 20);
         }
     }
     for n in 0..400 {
-        told.ttb = tables[n & 1];
-        told.uses(mva, 0x0010_0000);
+        script.ttb = tables[n & 1];
+        script.uses(mva, 0x0010_0000);
     }
-    let counts: Vec<u64> = told.checker.reports().map(|(_, count)| count).collect();
+    let counts: Vec<u64> = script.checker.reports().map(|(_, count)| count).collect();
     assert_eq!(counts, [400]);
 }
 
 /// One instruction that is of a stale word and loads it.
 #[test]
 fn a_fetch_hides_no_load() {
-    let mut told = Told::new(&[]);
-    told.stored(0);
+    let mut script = Scripted::new(&[]);
+    script.stored(0);
     let fetch = Event::Fetch {
         mva: Mva(LOADED),
-        pa: Pa(told.bus.ram_base()),
+        pa: Pa(script.bus.ram_base()),
         width: Width::Word,
         value: 0,
         cached: true,
         registers: &[0; 16],
     };
-    told.that(LOADED, fetch);
-    told.loaded(0, LOADED);
-    let all: Vec<_> = told
+    script.that(LOADED, fetch);
+    script.loaded(0, LOADED);
+    let all: Vec<_> = script
         .checker
         .reports()
         .map(|(r, _)| r.wrong.name())
@@ -276,9 +276,9 @@ fn a_fetch_hides_no_load() {
 #[test]
 fn a_write_back_that_destroys_is_told_whatever_is_at_the_writers_address_now() {
     for other in [false, true] {
-        let mut told = Told::new(&[]);
-        told.stored(0);
-        told.written_back(0, STORED, 7);
+        let mut script = Scripted::new(&[]);
+        script.stored(0);
+        script.written_back(0, STORED, 7);
         for n in 0..1 << 20 {
             let at = 0x4000_0000 + 32 * (n & 0xffff);
             let fill = Event::Fill {
@@ -286,20 +286,20 @@ fn a_write_back_that_destroys_is_told_whatever_is_at_the_writers_address_now() {
                 mva: Mva(at),
                 pa: Pa(at),
             };
-            told.that(FUNCTION, fill);
+            script.that(FUNCTION, fill);
         }
         if other {
             let store = Event::Store {
                 mva: Mva(STORED),
-                pa: Pa(told.bus.ram_base() + 0x1000),
+                pa: Pa(script.bus.ram_base() + 0x1000),
                 width: Width::Word,
                 value: 9,
                 cached: true,
             };
-            told.that(FUNCTION, store);
+            script.that(FUNCTION, store);
         }
-        told.written_back(0, LOADED, 0);
-        assert_eq!(told.checker.reports().count(), 1, "{other}");
+        script.written_back(0, LOADED, 0);
+        assert_eq!(script.checker.reports().count(), 1, "{other}");
     }
 }
 
@@ -307,16 +307,16 @@ fn a_write_back_that_destroys_is_told_whatever_is_at_the_writers_address_now() {
 #[test]
 fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
     for mapped_behind in [false, true] {
-        let mut told = Told::new(&CALLERS);
-        let base = told.bus.ram_base();
-        told.ttb = base + 0x4000;
+        let mut script = Scripted::new(&CALLERS);
+        let base = script.bus.ram_base();
+        script.ttb = base + 0x4000;
         let (tables, page) = ([base + 0x10_0000, base + 0x10_0400], base + 0x20_0000);
         let [read_only, writable] = [page | 0xaae, page | 0xff2];
         for (mva, table) in [LOADED, STORED].into_iter().zip(tables) {
-            told.puts(FUNCTION, told.ttb + 4 * (mva >> 20), table | 0x11);
+            script.puts(FUNCTION, script.ttb + 4 * (mva >> 20), table | 0x11);
         }
-        told.puts(FUNCTION, tables[1], writable);
-        told.puts(FUNCTION, tables[0], read_only);
+        script.puts(FUNCTION, tables[1], writable);
+        script.puts(FUNCTION, tables[0], read_only);
         let store = Event::Store {
             mva: Mva(STORED),
             pa: Pa(page),
@@ -324,10 +324,10 @@ fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
             value: 7,
             cached: false,
         };
-        told.that(FUNCTION, store);
+        script.that(FUNCTION, store);
         if mapped_behind {
-            told.puts(FUNCTION, tables[0], 0);
-            told.puts(FUNCTION, tables[0], read_only);
+            script.puts(FUNCTION, tables[0], 0);
+            script.puts(FUNCTION, tables[0], read_only);
         }
         let load = Event::Load {
             mva: Mva(LOADED),
@@ -336,9 +336,10 @@ fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
             value: 0,
             cached: true,
         };
-        told.that(FUNCTION + 4, load);
-        let is = |(report, _): (&super::Report, u64)| report.trace.circumstances.private_view;
-        let all: Vec<bool> = told.checker.reports().map(is).collect();
+        script.that(FUNCTION + 4, load);
+        let is =
+            |(report, _): (&crate::checker::Report, u64)| report.trace.circumstances.private_view;
+        let all: Vec<bool> = script.checker.reports().map(is).collect();
         assert_eq!(all, [!mapped_behind]);
     }
 }

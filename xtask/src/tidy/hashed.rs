@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Test code does not name the simulator: a file that only tests use is where `crates/session/source_hash.rs` leaves it
+//! out.
+
+use syn::{Expr, ExprLit, Item, Lit, Meta};
+
+use super::sources::{attributes, for_tests, is_test, parsed};
+use super::{none, tracked};
+
+/// Folders whose hash names the simulator, as `crates/session/build.rs` lists them.
+const HASHED: [&str; 4] = [
+    "crates/arm/src/",
+    "crates/board/src/",
+    "crates/session/src/",
+    "crates/results/src/runs/",
+];
+
+/// The file that `#[path]` names.
+fn named(item: &Item) -> Option<String> {
+    attributes(item).iter().find_map(|a| match &a.meta {
+        Meta::NameValue(m) if m.path.is_ident("path") => match &m.value {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(path),
+                ..
+            }) => Some(path.value()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Modules in files of their own that only tests use, and that the hash does not leave out.
+fn counted(files: &[(String, String)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (path, text) in files {
+        let is_hashed = HASHED.iter().any(|folder| path.starts_with(folder));
+        if !is_hashed || !path.ends_with(".rs") || is_test(path) {
+            continue;
+        }
+        for item in &parsed(path, text).items {
+            let Item::Mod(module) = item else {
+                continue;
+            };
+            let file = named(item).unwrap_or(format!("{}.rs", module.ident));
+            let left_out = file.ends_with("tests.rs") || file.starts_with("../");
+            if module.content.is_none() && for_tests(&module.attrs) && !left_out {
+                wrong.push(format!("{path}: mod {}", module.ident));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn no_file_for_tests_alone_is_in_the_simulators_hash() {
+    let build = include_str!("../../../crates/session/build.rs");
+    for folder in HASHED {
+        let relative = match folder.strip_prefix("crates/session/") {
+            Some(own) => format!("\"{}\"", own.trim_end_matches('/')),
+            None => {
+                folder
+                    .replace("crates/", "\"../")
+                    .trim_end_matches('/')
+                    .to_string()
+                    + "\""
+            }
+        };
+        assert!(build.contains(&relative), "{relative}");
+    }
+    none("files for tests alone in the simulator's hash", {
+        counted(&tracked())
+    });
+}
+
+#[test]
+fn a_file_for_tests_alone_is_noticed() {
+    let file = |text: &str| vec![("crates/arm/src/lib.rs".to_string(), text.to_string())];
+    assert_eq!(
+        counted(&file("#[cfg(test)]\nmod fuzz;\n")),
+        ["crates/arm/src/lib.rs: mod fuzz"]
+    );
+    for text in [
+        "mod fuzz;",
+        "#[cfg(test)]\nmod tests;",
+        "#[cfg(test)]\n#[path = \"fuzz_tests.rs\"]\nmod fuzz;",
+        "#[cfg(test)]\nmod fuzz {}",
+    ] {
+        assert_eq!(counted(&file(text)), [] as [&str; 0], "{text}");
+    }
+}
