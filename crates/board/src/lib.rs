@@ -18,6 +18,7 @@ pub mod passage;
 pub mod random;
 pub mod spec;
 pub mod stop;
+pub mod suggest;
 pub mod time;
 mod wires;
 

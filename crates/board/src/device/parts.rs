@@ -25,6 +25,7 @@ use super::versatile_lcd::VersatileLcd;
 use super::versatile_pci::VersatilePci;
 use super::versatile_sic::VersatileSic;
 use super::versatile_sysreg::VersatileSysreg;
+use crate::suggest::did_you_mean;
 use crate::time::Clock;
 use std::collections::BTreeMap;
 
@@ -123,7 +124,8 @@ pub fn build(part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
 
 fn build_of(parts: &[Part], part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
     let Some(found) = parts.iter().find(|p| p.name == part) else {
-        let near = nearest(part, parts.iter().map(|p| p.name));
+        let names: Vec<&str> = parts.iter().map(|p| p.name).collect();
+        let near = did_you_mean(part, &names);
         return Err(format!("unknown part \"{part}\"{near}"));
     };
     if let Some(key) = params
@@ -131,7 +133,7 @@ fn build_of(parts: &[Part], part: &str, params: &Params) -> Result<Box<dyn Devic
         .keys()
         .find(|k| !found.keys.contains(&k.as_str()))
     {
-        let near = nearest(key, found.keys.iter().copied());
+        let near = did_you_mean(key, found.keys);
         return Err(format!("part \"{part}\" has no value \"{key}\"{near}"));
     }
     for (what, hz) in [
@@ -145,30 +147,6 @@ fn build_of(parts: &[Part], part: &str, params: &Params) -> Result<Box<dyn Devic
         }
     }
     Ok((found.make)(params))
-}
-
-/// `; did you mean "x"?`, or nothing when there is nothing to offer.
-fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> String {
-    match valid.min_by_key(|v| distance(name, v)) {
-        Some(v) => format!("; did you mean \"{v}\"?"),
-        None => String::new(),
-    }
-}
-
-/// Edits of one character that lead from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

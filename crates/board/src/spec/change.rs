@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A number of a board file that is another one for once: `caches.dcache_bytes=32K`.
 
-use super::reader::{SpecError, suggest};
+use super::reader::SpecError;
+use crate::suggest::did_you_mean;
 use std::fmt;
 use std::str::FromStr;
 use toml::{Table, Value};
@@ -116,7 +117,7 @@ fn meant(typed: &str, keys: &[String]) -> String {
     });
     match best {
         Some(key) if shared(key) > 0 => format!("; did you mean \"{key}\"?"),
-        _ => suggest(typed, keys.iter().map(String::as_str)) + ";",
+        _ => did_you_mean(typed, keys) + ";",
     }
 }
 
@@ -265,7 +266,7 @@ mod tests {
                 "{typed}"
             );
         }
-        assert!(meant("zz", &keys).contains("there is: caches.icache_bytes, "));
+        assert!(meant("zz", &keys).contains("there are: caches.icache_bytes, "));
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub use change::Change;
 pub use peripherals::{DeviceSpec, IgnoredSpec, PAGE, Peripherals, Sink, Wire};
 pub use reader::{Confidence, Limits, Quantity, SpecError, Step};
 
-pub(crate) use reader::suggest;
+use crate::suggest::did_you_mean;
 use reader::{Document, Section};
 
 use arm::model::{self, Core};
@@ -117,10 +117,7 @@ impl BoardSpec {
             None => Err(SpecError {
                 file: format!("boards/{name}.toml"),
                 key: "board".to_owned(),
-                problem: format!(
-                    "no board \"{name}\"{}",
-                    suggest(name, BOARDS.iter().map(|b| b.0))
-                ),
+                problem: format!("no board \"{name}\"{}", did_you_mean(name, &board_names())),
             }),
         }
     }
@@ -187,7 +184,8 @@ impl BoardSpec {
         ])?;
         let name = root.text("core")?;
         let Some(core) = Core::named(&name) else {
-            let near = suggest(&name, model::ALL.iter().map(|core| core.name));
+            let cores: Vec<&str> = model::ALL.iter().map(|core| core.name).collect();
+            let near = did_you_mean(&name, &cores);
             return Err(root.error("core", format!("no core \"{name}\"{near}")));
         };
         let (cpu_hz, bus_hz) = clocks(&root)?;
@@ -290,7 +288,7 @@ impl Machines<'_> {
             return Peripherals::parse(&file, &text);
         }
         let names = self.names();
-        let near = suggest(&name, names.iter().map(String::as_str));
+        let near = did_you_mean(&name, &names);
         Err(root.error("machine", format!("no machine \"{name}\"{near}")))
     }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peripheral set a board sits on: devices, wires between them, and what is ignored.
 
-use super::reader::{Document, Quantity, Section, SpecError, suggest};
+use super::reader::{Document, Quantity, Section, SpecError};
 use crate::device::parts;
+use crate::suggest::did_you_mean;
 use std::collections::BTreeMap;
 
 /// Device regions are whole pages of this size.
@@ -227,7 +228,7 @@ fn device(s: &Section<'_>) -> Result<DeviceSpec, SpecError> {
     let (base, size) = region(s)?;
     let part = s.text("part")?;
     if !parts::names().contains(&part.as_str()) {
-        let near = suggest(&part, parts::names().into_iter());
+        let near = did_you_mean(&part, &parts::names());
         return Err(s.error("part", format!("no part \"{part}\"{near}")));
     }
     let optional = |key: &str, range, unit: &'static str| {
@@ -266,7 +267,8 @@ fn unique_names(root: &Section<'_>, devices: &[DeviceSpec]) -> Result<(), SpecEr
 
 fn find(devices: &[DeviceSpec], name: &str) -> Result<usize, String> {
     devices.iter().position(|d| d.name == name).ok_or_else(|| {
-        let near = suggest(name, devices.iter().map(|d| d.name.as_str()));
+        let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
+        let near = did_you_mean(name, &names);
         format!("no device \"{name}\"{near}")
     })
 }

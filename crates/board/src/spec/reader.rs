@@ -6,6 +6,7 @@
 //! the nearest valid name.
 
 use super::change::{self, Change};
+use crate::suggest::did_you_mean;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -111,21 +112,6 @@ pub(super) struct Document {
     limits: RefCell<BTreeMap<String, Limits>>,
 }
 
-/// `; did you mean "x"?` when something is near, else a list of what there is.
-pub(crate) fn suggest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> String {
-    let valid: Vec<&str> = valid.collect();
-    let nearest = valid
-        .iter()
-        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
-    match nearest {
-        Some(near) if strsim::jaro_winkler(name, near) > 0.7 => {
-            format!("; did you mean \"{near}\"?")
-        }
-        Some(_) => format!("; there is: {}", valid.join(", ")),
-        None => String::new(),
-    }
-}
-
 impl Document {
     /// Parses `text`; `file` is what messages call it.
     pub fn parse(file: &str, text: &str) -> Result<Document, SpecError> {
@@ -218,7 +204,7 @@ impl<'a> Section<'a> {
         };
         for key in table.keys() {
             if !keys.contains(&key.as_str()) {
-                let near = suggest(key, keys.iter().copied());
+                let near = did_you_mean(key, &keys);
                 return Err(section.error(key, format!("unknown key{near}")));
             }
         }
@@ -427,7 +413,8 @@ impl<'a> Section<'a> {
         let origin = self.origin(key)?;
         let source = origin.text("source")?;
         let Some(words) = self.document.sources.get(&source) else {
-            let near = suggest(&source, self.document.sources.keys().map(String::as_str));
+            let sources: Vec<&String> = self.document.sources.keys().collect();
+            let near = did_you_mean(&source, &sources);
             return Err(origin.error("source", format!("\"{source}\" is not in [sources]{near}")));
         };
         let letter = origin.text("confidence")?;

@@ -54,7 +54,7 @@ fn an_unknown_board_is_told_its_nearest_name() {
     );
     assert_eq!(
         BoardSpec::named("qqq").unwrap_err().to_string(),
-        "boards/qqq.toml: board: no board \"qqq\"; there is: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425"
+        "boards/qqq.toml: board: no board \"qqq\"; there are: sam9263, s3c24a0, omap1610, sam9x60, at91rm9200, ixp425"
     );
 }
 
@@ -257,7 +257,7 @@ fn unknown_cores_and_machines_are_told_what_there_is() {
     );
     assert_eq!(
         complaint("\"versatilepb\"", "\"integrator\""),
-        "b.toml: machine: no machine \"integrator\"; there is: versatilepb"
+        "b.toml: machine: no machine \"integrator\"; there is only \"versatilepb\""
     );
 }
 
@@ -385,7 +385,7 @@ fn names_are_unique_and_console_and_probes_exist() {
     );
     assert_eq!(
         machine_complaint("console = \"uart0\"", "console = \"uart9\""),
-        "m.toml: console: no device \"uart9\"; did you mean \"uart2\"?"
+        "m.toml: console: no device \"uart9\"; did you mean \"uart0\"?"
     );
 }
 
