@@ -19,7 +19,7 @@ pub fn thread_cpu_s() -> f64 {
 /// Whose times `/proc/PID/stat` is asked for: the number of the field with the user time, behind which
 /// the system time stands.
 #[derive(Clone, Copy)]
-pub enum Of {
+pub enum CpuTimeOf {
     /// All threads of the process.
     Process = 14,
     /// Its children that have ended and were waited for.
@@ -27,7 +27,7 @@ pub enum Of {
 }
 
 /// CPU time of a process (`self`, or a number), user and system, seconds.
-pub fn cpu_s_of(process: &str, of: Of) -> Result<f64> {
+pub fn cpu_s_of(process: &str, of: CpuTimeOf) -> Result<f64> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     // Behind the name, which may hold anything, stands field 3.
@@ -56,13 +56,13 @@ pub fn seconds(name: &str, value: f64) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Of, cpu_s_of, nanoseconds, seconds};
+    use super::{CpuTimeOf, cpu_s_of, nanoseconds, seconds};
 
     #[test]
     fn times_of_a_process_and_of_its_children_are_read() {
-        assert!(cpu_s_of("self", Of::Process).unwrap() >= 0.0);
-        assert!(cpu_s_of("self", Of::Children).unwrap() >= 0.0);
-        assert!(cpu_s_of("no-such-process", Of::Process).is_err());
+        assert!(cpu_s_of("self", CpuTimeOf::Process).unwrap() >= 0.0);
+        assert!(cpu_s_of("self", CpuTimeOf::Children).unwrap() >= 0.0);
+        assert!(cpu_s_of("no-such-process", CpuTimeOf::Process).is_err());
     }
 
     #[test]

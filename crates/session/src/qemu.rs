@@ -18,7 +18,7 @@ use board::fdt::Tree;
 use crate::watchdog::Over;
 use base::interrupt;
 use base::paths::{self, shown};
-use base::time::{Of, cpu_s_of};
+use base::time::{CpuTimeOf, cpu_s_of};
 use results::runs::markers::{self, Typed};
 
 /// QEMU's program.
@@ -266,7 +266,7 @@ impl Qemu {
 
     /// CPU time of all its threads, user and system, seconds.
     pub fn cpu_s(&self) -> Result<f64> {
-        cpu_s_of(&self.child.id().to_string(), Of::Process)
+        cpu_s_of(&self.child.id().to_string(), CpuTimeOf::Process)
     }
 }
 

@@ -481,7 +481,7 @@ pub fn interrupt<O: Besides>(machine: &mut Machine<Observed<Chaos<O>>>) -> bool 
 mod besides;
 mod follow;
 
-pub use besides::{Besides, Nobody};
+pub use besides::{Besides, Unobserved};
 use follow::Followed;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use base::time::{Of, cpu_s_of};
+use base::time::{CpuTimeOf, cpu_s_of};
 
 /// What the objects of all kernels may take.
 const SIZE: &str = "2G";
@@ -20,9 +20,9 @@ pub struct Shared {
     cpu_s: f64,
 }
 
-/// Of the processes that ended; what it is not known of counts as nothing.
+/// CpuTimeOf the processes that ended; what it is not known of counts as nothing.
 fn cpu_s() -> f64 {
-    cpu_s_of("self", Of::Children).unwrap_or(0.0)
+    cpu_s_of("self", CpuTimeOf::Children).unwrap_or(0.0)
 }
 
 impl Shared {

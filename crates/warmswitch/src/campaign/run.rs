@@ -177,7 +177,7 @@ impl<'a> Started<'a> {
         seen: &(dyn Fn(usize, &Session<B>) + Sync),
     ) -> Result<()> {
         let booted = self.parts.boot(&self.plan, wanted, self.jobs, start)?;
-        let work = Work {
+        let work = PendingPoints {
             e: self.e,
             kind: self.parts.kind,
             plan: &self.plan,
@@ -251,7 +251,7 @@ impl Parts {
 }
 
 /// The points of one campaign that are to be run.
-struct Work<'a, B: BoardBus> {
+struct PendingPoints<'a, B: BoardBus> {
     e: &'a Experiment,
     kind: &'static dyn Kind,
     plan: &'a [Planned],
@@ -260,7 +260,7 @@ struct Work<'a, B: BoardBus> {
     seen: &'a (dyn Fn(usize, &Session<B>) + Sync),
 }
 
-impl<B: BoardBus + Clone + Send> Work<'_, B> {
+impl<B: BoardBus + Clone + Send> PendingPoints<'_, B> {
     fn all(
         &self,
         missing: &[usize],

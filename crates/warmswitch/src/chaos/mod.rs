@@ -73,26 +73,30 @@ impl Command {
     }
 
     /// What a seed does.
-    pub fn work(&self, seed: u64) -> Result<Work> {
+    pub fn work(&self, seed: u64) -> Result<SeedCommand> {
         match self {
             Command::Own(words) => {
                 let command = shell::typed(words)?;
-                Ok(Work {
+                Ok(SeedCommand {
                     typed: Typed::own(&format!("{CHAOS} {seed} {command} </dev/null")),
                     zones: Weights::new(),
                 })
             }
-            Command::Drawn(grammar) => Ok(Work::of(grammar, seed, &draw::program(grammar, seed))),
-            Command::Given(grammar, program) => Ok(Work::of(grammar, seed, program)),
+            Command::Drawn(grammar) => Ok(SeedCommand::of(
+                grammar,
+                seed,
+                &draw::program(grammar, seed),
+            )),
+            Command::Given(grammar, program) => Ok(SeedCommand::of(grammar, seed, program)),
         }
     }
 
     /// The same of another program of `mm_chaos`.
-    pub fn work_of(&self, seed: u64, program: &Program) -> Option<Work> {
+    pub fn work_of(&self, seed: u64, program: &Program) -> Option<SeedCommand> {
         match self {
             Command::Own(_) => None,
             Command::Drawn(grammar) | Command::Given(grammar, _) => {
-                Some(Work::of(grammar, seed, program))
+                Some(SeedCommand::of(grammar, seed, program))
             }
         }
     }
@@ -113,15 +117,15 @@ impl Command {
 }
 
 /// What runs in one seed.
-pub struct Work {
+pub struct SeedCommand {
     pub typed: Typed,
     /// Of the kernel, where interrupts come by preference; none are all.
     pub zones: Weights,
 }
 
-impl Work {
-    fn of(grammar: &Grammar, seed: u64, program: &Program) -> Work {
-        Work {
+impl SeedCommand {
+    fn of(grammar: &Grammar, seed: u64, program: &Program) -> SeedCommand {
+        SeedCommand {
             typed: typed(seed, program),
             zones: draw::zones(grammar, program),
         }

@@ -210,16 +210,16 @@ pub const ZONES: &[(&str, &[&str])] = &[
 ];
 
 /// What a kernel's symbols say.
-pub struct Known {
+pub struct KernelPlaces {
     /// Without the task that runs, and without zones.
     places: Places,
     zones: Vec<(&'static str, Vec<Range<u32>>)>,
     current: Option<u32>,
 }
 
-impl Known {
+impl KernelPlaces {
     /// Of a vmlinux; what it does not have is not known.
-    pub fn of(symbols: &Symbols, vmlinux: Option<&Path>) -> Known {
+    pub fn of(symbols: &Symbols, vmlinux: Option<&Path>) -> KernelPlaces {
         let variable = |name: &str| Some(variables::of(vmlinux?, name)?.address);
         let plain = |name: &str| name.split('.').next().unwrap_or_default().to_string();
         let is_entry = |name: &str| ENTRIES.iter().any(|entry| plain(name).ends_with(entry));
@@ -238,7 +238,7 @@ impl Known {
         let kernel = symbols.functions().iter();
         let entries = kernel.filter(|f| is_entry(&f.1)).map(|f| f.0);
         let switch_to = symbols.address("__switch_to");
-        Known {
+        KernelPlaces {
             current: variable("__current"),
             places: Places {
                 preemption: switch_to.map(|at| (at, 0, COUNT_OFFSET)),

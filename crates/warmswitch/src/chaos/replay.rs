@@ -5,14 +5,14 @@ use anyhow::Result;
 use board::{BoardBus, Machine, Stop};
 use watch::chaos::PIN;
 
-use super::Work;
+use super::SeedCommand;
 use super::run::{Bases, Drawn};
 use crate::coherence::replay::At;
-use crate::coherence::{self, Ended};
+use crate::coherence::{self, RunEnd};
 use session::console::{Beside, Console, Then};
 
 /// The board before the instruction at `at` in the run of a seed. No interrupt comes behind it.
-pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &Work, at: At) -> Result<Machine> {
+pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &SeedCommand, at: At) -> Result<Machine> {
     // Where they come is known when they have come.
     let ran = bases.run(seed, work, f64::INFINITY, &|report| {
         report.context.cycle >= at.cycle
@@ -47,13 +47,13 @@ pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &Work, at: At) -> Result<M
 struct Due(Vec<u64>);
 
 impl<B: BoardBus> Beside<B> for Due {
-    type End = Ended;
+    type End = RunEnd;
 
     fn next(&self, _: &Machine<B>) -> u64 {
         self.0.last().copied().unwrap_or(u64::MAX)
     }
 
-    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Ended> {
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, RunEnd> {
         let due = *stop == Stop::Limit && self.0.last().is_some_and(|at| machine.now() >= *at);
         if !due {
             return Ok(Then::Nothing);

@@ -13,9 +13,9 @@ use board::{BoardSpec, Machine, Observed, Stop};
 use watch::chaos::{Besides, Chaos, Interleaving, Point};
 use watch::checker::{Apart, Checker, PageFunctions, Report};
 
-use super::Work;
-use super::places::{Known, Weights};
-use crate::coherence::{self, Ended, Findings};
+use super::SeedCommand;
+use super::places::{KernelPlaces, Weights};
+use crate::coherence::{self, Findings, RunEnd};
 use base::parallel::lock;
 use session::console::{Beside, Console, Then};
 
@@ -58,7 +58,7 @@ impl Drawn {
 pub struct Bases<'a> {
     pub board: &'a BoardSpec,
     pub boot: &'a Boot,
-    pub known: &'a Known,
+    pub known: &'a KernelPlaces,
     /// [`coherence::Plan::apart`].
     pub apart: &'a Apart,
     /// [`coherence::Plan::pages`].
@@ -69,7 +69,7 @@ pub struct Bases<'a> {
 }
 
 /// What came of a seed.
-pub struct Ran {
+pub struct SeedResult {
     pub findings: Findings,
     /// The interrupts that came.
     pub points: Vec<Point>,
@@ -85,7 +85,7 @@ impl<'a> Bases<'a> {
     pub fn new(
         board: &'a BoardSpec,
         boot: &'a Boot,
-        known: &'a Known,
+        known: &'a KernelPlaces,
         apart: &'a Apart,
         pages: Option<PageFunctions>,
         counted: &'a [u32],
@@ -130,10 +130,10 @@ impl<'a> Bases<'a> {
     pub fn run(
         &self,
         seed: u64,
-        work: &Work,
+        work: &SeedCommand,
         limit_s: f64,
         ends: &dyn Fn(&Report) -> bool,
-    ) -> Result<Ran> {
+    ) -> Result<SeedResult> {
         let drawn = Drawn::of(seed, self.board);
         let mut machine = Disturbed::clone(&*self.machine(drawn.victims)?);
         let before = machine.counters().instructions;
@@ -146,7 +146,7 @@ impl<'a> Bases<'a> {
         };
         let ended = ended(coherence::run(&mut console, &work.typed, limit_s))?;
         let chaos = machine.observer();
-        Ok(Ran {
+        Ok(SeedResult {
             findings: coherence::findings(&machine, &chaos.inner, ended, Some(&work.typed)),
             points: chaos.points().to_vec(),
             met: chaos.met().clone(),
@@ -157,10 +157,10 @@ impl<'a> Bases<'a> {
 }
 
 /// How a command's run ended; whoever stops it wants no result.
-pub fn ended(ran: Result<i32, Ended>) -> Result<Ended> {
+pub fn ended(ran: Result<i32, RunEnd>) -> Result<RunEnd> {
     match ran {
-        Ok(status) => Ok(Ended::Finished(Some(status))),
-        Err(Ended::Interrupted) => bail!("stopped"),
+        Ok(status) => Ok(RunEnd::Finished(Some(status))),
+        Err(RunEnd::Interrupted) => bail!("stopped"),
         Err(ended) => Ok(ended),
     }
 }
@@ -170,7 +170,7 @@ pub fn begin<O: Besides>(
     machine: &mut Machine<Observed<Chaos<O>>>,
     seed: u64,
     drawn: Drawn,
-    known: &Known,
+    known: &KernelPlaces,
     zones: &Weights,
 ) {
     machine.cpu_mut().reseed_victims(drawn.victim_seed);
@@ -187,9 +187,9 @@ struct Disturbing<'a> {
 }
 
 impl Beside<Observed<Chaos<Checker>>> for Disturbing<'_> {
-    type End = Ended;
+    type End = RunEnd;
 
-    fn stopped(&mut self, machine: &mut Disturbed, stop: &Stop) -> Result<Then, Ended> {
+    fn stopped(&mut self, machine: &mut Disturbed, stop: &Stop) -> Result<Then, RunEnd> {
         if *stop != Stop::Observer {
             return Ok(Then::Nothing);
         }

@@ -11,10 +11,10 @@ use watch::checker::Report;
 
 use super::Command;
 use super::range::Seeds;
-use super::run::{Bases, Ran};
+use super::run::{Bases, SeedResult};
 use super::store::Store;
 use super::tried::{Cause, Tried};
-use crate::coherence::Ended;
+use crate::coherence::RunEnd;
 use crate::coherence::names::Names;
 use crate::coherence::suppress::Suppression;
 use base::interrupt;
@@ -88,7 +88,7 @@ impl Campaign<'_> {
     }
 
     /// The run of a seed.
-    pub fn ran(&self, seed: u64, names: &impl Deref<Target = Names>) -> Result<Ran> {
+    pub fn ran(&self, seed: u64, names: &impl Deref<Target = Names>) -> Result<SeedResult> {
         let ends = |report: &Report| self.first_only && !self.covers(report, names);
         let work = self.command.work(seed)?;
         self.bases.run(seed, &work, self.limit_s, &ends)
@@ -102,7 +102,7 @@ impl Campaign<'_> {
     fn tried(
         &self,
         seed: u64,
-        ran: &Ran,
+        ran: &SeedResult,
         names: &impl Deref<Target = Names>,
         cpu_us: u64,
     ) -> Tried {
@@ -116,8 +116,8 @@ impl Campaign<'_> {
         }
         let ended = &ran.findings.ended;
         let place = match ended {
-            Ended::Limit => Some(names.place(ran.place.pc)),
-            Ended::Stopped(what) => Some(what.lines().next().unwrap_or_default().to_string()),
+            RunEnd::Limit => Some(names.place(ran.place.pc)),
+            RunEnd::Stopped(what) => Some(what.lines().next().unwrap_or_default().to_string()),
             _ => None,
         };
         let status = ended.status();

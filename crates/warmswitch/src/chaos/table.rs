@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::range::Seeds;
-use super::run::Ran;
+use super::run::SeedResult;
 use super::tried::{Cause, Tried};
 use crate::Outcome;
 use crate::coherence::names::Names;
@@ -133,7 +133,7 @@ pub fn some(seeds: &[u64]) -> String {
 }
 
 /// The interrupts of a run, the last ones.
-pub fn points(ran: &Ran, names: &Names) -> String {
+pub fn points(ran: &SeedResult, names: &Names) -> String {
     let (all, shown) = (ran.points.len(), ran.points.len().min(NAMED));
     let mut text = format!(
         "{all} interrupts, {} different interleavings; the last {shown}:\n",

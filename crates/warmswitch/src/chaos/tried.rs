@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use watch::chaos::Interleaving;
 use watch::checker::{Access, Report};
 
-use crate::coherence::Ended;
+use crate::coherence::RunEnd;
 use crate::coherence::names::{Names, USER};
 
 /// A report, by what tells one cause from another in all seeds: kind, function that used, function that wrote.
@@ -77,9 +77,9 @@ impl Tried {
 
     /// Whether it hung.
     pub fn hung(&self) -> bool {
-        self.ended == Ended::Limit.word()
+        self.ended == RunEnd::Limit.word()
     }
 }
 
-/// [`Ended::word`] of a good end.
+/// [`RunEnd::word`] of a good end.
 const FINISHED: &str = "finished";

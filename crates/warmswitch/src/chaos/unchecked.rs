@@ -3,18 +3,18 @@
 
 use anyhow::Result;
 use board::{Machine, Observed, Stop};
-use watch::chaos::{Chaos, Nobody};
+use watch::chaos::{Chaos, Unobserved};
 
-use super::Work;
-use super::places::Known;
+use super::SeedCommand;
+use super::places::KernelPlaces;
 use super::run::{Drawn, begin, ended};
-use crate::coherence::{self, Ended};
+use crate::coherence::{self, RunEnd};
 use session::console::{Beside, Console, Then};
 
 /// What a command came to.
-pub struct Ran {
+pub struct CommandEnd {
     pub said: Vec<u8>,
-    pub ended: Ended,
+    pub ended: RunEnd,
     /// Where the core was then.
     pub pc: u32,
     /// Core cycles and instructions since power-on, interrupts that came.
@@ -27,11 +27,11 @@ pub struct Ran {
 pub fn run(
     machine: Machine,
     (seed, drawn): (u64, Drawn),
-    known: &Known,
-    work: &Work,
+    known: &KernelPlaces,
+    work: &SeedCommand,
     limit_s: f64,
-) -> Result<Ran> {
-    let mut machine = machine.observed_by(Chaos::new(Nobody));
+) -> Result<CommandEnd> {
+    let mut machine = machine.observed_by(Chaos::new(Unobserved));
     begin(&mut machine, seed, drawn, known, &work.zones);
     let mut console = Console {
         machine: &mut machine,
@@ -39,7 +39,7 @@ pub fn run(
         stop_at: u64::MAX,
     };
     let ended = ended(coherence::run(&mut console, &work.typed, limit_s))?;
-    Ok(Ran {
+    Ok(CommandEnd {
         said: work.typed.said(machine.console_log()).0,
         ended,
         pc: machine.cpu().pc(),
@@ -52,14 +52,14 @@ pub fn run(
 /// Lets interrupts come.
 struct Disturbing;
 
-impl Beside<Observed<Chaos<Nobody>>> for Disturbing {
-    type End = Ended;
+impl Beside<Observed<Chaos<Unobserved>>> for Disturbing {
+    type End = RunEnd;
 
     fn stopped(
         &mut self,
-        machine: &mut Machine<Observed<Chaos<Nobody>>>,
+        machine: &mut Machine<Observed<Chaos<Unobserved>>>,
         stop: &Stop,
-    ) -> Result<Then, Ended> {
+    ) -> Result<Then, RunEnd> {
         match stop {
             Stop::Observer if watch::chaos::interrupt(machine) => Ok(Then::Look),
             _ => Ok(Then::Nothing),

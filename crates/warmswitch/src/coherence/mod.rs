@@ -42,7 +42,7 @@ pub struct Plan<'a> {
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnd {
     /// The boot, and the command with this status if there was one.
     Finished(Option<i32>),
     /// A report ended it.
@@ -57,23 +57,23 @@ pub enum Ended {
     Stopped(String),
 }
 
-impl Ended {
+impl RunEnd {
     /// In a word or two.
     pub fn word(&self) -> &'static str {
         match self {
-            Ended::Finished(_) => "finished",
-            Ended::Report => "report",
-            Ended::BootLimit => "boot limit",
-            Ended::Limit => "limit",
-            Ended::Interrupted => "interrupted",
-            Ended::Stopped(_) => "stopped",
+            RunEnd::Finished(_) => "finished",
+            RunEnd::Report => "report",
+            RunEnd::BootLimit => "boot limit",
+            RunEnd::Limit => "limit",
+            RunEnd::Interrupted => "interrupted",
+            RunEnd::Stopped(_) => "stopped",
         }
     }
 
     /// What the command ended with, if it did.
     pub fn status(&self) -> Option<i32> {
         match self {
-            Ended::Finished(status) => *status,
+            RunEnd::Finished(status) => *status,
             _ => None,
         }
     }
@@ -84,7 +84,7 @@ pub struct Findings {
     /// One report a cause and how often it was met, in the order of time.
     pub reports: Vec<(Report, u64)>,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: RunEnd,
     /// How often an instruction of [`Plan::counted`] was executed.
     pub counted: u64,
     /// Core cycles since power-on.
@@ -113,7 +113,7 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
         judge(machine.observer(), &mut seen, plan.ends)
     });
     let ended = match session(&mut machine, judge, u64::MAX, plan.command, plan.limit_s) {
-        Ok(status) => Ended::Finished(status),
+        Ok(status) => RunEnd::Finished(status),
         Err(ended) => ended,
     };
     Ok(findings(&machine, machine.observer(), ended, plan.command))
@@ -123,7 +123,7 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
 pub fn findings<B: BoardBus>(
     machine: &Machine<B>,
     checker: &Checker,
-    ended: Ended,
+    ended: RunEnd,
     command: Option<&Typed>,
 ) -> Findings {
     let reports = checker.reports();
@@ -160,7 +160,7 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
     let ended = session(&mut machine, nobody, cycles, plan.command, plan.limit_s);
     let off_s = cpu_s() - start_s;
     let now = machine.now();
-    if ended == Err(Ended::Interrupted) {
+    if ended == Err(RunEnd::Interrupted) {
         bail!("stopped");
     }
     if now != cycles {
@@ -174,7 +174,7 @@ pub fn judge(
     checker: &Checker,
     seen: &mut usize,
     ends: &dyn Fn(&Report) -> bool,
-) -> Result<(), Ended> {
+) -> Result<(), RunEnd> {
     let mut end = false;
     for (report, _) in checker.reports().skip(*seen) {
         end |= ends(report);
@@ -182,7 +182,7 @@ pub fn judge(
     }
     // What comes next would not be told, whatever a list leaves out of these.
     if end || *seen == REPORTS {
-        Err(Ended::Report)
+        Err(RunEnd::Report)
     } else {
         Ok(())
     }
@@ -192,10 +192,10 @@ pub fn judge(
 /// as somebody who talks, so that a run without it goes through the same cycles.
 struct Judge<F>(F);
 
-impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), Ended>> Beside<B> for Judge<F> {
-    type End = Ended;
+impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), RunEnd>> Beside<B> for Judge<F> {
+    type End = RunEnd;
 
-    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Ended> {
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, RunEnd> {
         if *stop != Stop::Observer {
             return Ok(Then::Nothing);
         }
@@ -207,11 +207,11 @@ impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), Ended>> Beside<B> for Judg
 /// Boots and has the command run, at the longest until cycle `stop_at`; gives its status.
 fn session<B: BoardBus>(
     machine: &mut Machine<B>,
-    judge: impl Beside<B, End = Ended>,
+    judge: impl Beside<B, End = RunEnd>,
     stop_at: u64,
     command: Option<&Typed>,
     limit_s: f64,
-) -> Result<Option<i32>, Ended> {
+) -> Result<Option<i32>, RunEnd> {
     let mut console = Console {
         machine,
         beside: judge,
@@ -226,11 +226,11 @@ fn session<B: BoardBus>(
 
 /// Boots to the prompt.
 fn boot<B: BoardBus>(
-    console: &mut Console<'_, B, impl Beside<B, End = Ended>>,
-) -> Result<(), Ended> {
+    console: &mut Console<'_, B, impl Beside<B, End = RunEnd>>,
+) -> Result<(), RunEnd> {
     let booted = console.boot();
     booted.map_err(|ended| match how(console.machine, ended) {
-        Ended::Limit => Ended::BootLimit,
+        RunEnd::Limit => RunEnd::BootLimit,
         other => other,
     })
 }
@@ -244,17 +244,17 @@ pub fn boot_alone<B: BoardBus>(machine: &mut Machine<B>) -> Result<()> {
     };
     match boot(&mut console) {
         Ok(()) => Ok(()),
-        Err(Ended::Interrupted) => bail!("stopped"),
+        Err(RunEnd::Interrupted) => bail!("stopped"),
         Err(ended) => bail!("the guest did not boot: {}", ended.word()),
     }
 }
 
 /// Has the command run; gives its status.
 pub fn run<B: BoardBus>(
-    console: &mut Console<'_, B, impl Beside<B, End = Ended>>,
+    console: &mut Console<'_, B, impl Beside<B, End = RunEnd>>,
     command: &Typed,
     limit_s: f64,
-) -> Result<i32, Ended> {
+) -> Result<i32, RunEnd> {
     let ran = console.run(command, limit_s);
     let (start, end) = ran.map_err(|ended| how(console.machine, ended))?;
     let ran = console.until(end, "\n", limit_s);
@@ -262,16 +262,16 @@ pub fn run<B: BoardBus>(
     let ended = command.ended(&console.machine.console_log()[start..]);
     match ended {
         Ok((_, status)) => Ok(status),
-        Err(error) => Err(Ended::Stopped(format!("{error:#}"))),
+        Err(error) => Err(RunEnd::Stopped(format!("{error:#}"))),
     }
 }
 
-fn how<B: BoardBus>(machine: &Machine<B>, ended: console::Ended<Ended>) -> Ended {
+fn how<B: BoardBus>(machine: &Machine<B>, ended: console::Ended<RunEnd>) -> RunEnd {
     match ended {
-        console::Ended::Board(Stop::Limit, _) => Ended::Limit,
-        console::Ended::Board(stop, _) => Ended::Stopped(machine.message(&stop, |_| None)),
-        console::Ended::Over(over) => Ended::Stopped(over.what().to_string()),
-        console::Ended::Interrupted => Ended::Interrupted,
+        console::Ended::Board(Stop::Limit, _) => RunEnd::Limit,
+        console::Ended::Board(stop, _) => RunEnd::Stopped(machine.message(&stop, |_| None)),
+        console::Ended::Over(over) => RunEnd::Stopped(over.what().to_string()),
+        console::Ended::Interrupted => RunEnd::Interrupted,
         console::Ended::Beside(ended) => ended,
     }
 }

@@ -16,7 +16,7 @@ use watch::checker::{Call, PageFunctions, Report, Wrong};
 
 use super::names::Names;
 use super::suppress::{Suppression, apart};
-use super::{Ended, Plan, check};
+use super::{Plan, RunEnd, check};
 use base::interrupt;
 use base::parallel::parallel;
 use base::progress::Progress;
@@ -63,7 +63,7 @@ pub struct Tried {
     /// Reports but the suppressed ones, in the order of time.
     pub reports: Vec<Report>,
     /// How the run ended.
-    pub ended: Ended,
+    pub ended: RunEnd,
 }
 
 /// What came of a mutant.
@@ -185,7 +185,7 @@ impl Tried {
             Verdict::Missed | Verdict::FoundAfterAll => false,
             // Of a guest that did not get to the end nothing is known; by chance it may stop, too.
             Verdict::Survived => {
-                self.mutant.chance.is_some() || matches!(self.ended, Ended::Finished(_))
+                self.mutant.chance.is_some() || matches!(self.ended, RunEnd::Finished(_))
             }
             Verdict::Found | Verdict::FoundAsOther => named(),
         }
@@ -236,13 +236,13 @@ impl Tried {
 
     fn ended_words(&self) -> String {
         match &self.ended {
-            Ended::Finished(Some(0)) => "the test passed".to_string(),
-            Ended::Finished(Some(status)) => format!("the test ended with {status}"),
-            Ended::Finished(None) | Ended::Report => String::new(),
-            Ended::BootLimit => "it hung in the boot".to_string(),
-            Ended::Limit => "it hung in the test".to_string(),
-            Ended::Interrupted => "interrupted".to_string(),
-            Ended::Stopped(what) => what.lines().next().unwrap_or("").to_string(),
+            RunEnd::Finished(Some(0)) => "the test passed".to_string(),
+            RunEnd::Finished(Some(status)) => format!("the test ended with {status}"),
+            RunEnd::Finished(None) | RunEnd::Report => String::new(),
+            RunEnd::BootLimit => "it hung in the boot".to_string(),
+            RunEnd::Limit => "it hung in the test".to_string(),
+            RunEnd::Interrupted => "interrupted".to_string(),
+            RunEnd::Stopped(what) => what.lines().next().unwrap_or("").to_string(),
         }
     }
 }

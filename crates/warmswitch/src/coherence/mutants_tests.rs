@@ -26,7 +26,7 @@ fn tried(test: Option<&str>, wrongs: &[Wrong]) -> Tried {
         victims: Victims::Random,
         reached: 0,
         reports: reports.collect(),
-        ended: Ended::Finished(Some(1)),
+        ended: RunEnd::Finished(Some(1)),
     }
 }
 
@@ -103,7 +103,7 @@ fn a_report_has_to_name_the_function_or_the_list_says_why_not() {
     assert!(!tried(None, &[Wrong::StaleRead]).is_as_said(&names));
     let mut survivor = tried(None, &[]);
     assert!(survivor.is_as_said(&names));
-    survivor.ended = Ended::BootLimit;
+    survivor.ended = RunEnd::BootLimit;
     assert!(!survivor.is_as_said(&names));
     survivor.mutant.chance = survivor.mutant.survives.take();
     assert!(survivor.is_as_said(&names));

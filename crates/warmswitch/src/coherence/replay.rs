@@ -9,7 +9,7 @@ use board::{BoardBus, BoardSpec, Machine};
 
 use results::runs::markers::Typed;
 
-use super::{Ended, Judge, session};
+use super::{Judge, RunEnd, session};
 
 /// Core cycles before the report from which on instructions are looked at one by one: more than
 /// the longest one takes.
@@ -82,10 +82,10 @@ impl At {
     }
 
     /// Refuses a run that ended otherwise than by that.
-    pub fn check_that_it_came_near(self, ended: Option<Ended>, now: u64) -> Result<()> {
+    pub fn check_that_it_came_near(self, ended: Option<RunEnd>, now: u64) -> Result<()> {
         match ended {
-            Some(Ended::Limit | Ended::BootLimit) if now >= self.near() => Ok(()),
-            Some(Ended::Interrupted) => bail!("stopped"),
+            Some(RunEnd::Limit | RunEnd::BootLimit) if now >= self.near() => Ok(()),
+            Some(RunEnd::Interrupted) => bail!("stopped"),
             _ => bail!(
                 "the run ended in cycle {now}, before the report's cycle {}: it is another run",
                 self.cycle

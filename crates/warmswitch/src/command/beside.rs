@@ -18,7 +18,7 @@ const LIMIT_S: f64 = 300.0;
 
 /// Where a command runs, and for how long.
 #[derive(clap::Args)]
-pub struct Beside {
+pub struct InstrumentOptions {
     #[command(flatten)]
     pub target: Target,
     /// Start of all that is random: the caches' choice of victims and, of a generator, jitter and phase
@@ -32,7 +32,7 @@ pub struct Beside {
     json: bool,
 }
 
-impl Beside {
+impl InstrumentOptions {
     /// Refuses what can be refused before anything is built; gives the board.
     pub fn check(&self) -> Result<BoardSpec> {
         time::seconds("limit", self.limit)?;

@@ -25,7 +25,7 @@ use crate::coherence::page;
 use crate::coherence::render::Style;
 use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, Suppression};
-use crate::coherence::{self, Ended, Plan};
+use crate::coherence::{self, Plan, RunEnd};
 use crate::command::debug;
 use base::paths::shown;
 use base::shell::{self, quoted};
@@ -116,7 +116,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             false => Err(error),
         }
     };
-    match Asked::of(args) {
+    match Request::of(args) {
         Ok(asked) => asked.execute().or_else(in_bisection(Outcome::Skip)),
         Err(error) => in_bisection(Outcome::Abort)(error),
     }
@@ -135,7 +135,7 @@ pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
 }
 
 /// What is known to be right before anything is built.
-struct Asked<'a> {
+struct Request<'a> {
     args: &'a Args,
     board: BoardSpec,
     /// What is typed to the guest's shell, if anything is.
@@ -148,8 +148,8 @@ struct Asked<'a> {
     gdb: Option<debug::Place>,
 }
 
-impl Asked<'_> {
-    fn of(args: &Args) -> Result<Asked<'_>> {
+impl Request<'_> {
+    fn of(args: &Args) -> Result<Request<'_>> {
         if let Some(limit) = args.limit {
             time::seconds("limit", limit)?;
         }
@@ -176,7 +176,7 @@ impl Asked<'_> {
             false => Some(Typed::own(&(shell::typed(&args.command)? + " </dev/null"))),
         };
         let board = args.target.check()?;
-        Ok(Asked {
+        Ok(Request {
             args,
             board,
             command,
@@ -332,7 +332,7 @@ impl Args {
             jobs: self.jobs.unwrap_or_else(supply::toolchain::default_jobs),
         };
         let results = suite.run(&list)?;
-        if results.iter().any(|t| t.ended == Ended::Interrupted) {
+        if results.iter().any(|t| t.ended == RunEnd::Interrupted) {
             bail!("stopped");
         }
         if self.json {

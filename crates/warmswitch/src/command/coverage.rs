@@ -50,7 +50,7 @@ pub struct Args {
 }
 
 /// What ran.
-struct Ran {
+struct Finished {
     line: String,
     said: Vec<u8>,
     status: i32,
@@ -115,7 +115,7 @@ fn run(
     prepared: &Prepared,
     given: Option<&Given>,
     text: &Text,
-) -> Result<(Both, Option<Ran>)> {
+) -> Result<(Both, Option<Finished>)> {
     let none = Reached::new(text.base, text.bytes);
     let mut session = Session::boot_observed(board, 1, &prepared.boot(), none)?;
     let boot = session.observer_mut().take();
@@ -124,7 +124,7 @@ fn run(
         let measured = session.run(&given.typed, args.limit)?;
         let (said, status) = given.typed.ended(&measured.console)?;
         markers::check_that_it_ran(status, "")?;
-        ran = Some(Ran {
+        ran = Some(Finished {
             line: given.line.clone(),
             said,
             status,
@@ -139,7 +139,7 @@ impl Args {
         &self,
         style: &Style<'_>,
         coverage: &Coverage<'_>,
-        ran: Option<&Ran>,
+        ran: Option<&Finished>,
         runs: &[String],
     ) -> Result<()> {
         if self.json {

@@ -5,8 +5,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::Outcome;
-use crate::explain::output::{self, Asked, Ran};
-use crate::explain::which::Which;
+use crate::explain::output::{self, ChargedRun, OutputOptions};
+use crate::explain::which::LatencyChoice;
 use crate::explain::{again, along, ready, worst};
 
 /// Run a stored run again and say where every cycle of it went, and of its worst latency
@@ -25,12 +25,14 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["timed", "folded", "callgrind", "perfetto"])]
     only: bool,
     #[command(flatten)]
-    asked: Asked,
+    asked: OutputOptions,
 }
 
 /// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let which = args.sample.map_or(Which::Worst(args.worst), Which::Number);
+    let which = args
+        .sample
+        .map_or(LatencyChoice::Worst(args.worst), LatencyChoice::Number);
     which.check()?;
     args.asked.check()?;
     let ready = ready::ready(ready::stored(&args.run)?)?;
@@ -52,7 +54,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if args.sample.is_none() && args.asked.task.is_none() {
         worst::keep_worst(&mut again)?;
     }
-    let ran = Ran {
+    let ran = ChargedRun {
         session: &mut again.session,
         kernel: &again.kernel,
         spec: &again.spec,

@@ -6,10 +6,10 @@ use anyhow::{Result, bail};
 use board::BoardSpec;
 
 use crate::Outcome;
-use crate::chaos::places::Known;
+use crate::chaos::places::KernelPlaces;
 use crate::chaos::run::Drawn;
 use crate::chaos::{self, unchecked};
-use crate::coherence::Ended;
+use crate::coherence::RunEnd;
 use crate::coherence::names::Names;
 use base::output::write_bytes;
 use base::time;
@@ -64,7 +64,7 @@ pub struct Args {
 }
 
 /// What came of the command.
-struct Ran {
+struct GuestRun {
     text: Vec<u8>,
     status: i32,
     /// On a board.
@@ -140,7 +140,7 @@ impl Args {
             prepared.patch(mutant)?;
         }
         let vmlinux = prepared.files.vmlinux.as_deref();
-        let known = Known::of(&Symbols::of(vmlinux), vmlinux);
+        let known = KernelPlaces::of(&Symbols::of(vmlinux), vmlinux);
         known.note_what_lacks(&prepared.files.image);
         let note = |line: &str| eprintln!("{line}");
         let snapshots = self.snapshots(false);
@@ -154,8 +154,8 @@ impl Args {
             println!("interrupts {}", ran.interrupts);
         }
         match ran.ended {
-            Ended::Finished(Some(0)) => Ok(Outcome::Done),
-            Ended::Finished(status) => {
+            RunEnd::Finished(Some(0)) => Ok(Outcome::Done),
+            RunEnd::Finished(status) => {
                 let status = status.unwrap_or_default();
                 markers::check_that_it_ran(status, "")?;
                 eprintln!("the command ended with {status}");
@@ -174,7 +174,7 @@ impl Args {
         Snapshots::cached_if(common && !self.fresh_boot)
     }
 
-    fn on_board(&self, board: &BoardSpec, prepared: &Prepared, typed: &Typed) -> Result<Ran> {
+    fn on_board(&self, board: &BoardSpec, prepared: &Prepared, typed: &Typed) -> Result<GuestRun> {
         let boot = prepared.boot();
         let note = |line: &str| eprintln!("{line}");
         let mut session = Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?;
@@ -190,7 +190,7 @@ impl Args {
             _ => kernel_log::since(&mut session, began_s),
         };
         session.notes().iter().for_each(|n| eprintln!("note: {n}"));
-        Ok(Ran {
+        Ok(GuestRun {
             text,
             status,
             took: Some(measured.whole),
@@ -205,7 +205,7 @@ impl Args {
         board: &BoardSpec,
         prepared: &Prepared,
         typed: &Typed,
-    ) -> Result<Ran> {
+    ) -> Result<GuestRun> {
         let linux = &prepared.linux;
         let root = linux.initrd.as_ref().map_or(&[][..], |root| &root.bytes);
         let mut qemu = Qemu::start(&Start {
@@ -223,7 +223,7 @@ impl Args {
             console: qemu.console().to_vec(),
         })?;
         let fetched = fetched::all(&self.fetch, &mut |typed| qemu.run(typed));
-        Ok(Ran {
+        Ok(GuestRun {
             text,
             status,
             took: None,

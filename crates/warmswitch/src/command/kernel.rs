@@ -17,7 +17,7 @@ use serde_json::json;
 use watch::checker::Apart;
 
 use crate::Outcome;
-use crate::coherence::{self, Ended, Plan, page};
+use crate::coherence::{self, Plan, RunEnd, page};
 use base::boards;
 use base::paths;
 use results::runs::markers::Typed;
@@ -141,7 +141,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
             ends: &|_| true,
         },
     )?;
-    if findings.ended != Ended::Finished(Some(0)) {
+    if findings.ended != RunEnd::Finished(Some(0)) {
         let console = String::from_utf8_lossy(&findings.console);
         bail!("the smoke test: {:?}\n{console}", findings.ended);
     }

@@ -9,7 +9,7 @@ use board::{BoardSpec, Machine};
 use crate::Outcome;
 use crate::coherence::replay;
 use crate::look::compose::{self, Moments};
-use crate::look::place::{Address, Known, Place};
+use crate::look::place::{Address, Functions, Place};
 use crate::look::reach::{self, Wanted};
 use crate::look::sheet::Sheet;
 use crate::look::state::{self, Focus, State};
@@ -117,7 +117,7 @@ impl Args {
         self.target.check()
     }
 
-    fn known(&self, prepared: &Prepared) -> Known {
+    fn known(&self, prepared: &Prepared) -> Functions {
         let kernel = prepared.files.vmlinux.as_deref();
         let mut all = vec![("the kernel".to_string(), Symbols::of(kernel))];
         for added in &self.target.add {
@@ -125,7 +125,7 @@ impl Args {
             let name = name.to_string_lossy().into_owned();
             all.push((name, Symbols::of(Some(added.host()))));
         }
-        Known::new(all)
+        Functions::new(all)
     }
 
     /// The board before the instruction, and where the console's log was when the command was typed.
@@ -157,7 +157,12 @@ impl Args {
         Ok((wanted.from(machine)?, start))
     }
 
-    fn after(&self, before: &Machine, known: &Known, typed: (&Typed, usize)) -> Result<Machine> {
+    fn after(
+        &self,
+        before: &Machine,
+        known: &Functions,
+        typed: (&Typed, usize),
+    ) -> Result<Machine> {
         let further = reach::one_further(before);
         let Some(place) = &self.until else {
             return Ok(further);
@@ -176,7 +181,7 @@ impl Args {
         wanted.from(further)
     }
 
-    fn sheet(&self, before: &Machine, after: &Machine, known: &Known) -> Result<Sheet> {
+    fn sheet(&self, before: &Machine, after: &Machine, known: &Functions) -> Result<Sheet> {
         let machines = [before, after];
         let states = machines.map(State::of);
         let moments = Moments {

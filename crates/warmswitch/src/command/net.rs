@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use board::link::{Link, Tally, Way};
 use serde_json::{Value, json};
 
-use super::beside::{self, Beside};
+use super::beside::{self, InstrumentOptions};
 use crate::Outcome;
 use crate::report::capture;
 use base::files;
@@ -31,7 +31,7 @@ const BYTES: usize = 56;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    beside: Beside,
+    beside: InstrumentOptions,
     /// Rate of the cable in Mbit/s: 10 or 100
     #[arg(long, value_name = "MBIT", default_value_t = 100)]
     mbit: u32,

@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::explain::cost;
-use crate::explain::output::{self, Asked, Ran};
+use crate::explain::output::{self, ChargedRun, OutputOptions};
 use crate::explain::preemption;
 use crate::explain::setup;
-use crate::explain::which::Which;
+use crate::explain::which::LatencyChoice;
 use base::time;
 use results::runs::markers::{self, Typed};
 use session::session::Session;
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
     #[command(flatten)]
-    asked: Asked,
+    asked: OutputOptions,
     /// What to run in the guest: one word is a line for its shell, several are a program and its
     /// arguments; it gets what comes on standard input, if that is a file or a pipe
     #[arg(last = true, value_name = "CMD", required = true)]
@@ -56,7 +56,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if args.worst == 0 && args.asked.task.is_some() && args.asked.perfetto.is_none() {
         bail!("--task: is for --worst N");
     }
-    let which = Which::Worst(args.worst);
+    let which = LatencyChoice::Worst(args.worst);
     which.check()?;
     args.asked.check()?;
     let board = args.target.check()?;
@@ -96,7 +96,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(cost) = &cost {
         head["cost"] = cost.json();
     }
-    let ran = Ran {
+    let ran = ChargedRun {
         session: &mut session,
         kernel: &kernel,
         spec: &board,

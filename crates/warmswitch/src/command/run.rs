@@ -86,14 +86,14 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 /// A report that was not met at an earlier point, and the point.
-struct Met {
+struct EarlierReport {
     label: String,
     group: Group,
     names: Rc<Names>,
     cpu_hz: u64,
 }
 
-impl Met {
+impl EarlierReport {
     fn style<'a>(&'a self, replay: &'a dyn Fn(&Context) -> String) -> Style<'a> {
         Style {
             names: &self.names,
@@ -152,8 +152,8 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
 }
 
 /// What was reported and is not suppressed, each at its first point.
-fn met(findings: &[Findings]) -> Result<Vec<Met>> {
-    let mut all: Vec<Met> = Vec::new();
+fn met(findings: &[Findings]) -> Result<Vec<EarlierReport>> {
+    let mut all: Vec<EarlierReport> = Vec::new();
     let mut kernels: BTreeMap<&str, (Rc<Names>, Vec<Suppression>)> = BTreeMap::new();
     let mut causes = BTreeSet::new();
     for found in findings {
@@ -171,7 +171,7 @@ fn met(findings: &[Findings]) -> Result<Vec<Met>> {
             // A group that an entry covers says nothing of another that none covers.
             let told = group.suppression.is_none();
             if told && causes.insert((kernel, group.first.cause())) {
-                all.push(Met {
+                all.push(EarlierReport {
                     label: found.point.label(),
                     group,
                     names: Rc::clone(names),

@@ -13,7 +13,7 @@ use board::instrument::{
 };
 use serde_json::{Value, json};
 
-use super::beside::{self, Beside};
+use super::beside::{self, InstrumentOptions};
 use crate::Outcome;
 use crate::report::waveform::Waveform;
 use base::files;
@@ -31,7 +31,7 @@ use session::instrument::{ANSWER, STIMULUS};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    beside: Beside,
+    beside: InstrumentOptions,
     /// Pulses per second into --pin; several are given one after the other, --seconds each
     #[arg(long, value_name = "HZ", value_delimiter = ',')]
     hz: Vec<f64>,

@@ -11,7 +11,7 @@ use results::figures::figure::Measured;
 use results::render::part::Part;
 
 /// A table beside an experiment's figures.
-pub struct Placed {
+pub struct ComparedTable {
     pub experiment: &'static str,
     from_record: bool,
     pub part: Part,
@@ -19,8 +19,8 @@ pub struct Placed {
 
 /// Where a machine's figures stand beside ours.
 #[derive(Default)]
-pub struct Beside {
-    pub placed: Vec<Placed>,
+pub struct Comparison {
+    pub placed: Vec<ComparedTable>,
     /// Figures that have no counterpart.
     pub notes: Vec<String>,
 }
@@ -29,8 +29,8 @@ pub struct Beside {
 pub fn beside<'a>(
     machine: &Machine,
     measured: impl Fn(&str) -> Option<&'a [Measured]>,
-) -> Result<Beside> {
-    let mut beside = Beside::default();
+) -> Result<Comparison> {
+    let mut beside = Comparison::default();
     for experiment in machine.experiments() {
         let measured = measured(experiment).unwrap_or_default();
         let recorded = recorded::figures(&Experiment::load(experiment)?)?;
@@ -41,7 +41,7 @@ pub fn beside<'a>(
         beside
             .placed
             .extend(parts.filter_map(|(from_record, part)| {
-                Some(Placed {
+                Some(ComparedTable {
                     experiment,
                     from_record,
                     part: part?,
@@ -61,11 +61,11 @@ pub fn beside<'a>(
     Ok(beside)
 }
 
-impl Beside {
+impl Comparison {
     /// Its tables, for the terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for Placed {
+        for ComparedTable {
             experiment,
             from_record,
             part,

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::explain::account::Account;
-use crate::explain::autopsy::{self, Known};
+use crate::explain::autopsy::{self, TaskLatencies};
 use crate::explain::late::Late;
 use crate::explain::ready::Ready;
 use crate::explain::setup::{self, Charged, Kernel};
-use crate::explain::which::Which;
+use crate::explain::which::LatencyChoice;
 use base::paths;
 use results::runs::run::Run;
 use session::session::Session;
@@ -48,7 +48,7 @@ struct Task {
 }
 
 /// A run that is being run again.
-pub struct Along {
+pub struct RunSnapshots {
     run: String,
     kept: Arc<Mutex<Vec<u64>>>,
 }
@@ -65,9 +65,9 @@ fn name(run: &str, cycle: u64) -> String {
 }
 
 /// Keeps snapshots of a session's next command, which is this run.
-pub fn keep(session: &mut Charged, run: &Run) -> Along {
+pub fn keep(session: &mut Charged, run: &Run) -> RunSnapshots {
     let kept = Arc::new(Mutex::new(Vec::new()));
-    let along = Along {
+    let along = RunSnapshots {
         run: run.hash.clone(),
         kept: kept.clone(),
     };
@@ -82,7 +82,7 @@ pub fn keep(session: &mut Charged, run: &Run) -> Along {
     along
 }
 
-impl Along {
+impl RunSnapshots {
     /// Keeps where the latencies are.
     pub fn finish(self, session: &Charged, kernel: &Kernel) -> Result<()> {
         let ledger = session.ledger();
@@ -131,15 +131,15 @@ impl Index {
     pub fn explain(
         &self,
         ready: &Ready,
-        (which, task): (Which, Option<&str>),
+        (which, task): (LatencyChoice, Option<&str>),
         as_json: bool,
     ) -> Result<Option<String>> {
-        let known = |task: &Task| Known {
+        let known = |task: &Task| TaskLatencies {
             task: task.task.clone(),
             program: task.program.clone(),
             count: task.latencies.len(),
         };
-        let all: Vec<Known> = self.tasks.iter().map(known).collect();
+        let all: Vec<TaskLatencies> = self.tasks.iter().map(known).collect();
         let Some(chosen) = autopsy::choose(&all, task, &ready.run.provenance.command)? else {
             return Ok(None);
         };

@@ -9,7 +9,7 @@ use watch::ledger::{CallId, CellId, Function, KeptOn, Ledger, Sample, Step, Task
 
 use crate::explain::account::Account;
 use crate::explain::populations::{self, Populations};
-use crate::explain::which::Which;
+use crate::explain::which::LatencyChoice;
 use base::suggest::did_you_mean;
 
 /// A stretch of a latency.
@@ -39,19 +39,19 @@ pub fn latencies<'a>(
     for sample in ledger.samples() {
         of.entry(sample.task).or_default().push(sample);
     }
-    let known = |(task, samples): (&TaskId, &Vec<&Sample>)| Known {
+    let known = |(task, samples): (&TaskId, &Vec<&Sample>)| TaskLatencies {
         task: account.task(*task).to_string(),
         program: ledger.tasks()[*task as usize].name.clone(),
         count: samples.len(),
     };
-    let all: Vec<Known> = of.iter().map(known).collect();
+    let all: Vec<TaskLatencies> = of.iter().map(known).collect();
     let chosen = choose(&all, task, command)?;
     let found = chosen.and_then(|chosen| of.into_iter().nth(chosen));
     Ok(found.map(|(task, samples)| Latencies { task, samples }))
 }
 
 /// A task that has latencies.
-pub struct Known {
+pub struct TaskLatencies {
     /// Its name, with a number if it is not the first of that name.
     pub task: String,
     /// Its name.
@@ -60,8 +60,8 @@ pub struct Known {
     pub count: usize,
 }
 
-/// Which of them: see [`latencies`].
-pub fn choose(all: &[Known], task: Option<&str>, command: &str) -> Result<Option<usize>> {
+/// LatencyChoice of them: see [`latencies`].
+pub fn choose(all: &[TaskLatencies], task: Option<&str>, command: &str) -> Result<Option<usize>> {
     if let Some(name) = task {
         let names: Vec<&str> = all.iter().map(|known| known.task.as_str()).collect();
         let Some(named) = names.iter().position(|known| *known == name) else {
@@ -89,7 +89,7 @@ fn names(command: &str, task: &str) -> bool {
 
 impl<'a> Latencies<'a> {
     /// Those asked for, with their numbers in the order of time.
-    pub fn which(&self, which: Which) -> Result<Vec<(usize, &'a Sample)>> {
+    pub fn which(&self, which: LatencyChoice) -> Result<Vec<(usize, &'a Sample)>> {
         let numbers = which.of(&self.samples.iter().map(|s| s.cycles()).collect::<Vec<_>>())?;
         Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
     }

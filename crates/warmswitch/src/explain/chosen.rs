@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which latencies are looked at.
+//! LatencyChoice latencies are looked at.
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
@@ -8,7 +8,7 @@ use watch::ledger::{Ledger, Sample};
 use crate::explain::account::Account;
 use crate::explain::autopsy;
 use crate::explain::late::Late;
-use crate::explain::which::Which;
+use crate::explain::which::LatencyChoice;
 
 /// The latencies of the task that is asked for, or that the command is about, and those chosen of them.
 pub struct Chosen<'a> {
@@ -23,11 +23,11 @@ impl<'a> Chosen<'a> {
         account: &'a Account<'a>,
         (ledger, spec): (&'a Ledger, &'a BoardSpec),
         (task, command): (Option<&str>, &str),
-        which: Which,
+        which: LatencyChoice,
     ) -> Result<Option<Chosen<'a>>> {
         let latencies = autopsy::latencies(ledger, account, task, command)?;
         let Some(latencies) = latencies else {
-            if let Which::Number(n) = which {
+            if let LatencyChoice::Number(n) = which {
                 bail!("--sample {n}: no interrupt woke a task");
             }
             return Ok(None);

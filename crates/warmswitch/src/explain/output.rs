@@ -12,7 +12,7 @@ use crate::explain::account::Account;
 use crate::explain::chosen::Chosen;
 use crate::explain::render::View;
 use crate::explain::setup::{Charged, Kernel};
-use crate::explain::which::Which;
+use crate::explain::which::LatencyChoice;
 use crate::explain::{files, perfetto};
 use base::files::check_written;
 use base::paths;
@@ -23,7 +23,7 @@ const TOP: usize = 20;
 /// What is asked for.
 #[derive(clap::Args)]
 #[group(skip)]
-pub struct Asked {
+pub struct OutputOptions {
     /// Latencies of this task, instead of that of the program with the most of them
     #[arg(long, value_name = "TASK")]
     pub task: Option<String>,
@@ -50,7 +50,7 @@ pub struct Asked {
     pub perfetto: Option<PathBuf>,
 }
 
-impl Asked {
+impl OutputOptions {
     /// Refuses what can be refused before anything runs.
     pub fn check(&self) -> Result<()> {
         check_written(&[
@@ -60,7 +60,7 @@ impl Asked {
         ])
     }
 
-    fn write(&self, ran: &Ran<'_>, chosen: &[(usize, &Sample)]) -> Result<()> {
+    fn write(&self, ran: &ChargedRun<'_>, chosen: &[(usize, &Sample)]) -> Result<()> {
         let ledger = ran.session.ledger();
         let counted = Account::new(ledger, ran.kernel, self.timed);
         if let Some(path) = &self.folded {
@@ -78,7 +78,7 @@ impl Asked {
 }
 
 /// A board that ran a command.
-pub struct Ran<'a> {
+pub struct ChargedRun<'a> {
     pub session: &'a mut Charged,
     pub kernel: &'a Kernel,
     pub spec: &'a BoardSpec,
@@ -87,7 +87,12 @@ pub struct Ran<'a> {
 }
 
 /// Prints all of it; as JSON behind what is in `head`.
-pub fn show(ran: Ran<'_>, which: Which, asked: &Asked, mut head: Value) -> Result<()> {
+pub fn show(
+    ran: ChargedRun<'_>,
+    which: LatencyChoice,
+    asked: &OutputOptions,
+    mut head: Value,
+) -> Result<()> {
     ran.session.name_tasks();
     let (ledger, kernel) = (ran.session.ledger(), ran.kernel);
     let account = Account::new(ledger, kernel, false);

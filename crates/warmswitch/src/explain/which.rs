@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which latencies are asked for.
+//! LatencyChoice latencies are asked for.
 
 use anyhow::{Result, ensure};
 
 /// More latencies than this are not taken apart.
 const MOST: usize = 1000;
 
-/// Which latencies are taken apart.
+/// LatencyChoice latencies are taken apart.
 #[derive(Clone, Copy)]
-pub enum Which {
+pub enum LatencyChoice {
     /// So many of the worst.
     Worst(usize),
     /// One, counted from 0 in the order of time.
     Number(usize),
 }
 
-impl Which {
+impl LatencyChoice {
     /// How many of the worst, and which one, the ledger is to keep.
     pub fn kept(self) -> (usize, Option<usize>) {
         match self {
-            Which::Worst(worst) => (worst, None),
-            Which::Number(number) => (0, Some(number)),
+            LatencyChoice::Worst(worst) => (worst, None),
+            LatencyChoice::Number(number) => (0, Some(number)),
         }
     }
 
     /// Refuses too many.
     pub fn check(self) -> Result<()> {
-        if let Which::Worst(worst) = self {
+        if let LatencyChoice::Worst(worst) = self {
             ensure!(worst <= MOST, "--worst {worst}: at most {MOST}");
         }
         Ok(())
@@ -36,13 +36,13 @@ impl Which {
     pub fn of(self, cycles: &[u64]) -> Result<Vec<usize>> {
         let count = cycles.len();
         match self {
-            Which::Worst(worst) => {
+            LatencyChoice::Worst(worst) => {
                 let mut numbers: Vec<usize> = (0..count).collect();
                 numbers.sort_by_key(|number| std::cmp::Reverse(cycles[*number]));
                 numbers.truncate(worst);
                 Ok(numbers)
             }
-            Which::Number(number) => {
+            LatencyChoice::Number(number) => {
                 ensure!(
                     number < count,
                     "--sample {number}: there are {count}, from 0 to {}",
@@ -61,11 +61,17 @@ mod tests {
     #[test]
     fn the_worst_come_first_and_a_number_is_in_range() {
         let cycles = [5, 9, 1, 7];
-        assert_eq!(Which::Worst(2).of(&cycles).unwrap(), [1, 3]);
-        assert_eq!(Which::Worst(9).of(&cycles).unwrap(), [1, 3, 0, 2]);
-        assert_eq!(Which::Number(2).of(&cycles).unwrap(), [2]);
-        let error = Which::Number(4).of(&cycles).unwrap_err().to_string();
+        assert_eq!(LatencyChoice::Worst(2).of(&cycles).unwrap(), [1, 3]);
+        assert_eq!(LatencyChoice::Worst(9).of(&cycles).unwrap(), [1, 3, 0, 2]);
+        assert_eq!(LatencyChoice::Number(2).of(&cycles).unwrap(), [2]);
+        let error = LatencyChoice::Number(4)
+            .of(&cycles)
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "--sample 4: there are 4, from 0 to 3");
-        assert!(Which::Worst(1001).check().is_err() && Which::Worst(1000).check().is_ok());
+        assert!(
+            LatencyChoice::Worst(1001).check().is_err()
+                && LatencyChoice::Worst(1000).check().is_ok()
+        );
     }
 }

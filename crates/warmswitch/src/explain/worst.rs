@@ -15,7 +15,7 @@ use crate::explain::autopsy::{self, phases};
 use crate::explain::chosen::Chosen;
 use crate::explain::late::Late;
 use crate::explain::ready;
-use crate::explain::which::Which;
+use crate::explain::which::LatencyChoice;
 use base::paths;
 use results::figures::measure;
 use results::outputs::Kind;
@@ -85,7 +85,7 @@ pub fn keep_worst(again: &mut Again) -> Result<()> {
     let account = Account::new(again.session.ledger(), &again.kernel, false);
     let of = (again.session.ledger(), &again.spec);
     let command = (None, again.run.provenance.command.as_str());
-    let chosen = Chosen::of(&account, of, command, Which::Worst(1))?;
+    let chosen = Chosen::of(&account, of, command, LatencyChoice::Worst(1))?;
     match chosen.as_ref().map(|chosen| (chosen, &chosen.samples[..])) {
         Some((chosen, [(_, sample), ..])) => keep(&again.run, &chosen.late, sample),
         _ => Ok(()),

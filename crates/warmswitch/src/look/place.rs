@@ -91,15 +91,15 @@ impl FromStr for Address {
 }
 
 /// The functions that may be named: the kernel's, and those of the user's programs.
-pub struct Known {
+pub struct Functions {
     /// Each with what it is of.
     all: Vec<(String, Symbols)>,
 }
 
-impl Known {
+impl Functions {
     /// The kernel's come first.
-    pub fn new(all: Vec<(String, Symbols)>) -> Known {
-        Known { all }
+    pub fn new(all: Vec<(String, Symbols)>) -> Functions {
+        Functions { all }
     }
 
     /// Where a function begins.
@@ -182,7 +182,7 @@ mod tests {
     fn a_function_that_is_not_there_is_answered_with_the_nearest_one() {
         let of =
             |name: &str, functions: &[(u32, &str)]| (name.to_string(), Symbols::by_hand(functions));
-        let known = Known::new(vec![
+        let known = Functions::new(vec![
             of("the kernel", &[(0xc000_1000, "set_ptes")]),
             of("lesson", &[(0x1_0000, "load_word")]),
         ]);

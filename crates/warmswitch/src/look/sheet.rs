@@ -88,7 +88,7 @@ pub struct Sheet {
 }
 
 /// A piece and where it begins, in characters.
-pub struct Placed<'a> {
+pub struct PlacedPiece<'a> {
     pub at: usize,
     pub piece: &'a Piece,
 }
@@ -116,12 +116,12 @@ impl Sheet {
 
 impl Columns {
     /// Each piece of a row with its place.
-    pub fn place<'a>(&self, row: &'a Row) -> Vec<Placed<'a>> {
+    pub fn place<'a>(&self, row: &'a Row) -> Vec<PlacedPiece<'a>> {
         let mut placed = Vec::new();
         for (cell, begin) in row.cells.iter().zip(self.begin) {
             let mut at = begin;
             for piece in cell {
-                placed.push(Placed { at, piece });
+                placed.push(PlacedPiece { at, piece });
                 at += piece.width() + gap(piece);
             }
         }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::sheet::{Columns, Kind, Piece, Placed, Sheet};
+use super::sheet::{Columns, Kind, Piece, PlacedPiece, Sheet};
 
 /// Of a character, in tenths of a pixel.
 const CHARACTER: usize = 75;
@@ -85,7 +85,7 @@ impl Page {
         );
     }
 
-    fn piece(&mut self, placed: &Placed<'_>) {
+    fn piece(&mut self, placed: &PlacedPiece<'_>) {
         let Piece { text, kind, .. } = placed.piece;
         let (changed, dirty) = (placed.piece.changed, placed.piece.dirty);
         let colour = match (changed, dirty) {

@@ -3,7 +3,7 @@
 //! by the CPU, and rings of tasks that switch. Beside it the same work on QEMU, where installed.
 //!
 //! Host time is the CPU time of the process that simulates, so that other load on the machine
-//! counts less than by the clock on the wall; the best of several repetitions is taken. Work after
+//! counts less than by the clock on the wall; the best of several repetitions is taken. BenchWork after
 //! the boot is measured net of it: the simulator forks the booted machine, QEMU's CPU time is read
 //! when the guest's console says that the work begins and ends. Guest instructions are always those
 //! that our simulator counted for the work: QEMU does the same work, with its own number of timer
@@ -32,7 +32,7 @@ use supply::image;
 use supply::kernel::{self, Request};
 
 /// A fixed piece of work for the guest.
-pub struct Work {
+pub struct BenchWork {
     /// Its name in the table.
     pub name: &'static str,
     /// What is typed at the prompt, one after the other; none for the boot itself.
@@ -46,18 +46,18 @@ pub struct Work {
 pub const AIM: f64 = 3.0;
 
 /// The works, the boot first.
-pub const WORKS: &[Work] = &[
-    Work {
+pub const WORKS: &[BenchWork] = &[
+    BenchWork {
         name: "boot to the shell",
         commands: &[],
         stock_plugin_mips: 36.0,
     },
-    Work {
+    BenchWork {
         name: "CPU-bound guest",
         commands: &["cpu_bound 200"],
         stock_plugin_mips: 45.0,
     },
-    Work {
+    BenchWork {
         name: "switch rings of 2, 4, 8",
         commands: &[
             "lat_ctx -P -s 0 -n 1000 -r 3 -l 1000 2",

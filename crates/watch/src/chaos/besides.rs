@@ -22,18 +22,18 @@ impl Besides for Checker {
     }
 }
 
-impl Besides for Nobody {
+impl Besides for Unobserved {
     #[inline(never)]
-    fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Nobody>>>, limit: u64) -> Exit {
+    fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Unobserved>>>, limit: u64) -> Exit {
         cpu.run(limit)
     }
 }
 
-/// Nobody looks on.
+/// Unobserved looks on.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nobody;
+pub struct Unobserved;
 
-impl Observer for Nobody {
+impl Observer for Unobserved {
     fn observe(&mut self, _: &SystemBus, _: &Context, _: Event<'_>) -> Reaction {
         Reaction::Continue
     }

@@ -15,13 +15,13 @@ const PID: u32 = 0xee0d_0f10;
 
 struct Scripted {
     bus: SystemBus,
-    chaos: Chaos<Nobody>,
+    chaos: Chaos<Unobserved>,
     cycle: u64,
 }
 
 impl Scripted {
     fn new(seed: u64, places: Places) -> Scripted {
-        let mut chaos = Chaos::new(Nobody);
+        let mut chaos = Chaos::new(Unobserved);
         chaos.begin(seed, places, 0, 100_000_000);
         Scripted {
             bus: SystemBus::new(&BoardSpec::named("sam9263").unwrap()).unwrap(),
@@ -195,7 +195,7 @@ fn an_occasion_within_a_rest_is_none() {
 #[test]
 fn before_it_begins_nothing_comes() {
     let mut script = Scripted::new(3, places());
-    script.chaos = Chaos::new(Nobody);
+    script.chaos = Chaos::new(Unobserved);
     for _ in 0..1000 {
         script.round();
     }

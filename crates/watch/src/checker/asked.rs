@@ -125,7 +125,7 @@ pub(super) struct Events {
 
 /// The newest calls of the functions.
 #[derive(Clone, Default)]
-pub(super) struct Asked {
+pub(super) struct CallLog {
     /// First instructions, in order, and a bit for each that one of them has.
     functions: Vec<u32>,
     filter: u64,
@@ -185,7 +185,7 @@ fn bit(pc: u32) -> u64 {
     1 << (pc >> 2 & 63)
 }
 
-impl Asked {
+impl CallLog {
     /// Keeps calls of these from now on.
     pub fn set(&mut self, apart: &Apart) {
         self.functions = apart.calls().map(|function| function.start).collect();

@@ -7,7 +7,7 @@
 //! frame, as in any backtrace, and one that an interrupt separates from its function is missed.
 //! Functions that inlining has swallowed are their callers.
 
-use super::asked::Asked;
+use super::asked::CallLog;
 use super::shadow::Writer;
 use arm::{Context, Mva, Width};
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ pub(crate) struct Calls {
     ring: Vec<Call>,
     at: usize,
     /// Calls of functions that a list of suppressions asks for.
-    pub(super) asked: Asked,
+    pub(super) asked: CallLog,
     /// Instructions that are counted; a bit of the first for each that one of them has.
     counted: Vec<u32>,
     filter: u64,
@@ -119,7 +119,7 @@ impl Calls {
             switch: (0, 0, 0),
             ring: Vec::new(),
             at: 0,
-            asked: Asked::default(),
+            asked: CallLog::default(),
             counted: Vec::new(),
             filter: 0,
             count: 0,

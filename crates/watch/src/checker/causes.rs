@@ -3,7 +3,7 @@
 
 use super::Checker;
 use super::asked::Apart;
-use super::circumstances::{Circumstances, Met};
+use super::circumstances::{Circumstances, Difference};
 use super::diagnosis;
 use super::report::{Access, Cause, Pair, Report, pair};
 use std::collections::BTreeMap;
@@ -113,7 +113,7 @@ impl Causes {
 
 impl Checker {
     /// Counts a difference like many before. False when it has to be diagnosed.
-    pub(super) fn is_well_known(&mut self, met: &Met<'_>, among: Among) -> bool {
+    pub(super) fn is_well_known(&mut self, met: &Difference<'_>, among: Among) -> bool {
         let pair = self.pair(met);
         self.causes.is_well_known(pair, among)
     }
@@ -121,7 +121,7 @@ impl Checker {
     /// What differences are counted together by when there are many. Of the state of the lines it has what is known
     /// without the history: whether the newest is in its dirty line, whether that which was used is dirty as well, and
     /// whether it is of other memory.
-    pub(super) fn pair(&self, met: &Met<'_>) -> Pair {
+    pub(super) fn pair(&self, met: &Difference<'_>) -> Pair {
         let (access, pc, writer) = pair(met.access, met.context.pc, met.writer.pc);
         let fill = self.history.fill_of(met.access, met.mva);
         let is_line = met.access == Access::Load { cached: true };
@@ -136,7 +136,7 @@ impl Checker {
     }
 
     /// Which of the functions that are told apart had to do with it.
-    pub(super) fn among(&self, met: &Met<'_>) -> Among {
+    pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         if !self.causes.are_told_apart() {
             return 0;
         }

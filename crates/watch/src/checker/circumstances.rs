@@ -51,7 +51,7 @@ const BUFFERED: u32 = 0x004;
 
 /// A difference as it is met, before it is diagnosed.
 #[derive(Clone, Copy)]
-pub(super) struct Met<'a> {
+pub(super) struct Difference<'a> {
     pub context: &'a Context,
     pub access: Access,
     pub mva: Mva,
@@ -64,9 +64,9 @@ pub(super) struct Met<'a> {
     pub values: [u32; 2],
 }
 
-impl<'a> Met<'a> {
-    pub fn of(report: &'a Report) -> Met<'a> {
-        Met {
+impl<'a> Difference<'a> {
+    pub fn of(report: &'a Report) -> Difference<'a> {
+        Difference {
             context: &report.context,
             access: report.access,
             mva: report.mva,
@@ -91,8 +91,8 @@ impl<'a> Met<'a> {
 
 impl Checker {
     /// Of a difference that is met now.
-    pub(super) fn circumstances(&self, met: &Met<'_>) -> Circumstances {
-        let Met {
+    pub(super) fn circumstances(&self, met: &Difference<'_>) -> Circumstances {
+        let Difference {
             context,
             mva,
             writer,

@@ -220,7 +220,7 @@ fn however_often_a_covered_state_was_met_another_state_is_a_report() {
 #[test]
 fn an_extended_small_page_may_differ_in_its_permissions_only() {
     let (context, writer) = (arm::Context::default(), crate::checker::Writer::default());
-    let met = |used, newest| Met {
+    let met = |used, newest| Difference {
         context: &context,
         access: Access::Translation(arm::Kind::Write),
         mva: Mva(0x1_0000),

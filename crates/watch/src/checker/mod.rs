@@ -37,7 +37,7 @@ use board::spec::BoardSpec;
 use board::{Observed, Observer};
 use calls::Calls;
 use causes::Causes;
-use circumstances::Met;
+use circumstances::Difference;
 use dirty::DirtyLines;
 use history::History;
 use pages::Pages;
@@ -146,7 +146,7 @@ impl Checker {
     }
 
     fn report(&mut self, mut report: Report) -> Reaction {
-        let met = Met::of(&report);
+        let met = Difference::of(&report);
         let (among, key) = (self.among(&met), self.pair(&met));
         let next = self.reports.len();
         if !self.causes.is_new(key, &report, among, next) || next == REPORTS {
@@ -190,7 +190,7 @@ impl Checker {
     ) -> Reaction {
         let writer = self.shadow.writer(pa.0);
         let fill = self.history.fill_of(access, mva);
-        let met = Met {
+        let met = Difference {
             context,
             access,
             mva,
@@ -296,7 +296,7 @@ impl Checker {
                 let report = diagnosis::overwritten(&self.history, &self.dirty, found);
                 let Some(report) = report else { continue };
                 self.shadow.lose(at.0, *word);
-                let met = Met::of(&report);
+                let met = Difference::of(&report);
                 let among = self.among(&met);
                 if !self.is_well_known(&met, among) && self.report(report) == Reaction::Stop {
                     reaction = Reaction::Stop;

@@ -47,7 +47,7 @@ const USER: u32 = 0x10;
 
 /// When something was done with a page, by whom.
 #[derive(Clone, Copy, Debug)]
-struct Done {
+struct PageEvent {
     context: Context,
     node: Node,
 }
@@ -63,8 +63,8 @@ struct Left {
     /// When it was filled, or became dirty.
     since: u64,
     writer: Writer,
-    freed: Option<Done>,
-    given: Done,
+    freed: Option<PageEvent>,
+    given: PageEvent,
 }
 
 /// What is known of pages.
@@ -80,7 +80,7 @@ pub(super) struct Pages {
     /// A bit for each that one of the addresses has at which a page may be freed or given; none when nothing is known.
     filter: u64,
     /// Who freed a page last, by its number.
-    freed: BTreeMap<u32, Done>,
+    freed: BTreeMap<u32, PageEvent>,
     /// Lines of the I-cache through user addresses: MVA, physical address, cycle.
     lines: Vec<(u32, u32, u64)>,
     waiting: Vec<Left>,
@@ -241,7 +241,7 @@ impl Checker {
         // The map begins with the first page of RAM.
         let first = number + (self.shadow.base() >> PAGE);
         let count = (1 << order).min(pages - number);
-        let done = Done {
+        let done = PageEvent {
             context: *context,
             node: self.calls.now(context),
         };
@@ -268,7 +268,7 @@ impl Checker {
 
     /// What there is of so many pages through addresses below `kernel`.
     fn left_of(&self, first: u32, count: u32, kernel: u32) -> Vec<Left> {
-        let nobody = Done {
+        let nobody = PageEvent {
             context: Context::default(),
             node: 0,
         };
@@ -364,7 +364,7 @@ impl Checker {
         };
         let mut report = found.report(&self.history, Wrong::OutlivesPage, place);
         report.filled = Some(left.since);
-        let moment = |done: Done| Moment {
+        let moment = |done: PageEvent| Moment {
             cycle: done.context.cycle,
             pc: done.context.pc,
             callers: self.calls.callers(done.node),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who had to do with a report: callers, mappings, calls and switches.
 
-use super::circumstances::Met;
+use super::circumstances::Difference;
 use super::report::{Access, Mapped, Report, Trace};
 use super::shadow::{Path, Writer};
 use super::{CALLS, Checker};
@@ -43,7 +43,7 @@ impl Checker {
             used: self.calls.callers(self.calls.now(context)),
             written: self.calls.callers(writer.node),
             running: self.calls.running(writer),
-            circumstances: self.circumstances(&Met::of(report)),
+            circumstances: self.circumstances(&Difference::of(report)),
             next,
             given: self.calls.given(since, &addresses, CALLS),
             mapped,

@@ -2,7 +2,7 @@
 //! TLB entries and the descriptors they were made from.
 
 use super::causes::Among;
-use super::circumstances::Met;
+use super::circumstances::Difference;
 use super::report::Access;
 use super::shadow::Shadow;
 use super::{Checker, diagnosis};
@@ -313,7 +313,7 @@ impl Checker {
         let writer = self.shadow.writer(descriptor.0);
         let filled = self.translations.filled_at(access.entry);
         let access_kind = Access::Translation(kind);
-        let met = Met {
+        let met = Difference {
             context,
             access: access_kind,
             mva,

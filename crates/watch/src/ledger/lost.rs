@@ -114,14 +114,14 @@ type Doer = (CellId, SwitchId);
 
 /// How something went.
 #[derive(Clone, Copy, Debug)]
-struct Gone {
+struct Eviction {
     by: By,
     switch: SwitchId,
 }
 
 impl Settled {
     /// One that went so, or was never there.
-    fn new(kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) -> Settled {
+    fn new(kind: Kind, of: CellId, mva: Mva, gone: Option<Eviction>) -> Settled {
         let by = gone.map_or(By::First, |gone| gone.by);
         Settled {
             miss: Miss { kind, by, of },
@@ -139,25 +139,25 @@ struct Line {
     /// When it was filled last; 0 before the ledger looked on.
     filled: u64,
     /// How it had gone before that.
-    before: Option<Gone>,
-    gone: Option<Gone>,
+    before: Option<Eviction>,
+    gone: Option<Eviction>,
     /// Misses of it; while pin 0 was high.
     missed: [Missed; 2],
 }
 
 impl Line {
     /// It is there from this cycle on; how it had gone before, if it had been there. `all` as in [`Line::gone`].
-    fn fill(&mut self, cycle: u64, all: Option<(u64, Gone)>) -> Option<Gone> {
+    fn fill(&mut self, cycle: u64, all: Option<(u64, Eviction)>) -> Option<Eviction> {
         self.before = self.gone(all);
         (self.filled, self.gone) = (cycle, None);
         self.before
     }
 
     /// How it went, if it is not there. `all`: the last invalidation of its whole cache.
-    fn gone(&self, all: Option<(u64, Gone)>) -> Option<Gone> {
+    fn gone(&self, all: Option<(u64, Eviction)>) -> Option<Eviction> {
         // One that was never filled may have been there before the ledger looked on, and have gone since.
         let known = self.filled > 0 || self.gone.is_some();
-        let since = |(at, _): &(u64, Gone)| known && *at >= self.filled;
+        let since = |(at, _): &(u64, Eviction)| known && *at >= self.filled;
         self.gone.or(all.filter(since).map(|(_, gone)| gone))
     }
 }
@@ -177,11 +177,11 @@ pub struct Lost {
     /// By [`line_key`].
     lines: Table<Line>,
     /// The last invalidation of each whole cache.
-    all: [Option<(u64, Gone)>; 2],
+    all: [Option<(u64, Eviction)>; 2],
     /// What the entries of each TLB hold.
     entries: [Vec<Option<Held>>; 2],
     /// Pages that TLBs held and what became of them, by [`page_key`].
-    pages: Table<Option<Gone>>,
+    pages: Table<Option<Eviction>>,
     /// By [`Miss::key`].
     missed: Table<Missed>,
     waiting: Option<Settled>,
@@ -314,7 +314,7 @@ impl Lost {
         settled
     }
 
-    fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Gone>) {
+    fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Eviction>) {
         self.waiting = Some(Settled::new(kind, of, mva, gone));
         self.writes = 0;
     }
@@ -324,23 +324,23 @@ impl Lost {
         self.lines.at(line_key(Side::Data, mva)).fill(cycle, all);
     }
 
-    fn line_gone(&mut self, side: Side, mva: Mva, gone: Gone) {
+    fn line_gone(&mut self, side: Side, mva: Mva, gone: Eviction) {
         self.lines.at(line_key(side, mva)).gone = Some(gone);
     }
 
     pub(super) fn replaced(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
         let by = By::Replaced(by);
-        self.line_gone(side, mva, Gone { by, switch });
+        self.line_gone(side, mva, Eviction { by, switch });
     }
 
     pub(super) fn invalidated(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
         let by = By::Invalidated(by);
-        self.line_gone(side, mva, Gone { by, switch });
+        self.line_gone(side, mva, Eviction { by, switch });
     }
 
     pub(super) fn all_invalidated(&mut self, (by, switch): Doer, side: Side, cycle: u64) {
         let by = By::Invalidated(by);
-        self.all[side_bit(side) as usize] = Some((cycle, Gone { by, switch }));
+        self.all[side_bit(side) as usize] = Some((cycle, Eviction { by, switch }));
     }
 
     /// Entry `number` of a TLB holds the page of `mva` now.
@@ -360,7 +360,7 @@ impl Lost {
         }
         if let Some(old) = entries[number].replace(Held { page, locked }) {
             let by = By::Replaced(of);
-            *self.pages.at(page_key(side, old.page)) = Some(Gone { by, switch });
+            *self.pages.at(page_key(side, old.page)) = Some(Eviction { by, switch });
         }
         self.begin(Kind::Translation, of, mva, gone);
     }
@@ -384,7 +384,7 @@ impl Lost {
 
     fn page_invalidated(&mut self, (by, switch): Doer, side: TlbSide, old: Held) {
         let by = By::Invalidated(by);
-        *self.pages.at(page_key(tlb_bit(side), old.page)) = Some(Gone { by, switch });
+        *self.pages.at(page_key(tlb_bit(side), old.page)) = Some(Eviction { by, switch });
     }
 
     /// No entry of a TLB is locked any more.

@@ -5,9 +5,9 @@ use anyhow::{Context, Result, bail};
 use board::boot::Boot;
 
 use super::shown::Shown;
-use super::{Args, Asked};
+use super::{Args, Request};
 use crate::Outcome;
-use crate::chaos::places::Known;
+use crate::chaos::places::KernelPlaces;
 use crate::chaos::range::Seeds;
 use crate::chaos::run::Bases;
 use crate::chaos::seeds::Campaign;
@@ -16,7 +16,7 @@ use crate::chaos::table::{self, Summary};
 use crate::chaos::tried::{Cause, Tried};
 use crate::chaos::{self, Command, program, replay};
 use crate::coherence;
-use crate::coherence::Ended;
+use crate::coherence::RunEnd;
 use crate::coherence::names::Names;
 use crate::coherence::page;
 use crate::coherence::render::Style;
@@ -79,7 +79,7 @@ impl Options {
 
 /// What a campaign is made of.
 struct Made<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a Request<'a>,
     boot: &'a Boot,
     names: Names,
 }
@@ -87,7 +87,7 @@ struct Made<'a> {
 impl Made<'_> {
     /// Where results are kept: they depend on all that is named here.
     fn store(&self, campaign: &Campaign<'_>) -> Result<Store> {
-        let Asked { args, board, .. } = self.asked;
+        let Request { args, board, .. } = self.asked;
         let mut inputs = Inputs::new("chaos 2");
         let name = session::snapshot::name(board, self.boot).unwrap_or_default();
         inputs.add("machine", name.as_bytes());
@@ -111,7 +111,7 @@ impl Made<'_> {
     }
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// With chaos.
     pub fn disturbed(&self) -> Result<Outcome> {
         let command = Command::of(&self.args.command)?;
@@ -147,7 +147,7 @@ impl Asked<'_> {
         };
         let (boot, vmlinux) = (guest.boot(), guest.files.vmlinux.as_deref());
         let names = Names::of(vmlinux);
-        let known = Known::of(names.symbols(), vmlinux);
+        let known = KernelPlaces::of(names.symbols(), vmlinux);
         known.note_what_lacks(&guest.files.image);
         let apart = suppress::apart(&self.suppressions, &names);
         let ram_base = self.board.peripherals.ram_base;
@@ -203,7 +203,7 @@ impl Asked<'_> {
         if !args.json {
             print!("{}", table::points(&ran, names));
         }
-        if findings.ended == Ended::Limit {
+        if findings.ended == RunEnd::Limit {
             println!("it hung at {}", names.place(ran.place.pc));
             return Ok(Outcome::No);
         }

@@ -8,10 +8,10 @@ use arm::Victims;
 use board::boot::Boot;
 
 use super::shown::Shown;
-use super::{Args, Asked};
+use super::{Args, Request};
 use crate::coherence::baseline::{self, Baseline, Counts, Key};
 use crate::coherence::suppress::SERIES;
-use crate::coherence::{self, Ended, Plan};
+use crate::coherence::{self, Plan, RunEnd};
 use base::parallel::parallel;
 use base::paths::shown;
 use base::shell;
@@ -81,7 +81,7 @@ impl Args {
     }
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// Runs with other seeds, and writes what all of them came to.
     pub fn record(&self, boot: &Boot, plan: &Plan<'_>, first: &Shown<'_>) -> Result<()> {
         let Some(file) = &self.recorded.file else {
@@ -111,7 +111,7 @@ impl Asked<'_> {
         })?;
         let mut runs = vec![baseline::counts(&first.groups, &self.suppressions)];
         for (seed, findings) in seeds.iter().zip(found) {
-            if !matches!(findings.ended, Ended::Finished(None | Some(0))) {
+            if !matches!(findings.ended, RunEnd::Finished(None | Some(0))) {
                 bail!("--write-baseline: the run with seed {seed} did not get to a good end");
             }
             let (all, names) = (&self.suppressions, first.style.names);

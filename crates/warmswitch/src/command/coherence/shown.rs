@@ -9,7 +9,7 @@ use crate::Outcome;
 use crate::coherence::baseline::{self, Baseline, Counts};
 use crate::coherence::render::Style;
 use crate::coherence::suppress::Suppression;
-use crate::coherence::{Cost, Ended, Findings, Group};
+use crate::coherence::{Cost, Findings, Group, RunEnd};
 use base::{colour, shell};
 use results::runs::markers;
 use watch::checker::REPORTS;
@@ -240,14 +240,14 @@ impl Shown<'_> {
 
     /// The exit code, with a note of what it does not say.
     pub fn outcome(&self) -> Result<Outcome> {
-        if self.findings.ended == Ended::Interrupted && self.args.bisect {
+        if self.findings.ended == RunEnd::Interrupted && self.args.bisect {
             eprintln!("error: stopped");
             return Ok(Outcome::Abort);
         }
         let is_more = self.is_compared() && !self.exceeded().is_empty();
         let outcome = match self.judged() {
             Ok(outcome) => outcome,
-            Err(error) if !is_more || self.findings.ended == Ended::Interrupted => {
+            Err(error) if !is_more || self.findings.ended == RunEnd::Interrupted => {
                 return Err(error);
             }
             // More was left out than the baseline allows, however the command ended.
@@ -256,7 +256,7 @@ impl Shown<'_> {
                 Outcome::Done
             }
         };
-        if self.findings.ended == Ended::Limit {
+        if self.findings.ended == RunEnd::Limit {
             let limit_s = self.args.limit.unwrap_or(LIMIT_S);
             eprintln!("note: --limit ended the command after {limit_s} s of board time");
         }
@@ -295,13 +295,13 @@ impl Shown<'_> {
             return Ok(Outcome::No);
         }
         match &self.findings.ended {
-            Ended::Limit if self.args.bisect => {
+            RunEnd::Limit if self.args.bisect => {
                 bail!(
                     "--limit ended the command: that nothing was reported until then says nothing"
                 )
             }
-            Ended::Limit if self.args.limit.is_some() => Ok(Outcome::Done),
-            Ended::Finished(status) => {
+            RunEnd::Limit if self.args.limit.is_some() => Ok(Outcome::Done),
+            RunEnd::Finished(status) => {
                 let status = status.unwrap_or(0);
                 markers::check_that_it_ran(status, &self.said())?;
                 if self.args.bisect && status != 0 {
@@ -314,20 +314,20 @@ impl Shown<'_> {
                 }
                 Ok(Outcome::Done)
             }
-            Ended::Report => bail!(
+            RunEnd::Report => bail!(
                 "{REPORTS} causes were met, suppressions cover all, and no more can be kept: that nothing was reported \
                  says nothing"
             ),
-            Ended::Limit => bail!(
+            RunEnd::Limit => bail!(
                 "the command ran longer than {LIMIT_S} s of board time; --limit gives it more{}",
                 markers::last_words(&self.findings.console)
             ),
-            Ended::BootLimit => bail!(
+            RunEnd::BootLimit => bail!(
                 "the guest did not boot{}",
                 markers::last_words(&self.findings.console)
             ),
-            Ended::Interrupted => bail!("stopped"),
-            Ended::Stopped(what) => bail!("{what}{}", markers::last_words(&self.findings.console)),
+            RunEnd::Interrupted => bail!("stopped"),
+            RunEnd::Stopped(what) => bail!("{what}{}", markers::last_words(&self.findings.console)),
         }
     }
 

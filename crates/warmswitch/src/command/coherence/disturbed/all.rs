@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::Asked;
+use super::Request;
 use crate::Outcome;
 use crate::chaos::Command;
 use crate::chaos::range::Seeds;
@@ -21,7 +21,7 @@ struct Found {
     failed: Option<String>,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// Each mutant of the list, until a seed has a report.
     pub(super) fn all_disturbed(&self, command: &Command, guest: &Prepared) -> Result<Outcome> {
         let seeds = self.args.chaos.chaos_seeds.context("no seeds")?;
