@@ -52,10 +52,12 @@ pub struct Compared {
     pub agree: bool,
 }
 
-/// What was compared, and which tools were not there, with how to get them.
+/// Result of `host beside`.
 #[derive(Default, Serialize)]
-pub struct Beside {
+pub struct ToolComparison {
+    /// One comparison for each figure of each pair of programs.
     pub compared: Vec<Compared>,
+    /// One message for each tool that is not installed, with the command that installs it.
     pub missing: Vec<String>,
 }
 
@@ -164,8 +166,8 @@ fn of_bins(bins: &[(u64, u64)]) -> Result<Values> {
 }
 
 /// All pairs, `rounds` times each, the two of a pair in turn; those before Ctrl-C.
-pub fn run(rounds: u32, seconds: u32, cpu: Option<usize>) -> Result<Beside> {
-    let mut beside = Beside::default();
+pub fn run(rounds: u32, seconds: u32, cpu: Option<usize>) -> Result<ToolComparison> {
+    let mut beside = ToolComparison::default();
     for pair in pairs(seconds)? {
         if interrupt::asked() {
             break;

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::programs::Ran;
+use super::programs::ProgramOutput;
 use super::setup::{CAP_SYS_RAWIO, System};
 use results::figures::published::Published;
 use results::figures::statistics::{self, Summary};
@@ -47,7 +47,9 @@ pub struct Measured {
     format: u32,
     policy: String,
     turns: u32,
+    /// Each case with each number of port accesses.
     pub cases: Vec<Case>,
+    /// The call that the kernel refused; `None` when it refused none.
     pub refused: Option<Refused>,
     interrupted: bool,
 }
@@ -55,6 +57,7 @@ pub struct Measured {
 /// A case with a number of port accesses a turn.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Case {
+    /// Which tasks have which ports: "port-80".
     #[serde(rename = "case")]
     pub name: String,
     accesses: u32,
@@ -83,7 +86,7 @@ pub fn check_architecture(architecture: &str) -> Result<()> {
 }
 
 /// What the program said, read.
-pub fn read(ran: &Ran) -> Result<Measured> {
+pub fn read(ran: &ProgramOutput) -> Result<Measured> {
     if !matches!(ran.code, Some(0 | REFUSED)) {
         bail!("ioperm ended with {:?}: {}", ran.code, ran.errors.trim());
     }
@@ -220,8 +223,8 @@ impl Refused {
 mod tests {
     use super::*;
 
-    fn ran(output: &str, code: i32) -> Ran {
-        Ran {
+    fn ran(output: &str, code: i32) -> ProgramOutput {
+        ProgramOutput {
             output: output.to_string(),
             errors: String::new(),
             code: Some(code),

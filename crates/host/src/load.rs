@@ -44,6 +44,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Name of the load in documents, as the option has it.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Paper => "paper",

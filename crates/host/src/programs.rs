@@ -120,17 +120,19 @@ pub fn code_in(dir: &Path) -> Vec<PathBuf> {
     files.map(PathBuf::from).collect()
 }
 
-/// What a program that ran said.
-pub struct Ran {
+/// Output and exit code of a program that ended.
+pub struct ProgramOutput {
+    /// Text of its standard output.
     pub output: String,
+    /// Text of its standard error.
     pub errors: String,
-    /// `None` when a signal ended it.
+    /// Exit code; `None` when a signal ended the program.
     pub code: Option<i32>,
 }
 
 /// Runs a program to its end, on one processor when `cpu` says so. Ctrl-C reaches it, too: it ends with
 /// what it has.
-pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<Ran> {
+pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<ProgramOutput> {
     let started = thread::scope(|scope| {
         // A child has the processors of the thread that started it.
         let start = scope.spawn(|| -> Result<Child> {
@@ -154,7 +156,7 @@ pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<R
         let text = reader.map(JoinHandle::join);
         text.and_then(Result::ok).unwrap_or_default()
     };
-    Ok(Ran {
+    Ok(ProgramOutput {
         output: text(said),
         errors: text(complained),
         code: status.code(),

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use super::ioperm;
-use super::programs::{Program, Ran, run};
+use super::programs::{Program, ProgramOutput, run};
 use base::paths::{self, shown};
 use base::toml_file;
 use supply::cache::{self, Inputs};
@@ -29,12 +29,13 @@ const SPEC: &str = "host/amd64.toml";
 /// Printed by it, before the program's exit code.
 const END: &str = "@@end ";
 
-/// What came out.
+/// Result of a measurement under QEMU.
 pub struct Emulated {
     /// QEMU's version line.
     pub emulator: String,
-    /// Package and version of the kernel.
+    /// Name and version of the kernel's package.
     pub kernel: String,
+    /// What `host/ioperm.c` printed; its cycles count instructions.
     pub measured: ioperm::Measured,
 }
 
@@ -85,7 +86,7 @@ fn arguments(kernel: &Path, root: &Path, turns: u32) -> Vec<String> {
 }
 
 /// The program's own end, told on the console, in the place of QEMU's.
-fn ended(ran: Ran) -> Result<Ran> {
+fn ended(ran: ProgramOutput) -> Result<ProgramOutput> {
     let said = ran
         .output
         .lines()
@@ -99,7 +100,7 @@ fn ended(ran: Ran) -> Result<Ran> {
             ran.errors.trim()
         );
     };
-    Ok(Ran {
+    Ok(ProgramOutput {
         code: Some(code),
         ..ran
     })
@@ -194,8 +195,8 @@ fn root(program: &Path, init: &Path) -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    fn console(text: &str) -> Ran {
-        Ran {
+    fn console(text: &str) -> ProgramOutput {
+        ProgramOutput {
             output: text.to_string(),
             errors: "qemu: bad".to_string(),
             code: Some(0),

@@ -9,13 +9,16 @@ use results::figures::latencies::{self, Latencies};
 use results::figures::statistics::{Estimate, summarise};
 use results::runs::seen::Series;
 
-/// A figure; low and high are its 95 % interval, as far as there are samples for one.
+/// A figure of a program's run.
 #[derive(Debug, Serialize)]
 pub struct Figure {
-    /// Of what within a program's run: a size, a number of switches; empty of all.
+    /// Part of the run: "64 KB", "16 switches"; empty for the whole run.
     pub at: String,
+    /// Name of the metric: "round trip".
     pub metric: String,
+    /// Unit of the estimate: "us"; empty for a count.
     pub unit: &'static str,
+    /// The value, with its 95 % interval as far as there are samples for one.
     #[serde(flatten)]
     pub estimate: Estimate,
 }

@@ -12,15 +12,16 @@ pub const CAP_SYS_RAWIO: u32 = 17;
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
 
-/// One thing that was looked at.
+/// A setting of the machine, and whether it suits measurements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
+    /// Name of the setting: "clock source".
     pub name: &'static str,
-    /// As the kernel says it; "not to be seen" where it does not.
+    /// Value as the kernel shows it; "not to be seen" when the kernel hides it.
     pub found: String,
-    /// Fit for measuring; `None` when it cannot be seen.
+    /// Whether the value suits measurements; `None` when the kernel hides it.
     pub good: Option<bool>,
-    /// How to mend it, when it is not; how to see it, when it matters and is hidden.
+    /// How to mend a bad value, or how to see a hidden one that matters.
     pub help: Option<&'static str>,
 }
 

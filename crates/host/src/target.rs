@@ -17,8 +17,9 @@ use supply::image::guest;
 use supply::own::{self, UserLand};
 use supply::toolchain::{command, output};
 
-/// The program's, and that of its source.
+/// Name of the source file in `host`, without its ending.
 const SOURCE: &str = "target";
+/// File name of the built program.
 pub const NAME: &str = "warmswitch-target";
 /// The largest working set of `memory`: products have some 32 MB, and no second cache.
 const MAX_KB: u32 = 4 << 10;

@@ -6,15 +6,16 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::programs::{self, Program, Ran};
+use super::programs::{self, Program, ProgramOutput};
 use super::read;
 use super::rows::Row;
 use anyhow::Result;
 use base::interrupt;
 use base::progress::Progress;
 
-/// Sizes and numbers of tasks of `ctx` when nobody says.
+/// Default sizes of each task's working set in `ctx`, in KB.
 pub const SIZES_KB: [u32; 4] = [0, 4, 16, 64];
+/// Default numbers of tasks in a ring of `ctx`.
 pub const TASKS: [u32; 3] = [2, 8, 16];
 
 /// How long before the other end a program that waits for it is started.
@@ -49,6 +50,7 @@ enum Source {
 /// The lengths of a tool's measurement.
 #[derive(Clone, Copy)]
 pub struct Form {
+    /// Whether fewer rounds, samples or seconds are measured.
     pub quick: bool,
 }
 
@@ -182,7 +184,7 @@ impl Call {
     }
 
     /// To its end; with the other end, which is the one on the processor that was asked for.
-    fn ran(&self, cpu: Option<usize>) -> Result<Ran> {
+    fn ran(&self, cpu: Option<usize>) -> Result<ProgramOutput> {
         let program = self.program()?.built()?;
         if let Some(device) = &self.device {
             let mut arguments = vec![

@@ -8,7 +8,7 @@ use arm::Victims;
 use board::BoardSpec;
 use board::boot::{Blob, Boot, LinuxBoot};
 
-use crate::memory::{self, Known};
+use crate::memory::{self, KernelTraits};
 use crate::{cores, root_fs};
 use base::boards;
 use base::paths::shown;
@@ -72,10 +72,12 @@ pub struct KernelFiles {
     pub modules: Option<PathBuf>,
 }
 
-/// What came of a recipe.
+/// Everything that a recipe boots.
 #[derive(Clone)]
 pub struct Prepared {
+    /// Kernel, device tree, root file system and command line.
     pub linux: LinuxBoot,
+    /// Paths of the kernel's files.
     pub files: KernelFiles,
 }
 
@@ -98,7 +100,7 @@ impl Recipe {
         };
         let files = self.files()?;
         cores::check(files.vmlinux.as_deref(), core)?;
-        let kernel = Known::of(files.vmlinux.as_deref());
+        let kernel = KernelTraits::of(files.vmlinux.as_deref());
         let flat = kernel.is_some_and(|kernel| kernel.flat);
         let mut added = self.added.clone();
         let root = match &self.initrd {
@@ -132,7 +134,7 @@ impl Recipe {
         &self,
         linux: &mut LinuxBoot,
         added: &[Added],
-        (kernel, board): (Option<&Known>, &BoardSpec),
+        (kernel, board): (Option<&KernelTraits>, &BoardSpec),
     ) -> Result<usize> {
         let Some(initrd) = &mut linux.initrd else {
             return Ok(0);
@@ -217,7 +219,7 @@ impl KernelFiles {
     pub fn whole(&self, root: &Path, words: &[&str], board: &BoardSpec) -> Result<LinuxBoot> {
         let mut linux = self.with(root, words)?;
         let own = linux.initrd.as_ref().map_or(0, |root| root.bytes.len());
-        let kernel = Known::of(self.vmlinux.as_deref());
+        let kernel = KernelTraits::of(self.vmlinux.as_deref());
         memory::fit(&mut linux, kernel.as_ref(), board, (own, &[]))?;
         Ok(linux)
     }

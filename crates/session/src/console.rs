@@ -14,7 +14,7 @@ const BOOT_LIMIT_S: f64 = 60.0;
 pub const SLICES_PER_S: u64 = 200;
 
 /// Why waiting ended.
-pub enum Ended<E> {
+pub enum WaitEnd<E> {
     /// The board stopped, or the limit of board time was reached; and for what it waited.
     Board(Stop, String),
     /// The guest came to its end.
@@ -22,11 +22,11 @@ pub enum Ended<E> {
     /// The user asked.
     Interrupted,
     /// Who stands beside ended it.
-    Beside(E),
+    Handler(E),
 }
 
 /// What is to be done when the board stops within a slice.
-pub enum Then {
+pub enum AfterStop {
     /// It goes on.
     GoOn,
     /// It goes on, unless the slice is over: then the console is looked at first.
@@ -36,7 +36,7 @@ pub enum Then {
 }
 
 /// Who stands beside the board and acts when it stops: at edges, at frames, at a time of its own.
-pub trait Beside<B: BoardBus> {
+pub trait StopHandler<B: BoardBus> {
     /// How it ends the waiting.
     type End;
 
@@ -46,20 +46,27 @@ pub trait Beside<B: BoardBus> {
     }
 
     /// The board has stopped.
-    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Self::End>;
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<AfterStop, Self::End>;
 }
 
-/// Waits on a machine.
+/// A board and its console, for waiting on what it prints.
 pub struct Console<'a, B: BoardBus, W> {
+    /// The board.
     pub machine: &'a mut Machine<B>,
+    /// Acts when the board stops; see [`StopHandler`].
     pub beside: W,
-    /// The cycle at which all waiting ends, whatever its limit.
+    /// Core cycle that ends every wait, even one with a later limit.
     pub stop_at: u64,
 }
 
-impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
+impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
     /// Runs until the console's log has `text` behind byte `from`; gives the place behind it.
-    pub fn until(&mut self, from: usize, text: &str, limit_s: f64) -> Result<usize, Ended<W::End>> {
+    pub fn until(
+        &mut self,
+        from: usize,
+        text: &str,
+        limit_s: f64,
+    ) -> Result<usize, WaitEnd<W::End>> {
         let hz = self.machine.spec().cpu_hz;
         let slice = hz / SLICES_PER_S;
         let end = cycle_after(self.machine.now(), limit_s, hz).min(self.stop_at);
@@ -69,41 +76,41 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
             let next = self.beside.next(self.machine);
             let stop = self.machine.run_until(slice_end.min(next));
             let then = self.beside.stopped(self.machine, &stop);
-            match (then.map_err(Ended::Beside)?, stop) {
-                (Then::GoOn, _) => continue,
-                (Then::Look, _) if self.machine.now() < slice_end => continue,
-                (Then::Look, _) => {}
-                (Then::Nothing, Stop::Limit) if self.machine.now() < end => {}
-                (Then::Nothing, stop) => return Err(Ended::Board(stop, text.to_string())),
+            match (then.map_err(WaitEnd::Handler)?, stop) {
+                (AfterStop::GoOn, _) => continue,
+                (AfterStop::Look, _) if self.machine.now() < slice_end => continue,
+                (AfterStop::Look, _) => {}
+                (AfterStop::Nothing, Stop::Limit) if self.machine.now() < end => {}
+                (AfterStop::Nothing, stop) => return Err(WaitEnd::Board(stop, text.to_string())),
             }
             if self.machine.now() >= end {
-                return Err(Ended::Board(Stop::Limit, text.to_string()));
+                return Err(WaitEnd::Board(Stop::Limit, text.to_string()));
             }
             let log = &self.machine.console_log()[from..];
             if let Some(at) = log.windows(text.len()).position(|w| w == text.as_bytes()) {
                 return Ok(from + at + text.len());
             }
             if let Some(over) = watchdog.look(self.machine) {
-                return Err(Ended::Over(over));
+                return Err(WaitEnd::Over(over));
             }
             if interrupt::asked() {
-                return Err(Ended::Interrupted);
+                return Err(WaitEnd::Interrupted);
             }
         }
     }
 
     /// From power-on to the shell's first prompt, which follows the marker. A kernel that could not unpack all of its
     /// root file system goes on without the rest: that is the end, prompt or none.
-    pub fn boot(&mut self) -> Result<(), Ended<W::End>> {
+    pub fn boot(&mut self) -> Result<(), WaitEnd<W::End>> {
         let booted = self.boot_to_prompt();
-        let stopped = matches!(booted, Err(Ended::Interrupted | Ended::Beside(_)));
+        let stopped = matches!(booted, Err(WaitEnd::Interrupted | WaitEnd::Handler(_)));
         if !stopped && markers::is_half_unpacked(self.machine.console_log()) {
-            return Err(Ended::Over(Over::HalfUnpacked));
+            return Err(WaitEnd::Over(Over::HalfUnpacked));
         }
         booted
     }
 
-    fn boot_to_prompt(&mut self) -> Result<(), Ended<W::End>> {
+    fn boot_to_prompt(&mut self) -> Result<(), WaitEnd<W::End>> {
         let ready = self.until(0, markers::READY, BOOT_LIMIT_S)?;
         self.until(ready, "# ", BOOT_LIMIT_S)?;
         Ok(())
@@ -111,7 +118,7 @@ impl<B: BoardBus, W: Beside<B>> Console<'_, B, W> {
 
     /// Types a command and waits for its end; gives where its part of the log begins and the marker
     /// of its end is.
-    pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<(usize, usize), Ended<W::End>> {
+    pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<(usize, usize), WaitEnd<W::End>> {
         let start = self.machine.console_log().len();
         self.machine.send(format!("{}\n", typed.line).as_bytes());
         let end = self.until(start, &typed.end, limit_s)?;

@@ -34,17 +34,17 @@ const BOARD_PORT: u16 = 7000;
 const HOST_PORT: u16 = 7001;
 
 /// Somebody outside the board, who acts at a time of his own and when a frame comes.
-pub trait Outside {
+pub trait Peer {
     /// When he acts next if no frame comes, nanoseconds since power-on.
     fn next_ns(&self) -> u64;
     /// The time or a frame has come.
     fn act(&mut self, cables: &mut Cables<'_>);
 }
 
-/// Nobody at the cable.
-pub struct Nobody;
+/// NoPeer at the cable.
+pub struct NoPeer;
 
-impl Outside for Nobody {
+impl Peer for NoPeer {
     fn next_ns(&self) -> u64 {
         u64::MAX
     }
@@ -81,7 +81,7 @@ pub struct Plan {
     pub flood: bool,
 }
 
-/// The host.
+/// The host at the other end of the network cable.
 pub struct Host {
     interface: Interface,
     queues: Queues,
@@ -89,14 +89,16 @@ pub struct Host {
     icmp: SocketHandle,
     udp: SocketHandle,
     plan: Option<Plan>,
-    /// When the next request is due and when the last may be.
+    /// When the next request is due and the latest time for one, in nanoseconds since power-on.
     pinging: Option<(u64, u64)>,
     random: Random,
-    /// When the stack wants to be asked.
+    /// When the TCP/IP stack has to be polled, in nanoseconds since power-on.
     wakes_ns: u64,
+    /// Number of requests that were sent.
     pub requests: u64,
-    /// Requests that found the host's own queue full: the cable is too slow for them.
+    /// Number of requests that found the host's own queue full: the cable is too slow for them.
     pub not_sent: u64,
+    /// Number of answers that came back from the board.
     pub answers: u64,
 }
 
@@ -216,7 +218,7 @@ impl Host {
     }
 }
 
-impl Outside for Host {
+impl Peer for Host {
     fn next_ns(&self) -> u64 {
         let ping = self.pinging.map_or(u64::MAX, |(next, _)| next);
         self.wakes_ns.min(ping)

@@ -115,7 +115,7 @@ enum Deed {
     Plug(Option<Rate>),
 }
 
-impl Outside for Rough {
+impl Peer for Rough {
     fn next_ns(&self) -> u64 {
         let deed = match (self.begin_ns, self.todo.front()) {
             (Some(begin), Some((after, _))) => begin + after,

@@ -35,7 +35,7 @@ const RAMFS: &str = "rootfstype=ramfs";
 
 /// What is known of a kernel by its symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KernelTraits {
     /// It has no address spaces.
     pub flat: bool,
     /// It has a loader for bFLT programs.
@@ -48,9 +48,9 @@ pub struct Known {
     gunzip: bool,
 }
 
-impl Known {
+impl KernelTraits {
     /// Of a kernel with symbols.
-    pub fn of(vmlinux: Option<&Path>) -> Option<Known> {
+    pub fn of(vmlinux: Option<&Path>) -> Option<KernelTraits> {
         let names = [
             "_stext",
             "_end",
@@ -60,7 +60,7 @@ impl Known {
             "gunzip",
         ];
         let [start, end, flat, loads_flat, tmpfs, gunzip] = symbols::places(vmlinux?, names)?;
-        Some(Known {
+        Some(KernelTraits {
             bytes: end?.checked_sub(start?)?,
             flat: flat.is_some(),
             loads_flat: loads_flat.is_some(),
@@ -141,7 +141,7 @@ impl Room {
 /// archive of which too little is known: the kernel says what it cannot unpack.
 pub fn fit(
     linux: &mut LinuxBoot,
-    kernel: Option<&Known>,
+    kernel: Option<&KernelTraits>,
     board: &BoardSpec,
     (own, added): (usize, &[Added]),
 ) -> Result<()> {
@@ -194,7 +194,7 @@ fn too_much(
     room: Room,
     lacking: u64,
     (own, added): (Vec<u8>, &[Added]),
-    (board, ram, kernel): (&BoardSpec, u64, &Known),
+    (board, ram, kernel): (&BoardSpec, u64, &KernelTraits),
     forms: &[Form],
 ) -> Result<()> {
     let content = cpio::unpacked(&own).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use board::boot::Blob;
 
-use crate::memory::Known;
+use crate::memory::KernelTraits;
 use supply::added::Around;
 use supply::image::cpio::Kind;
 use supply::image::{LIBRARY_DIR, cpio, elf};
@@ -54,7 +54,7 @@ pub fn check(
     initrd: &Blob,
     command_line: &str,
     is_ours: bool,
-    kernel: Option<&Known>,
+    kernel: Option<&KernelTraits>,
     ram_bytes: u32,
 ) -> Result<Around> {
     let around = Around {

@@ -15,8 +15,8 @@ use board::{BoardBus, BoardSpec, Machine, Observed, Observer, Stop};
 use watch::checker::{Apart, Checker, Report};
 use watch::ledger::Ledger;
 
-use crate::console::{self, Console, Ended, Then};
-use crate::host::{Nobody, Outside};
+use crate::console::{self, AfterStop, Console, WaitEnd};
+use crate::host::{NoPeer, Peer};
 use crate::snapshot::{self, Snapshots};
 use results::runs::markers::{self, Typed};
 use results::runs::run::Window;
@@ -63,10 +63,12 @@ pub struct Measured {
     pub whole: Window,
 }
 
-/// Why a guest came to no result, and all that its console had said by then.
+/// The error of a guest that gave no result.
 #[derive(Debug)]
 pub struct Failure {
+    /// Error message.
     pub message: String,
+    /// Everything that the console printed until then.
     pub console: Vec<u8>,
 }
 
@@ -226,7 +228,7 @@ impl<B: BoardBus> Session<B> {
 
     fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
         let mut session = Session::of(machine);
-        let ended = session.console(Beside::nobody()).boot();
+        let ended = session.console(Attached::nobody()).boot();
         ended.map_err(|ended| session.gone(ended))?;
         Ok(session)
     }
@@ -237,7 +239,7 @@ impl<B: BoardBus> Session<B> {
         &mut self.machine
     }
 
-    fn console<'a>(&'a mut self, beside: Beside<'a, B>) -> Console<'a, B, Beside<'a, B>> {
+    fn console<'a>(&'a mut self, beside: Attached<'a, B>) -> Console<'a, B, Attached<'a, B>> {
         Console {
             machine: &mut self.machine,
             beside,
@@ -246,24 +248,24 @@ impl<B: BoardBus> Session<B> {
     }
 
     /// The error that waiting ended with.
-    fn gone(&self, ended: Ended<Infallible>) -> anyhow::Error {
+    fn gone(&self, ended: WaitEnd<Infallible>) -> anyhow::Error {
         match ended {
-            Ended::Board(stop, awaited) => {
+            WaitEnd::Board(stop, awaited) => {
                 let message = self.machine.message(&stop, |_| None);
                 self.failure(format!(
                     "waiting for {awaited:?}: {message}{}",
                     self.last_words()
                 ))
             }
-            Ended::Over(over) => self.failure(format!("{}{}", over.what(), self.last_words())),
-            Ended::Interrupted => anyhow!("stopped"),
-            Ended::Beside(never) => match never {},
+            WaitEnd::Over(over) => self.failure(format!("{}{}", over.what(), self.last_words())),
+            WaitEnd::Interrupted => anyhow!("stopped"),
+            WaitEnd::Handler(never) => match never {},
         }
     }
 
     /// Types `run-guest COMMAND` and waits for its end, taking the counters at the pins' edges.
     pub fn run_guest(&mut self, command: &str, limit_s: f64) -> Result<Measured> {
-        self.run_guest_beside(command, limit_s, &mut Nobody)
+        self.run_guest_beside(command, limit_s, &mut NoPeer)
     }
 
     /// The same with somebody at the board's cables.
@@ -271,14 +273,14 @@ impl<B: BoardBus> Session<B> {
         &mut self,
         command: &str,
         limit_s: f64,
-        outside: &mut dyn Outside,
+        outside: &mut dyn Peer,
     ) -> Result<Measured> {
         self.run_beside(&Typed::by_run_guest(command), limit_s, outside)
     }
 
     /// Types a user's command.
     pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<Measured> {
-        self.run_beside(typed, limit_s, &mut Nobody)
+        self.run_beside(typed, limit_s, &mut NoPeer)
     }
 
     /// The same with somebody at the board's cables.
@@ -286,19 +288,19 @@ impl<B: BoardBus> Session<B> {
         &mut self,
         typed: &Typed,
         limit_s: f64,
-        outside: &mut dyn Outside,
+        outside: &mut dyn Peer,
     ) -> Result<Measured> {
         let (from, counters) = (self.now(), *self.counters());
         let mut pins = Pins::new(&self.machine);
         self.machine.set_stop_on_edge(true);
-        let beside = Beside {
+        let beside = Attached {
             pins: Some(&mut pins),
             outside: Some(outside),
             keeper: self.keeper.take(),
         };
         let ended = self.console(beside).run(typed, limit_s);
         let (start, end) = ended.map_err(|ended| self.gone(ended))?;
-        let ended = self.console(Beside::nobody()).until(end, "\n", limit_s);
+        let ended = self.console(Attached::nobody()).until(end, "\n", limit_s);
         ended.map_err(|ended| self.gone(ended))?;
         self.machine.set_stop_on_edge(false);
         let console = self.machine.console_log()[start..].to_vec();
@@ -374,15 +376,15 @@ impl<B: BoardBus> Session<B> {
 }
 
 /// Who stands beside a session: the pins' edges, and somebody at the board's cables.
-struct Beside<'a, B: BoardBus> {
+struct Attached<'a, B: BoardBus> {
     pins: Option<&'a mut Pins>,
-    outside: Option<&'a mut dyn Outside>,
+    outside: Option<&'a mut dyn Peer>,
     keeper: Option<Keeper<B>>,
 }
 
-impl<'a, B: BoardBus> Beside<'a, B> {
-    fn nobody() -> Beside<'a, B> {
-        Beside {
+impl<'a, B: BoardBus> Attached<'a, B> {
+    fn nobody() -> Attached<'a, B> {
+        Attached {
             pins: None,
             outside: None,
             keeper: None,
@@ -396,7 +398,7 @@ impl<'a, B: BoardBus> Beside<'a, B> {
     }
 }
 
-impl<B: BoardBus> console::Beside<B> for Beside<'_, B> {
+impl<B: BoardBus> console::StopHandler<B> for Attached<'_, B> {
     type End = Infallible;
 
     fn next(&self, machine: &Machine<B>) -> u64 {
@@ -405,14 +407,14 @@ impl<B: BoardBus> console::Beside<B> for Beside<'_, B> {
         machine.link().cycle(next_ns).min(keeper)
     }
 
-    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, Infallible> {
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<AfterStop, Infallible> {
         if let Some(keeper) = self.keeper.as_mut()
             && *stop == Stop::Limit
             && machine.now() >= keeper.next
         {
             (keeper.keep)(machine);
             keeper.next += keeper.every;
-            return Ok(Then::Look);
+            return Ok(AfterStop::Look);
         }
         let due = self.next(machine);
         match stop {
@@ -423,9 +425,9 @@ impl<B: BoardBus> console::Beside<B> for Beside<'_, B> {
             }
             Stop::Frame => self.act(machine),
             Stop::Limit if machine.now() >= due => self.act(machine),
-            _ => return Ok(Then::Nothing),
+            _ => return Ok(AfterStop::Nothing),
         }
-        Ok(Then::GoOn)
+        Ok(AfterStop::GoOn)
     }
 }
 

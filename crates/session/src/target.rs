@@ -67,12 +67,13 @@ pub struct Target {
     pub victims: String,
 }
 
-/// A user's command and what it reads. Every verb that runs one runs it so, and it takes the same cycles in all.
+/// A user's command and its standard input. Every verb types it alike, so it takes equal cycles in all.
 pub struct Given {
-    /// As a line for the guest's shell.
+    /// The command as a line for the guest's shell, with the redirection of its standard input.
     pub line: String,
+    /// The line with markers around its output, as it is typed on the console.
     pub typed: Typed,
-    /// What comes on standard input, if that is more than nothing.
+    /// Content of standard input; `None` when it is empty or not redirected.
     pub stdin: Option<Vec<u8>>,
 }
 

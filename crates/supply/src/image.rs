@@ -103,7 +103,7 @@ impl Programs {
     }
 
     /// Where they come from, unless that is Debian.
-    fn own(self) -> Option<&'static own::Kind> {
+    fn own(self) -> Option<&'static own::SourceBuild> {
         match self {
             Programs::Armv5te => None,
             Programs::Armv4t => Some(&own::ARMV4T),
@@ -128,7 +128,7 @@ impl Programs {
         let Some(guest) = all.get(workload) else {
             return Ok(());
         };
-        let listed = self.own().map(own::Kind::guests).transpose()?;
+        let listed = self.own().map(own::SourceBuild::guests).transpose()?;
         let there = |name: &String| listed.as_ref().is_none_or(|listed| listed.contains(name));
         let nowhere = guest.among.as_ref().is_some_and(Vec::is_empty);
         if nowhere || there(&workload.to_string()) && guest.is_among(self) {
@@ -159,7 +159,7 @@ impl Programs {
     }
 
     /// The same with programs of our own making: scripts and names of `root.toml`.
-    fn own_root_fs(self, kind: &'static own::Kind) -> Result<RootFs> {
+    fn own_root_fs(self, kind: &'static own::SourceBuild) -> Result<RootFs> {
         let (file, text, spec) = spec::read()?;
         let user_land = UserLand::get(kind)?;
         let mut guests = guest::all()?;

@@ -62,24 +62,43 @@ pub struct Mutant {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Change {
-    /// A call, also one in tail position, is not made; it seems to have returned 0.
-    SkipCall { callee: String, which: Which },
-    /// A CP15 instruction does nothing; a test-and-clean loop finds nothing to clean.
-    SkipCp15 { op: Cp15, which: Which },
+    /// Skips a call: a BL gives 0, a B in tail position returns to the caller.
+    SkipCall {
+        /// Name of the called function.
+        callee: String,
+        /// Which calls of `callee` are skipped.
+        which: Which,
+    },
+    /// Skips a CP15 operation; a test-and-clean loop finds nothing to clean.
+    SkipCp15 {
+        /// The operation.
+        op: Cp15,
+        /// Which instructions with this operation are skipped.
+        which: Which,
+    },
     /// A CP15 operation takes its address from another register.
     WrongRegister {
+        /// The operation.
         op: Cp15,
+        /// Number of the other register, 0 to 14.
         register: u32,
+        /// Which instructions with this operation are changed.
         which: Which,
     },
     /// A loop's `add rX, rX, #step` takes another step.
     WrongStep {
+        /// Immediate value of the `add` in the kernel.
         step: u32,
+        /// Immediate value in its place: 8 bits, rotated by an even number.
         instead: u32,
+        /// Which instructions with this step are changed.
         which: Which,
     },
-    /// Interrupts are not masked or unmasked: an MSR that writes the CPSR's control bits does nothing.
-    SkipMask { which: Which },
+    /// Skips an MSR that writes the CPSR's control bits: interrupts stay masked or unmasked.
+    SkipMask {
+        /// Which instructions are skipped.
+        which: Which,
+    },
 }
 
 /// Which of the places that fit; at least one must.
@@ -96,6 +115,7 @@ pub enum Which {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum All {
+    /// Every place that fits.
     All,
 }
 

@@ -23,7 +23,7 @@ use base::toml_file;
 
 /// One kind of it.
 #[derive(Debug)]
-pub struct Kind {
+pub struct SourceBuild {
     /// Of its files in `guest/root`.
     name: &'static str,
     title: &'static str,
@@ -38,7 +38,7 @@ pub struct Kind {
 }
 
 /// For cores of ARMv4T.
-pub static ARMV4T: Kind = Kind {
+pub static ARMV4T: SourceBuild = SourceBuild {
     name: "armv4t",
     title: "user land for ARMv4T",
     recipe: "armv4t 1",
@@ -48,7 +48,7 @@ pub static ARMV4T: Kind = Kind {
 };
 
 /// For kernels without address spaces: it does not fork, and runs at any address.
-pub static FLAT: Kind = Kind {
+pub static FLAT: SourceBuild = SourceBuild {
     name: "flat",
     title: "user land for a flat address space",
     recipe: "flat 1",
@@ -79,7 +79,7 @@ struct Debian {
     compiler: Option<String>,
 }
 
-impl Kind {
+impl SourceBuild {
     fn spec(&self) -> Result<(Spec, PathBuf)> {
         let file = paths::root().join(format!("guest/root/{}.toml", self.name));
         Ok((toml_file::read(&file)?, file))
@@ -98,19 +98,20 @@ impl Kind {
 
 /// What was built.
 pub struct UserLand {
-    pub kind: &'static Kind,
+    /// What the user land is for: [`ARMV4T`] or [`FLAT`].
+    pub kind: &'static SourceBuild,
     dir: PathBuf,
-    /// Of everything that went in.
+    /// Hash of all inputs.
     pub hash: String,
     /// Name, version and hash of each package.
     pub packages: Vec<(String, String, String)>,
-    /// Guests that are built with it.
+    /// Names of the guests that are built with this user land.
     pub guests: Vec<String>,
 }
 
 impl UserLand {
     /// From the cache, else built.
-    pub fn get(kind: &'static Kind) -> Result<UserLand> {
+    pub fn get(kind: &'static SourceBuild) -> Result<UserLand> {
         let (spec, file) = kind.spec()?;
         let wrapper = file.with_file_name(kind.gcc());
         // The kernel's headers for programs.
@@ -184,7 +185,7 @@ fn compiler_of(debian: &Debian) -> Result<Option<Deb>> {
 }
 
 struct Build<'a> {
-    kind: &'a Kind,
+    kind: &'a SourceBuild,
     dir: &'a Path,
     /// The kernel's, for programs: of the architecture, and of all.
     headers: &'a [PathBuf; 2],

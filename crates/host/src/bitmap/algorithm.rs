@@ -83,14 +83,15 @@ struct Held {
 pub struct Machine<L> {
     way: Way,
     tss: Tss,
-    /// Bitmaps by number; free ones are empty.
+    /// Bitmaps by number; a free number has `None`.
     held: Vec<Option<Held>>,
-    /// Which bitmap each task has.
+    /// Number of each task's bitmap; `None` for a task without a bitmap.
     tasks: Vec<Option<usize>>,
     current: Task,
     last_sequence: u64,
-    /// Faults of accesses that the kernel mended.
+    /// Number of faults at which the kernel copied the task's bitmap into the TSS.
     pub faults: u64,
+    /// Receives every access to memory that the kernel would make.
     pub lines: L,
 }
 

@@ -57,19 +57,21 @@ const fn case(name: &'static str, high: bool, who: Who) -> Case {
     Case { name, high, who }
 }
 
-/// One way in one case.
+/// Result of one algorithm in one case.
 #[derive(Serialize)]
 pub struct Cell {
+    /// Name of the algorithm: [`Way::name`].
     #[serde(rename = "algorithm")]
     pub way: &'static str,
+    /// Name of the case, as `host/ioperm.c` has it: "port-80".
     pub case: &'static str,
-    /// Port accesses a turn of a task that may make them.
+    /// Port accesses in each turn of a task that may make them.
     pub accesses: usize,
-    /// Nanoseconds a switch, of each timed section; accesses are in it.
+    /// Nanoseconds per switch, port accesses included: one value for each timed section.
     pub ns: Vec<f64>,
-    /// Different cache lines of 64 bytes that a switch and its accesses touch.
+    /// Different cache lines of 64 bytes that a switch and its port accesses touch, mean of both tasks.
     pub lines: f64,
-    /// Faults a switch that the kernel would have to mend.
+    /// Faults per switch at which the kernel would copy the bitmap, mean of both tasks.
     pub faults: f64,
 }
 

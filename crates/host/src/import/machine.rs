@@ -10,38 +10,44 @@ use base::distinct::distinct;
 use results::figures::figure::{Measured, digits, estimate};
 use results::figures::latencies::{self, Latencies};
 use results::figures::statistics::{Estimate, summarise};
-use results::figures::which::Which;
+use results::figures::which::Selector;
 use results::render::grid::Grid;
 use results::render::part::Part;
 use results::runs::point::short_kernel;
 
-/// One figure, and those of ours that mean the same.
+/// An imported figure, and which of our figures it stands beside.
 #[derive(Debug, Serialize)]
 pub struct Item {
+    /// Program, condition and metric, in words.
     pub what: String,
+    /// Unit of the estimate, such as "us".
     pub unit: String,
+    /// The value, with an interval if it has one.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// The experiment that measures the same.
+    /// Name of our experiment that measures this quantity.
     pub experiment: &'static str,
+    /// Selects the figures of `experiment` that it stands beside.
     #[serde(skip)]
-    pub which: Which,
+    pub which: Selector,
 }
 
 /// What was measured on one machine.
 #[derive(Debug, Serialize)]
 pub struct Machine {
-    /// The file.
+    /// Path of the imported file; empty for text without a file.
     pub name: String,
-    /// Which program measured, and where.
+    /// The measuring program, and the machine as far as the file tells.
     pub about: String,
+    /// Whether the file says that the machine has an ARM core.
     #[serde(skip)]
     pub is_arm: bool,
+    /// Figures that one of our experiments measures, too.
     #[serde(rename = "figures")]
     pub items: Vec<Item>,
-    /// By working set, where that was measured.
+    /// Speed of memory by size of the working set; empty when it was not measured.
     pub memory: Vec<Memory>,
-    /// What is missing, not used, or not quite the same as ours.
+    /// Remarks for the report: figures that are missing, unused, or defined differently from ours.
     pub notes: Vec<String>,
 }
 
@@ -150,11 +156,15 @@ impl Machine {
     }
 }
 
-/// What a program says of one thread's latencies, in microseconds.
+/// Latencies of one thread, as a program summarised them.
 pub struct Extremes {
+    /// Number of latencies.
     pub count: f64,
+    /// Shortest latency, in microseconds.
     pub min: f64,
+    /// Average latency, in microseconds.
     pub avg: f64,
+    /// Longest latency, in microseconds.
     pub max: f64,
 }
 
@@ -227,14 +237,14 @@ pub fn timer(what: &str, metric: &str, estimate: Estimate) -> Item {
 }
 
 /// Figures of a mode, a metric, at values of axes.
-pub fn which(mode: Option<&str>, metric: &str, at: &[(&str, u32)]) -> Which {
-    Which {
+pub fn which(mode: Option<&str>, metric: &str, at: &[(&str, u32)]) -> Selector {
+    Selector {
         mode: mode.map(String::from),
         metric: Some(metric.to_string()),
         at: at
             .iter()
             .map(|(k, v)| (k.to_string(), *v))
             .collect::<BTreeMap<_, _>>(),
-        ..Which::default()
+        ..Selector::default()
     }
 }

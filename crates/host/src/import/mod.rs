@@ -58,12 +58,16 @@ const FORMS: [&Form; 10] = [
     &boot_log::FORM,
 ];
 
-/// What memory does for a working set.
+/// Speed of memory for one size of the working set.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Memory {
+    /// Size of the working set, in units of 1024 bytes.
     pub kb: u32,
+    /// Shortest time of a load that waits for the load before it, in nanoseconds.
     pub load_ns: f64,
+    /// Largest bandwidth of reads, in 10^6 bytes per second.
     pub read_mb_s: f64,
+    /// Largest bandwidth of writes, in 10^6 bytes per second.
     pub write_mb_s: f64,
 }
 

@@ -11,30 +11,34 @@ use crate::figures::figure::Measured;
 use crate::figures::published::{Figure, Published};
 use crate::figures::sides;
 use crate::figures::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
-use crate::figures::which::{Known, Which};
+use crate::figures::which::{Selectable, Selector};
 use crate::runs::point::Place;
 use base::distinct::distinct;
 use base::suggest::did_you_mean;
 
-/// `[[claim]]`: the figures `of`, divided by those `to` on the same board at the same axes, or less
-/// than them by so much.
+/// `[[claim]]`: bounds the ratio or the difference of two figures on one board, at equal axes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
+    /// The claim in words.
     pub text: String,
-    /// Who says so.
+    /// Who makes the claim: a paper and the place in it, or a design.
     pub source: String,
-    pub of: Which,
-    pub to: Which,
+    /// Selects the figures that the claim is about.
+    pub of: Selector,
+    /// Selects the figures that `of` is compared with.
+    pub to: Selector,
+    /// Largest ratio `of / to` that the claim allows.
     pub at_most: Option<f64>,
+    /// Smallest ratio `of / to` that the claim allows.
     pub at_least: Option<f64>,
-    /// In the figures' unit.
+    /// Smallest difference `to - of` that the claim allows, in the figures' unit.
     pub less_by: Option<f64>,
-    /// Both are of one image, told different things: each run is compared with that of the same seed
-    /// and layout.
+    /// Whether each run is compared with the run of equal seed and layout: both kernels are one image
+    /// with different options.
     #[serde(default)]
     pub paired: bool,
-    /// Why it need not hold here, by counters: then it does not count as a "no".
+    /// Why the claim need not hold here, by counters; a claim with a reason does not count as a "no".
     pub explained: Option<String>,
 }
 
@@ -43,27 +47,29 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// What became of a claim.
+/// Result of a claim.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
+    /// The claim in words.
     pub text: String,
+    /// Who makes the claim.
     pub source: String,
-    /// What the bound is of: "Ratio", "Difference in us".
+    /// Quantity that the bound applies to: "Ratio" or "Difference in us".
     pub quantity: String,
-    /// "at most 0.5".
+    /// The bound in words: "at most 0.5".
     pub bound: String,
-    /// `None`: no figures to judge by, or their intervals leave it open.
+    /// Whether the claim holds; `None` when there are no figures, or when ranks or intervals do not decide.
     pub holds: Option<bool>,
-    /// The one nearest to, or furthest beyond, the bound.
+    /// The comparison nearest to the bound, or furthest beyond it.
     pub worst: Option<Against>,
-    /// How many were looked at.
+    /// Number of comparisons that were judged.
     pub count: usize,
-    /// How many were not: a smallest or largest value stands beside one of other runs, or of more samples.
+    /// Number of comparisons left out: a minimum or maximum beside one of other runs or of more samples.
     #[serde(skip_serializing_if = "is_zero")]
     pub uneven: usize,
-    /// Why it need not hold here.
+    /// Why the claim need not hold here.
     pub explained: Option<String>,
-    /// What all of the experiment came to, as recorded, where nothing was measured.
+    /// Verdict on the recorded figures, when nothing was measured here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Box<Verdict>>,
 }
@@ -71,24 +77,28 @@ pub struct Verdict {
 /// Ratio or difference of two measured figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Against {
+    /// Ratio `of / to`, or difference `to - of` in the figures' unit; of pairs the median.
     pub value: f64,
-    /// Of the ends of the figures' intervals, so that it is on the safe side.
+    /// Lowest value that the intervals of both figures allow; of pairs the lower end of the median's
+    /// interval.
     pub low: f64,
+    /// Highest value that the intervals of both figures allow; of pairs the upper end of the median's
+    /// interval.
     pub high: f64,
-    /// How the seeds' figures lie to the bound, from four seeds of each on.
+    /// Rank test of the seeds' figures against the bound; `None` with fewer than four seeds, and of pairs.
     pub ranks: Option<Ranks>,
-    /// Of the figure with fewer.
+    /// Seeds of the figure that has fewer; of pairs the number of pairs.
     pub seeds: usize,
-    /// Whether run was compared with run.
+    /// Whether each run was compared with the run of equal seed and layout.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub paired: bool,
-    /// Board and axes.
+    /// Board and axes, in words.
     pub place: String,
 }
 
 impl Claim {
     /// Whether it can be judged at all.
-    pub fn check(&self, known: &Known) -> Result<()> {
+    pub fn check(&self, known: &Selectable) -> Result<()> {
         let bounds = [self.at_most, self.at_least, self.less_by];
         let of_this = || format!("claim \"{}\"", self.text);
         if bounds.iter().flatten().count() != 1 {
@@ -105,7 +115,7 @@ impl Claim {
         self.to.check(known).with_context(of_this)
     }
 
-    fn tells(&self, what: fn(&Which) -> &Option<String>) -> bool {
+    fn tells(&self, what: fn(&Selector) -> &Option<String>) -> bool {
         what(&self.of).is_some() || what(&self.to).is_some()
     }
 
@@ -329,16 +339,18 @@ impl Verdict {
 /// `[[beside]]`: a published figure, and the measured one that it stands beside, if any does.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Beside {
+pub struct PublishedComparison {
     /// Its id in `published/published.toml`.
     pub published: String,
     /// None: it stands alone.
-    pub measured: Option<Which>,
+    pub measured: Option<Selector>,
 }
 
 /// A published figure with what was measured.
 pub struct Pair<'a> {
+    /// The published figure.
     pub figure: &'a Figure,
+    /// Measured figures that stand beside it; may be empty.
     pub measured: Vec<Measured>,
 }
 
@@ -352,11 +364,11 @@ impl Pair<'_> {
 
 /// Every published figure that the experiment names, with its partners.
 pub fn pairs<'a>(
-    beside: &[Beside],
+    beside: &[PublishedComparison],
     measured: &[Measured],
     published: &'a Published,
 ) -> Result<Vec<Pair<'a>>> {
-    let pair = |b: &Beside| {
+    let pair = |b: &PublishedComparison| {
         let Some(figure) = published.figure(&b.published) else {
             let ids: Vec<&String> = published.figures.iter().map(|f| &f.id).collect();
             bail!(

@@ -202,7 +202,7 @@ fn extremes_of_uneven_sides_are_not_judged() {
 #[test]
 fn absurd_bounds_are_refused() {
     for bound in ["at_most = -1.0", "at_least = 0.0", "less_by = nan"] {
-        let error = claim(bound).check(&Known::default()).unwrap_err();
+        let error = claim(bound).check(&Selectable::default()).unwrap_err();
         assert!(error.to_string().contains("above 0"), "{bound}: {error}");
     }
 }
@@ -215,7 +215,7 @@ fn without_figures_there_is_no_verdict() {
 
 #[test]
 fn a_published_figure_that_does_not_exist_is_named() {
-    let beside = Beside {
+    let beside = PublishedComparison {
         published: "fcse2009.lat_ctx.plain.lo".into(),
         measured: None,
     };

@@ -13,24 +13,28 @@ pub type Repetition = (u64, u32);
 /// A measured figure, with all that tells it from the others of its experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
+    /// Board, kernel, mode, series and axes.
     #[serde(flatten)]
     pub place: Place,
-    /// Its name: "switch", "max".
+    /// Name of the metric, such as "switch" or "max".
     pub metric: &'static str,
+    /// Unit of `value`, `low`, `high` and `seeds`, such as "us".
     pub unit: &'static str,
+    /// The figure over all seeds.
     pub value: f64,
-    /// Of one seed, the interval of its samples; of several, that of the seeds' values.
+    /// Lower end of the interval: of the samples of one seed, or of the values of several seeds.
     pub low: f64,
+    /// Upper end of the interval.
     pub high: f64,
-    /// What each seed gave.
+    /// The figure of each seed alone; empty for a recorded figure.
     pub seeds: Vec<f64>,
-    /// The runs behind it, in the order of `seeds`; not known of records.
+    /// Seed and layout of each run, in the order of `seeds`; empty for a recorded figure.
     #[serde(skip)]
     pub repetitions: Vec<Repetition>,
-    /// Whether it stands beside one of other or more runs, or of more samples.
+    /// Whether a figure beside it has more runs, other seeds or more samples.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub uneven: bool,
-    /// How many samples of all seeds are behind it; not known of records.
+    /// Number of samples over all seeds; `None` for a recorded figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
 }

@@ -14,14 +14,17 @@ use crate::runs::run::Run;
 /// Variance components and what they are of the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Study {
+    /// Number of parts: the points of the experiment, at least 2.
     pub parts: usize,
+    /// Number of operators: the seeds of each point, at least 2.
     pub operators: usize,
+    /// Number of replicates: the samples of each run, at least 2.
     pub replicates: usize,
-    /// Between samples of the same run.
+    /// Variance between samples of one run, in the metric's unit squared.
     pub repeatability: f64,
-    /// Between seeds, the interaction included.
+    /// Variance between seeds, in the metric's unit squared; includes the interaction of point and seed.
     pub reproducibility: f64,
-    /// Between points.
+    /// Variance between points, in the metric's unit squared.
     pub part_to_part: f64,
 }
 

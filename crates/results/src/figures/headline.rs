@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::figures::figure::{self, Measured, digits, thousands};
 use crate::figures::published::{Figure, Published};
 use crate::figures::sides;
-use crate::figures::which::Which;
+use crate::figures::which::Selector;
 use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 use base::suggest::did_you_mean;
@@ -18,9 +18,11 @@ use base::suggest::did_you_mean;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Headline {
+    /// Name of the figure in reports: "a context switch, 2 processes".
     pub text: String,
-    pub of: Which,
-    /// What a paper says of it.
+    /// Selects the figure: one of each kernel on each board.
+    pub of: Selector,
+    /// Published figures of the kernels, if a paper has them.
     pub paper: Option<OfPaper>,
 }
 
@@ -47,10 +49,11 @@ impl OfPaper {
 /// A headline with its figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
+    /// Text of the headline.
     pub text: String,
-    /// One of each kernel that was measured, that of the first kernel first.
+    /// One figure of each measured kernel, all of one board; the experiment's first kernel comes first.
     pub figures: Vec<Measured>,
-    /// The same in a paper.
+    /// Ratios of the kernels in a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paper: Option<Paper>,
 }
@@ -58,12 +61,13 @@ pub struct Line {
 /// How kernels of a paper compare.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Paper {
-    /// "fcse2009, Table 2, on ixp425".
+    /// Key of the paper, place in it and board: "fcse2009, Table 2, on ixp425".
     pub source: String,
-    /// Of the paper.
+    /// Title of the paper.
     pub title: String,
+    /// Board that the paper measured on.
     pub board: String,
-    /// Each kernel's figure to the first one's.
+    /// Each later kernel, with the ratio of its published figure to that of the first kernel.
     pub ratios: Vec<(String, f64)>,
 }
 

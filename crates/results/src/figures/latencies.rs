@@ -32,7 +32,9 @@ pub struct Latencies {
 
 /// A value with its interval, and what each seed gave.
 pub struct Figure {
+    /// Value over all seeds, with its interval.
     pub estimate: Estimate,
+    /// Value of each seed alone, in the unit of `estimate`.
     pub seeds: Vec<f64>,
 }
 

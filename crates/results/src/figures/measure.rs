@@ -15,14 +15,16 @@ pub type Samples = (&'static str, &'static str, Vec<f64>);
 
 /// Latencies of one run, as they are told apart.
 pub struct OfSeries {
+    /// Board, kernel, mode, series and axes.
     pub place: Place,
+    /// All latencies of the run at this place.
     pub latencies: Latencies,
-    /// What wanted an answer, and what had one; none where nobody asked.
+    /// Number of requests, and number of those that had an answer; `None` when a guest measures.
     pub answers: Option<(u64, u64)>,
 }
 
 impl OfSeries {
-    /// Of a guest that measures.
+    /// SeriesLatencies a guest that measures.
     pub fn new(place: Place, latencies: Latencies) -> OfSeries {
         OfSeries {
             place,
@@ -53,9 +55,11 @@ pub trait Measures {
     }
 }
 
-/// Runs that differ in the seed alone.
+/// Runs of one place, which differ in seed and layout alone.
 pub struct Repeated<'a> {
+    /// Board, kernel, mode and axes that the runs have in common.
     pub place: Place,
+    /// The runs, in the order in which they were given.
     pub runs: Vec<&'a Run>,
 }
 
@@ -76,7 +80,7 @@ pub fn repeated(runs: &[Run]) -> Vec<Repeated<'_>> {
 }
 
 /// Latencies that differ in the seed alone.
-struct Of {
+struct SeriesLatencies {
     place: Place,
     repetitions: Vec<Repetition>,
     seeds: Vec<Latencies>,
@@ -84,7 +88,7 @@ struct Of {
     answers: Vec<(u64, u64)>,
 }
 
-impl Of {
+impl SeriesLatencies {
     fn figure(&self, named: (&'static str, &'static str), samples: u64, of: Figure) -> Measured {
         figure((&self.place, &self.repetitions), named, samples, of)
     }
@@ -180,13 +184,13 @@ fn figure(
 }
 
 /// The latencies of runs, series by series.
-fn latencies(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<Of> {
-    let mut all: Vec<Of> = Vec::new();
+fn latencies(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<SeriesLatencies> {
+    let mut all: Vec<SeriesLatencies> = Vec::new();
     for run in &repeated.runs {
         for of in kind.latencies(run) {
             let index = all.iter().position(|o| o.place == of.place);
             let index = index.unwrap_or_else(|| {
-                all.push(Of {
+                all.push(SeriesLatencies {
                     place: of.place,
                     repetitions: Vec::new(),
                     seeds: Vec::new(),

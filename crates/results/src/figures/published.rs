@@ -18,29 +18,42 @@ const FORMAT: u32 = 1;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
+    /// Name that experiments refer to: "fcse2009.cyclictest.plain.min".
     pub id: String,
+    /// Key of the paper in [`Published::source`].
     pub source: String,
+    /// Place in the paper: "Table 2".
     #[serde(rename = "where")]
     pub place: String,
+    /// Board or machine of the measurement; empty when it is not given.
     #[serde(default)]
     pub board: String,
+    /// Kernel or condition that was measured: "plain"; empty when it is not given.
     #[serde(default)]
     pub variant: String,
+    /// Command line of the measuring program; empty when it is not given.
     #[serde(default)]
     pub command: String,
+    /// Measured quantity: "scheduling latency".
     #[serde(default)]
     pub metric: String,
+    /// Statistic of the metric: "min", "avg", "stddev".
     #[serde(default)]
     pub stat: String,
+    /// Value in `unit`; `None` when the paper has a plot only.
     pub value: Option<f64>,
+    /// Unit of the value: "us".
     #[serde(default)]
     pub unit: String,
+    /// How the paper states the value: "table", "prose" or "figure" (a plot).
     pub kind: String,
+    /// What the figure serves for: "target", "bound" or "context".
     #[serde(rename = "use")]
     pub purpose: String,
+    /// Remark for readers; may be empty.
     #[serde(default)]
     pub note: String,
-    /// What ran beside it.
+    /// Load that ran beside the measuring program; empty when it is not given.
     #[serde(default)]
     pub load: String,
 }
@@ -70,6 +83,7 @@ impl Figure {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
+    /// Title, with authors, place and year as far as they are known.
     pub title: String,
     // For readers of the file.
     #[serde(rename = "file")]
@@ -89,14 +103,18 @@ pub struct Source {
 #[serde(deny_unknown_fields)]
 pub struct Published {
     format: u32,
+    /// Papers by the key that [`Figure::source`] has.
     pub source: BTreeMap<String, Source>,
+    /// All published figures, in the order of the file.
     #[serde(rename = "m")]
     pub figures: Vec<Figure>,
 }
 
 /// All that stands beside what was measured.
 pub struct Papers {
+    /// Figures of `published/published.toml`.
     pub published: Published,
+    /// Estimates of `published/envelope.toml`.
     pub envelope: Envelope,
 }
 
@@ -143,8 +161,11 @@ impl Published {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(from = "[f64; 3]")]
 pub struct Range {
+    /// Typical value, between `low` and `high`.
     pub typical: f64,
+    /// Lowest plausible value.
     pub low: f64,
+    /// Highest plausible value.
     pub high: f64,
 }
 
@@ -158,9 +179,13 @@ impl From<[f64; 3]> for Range {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoardEnvelope {
+    /// Name of the board.
     pub name: String,
+    /// Cost of a change of the address space, in microseconds.
     pub total_us: Range,
+    /// Part of the cost that cache operations take, in microseconds.
     pub direct_us: Range,
+    /// Part of the cost that refilling the caches takes, in microseconds.
     pub refill_us: Range,
 }
 
@@ -169,9 +194,11 @@ pub struct BoardEnvelope {
 #[serde(deny_unknown_fields)]
 pub struct Envelope {
     format: u32,
+    /// Where the estimates come from, in words.
     pub source: String,
-    /// I and D lines assumed to be filled again per switch.
+    /// Cache lines (I and D) that a full refill is assumed to fill.
     pub assumed_lines: Range,
+    /// Envelope of each board.
     #[serde(rename = "board")]
     pub boards: Vec<BoardEnvelope>,
 }

@@ -10,12 +10,13 @@ const MOST_TIMES: u64 = 1_000_000_000_000;
 /// One thread's latencies in whole microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
-    /// Microseconds and count, ascending, without empty ones.
+    /// Microseconds and count of each bin, in ascending order, without empty bins.
     pub us: Vec<(u32, u64)>,
-    /// Latencies beyond the last bin, of which only the largest is known.
+    /// Number of latencies beyond the last bin; only the largest is known (`max_us`).
     pub overflows: u64,
+    /// Largest latency in microseconds, overflows included.
     pub max_us: u32,
-    /// The program's own average.
+    /// Average in whole microseconds, as the program prints it.
     pub avg_us: u32,
 }
 

@@ -12,26 +12,33 @@ const CONFIDENCE: f64 = 0.95;
 /// Bootstrap draws; the ends of the interval are then known to about a percent of its width.
 const DRAWS: usize = 2000;
 
-/// A sample in five numbers, in the unit of the samples.
+/// Summary of a sample; all values but `count` and `coverage` are in the unit of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many samples there were.
+    /// Number of values.
     pub count: usize,
+    /// Smallest value.
     pub min: f64,
+    /// Median.
     pub median: f64,
+    /// Largest value.
     pub max: f64,
-    /// Interval of the median.
+    /// Lower end of the interval of the median.
     pub low: f64,
+    /// Upper end of the interval of the median.
     pub high: f64,
-    /// The interval's true coverage: under 0.95 when there are fewer than six samples.
+    /// Coverage of the interval, 0 to 1: under 0.95 with fewer than six values.
     pub coverage: f64,
 }
 
 /// An estimate with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
+    /// The estimate.
     pub value: f64,
+    /// Lower end of the interval; equal to `value` when there is no interval.
     pub low: f64,
+    /// Upper end of the interval; equal to `value` when there is no interval.
     pub high: f64,
 }
 

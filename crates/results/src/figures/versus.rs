@@ -11,18 +11,21 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::point::short_kernel;
 
-/// One figure of a kernel against the same of the first kernel.
+/// A figure of one kernel against the figure of the first kernel at equal board, mode and axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Versus {
+    /// The kernel, with board, mode, series and axes.
     #[serde(flatten)]
     pub place: Place,
+    /// Name of the metric.
     pub metric: &'static str,
-    /// The first kernel.
+    /// Name of the first kernel.
     pub base: String,
-    /// Repetitions of this kernel.
+    /// Number of repetitions of the kernel.
     pub seeds: usize,
-    /// The figure divided by that of the first kernel.
+    /// Figure of the kernel divided by the figure of the first kernel.
     pub ratio: f64,
+    /// Rank test of the kernel's repetitions against those of the first kernel.
     #[serde(flatten)]
     pub ranks: Ranks,
 }

@@ -9,32 +9,43 @@ use serde::{Deserialize, Serialize};
 use crate::figures::figure::Measured;
 use base::suggest::did_you_mean;
 
-/// Those with all that is named.
+/// Selects figures: a key that is absent fits every figure.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Which {
+pub struct Selector {
+    /// Name of the board.
     pub board: Option<String>,
+    /// Name of the kernel: "6.12/plain".
     pub kernel: Option<String>,
+    /// Mode of the workload.
     pub mode: Option<String>,
-    /// Of what instruments saw.
+    /// Name of a series that instruments record.
     pub series: Option<String>,
+    /// Name of the metric.
     pub metric: Option<String>,
+    /// Values of axes; other axes may have any value.
     #[serde(default)]
     pub at: BTreeMap<String, u32>,
 }
 
-/// What an experiment can have figures of.
+/// What an experiment can have figures of; [`Selector::check`] refuses other names.
 #[derive(Default)]
-pub struct Known {
+pub struct Selectable {
+    /// Boards of all plans.
     pub boards: Vec<String>,
+    /// Kernels of the experiment.
     pub kernels: Vec<String>,
+    /// Modes of the experiment.
     pub modes: Vec<String>,
+    /// Series that its instruments can record.
     pub series: Vec<String>,
+    /// Metrics that its kind of output has.
     pub metrics: Vec<String>,
+    /// Values of each axis of plans and instruments.
     pub axes: BTreeMap<String, BTreeSet<u32>>,
 }
 
-impl Which {
+impl Selector {
     /// Whether it means this one.
     pub fn takes(&self, m: &Measured) -> bool {
         let same = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|w| w == is);
@@ -47,7 +58,7 @@ impl Which {
     }
 
     /// Whether there can be any.
-    pub fn check(&self, known: &Known) -> Result<()> {
+    pub fn check(&self, known: &Selectable) -> Result<()> {
         for (word, value, known) in [
             ("board", &self.board, &known.boards),
             ("kernel", &self.kernel, &known.kernels),

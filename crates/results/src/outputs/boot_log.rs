@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::{Kind, last_line};
+use super::{OutputKind, last_line};
 use crate::figures::measure::{Measures, Samples};
 use crate::runs::run::Run;
 
@@ -26,7 +26,7 @@ impl Measures for BootLog {
     }
 }
 
-impl Kind for BootLog {
+impl OutputKind for BootLog {
     fn name(&self) -> &'static str {
         "boot_log"
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::{Chart, Kind, last_line, line_name, spreads};
+use super::{Chart, OutputKind, last_line, line_name, spreads};
 use crate::figures::latencies::{self, Latencies};
 use crate::figures::measure::{Measures, OfSeries};
 use crate::figures::rt_tests;
@@ -27,7 +27,7 @@ impl Measures for Cyclictest {
     }
 }
 
-impl Kind for Cyclictest {
+impl OutputKind for Cyclictest {
     fn name(&self) -> &'static str {
         "cyclictest"
     }

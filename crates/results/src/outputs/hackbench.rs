@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
-use super::{Chart, Kind, by_name, last_line, line_name};
+use super::{Chart, OutputKind, by_name, last_line, line_name};
 use crate::figures::measure::{Measures, Samples};
 use crate::figures::statistics::median;
 use crate::render::dots;
@@ -37,7 +37,7 @@ impl Measures for Hackbench {
     }
 }
 
-impl Kind for Hackbench {
+impl OutputKind for Hackbench {
     fn name(&self) -> &'static str {
         "hackbench"
     }

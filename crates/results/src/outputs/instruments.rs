@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 
-use super::{Chart, Kind, by_name, line_name, spreads};
+use super::{Chart, OutputKind, by_name, line_name, spreads};
 use crate::figures::latencies::{self, Latencies};
 use crate::figures::measure::{Measures, OfSeries};
 use crate::render::lines::chart;
@@ -39,7 +39,7 @@ impl Measures for Instruments {
     }
 }
 
-impl Kind for Instruments {
+impl OutputKind for Instruments {
     fn name(&self) -> &'static str {
         "instruments"
     }

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, json_line};
+use super::{OutputKind, json_line};
 use crate::figures::measure::{Measures, Samples};
 use crate::runs::run::Run;
 
@@ -32,7 +32,7 @@ impl Measures for Ipc {
     }
 }
 
-impl Kind for Ipc {
+impl OutputKind for Ipc {
     fn name(&self) -> &'static str {
         "ipc"
     }

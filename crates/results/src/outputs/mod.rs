@@ -29,7 +29,7 @@ use base::distinct::distinct;
 use base::suggest::did_you_mean;
 
 /// Every kind there is.
-const ALL: &[&dyn Kind] = &[
+const ALL: &[&dyn OutputKind] = &[
     &lat_ctx::Rings,
     &cyclictest::Cyclictest,
     &hackbench::Hackbench,
@@ -39,7 +39,7 @@ const ALL: &[&dyn Kind] = &[
 ];
 
 /// What an output means. Runs that it is given have passed [`checked`].
-pub trait Kind: Measures + Sync {
+pub trait OutputKind: Measures + Sync {
     /// As `workload.toml` says it.
     fn name(&self) -> &'static str;
 
@@ -62,12 +62,12 @@ pub trait Kind: Measures + Sync {
     }
 
     /// The tables on the terminal.
-    fn text(&self, told: &Told) -> String {
+    fn text(&self, told: &ReportInput) -> String {
         format!("{}\n\n", grid::figures(told.measured))
     }
 
     /// Parts of the report.
-    fn parts(&self, told: &Told) -> Result<Vec<Part>> {
+    fn parts(&self, told: &ReportInput) -> Result<Vec<Part>> {
         let part = |board: &str| {
             let of_board: Vec<&Run> = (told.runs.iter())
                 .filter(|run| run.point.board == board)
@@ -89,7 +89,7 @@ pub trait Kind: Measures + Sync {
     }
 
     /// Keys of its own in the JSON of an experiment.
-    fn document(&self, _told: &Told) -> Result<Vec<(&'static str, Value)>> {
+    fn document(&self, _told: &ReportInput) -> Result<Vec<(&'static str, Value)>> {
         Ok(Vec::new())
     }
 
@@ -99,11 +99,15 @@ pub trait Kind: Measures + Sync {
     }
 }
 
-/// What is told: an experiment's runs, the figures made of them, and those of papers.
-pub struct Told<'a> {
+/// What tables and reports show of an experiment.
+pub struct ReportInput<'a> {
+    /// Name of the experiment.
     pub experiment: &'a str,
+    /// Runs of the campaign.
     pub runs: &'a [Run],
+    /// Figures made of the runs.
     pub measured: &'a [Measured],
+    /// Published figures and the envelope.
     pub papers: &'a Papers,
 }
 
@@ -112,7 +116,7 @@ const BRACKETS: &str = "In brackets: of one run (a seed, a layout of the code) t
                         range, and from six on the 95 % interval of their median; of minima and maxima their range.";
 
 /// The kind of that name.
-pub fn named(name: &str) -> Result<&'static dyn Kind> {
+pub fn named(name: &str) -> Result<&'static dyn OutputKind> {
     let Some(kind) = ALL.iter().find(|kind| kind.name() == name) else {
         let names: Vec<&str> = ALL.iter().map(|kind| kind.name()).collect();
         bail!("no kind of output \"{name}\"{}", did_you_mean(name, &names));
@@ -120,14 +124,14 @@ pub fn named(name: &str) -> Result<&'static dyn Kind> {
     Ok(*kind)
 }
 
-impl fmt::Debug for dyn Kind {
+impl fmt::Debug for dyn OutputKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
 /// The kind of all these runs, which are whole; that of rings when there are none.
-pub fn checked(runs: &[Run]) -> Result<&'static dyn Kind> {
+pub fn checked(runs: &[Run]) -> Result<&'static dyn OutputKind> {
     let Some(first) = runs.first() else {
         return Ok(ALL[0]);
     };

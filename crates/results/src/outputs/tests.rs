@@ -4,7 +4,7 @@
 use super::*;
 use crate::figures::measure;
 use crate::runs::for_tests::made_up_run;
-use crate::runs::seen::{Seen, Series};
+use crate::runs::seen::{InstrumentRecord, Series};
 
 /// What cyclictest prints of these latencies.
 fn printed(us: &[(u32, u64)]) -> String {
@@ -63,7 +63,7 @@ fn each_series_of_instruments_is_a_figure_of_its_own() {
     let mut rising = Series::new("rising", 0, vec![]);
     rising.at.insert("hz".into(), 1000);
     run.kind = "instruments".into();
-    run.seen = Some(Seen {
+    run.seen = Some(InstrumentRecord {
         series: vec![Series::new("interrupt", 4, vec![10_000; 4]), task, rising],
         screen: None,
     });

@@ -16,11 +16,14 @@ const WORDS_PERCENT: usize = 55;
 /// Borders and blanks of a column.
 const FRAME: usize = 3;
 
-/// Headings and cells, for the terminal and the report; the first `texts` columns are words.
+/// A table for the terminal and the report.
 #[derive(Clone, Default)]
 pub struct Grid {
+    /// Number of leading columns that hold words; numbers follow.
     pub texts: usize,
+    /// Heading of each column; a line feed stands before the unit.
     pub headings: Vec<String>,
+    /// Cells of each row, one for each column.
     pub rows: Vec<Vec<String>>,
 }
 

@@ -3,21 +3,27 @@
 
 use crate::render::grid::Grid;
 
-/// A heading with what stands below it.
+/// A section of the report.
 #[derive(Clone, Default)]
 pub struct Part {
+    /// Heading, as plain text.
     pub heading: String,
+    /// Paragraph below the heading, as plain text; may be empty.
     pub text: String,
+    /// Charts of the section, in order.
     pub charts: Vec<Chart>,
+    /// Tables of the section, in order.
     pub tables: Vec<Grid>,
-    /// Opened by those who want it.
+    /// Whether the section is closed until the reader opens it.
     pub folded: bool,
 }
 
 /// A picture and the name of its file.
 #[derive(Clone)]
 pub struct Chart {
+    /// Name of the file, without ".svg".
     pub name: String,
+    /// The picture, as SVG text.
     pub svg: String,
 }
 

@@ -37,10 +37,15 @@ pub const OTHERS: [RGBColor; 7] = [
 /// What points of a line are drawn as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
+    /// A filled circle.
     Disc,
+    /// An empty circle.
     Ring,
+    /// A filled square.
     Square,
+    /// A filled triangle.
     Triangle,
+    /// Two crossed diagonals.
     Cross,
 }
 
@@ -69,10 +74,13 @@ impl Marker {
     }
 }
 
-/// A name below the title: a colour, and the marker of its points if that tells something.
+/// Entry of a chart's legend.
 pub struct Key {
+    /// Text of the entry.
     pub name: String,
+    /// Colour of the lines or bars that the entry stands for.
     pub colour: RGBColor,
+    /// Marker of their points; `None` draws a rectangle in the colour.
     pub marker: Option<Marker>,
 }
 

@@ -7,7 +7,7 @@ use base::shell::quoted;
 
 /// The options of a campaign that decide which points it has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct Selection {
     /// The experiment's quick form.
     pub quick: bool,
     /// Seeds instead of the experiment's.
@@ -24,12 +24,12 @@ pub struct Asked {
     pub limit_s: Option<f64>,
 }
 
-impl Asked {
+impl Selection {
     /// The experiment's own plan, in full or in its quick form.
-    pub fn own_plan(quick: bool) -> Asked {
-        Asked {
+    pub fn own_plan(quick: bool) -> Selection {
+        Selection {
             quick,
-            ..Asked::default()
+            ..Selection::default()
         }
     }
 
@@ -72,7 +72,7 @@ impl Asked {
         if self.is_own_plan() {
             return form.to_string();
         }
-        let points = Asked {
+        let points = Selection {
             limit_s: None,
             ..self.clone()
         };
@@ -85,8 +85,8 @@ impl Asked {
 mod tests {
     use super::*;
 
-    fn asked() -> Asked {
-        Asked {
+    fn asked() -> Selection {
+        Selection {
             quick: true,
             seeds: Some(vec![1, 2, 3]),
             boards: vec!["sam9263".into(), "my boards/x.toml".into()],
@@ -102,24 +102,27 @@ mod tests {
             "warmswitch run ./mine --quick --board 'sam9263,my boards/x.toml' --set \
              caches.dcache_bytes=32K,sdram.banks=8 --seeds 3 --limit 0.5"
         );
-        let one = Asked {
+        let one = Selection {
             seeds: Some(vec![7]),
-            ..Asked::default()
+            ..Selection::default()
         };
         assert_eq!(one.command("ipc"), "warmswitch run ipc --seed 7");
-        assert_eq!(Asked::own_plan(false).command("ipc"), "warmswitch run ipc");
+        assert_eq!(
+            Selection::own_plan(false).command("ipc"),
+            "warmswitch run ipc"
+        );
     }
 
     #[test]
     fn campaigns_of_other_points_have_other_names_and_a_limit_changes_none() {
-        assert_eq!(Asked::own_plan(true).key(), "quick");
-        assert_eq!(Asked::own_plan(false).key(), "full");
-        let limited = Asked {
+        assert_eq!(Selection::own_plan(true).key(), "quick");
+        assert_eq!(Selection::own_plan(false).key(), "full");
+        let limited = Selection {
             limit_s: Some(9.0),
-            ..Asked::own_plan(true)
+            ..Selection::own_plan(true)
         };
         assert_eq!(limited.key(), "quick");
-        let changes: [fn(&mut Asked); 5] = [
+        let changes: [fn(&mut Selection); 5] = [
             |_| (),
             |a| a.quick = false,
             |a| a.seeds = Some(vec![3]),

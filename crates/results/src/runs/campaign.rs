@@ -2,7 +2,7 @@
 //! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs of what was asked, in the plan's order, so
 //! that tables and reports can be made without asking what the inputs' hashes are now. `last` names the last one.
 //!
-//! Each choice of options has a campaign of its own ([`Asked::key`]): a campaign shows what was asked for, whatever
+//! Each choice of options has a campaign of its own ([`Selection::key`]): a campaign shows what was asked for, whatever
 //! else is stored.
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::runs::asked::Asked;
+use crate::runs::asked::Selection;
 use crate::runs::point::Point;
 use crate::runs::run::Run;
 use crate::runs::store;
@@ -19,33 +19,39 @@ use base::paths;
 /// The file that names the last campaign of an experiment.
 const LAST: &str = "last";
 
-/// What was measured of what was asked.
+/// Runs of an experiment with one choice of options.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Campaign {
+    /// Name of the experiment.
     pub experiment: String,
-    pub asked: Asked,
-    /// Points planned.
+    /// Options of `warmswitch run` that the campaign was started with.
+    pub asked: Selection,
+    /// Number of points in the plan.
     pub planned: usize,
     /// The runs that exist, in the plan's order.
     pub runs: Vec<Listed>,
-    /// Points that came to no result when they were last tried, in the plan's order.
+    /// Points whose last attempt gave no result, in the plan's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<Failed>,
 }
 
-/// A run, and the point that it is of here: another one with the same inputs may have made it.
+/// A run and the point of this campaign that it measures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Listed {
+    /// Name of the stored run: [`Run::hash`].
     pub run: String,
+    /// Point of this campaign; another point with equal inputs may have made the stored run.
     pub point: Point,
 }
 
 /// A point without a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failed {
+    /// The point.
     pub point: Point,
+    /// Error message.
     pub reason: String,
-    /// The file with what the console said, below `out`.
+    /// Path of the file with the console's text, below `out`.
     pub console: PathBuf,
 }
 
@@ -85,7 +91,7 @@ impl Campaign {
     pub fn load(
         experiment: &str,
         named: &str,
-        asked: Option<&Asked>,
+        asked: Option<&Selection>,
     ) -> Result<(Campaign, Vec<Run>)> {
         let keys = keys(experiment);
         let last = || {
@@ -119,7 +125,7 @@ impl Campaign {
 
     /// The campaign of the experiment's own plan; `None` when there was none, or none of its runs is left.
     pub fn of_own_plan(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
-        read(experiment, &Asked::own_plan(quick).key())
+        read(experiment, &Selection::own_plan(quick).key())
     }
 
     /// The command that measures it; `experiment` as the user names it.

@@ -10,12 +10,17 @@ use crate::runs::seen::Series;
 /// One measurement: everything about it but the versions of the parts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
+    /// Name of the board, with changed numbers: "sam9263+sdram.banks=8".
     pub board: String,
+    /// Name of the kernel without its layout: "6.12/plain".
     pub kernel: String,
+    /// Mode of the workload, which selects its command line: "process".
     pub mode: String,
+    /// Value of each axis.
     pub axes: BTreeMap<String, u32>,
+    /// Seed of random choices: victims in caches, jitter of instruments.
     pub seed: u64,
-    /// Where the kernel's code is: 0 as the linker has it.
+    /// Number of the layout of the kernel's code; 0 is the linker's own.
     #[serde(default, skip_serializing_if = "as_linked")]
     pub layout: u32,
 }
@@ -28,12 +33,16 @@ fn as_linked(layout: &u32) -> bool {
 /// What is measured: a point without its seed and layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
+    /// Name of the board, with changed numbers.
     pub board: String,
+    /// Name of the kernel without its layout.
     pub kernel: String,
+    /// Mode of the workload.
     pub mode: String,
-    /// Which of several things that instruments saw; empty if the guest measured.
+    /// Name of the series that instruments recorded; empty when the guest measured.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub series: String,
+    /// Value of each axis, those that instruments changed within the run included.
     pub axes: BTreeMap<String, u32>,
 }
 

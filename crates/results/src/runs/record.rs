@@ -16,23 +16,25 @@ use crate::runs::run::{Provenance, Run};
 use base::paths;
 use base::toml_file;
 
-/// What a campaign was made of and came to.
+/// Inputs and results of a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
+    /// Name of the experiment.
     pub experiment: String,
+    /// Whether the campaign was of the experiment's quick form.
     pub quick: bool,
-    /// Runs below: a line that was lost is noticed.
+    /// Number of `runs`: a lost line is noticed.
     pub count: usize,
     /// Hash of the simulator's sources.
     pub simulator: String,
     /// Hash of the root file system.
     pub root_fs: String,
-    /// Hash of each board's file.
+    /// Hash of each board's file, by the board's name.
     pub boards: BTreeMap<String, String>,
-    /// Release and hash of each kernel.
+    /// Release and hash of each kernel, by its name.
     pub kernels: BTreeMap<String, String>,
-    /// By the hash of all inputs but the simulator.
+    /// Each run, by the hash of all its inputs but the simulator.
     pub runs: BTreeMap<String, Entry>,
 }
 

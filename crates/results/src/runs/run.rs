@@ -8,7 +8,7 @@ use arm::Counters;
 use serde::{Deserialize, Serialize};
 
 use crate::runs::point::Point;
-use crate::runs::seen::Seen;
+use crate::runs::seen::InstrumentRecord;
 
 /// The one format of `run.json` there is.
 const FORMAT: u32 = 3;
@@ -36,52 +36,60 @@ impl Window {
     }
 }
 
-/// What a run was made of. Everything here but the versions enters the run's name.
+/// Inputs of a run. All but the versions are part of the run's name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Hash of the board's file.
     pub board_hash: String,
+    /// Release of the kernel, as `uname -r` prints it.
     pub kernel_version: String,
+    /// Hash of all inputs of the kernel's build.
     pub kernel_hash: String,
     /// Hash of the root file system, guests included.
     pub root_fs_hash: String,
     /// Hash of the simulator's sources.
     pub simulator: String,
-    /// What was typed on the console.
+    /// Command line that was typed on the console.
     pub command: String,
     /// The kernel's command line.
     pub cmdline: String,
-    /// Instruments beside the guest, as JSON; empty without any.
+    /// Instruments beside the guest, as JSON; empty without instruments.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instruments: String,
-    /// Program version.
+    /// Version of this program.
     pub warmswitch: String,
 }
 
 /// One measured point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
+    /// Format of `run.json`: [`Run::FORMAT`].
     pub format: u32,
+    /// Name of the run: [`Provenance::run_hash`].
     pub hash: String,
+    /// Name of the experiment.
     pub experiment: String,
+    /// The measured point.
     pub point: Point,
+    /// Core clock of the board, in hertz.
     pub cpu_hz: u64,
-    /// Of its output.
+    /// Kind of the output, as `workload.toml` names it.
     pub kind: String,
-    /// What the guest printed; kept as part of what the console said.
+    /// Text that the guest printed; it is stored with the console's text, not in `run.json`.
     #[serde(skip)]
     pub output: String,
-    /// What instruments saw of it.
+    /// What instruments recorded; `None` without instruments.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Seen>,
-    /// What is measured: sections while pin 0 was high.
+    pub seen: Option<InstrumentRecord>,
+    /// Sums over the sections while pin 0 was high: the measured work.
     pub ring: Window,
-    /// The same work without what is measured: sections while pin 1 was high.
+    /// Sums over the sections while pin 1 was high: the work without the measured effect.
     pub overhead: Window,
-    /// From the command's first byte on the console to its end.
+    /// Sums from the command's first byte on the console to its end.
     pub whole: Window,
-    /// Core cycles since power-on at the end of the point.
+    /// Core cycles from power-on to the end of the point.
     pub end_cycle: u64,
+    /// Inputs of the run.
     pub provenance: Provenance,
 }
 

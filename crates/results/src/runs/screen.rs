@@ -23,13 +23,14 @@ pub struct Screen {
     pub traces: Vec<Trace>,
 }
 
-/// A channel's pictures, column by column.
+/// A channel of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
+    /// Number of the pin.
     pub pin: u8,
-    /// Pictures that end the column high.
+    /// For each column the number of pictures in which the pin is high at the column's end.
     pub high: Vec<u64>,
-    /// Edges within the column.
+    /// For each column the number of edges, over all pictures.
     pub edges: Vec<u64>,
 }
 

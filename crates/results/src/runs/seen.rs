@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::runs::screen::Screen;
 
-/// All of one run.
+/// Everything that instruments recorded in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct InstrumentRecord {
+    /// Times, a series for each kind and each [`Series::at`].
     pub series: Vec<Series>,
-    /// The scope's screen.
+    /// The scope's screen; `None` without a scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen: Option<Screen>,
 }

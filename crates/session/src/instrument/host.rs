@@ -6,10 +6,10 @@ use board::instrument::Cables;
 use board::link::{Rate, Way};
 use serde::{Deserialize, Serialize};
 
-use super::{AtWork, Beside, DEPTH, Instrument, Place};
-use crate::host::{self, Host, LARGEST_PAYLOAD, Outside, Question};
+use super::{AtWork, DEPTH, FinalState, Instrument, Place};
+use crate::host::{self, Host, LARGEST_PAYLOAD, Peer, Question};
 use results::runs::point::Point;
-use results::runs::seen::{Seen, Series};
+use results::runs::seen::{InstrumentRecord, Series};
 
 /// The host's last request comes so long before the program's end, so that it can be answered.
 const SPARE_NS: u64 = 200_000_000;
@@ -158,7 +158,7 @@ struct Asking {
     host: Host,
 }
 
-impl Outside for Asking {
+impl Peer for Asking {
     fn next_ns(&self) -> u64 {
         self.host.next_ns()
     }
@@ -169,7 +169,7 @@ impl Outside for Asking {
 }
 
 impl AtWork for Asking {
-    fn seen(&self, beside: &Beside<'_>, seen: &mut Seen) -> Result<()> {
+    fn seen(&self, beside: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()> {
         if self.host.not_sent > 0 {
             bail!(
                 "{} requests found no room in the cable: too many a second, or too long",

@@ -14,10 +14,10 @@ use board::instrument::{Bench, Cables};
 use board::link::Link;
 use serde::{Deserialize, Serialize};
 
-use crate::host::Outside;
+use crate::host::Peer;
 use crate::session::Session;
 use results::runs::point::Point;
-use results::runs::seen::Seen;
+use results::runs::seen::InstrumentRecord;
 
 pub use scope::{ANSWER, STIMULUS};
 
@@ -89,13 +89,13 @@ struct Place<'a> {
 }
 
 /// An instrument on a board.
-trait AtWork: Outside {
+trait AtWork: Peer {
     /// Adds what it saw.
-    fn seen(&self, beside: &Beside<'_>, seen: &mut Seen) -> Result<()>;
+    fn seen(&self, beside: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()>;
 }
 
 /// What an instrument can look at when the guest has ended.
-struct Beside<'a> {
+struct FinalState<'a> {
     bench: &'a Bench,
     link: &'a Link,
     cpu_hz: u64,
@@ -176,16 +176,16 @@ pub struct OnBoard(Vec<Box<dyn AtWork>>);
 
 impl OnBoard {
     /// What they saw from then on; nothing if there are none.
-    pub fn seen<B: BoardBus>(&self, session: &Session<B>) -> Result<Option<Seen>> {
+    pub fn seen<B: BoardBus>(&self, session: &Session<B>) -> Result<Option<InstrumentRecord>> {
         if self.0.is_empty() {
             return Ok(None);
         }
-        let beside = Beside {
+        let beside = FinalState {
             bench: session.bench(),
             link: session.link(),
             cpu_hz: session.cpu_hz(),
         };
-        let mut seen = Seen::default();
+        let mut seen = InstrumentRecord::default();
         self.0.iter().try_for_each(|i| i.seen(&beside, &mut seen))?;
         ensure!(
             seen.series.iter().any(|series| series.answered > 0),
@@ -195,7 +195,7 @@ impl OnBoard {
     }
 }
 
-impl Outside for OnBoard {
+impl Peer for OnBoard {
     fn next_ns(&self) -> u64 {
         let next = self.0.iter().map(|instrument| instrument.next_ns());
         next.min().unwrap_or(u64::MAX)

@@ -9,14 +9,15 @@ use board::bus::Edge;
 use board::instrument::{Cables, Pulses, ScopeSetup, Segment, Trigger};
 use serde::{Deserialize, Serialize};
 
-use super::{AtWork, Beside, DEPTH, Instrument, Place};
-use crate::host::Outside;
+use super::{AtWork, DEPTH, FinalState, Instrument, Place};
+use crate::host::Peer;
 use base::time::nanoseconds;
 use results::runs::screen::{COLUMNS, Screen};
-use results::runs::seen::{Seen, Series};
+use results::runs::seen::{InstrumentRecord, Series};
 
-/// Pins of GPIO 0 that the device tree of the latency driver's kernels gives it.
+/// Pin of GPIO 0 whose rising edges interrupt the latency driver, by its device tree.
 pub const STIMULUS: u8 = 2;
+/// Pin of GPIO 0 on which the latency driver answers an interrupt with a pulse.
 pub const ANSWER: u8 = 3;
 /// The pin that the driver's task holds high while it serves.
 const SERVING: u8 = 0;
@@ -190,7 +191,7 @@ struct Watching {
     begin: u64,
 }
 
-impl Outside for Watching {
+impl Peer for Watching {
     fn next_ns(&self) -> u64 {
         u64::MAX
     }
@@ -199,7 +200,7 @@ impl Outside for Watching {
 }
 
 impl AtWork for Watching {
-    fn seen(&self, beside: &Beside<'_>, seen: &mut Seen) -> Result<()> {
+    fn seen(&self, beside: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()> {
         let scope = &beside.bench.scopes()[0];
         let capture = scope.capture();
         if capture.lost > 0 {

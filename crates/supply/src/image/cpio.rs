@@ -176,12 +176,16 @@ fn file_mode(executable: bool) -> u32 {
 /// What a path in an archive is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// A directory.
     Directory,
+    /// A regular file.
     File {
+        /// Whether an execute bit is set for the owner, the group or others.
         executable: bool,
     },
+    /// A symbolic link, with its target.
     Link(String),
-    /// A device, or the like.
+    /// Anything else, such as a device.
     Other,
 }
 

@@ -12,31 +12,41 @@ use crate::fetch::{Deb, Store, Wish};
 use base::paths::{self, shown};
 use base::toml_file;
 
+/// Content of `guest/root/root.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
+    /// Packages that the root file system is made of.
     pub debian: Debian,
+    /// Path in the packages of each program, by its path in the root file system.
     pub programs: BTreeMap<String, String>,
+    /// Name of a file beside `root.toml`, by its path in the root file system; all are executable.
     pub files: BTreeMap<String, String>,
+    /// Commands that busybox provides.
     pub busybox: Busybox,
 }
 
+/// `[debian]`: packages, and where in Debian's archive they are.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Debian {
+    /// Debian's name of the architecture: "armel".
     pub arch: String,
+    /// Suites of Debian's archive that packages come from.
     pub suites: Vec<String>,
-    /// Of what is in it.
+    /// Packages that programs and libraries of the root file system are taken from.
     pub packages: Vec<String>,
-    /// Of what guests are linked with.
+    /// Packages with the headers and libraries that guests are compiled and linked with.
     pub development: Vec<String>,
-    /// Dependencies that only the installing of a package needs.
+    /// Packages that others need for their installation alone; they are never fetched.
     pub assumed: Vec<String>,
 }
 
+/// `[busybox]`: names of busybox.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Busybox {
+    /// Names in `/bin` that run busybox; each is one of its applets.
     pub applets: Vec<String>,
 }
 

@@ -16,11 +16,12 @@ use base::paths::shown;
 /// The script, in `guest/root` and in each of these.
 const COMPILER: &str = "armel-gcc";
 
+/// Headers and C library, unpacked in the cache beside the compiler's script.
 pub struct Sysroot {
     dir: PathBuf,
-    /// Of everything that guests get from it, the compiler's version included.
+    /// Hash of all inputs: packages, script and the version of the compiler.
     pub hash: String,
-    /// That are for compiling alone.
+    /// Packages that only compiling needs; the C library's own package is not among them.
     pub packages: Vec<Deb>,
 }
 

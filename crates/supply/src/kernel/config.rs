@@ -12,7 +12,7 @@ use base::paths;
 
 /// One symbol as a fragment asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedSymbol {
     /// With its `CONFIG_`.
     pub symbol: String,
     /// As written behind the `=`; nothing for off.
@@ -22,7 +22,7 @@ pub struct Asked {
 }
 
 /// Reads one fragment; `file` is for messages.
-pub fn parse(file: &str, text: &str) -> Result<Vec<Asked>> {
+pub fn parse(file: &str, text: &str) -> Result<Vec<RequestedSymbol>> {
     let mut all = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -41,7 +41,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Asked>> {
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             bail!("{place}: not the name of a symbol: {symbol}");
         }
-        all.push(Asked {
+        all.push(RequestedSymbol {
             symbol: symbol.to_string(),
             value,
             place,
@@ -51,8 +51,8 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Asked>> {
 }
 
 /// Refuses two fragments that want different values of one symbol.
-pub fn agree(all: &[Asked]) -> Result<()> {
-    let mut seen: BTreeMap<&str, &Asked> = BTreeMap::new();
+pub fn agree(all: &[RequestedSymbol]) -> Result<()> {
+    let mut seen: BTreeMap<&str, &RequestedSymbol> = BTreeMap::new();
     for asked in all {
         match seen.insert(&asked.symbol, asked) {
             Some(first) if first.value != asked.value => bail!(
@@ -70,7 +70,7 @@ pub fn agree(all: &[Asked]) -> Result<()> {
 }
 
 /// Compares what was asked for with the configuration that came out.
-pub fn took_effect(all: &[Asked], config: &str) -> Result<()> {
+pub fn took_effect(all: &[RequestedSymbol], config: &str) -> Result<()> {
     let got: BTreeMap<&str, &str> = config
         .lines()
         .filter(|l| !l.starts_with('#'))
@@ -112,7 +112,7 @@ pub struct Own {
 
 impl Own {
     /// What it asks for, as far as it can be read.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<RequestedSymbol> {
         let lines = self.text.lines().enumerate();
         let read = lines.filter_map(|(number, line)| {
             let mut asked = parse("", line).ok()?.pop()?;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use super::config::Asked;
+use super::config::RequestedSymbol;
 
 /// The option.
 const RT: &str = "CONFIG_PREEMPT_RT";
@@ -17,7 +17,7 @@ pub const WITHOUT: &str = "# CONFIG_PREEMPT_RT is not set\nCONFIG_PREEMPT=y\n";
 /// Refuses a real-time kernel that lacks what was asked for because it is one: `config` is what came
 /// out, `without` configures the same without PREEMPT_RT.
 pub fn check(
-    asked: &[Asked],
+    asked: &[RequestedSymbol],
     config: &str,
     without: impl FnOnce() -> Result<String>,
 ) -> Result<()> {
@@ -32,8 +32,8 @@ pub fn check(
             rt.place
         );
     }
-    let missing = |one: &&Asked| is_on(one) && !got.contains(one.symbol.as_str());
-    let missing: Vec<&Asked> = asked.iter().filter(missing).collect();
+    let missing = |one: &&RequestedSymbol| is_on(one) && !got.contains(one.symbol.as_str());
+    let missing: Vec<&RequestedSymbol> = asked.iter().filter(missing).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -54,7 +54,7 @@ pub fn check(
     );
 }
 
-fn is_on(asked: &Asked) -> bool {
+fn is_on(asked: &RequestedSymbol) -> bool {
     matches!(asked.value.as_deref(), Some("y" | "m"))
 }
 

@@ -20,7 +20,7 @@ pub struct Shared {
     cpu_s: f64,
 }
 
-/// CpuTimeOf the processes that ended; what it is not known of counts as nothing.
+/// CPU time of processes that ended; an unknown time counts as zero.
 fn cpu_s() -> f64 {
     cpu_s_of("self", CpuTimeOf::Children).unwrap_or(0.0)
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
-use super::config::{self, Asked};
+use super::config::{self, RequestedSymbol};
 use super::folders::Folders;
 use super::patch::{self, Patch};
 use base::paths::{names_in, shown};
@@ -147,7 +147,7 @@ pub struct Chosen {
     /// The user's configuration instead.
     pub configuration: Option<config::Own>,
     /// The fragments, read.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<RequestedSymbol>,
     /// The patches in the order in which they apply.
     pub patches: Vec<Patch>,
     /// The modules out of its tree.
@@ -338,13 +338,17 @@ fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
 }
 
 /// The text of all fragments and what they ask for. Kconfig takes the last of several values.
-fn fragments(folders: &Folders, spec: &Spec, variant: &str) -> Result<(String, Vec<Asked>)> {
+fn fragments(
+    folders: &Folders,
+    spec: &Spec,
+    variant: &str,
+) -> Result<(String, Vec<RequestedSymbol>)> {
     let chosen = &spec.variant[variant];
     let (mut text, asked) = read_fragments(folders, variant, "configs", &chosen.configs)?;
     let (over, overriding) = read_fragments(folders, variant, "overrides", &chosen.overrides)?;
     text.push_str(&over);
-    let stays = |asked: &Asked| overriding.iter().all(|o| o.symbol != asked.symbol);
-    let mut all: Vec<Asked> = asked.into_iter().filter(stays).collect();
+    let stays = |asked: &RequestedSymbol| overriding.iter().all(|o| o.symbol != asked.symbol);
+    let mut all: Vec<RequestedSymbol> = asked.into_iter().filter(stays).collect();
     all.extend(overriding);
     Ok((text, all))
 }
@@ -354,7 +358,7 @@ fn read_fragments(
     variant: &str,
     key: &str,
     names: &[String],
-) -> Result<(String, Vec<Asked>)> {
+) -> Result<(String, Vec<RequestedSymbol>)> {
     let mut text = String::new();
     let mut asked = Vec::new();
     for name in names {

@@ -16,9 +16,9 @@ use crate::campaign::workload;
 use base::suggest::did_you_mean;
 use base::toml_file;
 use base::{boards, paths};
-use results::figures::claim::{Beside, Claim};
+use results::figures::claim::{Claim, PublishedComparison};
 use results::figures::headline::Headline;
-use results::figures::which::Known;
+use results::figures::which::Selectable;
 use results::runs::point::{Point, short_kernel};
 use session::instrument::Setup;
 use supply::image::{Programs, guest};
@@ -73,7 +73,7 @@ pub struct Experiment {
     pub headlines: Vec<Headline>,
     /// Published figures that stand beside the result.
     #[serde(default)]
-    pub beside: Vec<Beside>,
+    pub beside: Vec<PublishedComparison>,
     /// Instruments beside the guest.
     #[serde(default)]
     pub instruments: Setup,
@@ -138,18 +138,18 @@ fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
 
 impl Experiment {
     /// What it can have figures of, by its plans and instruments.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> Selectable {
         let workloads = guest::all().unwrap_or_default();
         let output = workloads
             .get(&self.workload)
             .and_then(|w| workload::output(w).ok()?);
         let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
-        let mut known = Known {
+        let mut known = Selectable {
             kernels: self.kernels.clone(),
             modes: self.modes.clone(),
             series: owned(self.instruments.series()),
             metrics: owned(output.map_or(Vec::new(), |kind| kind.metrics())),
-            ..Known::default()
+            ..Selectable::default()
         };
         for plan in self.plan.iter().chain(&self.quick) {
             if !known.boards.contains(&plan.board) {

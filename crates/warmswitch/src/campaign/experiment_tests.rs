@@ -3,7 +3,7 @@
 
 use super::*;
 use results::figures::claim::Claim;
-use results::figures::which::Which;
+use results::figures::which::Selector;
 
 const GOOD: &str = r#"
     format = 1
@@ -200,7 +200,7 @@ fn what_a_kernel_cannot_run_is_not_planned_and_is_said() {
 #[test]
 fn what_cannot_be_measured_is_named_with_the_nearest_name() {
     let known = Experiment::load("irq_rate").unwrap().known();
-    let check = |text: &str| toml::from_str::<Which>(text).unwrap().check(&known);
+    let check = |text: &str| toml::from_str::<Selector>(text).unwrap().check(&known);
     check("series = \"rising\"\nmetric = \"answered\"\nat = { hz = 1000 }").unwrap();
     for (text, says) in [
         ("board = \"sam9264\"", "did you mean \"sam9263\"?"),

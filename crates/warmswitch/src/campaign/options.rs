@@ -5,7 +5,7 @@ use board::spec::Change;
 
 use crate::campaign::experiment::Experiment;
 use base::boards;
-use results::runs::asked::Asked;
+use results::runs::asked::Selection;
 
 /// How to run an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,8 +28,8 @@ pub struct Options {
 
 impl Options {
     /// What decides which points there are.
-    pub fn asked(&self) -> Asked {
-        Asked {
+    pub fn asked(&self) -> Selection {
+        Selection {
             quick: self.quick,
             seeds: self.seeds.clone(),
             boards: self.boards.clone(),

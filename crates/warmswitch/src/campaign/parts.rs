@@ -11,7 +11,7 @@ use crate::campaign::experiment::Experiment;
 use crate::campaign::workload;
 use base::boards;
 use base::suggest::did_you_mean;
-use results::outputs::Kind;
+use results::outputs::OutputKind;
 use results::runs::point::Point;
 use results::runs::run::Provenance;
 use session::SIMULATOR;
@@ -31,7 +31,7 @@ pub struct Parts {
     /// On every board.
     programs: Option<Programs>,
     pub workload: Workload,
-    pub kind: &'static dyn Kind,
+    pub kind: &'static dyn OutputKind,
 }
 
 /// One point and the name of its run.
@@ -148,7 +148,7 @@ fn check_flat(e: &Experiment, kernel: &str) -> Result<()> {
 }
 
 /// The experiment's workload, and the kind of its output.
-fn workload(e: &Experiment) -> Result<(Workload, &'static dyn Kind)> {
+fn workload(e: &Experiment) -> Result<(Workload, &'static dyn OutputKind)> {
     let mut workloads = guest::all()?;
     let Some(workload) = workloads.remove(&e.workload) else {
         let names: Vec<&String> = workloads.keys().collect();

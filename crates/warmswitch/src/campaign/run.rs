@@ -20,7 +20,7 @@ use crate::campaign::parts::{Parts, Planned};
 use base::interrupt;
 use base::parallel::{lock, parallel};
 use base::progress::Progress;
-use results::outputs::Kind;
+use results::outputs::OutputKind;
 use results::runs::campaign::{Campaign, Failed, Listed};
 use results::runs::point::Point;
 use results::runs::run::Run;
@@ -253,7 +253,7 @@ impl Parts {
 /// The points of one campaign that are to be run.
 struct PendingPoints<'a, B: BoardBus> {
     e: &'a Experiment,
-    kind: &'static dyn Kind,
+    kind: &'static dyn OutputKind,
     plan: &'a [Planned],
     booted: &'a Booted<B>,
     limit_s: f64,

@@ -9,7 +9,7 @@ use super::SeedCommand;
 use super::run::{Bases, Drawn};
 use crate::coherence::replay::At;
 use crate::coherence::{self, RunEnd};
-use session::console::{Beside, Console, Then};
+use session::console::{AfterStop, Console, StopHandler};
 
 /// The board before the instruction at `at` in the run of a seed. No interrupt comes behind it.
 pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &SeedCommand, at: At) -> Result<Machine> {
@@ -46,20 +46,20 @@ pub fn machine_at(bases: &Bases<'_>, seed: u64, work: &SeedCommand, at: At) -> R
 /// Cycles in which interrupts come, the next one last.
 struct Due(Vec<u64>);
 
-impl<B: BoardBus> Beside<B> for Due {
+impl<B: BoardBus> StopHandler<B> for Due {
     type End = RunEnd;
 
     fn next(&self, _: &Machine<B>) -> u64 {
         self.0.last().copied().unwrap_or(u64::MAX)
     }
 
-    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, RunEnd> {
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<AfterStop, RunEnd> {
         let due = *stop == Stop::Limit && self.0.last().is_some_and(|at| machine.now() >= *at);
         if !due {
-            return Ok(Then::Nothing);
+            return Ok(AfterStop::Nothing);
         }
         self.0.pop();
         machine.cables().toggle(PIN);
-        Ok(Then::Look)
+        Ok(AfterStop::Look)
     }
 }

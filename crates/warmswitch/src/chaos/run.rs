@@ -17,7 +17,7 @@ use super::SeedCommand;
 use super::places::{KernelPlaces, Weights};
 use crate::coherence::{self, Findings, RunEnd};
 use base::parallel::lock;
-use session::console::{Beside, Console, Then};
+use session::console::{AfterStop, Console, StopHandler};
 
 /// A board with both looking on.
 pub type Disturbed = Machine<Observed<Chaos<Checker>>>;
@@ -186,15 +186,15 @@ struct Disturbing<'a> {
     ends: &'a dyn Fn(&Report) -> bool,
 }
 
-impl Beside<Observed<Chaos<Checker>>> for Disturbing<'_> {
+impl StopHandler<Observed<Chaos<Checker>>> for Disturbing<'_> {
     type End = RunEnd;
 
-    fn stopped(&mut self, machine: &mut Disturbed, stop: &Stop) -> Result<Then, RunEnd> {
+    fn stopped(&mut self, machine: &mut Disturbed, stop: &Stop) -> Result<AfterStop, RunEnd> {
         if *stop != Stop::Observer {
-            return Ok(Then::Nothing);
+            return Ok(AfterStop::Nothing);
         }
         watch::chaos::interrupt(machine);
         coherence::judge(&machine.observer().inner, &mut self.seen, self.ends)?;
-        Ok(Then::Look)
+        Ok(AfterStop::Look)
     }
 }

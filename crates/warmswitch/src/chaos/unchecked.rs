@@ -9,7 +9,7 @@ use super::SeedCommand;
 use super::places::KernelPlaces;
 use super::run::{Drawn, begin, ended};
 use crate::coherence::{self, RunEnd};
-use session::console::{Beside, Console, Then};
+use session::console::{AfterStop, Console, StopHandler};
 
 /// What a command came to.
 pub struct CommandEnd {
@@ -52,17 +52,17 @@ pub fn run(
 /// Lets interrupts come.
 struct Disturbing;
 
-impl Beside<Observed<Chaos<Unobserved>>> for Disturbing {
+impl StopHandler<Observed<Chaos<Unobserved>>> for Disturbing {
     type End = RunEnd;
 
     fn stopped(
         &mut self,
         machine: &mut Machine<Observed<Chaos<Unobserved>>>,
         stop: &Stop,
-    ) -> Result<Then, RunEnd> {
+    ) -> Result<AfterStop, RunEnd> {
         match stop {
-            Stop::Observer if watch::chaos::interrupt(machine) => Ok(Then::Look),
-            _ => Ok(Then::Nothing),
+            Stop::Observer if watch::chaos::interrupt(machine) => Ok(AfterStop::Look),
+            _ => Ok(AfterStop::Nothing),
         }
     }
 }

@@ -21,7 +21,7 @@ use watch::checker::{Apart, Checker, PageFunctions, REPORTS, Report};
 use base::time::cpu_s;
 use names::Names;
 use results::runs::markers::Typed;
-use session::console::{self, Beside, Console, Then};
+use session::console::{self, AfterStop, Console, StopHandler};
 use suppress::Suppression;
 
 /// What to run.
@@ -192,22 +192,22 @@ pub fn judge(
 /// as somebody who talks, so that a run without it goes through the same cycles.
 struct Judge<F>(F);
 
-impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), RunEnd>> Beside<B> for Judge<F> {
+impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), RunEnd>> StopHandler<B> for Judge<F> {
     type End = RunEnd;
 
-    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<Then, RunEnd> {
+    fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<AfterStop, RunEnd> {
         if *stop != Stop::Observer {
-            return Ok(Then::Nothing);
+            return Ok(AfterStop::Nothing);
         }
         (self.0)(machine)?;
-        Ok(Then::Look)
+        Ok(AfterStop::Look)
     }
 }
 
 /// Boots and has the command run, at the longest until cycle `stop_at`; gives its status.
 fn session<B: BoardBus>(
     machine: &mut Machine<B>,
-    judge: impl Beside<B, End = RunEnd>,
+    judge: impl StopHandler<B, End = RunEnd>,
     stop_at: u64,
     command: Option<&Typed>,
     limit_s: f64,
@@ -226,7 +226,7 @@ fn session<B: BoardBus>(
 
 /// Boots to the prompt.
 fn boot<B: BoardBus>(
-    console: &mut Console<'_, B, impl Beside<B, End = RunEnd>>,
+    console: &mut Console<'_, B, impl StopHandler<B, End = RunEnd>>,
 ) -> Result<(), RunEnd> {
     let booted = console.boot();
     booted.map_err(|ended| match how(console.machine, ended) {
@@ -251,7 +251,7 @@ pub fn boot_alone<B: BoardBus>(machine: &mut Machine<B>) -> Result<()> {
 
 /// Has the command run; gives its status.
 pub fn run<B: BoardBus>(
-    console: &mut Console<'_, B, impl Beside<B, End = RunEnd>>,
+    console: &mut Console<'_, B, impl StopHandler<B, End = RunEnd>>,
     command: &Typed,
     limit_s: f64,
 ) -> Result<i32, RunEnd> {
@@ -266,13 +266,13 @@ pub fn run<B: BoardBus>(
     }
 }
 
-fn how<B: BoardBus>(machine: &Machine<B>, ended: console::Ended<RunEnd>) -> RunEnd {
+fn how<B: BoardBus>(machine: &Machine<B>, ended: console::WaitEnd<RunEnd>) -> RunEnd {
     match ended {
-        console::Ended::Board(Stop::Limit, _) => RunEnd::Limit,
-        console::Ended::Board(stop, _) => RunEnd::Stopped(machine.message(&stop, |_| None)),
-        console::Ended::Over(over) => RunEnd::Stopped(over.what().to_string()),
-        console::Ended::Interrupted => RunEnd::Interrupted,
-        console::Ended::Beside(ended) => ended,
+        console::WaitEnd::Board(Stop::Limit, _) => RunEnd::Limit,
+        console::WaitEnd::Board(stop, _) => RunEnd::Stopped(machine.message(&stop, |_| None)),
+        console::WaitEnd::Over(over) => RunEnd::Stopped(over.what().to_string()),
+        console::WaitEnd::Interrupted => RunEnd::Interrupted,
+        console::WaitEnd::Handler(ended) => ended,
     }
 }
 

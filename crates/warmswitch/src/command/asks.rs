@@ -8,7 +8,7 @@ use crate::campaign::experiment::Experiment;
 use crate::campaign::options::Options;
 use base::boards;
 use base::suggest::repeated;
-use results::runs::asked::Asked;
+use results::runs::asked::Selection;
 use results::runs::campaign::Campaign;
 use results::runs::run::Run;
 
@@ -75,7 +75,7 @@ impl Stored {
         for board in &asked.boards {
             boards::check_name(board)?;
         }
-        let wanted = (self.full || asked != Asked::default()).then_some(&asked);
+        let wanted = (self.full || asked != Selection::default()).then_some(&asked);
         let (name, named) = (&experiment.name, &experiment.named);
         let (campaign, runs) = Campaign::load(name, named, wanted)?;
         eprintln!("note: these are the runs of `{}`", campaign.command(named));

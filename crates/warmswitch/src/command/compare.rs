@@ -24,7 +24,7 @@ use host::import;
 use host::import::machine::Machine;
 use results::figures::published::Papers;
 use results::render::part::Part;
-use results::runs::asked::Asked;
+use results::runs::asked::Selection;
 
 /// The experiments of the main job; those with `true` are always run in their quick form, for
 /// their full one takes long.
@@ -144,7 +144,7 @@ fn next(materials: &[Material]) -> String {
 
 /// The command that measures it in full, and not in its quick form.
 fn in_full(material: &Material) -> String {
-    let asked = Asked {
+    let asked = Selection {
         quick: false,
         ..material.campaign.asked.clone()
     };

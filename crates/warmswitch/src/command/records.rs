@@ -14,7 +14,7 @@ use crate::report::material::Material;
 use base::paths;
 use base::suggest::did_you_mean;
 use results::figures::published::Papers;
-use results::runs::asked::Asked;
+use results::runs::asked::Selection;
 use results::runs::campaign::Campaign;
 use results::runs::record::{self, Compared, Record};
 use results::runs::run::Run;
@@ -75,7 +75,7 @@ fn figures(name: &str, campaign: &Campaign, mut runs: Vec<Run>) -> Result<String
 }
 
 fn write(name: &str, quick: bool) -> Result<()> {
-    let command = Asked::own_plan(quick).command(name);
+    let command = Selection::own_plan(quick).command(name);
     let Some((campaign, runs)) = Campaign::of_own_plan(name, quick)? else {
         bail!("nothing to record: `{command}` comes first");
     };
@@ -175,7 +175,7 @@ fn line(name: &str, quick: bool, here: &BTreeMap<String, &Run>) -> Result<Option
         of_campaign = Some(figures(name, &campaign, runs)? == recorded);
     }
     Ok(Some(Line {
-        command: Asked::own_plan(quick).command(name),
+        command: Selection::own_plan(quick).command(name),
         recorded: record.count,
         figures: of_campaign,
         compared,

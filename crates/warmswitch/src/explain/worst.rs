@@ -18,7 +18,7 @@ use crate::explain::ready;
 use crate::explain::which::LatencyChoice;
 use base::paths;
 use results::figures::measure;
-use results::outputs::Kind;
+use results::outputs::OutputKind;
 use results::render::grid::Grid;
 use results::render::part::Part;
 use results::runs::run::Run;
@@ -99,7 +99,7 @@ fn kept(run: &Run) -> Option<Worst> {
 }
 
 /// Of each board, kernel and mode the run with the largest latency.
-fn worst_of<'a>(runs: &'a [Run], kind: &dyn Kind) -> Vec<&'a Run> {
+fn worst_of<'a>(runs: &'a [Run], kind: &dyn OutputKind) -> Vec<&'a Run> {
     let mut worst: BTreeMap<(&str, &str, &str), (f64, &Run)> = BTreeMap::new();
     for run in runs {
         let (figures, _) = measure::measured(std::slice::from_ref(run), kind);
@@ -121,7 +121,7 @@ fn worst_of<'a>(runs: &'a [Run], kind: &dyn Kind) -> Vec<&'a Run> {
 }
 
 /// Explains those of the worst runs that are not explained yet; one that cannot be is told of.
-pub fn explain_missing(runs: &[Run], kind: &dyn Kind) {
+pub fn explain_missing(runs: &[Run], kind: &dyn OutputKind) {
     let missing = worst_of(runs, kind);
     for run in missing.into_iter().filter(|run| kept(run).is_none()) {
         eprintln!("the worst latency of {}:", run.point.label());
@@ -138,7 +138,7 @@ fn explain(run: &Run) -> Result<()> {
 }
 
 /// What is known of the worst latency of each kernel, a part each.
-pub fn parts(runs: &[Run], kind: &dyn Kind) -> Vec<Part> {
+pub fn parts(runs: &[Run], kind: &dyn OutputKind) -> Vec<Part> {
     let worst = worst_of(runs, kind).into_iter();
     let known = worst.filter_map(|run| Some((run, kept(run)?)));
     known.map(|(run, worst)| part(run, &worst)).collect()

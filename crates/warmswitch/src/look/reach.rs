@@ -7,7 +7,7 @@ use board::{BoardBus, Machine, Stop};
 
 use crate::coherence::replay::At;
 use results::runs::markers::Typed;
-use session::console::{self, Beside, Console, Then};
+use session::console::{self, AfterStop, Console, StopHandler};
 
 /// What a run waits for.
 pub struct Wanted<'a> {
@@ -26,13 +26,13 @@ pub struct Wanted<'a> {
 /// Nobody acts; an observer that stops the board ends the waiting.
 struct Onlooker;
 
-impl<B: BoardBus> Beside<B> for Onlooker {
+impl<B: BoardBus> StopHandler<B> for Onlooker {
     type End = ();
 
-    fn stopped(&mut self, _: &mut Machine<B>, stop: &Stop) -> Result<Then, ()> {
+    fn stopped(&mut self, _: &mut Machine<B>, stop: &Stop) -> Result<AfterStop, ()> {
         match stop {
             Stop::Observer => Err(()),
-            _ => Ok(Then::Nothing),
+            _ => Ok(AfterStop::Nothing),
         }
     }
 }
@@ -64,13 +64,13 @@ impl Wanted<'_> {
         }
         let why = match ended {
             Ok(_) => "the command ended".to_string(),
-            Err(console::Ended::Board(Stop::Limit, _)) => {
+            Err(console::WaitEnd::Board(Stop::Limit, _)) => {
                 format!("--limit {} was over", self.limit_s)
             }
-            Err(console::Ended::Board(stop, _)) => fork.message(&stop, |_| None),
-            Err(console::Ended::Over(over)) => over.what().to_string(),
-            Err(console::Ended::Interrupted) => bail!("stopped"),
-            Err(console::Ended::Beside(())) => "the board was stopped".to_string(),
+            Err(console::WaitEnd::Board(stop, _)) => fork.message(&stop, |_| None),
+            Err(console::WaitEnd::Over(over)) => over.what().to_string(),
+            Err(console::WaitEnd::Interrupted) => bail!("stopped"),
+            Err(console::WaitEnd::Handler(())) => "the board was stopped".to_string(),
         };
         let seen = fork.observer().seen();
         bail!(

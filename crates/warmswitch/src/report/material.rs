@@ -11,7 +11,7 @@ use results::figures::headline::Line;
 use results::figures::measure;
 use results::figures::published::Papers;
 use results::figures::versus::{self, Versus};
-use results::outputs::{self, Kind, Told};
+use results::outputs::{self, OutputKind, ReportInput};
 use results::render::part::Part;
 use results::runs::campaign::Campaign;
 use results::runs::run::Run;
@@ -22,7 +22,7 @@ pub struct Material<'a> {
     pub campaign: &'a Campaign,
     pub runs: &'a [Run],
     pub results: Results<'a>,
-    pub kind: &'static dyn Kind,
+    pub kind: &'static dyn OutputKind,
     pub papers: &'a Papers,
     /// What others have to say of the runs.
     pub more: Vec<Part>,
@@ -56,8 +56,8 @@ impl<'a> Material<'a> {
     }
 
     /// For its kind.
-    pub fn told(&self) -> Told<'_> {
-        Told {
+    pub fn told(&self) -> ReportInput<'_> {
+        ReportInput {
             experiment: &self.experiment.name,
             runs: self.runs,
             measured: &self.results.measured,
@@ -83,7 +83,7 @@ impl Results<'_> {
     /// Everything there is to say.
     fn of<'a>(
         e: &Experiment,
-        kind: &'static dyn Kind,
+        kind: &'static dyn OutputKind,
         runs: &[Run],
         papers: &'a Papers,
     ) -> Result<Results<'a>> {

@@ -29,7 +29,7 @@ impl Besides for Unobserved {
     }
 }
 
-/// Unobserved looks on.
+/// No other observer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 

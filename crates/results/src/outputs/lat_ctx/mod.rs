@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Kind, Told, json_line};
+use super::{OutputKind, ReportInput, json_line};
 use crate::figures::measure::{Measures, Samples};
 use crate::figures::published::Papers;
 use crate::figures::warnings::Warnings;
@@ -42,7 +42,7 @@ impl Measures for Rings {
     }
 }
 
-impl Kind for Rings {
+impl OutputKind for Rings {
     fn name(&self) -> &'static str {
         "lat_ctx"
     }
@@ -51,7 +51,7 @@ impl Kind for Rings {
         Ok(serde_json::to_value(read(&run.output)?)?)
     }
 
-    fn text(&self, told: &Told) -> String {
+    fn text(&self, told: &ReportInput) -> String {
         let comparison = compare(told.runs, &told.papers.envelope);
         if comparison.rows.is_empty() {
             return format!("{}\n\n", grid::figures(told.measured));
@@ -59,12 +59,12 @@ impl Kind for Rings {
         tables::text(&comparison)
     }
 
-    fn parts(&self, told: &Told) -> Result<Vec<Part>> {
+    fn parts(&self, told: &ReportInput) -> Result<Vec<Part>> {
         let envelope = &told.papers.envelope;
         parts::parts(told.experiment, &compare(told.runs, envelope), envelope)
     }
 
-    fn document(&self, told: &Told) -> Result<Vec<(&'static str, Value)>> {
+    fn document(&self, told: &ReportInput) -> Result<Vec<(&'static str, Value)>> {
         let comparison = compare(told.runs, &told.papers.envelope);
         Ok(vec![
             ("rows", json!(comparison.rows)),
