@@ -480,17 +480,17 @@ impl<B: Bus> Cpu<B> {
 pub(crate) mod branches;
 pub(crate) mod cp15;
 pub(crate) mod debug;
+mod events;
 pub(crate) mod exception;
 pub(crate) mod extension;
 mod fetch;
 mod interlock;
 pub(crate) mod look;
 mod memory;
-mod plain;
-mod spend;
 mod state;
-mod tell;
 #[cfg(test)]
 mod tests;
+mod time;
+mod without_shortcuts;
 
 pub(crate) use interlock::Interlock;

@@ -421,7 +421,7 @@ fn opened(word: u32) -> Option<Window> {
     }
 }
 
-impl<O: Besides> Observer for Chaos<O> {
+impl<O: Companion> Observer for Chaos<O> {
     fn run_core(cpu: &mut Cpu<Observed<Chaos<O>>>, limit: u64) -> Exit {
         O::run_core_of_both(cpu, limit)
     }
@@ -462,7 +462,7 @@ impl<O: Besides> Observer for Chaos<O> {
 
 /// Raises the interrupt that the machine has stopped for, and draws the next one. False when the machine has not
 /// stopped for one.
-pub fn interrupt<O: Besides>(machine: &mut Machine<Observed<Chaos<O>>>) -> bool {
+pub fn interrupt<O: Companion>(machine: &mut Machine<Observed<Chaos<O>>>) -> bool {
     let now = machine.now();
     let chaos = machine.observer_mut();
     if !core::mem::take(&mut chaos.due) {
@@ -478,10 +478,10 @@ pub fn interrupt<O: Besides>(machine: &mut Machine<Observed<Chaos<O>>>) -> bool 
     true
 }
 
-mod besides;
+mod companion;
 mod follow;
 
-pub use besides::{Besides, Unobserved};
+pub use companion::{Companion, Unobserved};
 use follow::Followed;
 
 #[cfg(test)]

@@ -466,7 +466,7 @@ impl<B: Bus> Cpu<B> {
     }
 }
 
-mod past;
+mod store_through;
 mod transfer;
 
 #[cfg(test)]

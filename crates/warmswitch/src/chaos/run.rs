@@ -10,7 +10,7 @@ use board::boot::Boot;
 use board::random::Random;
 use board::stop::Place;
 use board::{BoardSpec, Machine, Observed, Stop};
-use watch::chaos::{Besides, Chaos, Interleaving, Point};
+use watch::chaos::{Chaos, Companion, Interleaving, Point};
 use watch::checker::{Apart, Checker, PageFunctions, Report};
 
 use super::SeedCommand;
@@ -166,7 +166,7 @@ pub fn ended(ran: Result<i32, RunEnd>) -> Result<RunEnd> {
 }
 
 /// At the prompt: victims as drawn, the pause, and then interrupts.
-pub fn begin<O: Besides>(
+pub fn begin<O: Companion>(
     machine: &mut Machine<Observed<Chaos<O>>>,
     seed: u64,
     drawn: Drawn,

@@ -10,7 +10,7 @@ use board::spec::DEFAULT_BOARD;
 use super::examples::listed;
 use super::host::calibrate::calibrate;
 use super::run::How;
-use super::{report, table, with};
+use super::{compare_with, report, table};
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
@@ -179,7 +179,7 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
                 let material = materials.iter().find(|m| m.experiment.name == name)?;
                 Some(&material.results.measured[..])
             };
-            with::beside(machine, measured)
+            compare_with::beside(machine, measured)
         };
         // What was measured here is not to be lost for it.
         match found {

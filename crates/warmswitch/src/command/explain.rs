@@ -5,9 +5,9 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::Outcome;
+use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::output::{self, ChargedRun, OutputOptions};
-use crate::explain::which::LatencyChoice;
-use crate::explain::{again, along, ready, worst};
+use crate::explain::{ready, rerun, run_snapshots, worst};
 
 /// Run a stored run again and say where every cycle of it went, and of its worst latency
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let ready = ready::ready(ready::stored(&args.run)?)?;
     if args.only
         && !args.asked.fresh_boot
-        && let Some(index) = along::index(&ready.run)
+        && let Some(index) = run_snapshots::index(&ready.run)
     {
         let asked = (which, args.asked.task.as_deref());
         if let Some(text) = index.explain(&ready, asked, args.asked.json)? {
@@ -46,7 +46,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             return Ok(Outcome::Done);
         }
     }
-    let mut again = again::run(ready, which.kept(), args.asked.fresh_boot)?;
+    let mut again = rerun::run(ready, which.kept(), args.asked.fresh_boot)?;
     if !args.asked.json {
         println!("{}: {}", again.run.experiment, again.run.point.label());
         println!("Run again to the same cycle: {}\n", again.run.end_cycle);

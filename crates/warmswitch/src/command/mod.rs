@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: one file per verb, one line here.
 
-mod asks;
 pub mod bench;
-mod beside;
 pub mod boot;
 pub mod cc;
 pub mod coherence;
 pub mod compare;
+mod compare_with;
 pub mod completions;
 pub mod coverage;
 pub mod debug;
 pub mod examples;
+mod experiment_options;
 pub mod explain;
 pub mod gage;
 pub mod guest;
 pub mod host;
+mod instrument_options;
 pub mod kernel;
 pub mod list;
 pub mod look;
@@ -28,7 +29,6 @@ pub mod report;
 pub mod run;
 pub mod scope;
 pub mod table;
-mod with;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

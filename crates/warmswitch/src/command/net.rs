@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use board::link::{Link, Tally, Way};
 use serde_json::{Value, json};
 
-use super::beside::{self, InstrumentOptions};
+use super::instrument_options::{self, InstrumentOptions};
 use crate::Outcome;
 use crate::report::capture;
 use base::files;
@@ -80,7 +80,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     cables.tap(args.depth);
     cables.set_stop_on_frame(true);
     let measured = session.run_beside(&typed, args.beside.limit, &mut host)?;
-    let (output, status) = beside::ended(&typed, &measured)?;
+    let (output, status) = instrument_options::ended(&typed, &measured)?;
     let link = session.link();
     if let (Some(path), Some(probe)) = (&args.pcapng, link.probe()) {
         let cannot = || format!("cannot write {}", shown(path));
@@ -158,7 +158,7 @@ fn result(host: &Host, link: &Link) -> Value {
 fn summary(ns: Vec<u64>) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     let each: Vec<f64> = ns.iter().map(|ns| us(*ns)).collect();
-    let mut spread = beside::spread(ns, us);
+    let mut spread = instrument_options::spread(ns, us);
     if let Some(mean) = spread["avg"].as_f64() {
         let squares: f64 = each.iter().map(|us| (us - mean).powi(2)).sum();
         spread["sd"] = (squares / (each.len().max(2) - 1) as f64).sqrt().into();

@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::explain::cost;
+use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::output::{self, ChargedRun, OutputOptions};
 use crate::explain::preemption;
 use crate::explain::setup;
-use crate::explain::which::LatencyChoice;
 use base::time;
 use results::runs::markers::{self, Typed};
 use session::session::Session;

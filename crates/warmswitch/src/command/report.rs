@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
-use super::asks::Stored;
+use super::experiment_options::Stored;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
 use crate::explain::worst;

@@ -13,7 +13,7 @@ use arm::Context;
 use serde_json::json;
 use watch::checker::REPORTS;
 
-use super::asks::Asks;
+use super::experiment_options::Asks;
 use super::table;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;

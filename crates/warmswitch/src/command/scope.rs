@@ -13,7 +13,7 @@ use board::instrument::{
 };
 use serde_json::{Value, json};
 
-use super::beside::{self, InstrumentOptions};
+use super::instrument_options::{self, InstrumentOptions};
 use crate::Outcome;
 use crate::report::waveform::Waveform;
 use base::files;
@@ -88,7 +88,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         session.cables().generate(args.pulses()?)?;
     }
     let measured = session.run(&typed, args.beside.limit)?;
-    let (output, status) = beside::ended(&typed, &measured)?;
+    let (output, status) = instrument_options::ended(&typed, &measured)?;
     let bench = session.bench();
     args.write(&bench.scopes()[0], session.now(), cpu_hz)?;
     let mut result = args.result(bench, session.now(), cpu_hz);
@@ -247,7 +247,7 @@ impl Args {
 /// Latencies of pulses, and how many were without an answer.
 fn summary(pulses: &[Response], cpu_hz: u64) -> Value {
     let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
-    let of = |each: Vec<u64>| beside::spread(each, us);
+    let of = |each: Vec<u64>| instrument_options::spread(each, us);
     json!({
         "pulses": pulses.len(),
         "without_first": pulses.iter().filter(|r| r.first.is_none()).count(),

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::asks::Stored;
+use super::experiment_options::Stored;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
 use crate::report::markdown;

@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use watch::ledger::{CallId, CellId, Function, KeptOn, Ledger, Sample, Step, TaskId, What};
 
 use crate::explain::account::Account;
+use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::populations::{self, Populations};
-use crate::explain::which::LatencyChoice;
 use base::suggest::did_you_mean;
 
 /// A stretch of a latency.

@@ -8,7 +8,7 @@ use watch::ledger::{Ledger, Sample};
 use crate::explain::account::Account;
 use crate::explain::autopsy;
 use crate::explain::late::Late;
-use crate::explain::which::LatencyChoice;
+use crate::explain::latency_choice::LatencyChoice;
 
 /// The latencies of the task that is asked for, or that the command is about, and those chosen of them.
 pub struct Chosen<'a> {

@@ -3,14 +3,13 @@
 //! names.
 
 pub mod account;
-pub mod again;
-pub mod along;
 pub mod anatomy;
 pub mod autopsy;
 pub mod chosen;
 pub mod cost;
 pub mod files;
 pub mod late;
+pub mod latency_choice;
 pub mod output;
 pub mod overhead;
 pub mod perfetto;
@@ -18,7 +17,8 @@ pub mod populations;
 pub mod preemption;
 pub mod ready;
 pub mod render;
+pub mod rerun;
+pub mod run_snapshots;
 pub mod sets;
 pub mod setup;
-pub mod which;
 pub mod worst;

@@ -10,9 +10,9 @@ use watch::ledger::Sample;
 
 use crate::explain::account::Account;
 use crate::explain::chosen::Chosen;
+use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::render::View;
 use crate::explain::setup::{Charged, Kernel};
-use crate::explain::which::LatencyChoice;
 use crate::explain::{files, perfetto};
 use base::files::check_written;
 use base::paths;

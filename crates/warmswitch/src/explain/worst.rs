@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use watch::ledger::Sample;
 
 use crate::explain::account::Account;
-use crate::explain::again::{self, Again};
 use crate::explain::autopsy::{self, phases};
 use crate::explain::chosen::Chosen;
 use crate::explain::late::Late;
+use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::ready;
-use crate::explain::which::LatencyChoice;
+use crate::explain::rerun::{self, Again};
 use base::paths;
 use results::figures::measure;
 use results::outputs::OutputKind;
@@ -133,7 +133,7 @@ pub fn explain_missing(runs: &[Run], kind: &dyn OutputKind) {
 
 fn explain(run: &Run) -> Result<()> {
     let ready = ready::ready(ready::stored(&run.hash)?)?;
-    let mut again = again::run(ready, (1, None), false)?;
+    let mut again = rerun::run(ready, (1, None), false)?;
     keep_worst(&mut again)
 }
 

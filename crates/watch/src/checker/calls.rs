@@ -7,7 +7,7 @@
 //! frame, as in any backtrace, and one that an interrupt separates from its function is missed.
 //! Functions that inlining has swallowed are their callers.
 
-use super::asked::CallLog;
+use super::call_log::CallLog;
 use super::shadow::Writer;
 use arm::{Context, Mva, Width};
 use std::collections::BTreeMap;

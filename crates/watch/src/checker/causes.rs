@@ -2,7 +2,7 @@
 //! Which differences are one report, and how often each was met.
 
 use super::Checker;
-use super::asked::Apart;
+use super::call_log::Apart;
 use super::circumstances::{Circumstances, Difference};
 use super::diagnosis;
 use super::report::{Access, Cause, Pair, Report, pair};

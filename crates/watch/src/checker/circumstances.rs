@@ -2,7 +2,7 @@
 //! Circumstances of a report: what state the lines were in, and in which order things happened.
 
 use super::Checker;
-use super::asked::{Between, Events};
+use super::call_log::{Between, Events};
 use super::report::{Access, Report};
 use super::shadow::Writer;
 use arm::{Context, Mapping, Mva, Pa, Width};

@@ -6,7 +6,7 @@
 //! the newest value, what happened to the line since, and which operation was missing. Stale data
 //! that nobody uses is not reported; a write-back of old data over newer data is, at once.
 
-mod asked;
+mod call_log;
 pub(crate) mod calls;
 mod causes;
 mod circumstances;
@@ -21,7 +21,7 @@ mod tests;
 mod trace;
 mod translations;
 
-pub use asked::{Apart, Between, Bits, Given};
+pub use call_log::{Apart, Between, Bits, Given};
 pub use calls::{Call, Switch};
 pub use circumstances::Circumstances;
 pub use history::{LineEvent, Movement};

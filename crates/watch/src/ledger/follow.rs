@@ -2,7 +2,7 @@
 //! Follows execution: in which function it is, which task runs, in which interrupt.
 
 use super::calls::Arrival;
-use super::lost::Settled;
+use super::evictions::Settled;
 use super::names::name;
 use super::trace::{Step, What};
 use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER, VECTORS};

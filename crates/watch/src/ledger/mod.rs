@@ -6,9 +6,9 @@
 //! entry it recognises; what they are called and where they are says who makes it.
 
 mod calls;
+mod evictions;
 mod follow;
 mod functions;
-mod lost;
 mod names;
 
 pub use names::name_tasks;
@@ -19,16 +19,16 @@ mod trace;
 mod wakes;
 
 pub use calls::{Call, CallId};
+pub use evictions::{By, Kind, Miss, Missed, Place};
 pub use functions::{Function, Functions};
-pub use lost::{By, Kind, Miss, Missed, Place};
 pub use switches::Switch;
 pub use trace::{Step, What};
 pub use wakes::{KeptOn, Masked, Sample};
 
 use arm::Cause;
 use calls::Calls;
+use evictions::Lost;
 use functions::Recent;
-use lost::Lost;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use switches::Switches;

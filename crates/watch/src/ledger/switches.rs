@@ -2,7 +2,7 @@
 //! Changes of task: what each costs directly, from the scheduler's entry to the first user instruction, and what it
 //! costs later, as misses of what it took away.
 
-use super::lost::{By, Kind, Missed, Settled};
+use super::evictions::{By, Kind, Missed, Settled};
 use super::{Cycles, TaskId};
 use arm::Cause;
 

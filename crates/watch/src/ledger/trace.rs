@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened, step by step, since an interrupt's line rose.
 
-use super::lost::Settled;
+use super::evictions::Settled;
 use super::{CellId, Miss, TaskId};
 use arm::Mva;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::Outcome;
-use crate::command::with;
+use crate::command::compare_with;
 use base::paths::shown;
 use base::standard_input;
 use host::target::{self, Architecture};
@@ -128,7 +128,7 @@ impl Read {
             machine.about,
             machine.table()
         );
-        let beside = with::beside(&machine, |_| None)?;
+        let beside = compare_with::beside(&machine, |_| None)?;
         println!("{}", beside.text().trim_end());
         let notes = beside.notes.iter();
         notes.for_each(|note| eprintln!("note: {note}"));

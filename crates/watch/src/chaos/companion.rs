@@ -8,21 +8,21 @@ use board::bus::SystemBus;
 use board::{Observed, Observer};
 
 /// Who can look on besides.
-pub trait Besides: Observer {
+pub trait Companion: Observer {
     /// [`Observer::run_core`] of both, compiled in this crate.
     fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Self>>>, limit: u64) -> Exit
     where
         Self: Sized;
 }
 
-impl Besides for Checker {
+impl Companion for Checker {
     #[inline(never)]
     fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Checker>>>, limit: u64) -> Exit {
         cpu.run(limit)
     }
 }
 
-impl Besides for Unobserved {
+impl Companion for Unobserved {
     #[inline(never)]
     fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Unobserved>>>, limit: u64) -> Exit {
         cpu.run(limit)

@@ -4,8 +4,8 @@
 use anyhow::Result;
 use board::BoardSpec;
 
-use crate::explain::along;
 use crate::explain::ready::Ready;
+use crate::explain::run_snapshots;
 use crate::explain::setup::{self, Charged, Kernel};
 use results::runs::run::Run;
 use session::session::Session;
@@ -34,7 +34,7 @@ pub fn run(ready: Ready, kept: (usize, Option<usize>), fresh_boot: bool) -> Resu
     ));
     let (mut session, kernel) = setup::charge(session, Some(&ready.vmlinux));
     session.keep_latencies(kept);
-    let along = along::keep(&mut session, run);
+    let along = run_snapshots::keep(&mut session, run);
     let (again, _) = trial::measure(
         &mut session,
         &ready.experiment.instruments,

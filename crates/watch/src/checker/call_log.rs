@@ -332,5 +332,5 @@ impl Calls {
 }
 
 #[cfg(test)]
-#[path = "asked_tests.rs"]
+#[path = "call_log_tests.rs"]
 mod tests;
