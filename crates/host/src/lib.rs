@@ -6,7 +6,6 @@
 #[macro_use]
 extern crate base;
 
-pub mod beside;
 pub mod bitmap;
 pub mod document;
 pub mod fit;
@@ -20,4 +19,5 @@ pub mod read;
 pub mod rows;
 pub mod setup;
 pub mod target;
+pub mod tool_comparison;
 pub mod tools;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use results::figures::latencies::{self, Latencies};
 use results::figures::statistics::{Estimate, summarise};
-use results::runs::seen::Series;
+use results::runs::instrument_record::Series;
 
 /// A figure of a program's run.
 #[derive(Debug, Serialize)]

@@ -14,7 +14,7 @@ use super::tools::{self, Call, Form};
 use base::paths::{self, shown};
 use supply::cache::{self, Inputs};
 use supply::image::guest;
-use supply::own::{self, UserLand};
+use supply::source_build::{self, UserLand};
 use supply::toolchain::{command, output};
 
 /// Name of the source file in `host`, without its ending.
@@ -57,8 +57,8 @@ impl Architecture {
 
     fn user_land(self) -> Result<UserLand> {
         UserLand::get(match self {
-            Architecture::Armv5te => &own::FLAT,
-            Architecture::Armv4t => &own::ARMV4T,
+            Architecture::Armv5te => &source_build::FLAT,
+            Architecture::Armv4t => &source_build::ARMV4T,
         })
     }
 }

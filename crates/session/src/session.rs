@@ -16,7 +16,7 @@ use watch::checker::{Apart, Checker, Report};
 use watch::ledger::Ledger;
 
 use crate::console::{self, AfterStop, Console, WaitEnd};
-use crate::host::{NoPeer, Peer};
+use crate::peer::{NoPeer, Peer};
 use crate::snapshot::{self, Snapshots};
 use results::runs::markers::{self, Typed};
 use results::runs::run::Window;

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, Inputs};
 use crate::fetch::Deb;
-use crate::own::{self, UserLand};
+use crate::source_build::{self, UserLand};
 use crate::symbols;
 use crate::toolchain::{self, command, output};
 use base::paths::{self, shown};
@@ -103,11 +103,11 @@ impl Programs {
     }
 
     /// Where they come from, unless that is Debian.
-    fn own(self) -> Option<&'static own::SourceBuild> {
+    fn own(self) -> Option<&'static source_build::SourceBuild> {
         match self {
             Programs::Armv5te => None,
-            Programs::Armv4t => Some(&own::ARMV4T),
-            Programs::Flat => Some(&own::FLAT),
+            Programs::Armv4t => Some(&source_build::ARMV4T),
+            Programs::Flat => Some(&source_build::FLAT),
         }
     }
 
@@ -128,7 +128,10 @@ impl Programs {
         let Some(guest) = all.get(workload) else {
             return Ok(());
         };
-        let listed = self.own().map(own::SourceBuild::guests).transpose()?;
+        let listed = self
+            .own()
+            .map(source_build::SourceBuild::guests)
+            .transpose()?;
         let there = |name: &String| listed.as_ref().is_none_or(|listed| listed.contains(name));
         let nowhere = guest.among.as_ref().is_some_and(Vec::is_empty);
         if nowhere || there(&workload.to_string()) && guest.is_among(self) {
@@ -159,7 +162,7 @@ impl Programs {
     }
 
     /// The same with programs of our own making: scripts and names of `root.toml`.
-    fn own_root_fs(self, kind: &'static own::SourceBuild) -> Result<RootFs> {
+    fn own_root_fs(self, kind: &'static source_build::SourceBuild) -> Result<RootFs> {
         let (file, text, spec) = spec::read()?;
         let user_land = UserLand::get(kind)?;
         let mut guests = guest::all()?;

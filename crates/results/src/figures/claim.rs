@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::figure::Measured;
 use crate::figures::published::{Figure, Published};
+use crate::figures::selector::{Selectable, Selector};
 use crate::figures::sides;
 use crate::figures::statistics::{self, FEWEST, Ranks, SIGNIFICANT};
-use crate::figures::which::{Selectable, Selector};
 use crate::runs::point::Place;
 use base::distinct::distinct;
 use base::suggest::did_you_mean;

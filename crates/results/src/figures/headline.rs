@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::figure::{self, Measured, digits, thousands};
 use crate::figures::published::{Figure, Published};
+use crate::figures::selector::Selector;
 use crate::figures::sides;
-use crate::figures::which::Selector;
 use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 use base::suggest::did_you_mean;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::figures::statistics::{self, Estimate};
-use crate::runs::seen::Series;
+use crate::runs::instrument_record::Series;
 
 /// Quantiles of latencies, with their names.
 const QUANTILES: [(&str, f64); 4] = [

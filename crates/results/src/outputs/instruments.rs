@@ -11,9 +11,9 @@ use crate::figures::latencies::{self, Latencies};
 use crate::figures::measure::{Measures, OfSeries};
 use crate::render::lines::chart;
 use crate::render::screen;
+use crate::runs::instrument_record::Series;
 use crate::runs::point::Place;
 use crate::runs::run::Run;
-use crate::runs::seen::Series;
 
 /// What channels of a screen are called.
 const CHANNELS: [&str; 4] = ["task serves", "pulses", "driver", "task"];

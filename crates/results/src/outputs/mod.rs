@@ -19,7 +19,7 @@ use crate::figures::latencies::Latencies;
 use crate::figures::measure::Measures;
 use crate::figures::published::Papers;
 use crate::figures::warnings::Warnings;
-use crate::render::above;
+use crate::render::exceedance;
 use crate::render::grid;
 use crate::render::lines;
 use crate::render::part::{Chart, Part};
@@ -179,7 +179,7 @@ fn spreads(all: impl Iterator<Item = (String, Latencies)>, board: &str) -> Resul
         .collect();
     Ok(vec![
         Chart::new("histogram", lines::histograms(&merged, board)?),
-        Chart::new("above", above::svg(&merged, board)?),
+        Chart::new("above", exceedance::svg(&merged, board)?),
     ])
 }
 

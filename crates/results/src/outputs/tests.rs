@@ -4,7 +4,7 @@
 use super::*;
 use crate::figures::measure;
 use crate::runs::for_tests::made_up_run;
-use crate::runs::seen::{InstrumentRecord, Series};
+use crate::runs::instrument_record::{InstrumentRecord, Series};
 
 /// What cyclictest prints of these latencies.
 fn printed(us: &[(u32, u64)]) -> String {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables, charts and parts of a page, from figures.
 
-pub mod above;
 pub mod boards;
 pub mod dots;
+pub mod exceedance;
 pub mod grid;
 pub mod lines;
 pub mod object;

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::runs::asked::Selection;
 use crate::runs::point::Point;
 use crate::runs::run::Run;
+use crate::runs::selection::Selection;
 use crate::runs::store;
 use base::paths;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::runs::seen::Series;
+use crate::runs::instrument_record::Series;
 
 /// One measurement: everything about it but the versions of the parts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

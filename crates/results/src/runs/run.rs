@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use arm::Counters;
 use serde::{Deserialize, Serialize};
 
+use crate::runs::instrument_record::InstrumentRecord;
 use crate::runs::point::Point;
-use crate::runs::seen::InstrumentRecord;
 
 /// The one format of `run.json` there is.
 const FORMAT: u32 = 3;

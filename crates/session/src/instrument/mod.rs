@@ -2,7 +2,7 @@
 //! What is put beside an experiment's guest, at pins and at the network cable: `[instruments.NAME]`
 //! of `experiment.toml`, a file each.
 
-mod host;
+mod peer;
 mod scope;
 
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use board::instrument::{Bench, Cables};
 use board::link::Link;
 use serde::{Deserialize, Serialize};
 
-use crate::host::Peer;
+use crate::peer::Peer;
 use crate::session::Session;
+use results::runs::instrument_record::InstrumentRecord;
 use results::runs::point::Point;
-use results::runs::seen::InstrumentRecord;
 
 pub use scope::{ANSWER, STIMULUS};
 
@@ -53,7 +53,7 @@ macro_rules! instruments {
 
 instruments! {
     scope: scope::ScopeTable,
-    host: host::HostTable,
+    host: peer::PeerTable,
 }
 
 /// Edges and frames that the instruments keep.

@@ -10,10 +10,10 @@ use board::instrument::{Cables, Pulses, ScopeSetup, Segment, Trigger};
 use serde::{Deserialize, Serialize};
 
 use super::{AtWork, DEPTH, FinalState, Instrument, Place};
-use crate::host::Peer;
+use crate::peer::Peer;
 use base::time::nanoseconds;
+use results::runs::instrument_record::{InstrumentRecord, Series};
 use results::runs::screen::{COLUMNS, Screen};
-use results::runs::seen::{InstrumentRecord, Series};
 
 /// Pin of GPIO 0 whose rising edges interrupt the latency driver, by its device tree.
 pub const STIMULUS: u8 = 2;

@@ -18,7 +18,7 @@ use base::toml_file;
 use base::{boards, paths};
 use results::figures::claim::{Claim, PublishedComparison};
 use results::figures::headline::Headline;
-use results::figures::which::Selectable;
+use results::figures::selector::Selectable;
 use results::runs::point::{Point, short_kernel};
 use session::instrument::Setup;
 use supply::image::{Programs, guest};

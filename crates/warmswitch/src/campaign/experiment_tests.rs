@@ -3,7 +3,7 @@
 
 use super::*;
 use results::figures::claim::Claim;
-use results::figures::which::Selector;
+use results::figures::selector::Selector;
 
 const GOOD: &str = r#"
     format = 1

@@ -5,7 +5,7 @@ use board::spec::Change;
 
 use crate::campaign::experiment::Experiment;
 use base::boards;
-use results::runs::asked::Selection;
+use results::runs::selection::Selection;
 
 /// How to run an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -24,7 +24,7 @@ use host::import;
 use host::import::machine::Machine;
 use results::figures::published::Papers;
 use results::render::part::Part;
-use results::runs::asked::Selection;
+use results::runs::selection::Selection;
 
 /// The experiments of the main job; those with `true` are always run in their quick form, for
 /// their full one takes long.

@@ -8,9 +8,9 @@ use crate::campaign::experiment::Experiment;
 use crate::campaign::options::Options;
 use base::boards;
 use base::suggest::repeated;
-use results::runs::asked::Selection;
 use results::runs::campaign::Campaign;
 use results::runs::run::Run;
+use results::runs::selection::Selection;
 
 /// Options that decide which points there are.
 #[derive(clap::Args)]

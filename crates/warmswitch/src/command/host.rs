@@ -23,7 +23,7 @@ use host::load::{self, Load};
 use host::programs::{self, Program};
 use host::rows;
 use host::tools::{self, Call, Form, SIZES_KB, TASKS};
-use host::{beside, document, ioperm, qemu};
+use host::{document, ioperm, qemu, tool_comparison};
 use results::figures::published::Published;
 use results::figures::statistics::summarise;
 use results::render::grid::Grid;
@@ -287,12 +287,12 @@ fn irq(m: &Measure, device: &Path) -> Result<Outcome> {
 }
 
 fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
-    let beside = common.busy(|| beside::run(rounds, seconds, common.cpu))?;
+    let beside = common.busy(|| tool_comparison::run(rounds, seconds, common.cpu))?;
     let document = document::of("beside", common.cpu, json!(beside));
     let text = format!(
         "{}\n\nMedians of {rounds} runs each, ours and theirs in turn, with 95 % intervals. \
          The same: within 10 %, or intervals that overlap.\n",
-        beside::table(&beside.compared)
+        tool_comparison::table(&beside.compared)
     );
     tell(common, document, &text)?;
     for line in &beside.missing {

@@ -18,7 +18,7 @@ use base::paths::shown;
 use base::shell;
 use base::time;
 use results::runs::markers::Typed;
-use session::host::{Host, LARGEST_PAYLOAD, Plan, Question, periods, rate, round_trips};
+use session::peer::{LARGEST_PAYLOAD, Plan, Question, Station, periods, rate, round_trips};
 
 /// Of `ping -f`, when no answer comes.
 const FLOOD_HZ: f64 = 100.0;
@@ -68,7 +68,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     };
     let command = shell::typed(&args.command)?;
     let typed = Typed::own(&format!("network-up {command} </dev/null"));
-    let mut host = Host::new(args.plan()?);
+    let mut host = Station::new(args.plan()?);
     if args.depth == 0 {
         bail!("--depth 0: a memory for no frame records nothing");
     }
@@ -130,7 +130,7 @@ impl Args {
     }
 }
 
-fn result(host: &Host, link: &Link) -> Value {
+fn result(host: &Station, link: &Link) -> Value {
     let tally = |t: Tally| {
         json!({
             "taken": t.taken, "filtered": t.filtered, "no_room": t.no_room, "no_link": t.no_link,

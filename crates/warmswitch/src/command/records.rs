@@ -14,10 +14,10 @@ use crate::report::material::Material;
 use base::paths;
 use base::suggest::did_you_mean;
 use results::figures::published::Papers;
-use results::runs::asked::Selection;
 use results::runs::campaign::Campaign;
 use results::runs::record::{self, Compared, Record};
 use results::runs::run::Run;
+use results::runs::selection::Selection;
 use results::runs::store;
 use session::SIMULATOR;
 

@@ -98,7 +98,7 @@ fn a_period_is_between_packets_of_the_program_with_numbers_in_a_row() {
 
 /// A host that does one thing more at each of some times after the first frame.
 struct Rough {
-    host: Host,
+    host: Station,
     begin_ns: Option<u64>,
     todo: VecDeque<(u64, Deed)>,
 }
@@ -167,7 +167,7 @@ fn booted() -> Session {
 fn rough(todo: &[(u64, Deed)]) -> Rough {
     let at_ns = |(ms, deed): &(u64, Deed)| (ms * 1_000_000, deed.clone());
     Rough {
-        host: Host::new(None),
+        host: Station::new(None),
         begin_ns: None,
         todo: todo.iter().map(at_ns).collect(),
     }

@@ -7,9 +7,9 @@ use board::link::{Rate, Way};
 use serde::{Deserialize, Serialize};
 
 use super::{AtWork, DEPTH, FinalState, Instrument, Place};
-use crate::host::{self, Host, LARGEST_PAYLOAD, Peer, Question};
+use crate::peer::{self, LARGEST_PAYLOAD, Peer, Question, Station};
+use results::runs::instrument_record::{InstrumentRecord, Series};
 use results::runs::point::Point;
-use results::runs::seen::{InstrumentRecord, Series};
 
 /// The host's last request comes so long before the program's end, so that it can be answered.
 const SPARE_NS: u64 = 200_000_000;
@@ -22,7 +22,7 @@ const REQUEST_HZ: &str = "request_hz";
 /// `[instruments.host]`: a host at the board's network cable, and a probe in the cable.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct HostTable {
+pub struct PeerTable {
     /// Of the cable: 10 or 100.
     pub mbit: u32,
     /// What the host asks of the board; nothing if it only listens.
@@ -73,7 +73,7 @@ impl Measures {
     }
 }
 
-impl Instrument for HostTable {
+impl Instrument for PeerTable {
     fn check(&self) -> Result<()> {
         self.rate()?;
         ensure!(
@@ -115,18 +115,18 @@ impl Instrument for HostTable {
         cables.set_stop_on_frame(true);
         Ok(Box::new(Asking {
             measures: self.measures,
-            host: Host::new(self.plan(place.point)),
+            host: Station::new(self.plan(place.point)),
         }))
     }
 }
 
-impl HostTable {
+impl PeerTable {
     fn rate(&self) -> Result<Rate> {
-        host::rate(self.mbit)
+        peer::rate(self.mbit)
             .ok_or_else(|| anyhow::anyhow!("host.mbit: {} is not 10 or 100", self.mbit))
     }
 
-    fn plan(&self, point: &Point) -> Option<host::Plan> {
+    fn plan(&self, point: &Point) -> Option<peer::Plan> {
         let asks = self.asks?;
         let (commands, flood) = (asks == Asks::Commands, asks == Asks::Flood);
         let interval_ns = match flood {
@@ -134,7 +134,7 @@ impl HostTable {
             false => SECOND_NS / u64::from(point.axis(REQUEST_HZ).max(1)),
         };
         let running = u64::from(point.axis("duration_s")) * SECOND_NS;
-        Some(host::Plan {
+        Some(peer::Plan {
             interval_ns,
             jitter_ns: (interval_ns as f64 * self.jitter_percent / 100.0) as u64,
             seed: point.seed,
@@ -155,7 +155,7 @@ impl HostTable {
 /// A host that asks.
 struct Asking {
     measures: Option<Measures>,
-    host: Host,
+    host: Station,
 }
 
 impl Peer for Asking {
@@ -186,11 +186,11 @@ impl AtWork for Asking {
         }
         seen.series.push(match measures {
             Measures::Reply => {
-                let trips = host::round_trips(frames, Question::Command, Way::ToBoard);
+                let trips = peer::round_trips(frames, Question::Command, Way::ToBoard);
                 Series::new(measures.name(), trips.asked, trips.ns)
             }
             Measures::Period => {
-                let periods = host::periods(frames);
+                let periods = peer::periods(frames);
                 Series::new(measures.name(), periods.asked, periods.ns)
             }
         });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host at the other end of the board's network cable: a TCP/IP stack that answers, and pings.
+//! The peer at the other end of the board's network cable: a TCP/IP stack that answers, and pings.
 //!
 //! It is outside the board and costs it nothing. All its times are the wire's, so that the same
 //! board and the same plan give the same frames.
@@ -81,8 +81,8 @@ pub struct Plan {
     pub flood: bool,
 }
 
-/// The host at the other end of the network cable.
-pub struct Host {
+/// A station at the other end of the network cable.
+pub struct Station {
     interface: Interface,
     queues: Queues,
     sockets: SocketSet<'static>,
@@ -112,9 +112,9 @@ fn instant(ns: u64) -> Instant {
     Instant::from_micros((ns / 1000) as i64)
 }
 
-impl Host {
+impl Station {
     /// A host that answers, and sends what `plan` says.
-    pub fn new(plan: Option<Plan>) -> Host {
+    pub fn new(plan: Option<Plan>) -> Station {
         let mut queues = Queues::default();
         let config = Config::new(MAC.into());
         let mut interface = Interface::new(config, &mut queues, instant(0));
@@ -136,7 +136,7 @@ impl Host {
         let udp = sockets.add(udp::Socket::new(buffer(), buffer()));
         // As any port.
         let _ = sockets.get_mut::<udp::Socket<'_>>(udp).bind(HOST_PORT);
-        Host {
+        Station {
             interface,
             queues,
             sockets,
@@ -218,7 +218,7 @@ impl Host {
     }
 }
 
-impl Peer for Host {
+impl Peer for Station {
     fn next_ns(&self) -> u64 {
         let ping = self.pinging.map_or(u64::MAX, |(next, _)| next);
         self.wakes_ns.min(ping)
@@ -409,5 +409,5 @@ pub fn rate(mbit: u32) -> Option<Rate> {
 }
 
 #[cfg(test)]
-#[path = "host_tests.rs"]
+#[path = "peer_tests.rs"]
 mod tests;
