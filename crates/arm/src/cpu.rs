@@ -12,8 +12,8 @@ use crate::dcache::DCache;
 use crate::fcse::Relocation;
 use crate::icache::ICache;
 use crate::isa::{DecodeTable, Op};
-use crate::mmu::{Descriptors, Fault, Mmu, Resolved};
-use crate::model::Timing;
+use crate::mmu::{Fault, Mmu, Resolved};
+use crate::model::{Behaviour, Timing};
 use crate::observe::Cause;
 use crate::psr;
 use crate::write_buffer::Biu;
@@ -205,7 +205,7 @@ impl<B: Bus> Cpu<B> {
             )
             .with_mini(config.core.mini_cache),
             biu: Biu::new(config.cost.bus_sync, config.core.buffers),
-            decode: DecodeTable::new(config.core.version, &config.core.timing),
+            decode: DecodeTable::new(config.core),
             cp15_rows: config.core.cp15(),
             watch: Watch::default(),
             counters: Counters::default(),
@@ -218,6 +218,12 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn timing(&self) -> &'static Timing {
         &self.config.core.timing
+    }
+
+    /// What the core does differently from others.
+    #[inline(always)]
+    pub(crate) fn behaviour(&self) -> &'static Behaviour {
+        &self.config.core.behaviour
     }
 
     /// Runs until `limit` (core cycles since power-on) or until something else ends it.
@@ -427,9 +433,9 @@ impl<B: Bus> Cpu<B> {
     fn prefetch_abort(&mut self, fault: Fault) {
         // Its line was left, whether or not the vector is in it, too.
         self.fetch.line_pc = NO_LINE;
-        match self.config.core.descriptors {
-            Descriptors::Arm => self.cp15.ifsr = fault.fsr(),
-            Descriptors::Extended => self.cp15.dfsr = fault.of_fetch().fsr(),
+        match self.behaviour().one_fault_status {
+            false => self.cp15.ifsr = fault.fsr(),
+            true => self.cp15.dfsr = fault.of_fetch().fsr(),
         }
         let (at, chain) = self.abort_chain;
         let now = self.counters.instructions;
@@ -477,12 +483,10 @@ impl<B: Bus> Cpu<B> {
     }
 }
 
-pub(crate) mod branches;
 pub(crate) mod cp15;
 pub(crate) mod debug;
 mod events;
 pub(crate) mod exception;
-pub(crate) mod extension;
 mod fetch;
 mod interlock;
 pub(crate) mod look;

@@ -15,6 +15,7 @@ mod dcache;
 mod fcse;
 mod grants;
 mod icache;
+#[macro_use]
 pub mod isa;
 mod mmu;
 pub mod model;

@@ -144,6 +144,7 @@ pub struct Mmu {
     context: u32,
     privileged: bool,
     descriptors: Descriptors,
+    imprecise_external_aborts: bool,
     /// Added to it for fetches: bit 23 where they have a TLB of their own.
     fetches: u32,
     /// A debugger looks at every access: nothing goes into the fast table.
@@ -171,6 +172,7 @@ impl Mmu {
             fetches: if core.tlbs.len() > 1 { 1 << 23 } else { 0 },
             privileged: true,
             descriptors: core.descriptors,
+            imprecise_external_aborts: core.behaviour.imprecise_external_aborts,
             watching: false,
             last: None,
             epoch: 0,
@@ -258,9 +260,9 @@ impl Mmu {
 
     /// The fault an external abort of an access by `page` raises.
     pub fn external_abort(&self, page: Resolved) -> Fault {
-        match self.descriptors {
-            Descriptors::Arm => page.external_abort(),
-            Descriptors::Extended => Fault::IMPRECISE,
+        match self.imprecise_external_aborts {
+            false => page.external_abort(),
+            true => Fault::IMPRECISE,
         }
     }
 

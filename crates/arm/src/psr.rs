@@ -33,7 +33,7 @@ impl Version {
     fn status_bits(self) -> u32 {
         match self {
             Version::V4 | Version::V5 => IMPLEMENTED,
-            Version::V5E | Version::XScale => IMPLEMENTED | Q,
+            Version::V5E => IMPLEMENTED | Q,
             Version::V5J => IMPLEMENTED | Q | J,
         }
     }

@@ -9,13 +9,13 @@
 use crate::addr::Mva;
 use crate::bus::Bus;
 use crate::config::Config;
-use crate::cpu::extension::Extension;
 use crate::cpu::{Cpu, Exit};
 use crate::dcache::Dirty;
 use crate::fcse::Relocation;
 use crate::icache;
 use crate::isa::Version;
 use crate::mmu::Control;
+use crate::model::XScaleRegisters;
 use crate::observe::{Cause, Event, Side, TlbSide};
 
 /// The bit of the cache debug control register that is modelled; the others keep lines from being
@@ -171,11 +171,11 @@ pub struct Cp15 {
     pub(crate) ctr: u32,
     pub(crate) midr: u32,
     /// What XScale adds.
-    pub(crate) extension: Extension,
+    pub(crate) xscale: XScaleRegisters,
 }
 
 crate::state!(
-    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, extension; ctr, midr
+    Cp15: sctlr, ttb, dacr, dfsr, ifsr, far, pid, context_id, cache_debug, xscale; ctr, midr
 );
 
 impl Cp15 {
@@ -193,7 +193,7 @@ impl Cp15 {
             cache_debug: 0,
             ctr: config.core.cache_type(config.icache, config.dcache),
             midr: config.core.midr,
-            extension: Extension::new(config.core.timing.predicted),
+            xscale: XScaleRegisters::new(config.core.behaviour.predicts_branches),
         }
     }
 
@@ -212,7 +212,7 @@ impl Cp15 {
             s: bit(8),
             r: bit(9),
             force_write_through: self.cache_debug & FORCE_WRITE_THROUGH != 0,
-            mini: (self.extension.auxiliary >> 4 & 3) as u8,
+            mini: (self.xscale.auxiliary >> 4 & 3) as u8,
             ttb: self.ttb,
             dacr: self.dacr,
         }
@@ -337,7 +337,7 @@ impl<B: Bus> Cpu<B> {
     pub(crate) fn write_pid(&mut self, value: u32) {
         self.cp15.pid = value & 0xfe00_0000;
         self.counters.pid_writes += 1;
-        self.cp15.extension.branches.forget();
+        self.cp15.xscale.branches.forget();
         self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);
         self.horizon = 0;
     }
@@ -432,7 +432,7 @@ impl<B: Bus> Cpu<B> {
         self.icache.invalidate_all();
         self.icache.prefetch = None;
         self.counters.icache_invalidates += 1;
-        self.cp15.extension.branches.forget();
+        self.cp15.xscale.branches.forget();
         self.refetch();
     }
 

@@ -119,7 +119,7 @@ impl<B: Bus> Cpu<B> {
     fn wait_by_stage_and_execute(&mut self, op: Op<B>) {
         let pending = self.interlock;
         // Mostly it needs none of them, always executes, and takes a cycle.
-        if !self.timing().scoreboard && op.header() == 1 && !op.uses_any_of(pending.0) {
+        if !self.behaviour().scoreboard && op.header() == 1 && !op.uses_any_of(pending.0) {
             self.interlock = pending.later();
             self.spend(Cause::Instruction, 1);
             return (op.exec)(self, op);
@@ -130,7 +130,7 @@ impl<B: Bus> Cpu<B> {
     /// The same of any operation. A function of its own, as the one before needs no room on the stack.
     #[inline(never)]
     fn wait_by_stage_and_execute_any(&mut self, op: Op<B>) {
-        let (pending, scoreboard) = (self.interlock, self.timing().scoreboard);
+        let (pending, scoreboard) = (self.interlock, self.behaviour().scoreboard);
         let mut stall = 0;
         if op.uses_any_of(pending.0) {
             stall = match scoreboard {
@@ -174,7 +174,7 @@ impl<B: Bus> Cpu<B> {
 
     /// The next instruction came `cycles` late.
     pub(super) fn wait_for_instruction(&mut self, cycles: u64) {
-        if cycles > 0 && self.timing().scoreboard {
+        if cycles > 0 && self.behaviour().scoreboard {
             let soon = if cycles == 1 {
                 self.interlock.later()
             } else {

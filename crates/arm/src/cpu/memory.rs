@@ -8,7 +8,7 @@ use crate::bus::{Bus, BusError, Width};
 use crate::cpu::exception::Exception;
 use crate::cpu::{Aborted, Access, Cpu};
 use crate::dcache::Dirty;
-use crate::mmu::{self, DescriptorRead, Descriptors, Fault, Kind, Resolved};
+use crate::mmu::{self, DescriptorRead, Fault, Kind, Resolved};
 use crate::observe::{Cause, Event, Side};
 use crate::write_buffer::Biu;
 
@@ -261,10 +261,9 @@ impl<B: Bus> Cpu<B> {
 
     fn uncached_read(&mut self, mva: Mva, page: Resolved, width: Width) -> Access<u32> {
         let before = self.cycles;
-        let now = match self.config.core.descriptors {
-            Descriptors::Arm => before,
-            // A fence (IXP42X table 5): what came before it is done before it.
-            Descriptors::Extended => self.biu.drain(&mut self.bus, before),
+        let now = match self.behaviour().uncached_reads_fence {
+            false => before,
+            true => self.biu.drain(&mut self.bus, before),
         };
         let read = self.biu.read(&mut self.bus, now, page.pa(mva), width);
         self.uncached_is_read(page, mva, 1, read.map(|(_, done)| done))?;
@@ -292,18 +291,18 @@ impl<B: Bus> Cpu<B> {
         Ok(())
     }
 
-    /// Whether the page has an attribute that only [`Descriptors::Extended`] have.
+    /// Whether the page has one of these fill policies, on a core that has them.
     #[inline(always)]
-    fn extends(&self, page: Resolved, flags: u32) -> bool {
-        self.config.core.descriptors == Descriptors::Extended && page.has(flags)
+    fn has_policy(&self, page: Resolved, flags: u32) -> bool {
+        self.behaviour().page_fill_policies && page.has(flags)
     }
 
     /// The line that a store to a cached page writes to: filled before if the page says so.
     #[inline(always)]
     fn line_to_store(&mut self, mva: Mva, page: Resolved) -> Access<Option<usize>> {
         let found = self.dcache.find(mva);
-        let core = self.config.core;
-        match core.descriptors == Descriptors::Extended || core.timing.preload {
+        let behaviour = self.behaviour();
+        match behaviour.page_fill_policies || behaviour.preload_fills {
             true => self.line_to_store_if_filled(mva, page, found),
             false => Ok(found),
         }
@@ -318,11 +317,11 @@ impl<B: Bus> Cpu<B> {
         found: Option<usize>,
     ) -> Access<Option<usize>> {
         let line = match found {
-            None if self.extends(page, mmu::ALLOCATE) => Some(self.cached_line(mva, page)?),
+            None if self.has_policy(page, mmu::ALLOCATE) => Some(self.cached_line(mva, page)?),
             found => found,
         };
         if let Some(line) = line
-            && self.config.core.timing.preload
+            && self.config.core.behaviour.preload_fills
         {
             self.wait_for_fill(line);
             if self.dcache.is_nowhere(line) {
@@ -335,7 +334,7 @@ impl<B: Bus> Cpu<B> {
     /// A line to fill for `mva`, and what was there.
     #[inline(always)]
     fn make_room(&mut self, mva: Mva, page: Resolved) -> (usize, Option<Mva>, Option<Dirty>) {
-        let room = match self.extends(page, mmu::MINI) {
+        let room = match self.has_policy(page, mmu::MINI) {
             true => self.dcache.allocate_mini(mva),
             false => self.dcache.allocate(mva),
         };
@@ -351,7 +350,7 @@ impl<B: Bus> Cpu<B> {
     #[inline(always)]
     pub(crate) fn cached_line(&mut self, mva: Mva, page: Resolved) -> Access<usize> {
         if let Some(line) = self.dcache.find(mva) {
-            if self.config.core.timing.preload {
+            if self.config.core.behaviour.preload_fills {
                 self.wait_for_fill(line);
             }
             return Ok(line);

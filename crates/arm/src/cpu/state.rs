@@ -49,7 +49,7 @@ impl<B: Bus> Cpu<B> {
         let icache = ICache::of_saved(&self.config, undecoded, &saved);
         let mut cpu = Cpu {
             icache,
-            decode: DecodeTable::new(self.config.core.version, &self.config.core.timing),
+            decode: DecodeTable::new(self.config.core),
             cp15_rows: self.config.core.cp15(),
             bus: wrap(self.bus),
             r: self.r,
@@ -87,13 +87,13 @@ impl<B: Bus> Cpu<B> {
 
     /// What was restored may be no state of this core.
     fn restored(&mut self) -> Result<(), Damaged> {
-        let parts = [self.biu.latest(), self.cp15.extension.latest()];
+        let parts = [self.biu.latest(), self.cp15.xscale.latest()];
         let counters = self.counters.entries().into_iter().map(|(_, count)| count);
         let mut all = [self.cycles].into_iter().chain(parts).chain(counters);
         if all.any(|n| n >= LATEST) {
             return Err(Damaged("no clock has come so far"));
         }
-        if self.cp15.extension.last_filled() >= self.dcache.lines() {
+        if self.cp15.xscale.last_filled() >= self.dcache.lines() {
             return Err(Damaged("a line on its way is not one of the cache"));
         }
         self.find_slot()
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(cpu.restored(), Ok(()));
         let last = cpu.dcache.lines() as u32 - 1;
         for (line, whole) in [(last, true), (last + 1, false), (u32::MAX, false)] {
-            cpu.cp15.extension.expect_line(line, 0);
+            cpu.cp15.xscale.expect_line(line, 0);
             assert_eq!(cpu.restored().is_ok(), whole, "{line}");
         }
     }

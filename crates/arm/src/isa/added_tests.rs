@@ -2,16 +2,17 @@
 //! What it takes to add an instruction: this file, and in `mod.rs` its `mod` and its line in the list of
 //! rows. Here a test adds it.
 
-use super::{Op, Timing, rd, rm};
+use super::{Op, rd, rm};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::model::Core;
 
 rows! {
     ("REV", V4, "cccc011010111111dddd11110011mmmm", rev, "rev{c} {d}, {m}");
 }
 
-fn rev<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(execute_rev, insn, 1 << rm(insn), t.simple)
+fn rev<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(execute_rev, insn, 1 << rm(insn), core.timing.simple)
 }
 
 fn execute_rev<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -21,7 +22,7 @@ fn execute_rev<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 #[test]
 fn an_instruction_is_a_row_and_a_function() {
     use super::table::DecodeTable;
-    use super::{A32, Version, a32_selectors, disassemble};
+    use super::{A32, a32_selectors, disassemble};
     use crate::tests::core::{arm, machine};
 
     // rev r1, r2: a media instruction, of ARMv6.
@@ -30,7 +31,7 @@ fn an_instruction_is_a_row_and_a_function() {
     let mut cpu = machine();
     let known = A32.iter().copied().flatten().zip(a32_selectors());
     let rows = known.chain(ENCODINGS.iter().zip(selectors()));
-    cpu.decode = DecodeTable::of(Version::V5J, &crate::model::ARM926EJS.timing, rows);
+    cpu.decode = DecodeTable::of(&crate::model::ARM926EJS, rows);
     cpu.r[2] = 0x1122_3344;
     arm(&mut cpu, insn);
     assert_eq!(cpu.r[1], 0x4433_2211);

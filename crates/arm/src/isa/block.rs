@@ -5,9 +5,10 @@
 //! forms with ^ and those that load r15 share a slow one.
 
 use super::load_store::{fails_late, pending_load};
-use super::{ALWAYS, Exec, Op, Timing, bit, rn};
+use super::{ALWAYS, Exec, Op, bit, rn};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::model::Core;
 use crate::observe::Cause;
 
 rows! {
@@ -26,19 +27,19 @@ fn list(insn: u32) -> u32 {
     insn & 0xffff
 }
 
-fn cycles(insn: u32, t: &Timing) -> u8 {
-    (list(insn).count_ones() as u8).max(t.block_minimum) + t.block_extra
+fn cycles(insn: u32, core: &Core) -> u8 {
+    (list(insn).count_ones() as u8).max(core.timing.block_minimum) + core.timing.block_extra
 }
 
 fn is_base_in_list(insn: u32) -> bool {
     bit(insn, rn(insn) as u32)
 }
 
-pub(super) fn load<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+pub(super) fn load<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec: Exec<B> = if list(insn) == 0 {
         execute_empty
-    } else if bit(insn, 15) && fails_late(insn, t) {
-        let op = Op::new(execute_load_pc_if, insn, 1 << rn(insn), cycles(insn, t));
+    } else if bit(insn, 15) && fails_late(insn, core) {
+        let op = Op::new(execute_load_pc_if, insn, 1 << rn(insn), cycles(insn, core));
         return op.with_cond(ALWAYS);
     } else if bit(insn, 15) {
         execute_load_pc
@@ -55,7 +56,7 @@ pub(super) fn load<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
             (true, true, true) => execute_load::<B, true, true, true>,
         }
     };
-    Op::new(exec, insn, 1 << rn(insn), cycles(insn, t))
+    Op::new(exec, insn, 1 << rn(insn), cycles(insn, core))
 }
 
 /// Does a loaded base win over the write-back? It does when it is the last of several.
@@ -64,7 +65,7 @@ fn is_base_kept(insn: u32) -> bool {
     is_base_in_list(insn) && after_base == 1 && list(insn).count_ones() > 1
 }
 
-pub(super) fn store<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+pub(super) fn store<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec: Exec<B> = if list(insn) == 0 {
         execute_empty
     } else {
@@ -75,7 +76,7 @@ pub(super) fn store<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
             (true, true) => execute_store::<B, true, true>,
         }
     };
-    Op::new(exec, insn, store_uses(insn), cycles(insn, t))
+    Op::new(exec, insn, store_uses(insn), cycles(insn, core))
 }
 
 /// Of the stored registers only the first is needed as early as a stall could matter.
@@ -84,22 +85,22 @@ fn store_uses(insn: u32) -> u32 {
     1 << rn(insn) | first
 }
 
-fn load_user<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn load_user<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec = if list(insn) == 0 {
         execute_empty
     } else {
         execute_load_user
     };
-    Op::new(exec, insn, 1 << rn(insn), cycles(insn, t))
+    Op::new(exec, insn, 1 << rn(insn), cycles(insn, core))
 }
 
-fn store_user<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn store_user<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec = if list(insn) == 0 {
         execute_empty
     } else {
         execute_store_user
     };
-    Op::new(exec, insn, store_uses(insn), cycles(insn, t))
+    Op::new(exec, insn, store_uses(insn), cycles(insn, core))
 }
 
 /// Lowest address and new base of a transfer of `count` words.

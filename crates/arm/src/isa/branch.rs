@@ -2,10 +2,11 @@
 //! Branches and the instructions that raise an exception on purpose (ARM ARM A3.3, A3.12).
 
 use super::timing::RAISES;
-use super::{ALWAYS, Exec, Op, Timing, bit, rm};
+use super::{ALWAYS, Exec, Op, bit, rm};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
 use crate::cpu::exception::Exception;
+use crate::model::Core;
 use crate::psr::T;
 
 rows! {
@@ -70,17 +71,17 @@ fn distance(insn: u32) -> u32 {
     (((insn << 8) as i32) >> 6) as u32
 }
 
-fn b<B: Bus, const LINK: bool>(insn: u32, t: &Timing) -> Op<B> {
-    if t.predicted {
-        let op = Op::new(execute_b_predicted::<B, LINK>, insn, 0, t.branch);
+fn b<B: Bus, const LINK: bool>(insn: u32, core: &Core) -> Op<B> {
+    if core.behaviour.predicts_branches {
+        let op = Op::new(execute_b_predicted::<B, LINK>, insn, 0, core.timing.branch);
         // It looks at its condition itself: what is not taken is predicted, too.
         return op.with_cond(ALWAYS);
     }
     if !LINK && insn >> 28 != ALWAYS {
         // One branch of the host's for the condition, not one for having a condition, too.
-        return Op::new(execute_b_if, insn, 0, t.branch).with_cond(ALWAYS);
+        return Op::new(execute_b_if, insn, 0, core.timing.branch).with_cond(ALWAYS);
     }
-    Op::new(execute_b::<B, LINK>, insn, 0, t.branch)
+    Op::new(execute_b::<B, LINK>, insn, 0, core.timing.branch)
 }
 
 fn execute_b_if<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -98,7 +99,7 @@ fn execute_b_predicted<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let pc = cpu.pc.wrapping_sub(4);
     let predicts = cpu.cp15.sctlr >> 11 & 1 != 0;
     let right = match predicts {
-        true => cpu.cp15.extension.branches.predict(pc, taken),
+        true => cpu.cp15.xscale.branches.predict(pc, taken),
         false => !taken,
     };
     if right {
@@ -125,8 +126,8 @@ fn take_b<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.jump(cpu.pc.wrapping_add(distance(op.insn())).wrapping_add(4));
 }
 
-fn blx<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(execute_blx, insn, 0, t.branch)
+fn blx<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(execute_blx, insn, 0, core.timing.branch)
 }
 
 /// Only from A32 to Thumb; the H bit gives bit 1 of the target.
@@ -138,8 +139,13 @@ fn execute_blx<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.branch_exchange(target | 1);
 }
 
-pub(super) fn bx<B: Bus, const LINK: bool>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(execute_bx::<B, LINK>, insn, 1 << rm(insn), t.branch)
+pub(super) fn bx<B: Bus, const LINK: bool>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(
+        execute_bx::<B, LINK>,
+        insn,
+        1 << rm(insn),
+        core.timing.branch,
+    )
 }
 
 fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -153,12 +159,12 @@ fn execute_bx<B: Bus, const LINK: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
 
 /// Without a debugger BKPT is a prefetch abort; on XScale nothing, as long as DCSR does not enable debugging
 /// (IXP42X 3.6.7), which is not modelled.
-pub(super) fn bkpt<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    let exec: Exec<B> = match t.breakpoint {
+pub(super) fn bkpt<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    let exec: Exec<B> = match core.timing.breakpoint {
         RAISES => execute_bkpt,
         _ => |_, _| (),
     };
-    Op::new(exec, insn, 0, t.breakpoint)
+    Op::new(exec, insn, 0, core.timing.breakpoint)
 }
 
 fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op<B>) {
@@ -167,12 +173,12 @@ fn execute_bkpt<B: Bus>(cpu: &mut Cpu<B>, _: Op<B>) {
     cpu.take_exception(Exception::PrefetchAbort);
 }
 
-pub(super) fn swi<B: Bus>(insn: u32, _: &Timing) -> Op<B> {
+pub(super) fn swi<B: Bus>(insn: u32, _: &Core) -> Op<B> {
     Op::new(|cpu, _| cpu.take_exception(Exception::Swi), insn, 0, RAISES)
 }
 
 /// What decodes to nothing else.
-pub(super) fn undefined<B: Bus>(insn: u32, _: &Timing) -> Op<B> {
+pub(super) fn undefined<B: Bus>(insn: u32, _: &Core) -> Op<B> {
     Op::new(
         |cpu, _| cpu.take_exception(Exception::Undefined),
         insn,

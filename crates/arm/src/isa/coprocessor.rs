@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MCR and MRC of CP15, and of XScale's CP14 (ARM ARM A3.11). Everything else addresses a coprocessor
-//! the core does not have, but for XScale's CP0 (`accumulator.rs`): undefined, and so are all in User mode.
+//! MCR and MRC of CP15 (ARM ARM A3.11). Other coprocessor instructions are undefined, unless the core has rows of its
+//! own for them (`model/`), and so are all of them in User mode.
 
 use super::branch::undefined;
-use super::{Op, Timing, rd, rm, rn, rs};
+use super::{Op, rd, rm, rn, rs};
 use crate::bus::Bus;
-use crate::cpu::cp15::CP14;
 use crate::cpu::exception::Exception;
 use crate::cpu::{Cpu, Interlock};
+use crate::model::Core;
 
 rows! {
     ("MCR", V4, "cccc1110ooo0nnnnddddppppxxx1mmmm", mcr, "mcr{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");
-    ("MCR", XScale, "cccc1110ooo0nnnndddd1110xxx1mmmm", mcr14,
-        "mcr{c} p14, {o}, {d}, c{N}, c{K}, {X}");
-    ("MRC", XScale, "cccc1110ooo1nnnndddd1110xxx1mmmm", mrc14,
-        "mrc{c} p14, {o}, {d}, c{N}, c{K}, {X}");
     ("MRC", V4, "cccc1110ooo1nnnnddddppppxxx1mmmm", mrc, "mrc{c} p{p}, {o}, {d}, c{N}, c{K}, {X}");
     ("CDP", V4, "cccc1110oooonnnnddddppppxxx0mmmm", undefined,
         "cdp{c} p{p}, {o}, c{D}, c{N}, c{K}, {X}");
@@ -37,28 +33,29 @@ rows! {
 /// The system control coprocessor, the only one.
 const CP15: usize = 15;
 
-fn mcr<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn mcr<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     if rs(insn) != CP15 {
-        return undefined(insn, t);
+        return undefined(insn, core);
     }
-    Op::new(execute_mcr::<B, 0>, insn, 1 << rd(insn), t.coprocessor)
-}
-
-fn mcr14<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(execute_mcr::<B, CP14>, insn, 1 << rd(insn), t.coprocessor)
+    Op::new(
+        execute_mcr::<B, 0>,
+        insn,
+        1 << rd(insn),
+        core.timing.coprocessor,
+    )
 }
 
 impl<B: Bus> Cpu<B> {
     /// No coprocessor takes the instruction: the entry has the whole cost, as with one that there is not.
     #[cold]
-    pub(super) fn refuse(&mut self, op: Op<B>) {
+    pub(crate) fn refuse(&mut self, op: Op<B>) {
         self.save(op.cycles());
         self.take_exception(Exception::Undefined);
     }
 }
 
 /// `FIRST` is the coprocessor's first opcode 1 in the core's rows.
-fn execute_mcr<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
+pub(crate) fn execute_mcr<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let value = cpu.r[rd(insn)];
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
@@ -68,18 +65,14 @@ fn execute_mcr<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.cp15_write(FIRST | opc1, rn(insn) as u32, rm(insn) as u32, opc2, value);
 }
 
-fn mrc<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn mrc<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     if rs(insn) != CP15 {
-        return undefined(insn, t);
+        return undefined(insn, core);
     }
-    Op::new(execute_mrc::<B, 0>, insn, 0, t.coprocessor_read)
+    Op::new(execute_mrc::<B, 0>, insn, 0, core.timing.coprocessor_read)
 }
 
-fn mrc14<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(execute_mrc::<B, CP14>, insn, 0, t.coprocessor_read)
-}
-
-fn execute_mrc<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
+pub(crate) fn execute_mrc<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
     let (opc1, opc2) = (insn >> 21 & 7, insn >> 5 & 7);
     if !cpu.privileged() {
@@ -90,7 +83,7 @@ fn execute_mrc<B: Bus, const FIRST: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
         15 => cpu.flags = cpu.flags & crate::psr::Q | value & 0xf000_0000,
         register => {
             cpu.r[register] = value;
-            if !cpu.timing().slow_moves {
+            if !cpu.behaviour().slow_moves {
                 cpu.pend(Interlock::after(1 << register));
             }
         }

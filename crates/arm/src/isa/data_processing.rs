@@ -5,9 +5,10 @@
 //! it is rare, branches, and with S returns from an exception.
 
 use super::shifter::{kind, operand, operand_kind, operand_of_any_kind, operand_uses};
-use super::{Exec, Op, Timing, bit, rd, rn};
+use super::{Exec, Op, bit, rd, rn};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::model::Core;
 use crate::observe::Cause;
 use crate::psr::{C, N, Q, V};
 
@@ -79,16 +80,16 @@ const fn is_move(opcode: u32) -> bool {
 }
 
 /// Picks the copy of the code for one opcode.
-pub(super) fn data<B: Bus, const OP: u32>(insn: u32, t: &Timing) -> Op<B> {
+pub(super) fn data<B: Bus, const OP: u32>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = operand_uses(insn);
     if !is_move(OP) {
         uses |= 1 << rn(insn);
     }
     let kind = operand_kind(insn);
     let cycles = match kind {
-        kind::BY_REGISTER => t.shift_by_register,
-        kind::ROR if insn >> 7 & 31 == 0 => t.rotate_through_carry,
-        _ => t.simple,
+        kind::BY_REGISTER => core.timing.shift_by_register,
+        kind::ROR if insn >> 7 & 31 == 0 => core.timing.rotate_through_carry,
+        _ => core.timing.simple,
     };
     let exec: Exec<B> = if rd(insn) == 15 && !is_test(OP) {
         execute_to_pc::<B, OP>
@@ -147,7 +148,7 @@ fn execute_to_pc<B: Bus, const OP: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     } else {
         cpu.timing().logical_to_pc
     };
-    let beside = if cpu.timing().issue_to_pc {
+    let beside = if cpu.behaviour().issue_before_branch {
         u64::from(cpu.timing().simple)
     } else {
         op.cycles()

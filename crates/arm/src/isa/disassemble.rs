@@ -15,7 +15,7 @@
 //! | `{P}` `{F}` | status register; its fields |
 //! | `{p}` `{o}` `{X}` `{N}` `{D}` `{K}` | coprocessor operands: bare numbers |
 
-use super::{A32, Encoding, bit, fixed_bits, rm, rn, rs, shifter, thumb};
+use super::{Encoding, all_a32, bit, fixed_bits, rm, rn, rs, shifter, thumb};
 
 const CONDITIONS: [&str; 16] = [
     "eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "", "",
@@ -28,7 +28,7 @@ const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
 /// The A32 instruction `insn` at `address` as text.
 pub fn disassemble(insn: u32, address: u32) -> String {
     let unconditional = insn >> 28 == 15;
-    let rows = A32.iter().copied().flatten();
+    let rows = all_a32();
     let rows = rows.filter(|row| row.pattern.starts_with("1111") == unconditional);
     match best(rows, insn) {
         Some(encoding) => Text {
@@ -349,7 +349,7 @@ mod tests {
             }
             .print()
         };
-        for row in A32.iter().copied().flatten() {
+        for row in all_a32() {
             assert!(!print(row, false).is_empty());
         }
         for row in thumb::ENCODINGS {

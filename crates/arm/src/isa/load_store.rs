@@ -5,9 +5,10 @@
 //! and a store of it share one slow copy.
 
 use super::shifter::scaled_offset;
-use super::{ALWAYS, Exec, Op, Timing, bit, rd, rm, rn};
+use super::{ALWAYS, Exec, Op, bit, rd, rm, rn};
 use crate::bus::{Bus, Width};
 use crate::cpu::{Access, Cpu, Interlock};
+use crate::model::Core;
 use crate::observe::Cause;
 
 rows! {
@@ -69,7 +70,7 @@ fn offset_kind(insn: u32) -> u32 {
     }
 }
 
-pub(super) fn transfer<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+pub(super) fn transfer<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let (load, byte) = (bit(insn, 20), bit(insn, 22));
     let kind = offset_kind(insn);
     let mut uses = 1 << rn(insn);
@@ -80,12 +81,14 @@ pub(super) fn transfer<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
         uses |= 1 << rd(insn);
     }
     let exec: Exec<B> = match (rd(insn) == 15, load, byte) {
-        (true, true, _) if fails_late(insn, t) => {
-            return Op::new(load_pc_if, insn, uses, t.simple).with_cond(ALWAYS);
+        (true, true, _) if fails_late(insn, core) => {
+            return Op::new(load_pc_if, insn, uses, core.timing.simple).with_cond(ALWAYS);
         }
         (true, _, _) => transfer_pc,
         (_, false, false) => by_index::<B, { what::STORE_WORD }>(insn),
-        (_, true, false) if t.late_words => by_index::<B, { what::LOAD_LATE_WORD }>(insn),
+        (_, true, false) if core.behaviour.late_words => {
+            by_index::<B, { what::LOAD_LATE_WORD }>(insn)
+        }
         (_, true, false) => by_index::<B, { what::LOAD_WORD }>(insn),
         (_, false, true) => by_index::<B, { what::STORE_BYTE }>(insn),
         (_, true, true) => by_index::<B, { what::LOAD_BYTE }>(insn),
@@ -95,7 +98,11 @@ pub(super) fn transfer<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
         exec,
         insn,
         uses,
-        if scaled { t.scaled_offset } else { t.simple },
+        if scaled {
+            core.timing.scaled_offset
+        } else {
+            core.timing.simple
+        },
     )
 }
 
@@ -259,8 +266,8 @@ fn store<B: Bus>(cpu: &mut Cpu<B>, width: Width, user: bool, va: u32, value: u32
 }
 
 /// XScale: a load into the pc whose condition fails takes a cycle more than its issue (IXP45X p. 184, table 82).
-pub(super) fn fails_late(insn: u32, t: &Timing) -> bool {
-    t.late_failure && insn >> 28 != ALWAYS
+pub(super) fn fails_late(insn: u32, core: &Core) -> bool {
+    core.behaviour.late_failure && insn >> 28 != ALWAYS
 }
 
 /// The same looks at its condition itself.
@@ -307,16 +314,16 @@ fn transfer_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
 }
 
 /// ARM926EJ-S: no operation (DDI0198D 1.1). XScale fills the line.
-fn preload<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    if !t.preload {
-        return Op::new(|_, _| {}, insn, 0, t.simple);
+fn preload<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    if !core.behaviour.preload_fills {
+        return Op::new(|_, _| {}, insn, 0, core.timing.simple);
     }
     let exec: Exec<B> = |cpu, op| {
         let (_, va) = base_and_moved(cpu, op.insn());
         cpu.preload(va);
     };
     let by_register = u32::from(bit(insn, 25)) << rm(insn);
-    Op::new(exec, insn, 1 << rn(insn) | by_register, t.simple)
+    Op::new(exec, insn, 1 << rn(insn) | by_register, core.timing.simple)
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 
 use super::branch::undefined;
 use super::load_store::{index, pending_load};
-use super::{Exec, Op, Timing, bit, rd, rm, rn};
+use super::{Exec, Op, bit, rd, rm, rn};
 use crate::addr::Va;
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
 use crate::mmu::Fault;
+use crate::model::Core;
 
 rows! {
     ("STRH", V4, "cccc000PU1W0nnnnddddhhhh1011llll", extra::<B, 0>, "strh{c} {d}, {x}");
@@ -33,7 +34,7 @@ mod what {
     pub const LOAD_SIGNED_BYTE: u32 = 2;
 }
 
-pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32, t: &Timing) -> Op<B> {
+pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = address_uses(insn);
     if WHAT == what::STORE_HALF {
         uses |= 1 << rd(insn);
@@ -43,7 +44,7 @@ pub(super) fn extra<B: Bus, const WHAT: u32>(insn: u32, t: &Timing) -> Op<B> {
         (true, true) => execute::<B, WHAT, { index::PRE }>,
         (false, _) => execute::<B, WHAT, { index::POST }>,
     };
-    Op::new(exec, insn, uses, t.simple)
+    Op::new(exec, insn, uses, core.timing.simple)
 }
 
 fn address_uses(insn: u32) -> u32 {
@@ -91,15 +92,15 @@ fn execute<B: Bus, const WHAT: u32, const INDEX: u32>(cpu: &mut Cpu<B>, op: Op<B
     }
 }
 
-fn double<B: Bus, const LOAD: bool>(insn: u32, t: &Timing) -> Op<B> {
+fn double<B: Bus, const LOAD: bool>(insn: u32, core: &Core) -> Op<B> {
     if bit(insn, 12) {
-        return undefined(insn, t);
+        return undefined(insn, core);
     }
     let mut uses = address_uses(insn);
     if !LOAD {
         uses |= 1 << rd(insn);
     }
-    Op::new(execute_double::<B, LOAD>, insn, uses, t.double)
+    Op::new(execute_double::<B, LOAD>, insn, uses, core.timing.double)
 }
 
 fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -127,19 +128,19 @@ fn execute_double<B: Bus, const LOAD: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
     if LOAD {
         [cpu.r[first], cpu.r[second]] = words;
-        if cpu.timing().late_words {
+        if cpu.behaviour().late_words {
             cpu.pend(pending_load(first, false));
         }
-        cpu.pend(pending_load(second, cpu.timing().late_words));
+        cpu.pend(pending_load(second, cpu.behaviour().late_words));
     }
 }
 
-fn swap<B: Bus, const BYTE: bool>(insn: u32, t: &Timing) -> Op<B> {
+fn swap<B: Bus, const BYTE: bool>(insn: u32, core: &Core) -> Op<B> {
     Op::new(
         execute_swap::<B, BYTE>,
         insn,
         1 << rn(insn) | 1 << rm(insn),
-        t.swap,
+        core.timing.swap,
     )
 }
 
@@ -149,7 +150,7 @@ fn execute_swap<B: Bus, const BYTE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     let width = if BYTE { Width::Byte } else { Width::Word };
     if let Ok(old) = cpu.swap(va, width, value) {
         cpu.r[rd(insn)] = old;
-        if cpu.timing().slow_moves {
+        if cpu.behaviour().slow_moves {
             return;
         }
         cpu.pend(pending_load(rd(insn), BYTE));

@@ -24,38 +24,38 @@
 
 use crate::bus::Bus;
 use crate::cpu::Cpu;
+use crate::model::Core;
 
 /// Declares a file's rows: (name, version, pattern, selector, print format). Makes `ENCODINGS` and,
 /// in the same order, `selectors`.
 macro_rules! rows {
     ($( ($name:literal, $version:ident, $pattern:literal, $select:expr, $format:literal); )*) => {
-        pub(super) static ENCODINGS: &[$crate::isa::Encoding] = &[$(
+        pub(crate) static ENCODINGS: &[$crate::isa::Encoding] = &[$(
             $crate::isa::Encoding {
                 name: $name,
-                version: $crate::isa::$version,
+                    version: $crate::isa::Version::$version,
                 pattern: $pattern,
                 format: $format,
             },
         )*];
 
-        pub(super) fn selectors<B: $crate::bus::Bus>() -> Vec<$crate::isa::Select<B>> {
+        pub(crate) fn selectors<B: $crate::bus::Bus>() -> Vec<$crate::isa::Select<B>> {
             vec![$($select),*]
         }
     };
 }
 
-mod accumulator;
 #[cfg(test)]
 #[path = "added_tests.rs"]
 mod added;
 mod block;
 mod branch;
-mod coprocessor;
+pub(crate) mod coprocessor;
 mod data_processing;
 mod disassemble;
 mod load_store;
 mod load_store_extra;
-mod multiply;
+pub(crate) mod multiply;
 pub(crate) mod operand;
 mod saturating;
 mod shifter;
@@ -66,7 +66,6 @@ pub mod timing;
 
 pub use disassemble::{disassemble, disassemble_thumb};
 pub(crate) use table::DecodeTable;
-use timing::Timing;
 
 /// Executes one instruction whose condition passed. `cpu.pc` already points behind it and
 /// `cpu.r[15]` reads as the architecture says.
@@ -91,7 +90,7 @@ impl<B: Bus> Copy for Op<B> {}
 
 impl<B: Bus> Op<B> {
     /// An A32 operation. Instructions of the unconditional space (1111) always execute.
-    fn new(exec: Exec<B>, insn: u32, uses: u32, cycles: u8) -> Op<B> {
+    pub(crate) fn new(exec: Exec<B>, insn: u32, uses: u32, cycles: u8) -> Op<B> {
         let bits = u64::from(insn) | u64::from(uses & 0xffff) << 32 | u64::from(cycles) << 48;
         Op { exec, bits }.with_cond((insn >> 28).min(ALWAYS))
     }
@@ -169,7 +168,7 @@ impl<B: Bus> Op<B> {
 const ALWAYS: u32 = 14;
 
 /// Turns an instruction that matched a row into what the loop executes.
-type Select<B> = fn(u32, &Timing) -> Op<B>;
+pub(crate) type Select<B> = fn(u32, &Core) -> Op<B>;
 
 /// First architecture version that has an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,28 +179,25 @@ pub enum Version {
     V5,
     /// ARMv5TE: the enhanced DSP instructions.
     V5E,
-    /// ARMv5TE with XScale's accumulator and coprocessor 14.
-    XScale,
     /// ARMv5TEJ: ARM926EJ-S.
     V5J,
 }
-use Version::{V4, V5, V5E, V5J, XScale};
 
 impl Version {
     /// Whether it has the instructions that `first` was the first to have.
     fn has(self, first: Version) -> bool {
-        self == first || first != XScale && first < self
+        first <= self
     }
 }
 
 /// One encoding: the part of a row that does not depend on the bus.
-struct Encoding {
-    name: &'static str,
-    version: Version,
+pub(crate) struct Encoding {
+    pub(crate) name: &'static str,
+    pub(crate) version: Version,
     /// 32 letters (A32) or 16 (Thumb), most significant bit first.
-    pattern: &'static str,
+    pub(crate) pattern: &'static str,
     /// Assembler text with operands in braces, see `disassemble.rs`.
-    format: &'static str,
+    pub(crate) format: &'static str,
 }
 
 /// The fixed bits of a pattern as (mask, value).
@@ -216,7 +212,7 @@ fn fixed_bits(pattern: &str) -> (u32, u32) {
 }
 
 /// Every A32 encoding, file by file.
-static A32: [&[Encoding]; 10] = [
+static A32: [&[Encoding]; 9] = [
     data_processing::ENCODINGS,
     multiply::ENCODINGS,
     saturating::ENCODINGS,
@@ -226,7 +222,6 @@ static A32: [&[Encoding]; 10] = [
     block::ENCODINGS,
     branch::ENCODINGS,
     coprocessor::ENCODINGS,
-    accumulator::ENCODINGS,
 ];
 
 /// Their selectors, in the same order.
@@ -241,55 +236,60 @@ fn a32_selectors<B: Bus>() -> Vec<Select<B>> {
         block::selectors(),
         branch::selectors(),
         coprocessor::selectors(),
-        accumulator::selectors(),
     ]
     .concat()
 }
 
-/// Name and bit pattern of every Thumb or A32 encoding, those of later versions among them and XScale's for it
-/// alone, for tests that draw instructions. In a pattern letters and `-` stand for bits that vary; a leading
-/// `cccc` is the condition.
+/// Every A32 encoding that several cores have, and those that one core alone has.
+fn all_a32() -> impl Iterator<Item = &'static Encoding> {
+    let own = crate::model::ALL
+        .iter()
+        .flat_map(|core| core.own_encodings());
+    A32.iter().copied().flatten().chain(own)
+}
+
+/// Returns name and bit pattern of every Thumb or A32 encoding, for tests that draw instructions. Encodings of later
+/// versions than the core's are among them; of encodings that one core alone has, this core's are. In a pattern
+/// letters and `-` stand for bits that vary; a leading `cccc` is the condition.
 pub fn encodings(
     thumb: bool,
-    version: Version,
-) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let rows = if thumb {
-        vec![thumb::ENCODINGS]
-    } else {
-        A32.to_vec()
+    core: &Core,
+) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+    let rows = match thumb {
+        true => vec![thumb::ENCODINGS],
+        false => [&A32[..], &[core.own_encodings()]].concat(),
     };
     rows.into_iter()
         .flatten()
-        .filter(move |row| row.version != XScale || version == XScale)
         .map(|row| (row.name, row.pattern))
 }
 
 /// Register number in bits 19:16.
 #[inline(always)]
-fn rn(insn: u32) -> usize {
+pub(crate) fn rn(insn: u32) -> usize {
     (insn >> 16 & 15) as usize
 }
 
 /// Register number in bits 15:12.
 #[inline(always)]
-fn rd(insn: u32) -> usize {
+pub(crate) fn rd(insn: u32) -> usize {
     (insn >> 12 & 15) as usize
 }
 
 /// Register number in bits 11:8.
 #[inline(always)]
-fn rs(insn: u32) -> usize {
+pub(crate) fn rs(insn: u32) -> usize {
     (insn >> 8 & 15) as usize
 }
 
 /// Register number in bits 3:0.
 #[inline(always)]
-fn rm(insn: u32) -> usize {
+pub(crate) fn rm(insn: u32) -> usize {
     (insn & 15) as usize
 }
 
 /// Is bit `n` set?
 #[inline(always)]
-fn bit(insn: u32, n: u32) -> bool {
+pub(crate) fn bit(insn: u32, n: u32) -> bool {
     insn >> n & 1 != 0
 }

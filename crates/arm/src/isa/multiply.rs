@@ -6,9 +6,10 @@
 use super::data_processing::sign_and_zero;
 use super::saturating::set_q_on_overflow;
 use super::timing::Multiplier;
-use super::{Exec, Op, Timing, bit, rd, rm, rn, rs};
+use super::{Exec, Op, bit, rd, rm, rn, rs};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::model::Core;
 use crate::observe::Cause;
 use crate::psr::{C, Q, V};
 
@@ -34,7 +35,7 @@ rows! {
 // In this class Rd (or RdHi) is where others have Rn, and the accumulator (or RdLo) where they
 // have Rd.
 
-pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, t: &Timing) -> Op<B> {
+pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if ACCUMULATE {
         uses |= 1 << rd(insn);
@@ -47,8 +48,8 @@ pub(super) fn mul<B: Bus, const ACCUMULATE: bool>(insn: u32, t: &Timing) -> Op<B
         execute_mul::<B, ACCUMULATE, false, BITS>,
         execute_mul::<B, ACCUMULATE, true, BITS>,
     ];
-    let exec = copy(copies, insn, t);
-    let cycles = [t.multiply, t.multiply_flags][usize::from(bit(insn, 20))];
+    let exec = copy(copies, insn, core);
+    let cycles = [core.timing.multiply, core.timing.multiply_flags][usize::from(bit(insn, 20))];
     Op::new(exec, insn, uses, cycles)
 }
 
@@ -58,8 +59,8 @@ const BYTES: u32 = Multiplier::Bytes as u32;
 const BITS: u32 = Multiplier::Bits as u32;
 
 /// Of the copies of a multiplication the one by the multiplier, and by whether it sets flags.
-fn copy<B: Bus>(copies: [Exec<B>; 6], insn: u32, t: &Timing) -> Exec<B> {
-    copies[(t.multiplier as usize) << 1 | usize::from(bit(insn, 20))]
+fn copy<B: Bus>(copies: [Exec<B>; 6], insn: u32, core: &Core) -> Exec<B> {
+    copies[(core.behaviour.multiplier as usize) << 1 | usize::from(bit(insn, 20))]
 }
 
 /// Cycles beside the issue.
@@ -86,7 +87,7 @@ fn iterations(factor: u32, signed: bool) -> u64 {
 
 /// Cycles that XScale's multiplier is busy with a signed factor (IXP42X 3.9.4.4, recalled): one when its upper
 /// 17 bits are alike, two when the upper five are, else three.
-pub(super) fn magnitude(factor: u32) -> u64 {
+pub(crate) fn magnitude(factor: u32) -> u64 {
     match (factor as i32) >> 15 {
         0 | -1 => 1,
         _ if matches!((factor as i32) >> 27, 0 | -1) => 2,
@@ -115,7 +116,7 @@ fn execute_mul<B: Bus, const ACCUMULATE: bool, const S: bool, const HOW: u32>(
 }
 
 /// `KIND` is bits 22:21 of the instruction: signed, accumulate.
-fn long<B: Bus, const KIND: u32>(insn: u32, t: &Timing) -> Op<B> {
+fn long<B: Bus, const KIND: u32>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if KIND & 1 != 0 {
         uses |= 1 << rd(insn) | 1 << rn(insn);
@@ -128,8 +129,9 @@ fn long<B: Bus, const KIND: u32>(insn: u32, t: &Timing) -> Op<B> {
         execute_long::<B, KIND, false, BITS>,
         execute_long::<B, KIND, true, BITS>,
     ];
-    let exec = copy(copies, insn, t);
-    let cycles = [t.multiply_long, t.multiply_long_flags][usize::from(bit(insn, 20))];
+    let exec = copy(copies, insn, core);
+    let cycles =
+        [core.timing.multiply_long, core.timing.multiply_long_flags][usize::from(bit(insn, 20))];
     Op::new(exec, insn, uses, cycles)
 }
 
@@ -173,12 +175,12 @@ fn set_pair<B: Bus>(cpu: &mut Cpu<B>, insn: u32, value: u64) {
 }
 
 /// SMULxy, SMLAxy, SMULWy, SMLAWy.
-fn half<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn half<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let mut uses = 1 << rm(insn) | 1 << rs(insn);
     if half_accumulates(insn) {
         uses |= 1 << rd(insn);
     }
-    Op::new(execute_half, insn, uses, t.multiply_half)
+    Op::new(execute_half, insn, uses, core.timing.multiply_half)
 }
 
 /// SMLAxy (opcode 00) and SMLAWy (opcode 01 with x = 0).
@@ -215,9 +217,14 @@ fn execute_half<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.pend(Interlock::after_product(1 << rn(insn)));
 }
 
-fn half_long<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn half_long<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let uses = 1 << rm(insn) | 1 << rs(insn) | 1 << rd(insn) | 1 << rn(insn);
-    Op::new(execute_half_long, insn, uses, t.multiply_half_long)
+    Op::new(
+        execute_half_long,
+        insn,
+        uses,
+        core.timing.multiply_half_long,
+    )
 }
 
 fn execute_half_long<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Saturating arithmetic of ARMv5TE, and CLZ (ARM ARM A3.6, A10).
 
-use super::{Op, Timing, bit, rd, rm, rn};
+use super::{Op, bit, rd, rm, rn};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::model::Core;
 use crate::psr::Q;
 
 rows! {
@@ -14,17 +15,17 @@ rows! {
     ("QDSUB", V5E, "cccc00010110nnnndddd----0101mmmm", saturating, "qdsub{c} {d}, {m}, {n}");
 }
 
-fn clz<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(execute_clz, insn, 1 << rm(insn), t.simple)
+fn clz<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(execute_clz, insn, 1 << rm(insn), core.timing.simple)
 }
 
 fn execute_clz<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[rd(op.insn())] = cpu.r[rm(op.insn())].leading_zeros();
 }
 
-fn saturating<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn saturating<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let uses = 1 << rm(insn) | 1 << rn(insn);
-    Op::new(execute_saturating, insn, uses, t.saturating)
+    Op::new(execute_saturating, insn, uses, core.timing.saturating)
 }
 
 fn execute_saturating<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {

@@ -2,9 +2,10 @@
 //! MRS and MSR (ARM ARM A3.9, A4.1.38, A4.1.39).
 
 use super::shifter::rotated_constant;
-use super::{Exec, Op, Timing, bit, rd, rm};
+use super::{Exec, Op, bit, rd, rm};
 use crate::bus::Bus;
 use crate::cpu::{Cpu, Interlock};
+use crate::model::Core;
 use crate::psr::{J, T};
 
 rows! {
@@ -13,23 +14,23 @@ rows! {
     ("MSR", V4, "cccc00110R10ffff----rrrriiiiiiii", msr, "msr{c} {P}{F}, {I}");
 }
 
-fn mrs<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn mrs<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec: Exec<B> = if bit(insn, 22) {
         execute_mrs::<B, true>
     } else {
         execute_mrs::<B, false>
     };
-    Op::new(exec, insn, 0, t.mrs)
+    Op::new(exec, insn, 0, core.timing.mrs)
 }
 
 fn execute_mrs<B: Bus, const SPSR: bool>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[rd(op.insn())] = if SPSR { cpu.spsr() } else { cpu.cpsr() };
-    if cpu.timing().slow_moves {
+    if cpu.behaviour().slow_moves {
         cpu.pend(Interlock::after(1 << rd(op.insn())));
     }
 }
 
-fn msr<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
+fn msr<B: Bus>(insn: u32, core: &Core) -> Op<B> {
     let exec: Exec<B> = if bit(insn, 22) {
         execute_msr::<B, true>
     } else {
@@ -42,9 +43,9 @@ fn msr<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
         insn,
         uses,
         if flags_only {
-            t.msr_flags
+            core.timing.msr_flags
         } else {
-            t.msr_control
+            core.timing.msr_control
         },
     )
 }

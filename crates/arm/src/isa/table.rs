@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::branch::undefined;
-use super::timing::Timing;
 use super::{A32, Encoding, Op, Select, Version, a32_selectors, fixed_bits, thumb};
 use crate::bus::Bus;
+use crate::model::Core;
 
 /// Index bits of an A32 instruction: 27:20, 7:4, and whether it is in the unconditional space.
 const A32_KEYS: usize = 2 << 12;
@@ -32,7 +32,7 @@ struct Lists<B: Bus> {
 struct Tables<B: Bus> {
     a32: Lists<B>,
     thumb: Lists<B>,
-    timing: &'static Timing,
+    core: &'static Core,
 }
 
 /// Finds the operation for an instruction. Cheap to clone: clones share the tables.
@@ -45,23 +45,25 @@ impl<B: Bus> Clone for DecodeTable<B> {
 }
 
 impl<B: Bus> DecodeTable<B> {
-    /// The instructions of architecture version `version` and its predecessors, and what they take.
-    pub(crate) fn new(version: Version, timing: &'static Timing) -> DecodeTable<B> {
+    /// The instructions of the core's architecture version and its predecessors, and those that it alone has.
+    pub(crate) fn new(core: &'static Core) -> DecodeTable<B> {
         let a32 = A32.iter().copied().flatten().zip(a32_selectors());
-        DecodeTable::of(version, timing, a32)
+        let own = core.own_encodings().iter().zip(core.own_selectors());
+        DecodeTable::of(core, a32.chain(own))
     }
 
     /// The same with these rows for A32.
     pub(super) fn of<'a>(
-        version: Version,
-        timing: &'static Timing,
+        core: &'static Core,
         a32: impl Iterator<Item = (&'a Encoding, Select<B>)>,
     ) -> DecodeTable<B> {
         let thumb = thumb::ENCODINGS.iter().zip(thumb::selectors());
         DecodeTable(Arc::new(Tables {
-            a32: Lists::new(version, a32, A32_KEYS, 32, a32_key_bits),
-            thumb: Lists::new(version, thumb, THUMB_KEYS, 16, |key| (0xffc0, key << 6)),
-            timing,
+            a32: Lists::new(core.version, a32, A32_KEYS, 32, a32_key_bits),
+            thumb: Lists::new(core.version, thumb, THUMB_KEYS, 16, |key| {
+                (0xffc0, key << 6)
+            }),
+            core,
         }))
     }
 
@@ -70,18 +72,18 @@ impl<B: Bus> DecodeTable<B> {
     pub(crate) fn arm(&self, insn: u32) -> Op<B> {
         let unconditional = usize::from(insn >> 28 == 15) << 12;
         let key = (insn >> 16 & 0xff0 | insn >> 4 & 15) as usize | unconditional;
-        let (tables, t) = (&self.0, self.0.timing);
+        let (tables, core) = (&self.0, self.0.core);
         let row = tables.a32.find(key, insn);
-        row.map_or_else(|| undefined(insn, t), |select| select(insn, t))
+        row.map_or_else(|| undefined(insn, core), |select| select(insn, core))
     }
 
     /// Decodes a Thumb instruction.
     #[inline]
     pub(crate) fn thumb(&self, half: u16) -> Op<B> {
         let insn = u32::from(half);
-        let (tables, t) = (&self.0, self.0.timing);
+        let (tables, core) = (&self.0, self.0.core);
         let row = tables.thumb.find(usize::from(half >> 6), insn);
-        row.map_or_else(|| thumb::undefined(insn, t), |select| select(insn, t))
+        row.map_or_else(|| thumb::undefined(insn, core), |select| select(insn, core))
     }
 }
 
@@ -168,11 +170,11 @@ impl<B: Bus> Lists<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ARM926EJS;
+    use crate::model::{self, ARM920T, ARM926EJS};
     use crate::tests::bus::TestBus;
 
-    fn table(version: Version) -> DecodeTable<TestBus> {
-        DecodeTable::new(version, &ARM926EJS.timing)
+    fn table(core: &'static Core) -> DecodeTable<TestBus> {
+        DecodeTable::new(core)
     }
 
     fn a32() -> Vec<&'static Encoding> {
@@ -229,27 +231,27 @@ mod tests {
 
     #[test]
     fn the_index_finds_what_a_search_of_all_rows_finds() {
-        for version in [Version::V4, Version::XScale, Version::V5J] {
-            finds_what_a_search_finds(version);
+        for core in model::ALL {
+            finds_what_a_search_finds(core);
         }
     }
 
-    fn finds_what_a_search_finds(version: Version) {
-        let table = table(version);
-        let (selectors, t) = (a32_selectors::<TestBus>(), &ARM926EJS.timing);
+    fn finds_what_a_search_finds(core: &'static Core) {
+        let table = table(core);
+        let selectors = [a32_selectors::<TestBus>(), core.own_selectors()].concat();
         let mut insn: u32 = 0x1234_5678;
         for _ in 0..100_000 {
             insn = insn.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let insn = insn.rotate_right(13);
-            let best = a32()
-                .into_iter()
+            let best = (a32().into_iter().chain(core.own_encodings()))
                 .zip(&selectors)
-                .filter(|(row, _)| version.has(row.version))
+                .filter(|(row, _)| core.version.has(row.version))
                 .filter(|(row, _)| row.pattern.starts_with("1111") == (insn >> 28 == 15))
                 .map(|(row, select)| (fixed_bits(row.pattern), select))
                 .filter(|((mask, value), _)| insn & mask == *value)
                 .max_by_key(|((mask, _), _)| mask.count_ones());
-            let expected = best.map_or_else(|| undefined(insn, t), |(_, select)| select(insn, t));
+            let expected =
+                best.map_or_else(|| undefined(insn, core), |(_, select)| select(insn, core));
             let found = table.arm(insn);
             assert_eq!(
                 (found.insn(), found.uses()),
@@ -262,15 +264,15 @@ mod tests {
 
     #[test]
     fn unconditional_instructions_always_execute() {
-        let table = table(Version::V5J);
+        let table = table(&ARM926EJS);
         assert_eq!(table.arm(0xfa00_0000).cond(), 14);
         assert_eq!(table.arm(0x1b00_0000).cond(), 1);
     }
 
     #[test]
     fn older_versions_lack_newer_instructions() {
-        let v4 = table(Version::V4);
-        let undefined = undefined::<TestBus>(0, &ARM926EJS.timing).exec as usize;
+        let v4 = table(&ARM920T);
+        let undefined = undefined::<TestBus>(0, &ARM926EJS).exec as usize;
         assert_eq!(v4.arm(0xe16f_0f11).exec as usize, undefined); // clz
         assert_ne!(v4.arm(0xe1a0_0000).exec as usize, undefined);
     }

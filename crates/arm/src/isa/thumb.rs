@@ -9,9 +9,10 @@ use super::data_processing::data;
 use super::load_store::{pending_load, transfer};
 use super::load_store_extra::extra;
 use super::multiply::mul;
-use super::{Op, Timing, rd};
+use super::{Op, rd};
 use crate::bus::{Bus, Width};
 use crate::cpu::Cpu;
+use crate::model::Core;
 
 rows! {
     ("LSL", V4, "00000iiiiimmmddd", shift_constant, "lsls {d}, {m}, {i}");
@@ -98,91 +99,91 @@ fn own<B: Bus>(exec: super::Exec<B>, half: u32, uses: u32, cycles: u8) -> Op<B> 
     Op::new(exec, AL | half, uses, cycles)
 }
 
-fn shift_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn shift_constant<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let (kind, amount) = (half >> 11 & 3, half >> 6 & 31);
     data::<B, 13>(
         AL | 13 << 21 | S | low(half, 0) << 12 | amount << 7 | kind << 5 | low(half, 3),
-        t,
+        core,
     )
 }
 
-fn three_registers<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+fn three_registers<B: Bus, const OP: u32>(half: u32, core: &Core) -> Op<B> {
     data::<B, OP>(
         AL | OP << 21 | S | low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6),
-        t,
+        core,
     )
 }
 
-fn add_register<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    three_registers::<B, 4>(half, t)
+fn add_register<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    three_registers::<B, 4>(half, core)
 }
 
-fn sub_register<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    three_registers::<B, 2>(half, t)
+fn sub_register<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    three_registers::<B, 2>(half, core)
 }
 
-fn small_constant<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+fn small_constant<B: Bus, const OP: u32>(half: u32, core: &Core) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
-    data::<B, OP>(AL | CONSTANT | OP << 21 | S | operands, t)
+    data::<B, OP>(AL | CONSTANT | OP << 21 | S | operands, core)
 }
 
-fn add_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    small_constant::<B, 4>(half, t)
+fn add_constant<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    small_constant::<B, 4>(half, core)
 }
 
-fn sub_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    small_constant::<B, 2>(half, t)
+fn sub_constant<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    small_constant::<B, 2>(half, core)
 }
 
-fn wide_constant<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+fn wide_constant<B: Bus, const OP: u32>(half: u32, core: &Core) -> Op<B> {
     let register = low(half, 8);
     data::<B, OP>(
         AL | CONSTANT | OP << 21 | S | register << 16 | register << 12 | half & 0xff,
-        t,
+        core,
     )
 }
 
-fn two_registers<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+fn two_registers<B: Bus, const OP: u32>(half: u32, core: &Core) -> Op<B> {
     let register = low(half, 0);
     data::<B, OP>(
         AL | OP << 21 | S | register << 16 | register << 12 | low(half, 3),
-        t,
+        core,
     )
 }
 
-fn shift_register<B: Bus, const KIND: u32>(half: u32, t: &Timing) -> Op<B> {
+fn shift_register<B: Bus, const KIND: u32>(half: u32, core: &Core) -> Op<B> {
     let register = low(half, 0);
     data::<B, 13>(
         AL | 13 << 21 | S | register << 12 | low(half, 3) << 8 | KIND << 5 | 1 << 4 | register,
-        t,
+        core,
     )
 }
 
-fn negate<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn negate<B: Bus>(half: u32, core: &Core) -> Op<B> {
     data::<B, 3>(
         AL | CONSTANT | 3 << 21 | S | low(half, 3) << 16 | low(half, 0) << 12,
-        t,
+        core,
     )
 }
 
-fn multiply<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn multiply<B: Bus>(half: u32, core: &Core) -> Op<B> {
     mul::<B, false>(
         AL | S | low(half, 0) << 16 | low(half, 0) << 8 | 0x90 | low(half, 3),
-        t,
+        core,
     )
 }
 
-fn high_registers<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+fn high_registers<B: Bus, const OP: u32>(half: u32, core: &Core) -> Op<B> {
     let register = low(half, 0) | half >> 4 & 8;
     let s = if OP == 10 { S } else { 0 };
     data::<B, OP>(
         AL | OP << 21 | s | register << 16 | register << 12 | half >> 3 & 15,
-        t,
+        core,
     )
 }
 
-fn branch_exchange<B: Bus, const LINK: bool>(half: u32, t: &Timing) -> Op<B> {
-    bx::<B, LINK>(AL | half >> 3 & 15, t)
+fn branch_exchange<B: Bus, const LINK: bool>(half: u32, core: &Core) -> Op<B> {
+    bx::<B, LINK>(AL | half >> 3 & 15, core)
 }
 
 /// The pc operand of literals: a word's address.
@@ -190,10 +191,10 @@ fn literal_base<B: Bus>(cpu: &Cpu<B>) -> u32 {
     cpu.r[15] & !3
 }
 
-fn load_literal<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn load_literal<B: Bus>(half: u32, core: &Core) -> Op<B> {
     // Rd where A32 has it, the offset in bytes below.
     let insn = low(half, 8) << 12 | (half & 0xff) << 2;
-    own(execute_load_literal, insn, 0, t.simple)
+    own(execute_load_literal, insn, 0, core.timing.simple)
 }
 
 fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -204,9 +205,9 @@ fn execute_load_literal<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     }
 }
 
-fn add_pc<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn add_pc<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let insn = low(half, 8) << 12 | (half & 0xff) << 2;
-    own(execute_add_pc, insn, 0, t.simple)
+    own(execute_add_pc, insn, 0, core.timing.simple)
 }
 
 fn execute_add_pc<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
@@ -218,38 +219,41 @@ const TRANSFER: u32 = AL | 0x0580_0000;
 /// The same of the half-word class, constant offset.
 const TRANSFER_HALF: u32 = AL | 0x01c0_0090;
 
-fn word_register<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn word_register<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let (load, byte) = (half >> 11 & 1, half >> 10 & 1);
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
-    transfer(TRANSFER | CONSTANT | byte << 22 | load << 20 | operands, t)
+    transfer(
+        TRANSFER | CONSTANT | byte << 22 | load << 20 | operands,
+        core,
+    )
 }
 
-fn word_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn word_constant<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | (half >> 6 & 31) << 2;
-    transfer(TRANSFER | (half >> 11 & 1) << 20 | operands, t)
+    transfer(TRANSFER | (half >> 11 & 1) << 20 | operands, core)
 }
 
-fn byte_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn byte_constant<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | half >> 6 & 31;
-    transfer(TRANSFER | 1 << 22 | (half >> 11 & 1) << 20 | operands, t)
+    transfer(TRANSFER | 1 << 22 | (half >> 11 & 1) << 20 | operands, core)
 }
 
-fn stack_constant<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn stack_constant<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let operands = 13 << 16 | low(half, 8) << 12 | (half & 0xff) << 2;
-    transfer(TRANSFER | (half >> 11 & 1) << 20 | operands, t)
+    transfer(TRANSFER | (half >> 11 & 1) << 20 | operands, core)
 }
 
-fn half_register<B: Bus, const WHAT: u32>(half: u32, t: &Timing) -> Op<B> {
+fn half_register<B: Bus, const WHAT: u32>(half: u32, core: &Core) -> Op<B> {
     let operands = low(half, 3) << 16 | low(half, 0) << 12 | low(half, 6);
-    extra::<B, WHAT>(TRANSFER_HALF & !(1 << 22) | operands, t)
+    extra::<B, WHAT>(TRANSFER_HALF & !(1 << 22) | operands, core)
 }
 
-fn half_constant<B: Bus, const WHAT: u32>(half: u32, t: &Timing) -> Op<B> {
+fn half_constant<B: Bus, const WHAT: u32>(half: u32, core: &Core) -> Op<B> {
     let offset = (half >> 6 & 31) << 1;
     let operands = low(half, 3) << 16 | low(half, 0) << 12;
     extra::<B, WHAT>(
         TRANSFER_HALF | operands | (offset & 0xf0) << 4 | offset & 15,
-        t,
+        core,
     )
 }
 
@@ -258,64 +262,64 @@ fn words(constant: u32) -> u32 {
     15 << 8 | constant
 }
 
-fn add_sp<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn add_sp<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let operands = 13 << 16 | low(half, 8) << 12 | words(half & 0xff);
-    data::<B, 4>(AL | CONSTANT | 4 << 21 | operands, t)
+    data::<B, 4>(AL | CONSTANT | 4 << 21 | operands, core)
 }
 
-fn move_sp<B: Bus, const OP: u32>(half: u32, t: &Timing) -> Op<B> {
+fn move_sp<B: Bus, const OP: u32>(half: u32, core: &Core) -> Op<B> {
     data::<B, OP>(
         AL | CONSTANT | OP << 21 | 13 << 16 | 13 << 12 | words(half & 0x7f),
-        t,
+        core,
     )
 }
 
-fn push<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn push<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let list = half & 0xff | (half >> 8 & 1) << 14;
-    block::store(AL | 0x0920_0000 | 13 << 16 | list, t)
+    block::store(AL | 0x0920_0000 | 13 << 16 | list, core)
 }
 
-fn pop<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn pop<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let list = half & 0xff | (half >> 8 & 1) << 15;
-    block::load(AL | 0x08b0_0000 | 13 << 16 | list, t)
+    block::load(AL | 0x08b0_0000 | 13 << 16 | list, core)
 }
 
-fn store_multiple<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    block::store(AL | 0x08a0_0000 | low(half, 8) << 16 | half & 0xff, t)
+fn store_multiple<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    block::store(AL | 0x08a0_0000 | low(half, 8) << 16 | half & 0xff, core)
 }
 
 /// The base is written back unless it is loaded.
-fn load_multiple<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn load_multiple<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let base = low(half, 8);
     let write_back = !half >> base & 1;
     block::load(
         AL | 0x0890_0000 | write_back << 21 | base << 16 | half & 0xff,
-        t,
+        core,
     )
 }
 
-fn bkpt_thumb<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    bkpt(AL | half, t)
+fn bkpt_thumb<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    bkpt(AL | half, core)
 }
 
-fn software_interrupt<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    swi(AL | half, t)
+fn software_interrupt<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    swi(AL | half, core)
 }
 
-pub(super) fn undefined<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    super::branch::undefined(AL | half, t)
+pub(super) fn undefined<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    super::branch::undefined(AL | half, core)
 }
 
-fn branch_conditional<B: Bus>(half: u32, t: &Timing) -> Op<B> {
+fn branch_conditional<B: Bus>(half: u32, core: &Core) -> Op<B> {
     let distance = ((half as i8 as i32) << 1) as u32;
-    let mut op = own(execute_branch, 0, 0, t.branch);
+    let mut op = own(execute_branch, 0, 0, core.timing.branch);
     op = op.with_insn(distance);
     op = op.with_cond(half >> 8 & 15);
     op
 }
 
-fn branch<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    let mut op = own(execute_branch, 0, 0, t.branch);
+fn branch<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    let mut op = own(execute_branch, 0, 0, core.timing.branch);
     op = op.with_insn(distance(half));
     op
 }
@@ -331,16 +335,21 @@ fn execute_branch<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.jump(cpu.r[15].wrapping_add(op.insn()));
 }
 
-fn call_prefix<B: Bus>(half: u32, t: &Timing) -> Op<B> {
-    own(execute_call_prefix, half, 0, t.branch_prefix)
+fn call_prefix<B: Bus>(half: u32, core: &Core) -> Op<B> {
+    own(execute_call_prefix, half, 0, core.timing.branch_prefix)
 }
 
 fn execute_call_prefix<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.r[14] = cpu.r[15].wrapping_add(distance(op.insn()) << 11);
 }
 
-fn call<B: Bus, const EXCHANGE: bool>(half: u32, t: &Timing) -> Op<B> {
-    own(execute_call::<B, EXCHANGE>, half, 1 << 14, t.branch)
+fn call<B: Bus, const EXCHANGE: bool>(half: u32, core: &Core) -> Op<B> {
+    own(
+        execute_call::<B, EXCHANGE>,
+        half,
+        1 << 14,
+        core.timing.branch,
+    )
 }
 
 fn execute_call<B: Bus, const EXCHANGE: bool>(cpu: &mut Cpu<B>, op: Op<B>) {

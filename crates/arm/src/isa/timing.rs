@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Issue cycles, core cycles: which there are. What they are says each core's file in `model/`.
+//! Issue cycles of instructions, and how a core behaves beside them. Each core's folder in `model/` has the values.
 //!
-//! Memory time is not here: accesses add it themselves. `docs/understand/TIMING.md` has it all beside the
-//! manuals, and `cycles/` the tests.
+//! Memory time is not here: accesses add it themselves. `docs/understand/TIMING.md` compares all of it with the
+//! manuals; the tests are in `tests/cycles/`.
 
 /// Issue cycles of a core's instructions.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,10 +17,6 @@ pub struct Timing {
     pub arithmetic_to_pc: u64,
     /// Data processing that writes the pc: anything else, and whatever is shifted.
     pub logical_to_pc: u64,
-    /// Either is so long beside an issue of one cycle, and more beside a longer one.
-    pub issue_to_pc: bool,
-    /// How long a multiply takes beside its issue.
-    pub multiplier: Multiplier,
     /// MUL, MLA.
     pub multiply: u8,
     /// MULS, MLAS; the result is ready.
@@ -37,19 +33,10 @@ pub struct Timing {
     pub saturating: u8,
     /// Load or store with a scaled register offset.
     pub scaled_offset: u8,
-    /// A loaded word is there a cycle later than on an ARM9, as its bytes are.
-    pub late_words: bool,
-    /// What waits for one thing does not hold up another: a result that is on its way gets there beside whatever
-    /// the core does or waits for. Others stand still as long as memory does.
-    pub scoreboard: bool,
-    /// PLD fills a line.
-    pub preload: bool,
     /// Added when a load writes the pc (LDR pc is 5 in all, 6 scaled).
     pub load_to_pc: u64,
     /// LDM of the pc takes this at least.
     pub block_to_pc_minimum: u64,
-    /// LDR and LDM of the pc take their issue and a cycle when their condition fails.
-    pub late_failure: bool,
     /// LDRD, STRD.
     pub double: u8,
     /// Least number of cycles of LDM and STM, one per register otherwise.
@@ -60,8 +47,6 @@ pub struct Timing {
     pub swap: u8,
     /// B, BL, BX, BLX, taken; where B and BL are predicted, wrongly predicted.
     pub branch: u8,
-    /// B and BL of A32 are predicted by a branch target buffer.
-    pub predicted: bool,
     /// First half of a Thumb BL.
     pub branch_prefix: u8,
     /// MRS.
@@ -74,14 +59,44 @@ pub struct Timing {
     pub coprocessor: u8,
     /// MRC, likewise.
     pub coprocessor_read: u8,
-    /// The results of MRC and SWP are there when they end, that of MRS is a cycle later; or the other way round.
-    pub slow_moves: bool,
     /// Entry of SWI, IRQ, FIQ and aborts.
     pub exception: u64,
     /// Entry of an undefined instruction.
     pub exception_undefined: u64,
     /// BKPT: [`RAISES`], or what it takes where it does nothing.
     pub breakpoint: u8,
+}
+
+/// What a core does differently from others of the family, beside the cycles of its instructions.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Behaviour {
+    /// Data processing that writes the pc issues first, and branches then: its issue cycles count besides.
+    pub issue_before_branch: bool,
+    /// How long a multiply takes beside its issue.
+    pub multiplier: Multiplier,
+    /// A loaded word is ready a cycle later than on an ARM9, as loaded bytes are.
+    pub late_words: bool,
+    /// A scoreboard tracks results: a result on its way arrives while the core works or waits for something else.
+    /// Without one all results stand still while memory is waited for.
+    pub scoreboard: bool,
+    /// LDR and LDM of the pc take their issue and one more cycle when their condition fails.
+    pub late_failure: bool,
+    /// A branch target buffer predicts B and BL of A32.
+    pub predicts_branches: bool,
+    /// The results of MRC and SWP are ready when the instruction ends, and that of MRS a cycle later. Without this it
+    /// is the other way round.
+    pub slow_moves: bool,
+    /// PLD fills a D-cache line in the background.
+    pub preload_fills: bool,
+    /// A page may ask that a store that misses fills a line (write allocation), and that its lines go into the mini
+    /// data cache.
+    pub page_fill_policies: bool,
+    /// An uncached read waits until the write buffer is empty.
+    pub uncached_reads_fence: bool,
+    /// An external abort is reported as imprecise.
+    pub imprecise_external_aborts: bool,
+    /// Fetches and data accesses share one fault status register.
+    pub one_fault_status: bool,
 }
 
 /// Multipliers.

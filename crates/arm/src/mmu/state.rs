@@ -25,6 +25,7 @@ impl State for Mmu {
             fetches: _,
             privileged,
             descriptors: _,
+            imprecise_external_aborts: _,
             watching: _,
             last: _,
             epoch,

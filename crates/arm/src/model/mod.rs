@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cores of the family, one file each; here its name stands twice.
+//! The cores of the family, a folder each and a line here.
 
 mod arm920t;
 mod arm926ejs;
@@ -11,13 +11,20 @@ use core::fmt;
 use crate::bus::Bus;
 use crate::config::CacheGeometry;
 use crate::cpu::cp15::Rows;
+use crate::isa::{Encoding, Select};
 
 pub use crate::isa::Version;
-pub use crate::isa::timing::{Multiplier, Timing};
+pub use crate::isa::timing::{Behaviour, Multiplier, Timing};
 pub use crate::mmu::Descriptors;
 pub use crate::tlb::Organisation;
 pub use crate::victim::Replacement;
 pub use crate::write_buffer::Buffers;
+pub(crate) use xscale::XScaleRegisters;
+
+/// For cores without instructions of their own.
+mod no_instructions {
+    rows! {}
+}
 
 macro_rules! cores {
     ($($file:ident: $name:ident),*) => {
@@ -31,6 +38,22 @@ macro_rules! cores {
             pub(crate) fn cp15<B: Bus>(&self) -> &'static Rows<B> {
                 $(if self.name == $name.name {
                     return $file::cp15();
+                })*
+                unreachable!("cores are made in this folder")
+            }
+
+            /// Instructions that it alone has.
+            pub(crate) fn own_encodings(&self) -> &'static [Encoding] {
+                $(if self.name == $name.name {
+                    return $file::ENCODINGS;
+                })*
+                unreachable!("cores are made in this folder")
+            }
+
+            /// What decodes them, in the same order.
+            pub(crate) fn own_selectors<B: Bus>(&self) -> Vec<Select<B>> {
+                $(if self.name == $name.name {
+                    return $file::selectors();
                 })*
                 unreachable!("cores are made in this folder")
             }
@@ -79,6 +102,8 @@ pub struct Core {
     pub buffers: Buffers,
     /// Issue cycles.
     pub timing: Timing,
+    /// What it does differently, beside them.
+    pub behaviour: Behaviour,
 }
 
 /// Bits of the control register.

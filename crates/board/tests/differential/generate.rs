@@ -8,7 +8,7 @@ use crate::layout::{
 };
 use crate::model::{Access, Jump, View};
 use crate::random::Random;
-use arm::model::Version;
+use arm::model::Core;
 
 /// One instruction with the state it meets.
 #[derive(Clone, Debug)]
@@ -54,10 +54,10 @@ enum Row {
 
 impl Rows {
     /// Every row of the decode table, those that the core does not have among them, and the random ones.
-    pub fn new(version: Version, registers: &'static [(u32, u32)]) -> Rows {
-        let arm = arm::isa::encodings(false, version)
-            .map(|(name, p)| (format!("A32 {name}"), Row::Arm(p)));
-        let thumb = arm::isa::encodings(true, version)
+    pub fn new(core: &Core, registers: &'static [(u32, u32)]) -> Rows {
+        let arm =
+            arm::isa::encodings(false, core).map(|(name, p)| (format!("A32 {name}"), Row::Arm(p)));
+        let thumb = arm::isa::encodings(true, core)
             .map(|(name, p)| (format!("Thumb {name}"), Row::Thumb(p)));
         let more = [
             ("A32 MRC p15", Row::ControlRead),

@@ -21,7 +21,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arm::model::Version;
+use arm::model::IXP42X;
 use compare::{describe, differences};
 use generate::{Generator, Refused, Rows, Test};
 use layout::{Image, Layout, MAX_TESTS, RESULT_WORDS, Setup};
@@ -121,7 +121,7 @@ fn build(
         aligned,
         pid,
         armv5,
-        xscale: pair.core.version == Version::XScale,
+        xscale: pair.core.name == IXP42X.name,
     });
     let mut random = Random::new(seed << 8 | number as u64);
     let mut image = Image::new(&layout, harness, &mut random);
@@ -277,7 +277,7 @@ fn compare_all(pair: &Pair) {
     std::fs::create_dir_all(&directory).unwrap_or_else(|e| panic!("{e}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest/differential/harness.S");
     let harness = assemble(&source, &directory).unwrap_or_else(|e| panic!("{e}"));
-    let rows = Rows::new(pair.core.version, pair.registers);
+    let rows = Rows::new(pair.core, pair.registers);
     let seed = number("DIFF_SEED").unwrap_or(1);
     let count = number("DIFF_TESTS").map_or(MAX_TESTS, |n| (n as usize).clamp(1, MAX_TESTS));
     let chosen = (0..BATCHES.len())

@@ -61,7 +61,7 @@ pub const MUTANTS: &[Mutant] = &[
         "the bus, used, may have moved its next event",
     ),
     killed(
-        "cpu/extension.rs",
+        "model/xscale/registers.rs",
         "            self.mmu.grants.take(victim);\n",
         "",
         "a line that an allocation empties takes its grant along",

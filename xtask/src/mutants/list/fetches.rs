@@ -209,8 +209,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu.rs",
-        "        self.fetch.line_pc = NO_LINE;\n        match self.config",
-        "        match self.config",
+        "        self.fetch.line_pc = NO_LINE;\n        match self.behaviour()",
+        "        match self.behaviour()",
         "an aborted fetch has left its line",
     ),
     killed(
@@ -269,8 +269,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu/cp15.rs",
-        "        self.cp15.extension.branches.forget();\n        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);\n        self.horizon = 0;",
-        "        self.cp15.extension.branches.forget();\n        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);",
+        "        self.cp15.xscale.branches.forget();\n        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);\n        self.horizon = 0;",
+        "        self.cp15.xscale.branches.forget();\n        self.data_relocation = Relocation::new(self.cp15.pid, self.cp15.sctlr & 1 != 0);",
         "a PID write ends the loop",
     ),
     killed(
@@ -317,8 +317,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu/cp15.rs",
-        "        self.counters.icache_invalidates += 1;\n        self.cp15.extension.branches.forget();\n        self.refetch();",
-        "        self.counters.icache_invalidates += 1;\n        self.cp15.extension.branches.forget();",
+        "        self.counters.icache_invalidates += 1;\n        self.cp15.xscale.branches.forget();\n        self.refetch();",
+        "        self.counters.icache_invalidates += 1;\n        self.cp15.xscale.branches.forget();",
         "with all lines the current one goes",
     ),
 ];

@@ -7,8 +7,8 @@ use super::{Mutant, killed};
 pub const MUTANTS: &[Mutant] = &[
     killed(
         "cpu/interlock.rs",
-        "!self.timing().scoreboard && op.header() == 1 &&",
-        "!self.timing().scoreboard &&",
+        "!self.behaviour().scoreboard && op.header() == 1 &&",
+        "!self.behaviour().scoreboard &&",
         "the short way is of one cycle and no condition",
     ),
     killed(
@@ -19,7 +19,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "cpu/interlock.rs",
-        "if !self.timing().scoreboard && op.header()",
+        "if !self.behaviour().scoreboard && op.header()",
         "if op.header()",
         "XScale has no short way",
     ),

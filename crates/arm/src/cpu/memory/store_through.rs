@@ -25,7 +25,7 @@ impl<B: Bus> Cpu<B> {
         } else {
             Cause::Uncached
         };
-        let (done, answer) = if buffered && self.extends(page, mmu::SINGLE) {
+        let (done, answer) = if buffered && self.has_policy(page, mmu::SINGLE) {
             // A fence, too, and nothing that others join.
             let now = self.biu.drain(&mut self.bus, before);
             self.biu.push_single(now, pa, width, value);

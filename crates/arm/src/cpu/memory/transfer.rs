@@ -189,8 +189,8 @@ impl<B: Bus> Cpu<B> {
         if !page.has(mmu::CACHE) {
             // XScale's fences, and its stores that are not buffered, are single.
             let single = self.separates_accesses()
-                || self.extends(page, mmu::SINGLE)
-                || self.extends(page, 0) && !page.has(mmu::BUFFER);
+                || self.has_policy(page, mmu::SINGLE)
+                || self.has_policy(page, 0) && !page.has(mmu::BUFFER);
             return Ok(match single {
                 true => Stored::Nothing,
                 false => Stored::Past(page, false),

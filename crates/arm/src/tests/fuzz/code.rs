@@ -158,7 +158,7 @@ fn status(r: &mut Random) -> u32 {
 
 /// A row of the table, its letters drawn.
 fn random_row(r: &mut Random, thumb: bool) -> u32 {
-    let rows: Vec<_> = encodings(thumb, ARM926EJS.version).collect();
+    let rows: Vec<_> = encodings(thumb, &ARM926EJS).collect();
     let (_, pattern) = r.pick(&rows);
     let bits = pattern.bytes().fold(0, |bits, letter| {
         bits << 1

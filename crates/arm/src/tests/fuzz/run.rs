@@ -13,8 +13,8 @@ use crate::bus::Bus;
 use crate::config::{Config, Victims};
 use crate::cost::CostTable;
 use crate::counters::Counters;
-use crate::cpu::extension::Extension;
 use crate::cpu::{Cpu, Exit, Interlock};
+use crate::model::XScaleRegisters;
 use crate::model::{Core, Descriptors};
 use crate::state::State;
 
@@ -51,7 +51,7 @@ pub struct View {
     interlock: Interlock,
     waiting: bool,
     cp15: [u32; 7],
-    extension: Extension,
+    xscale: XScaleRegisters,
     counters: Counters,
 }
 
@@ -68,7 +68,7 @@ pub fn view<B: Bus>(cpu: &Cpu<B>) -> View {
         interlock: cpu.interlock,
         waiting: cpu.waiting,
         cp15: [c.sctlr, c.ttb, c.dacr, c.dfsr, c.ifsr, c.far, c.pid],
-        extension: c.extension.clone(),
+        xscale: c.xscale.clone(),
         counters: cpu.counters,
     }
 }
@@ -332,7 +332,7 @@ pub fn run(core: &'static Core, program: &Program, tally: &mut Tally) -> Result<
             ("uncached fetch", cpu.counters.uncached_fetches),
             (
                 "sum of products",
-                u64::from(cpu.cp15.extension.accumulator() != [0; 2]),
+                u64::from(cpu.cp15.xscale.accumulator() != [0; 2]),
             ),
         ];
         for (name, count) in ends.into_iter().chain(pair.follower.tally) {

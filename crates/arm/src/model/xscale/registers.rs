@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What XScale has beside an ARM9's registers, and what its operations do. IXP42X is the IXP42X
-//! Developer's Manual (252480-006), by section; XSC the Intel XScale core's (January 2004).
+//! Registers that XScale has beside those of an ARM9, and the operations behind them. IXP42X is the IXP42X
+//! Developer's Manual (252480-006), by section; XSC is the Intel XScale core's manual (January 2004).
 
+use super::branches::Branches;
 use crate::addr::{Mva, Va};
 use crate::bus::Bus;
 use crate::cpu::Cpu;
-use crate::cpu::branches::Branches;
 use crate::cpu::cp15::CP14;
 use crate::mmu::{self, Fault, Kind};
 use crate::observe::{Cause, Event, Side, TlbSide};
@@ -27,7 +27,7 @@ const UNFILLED: [u32; 8] = [0xa110_ca7e; 8];
 
 /// Registers that XScale adds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extension {
+pub struct Registers {
     /// CP15 c1,c0,1: K, P, MD.
     pub(crate) auxiliary: u32,
     /// CP15 c15,c1,0: which coprocessors may be used.
@@ -42,14 +42,14 @@ pub struct Extension {
     fills: [(u32, u64); FILL_BUFFERS],
 }
 
-crate::state!(Extension: auxiliary, access, accumulator, clock, events, branches, fills);
+crate::state!(Registers: auxiliary, access, accumulator, clock, events, branches, fills);
 
-impl Extension {
+impl Registers {
     /// Of a core that `predicts` branches or not.
-    pub(crate) fn new(predicts: bool) -> Extension {
-        Extension {
+    pub(crate) fn new(predicts: bool) -> Registers {
+        Registers {
             branches: Branches::new(predicts),
-            ..Extension::default()
+            ..Registers::default()
         }
     }
 
@@ -177,7 +177,7 @@ impl<B: Bus> Cpu<B> {
         if value >> 4 & 3 == 3 {
             self.unmodelled_cp15(0, 1, 0, 1);
         }
-        self.cp15.extension.auxiliary = value & 0x31;
+        self.cp15.xscale.auxiliary = value & 0x31;
         self.control_changed();
     }
 
@@ -231,7 +231,7 @@ impl<B: Bus> Cpu<B> {
             return;
         }
         // With all buffers in use it waits for the first.
-        let (filled, oldest) = self.cp15.extension.fills[0];
+        let (filled, oldest) = self.cp15.xscale.fills[0];
         let first = self.cycles.max(oldest);
         if oldest > self.cycles {
             self.tell_awaited(filled as usize);
@@ -241,12 +241,12 @@ impl<B: Bus> Cpu<B> {
         let Ok((line, ready)) = self.fill_dcache(mva, page) else {
             return;
         };
-        self.cp15.extension.expect_line(line as u32, ready);
+        self.cp15.xscale.expect_line(line as u32, ready);
     }
 
     /// A line is used for the first time: it may be on its way.
     pub(crate) fn wait_for_fill(&mut self, line: usize) {
-        for (filled, ready) in self.cp15.extension.fills {
+        for (filled, ready) in self.cp15.xscale.fills {
             if filled == line as u32 && ready > self.cycles {
                 self.tell_awaited(line);
                 self.counters.dcache_fill_cycles += ready - self.cycles;
@@ -300,13 +300,13 @@ mod tests {
 
     #[test]
     fn the_accumulator_has_forty_bits_and_a_sign() {
-        let mut extension = Extension::default();
-        extension.set_accumulator([0xffff_ffff, 0xffff_ff7f]);
-        assert_eq!(extension.accumulator(), [0xffff_ffff, 0x7f]);
-        extension.accumulate(1);
-        assert_eq!(extension.accumulator(), [0, 0xffff_ff80]);
-        extension.accumulate(-1);
-        assert_eq!(extension.accumulator(), [0xffff_ffff, 0x7f]);
+        let mut registers = Registers::default();
+        registers.set_accumulator([0xffff_ffff, 0xffff_ff7f]);
+        assert_eq!(registers.accumulator(), [0xffff_ffff, 0x7f]);
+        registers.accumulate(1);
+        assert_eq!(registers.accumulator(), [0, 0xffff_ff80]);
+        registers.accumulate(-1);
+        assert_eq!(registers.accumulator(), [0xffff_ffff, 0x7f]);
     }
 
     #[test]

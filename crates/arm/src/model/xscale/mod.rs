@@ -3,9 +3,14 @@
 //! January 2004): ARMv5TE and an accumulator, Harvard caches of 32 ways that go round by the set, a mini data
 //! cache, a TLB for each side, descriptors with an X bit.
 
+mod branches;
+mod instructions;
+mod registers;
+
 use super::rows::{Every, TwoTlbs};
 use super::{
-    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
+    Version,
 };
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -18,7 +23,7 @@ pub const CORE: Core = Core {
     name: "xscale-ixp42x",
     // R: those of 266 MHz have 0x690541f1 (boot logs).
     midr: 0x6905_41d1,
-    version: Version::XScale,
+    version: Version::V5E,
     // IXP42X p. 52, 61.
     ways: 32,
     cache_bytes: (32_768, 32_768),
@@ -51,8 +56,6 @@ pub const CORE: Core = Core {
         rotate_through_carry: 2, // D
         arithmetic_to_pc: 5,     // D: 4 beside the operation's own
         logical_to_pc: 5,        // D
-        issue_to_pc: true,       // D: 4 + the table's
-        multiplier: Multiplier::Bits,
         multiply: 1,             // R
         multiply_flags: 2,       // R: blocks for its latency
         multiply_long: 2,        // D
@@ -64,27 +67,38 @@ pub const CORE: Core = Core {
         scaled_offset: 1,        // R
         load_to_pc: 7,           // D: LDR is 8
         block_to_pc_minimum: 10, // D: 10 + max(0, n - 3)
-        late_failure: true,      // D
-        late_words: true,        // R
-        scoreboard: true,        // D: 80200 B.2.1.3, B.2.1.4
-        preload: true,           // D
         block_minimum: 1,        // R
         block_extra: 2,          // R: LDM of two, D
         swap: 5,                 // R
         branch: 5,               // D: not, or wrongly, predicted
-        predicted: true,         // D
         branch_prefix: 1,        // R
         mrs: 1,                  // R
         msr_flags: 2,            // R
         msr_control: 6,          // R: of the mode
         coprocessor: 2,          // R
         coprocessor_read: 4,     // R
-        slow_moves: true,        // R
         exception: 6,            // R
         exception_undefined: 6,  // R
         breakpoint: 1,           // D: nothing, as debugging is off
     },
+    behaviour: Behaviour {
+        issue_before_branch: true, // D: 4 + the table's
+        multiplier: Multiplier::Bits,
+        late_words: true,           // R
+        scoreboard: true,           // D: 80200 B.2.1.3, B.2.1.4
+        late_failure: true,         // D
+        predicts_branches: true,    // D
+        slow_moves: true,           // R
+        preload_fills: true,        // D
+        page_fill_policies: true,   // D: IXP42X p. 46
+        uncached_reads_fence: true, // D: IXP42X table 5
+        imprecise_external_aborts: true,
+        one_fault_status: true,
+    },
 };
+
+pub(crate) use instructions::{ENCODINGS, selectors};
+pub(crate) use registers::Registers as XScaleRegisters;
 
 /// CP15 (IXP42X 3.5.1) and CP14 (p. 87).
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {
@@ -107,7 +121,7 @@ impl<B: Bus> Registers<B> {
     const ROWS: &[Row<B>] = &[
         // c1: auxiliary control.
         Row::at(0, 1, 0, 1)
-            .read(|cpu| cpu.cp15.extension.auxiliary)
+            .read(|cpu| cpu.cp15.xscale.auxiliary)
             .write(Cpu::write_auxiliary)
             .modelled(0x33),
         // c5: fault status, of whatever aborted last.
@@ -117,7 +131,7 @@ impl<B: Bus> Registers<B> {
         // c7: allocate a D-cache line; invalidate the branch target buffer.
         Row::at(0, 7, 2, 5)
             .write(|cpu, value| cpu.maintain(|cpu| cpu.allocate_line(Mva(value & !31)))),
-        Row::at(0, 7, 5, 6).write(|cpu, _| cpu.cp15.extension.branches.forget()),
+        Row::at(0, 7, 5, 6).write(|cpu, _| cpu.cp15.xscale.branches.forget()),
         // c9: lock an I-cache line; unlock all. The D-cache: lock what is filled; unlock.
         Row::at(0, 9, 1, 0).write(|cpu, value| cpu.lock_icache_line(Mva(value))),
         Row::at(0, 9, 1, 1).write(|cpu, _| cpu.icache.victim.unlock()),
@@ -135,44 +149,44 @@ impl<B: Bus> Registers<B> {
         Row::at(0, 10, 8, 1).write(|cpu, _| cpu.unlock_translations(Kind::Read)),
         // c15: coprocessor access.
         Row::at(0, 15, 1, 0)
-            .read(|cpu| cpu.cp15.extension.access)
-            .write(|cpu, value| cpu.cp15.extension.access = value & 0x3fff),
+            .read(|cpu| cpu.cp15.xscale.access)
+            .write(|cpu, value| cpu.cp15.xscale.access = value & 0x3fff),
     ];
 
     const CP14: &[Row<B>] = &[
         // Performance monitoring: control; clock counter; interrupts, none; overflows; events, none.
         Row::cp14(0, 1)
-            .read(|cpu| MONITOR_ID | cpu.cp15.extension.clock.control())
+            .read(|cpu| MONITOR_ID | cpu.cp15.xscale.clock.control())
             .write(|cpu, value| {
-                cpu.cp15.extension.clock.set_control(cpu.cycles, value);
+                cpu.cp15.xscale.clock.set_control(cpu.cycles, value);
                 if value & 2 != 0 {
-                    cpu.cp15.extension.events = [0; 4];
+                    cpu.cp15.xscale.events = [0; 4];
                 }
             }),
         Row::cp14(1, 1)
-            .read(|cpu| cpu.cp15.extension.clock.read(cpu.cycles))
-            .write(|cpu, value| cpu.cp15.extension.clock.write(cpu.cycles, value)),
+            .read(|cpu| cpu.cp15.xscale.clock.read(cpu.cycles))
+            .write(|cpu, value| cpu.cp15.xscale.clock.write(cpu.cycles, value)),
         Row::cp14(4, 1).read(|_| 0).write(|_, _| {}).modelled(0),
         Row::cp14(5, 1)
-            .read(|cpu| cpu.cp15.extension.clock.overflowed(cpu.cycles))
+            .read(|cpu| cpu.cp15.xscale.clock.overflowed(cpu.cycles))
             .write(|cpu, value| {
                 if value & 1 != 0 {
-                    cpu.cp15.extension.clock.clear_overflow(cpu.cycles);
+                    cpu.cp15.xscale.clock.clear_overflow(cpu.cycles);
                 }
             }),
         Row::cp14(8, 1).read(|_| u32::MAX).write(Cpu::select_events),
         Row::cp14(0, 2)
-            .read(|cpu| cpu.cp15.extension.events[0])
-            .write(|cpu, value| cpu.cp15.extension.events[0] = value),
+            .read(|cpu| cpu.cp15.xscale.events[0])
+            .write(|cpu, value| cpu.cp15.xscale.events[0] = value),
         Row::cp14(1, 2)
-            .read(|cpu| cpu.cp15.extension.events[1])
-            .write(|cpu, value| cpu.cp15.extension.events[1] = value),
+            .read(|cpu| cpu.cp15.xscale.events[1])
+            .write(|cpu, value| cpu.cp15.xscale.events[1] = value),
         Row::cp14(2, 2)
-            .read(|cpu| cpu.cp15.extension.events[2])
-            .write(|cpu, value| cpu.cp15.extension.events[2] = value),
+            .read(|cpu| cpu.cp15.xscale.events[2])
+            .write(|cpu, value| cpu.cp15.xscale.events[2] = value),
         Row::cp14(3, 2)
-            .read(|cpu| cpu.cp15.extension.events[3])
-            .write(|cpu, value| cpu.cp15.extension.events[3] = value),
+            .read(|cpu| cpu.cp15.xscale.events[3])
+            .write(|cpu, value| cpu.cp15.xscale.events[3] = value),
         // Clock, which stays; power: 1 waits for an interrupt (XSC 7.3.2. The IXP42X's manual reserves both).
         Row::cp14(6, 0).read(|_| 0).write(|_, _| {}).modelled(0),
         Row::cp14(7, 0)

@@ -4,7 +4,8 @@
 
 use super::rows::{Arm, Every, TwoTlbs};
 use super::{
-    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
+    Version,
 };
 use crate::bus::Bus;
 use crate::cpu::Cpu;
@@ -51,8 +52,6 @@ pub const CORE: Core = Core {
         rotate_through_carry: 1,
         arithmetic_to_pc: 3,
         logical_to_pc: 3,
-        issue_to_pc: false,
-        multiplier: Multiplier::Bytes,
         multiply: 2,
         multiply_flags: 2,
         multiply_long: 3,
@@ -65,27 +64,37 @@ pub const CORE: Core = Core {
         scaled_offset: 1,
         load_to_pc: 4,
         block_to_pc_minimum: 0,
-        late_failure: false,
-        late_words: false,
-        scoreboard: false,
-        preload: false,
         block_minimum: 2,
         block_extra: 0,
         swap: 2,
         branch: 3,
-        predicted: false,
         branch_prefix: 1,
         mrs: 1,
         msr_flags: 1,
         msr_control: 3,
         coprocessor: 1,
         coprocessor_read: 1,
-        slow_moves: false,
         exception: 3,
         exception_undefined: 4,
         breakpoint: RAISES,
     },
+    behaviour: Behaviour {
+        issue_before_branch: false,
+        multiplier: Multiplier::Bytes,
+        late_words: false,
+        scoreboard: false,
+        late_failure: false,
+        predicts_branches: false,
+        slow_moves: false,
+        preload_fills: false,
+        page_fill_policies: false,
+        uncached_reads_fence: false,
+        imprecise_external_aborts: false,
+        one_fault_status: false,
+    },
 };
+
+pub(crate) use super::no_instructions::{ENCODINGS, selectors};
 
 /// CP15 (`DDI0151C 2.3`; operations of c7: table 2-16). There is no context id.
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {

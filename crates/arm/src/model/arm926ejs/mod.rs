@@ -5,7 +5,8 @@
 
 use super::rows::{Arm, Every};
 use super::{
-    Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing, Version,
+    Behaviour, Buffers, Core, Descriptors, Multiplier, Organisation, Replacement, Sctlr, Timing,
+    Version,
 };
 use crate::addr::Mva;
 use crate::bus::Bus;
@@ -50,40 +51,48 @@ pub const CORE: Core = Core {
         rotate_through_carry: 1, // D
         arithmetic_to_pc: 3,     // D
         logical_to_pc: 4,        // D
-        issue_to_pc: false,
-        multiplier: Multiplier::Fixed,
-        multiply: 2,            // G, R
-        multiply_flags: 4,      // R, and D for the ARM7EJ-S multiplier
-        multiply_long: 3,       // G, R
-        multiply_long_flags: 5, // G, R
-        multiply_half: 1,       // G, R
-        multiply_half_long: 2,  // G, R
-        saturating: 1,          // R
-        scaled_offset: 2,       // D
-        load_to_pc: 4,          // D
+        multiply: 2,             // G, R
+        multiply_flags: 4,       // R, and D for the ARM7EJ-S multiplier
+        multiply_long: 3,        // G, R
+        multiply_long_flags: 5,  // G, R
+        multiply_half: 1,        // G, R
+        multiply_half_long: 2,   // G, R
+        saturating: 1,           // R
+        scaled_offset: 2,        // D
+        load_to_pc: 4,           // D
         block_to_pc_minimum: 0,
-        late_failure: false,
-        late_words: false,
-        scoreboard: false,
-        preload: false,
         double: 2,        // D
         block_minimum: 2, // D for LDM, R for STM
         block_extra: 0,
-        swap: 2,   // R
-        branch: 3, // R
-        predicted: false,
-        branch_prefix: 1,    // R
-        mrs: 2,              // R
-        msr_flags: 1,        // R
-        msr_control: 3,      // R
-        coprocessor: 1,      // R
-        coprocessor_read: 1, // R
-        slow_moves: false,
+        swap: 2,                // R
+        branch: 3,              // R
+        branch_prefix: 1,       // R
+        mrs: 2,                 // R
+        msr_flags: 1,           // R
+        msr_control: 3,         // R
+        coprocessor: 1,         // R
+        coprocessor_read: 1,    // R
         exception: 3,           // R
         exception_undefined: 4, // R
         breakpoint: RAISES,
     },
+    behaviour: Behaviour {
+        issue_before_branch: false,
+        multiplier: Multiplier::Fixed,
+        late_words: false,
+        scoreboard: false,
+        late_failure: false,
+        predicts_branches: false,
+        slow_moves: false,
+        preload_fills: false,
+        page_fill_policies: false,
+        uncached_reads_fence: false,
+        imprecise_external_aborts: false,
+        one_fault_status: false,
+    },
 };
+
+pub(crate) use super::no_instructions::{ENCODINGS, selectors};
 
 /// CP15 (`DDI0198D 2.3`; operations of c7: 2.3.7, table 2-18).
 pub(crate) const fn cp15<B: Bus>() -> &'static Rows<B> {

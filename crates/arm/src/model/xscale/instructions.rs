@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! XScale's coprocessor 0: products added to a 40-bit accumulator (IXP42X 3.8.3.1). It is undefined, in every
-//! mode, as long as the coprocessor access register does not grant it; other accumulators than acc0 are, too.
+//! Instructions that XScale alone has. Coprocessor 0 adds products to a 40-bit accumulator (IXP42X 3.8.3.1); it is
+//! undefined, in every mode, until the coprocessor access register grants it, and so are accumulators other than acc0.
+//! MCR and MRC reach coprocessor 14.
 
-use super::multiply::magnitude;
-use super::{Exec, Op, Timing, bit, rd, rm, rn};
 use crate::bus::Bus;
+use crate::cpu::cp15::CP14;
 use crate::cpu::{Cpu, Interlock};
+use crate::isa::coprocessor::{execute_mcr, execute_mrc};
+use crate::isa::multiply::magnitude;
+use crate::isa::{Exec, Op, bit, rd, rm, rn};
+use crate::model::Core;
 use crate::observe::Cause;
 
 rows! {
-    ("MIA", XScale, "cccc111000100000ssss00000001mmmm", mia, "mia{c} acc0, {m}, {s}");
-    ("MIAPH", XScale, "cccc111000101000ssss00000001mmmm", product::<B, PACKED>,
+    ("MIA", V5E, "cccc111000100000ssss00000001mmmm", mia, "mia{c} acc0, {m}, {s}");
+    ("MIAPH", V5E, "cccc111000101000ssss00000001mmmm", product::<B, PACKED>,
         "miaph{c} acc0, {m}, {s}");
-    ("MIAxy", XScale, "cccc1110001011xyssss00000001mmmm", product::<B, HALVES>,
+    ("MIAxy", V5E, "cccc1110001011xyssss00000001mmmm", product::<B, HALVES>,
         "mia{x}{y}{c} acc0, {m}, {s}");
-    ("MAR", XScale, "cccc11000100hhhhllll000000000000", mar, "mar{c} acc0, {l}, {h}");
-    ("MRA", XScale, "cccc11000101hhhhllll000000000000", mra, "mra{c} {l}, {h}, acc0");
+    ("MAR", V5E, "cccc11000100hhhhllll000000000000", mar, "mar{c} acc0, {l}, {h}");
+    ("MRA", V5E, "cccc11000101hhhhllll000000000000", mra, "mra{c} {l}, {h}, acc0");
+    ("MCR", V5E, "cccc1110ooo0nnnndddd1110xxx1mmmm", mcr14,
+        "mcr{c} p14, {o}, {d}, c{N}, c{K}, {X}");
+    ("MRC", V5E, "cccc1110ooo1nnnndddd1110xxx1mmmm", mrc14,
+        "mrc{c} p14, {o}, {d}, c{N}, c{K}, {X}");
 }
 
 const WHOLE: u32 = 0;
@@ -24,13 +32,18 @@ const HALVES: u32 = 2;
 
 // Rs is in bits 15:12, where others have Rd.
 
-fn mia<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    product::<B, WHOLE>(insn, t)
+fn mia<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    product::<B, WHOLE>(insn, core)
 }
 
-fn product<B: Bus, const WHAT: u32>(insn: u32, t: &Timing) -> Op<B> {
+fn product<B: Bus, const WHAT: u32>(insn: u32, core: &Core) -> Op<B> {
     let exec: Exec<B> = execute_product::<B, WHAT>;
-    Op::new(exec, insn, 1 << rm(insn) | 1 << rd(insn), t.simple)
+    Op::new(
+        exec,
+        insn,
+        1 << rm(insn) | 1 << rd(insn),
+        core.timing.simple,
+    )
 }
 
 fn half(value: u32, upper: bool) -> i64 {
@@ -39,7 +52,7 @@ fn half(value: u32, upper: bool) -> i64 {
 
 fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     let insn = op.insn();
-    if !cpu.cp15.extension.may_accumulate() {
+    if !cpu.cp15.xscale.may_accumulate() {
         return cpu.refuse(op);
     }
     let (m, s) = (cpu.r[rm(insn)], cpu.r[rd(insn)]);
@@ -48,7 +61,7 @@ fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
         PACKED => half(m, false) * half(s, false) + half(m, true) * half(s, true),
         _ => half(m, bit(insn, 17)) * half(s, bit(insn, 16)),
     };
-    cpu.cp15.extension.accumulate(product);
+    cpu.cp15.xscale.accumulate(product);
     // Another multiplication has to wait for the multiplier: here it is this one that goes on.
     let more = match WHAT {
         WHOLE => magnitude(s) - 1,
@@ -58,30 +71,53 @@ fn execute_product<B: Bus, const WHAT: u32>(cpu: &mut Cpu<B>, op: Op<B>) {
     cpu.spend(Cause::Instruction, more);
 }
 
-fn mar<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(execute_mar, insn, 1 << rn(insn) | 1 << rd(insn), t.double)
+fn mar<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(
+        execute_mar,
+        insn,
+        1 << rn(insn) | 1 << rd(insn),
+        core.timing.double,
+    )
 }
 
 fn execute_mar<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    if !cpu.cp15.extension.may_accumulate() {
+    if !cpu.cp15.xscale.may_accumulate() {
         return cpu.refuse(op);
     }
     let value = [cpu.r[rd(op.insn())], cpu.r[rn(op.insn())]];
-    cpu.cp15.extension.set_accumulator(value);
+    cpu.cp15.xscale.set_accumulator(value);
 }
 
-fn mra<B: Bus>(insn: u32, t: &Timing) -> Op<B> {
-    Op::new(execute_mra, insn, 0, t.simple)
+fn mra<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(execute_mra, insn, 0, core.timing.simple)
 }
 
 fn execute_mra<B: Bus>(cpu: &mut Cpu<B>, op: Op<B>) {
-    if !cpu.cp15.extension.may_accumulate() {
+    if !cpu.cp15.xscale.may_accumulate() {
         return cpu.refuse(op);
     }
     let (low, high) = (rd(op.insn()), rn(op.insn()));
-    [cpu.r[low], cpu.r[high]] = cpu.cp15.extension.accumulator();
+    [cpu.r[low], cpu.r[high]] = cpu.cp15.xscale.accumulator();
     // The high word a cycle later.
     cpu.pend(Interlock::after(1 << low | 1 << high | 1 << (high + 16)));
+}
+
+fn mcr14<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(
+        execute_mcr::<B, CP14>,
+        insn,
+        1 << rd(insn),
+        core.timing.coprocessor,
+    )
+}
+
+fn mrc14<B: Bus>(insn: u32, core: &Core) -> Op<B> {
+    Op::new(
+        execute_mrc::<B, CP14>,
+        insn,
+        0,
+        core.timing.coprocessor_read,
+    )
 }
 
 #[cfg(test)]
@@ -187,7 +223,7 @@ mod tests {
             (op.exec)(&mut cpu, op);
             let wanted = (sum << 88 >> 88) as i64;
             assert_eq!(
-                cpu.cp15.extension.accumulator(),
+                cpu.cp15.xscale.accumulator(),
                 [wanted as u32, (wanted >> 32) as u32],
                 "{insn:#x} of {m:#x}, {s:#x}"
             );
