@@ -166,11 +166,11 @@ impl Stop {
                 "a kernel for RAM at another address (a zImage without AUTO_ZRELADDR) ends like this, too",
             ],
             Stop::Unmodelled { .. } => &[
-                "what each part models is said at the top of crates/board/src/device/<part>.rs",
+                "what each part models is said at the top of crates/board/src/device/<family>/<part>.rs",
                 "the simulator does not guess: change the guest's driver, or add it to the part",
             ],
             Stop::UnmodelledCp15 { .. } => &[
-                "the operations that are modelled are listed in crates/arm/src/cp15.rs",
+                "the operations that are modelled are listed in crates/arm/src/model",
                 "`warmswitch debug` shows what leads here",
             ],
             Stop::WireLoop { .. } => &["correct [wiring] in boards/machine/*.toml"],
@@ -268,7 +268,7 @@ mod tests {
             stop.message(&place(None)),
             "uart0 does not model a word read from 0x101f1048: DMA is not modelled\n  \
              at pc 0xc0012344, 0.005000 s of board time, cycle 900000\n  \
-             help: what each part models is said at the top of crates/board/src/device/<part>.rs\n  \
+             help: what each part models is said at the top of crates/board/src/device/<family>/<part>.rs\n  \
              help: the simulator does not guess: change the guest's driver, or add it to the part"
         );
     }

@@ -178,6 +178,50 @@ fn crates_and_folders_use_only_what_stands_below_them() {
     }
 }
 
+/// Uses of a part of one family of devices by another family.
+fn between_families(uses: &Uses) -> Vec<String> {
+    let family = |module: &str| {
+        let rest = module.strip_prefix("device::")?;
+        rest.split_once("::").map(|(family, _)| family.to_string())
+    };
+    let mut wrong = Vec::new();
+    for (from, targets) in uses {
+        let Some(own) = family(from) else {
+            continue;
+        };
+        let other = targets
+            .iter()
+            .filter(|to| family(to).is_some_and(|to| to != own));
+        wrong.extend(other.map(|to| format!("{from} uses {to}")));
+    }
+    wrong
+}
+
+#[test]
+fn a_family_of_devices_names_no_part_of_another() {
+    let uses = |files: &[(String, String)]| sources::uses(&sources_of("board"), files);
+    none("uses between families of devices", {
+        between_families(&uses(&tracked()))
+    });
+    let file = |path: &str, text: &str| {
+        let path = format!("crates/board/src/device/{path}.rs");
+        (path, text.to_string())
+    };
+    let files = [
+        file(
+            "flash/cfi_flash",
+            "use crate::device::{Device, primecell::pl190::Pl190, regs};",
+        ),
+        file("primecell/pl190", "use super::pl011;"),
+        file("primecell/pl011", ""),
+        file("regs", ""),
+    ];
+    assert_eq!(
+        between_families(&uses(&files)),
+        ["device::flash::cfi_flash uses device::primecell::pl190"]
+    );
+}
+
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     let files = tracked();

@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Peripherals: one file per part, named by part number, and the trait they share.
+//! Peripherals: a folder for each family, a file for each part, and the trait that parts share. A family names no part
+//! of another one.
 
-mod cfi_flash;
-mod lan83c183;
+mod ethernet;
+mod flash;
 pub mod parts;
-mod pl011;
-mod pl022;
-mod pl031;
-mod pl041;
-mod pl050;
-mod pl061;
-mod pl080;
-mod pl110;
-mod pl180;
-mod pl190;
 mod primecell;
 mod regs;
-mod smc91c111;
-mod smc91c111_memory;
-mod sp804;
-mod sp805;
-mod sp810;
-mod versatile_i2c;
-mod versatile_lcd;
-mod versatile_pci;
-mod versatile_sic;
-mod versatile_sysreg;
+mod versatile;
 
 use crate::link::{Fate, Rate, Sent};
 use arm::{State, Width};

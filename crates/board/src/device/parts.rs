@@ -3,28 +3,7 @@
 //!
 //! What output bits and input pins of a part mean is in the part's own file.
 
-use super::Device;
-use super::cfi_flash::CfiFlash;
-use super::pl011::Pl011;
-use super::pl022::Pl022;
-use super::pl031::Pl031;
-use super::pl041::Pl041;
-use super::pl050::Pl050;
-use super::pl061::Pl061;
-use super::pl080::Pl080;
-use super::pl110::Pl110;
-use super::pl180::Pl180;
-use super::pl190::Pl190;
-use super::primecell::PrimeCell;
-use super::smc91c111::Smc91c111;
-use super::sp804::Sp804;
-use super::sp805::Sp805;
-use super::sp810::Sp810;
-use super::versatile_i2c::VersatileI2c;
-use super::versatile_lcd::VersatileLcd;
-use super::versatile_pci::VersatilePci;
-use super::versatile_sic::VersatileSic;
-use super::versatile_sysreg::VersatileSysreg;
+use super::{Device, ethernet, flash, primecell, versatile};
 use crate::suggest::did_you_mean;
 use crate::time::Clock;
 use std::collections::BTreeMap;
@@ -41,28 +20,30 @@ pub struct Params {
 }
 
 impl Params {
-    fn clock(&self, usual_hz: u64) -> Clock {
+    pub(super) fn clock(&self, usual_hz: u64) -> Clock {
         Clock {
             cpu_hz: self.cpu_hz,
             hz: self.clock_hz.unwrap_or(usual_hz),
         }
     }
 
-    fn value(&self, key: &str, usual: u64) -> u64 {
+    pub(super) fn value(&self, key: &str, usual: u64) -> u64 {
         self.values.get(key).copied().unwrap_or(usual)
     }
 }
 
-const XTAL_HZ: u64 = 24_000_000;
+pub(super) const XTAL_HZ: u64 = 24_000_000;
 
-struct Part {
+/// A part: a row of its family's list.
+pub(super) struct Part {
     name: &'static str,
     /// Keys of [`Params::values`].
     keys: &'static [&'static str],
     make: fn(&Params) -> Box<dyn Device>,
 }
 
-const fn part(
+/// A row of a family's list: name, keys of [`Params::values`], how to make the part.
+pub(super) const fn part(
     name: &'static str,
     keys: &'static [&'static str],
     make: fn(&Params) -> Box<dyn Device>,
@@ -70,47 +51,23 @@ const fn part(
     Part { name, keys, make }
 }
 
-fn pl011(p: &Params) -> Box<dyn Device> {
-    let pace = p.value("baud_pace", 1) != 0;
-    Box::new(Pl011::new(
-        p.clock(XTAL_HZ),
-        pace,
-        p.value("boot_baud", 115_200),
-    ))
+/// The parts of all families.
+fn all() -> impl Iterator<Item = &'static Part> {
+    [
+        ethernet::PARTS,
+        flash::PARTS,
+        primecell::PARTS,
+        versatile::PARTS,
+    ]
+    .into_iter()
+    .flatten()
 }
-
-#[rustfmt::skip]
-static PARTS: &[Part] = &[
-    part("cfi_flash", &[], |_| Box::new(CfiFlash::new())),
-    part("pl011", &["baud_pace", "boot_baud"], pl011),
-    part("pl022", &[], |p| Box::new(Pl022::new(p.clock(XTAL_HZ)))),
-    part("pl031", &["epoch"], |p| Box::new(Pl031::new(p.clock(1), p.value("epoch", 1_700_000_000) as u32))),
-    part("pl041", &[], |_| Box::new(Pl041::new())),
-    part("pl050", &[], |_| Box::new(Pl050::new())),
-    part("pl061", &[], |_| Box::new(Pl061::new())),
-    part("pl080", &[], |_| Box::new(Pl080::eight_channels())),
-    part("pl081", &[], |_| Box::new(Pl080::two_channels())),
-    part("pl093", &[], |_| Box::new(PrimeCell::new("pl093", 0x0004_1093))),
-    part("pl110", &[], |p| Box::new(Pl110::new(p.clock(25_000_000)))),
-    part("pl131", &[], |_| Box::new(PrimeCell::new("pl131", 0x0004_1131))),
-    part("pl175", &[], |_| Box::new(PrimeCell::new("pl175", 0x0004_1175))),
-    part("pl180", &[], |p| Box::new(Pl180::new(p.clock(XTAL_HZ)))),
-    part("pl181", &[], |p| Box::new(Pl180::pl181(p.clock(XTAL_HZ)))),
-    part("pl190", &[], |_| Box::new(Pl190::new())),
-    part("smc91c111", &["mac"], |p| Box::new(Smc91c111::new(p.cpu_hz, p.value("mac", 0x0200_0000_0001)))),
-    part("sp804", &[], |p| Box::new(Sp804::new(p.clock(1_000_000)))),
-    part("sp805", &[], |p| Box::new(Sp805::new(p.clock(XTAL_HZ)))),
-    part("sp810", &[], |_| Box::new(Sp810::new())),
-    part("versatile_i2c", &[], |_| Box::new(VersatileI2c::new())),
-    part("versatile_lcd", &[], |_| Box::new(VersatileLcd::new())),
-    part("versatile_pci", &[], |_| Box::new(VersatilePci::new())),
-    part("versatile_sic", &[], |_| Box::new(VersatileSic::new())),
-    part("versatile_sysreg", &[], |p| Box::new(VersatileSysreg::new(p.clock(XTAL_HZ)))),
-];
 
 /// Names of all parts, in alphabetical order.
 pub fn names() -> Vec<&'static str> {
-    PARTS.iter().map(|p| p.name).collect()
+    let mut names: Vec<&str> = all().map(|p| p.name).collect();
+    names.sort_unstable();
+    names
 }
 
 /// Makes a part in its power-on state.
@@ -119,10 +76,10 @@ pub fn names() -> Vec<&'static str> {
 /// A sentence for the user when there is no such part or value (with the nearest valid name), or a
 /// clock is not between 1 Hz and 10 GHz.
 pub fn build(part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
-    build_of(PARTS, part, params)
+    build_of(&all().collect::<Vec<_>>(), part, params)
 }
 
-fn build_of(parts: &[Part], part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
+fn build_of(parts: &[&Part], part: &str, params: &Params) -> Result<Box<dyn Device>, String> {
     let Some(found) = parts.iter().find(|p| p.name == part) else {
         let names: Vec<&str> = parts.iter().map(|p| p.name).collect();
         let near = did_you_mean(part, &names);
@@ -205,15 +162,15 @@ mod tests {
             let step = p.value("step", 1) as u32;
             Box::new(Adder { sum: 0, step })
         };
-        let line = [part("adder", &["step"], adder)];
+        let line = &[&part("adder", &["step"], adder)];
         let mut p = params();
         p.values.insert("step".into(), 3);
-        let mut device = build_of(&line, "adder", &p).unwrap();
+        let mut device = build_of(line, "adder", &p).unwrap();
         device.write(0, 0, arm::Width::Word, 5).unwrap();
         assert_eq!(device.read(0, 0, arm::Width::Word), Ok(15));
         let mut saved = Vec::new();
         device.save(&mut saved);
-        let mut other = build_of(&line, "adder", &p).unwrap();
+        let mut other = build_of(line, "adder", &p).unwrap();
         other.restore(&mut arm::Saved::new(&saved)).unwrap();
         assert_eq!(other.read(0, 0, arm::Width::Word), Ok(15));
     }

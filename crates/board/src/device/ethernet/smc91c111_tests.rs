@@ -3,7 +3,7 @@
 
 use super::receive::RX_BAD_CRC;
 use super::*;
-use crate::device::smc91c111_memory::CRC;
+use crate::device::ethernet::smc91c111_memory::CRC;
 
 const HALF: Width = Width::Half;
 const MAC: u64 = 0x0200_0000_0001;

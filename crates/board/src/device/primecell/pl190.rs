@@ -8,7 +8,7 @@
 //!
 //! Outputs: 0 = nIRQ, 1 = nFIQ (active true). Inputs: pin n = VICINTSOURCE\[n\].
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1190;

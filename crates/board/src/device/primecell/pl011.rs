@@ -12,7 +12,7 @@
 //!
 //! Outputs: 0 = UARTINTR. No inputs. Clock: UARTCLK, 24 MHz unless given.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
 use std::collections::VecDeque;

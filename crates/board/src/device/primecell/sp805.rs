@@ -7,7 +7,7 @@
 //! Outputs: 0 = WDOGINT, 1 = WDOGRES (stays up: the board resets or stops). No inputs. Clock:
 //! WDOGCLK, 24 MHz unless given.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
 

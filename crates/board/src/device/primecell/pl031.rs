@@ -5,7 +5,7 @@
 //!
 //! Outputs: 0 = RTCINTR. No inputs. Clock: CLK1HZ, 1 Hz unless given.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
 

@@ -6,7 +6,7 @@
 //!
 //! Outputs: 0 = DMACINTR (never raised). No inputs.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 /// The controller's state.

@@ -9,7 +9,7 @@
 //!
 //! Outputs: 0 = CLCDINTR. No inputs. Clock: CLCDCLK, 25 MHz unless given.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::{Damaged, Width};
 

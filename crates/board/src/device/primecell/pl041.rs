@@ -6,7 +6,7 @@
 //!
 //! Outputs: 0 = AACIINTR (never raised). No inputs.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1041;

@@ -7,7 +7,7 @@
 //!
 //! Outputs: 0 = the interrupt, never raised. No inputs.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 /// A part that only says what it is.

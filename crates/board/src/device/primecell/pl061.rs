@@ -5,7 +5,7 @@
 //! Inputs: pin 0 to 7 of the port, seen while the pin is an input; low until driven. Mode control by
 //! AFSEL is recorded only: the board's pins have no second function.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 const PERIPHID: u32 = 0x0004_1061;

@@ -6,7 +6,7 @@
 //!
 //! Outputs: 0 to 3 = PCI interrupts A to D (never raised). No inputs.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 /// IMAP0 to 2, SELFID, FLAGS, SMAP0 to 2.

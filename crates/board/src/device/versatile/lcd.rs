@@ -6,7 +6,7 @@
 //!
 //! Outputs: 0 = access complete, while enabled in the mask. No inputs.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 const VALID: u32 = 1 << 8;

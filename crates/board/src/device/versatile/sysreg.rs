@@ -7,7 +7,7 @@
 //! Outputs: 0 = board reset requested (RESETCTL bit 8, while unlocked). Bits 1..=8: LEDs S6LED0 to 7.
 //! Inputs: 0 and 1 = card present in MMC slot 0 and 1. Clock: the 24 MHz crystal unless given.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
 

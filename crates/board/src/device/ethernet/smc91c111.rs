@@ -15,7 +15,7 @@
 
 use super::lan83c183::Lan83c183;
 use super::smc91c111_memory::{Memory, NO_PACKET, PACKET};
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::link::{Fate, Rate, Sent};
 use crate::time::{self, Clock};
 use arm::{Damaged, Width};

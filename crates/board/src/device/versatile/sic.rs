@@ -5,7 +5,7 @@
 //! Outputs: 0 = the collected request (VIC 31); 21..=30 = passed through while the PICEN bit is set
 //! (VIC 21 to 30). Inputs: pin n = SIC source n.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 /// Lines that can be passed through.

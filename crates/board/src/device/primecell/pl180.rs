@@ -8,7 +8,7 @@
 //! Outputs: 0 = MCIINTR0, 1 = MCIINTR1. No inputs (card detection is in the system registers).
 //! Clock: MCLK, 24 MHz unless given.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
 

@@ -12,7 +12,7 @@
 //! Outputs: 0 = TIMINTC (either), 1 = TIMINT1, 2 = TIMINT2. No inputs. Clock: TIMCLK, 1 MHz unless
 //! given.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::{Damaged, Width};
 

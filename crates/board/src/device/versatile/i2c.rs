@@ -6,7 +6,7 @@
 //!
 //! No outputs, no inputs.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 /// The wires as driven: bit 0 = SCL, bit 1 = SDA.

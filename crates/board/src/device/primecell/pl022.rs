@@ -6,7 +6,7 @@
 //!
 //! Outputs: 0 = SSPINTR. No inputs. Clock: SSPCLK, 24 MHz unless given.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use crate::time::Clock;
 use arm::Width;
 use std::collections::VecDeque;

@@ -7,7 +7,7 @@
 //!
 //! No outputs, no inputs.
 
-use super::{Device, Unmodelled, regs};
+use crate::device::{Device, Unmodelled, regs};
 use arm::Width;
 
 const NAME: &str = "cfi_flash";

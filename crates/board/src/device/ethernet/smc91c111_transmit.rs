@@ -8,7 +8,7 @@
 use super::TX_SUCCESS;
 use super::receive::checksum;
 use super::{CTL_AUTO_RELEASE, INT_TX_EMPTY, LINK_OK, Smc91c111, TCR_ENABLE, TCR_NO_CRC, TCR_PAD};
-use crate::device::smc91c111_memory::CRC;
+use crate::device::ethernet::smc91c111_memory::CRC;
 use crate::link::{CHECKSUM, SHORTEST, Sent};
 
 /// Bits of the status: the frame was for all, or for a group.
