@@ -14,7 +14,7 @@ use crate::clocks;
 use crate::elf::Elf;
 use crate::fdt::Tree;
 use crate::memory::Sdram;
-use crate::spec::BoardSpec;
+use crate::spec::{BoardSpec, Peripherals};
 use pieces::{Piece, check_places, place};
 use std::io::Read as _;
 use std::path::Path;
@@ -30,9 +30,6 @@ const COMMAND_LINE: &str = "the kernel's command line";
 const ALIGN: u32 = 0x1_0000;
 /// The code before a zImage's compressed part is smaller.
 const LONGEST_HEAD: usize = 64 << 10;
-
-/// What a device tree must say to be one of the peripherals that there are.
-const COMPATIBLE: &str = "arm,versatile-pb";
 
 /// Something is wrong with what the user wants to boot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,13 +98,13 @@ impl Blob {
     ///
     /// # Errors
     /// Why not.
-    pub fn check_tree(self) -> Result<(), BootError> {
+    pub fn check_tree(self, machine: &Peripherals) -> Result<(), BootError> {
         let dtb = self;
         let linux = LinuxBoot {
             dtb,
             ..LinuxBoot::default()
         };
-        linux.check_machine(&linux.own_tree()?)
+        linux.check_machine(&linux.own_tree()?, machine)
     }
 
     fn error(&self, problem: impl Into<String>) -> BootError {
@@ -181,7 +178,7 @@ impl Boot {
     pub fn on(&self, mut spec: BoardSpec) -> Result<BoardSpec, BootError> {
         if let Boot::Linux(linux) = self {
             let tree = linux.own_tree()?;
-            linux.check_machine(&tree)?;
+            linux.check_machine(&tree, &spec.peripherals)?;
             clocks::set(&mut spec.peripherals, &tree)
                 .map_err(|problem| linux.dtb.error(problem))?;
         }
@@ -345,16 +342,17 @@ impl LinuxBoot {
     }
 
     /// A tree that says of what machine it is has to be one of ours.
-    fn check_machine(&self, tree: &Tree) -> Result<(), BootError> {
-        let Some(machine) = tree.root.texts("compatible").next() else {
+    fn check_machine(&self, tree: &Tree, machine: &Peripherals) -> Result<(), BootError> {
+        let Some(other) = tree.root.texts("compatible").next() else {
             return Ok(());
         };
-        if tree.root.is(COMPATIBLE) {
+        let own = &machine.compatible;
+        if tree.root.is(own) {
             return Ok(());
         }
         Err(self.dtb.error(format!(
-            "the device tree is of {machine:?}; this board has the peripherals of \
-             \"{COMPATIBLE}\", whatever its chip"
+            "the device tree is of {other:?}; this board has the peripherals of \"{own}\", \
+             whatever its chip"
         )))
     }
 

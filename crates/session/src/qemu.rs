@@ -50,9 +50,9 @@ pub fn version() -> Option<String> {
 }
 
 /// What its machine can be told.
-fn options() -> String {
+fn options(machine: &str) -> String {
     let output = Command::new(PROGRAM)
-        .args(["-machine", "versatilepb,help"])
+        .args(["-machine", &format!("{machine},help")])
         .output();
     let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     said.unwrap_or_default()
@@ -60,15 +60,15 @@ fn options() -> String {
 
 /// The machine and a backend for its sound chip. QEMU 10 does not start without one that the machine
 /// names; one before 8.2 cannot name it, and complains of `-audiodev`, but reads `QEMU_AUDIO_DRV`.
-fn machine(options: &str) -> &'static [&'static str] {
+fn machine(name: &str, options: &str) -> Vec<String> {
     match options.contains("audiodev=") {
-        true => &[
-            "-M",
-            "versatilepb,audiodev=none",
-            "-audiodev",
-            "none,id=none",
+        true => vec![
+            "-M".into(),
+            format!("{name},audiodev=none"),
+            "-audiodev".into(),
+            "none,id=none".into(),
         ],
-        false => &["-M", "versatilepb"],
+        false => vec!["-M".into(), name.into()],
     }
 }
 
@@ -93,7 +93,9 @@ pub struct Start<'a> {
     pub command_line: &'a str,
     /// RAM.
     pub ram_bytes: u32,
-    /// Core, by QEMU's name.
+    /// QEMU's name of the machine.
+    pub machine: &'a str,
+    /// QEMU's name of the core.
     pub cpu: &'a str,
     /// For `-plugin`.
     pub plugin: Option<&'a str>,
@@ -167,7 +169,7 @@ impl Qemu {
         let complaints = fs::File::create(files.join(COMPLAINTS))?;
         let mut command = Command::new(PROGRAM);
         command
-            .args(machine(&options()))
+            .args(machine(start.machine, &options(start.machine)))
             .env("QEMU_AUDIO_DRV", "none")
             .args(["-cpu", start.cpu])
             .args(["-no-reboot", "-nic", "none"])
@@ -277,8 +279,8 @@ mod tests {
     #[test]
     fn the_sound_chip_has_a_backend_where_it_can_and_complaints_are_told() {
         let new = "  append=<string>\n  audiodev=<string> - Audiodev to use for default machine devices\n";
-        assert_eq!(machine(new)[1], "versatilepb,audiodev=none");
-        assert_eq!(machine("  append=<string>\n"), ["-M", "versatilepb"]);
+        assert_eq!(machine("pb", new)[1], "pb,audiodev=none");
+        assert_eq!(machine("pb", "  append=<string>\n"), ["-M", "pb"]);
         let warned = "audio: Device lm4549: audiodev default parameter is deprecated\n";
         assert!(why_it_ended(true, warned).ends_with("has reset the board or turned it off"));
         assert!(why_it_ended(false, "\n").ends_with("ended without a word"));

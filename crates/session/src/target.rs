@@ -161,7 +161,7 @@ impl Target {
         }
         if let Some(dtb) = &self.dtb {
             let dtb = Blob::read(dtb).map_err(|e| of("dtb", e))?;
-            dtb.check_tree().map_err(|e| of("dtb", e))?;
+            dtb.check_tree(&board.peripherals).map_err(|e| of("dtb", e))?;
         }
         if let Some(initrd) = &self.initrd {
             let initrd = Blob::read(initrd).map_err(|e| of("initrd", e))?;

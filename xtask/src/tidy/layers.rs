@@ -222,6 +222,30 @@ fn a_family_of_devices_names_no_part_of_another() {
     );
 }
 
+/// Outside the family's own folder no code names the machine or an address of its peripherals.
+#[test]
+fn no_code_knows_the_machine() {
+    let words = ["versatilepb", "versatile-pb"];
+    // The list of machine files, and a comparison with that machine of QEMU.
+    let may = [
+        "crates/board/src/spec/mod.rs",
+        "crates/board/tests/differential/",
+    ];
+    let mut wrong = Vec::new();
+    for (path, text) in tracked() {
+        let code = path.starts_with("crates/") && path.ends_with(".rs");
+        if !code || sources::is_test(&path) || may.iter().any(|may| path.starts_with(may)) {
+            continue;
+        }
+        let lines = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        let named = lines.filter(|line| words.iter().any(|word| line.contains(word)));
+        wrong.extend(named.map(|line| format!("{path}: {line}")));
+    }
+    none("code that names the machine", wrong);
+}
+
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     let files = tracked();

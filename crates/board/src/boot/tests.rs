@@ -314,7 +314,8 @@ fn a_device_tree_of_another_machine_is_refused_by_name() {
         "pb.dtb: the device tree is of \"microchip,sam9x60ek\"; this board has the peripherals of \
          \"arm,versatile-pb\", whatever its chip"
     );
-    tree.root.set_text("compatible", COMPATIBLE);
+    tree.root
+        .set_text("compatible", &spec().peripherals.compatible);
     boot.dtb.bytes = tree.to_blob();
     assert_eq!(Boot::Linux(boot).on(spec()), Ok(spec()));
 }

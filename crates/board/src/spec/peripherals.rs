@@ -72,6 +72,10 @@ pub struct Peripherals {
     pub name: String,
     /// One line for lists.
     pub title: String,
+    /// QEMU's machine with the same peripherals.
+    pub qemu: String,
+    /// What the root of a device tree for this machine is compatible with.
+    pub compatible: String,
     /// Machine number passed in r1 at boot.
     pub machine_id: u32,
     /// Physical address of the RAM.
@@ -114,9 +118,10 @@ impl Peripherals {
     pub fn parse(file: &str, text: &str) -> Result<Peripherals, SpecError> {
         let document = Document::parse(file, text)?;
         let root = document.root(&[
-            "name", "title", "console", "probes", "network", "boot", "device", "wiring", "ignored",
+            "name", "title", "console", "probes", "network", "qemu", "boot", "device", "wiring",
+            "ignored",
         ])?;
-        let boot = root.section("boot", &["machine_id", "ram_base"])?;
+        let boot = root.section("boot", &["compatible", "machine_id", "ram_base"])?;
         let devices = root
             .sections(
                 "device",
@@ -152,6 +157,8 @@ impl Peripherals {
         let mut set = Peripherals {
             name: root.text("name")?,
             title: root.text("title")?,
+            qemu: root.text("qemu")?,
+            compatible: boot.text("compatible")?,
             machine_id: boot.integer("machine_id", 0..=0xffff_ffff, "")? as u32,
             ram_base: boot.integer("ram_base", 0..=0xf000_0000, "")? as u32,
             console: by_name("console")?,

@@ -214,6 +214,7 @@ impl Args {
             root,
             command_line: &linux.command_line,
             ram_bytes: board.ram_bytes,
+            machine: &board.peripherals.qemu,
             cpu,
             plugin: None,
         })?;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two builds of this program on one core of the host at the same time, so that what else the
-//! machine does meets both alike: the ratio of their speeds in pairs.
+//! Compares the speed of two builds of this program. Both run at the same time on one core of the
+//! host, so that other load on the machine slows both equally.
 //!
-//! Each run is a process of its own with one repetition of all works. The host's scheduler has the
-//! two of a pair take turns within milliseconds. Core and which of the two begins change from pair
-//! to pair.
+//! Each run is a process of its own with one repetition of all works. The host's scheduler alternates
+//! between the two processes of a pair within milliseconds. The build that starts first changes with
+//! every pair, the core with every second pair.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use base::paths;
 use base::progress::Progress;
 use results::figures::statistics::{self, Summary};
 
-/// What one run of one build printed, as far as it is looked at.
+/// The part that is read of the JSON that a run of a build prints.
 #[derive(Deserialize)]
 struct Printed {
     rows: Vec<Row>,
@@ -31,7 +31,7 @@ struct Row {
     ours: Cost,
 }
 
-/// A work's cost.
+/// Cost of a work.
 #[derive(Clone, Copy, Deserialize)]
 struct Cost {
     instructions: u64,
@@ -39,7 +39,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// Host nanoseconds per guest instruction.
+    /// Returns host nanoseconds per guest instruction.
     fn ns(self) -> f64 {
         self.cpu_s * 1e9 / self.instructions as f64
     }
@@ -49,28 +49,28 @@ impl Cost {
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     pub work: &'static str,
-    /// Host CPU time per guest instruction of this build to that of the other one, pair by pair.
+    /// Host CPU time per guest instruction of this build, divided by that of the other build, over all
+    /// pairs.
     pub ratio: Summary,
-    /// Guest instructions of this build and of the other one; they differ where the simulated time
-    /// does.
+    /// Guest instructions of this build and of the other one. They differ if the simulated time differs.
     pub instructions: [u64; 2],
 }
 
-/// The other build's place; an error when no program is there.
+/// Returns the absolute path of the other build; an error if it is not an executable file.
 fn program(other: &Path) -> Result<PathBuf> {
     let meta = (other.metadata())
-        .with_context(|| format!("--against {}: no other build there", paths::shown(other)))?;
+        .with_context(|| format!("--against {}: cannot find the build", paths::shown(other)))?;
     ensure!(
         meta.is_file() && meta.permissions().mode() & 0o111 != 0,
-        "--against {}: no program",
+        "--against {}: not an executable file",
         paths::shown(other)
     );
     Ok(other.canonicalize()?)
 }
 
-/// Runs both `pairs` times, and leaves this thread on one core.
+/// Runs both builds `pairs` times. Afterwards this thread stays bound to one core.
 pub fn compare(other: &Path, pairs: u32) -> Result<Vec<Comparison>> {
-    let this = std::env::current_exe().context("where is this program?")?;
+    let this = std::env::current_exe().context("cannot find the path of this program")?;
     let other = program(other)?;
     let programs = [this.as_path(), other.as_path()];
     let cores = cores()?;
@@ -79,7 +79,7 @@ pub fn compare(other: &Path, pairs: u32) -> Result<Vec<Comparison>> {
     for pair in 0..pairs as usize {
         stay_on(cores[pair / 2 % cores.len()])?;
         let first = pair % 2;
-        let mut running = [first, 1 - first].map(|which| start(programs[which]));
+        let mut running = [first, 1 - first].map(|index| start(programs[index]));
         running.rotate_left(first);
         for ((program, run), costs) in programs.iter().zip(running).zip(&mut costs) {
             costs.push(result(program, run?)?);
@@ -104,23 +104,24 @@ pub fn compare(other: &Path, pairs: u32) -> Result<Vec<Comparison>> {
         .collect()
 }
 
-/// Numbers of the cores that this thread may use.
+/// Returns the numbers of the cores that this thread may use.
 fn cores() -> Result<Vec<usize>> {
-    let allowed = sched_getaffinity(None).context("which cores may this thread use?")?;
+    let allowed = sched_getaffinity(None).context("cannot read which cores this thread may use")?;
     Ok((0..CpuSet::MAX_CPU)
         .filter(|core| allowed.is_set(*core))
         .collect())
 }
 
-/// Keeps this thread, and what it starts, on a core.
+/// Binds this thread, and processes that it starts, to a core.
 fn stay_on(core: usize) -> Result<()> {
     let mut only = CpuSet::new();
     only.set(core);
-    sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))
+    sched_setaffinity(None, &only)
+        .with_context(|| format!("cannot bind this thread to core {core}"))
 }
 
-/// Starts one repetition of each work, in the program's own tree: what an older one expects of a kernel's or a board's
-/// description is there.
+/// Starts one repetition of each work in the program's own folder, so that it reads the boards and
+/// kernels of its own source tree. An older build may not understand the descriptions of this tree.
 fn start(program: &Path) -> Result<Child> {
     let place = program.parent().unwrap_or(Path::new("/"));
     Command::new(program)
@@ -133,24 +134,25 @@ fn start(program: &Path) -> Result<Child> {
         .with_context(|| format!("cannot run {}", paths::shown(program)))
 }
 
-/// What it comes to. It prints less than a pipe holds.
+/// Waits for a run and returns the costs of its works. The run cannot block on its pipes: it prints
+/// less than a pipe holds.
 fn result(program: &Path, run: Child) -> Result<Vec<Cost>> {
     let output = run
         .wait_with_output()
         .with_context(|| format!("cannot run {}", paths::shown(program)))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{} bench: {}", paths::shown(program), said.trim());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        bail!("{} bench failed: {}", paths::shown(program), errors.trim());
     }
     let printed: Printed = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("what {} bench printed", paths::shown(program)))?;
+        .with_context(|| format!("cannot parse the JSON of {} bench", paths::shown(program)))?;
     WORKS
         .iter()
         .map(|work| {
             let row = printed.rows.iter().find(|row| row.work == work.name);
             let row = row.with_context(|| {
                 format!(
-                    "{} bench has no work \"{}\"",
+                    "{} bench has no work \"{}\"; compare with a build that has it",
                     paths::shown(program),
                     work.name
                 )

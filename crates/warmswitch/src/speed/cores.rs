@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same works on each core, by the kernel that all of them run and the same programs, for ARMv4T.
+//! Speed by core: the works on a board of each core, with one kernel for all cores and programs for ARMv4T.
 
 use anyhow::Result;
 use board::boot::Boot;
@@ -12,20 +12,20 @@ use session::boot::{CMDLINE, KernelFiles};
 use supply::image::Programs;
 use supply::kernel::{self, Request};
 
-/// A board of each core.
+/// One board for each core.
 const BOARDS: [&str; 3] = [DEFAULT_BOARD, "at91rm9200", "ixp425"];
 
-/// A core's works.
+/// The works on one core.
 pub struct OnCore {
-    /// The board's name.
+    /// Name of the board.
     pub board: &'static str,
-    /// The core's name.
+    /// Name of the core.
     pub core: &'static str,
-    /// In the order of [`WORKS`].
+    /// Results in the order of [`WORKS`].
     pub ours: Vec<Ours>,
 }
 
-/// All works on each core, each the best of `repeat`.
+/// Runs all works on each core, and returns the best of `repeat` runs of each work.
 pub fn on_cores(repeat: u32) -> Result<Vec<OnCore>> {
     let built = kernel::build(&Request {
         name: "plain-multi".into(),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast the simulator is, in host CPU time, on fixed guests: a boot to the shell, a guest bound
-//! by the CPU, and rings of tasks that switch. Beside it the same work on QEMU, where installed.
+//! Speed of the simulator in host CPU time on fixed guests: a boot to the shell, a guest bound by the
+//! CPU, and rings of tasks that switch. Where QEMU is installed, it runs the works for comparison.
 //!
-//! Host time is the CPU time of the process that simulates, so that other load on the machine
-//! counts less than by the clock on the wall; the best of several repetitions is taken. BenchWork after
-//! the boot is measured net of it: the simulator forks the booted machine, QEMU's CPU time is read
-//! when the guest's console says that the work begins and ends. Guest instructions are always those
-//! that our simulator counted for the work: QEMU does the same work, with its own number of timer
-//! interrupts.
+//! Host time is the CPU time of the simulating process: other load on the machine affects it less than
+//! wall-clock time. The best of several repetitions counts. Work after the boot is measured without the
+//! boot: the simulator forks the booted machine; QEMU's CPU time is read when the guest's console shows
+//! the begin and the end of the work. Speeds of both use the guest instructions that our simulator
+//! counted: QEMU does equal work, but with a different number of timer interrupts.
 
 pub mod against;
 pub mod cores;
@@ -33,19 +32,19 @@ use supply::kernel::{self, Request};
 
 /// A fixed piece of work for the guest.
 pub struct BenchWork {
-    /// Its name in the table.
+    /// Name in the table.
     pub name: &'static str,
-    /// What is typed at the prompt, one after the other; none for the boot itself.
+    /// Commands that are typed at the prompt one after the other; empty for the boot.
     pub commands: &'static [&'static str],
-    /// Million instructions a second that QEMU with its stock cache plugin reached on the machine
+    /// Million instructions per second that QEMU with its stock cache plugin reached on the machine
     /// of the first measurements (2 cores, 2026).
     pub stock_plugin_mips: f64,
 }
 
-/// Three times the stock plugin is the aim.
+/// Target speed, as a multiple of QEMU's with the stock cache plugin.
 pub const AIM: f64 = 3.0;
 
-/// The works, the boot first.
+/// All works. The boot is the first.
 pub const WORKS: &[BenchWork] = &[
     BenchWork {
         name: "boot to the shell",
@@ -68,23 +67,25 @@ pub const WORKS: &[BenchWork] = &[
     },
 ];
 
-/// A command that takes longer than this, in board seconds, has failed.
+/// Limit of board time for a command, seconds.
 const LIMIT_S: f64 = 120.0;
 
-/// What the guest is: files for us and for QEMU.
+/// Files of the guest, for the simulator and for QEMU.
 pub struct Guest {
-    /// The kernel as zImage, so that both sides unpack it.
+    /// The kernel is a zImage, so that both simulators unpack it.
     pub files: KernelFiles,
     /// Root file system.
     pub root: PathBuf,
     /// Kernel command line.
     pub command_line: String,
-    /// RAM of the board, bytes.
+    /// Size of the board's RAM, bytes.
     pub ram_bytes: u32,
+    /// QEMU's machine with the board's peripherals.
+    pub qemu_machine: String,
 }
 
 impl Guest {
-    /// The plain kernel and our root file system, built if need be, for the default board.
+    /// Returns the plain kernel and our root file system for the default board; builds them if missing.
     pub fn new() -> Result<Guest> {
         let built = kernel::build(&Request {
             name: "plain".into(),
@@ -100,6 +101,7 @@ impl Guest {
             command_line: files.command_line(&[boot::CMDLINE]),
             files,
             ram_bytes: board.ram_bytes,
+            qemu_machine: board.peripherals.qemu.clone(),
         })
     }
 
@@ -108,28 +110,28 @@ impl Guest {
     }
 }
 
-/// One work on our simulator.
+/// Result of one work on our simulator.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ours {
-    /// Guest instructions executed.
+    /// Executed guest instructions.
     pub instructions: u64,
-    /// Board time in which the core did not wait for interrupts, seconds.
+    /// Board time in which the core did not wait for an interrupt, seconds.
     pub busy_board_s: f64,
     /// Board time, seconds.
     pub board_s: f64,
     /// Host CPU time, seconds.
     pub cpu_s: f64,
-    /// The core's counters.
+    /// Counters of the core.
     pub counters: BTreeMap<&'static str, u64>,
 }
 
 impl Ours {
-    /// Million guest instructions per second of host CPU time.
+    /// Returns million guest instructions per second of host CPU time.
     pub fn mips(&self) -> f64 {
         self.instructions as f64 / self.cpu_s / 1e6
     }
 
-    /// Busy board time per host CPU time.
+    /// Returns seconds of busy board time per second of host CPU time.
     pub fn speed(&self) -> f64 {
         self.busy_board_s / self.cpu_s
     }
@@ -164,7 +166,7 @@ impl Start {
     }
 }
 
-/// All works on our simulator, each the best of `repeat`.
+/// Runs all works on our simulator, and returns the best of `repeat` runs of each work.
 pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
     let (board, _) = boards::load(spec::DEFAULT_BOARD)?;
     let mut progress = Progress::new("simulator", u64::from(repeat) * WORKS.len() as u64);
@@ -173,7 +175,7 @@ pub fn ours(guest: &Guest, repeat: u32) -> Result<Vec<Ours>> {
     Ok(ours)
 }
 
-/// The same on a board.
+/// Runs all works on a board, and returns the best of `repeat` runs of each work.
 fn works(
     board: &BoardSpec,
     boot: &Boot,
@@ -199,7 +201,7 @@ fn works(
                 let console = String::from_utf8_lossy(&measured.console);
                 let (text, status) = markers::between_markers(&console)?;
                 if status != 0 {
-                    bail!("{command}: ended with {status}: {}", text.trim());
+                    bail!("{command}: exit code {status}: {}", text.trim());
                 }
             }
             keep(best, start.end(&session));

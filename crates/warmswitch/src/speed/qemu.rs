@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bench's works on QEMU: plain, and with the cache simulation that comes with its sources
-//! (`contrib/plugins/cache.c`) as a plugin.
+//! Runs the works of `bench` on QEMU, without a plugin and with the cache plugin from QEMU's sources
+//! (`contrib/plugins/cache.c`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use base::progress::Progress;
 use results::runs::markers::Typed;
 use session::qemu::{self, Qemu, Start};
 
-/// Where distributions and `make install` put plugins.
+/// Folders in which distributions and `make install` put plugins.
 const PLUGIN_DIRS: &[&str] = &[
     "/usr/local/lib/qemu/plugins",
     "/usr/lib/qemu/plugins",
@@ -21,14 +21,15 @@ const PLUGIN_DIRS: &[&str] = &[
     "/usr/lib/aarch64-linux-gnu/qemu/plugins",
     "/usr/libexec/qemu/plugins",
 ];
-/// Its cache simulation, with the geometry of the default board's caches.
+/// QEMU's cache plugin.
 const PLUGIN: &str = "libcache.so";
+/// Geometry of the default board's caches.
 const PLUGIN_OPTIONS: &str =
     "dcachesize=16384,dassoc=4,dblksize=32,icachesize=16384,iassoc=4,iblksize=32";
 /// CPU seconds of each work, in the order of [`WORKS`].
 pub type Times = Vec<f64>;
 
-/// The cache plugin: the one given, else one where plugins are installed.
+/// Returns the path of the cache plugin: `given`, or else the first one in [`PLUGIN_DIRS`].
 pub fn find_plugin(given: Option<&Path>) -> Result<Option<PathBuf>> {
     if let Some(path) = given {
         if !path.is_file() {
@@ -42,7 +43,7 @@ pub fn find_plugin(given: Option<&Path>) -> Result<Option<PathBuf>> {
         .find(|path| path.is_file()))
 }
 
-/// Runs all works; each the best of `repeat`.
+/// Runs all works on QEMU, and returns the best of `repeat` runs of each work.
 pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times> {
     let label = if plugin.is_some() {
         "QEMU with cache plugin"
@@ -60,6 +61,7 @@ pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times>
             root: &root,
             command_line: &guest.command_line,
             ram_bytes: guest.ram_bytes,
+            machine: &guest.qemu_machine,
             cpu: qemu::ARM926,
             plugin: plugin_option.as_deref(),
         })?;
@@ -70,7 +72,7 @@ pub fn times(guest: &Guest, plugin: Option<&Path>, repeat: u32) -> Result<Times>
                 let (text, status) = qemu.run(&Typed::by_run_guest(command))?;
                 let text = String::from_utf8_lossy(&text);
                 if status != 0 {
-                    bail!("{}: {command}: ended with {status}: {text}", qemu::PROGRAM);
+                    bail!("{}: {command}: exit code {status}: {text}", qemu::PROGRAM);
                 }
             }
             let now = qemu.cpu_s()?;

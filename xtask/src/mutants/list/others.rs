@@ -84,26 +84,26 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "                entry.told.clear();\n                any = true;",
+        "                entry.reported_to.clear();\n                any = true;",
         "                any = true;",
         "a descriptor that is written is another mistake",
     ),
     killed(
         "translations.rs",
-        "            entry.checked = (ttb, Vec::new());\n            entry.told.clear();",
+        "            entry.checked = (ttb, Vec::new());\n            entry.reported_to.clear();",
         "            entry.checked = (ttb, Vec::new());",
         "the same under another table base",
     ),
     killed(
         "translations.rs",
-        "told.insert(user)",
-        "told.insert(User { pc: 0, ..user })",
+        "reported_to.insert(user)",
+        "reported_to.insert(User { pc: 0, ..user })",
         "each instruction that uses a stale entry is told",
     ),
     killed(
         "translations.rs",
-        "told.insert(user)",
-        "told.insert(User { kind: Kind::Read, ..user })",
+        "reported_to.insert(user)",
+        "reported_to.insert(User { kind: Kind::Read, ..user })",
         "a fetch and a load of one instruction are two",
     ),
     killed(
@@ -270,8 +270,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "mod.rs",
-        "        if !self.shadow.tell(pa.0, width, got, user) {",
-        "        if !self.shadow.tell(pa.0, width, newest, user) {",
+        "        if !self.shadow.needs_report(pa.0, width, got, user) {",
+        "        if !self.shadow.needs_report(pa.0, width, newest, user) {",
         "who gets what is left of a lost word is not told",
     ),
     killed(
@@ -423,8 +423,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "translations.rs",
-        "if !self.translations.tell(access.entry, user)",
-        "if self.translations.tell(access.entry, user) == false && false",
+        "if !self.translations.needs_report(access.entry, user)",
+        "if self.translations.needs_report(access.entry, user) == false && false",
         "who uses a stale entry is told once",
     ),
     killed(
