@@ -43,6 +43,10 @@ pub struct Sdram {
     open_row: [u32; 8],
     next_refresh: u64,
     refresh_until: u64,
+    /// A bus master other than the core has the memory until this cycle.
+    held_until: u64,
+    /// The later of both: an access before it waits.
+    blocked_until: u64,
 }
 
 impl Sdram {
@@ -71,6 +75,8 @@ impl Sdram {
             open_row: [CLOSED; 8],
             next_refresh,
             refresh_until: 0,
+            held_until: 0,
+            blocked_until: 0,
         }
     }
 
@@ -102,9 +108,10 @@ impl Sdram {
             *open = row;
             extra = self.timing.miss_extra;
         }
-        if now < self.refresh_until {
-            let wait = (self.refresh_until - now).min(self.timing.refresh_busy);
-            extra += wait as u32;
+        if now < self.blocked_until {
+            let refresh = self.refresh_until.saturating_sub(now);
+            let held = self.held_until.saturating_sub(now);
+            extra += refresh.min(self.timing.refresh_busy).max(held) as u32;
         }
         extra
     }
@@ -114,8 +121,20 @@ impl Sdram {
         let missed = (now - self.next_refresh) / self.timing.refresh_interval;
         let last = self.next_refresh + missed * self.timing.refresh_interval;
         self.refresh_until = last + self.timing.refresh_busy;
+        self.blocked_until = self.refresh_until.max(self.held_until);
         self.next_refresh = last + self.timing.refresh_interval;
         self.open_row = [CLOSED; 8];
+    }
+
+    /// Another bus master has the memory until this cycle: the core's accesses before it wait.
+    pub(crate) fn hold(&mut self, until: u64) {
+        self.held_until = self.held_until.max(until);
+        self.blocked_until = self.refresh_until.max(self.held_until);
+    }
+
+    /// Until when another bus master has the memory.
+    pub(crate) fn held_until(&self) -> u64 {
+        self.held_until
     }
 
     /// One read; the value is in the low bits.

@@ -4,6 +4,7 @@
 //! The plain [`SystemBus`] has nothing of this, not even a test whether somebody looks.
 
 use crate::bus::SystemBus;
+use crate::bus::dma::Transfer;
 use crate::stop::Stop;
 use arm::{
     BurstTime, Bus, BusError, Cause, Context, Cpu, Damaged, Event, Exit, Pa, Reaction, Saved,
@@ -61,6 +62,9 @@ pub trait Observer: 'static + Clone {
     /// At core cycle `now`, when all cycles before have been told of, these inputs of the interrupt controller have
     /// risen since the last time.
     fn raised(&mut self, _now: u64, _lines: u32) {}
+
+    /// A bus master other than the core has read or written memory.
+    fn transferred(&mut self, _transfer: &Transfer) {}
 
     /// [`BoardBus::run_core`] with this observer.
     fn run_core(cpu: &mut Cpu<Observed<Self>>, limit: u64) -> Exit {
@@ -165,6 +169,11 @@ impl<O: Observer> Bus for Observed<O> {
         let raised = self.system.take_raised();
         if raised != 0 {
             self.observer.raised(now, raised);
+        }
+        if self.system.has_transfers() {
+            for transfer in self.system.take_transfers() {
+                self.observer.transferred(&transfer);
+            }
         }
         Signals {
             attention: signals.attention || self.stopping,

@@ -67,6 +67,7 @@ impl State for SystemBus {
             probes: _,
             interrupts: _,
             raised: _,
+            transfers: _,
             edges,
             stop_on_edge,
             bench,

@@ -14,17 +14,17 @@ fn spec() -> BoardSpec {
     BoardSpec::named(DEFAULT_BOARD).unwrap()
 }
 
-fn bus() -> SystemBus {
+pub(super) fn bus() -> SystemBus {
     let mut bus = SystemBus::new(&spec()).unwrap();
     bus.advance(0);
     bus
 }
 
-fn set(bus: &mut SystemBus, now: u64, pa: u32, value: u32) -> u32 {
+pub(super) fn set(bus: &mut SystemBus, now: u64, pa: u32, value: u32) -> u32 {
     bus.write(now, Pa(pa), Width::Word, value).unwrap()
 }
 
-fn get(bus: &mut SystemBus, now: u64, pa: u32) -> u32 {
+pub(super) fn get(bus: &mut SystemBus, now: u64, pa: u32) -> u32 {
     bus.read(now, Pa(pa), Width::Word).unwrap().0
 }
 

@@ -2,6 +2,7 @@
 //! What the core asks of the bus: RAM answers at once, everything else goes by the map.
 
 use super::SystemBus;
+use super::dma::Memory;
 use arm::{BurstTime, Bus, BusError, Pa, Signals, Width};
 
 impl Bus for SystemBus {
@@ -64,11 +65,16 @@ impl Bus for SystemBus {
 
     fn advance(&mut self, now: u64) -> Signals {
         self.wires.sampled = true;
+        self.transfers.clear();
         self.run_bench(now);
         if self.deadlines.iter().any(|&d| d <= now) {
             for i in 0..self.slots.len() {
                 if self.deadlines[i] <= now {
-                    self.slots[i].device.tick(now);
+                    let device = self.slots[i].device.as_mut();
+                    device.tick(now);
+                    let transfers = &mut self.transfers;
+                    let base = self.ram_base;
+                    device.transfer(now, &mut Memory::new(&mut self.ram, base, now, transfers));
                     self.settle(now, i);
                 }
             }

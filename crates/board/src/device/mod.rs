@@ -9,6 +9,7 @@ mod primecell;
 mod regs;
 mod versatile;
 
+use crate::bus::dma::Memory;
 use crate::link::{Fate, Rate, Sent};
 use arm::{State, Width};
 
@@ -37,6 +38,9 @@ pub trait Device: State + Duplicate + Send + Sync {
 
     /// Brings the device's state up to `now`.
     fn tick(&mut self, _now: u64) {}
+
+    /// Moves data between memory and the device, as a bus master. Called behind each [`Device::tick`].
+    fn transfer(&mut self, _now: u64, _memory: &mut Memory<'_>) {}
 
     /// Levels of the output wires, bit n is output n (interrupt requests first, then pins).
     fn outputs(&self) -> u32 {

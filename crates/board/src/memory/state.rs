@@ -22,6 +22,7 @@ impl State for Sdram {
         }
         self.open_row.save(to);
         (self.next_refresh, self.refresh_until).save(to);
+        self.held_until.save(to);
     }
 
     fn restore(&mut self, from: &mut Saved<'_>) -> Result<(), Damaged> {
@@ -37,6 +38,8 @@ impl State for Sdram {
         }
         self.open_row.restore(from)?;
         (self.next_refresh, self.refresh_until) = from.value()?;
+        self.held_until = from.value()?;
+        self.blocked_until = self.refresh_until.max(self.held_until);
         Ok(())
     }
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The way to memory of bus masters other than the core.
+//!
+//! A device moves data in [`Device::transfer`](crate::device::Device::transfer), through the [`Memory`] that it is
+//! given there. It reads and writes RAM alone, past the core's caches, as the hardware does. Each transfer takes the
+//! memory's own time; the core's accesses wait until it is over. Observers are told of each one.
+
+use crate::memory::Sdram;
+use arm::BusError;
+
+/// Words of one burst, at most.
+const BURST: usize = 16;
+
+/// A burst of a bus master.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Core cycle at which it began.
+    pub cycle: u64,
+    /// Core cycles that it took.
+    pub cycles: u32,
+    /// Physical address of the first word.
+    pub pa: u32,
+    /// What was read or written.
+    pub words: Vec<u32>,
+    /// Whether it wrote to memory.
+    pub writes: bool,
+}
+
+/// Memory as a bus master has it, for the length of one call.
+pub struct Memory<'a> {
+    ram: &'a mut Sdram,
+    ram_base: u32,
+    now: u64,
+    transfers: &'a mut Vec<Transfer>,
+}
+
+impl<'a> Memory<'a> {
+    pub(super) fn new(
+        ram: &'a mut Sdram,
+        ram_base: u32,
+        now: u64,
+        transfers: &'a mut Vec<Transfer>,
+    ) -> Memory<'a> {
+        let now = now.max(ram.held_until());
+        Memory {
+            ram,
+            ram_base,
+            now,
+            transfers,
+        }
+    }
+
+    /// Core cycle at which the next transfer begins.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Reads words from RAM, in bursts. Says when they are there, as a core cycle.
+    ///
+    /// # Errors
+    /// When not all of them are in RAM, or the address is not a word's. Nothing is read then.
+    pub fn read(&mut self, pa: u32, words: &mut [u32]) -> Result<u64, BusError> {
+        let offset = self.offset(pa, words.len())?;
+        for (n, burst) in words.chunks_mut(BURST).enumerate() {
+            let at = (4 * BURST * n) as u32;
+            let time = self.ram.read_words(self.now, offset + at, burst);
+            self.took(time.last, pa + at, burst.to_vec(), false);
+        }
+        Ok(self.now)
+    }
+
+    /// Writes words to RAM, in bursts. Says when they are there, as a core cycle.
+    ///
+    /// # Errors
+    /// As [`Memory::read`]. Nothing is written then.
+    pub fn write(&mut self, pa: u32, words: &[u32]) -> Result<u64, BusError> {
+        let offset = self.offset(pa, words.len())?;
+        for (n, burst) in words.chunks(BURST).enumerate() {
+            let at = (4 * BURST * n) as u32;
+            let cycles = self.ram.write_words(self.now, offset + at, burst);
+            self.took(cycles, pa + at, burst.to_vec(), true);
+        }
+        Ok(self.now)
+    }
+
+    fn offset(&self, pa: u32, words: usize) -> Result<u32, BusError> {
+        let offset = pa.wrapping_sub(self.ram_base);
+        let room = u64::from(self.ram.bytes());
+        let fits = u64::from(offset) + 4 * words as u64 <= room;
+        (fits && offset.is_multiple_of(4))
+            .then_some(offset)
+            .ok_or(BusError)
+    }
+
+    fn took(&mut self, cycles: u32, pa: u32, words: Vec<u32>, writes: bool) {
+        self.transfers.push(Transfer {
+            cycle: self.now,
+            cycles,
+            pa,
+            words,
+            writes,
+        });
+        self.now += u64::from(cycles);
+        self.ram.hold(self.now);
+    }
+}

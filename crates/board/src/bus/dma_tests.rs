@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A bus master reads and writes memory, takes the memory's time, and is saved like every device.
+
+use super::copier_tests::Copier;
+use super::tests::{bus, get, set};
+use super::*;
+use arm::{Bus as _, Pa, Saved, State as _};
+
+const COPIER: u32 = 0x5000_0000;
+
+fn with_copier() -> SystemBus {
+    let mut bus = bus();
+    bus.attach("copier", (COPIER, 0x1000), Box::new(Copier::default()))
+        .unwrap();
+    bus
+}
+
+/// Has `count` words copied.
+fn start(bus: &mut SystemBus, now: u64, [from, to, count]: [u32; 3]) {
+    for (n, value) in [from, to, count, 1].into_iter().enumerate() {
+        set(bus, now, COPIER + 4 * n as u32, value);
+    }
+}
+
+#[test]
+fn a_bus_master_copies_within_ram_and_its_transfers_are_told() {
+    let mut bus = with_copier();
+    for n in 0..20 {
+        set(&mut bus, 0, 0x1000 + 4 * n, 100 + n);
+    }
+    start(&mut bus, 1000, [0x1000, 0x2000, 20]);
+    assert_eq!(bus.next_event(), 1000);
+    bus.advance(1000);
+    assert_eq!(get(&mut bus, 5000, 0x2000 + 4 * 19), 119);
+    assert_eq!(get(&mut bus, 5000, COPIER + 12), 1);
+    let transfers = bus.take_transfers();
+    let of = |t: &dma::Transfer| (t.pa, t.words.len(), t.writes);
+    // Bursts of 16 words.
+    assert_eq!(
+        transfers.iter().map(of).collect::<Vec<_>>(),
+        [
+            (0x1000, 16, false),
+            (0x1040, 4, false),
+            (0x2000, 16, true),
+            (0x2040, 4, true)
+        ]
+    );
+    // One behind the other.
+    for pair in transfers.windows(2) {
+        assert_eq!(pair[0].cycle + u64::from(pair[0].cycles), pair[1].cycle);
+    }
+    assert_eq!(transfers[0].cycle, 1000);
+}
+
+#[test]
+fn the_core_waits_while_a_bus_master_has_the_memory() {
+    let mut bus = with_copier();
+    let cost = |bus: &mut SystemBus, now| bus.read(now, Pa(0x1000), Width::Word).unwrap().1;
+    cost(&mut bus, 100);
+    let alone = cost(&mut bus, 1000);
+    start(&mut bus, 1000, [0x1000, 0x1100, 16]);
+    bus.advance(1000);
+    let transfers = bus.take_transfers();
+    let end = transfers.last().map(|t| t.cycle + u64::from(t.cycles));
+    let end = end.unwrap();
+    assert!(end > 1010);
+    assert_eq!(
+        u64::from(cost(&mut bus, 1010)),
+        end - 1010 + u64::from(alone)
+    );
+    assert_eq!(cost(&mut bus, end), alone);
+}
+
+#[test]
+fn a_copy_from_or_to_no_ram_fails_and_changes_nothing() {
+    let mut bus = with_copier();
+    let ram = bus.ram().bytes();
+    set(&mut bus, 0, 0x2000, 7);
+    for wrong in [
+        [ram - 4, 0x2000, 2],
+        [0x1000, ram - 4, 2],
+        [0x1002, 0x2000, 1],
+        [u32::MAX - 3, 0x2000, 1],
+    ] {
+        start(&mut bus, 0, wrong);
+        bus.advance(0);
+        assert_eq!(get(&mut bus, 0, COPIER + 12), 0, "{wrong:x?}");
+        assert_eq!(get(&mut bus, 0, 0x2000), 7);
+    }
+}
+
+#[test]
+fn a_part_is_attached_at_a_free_place_only() {
+    let mut bus = with_copier();
+    for place in [
+        (COPIER, 0x1000),
+        (0x1000_0000, 0x1000),
+        (0, 0x1000),
+        (0x6000_0800, 0x1000),
+        (0x6000_0000, 0),
+    ] {
+        let attached = bus.attach("other", place, Box::new(Copier::default()));
+        assert!(attached.is_err(), "{place:x?}");
+    }
+}
+
+#[test]
+fn a_copy_that_waits_and_memory_that_is_held_are_saved() {
+    let mut bus = with_copier();
+    set(&mut bus, 0, 0x1000, 5);
+    start(&mut bus, 100, [0x1000, 0x2000, 1]);
+    let mut saved = Vec::new();
+    bus.save(&mut saved);
+    let mut other = with_copier();
+    other.restore(&mut Saved::new(&saved)).unwrap();
+    other.advance(100);
+    assert_eq!(get(&mut other, 5000, 0x2000), 5);
+    let mut saved = Vec::new();
+    other.save(&mut saved);
+    let mut third = with_copier();
+    third.restore(&mut Saved::new(&saved)).unwrap();
+    let cost = |bus: &mut SystemBus| bus.read(101, Pa(0x3000), Width::Word).unwrap().1;
+    assert_eq!(cost(&mut other), cost(&mut third));
+}
