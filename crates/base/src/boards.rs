@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boards by name: the files in `boards/`, read at run time.
+//! Finds boards by name and reads their files in `boards/` at run time.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use board::spec::{self, BoardSpec, Change, Limits, Quantity};
 use crate::paths::{names_in, root, shown};
 use crate::suggest::{did_you_mean, repeated};
 
-/// The board of that name, or in that file, and the hash of what it says. `NAME+KEY=VALUE` changes a
-/// number of it.
+/// Loads the board with the name or the file `name`, and returns it with the hash of its content. `NAME+KEY=VALUE`
+/// changes one of its numbers.
 pub fn load(name: &str) -> Result<(BoardSpec, String)> {
     let (base, changes) = parts(name)?;
     let board = if is_file(base) {
@@ -22,7 +22,7 @@ pub fn load(name: &str) -> Result<(BoardSpec, String)> {
     Ok((board, hash))
 }
 
-/// Every number of the board of that name, or in that file, with what it may be.
+/// Returns every number of the board with the name or the file `name`, each with its limits.
 pub fn numbers(name: &str) -> Result<Vec<(Quantity, Limits)>> {
     let (base, changes) = parts(name)?;
     let path = match is_file(base) {
@@ -35,18 +35,18 @@ pub fn numbers(name: &str) -> Result<Vec<(Quantity, Limits)>> {
     Ok(BoardSpec::numbers(&path, &data(), &changes)?)
 }
 
-/// A name, and it again with these numbers changed.
+/// Returns the name of the board `name` with these numbers changed: `NAME+KEY=VALUE`.
 pub fn changed(name: &str, changes: &[Change]) -> String {
     let changes = changes.iter().map(|change| format!("+{change}"));
     name.to_string() + &changes.collect::<String>()
 }
 
-/// A board's name or file, and the changes behind it.
+/// Splits `NAME+KEY=VALUE` into the board's name or file and the changes.
 fn parts(name: &str) -> Result<(&str, Vec<Change>)> {
     if Path::new(name).is_file() {
         return Ok((name, Vec::new()));
     }
-    // A file's path may have a plus, a board's name has none.
+    // A file's path may contain a plus; a board's name does not.
     let end = match name.find(".toml+") {
         Some(at) => at + ".toml".len(),
         None => name.find('+').unwrap_or(name.len()),
@@ -60,7 +60,7 @@ fn parts(name: &str) -> Result<(&str, Vec<Change>)> {
     Ok((base, changes))
 }
 
-/// Names of all boards: the repository's in their order, then who else has a file beside them.
+/// Returns the names of all boards: the built-in ones in their order, then other files in `boards/`.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = spec::board_names().iter().map(|n| n.to_string()).collect();
     let toml = |path: &Path| path.extension().is_some_and(|e| e == "toml");
@@ -74,7 +74,7 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Refuses what is neither a board nor a board's file.
+/// Fails unless `name` is a known board or has the form of a file's path.
 pub fn check_name(name: &str) -> Result<()> {
     let (name, _) = parts(name)?;
     let names = names();
@@ -88,7 +88,7 @@ fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// As messages name it.
+/// Returns the folder of the boards, as messages name it.
 fn data() -> PathBuf {
     PathBuf::from(shown(&root().join("boards")))
 }
@@ -96,7 +96,7 @@ fn data() -> PathBuf {
 fn named(name: &str, changes: &[Change]) -> Result<BoardSpec> {
     check_name(name)?;
     let path = data().join(format!("{name}.toml"));
-    // A program that has lost its tree knows the repository's boards.
+    // A program without its source tree still has the built-in boards.
     Ok(match path.is_file() || !changes.is_empty() {
         true => BoardSpec::from_file(&path, &data(), changes)?,
         false => BoardSpec::named(name)?,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words in colour, where standard output is a terminal and NO_COLOR is not set.
+//! Words in colour, if standard output is a terminal and NO_COLOR is not set.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use crate::output;
 
-/// Words that begin a line, and what they mean.
+/// Words that begin a line, with their colours.
 const WORDS: [(&str, AnsiColor); 6] = [
     ("holds:", AnsiColor::Green),
     ("open:", AnsiColor::Yellow),
@@ -17,7 +17,7 @@ const WORDS: [(&str, AnsiColor); 6] = [
     ("error[", AnsiColor::Red),
 ];
 
-/// Prints a text.
+/// Prints a text. Colours the first word of a line if it has a colour.
 pub fn print(text: &str) {
     output::judge(anstream::stdout().write_all(coloured(text).as_bytes()));
 }
@@ -31,7 +31,7 @@ fn line(line: &str) -> String {
     let Some((word, colour)) = found else {
         return line.to_string();
     };
-    // Of a kind of report the brackets are a part.
+    // The kind of a report is coloured, too: `error[stale-read]`.
     let end = match word.ends_with('[') {
         true => line.find(']').map_or(word.len(), |at| at + 1),
         false => word.len(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that options name, judged before anything slow begins.
+//! Checks files that options name, before any slow work begins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,9 @@ use rustix::fs::{Access, access, statvfs};
 
 use crate::suggest::repeated;
 
-/// Refuses files to write to, each by its option, that cannot be written now: a missing or read-only directory, a
-/// directory, no permission, a full disk; and one file for two options.
+/// Fails when one of these output files, each with its option, cannot be written: its directory is missing or
+/// read-only, it is itself a directory, the permission is missing, or the disk is full. Fails also when two options
+/// name one file.
 pub fn check_written(files: &[(&str, Option<&Path>)]) -> Result<()> {
     let named = || {
         files
@@ -25,12 +26,12 @@ pub fn check_written(files: &[(&str, Option<&Path>)]) -> Result<()> {
         .map(|(_, path)| path)
         .filter(|path| !is_device(path));
     if let Some(twice) = repeated(plain) {
-        bail!("{}: two options would write this file", twice.display());
+        bail!("{}: two options write this file: name two files", twice.display());
     }
     Ok(())
 }
 
-/// The same of a directory to write into, which may be missing.
+/// Fails when no file can be written in a directory. The directory may be missing.
 pub fn check_written_into(dir: &Path) -> Result<()> {
     let mut existing: PathBuf = std::path::absolute(dir)?;
     while !existing.exists() && existing.pop() {}
@@ -44,15 +45,15 @@ fn is_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| !file.is_file() && !file.is_dir())
 }
 
-fn check_one(path: &Path, there: Option<fs::Metadata>) -> Result<()> {
-    if there.as_ref().is_some_and(fs::Metadata::is_dir) {
+fn check_one(path: &Path, existing: Option<fs::Metadata>) -> Result<()> {
+    if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
         bail!("it is a directory: name a file");
     }
     // A name that ends with a slash means a directory.
     if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         bail!("name a file");
     }
-    if there.is_some() {
+    if existing.is_some() {
         access(path, Access::WRITE_OK).context("it cannot be written")?;
     }
     if is_device(path) {

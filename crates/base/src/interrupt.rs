@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C: the first one asks everything to stop at the next safe point, so that what was measured
-//! is saved and the terminal is restored; the second one ends the program.
+//! Ctrl-C. The first one asks all work to stop at the next safe point, so that measurements are saved and the
+//! terminal is restored. The second one ends the program at once.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt as _;
@@ -17,18 +17,18 @@ use crate::parallel::lock;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Groups of processes that we have started and that run.
+/// Running process groups that this program started.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-/// How often it is looked whether the user asked to stop.
+/// Interval at which waiting loops check for a request to stop.
 const OFTEN: Duration = Duration::from_millis(50);
-/// So long a group has to end by itself.
+/// Time that a process group has between SIGTERM and SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Exit code of a program ended by Ctrl-C, as shells count it.
+/// Exit code of a program that Ctrl-C ended, as shells report it.
 const INTERRUPTED: i32 = 130;
 
-/// Takes over Ctrl-C, SIGTERM and SIGHUP. To be called once.
+/// Installs the handler for Ctrl-C, SIGTERM and SIGHUP. Call it once.
 pub fn install() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::SeqCst) {
@@ -38,26 +38,27 @@ pub fn install() -> anyhow::Result<()> {
             }
             std::process::exit(INTERRUPTED);
         }
-        eprintln!("\nstopping; what was measured is kept (Ctrl-C again ends at once)");
+        eprintln!("\nstopping; measurements are kept (Ctrl-C again ends at once)");
     })?;
     Ok(())
 }
 
-/// Did the user ask to stop?
+/// Returns whether the user asked to stop.
 pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// A program and all that it starts, which end with us: they are a process group of their own.
+/// A child program and all processes that it starts, in a process group of their own. Dropping the value ends the
+/// group.
 pub struct Group {
     child: Child,
     pid: Option<Pid>,
-    /// Whether the user's request to stop ends it.
+    /// Whether a request to stop ends it.
     stops: bool,
 }
 
 impl Group {
-    /// Starts it.
+    /// Starts a program in a process group of its own.
     pub fn spawn(command: &mut Command) -> std::io::Result<Group> {
         let child = command.process_group(0).spawn()?;
         let pid = Pid::from_raw(child.id() as i32);
@@ -66,7 +67,7 @@ impl Group {
         Ok(Group { child, pid, stops })
     }
 
-    /// Waits for the end of the program, calling `meanwhile` often; an error when the user asked to stop.
+    /// Waits until the program ends; calls `meanwhile` every 50 ms. Fails when the user asks to stop.
     pub fn wait(&mut self, mut meanwhile: impl FnMut()) -> Result<ExitStatus> {
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -81,8 +82,8 @@ impl Group {
         }
     }
 
-    /// Calls `each` for what comes on standard output, piece by piece, and waits for the end of the program; an error
-    /// when the user asked to stop, or of `each`.
+    /// Passes standard output to `each`, piece by piece, and waits until the program ends. Fails when the user asks
+    /// to stop, or when `each` fails.
     pub fn read(&mut self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<ExitStatus> {
         let (sender, receiver) = channel();
         if let Some(stdout) = self.child.stdout.take() {
@@ -102,7 +103,7 @@ impl Group {
         self.wait(|| {})
     }
 
-    /// Ends the whole group: by a request, then by force.
+    /// Ends the whole group: by SIGTERM, then by SIGKILL.
     fn end(&mut self) {
         let Some(pid) = self.pid else { return };
         let _ = kill_process_group(pid, Signal::TERM);
@@ -124,7 +125,7 @@ impl Drop for Group {
     }
 }
 
-/// Sends what comes from a pipe, from a thread of its own.
+/// Starts a thread that sends the content of a pipe, piece by piece.
 fn forward(mut pipe: impl Read + Send + 'static, sender: Sender<Vec<u8>>) {
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
@@ -136,8 +137,8 @@ fn forward(mut pipe: impl Read + Send + 'static, sender: Sender<Vec<u8>>) {
     });
 }
 
-/// As [`Command::output`]; an error when the user asks to stop while the program runs. A program that starts after
-/// such a request runs to its end: it is needed to save what was measured.
+/// Runs a program as [`Command::output`] does. Fails when the user asks to stop while the program runs. A program
+/// that starts after such a request runs to its end: saving measurements needs it.
 pub fn output(command: &mut Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let stops = !asked();
@@ -190,7 +191,7 @@ mod tests {
         assert!(left.is_err());
         drop(group);
         let pid = String::from_utf8(line).unwrap();
-        // A signal is sent, and its receiver ends when it next runs.
+        // A signal ends a process only when the process next runs.
         let stat = format!("/proc/{}/stat", pid.trim());
         let ended = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
         let begun = Instant::now();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every other room may use and that uses none: where things are, how a run is interrupted,
-//! threads, progress, TOML, what a shell takes and a terminal shows.
+//! Helpers for all other crates: paths, interruption, threads, progress, TOML, quoting for shells, and the terminal.
 
-// First: its macros hold in what stands behind it.
+// First: its macros are visible only in the modules after it.
 #[macro_use]
 pub mod output;
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output and standard error. The macros stand in for those of the standard library, which panic when
-//! the reader has gone away (`warmswitch list | head -1`) or the disk is full. A result that cannot be written ends
-//! the program; a message that cannot be written is dropped.
+//! Standard output and standard error. The macros replace those of the standard library, which panic when the reader
+//! has closed the pipe (`warmswitch list | head -1`) or the disk is full. Here a failed write to standard output ends
+//! the program, and a failed write to standard error is ignored.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write as _};
 
-/// Exit code of a program whose reader went away, as shells count it.
-const NOBODY_READS: i32 = 141;
+/// Exit code of a program whose reader closed the pipe, as shells report it.
+const READER_CLOSED: i32 = 141;
 
-/// Stands in for the macro of the standard library of this name.
+/// Replaces the standard library's macro of this name.
 #[macro_export]
 macro_rules! print {
     ($($part:tt)*) => {
@@ -17,7 +17,7 @@ macro_rules! print {
     };
 }
 
-/// Stands in for the macro of the standard library of this name.
+/// Replaces the standard library's macro of this name.
 #[macro_export]
 macro_rules! println {
     ($($part:tt)*) => {
@@ -25,7 +25,7 @@ macro_rules! println {
     };
 }
 
-/// Stands in for the macro of the standard library of this name.
+/// Replaces the standard library's macro of this name.
 #[macro_export]
 macro_rules! eprintln {
     ($($part:tt)*) => {
@@ -33,33 +33,33 @@ macro_rules! eprintln {
     };
 }
 
-/// Writes to standard error. What cannot be written has nowhere to be complained of.
+/// Writes to standard error. Ignores a failure: there is nowhere to report it.
 pub fn tell(text: Arguments<'_>) {
-    // One call for the whole text: lines of several threads do not mix.
+    // One call writes the whole text, so that lines of several threads do not mix.
     let _ = std::io::stderr()
         .lock()
         .write_all(text.to_string().as_bytes());
 }
 
-/// Writes, or ends the program.
+/// Writes to standard output. Ends the program when that fails.
 pub fn write(text: Arguments<'_>) {
     judge(std::io::stdout().lock().write_fmt(text));
 }
 
-/// Writes what a guest printed, which need not be text, or ends the program.
+/// Writes a guest's output, which need not be text, to standard output. Ends the program when that fails.
 pub fn write_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     judge(out.write_all(bytes).and_then(|()| out.flush()));
 }
 
-/// Ends the program when something was not written.
+/// Ends the program when a write to standard output failed.
 pub fn judge(written: std::io::Result<()>) {
     let Err(error) = written else {
         return;
     };
     crate::terminal::restore();
     if error.kind() == ErrorKind::BrokenPipe {
-        std::process::exit(NOBODY_READS);
+        std::process::exit(READER_CLOSED);
     }
     eprintln!("error: cannot write the output: {error}");
     std::process::exit(2);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work on several threads whose number changes nothing.
+//! Work on several threads. Their number does not change the result.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 
-/// Calls `each` for all items on `jobs` threads; the results in the items' order, or the first
-/// error in that order.
+/// Calls `each` for all items on `jobs` threads. Returns the results in the order of the items, or the first error in
+/// that order.
 pub fn parallel<T: Sync, R: Send>(
     items: &[T],
     jobs: usize,
@@ -33,7 +33,7 @@ pub fn parallel<T: Sync, R: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// A lock that a panic elsewhere does not take away.
+/// Locks a mutex, even if another thread panicked while it held the lock.
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where things are: the project's own data (boards, kernels, guests, experiments) and what is
-//! produced from it (`out/`, never in git).
+//! Paths of the project's data (boards, kernels, guests, experiments) and of its results (`out/`, never in git).
 
 use std::fs;
 use std::io::Write as _;
@@ -8,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// The project's root: the nearest directory upwards that holds `boards` and `experiments`, else
-/// the tree this program was built from.
+/// Returns the project's root: the nearest of the current directory and its parents that holds `boards` and
+/// `experiments`, else the source tree of this program.
 pub fn root() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     for dir in here.ancestors() {
@@ -24,12 +23,12 @@ pub fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Everything produced goes here: kernels, root file systems, runs, reports.
+/// Returns the folder for results: runs, campaigns, reports.
 pub fn out() -> PathBuf {
     root().join("out")
 }
 
-/// `path` as shown to the user: relative to the current directory when it is below it.
+/// Formats a path for messages: relative to the current directory if it is below that.
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let below = path.strip_prefix(here).unwrap_or(path);
@@ -39,7 +38,7 @@ pub fn shown(path: &Path) -> String {
     below.display().to_string()
 }
 
-/// Writes by temporary file and rename, so that a reader sees the old content or the new one.
+/// Writes a file by way of a temporary file and a rename, so that a reader sees the old content or the new one.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", shown(dir)))?;
@@ -58,7 +57,7 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
     written
 }
 
-/// The text of a file; `None` when there is no such file.
+/// Returns the text of a file; `None` when the file does not exist.
 pub fn read_if_there(path: &Path) -> Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -68,7 +67,7 @@ pub fn read_if_there(path: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Removes from `dir` what processes that were killed had begun to write.
+/// Removes temporary files of killed processes from `dir`.
 pub fn sweep(dir: &Path) {
     let abandoned = |path: &Path| {
         let name = path.file_name()?.to_str()?;
@@ -86,7 +85,7 @@ fn thread_id() -> std::thread::ThreadId {
     std::thread::current().id()
 }
 
-/// Names of the entries of `dir` for which `keep` gives a name, sorted; empty when there is none.
+/// Returns the names that `keep` gives to the entries of `dir`, sorted. Entries without a name are left out.
 pub fn names_in(dir: &Path, keep: impl Fn(&Path) -> Option<String>) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(dir)
         .map(|entries| entries.flatten().filter_map(|e| keep(&e.path())).collect())
@@ -95,7 +94,7 @@ pub fn names_in(dir: &Path, keep: impl Fn(&Path) -> Option<String>) -> Vec<Strin
     names
 }
 
-/// Names of all experiments.
+/// Returns the names of all experiments.
 pub fn experiments() -> Vec<String> {
     names_in(&root().join("experiments"), |path| {
         let file = path.join("experiment.toml");

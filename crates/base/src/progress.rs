@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the program is doing, on standard error: bars on a terminal, plain lines otherwise.
+//! Progress on standard error: bars on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Between two plain lines of one task.
+/// Interval between two plain lines of one task.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// One task with a known or unknown amount of work.
@@ -19,7 +19,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `total` steps; 0 when the amount is unknown.
+    /// Starts a task of `total` steps; 0 when the number is unknown.
     pub fn new(label: &str, total: u64) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = if total == 0 {
@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// `done` steps are behind us; `message` says which.
+    /// Shows that `done` steps are complete. `message` names the latest one.
     pub fn at(&mut self, done: u64, message: &str) {
         self.done = done;
         match &self.bar {
@@ -72,12 +72,12 @@ impl Progress {
         }
     }
 
-    /// One step more.
+    /// Counts one more step.
     pub fn step(&mut self, message: &str) {
         self.at(self.done + 1, message);
     }
 
-    /// A line that stays.
+    /// Prints a line that stays on the terminal.
     pub fn note(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
@@ -85,7 +85,7 @@ impl Progress {
         }
     }
 
-    /// The task is over; `message` says how it ended.
+    /// Ends the task; `message` says how it ended.
     pub fn finish(self, message: &str) {
         match &self.bar {
             Some(bar) => {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words and lines as a POSIX shell takes them: what is typed to the guest's, and what a replay shows.
+//! Quotes words and lines for a POSIX shell: for the guest's shell, and for commands that messages show.
 
 use anyhow::{Result, bail};
 
-/// A line that is longer does not fit the guest's line editor, with what is typed around it.
+/// Longest line, in bytes. The guest's line editor takes it with the words that are typed around it.
 const LONGEST: usize = 900;
 
-/// Words that mean something to the shell when they come first (POSIX, reserved words).
+/// Words with a meaning to the shell at the start of a command (POSIX, reserved words).
 const RESERVED: [&str; 18] = [
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then",
     "until", "while", "function", "[[",
 ];
 
-/// Builtins that change or end the shell which runs them (POSIX, special built-in utilities, and two of busybox): the
+/// Builtins that change or end the shell that runs them (POSIX, special built-in utilities, and two of busybox). The
 /// guest runs them in a shell of their own.
 const SPECIAL: [&str; 17] = [
     "break", ":", "continue", ".", "eval", "exec", "exit", "export", "readonly", "return", "set",
     "shift", "times", "trap", "unset", "local", "source",
 ];
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell, if it needs quotes.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,=+%@".contains(c);
     match word.chars().all(plain) && !word.is_empty() {
@@ -32,16 +32,16 @@ fn in_quotes(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A line in a shell of its own.
+/// Returns the command that runs a line in a shell of its own.
 pub fn in_shell(line: &str) -> String {
     format!("sh -c {}", quoted(line))
 }
 
-/// What the guest's shell is typed for the words behind `--`: one word is a line for the shell,
-/// several are a program and its arguments.
+/// Returns the line to type to the guest's shell for the words after `--`. One word is a line for the shell; several
+/// words are a program and its arguments.
 pub fn typed(words: &[String]) -> Result<String> {
     if words.iter().any(|word| word.contains(char::is_control)) {
-        bail!("-- {words:?}: the guest's shell is typed one line of text");
+        bail!("-- {words:?}: control characters cannot be typed to the guest's shell: give one line of text");
     }
     let line = match words {
         [] => String::new(),
@@ -50,7 +50,7 @@ pub fn typed(words: &[String]) -> Result<String> {
         [line] => in_shell(line),
         [first, ..] if SPECIAL.contains(&first.as_str()) => in_shell(&shown(words)),
         [first, rest @ ..] if !is_program(first) => {
-            // It is the name of a program, whatever it looks like.
+            // Quotes make the word a program's name, although the shell knows it as a keyword or an assignment.
             let rest = rest.iter().map(|word| format!(" {}", quoted(word)));
             in_quotes(first) + &rest.collect::<String>()
         }
@@ -58,7 +58,7 @@ pub fn typed(words: &[String]) -> Result<String> {
     };
     if line.len() > LONGEST {
         bail!(
-            "-- {:.40}...: {} bytes; the guest's shell takes lines of {LONGEST}: put them into a script",
+            "-- {:.40}...: {} bytes; the guest's shell takes lines of at most {LONGEST}: put the commands into a script",
             line,
             line.len()
         );
@@ -66,7 +66,7 @@ pub fn typed(words: &[String]) -> Result<String> {
     Ok(line)
 }
 
-/// The words as somebody reads them: a line as it is, a program with its arguments quoted.
+/// Formats the words for messages: a line as it is, a program with its arguments quoted.
 pub fn shown(words: &[String]) -> String {
     if let [line] = words {
         return line.clone();
@@ -75,7 +75,7 @@ pub fn shown(words: &[String]) -> String {
     words.join(" ")
 }
 
-/// Whether a shell that reads this first takes it for a program.
+/// Returns whether a shell takes this first word of a command for a program.
 fn is_program(word: &str) -> bool {
     !SPECIAL.contains(&word) && !RESERVED.contains(&word) && !word.contains('=')
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What somebody gives on standard input.
+//! Reads standard input.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -8,13 +8,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use rustix::fs::FileType;
 
-/// After so long without the end of a pipe it is said what is waited for.
+/// Time without the end of the input after which a note says what the program waits for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// As much as the largest board's RAM.
+/// Largest input, in bytes: the RAM of the largest board.
 const MOST: u64 = 256 << 20;
 
-/// All of it, if it is a file or a pipe; nothing at all of what is neither, nor a terminal.
+/// Reads all of standard input if it is a file, a pipe or a socket. Returns `None` for a terminal, and no bytes for
+/// other devices.
 pub fn given() -> Result<Option<Vec<u8>>> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
@@ -31,13 +32,13 @@ pub fn given() -> Result<Option<Vec<u8>>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = std::io::stdin().take(MOST + 1).read_to_end(&mut bytes);
-        // Nobody waits when the program ends.
+        // This fails when the program has ended, and then no one needs the bytes.
         let _ = sender.send(read.map(|_| bytes));
     });
     let read = match receiver.recv_timeout(PATIENCE) {
         Err(RecvTimeoutError::Timeout) => {
             eprintln!(
-                "note: waiting for the end of standard input (</dev/null when there is none)"
+                "note: waiting for the end of standard input (add </dev/null if there is none)"
             );
             receiver.recv().ok()
         }
@@ -46,7 +47,7 @@ pub fn given() -> Result<Option<Vec<u8>>> {
     let bytes = read.transpose().context("cannot read standard input")?;
     let bytes = bytes.unwrap_or_default();
     if bytes.len() as u64 > MOST {
-        bail!("standard input: more than {MOST} bytes, and no board has RAM for them");
+        bail!("standard input: more than {MOST} bytes, the RAM of the largest board");
     }
     Ok(Some(bytes))
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mistakes in names that the user typed: the nearest valid name, and a name that is given twice.
+//! Mistakes in names that the user typed: hints with the nearest valid name, and names given twice.
 
 pub use board::suggest::{did_you_mean, nearest};
 
-/// The first that is there twice.
+/// Returns the first item that occurs twice.
 pub fn repeated<T: PartialEq>(all: impl Iterator<Item = T>) -> Option<T> {
     let mut seen = Vec::new();
     for one in all {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host's terminal: its width; and raw mode while a console is shown on it, restored whatever happens.
+//! The host's terminal: its width, and raw mode while it shows a console. The settings are restored at the end, also
+//! after a panic.
 
 use std::io;
 use std::sync::Mutex;
 
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 
-/// Narrower than that nothing is made to fit.
+/// Smallest width that output is fitted to, in columns.
 const NARROWEST: usize = 60;
 
-/// The settings to go back to while raw mode is on.
+/// Settings to restore; `None` unless raw mode is on.
 static SAVED: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// Raw mode for as long as this value lives.
+/// Raw mode, on as long as this value lives.
 pub struct RawMode(());
 
 impl RawMode {
@@ -38,7 +39,7 @@ impl Drop for RawMode {
     }
 }
 
-/// Puts the terminal back as it was; does nothing when it was not changed.
+/// Restores the terminal's settings; does nothing when they were not changed.
 pub fn restore() {
     if let Some(settings) = saved().take() {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &settings);
@@ -47,20 +48,21 @@ pub fn restore() {
 
 static COLUMNS: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
 
-/// Width of the output, in columns, as [`ask_columns`] found it. None for a file, a pipe, and where that was not called.
+/// Returns the width of the output, in columns, as [`ask_columns`] found it. `None` for a file or a pipe, and before
+/// that call.
 pub fn columns() -> Option<usize> {
     for_tests::COLUMNS
         .get()
         .or_else(|| COLUMNS.get().copied().flatten())
 }
 
-/// Finds the width for [`columns`]: `COLUMNS`, where that is set, else the terminal's on standard output. A program
-/// calls this once; tests do not, so that no result depends on the terminal that they run in.
+/// Finds the width for [`columns`]: the variable `COLUMNS` if it is set, else the width of the terminal on standard
+/// output. A program calls this once. Tests do not call it, so that their results do not depend on a terminal.
 pub fn ask_columns() {
-    COLUMNS.get_or_init(asked);
+    COLUMNS.get_or_init(find_columns);
 }
 
-fn asked() -> Option<usize> {
+fn find_columns() -> Option<usize> {
     let given = std::env::var("COLUMNS").ok();
     let given = given.and_then(|columns| columns.trim().parse().ok());
     let of_terminal = || {
@@ -77,7 +79,7 @@ fn saved() -> std::sync::MutexGuard<'static, Option<Termios>> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A panic's message is printed on a terminal that was restored before.
+/// Makes a panic restore the terminal before it prints its message.
 fn install_panic_hook() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -89,14 +91,14 @@ fn install_panic_hook() {
     });
 }
 
-/// The terminal's width in a test.
+/// Terminal width for tests.
 pub mod for_tests {
     thread_local! {
         /// The width, in columns; none outside a test.
         pub static COLUMNS: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
     }
 
-    /// Does something on a terminal that is so wide.
+    /// Calls `what` as on a terminal of this width, in columns.
     pub fn with_columns<T>(columns: usize, what: impl FnOnce() -> T) -> T {
         COLUMNS.set(Some(columns));
         let done = what();

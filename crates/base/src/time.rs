@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time: the board's by its cycles, the host's by its processor.
+//! Board time from core cycles, and CPU time of the host.
 
 use anyhow::{Context as _, Result, bail};
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time of this process, seconds.
+/// Returns the CPU time of this process, in seconds.
 pub fn cpu_s() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// CPU time of this thread, seconds.
+/// Returns the CPU time of this thread, in seconds.
 pub fn thread_cpu_s() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Whose times `/proc/PID/stat` is asked for: the number of the field with the user time, behind which
-/// the system time stands.
+/// The processes whose CPU time is read from `/proc/PID/stat`. The value is the number of the field with the user
+/// time; the next field is the system time.
 #[derive(Clone, Copy)]
 pub enum CpuTimeOf {
     /// All threads of the process.
     Process = 14,
-    /// Its children that have ended and were waited for.
+    /// Its children that ended and were waited for.
     Children = 16,
 }
 
-/// CPU time of a process (`self`, or a number), user and system, seconds.
-pub fn cpu_s_of(process: &str, of: CpuTimeOf) -> Result<f64> {
+/// Returns the CPU time, user and system, of a process (`self` or a number), in seconds.
+pub fn cpu_s_of(process: &str, whose: CpuTimeOf) -> Result<f64> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    // Behind the name, which may hold anything, stands field 3.
+    // Field 3 follows the name, which may contain any character.
     let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let times = rest.split_whitespace().skip(of as usize - 3).take(2);
+    let times = rest.split_whitespace().skip(whose as usize - 3).take(2);
     let times: Vec<u64> = times.filter_map(|field| field.parse().ok()).collect();
     let [user, system] = times[..] else {
-        anyhow::bail!("{path}: no times");
+        anyhow::bail!("{path}: no CPU times in it");
     };
     Ok((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// A core cycle as nanoseconds since power-on, rounded to the nearest.
+/// Converts a core cycle to nanoseconds since power-on, rounded to the nearest.
 pub fn nanoseconds(cycle: u64, cpu_hz: u64) -> u64 {
     let twice = u128::from(cycle) * 2_000_000_000 / u128::from(cpu_hz);
     (twice.div_ceil(2)) as u64
 }
 
-/// Refuses what is no length of time, given by option `name`.
+/// Fails unless `value`, given by the option `name`, is a number of seconds above 0.
 pub fn seconds(name: &str, value: f64) -> Result<()> {
     if !(value > 0.0 && value.is_finite()) {
         bail!("--{name} {value}: not a number of seconds above 0");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TOML files: what is wrong in one is named with its file, its line and the nearest valid name.
+//! Reads TOML files. An error names the file, the line and the nearest valid name.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 use crate::paths::shown;
 use crate::suggest::did_you_mean;
 
-/// Reads a file.
+/// Reads and parses a TOML file.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path)))?;
     parse(&text, path)
 }
 
-/// Reads the text of the file `path`, which is for messages only.
+/// Parses the text of a TOML file; `path` is for messages only.
 pub fn parse<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T> {
     toml::from_str(text).map_err(|error| {
         let hint = hint(error.message());
@@ -24,7 +24,7 @@ pub fn parse<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T> {
     })
 }
 
-/// "unknown field `a`, expected one of `b`, `c`": what was meant.
+/// Returns a hint for a message such as "unknown field `a`, expected one of `b`, `c`".
 fn hint(message: &str) -> String {
     let unknown = message.starts_with("unknown ");
     let mut names = message.split('`').skip(1).step_by(2);

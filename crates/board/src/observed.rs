@@ -64,7 +64,9 @@ pub trait Observer: 'static + Clone {
     fn raised(&mut self, _now: u64, _lines: u32) {}
 
     /// A bus master other than the core has read or written memory.
-    fn transferred(&mut self, _transfer: &Transfer) {}
+    fn transferred(&mut self, _transfer: &Transfer) -> Reaction {
+        Reaction::Continue
+    }
 
     /// [`BoardBus::run_core`] with this observer.
     fn run_core(cpu: &mut Cpu<Observed<Self>>, limit: u64) -> Exit {
@@ -79,6 +81,8 @@ pub struct Observed<O> {
     /// Who looks on.
     pub observer: O,
     stopping: bool,
+    /// A bus master wrote to a descriptor: the core drops its translations at its next event.
+    drops: bool,
 }
 
 impl<O: Observer> Observed<O> {
@@ -88,6 +92,7 @@ impl<O: Observer> Observed<O> {
             system,
             observer,
             stopping: false,
+            drops: false,
         }
     }
 
@@ -136,6 +141,9 @@ impl<O: Observer> Bus for Observed<O> {
     fn observe(&mut self, context: &Context, event: Event<'_>) -> Reaction {
         let reaction = self.observer.observe(&self.system, context, event);
         self.stopping |= reaction == Reaction::Stop;
+        if reaction == Reaction::Continue && core::mem::take(&mut self.drops) {
+            return Reaction::DropTranslations;
+        }
         reaction
     }
 
@@ -172,7 +180,9 @@ impl<O: Observer> Bus for Observed<O> {
         }
         if self.system.has_transfers() {
             for transfer in self.system.take_transfers() {
-                self.observer.transferred(&transfer);
+                let reaction = self.observer.transferred(&transfer);
+                self.stopping |= reaction == Reaction::Stop;
+                self.drops |= reaction == Reaction::DropTranslations;
             }
         }
         Signals {

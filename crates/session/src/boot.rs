@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From names to what a board boots: the one recipe of all commands.
+//! The recipe of a boot: turns the names of a kernel and files into a bootable Linux. All commands use it.
 
 use std::path::{Path, PathBuf};
 
@@ -20,40 +20,40 @@ use supply::mutant::{self, Mutant};
 use supply::package::Packages;
 use supply::symbols::vmlinux_of;
 
-/// What the kernel is told when nobody says otherwise.
+/// Default command line of the kernel.
 pub const CMDLINE: &str = "console=ttyAMA0,115200 quiet loglevel=4";
 
-/// What a kernel for ARM takes (Linux arch/arm/include/uapi/asm/setup.h, COMMAND_LINE_SIZE, with its
-/// last zero).
+/// Longest command line of a kernel for ARM, in bytes without the final zero (COMMAND_LINE_SIZE of Linux
+/// arch/arm/include/uapi/asm/setup.h).
 pub const LONGEST_COMMAND_LINE: usize = 1023;
 
-/// A panic resets the board at once instead of letting it spin.
+/// Kernel option: a panic resets the board at once, instead of spinning.
 pub const RESET_ON_PANIC: &str = "panic=-1";
 
-/// What is asked for. Nothing is what the measurements boot: a kernel by name, our root file system.
+/// What to boot. The default is the boot of the measurements: a kernel by name with our root file system.
 #[derive(Clone, Default)]
 pub struct Recipe {
     /// Name of a kernel, or a path to a zImage, Image or vmlinux.
     pub kernel: String,
-    /// Instead of the kernel's own; needed for one given by path.
+    /// Device tree instead of the kernel's own; a kernel given by path needs one.
     pub dtb: Option<PathBuf>,
-    /// The kernel is built from this tree.
+    /// Source tree to build the kernel from.
     pub linux: Option<PathBuf>,
-    /// And with this configuration instead of the named kernel's.
+    /// Configuration for that tree, instead of the named kernel's.
     pub config: Option<PathBuf>,
-    /// Instead of our root file system.
+    /// Root file system instead of ours.
     pub initrd: Option<PathBuf>,
-    /// The user's files in it.
+    /// The user's files, added to the root file system.
     pub added: Vec<Added>,
-    /// Debian's packages in it, by name.
+    /// Names of Debian packages, added to the root file system.
     pub packages: Vec<String>,
-    /// What a command of the guest can read from [`added::STDIN`].
+    /// Content of [`added::STDIN`], which a guest command reads as its standard input.
     pub stdin: Option<Vec<u8>>,
-    /// What the kernel is told instead of [`CMDLINE`].
+    /// Kernel command line instead of [`CMDLINE`].
     pub words: Option<String>,
-    /// What it is told more.
+    /// Text to append to the kernel command line.
     pub append: String,
-    /// Whether a panic resets the board.
+    /// A panic resets the board.
     pub reset_on_panic: bool,
 }
 
@@ -62,17 +62,17 @@ pub struct Recipe {
 pub struct KernelFiles {
     /// zImage, Image or vmlinux.
     pub image: PathBuf,
-    /// Its device tree.
+    /// Device tree.
     pub dtb: PathBuf,
-    /// The kernel with its symbols, when it is known.
+    /// Kernel with symbols, if it is known.
     pub vmlinux: Option<PathBuf>,
-    /// What a kernel by this name is told.
+    /// Command line that belongs to a named kernel.
     pub command_line: String,
-    /// Archive of its modules, if it has any.
+    /// Archive of the kernel's modules, if it has any.
     pub modules: Option<PathBuf>,
 }
 
-/// Everything that a recipe boots.
+/// Result of a recipe, ready to boot.
 #[derive(Clone)]
 pub struct Prepared {
     /// Kernel, device tree, root file system and command line.
@@ -82,7 +82,7 @@ pub struct Prepared {
 }
 
 impl Recipe {
-    /// The measurements' own, of that kernel.
+    /// Returns the recipe of the measurements for a kernel.
     pub fn of(kernel: &str) -> Recipe {
         Recipe {
             kernel: kernel.to_string(),
@@ -90,10 +90,10 @@ impl Recipe {
         }
     }
 
-    /// For this board; fetches and builds what is missing.
+    /// Prepares the boot on a board. Fetches and builds missing files.
     pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
         let core = board.core.core;
-        // First of all: a package that is not there is said before a kernel is built.
+        // Packages first: a missing package is reported before a kernel is built.
         let packages = match self.packages.as_slice() {
             [] => None,
             names => Some(Packages::get(names)?),
@@ -121,7 +121,7 @@ impl Recipe {
             ""
         };
         let words = self.words.as_deref().unwrap_or(CMDLINE);
-        // The kernel's own first, so that the user's words win.
+        // Linux uses the last of several values, so the user's words come last.
         let words = [words, panic, self.append.as_str()];
         let mut linux = files.with(&root, &words)?;
         let own = self.add_to(&mut linux, &added, (kernel.as_ref(), board))?;
@@ -129,7 +129,8 @@ impl Recipe {
         Ok(Prepared { linux, files })
     }
 
-    /// Puts what is added behind the root file system; gives how long that was.
+    /// Appends the added files to the root file system. Returns the length of the root file system before that, in
+    /// bytes.
     fn add_to(
         &self,
         linux: &mut LinuxBoot,
@@ -152,7 +153,7 @@ impl Recipe {
         if is_path(&self.kernel) {
             let Some(dtb) = &self.dtb else {
                 bail!(
-                    "--kernel {}: a kernel given by path needs --dtb",
+                    "--kernel {}: a kernel given by path needs --dtb FILE",
                     self.kernel
                 );
             };
@@ -189,7 +190,7 @@ impl From<&Kernel> for KernelFiles {
 }
 
 impl KernelFiles {
-    /// A kernel of which nothing else is known.
+    /// Returns the files of a kernel about which nothing else is known.
     pub fn bare(image: &Path, dtb: &Path) -> KernelFiles {
         KernelFiles {
             image: image.to_path_buf(),
@@ -200,7 +201,7 @@ impl KernelFiles {
         }
     }
 
-    /// With this root file system, told `words` behind the kernel's own, of which any may be empty.
+    /// Reads the files, with a root file system and `words` after the kernel's own command line. Words may be empty.
     pub fn with(&self, root: &Path, words: &[&str]) -> Result<LinuxBoot> {
         let mut initrd = Blob::read(root)?;
         if let Some(modules) = &self.modules {
@@ -215,7 +216,7 @@ impl KernelFiles {
         })
     }
 
-    /// The same, as it fits the board's RAM.
+    /// Reads the files as [`KernelFiles::with`] does, and makes them fit into the board's RAM.
     pub fn whole(&self, root: &Path, words: &[&str], board: &BoardSpec) -> Result<LinuxBoot> {
         let mut linux = self.with(root, words)?;
         let own = linux.initrd.as_ref().map_or(0, |root| root.bytes.len());
@@ -228,14 +229,14 @@ impl KernelFiles {
         let line = self.command_line(words);
         if line.len() > LONGEST_COMMAND_LINE {
             bail!(
-                "the kernel's command line has {} bytes, and the kernel takes {LONGEST_COMMAND_LINE}",
+                "the kernel's command line has {} bytes, more than the {LONGEST_COMMAND_LINE} that the kernel reads",
                 line.len()
             );
         }
         Ok(line)
     }
 
-    /// What it is told, its own words first.
+    /// Returns the command line: the kernel's own words, then `words`.
     pub fn command_line(&self, words: &[&str]) -> String {
         let all = [&self.command_line].into_iter().map(String::as_str);
         let all = all.chain(words.iter().copied());
@@ -245,12 +246,12 @@ impl KernelFiles {
 }
 
 impl Prepared {
-    /// As it is.
+    /// Returns the boot.
     pub fn boot(&self) -> Boot {
         Boot::Linux(self.linux.clone())
     }
 
-    /// Takes out what the mutant says; gives the addresses that were patched.
+    /// Applies a mutant; returns the addresses of the patched instructions.
     pub fn patch(&mut self, mutant: &Mutant) -> Result<Vec<u32>> {
         let Some(vmlinux) = &self.files.vmlinux else {
             let file = shown(&self.files.image);
@@ -264,8 +265,7 @@ impl Prepared {
     }
 }
 
-/// Puts an archive behind another: they are unpacked one behind the other, and begin at multiples of
-/// four.
+/// Appends an archive to another. The kernel unpacks both, and expects each to begin at a multiple of four bytes.
 fn append(archives: &mut Vec<u8>, another: &[u8]) {
     if !another.is_empty() {
         archives.resize(archives.len().next_multiple_of(4), 0);
@@ -273,20 +273,20 @@ fn append(archives: &mut Vec<u8>, another: &[u8]) {
     }
 }
 
-/// A name that leads to a file, or looks like it should, is a path.
+/// Returns whether a kernel's name is a path: it is absolute, begins with a point, or names a file.
 pub fn is_path(kernel: &str) -> bool {
     let path = Path::new(kernel);
     path.is_absolute() || kernel.starts_with('.') || path.is_file()
 }
 
-/// A board by name or file, with that way of choosing victims.
+/// Loads a board by name or file, and sets its victim policy.
 pub fn board(name: &str, victims: &str) -> Result<BoardSpec> {
     let (mut board, _) = boards::load(name)?;
     let found = Victims::ALL.iter().find(|(n, _)| *n == victims);
     let Some((_, victims)) = found else {
         let names = Victims::ALL.map(|(n, _)| n);
         bail!(
-            "--victims {victims}: no such way of choosing them{}",
+            "--victims {victims}: no such policy{}",
             did_you_mean(victims, &names)
         );
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The one loop that waits for what a board's console says. It looks at the end of fixed slices of
-//! board time, so that nothing depends on the host.
+//! The loop that waits for text on a board's console. It looks at the end of fixed slices of board time, so nothing
+//! depends on the speed of the host.
 
 use board::{BoardBus, Machine, Stop};
 
@@ -8,59 +8,59 @@ use crate::watchdog::{Over, Watchdog};
 use base::interrupt;
 use results::runs::markers::{self, Typed};
 
-/// A boot that takes longer than this, in board seconds, has failed.
+/// Limit for each step of a boot, in seconds of board time.
 const BOOT_LIMIT_S: f64 = 60.0;
-/// Looks at the console and at Ctrl-C per second of board time.
+/// Slices per second of board time. At the end of each, the loop looks at the console and at Ctrl-C.
 pub const SLICES_PER_S: u64 = 200;
 
 /// Why waiting ended.
 pub enum WaitEnd<E> {
-    /// The board stopped, or the limit of board time was reached; and for what it waited.
+    /// The board stopped, or the wait reached its limit of board time. The text is the awaited one.
     Board(Stop, String),
-    /// The guest came to its end.
+    /// The guest ended.
     Over(Over),
-    /// The user asked.
+    /// The user pressed Ctrl-C.
     Interrupted,
-    /// Who stands beside ended it.
+    /// The stop handler ended the wait.
     Handler(E),
 }
 
-/// What is to be done when the board stops within a slice.
+/// What the loop does after a stop within a slice.
 pub enum AfterStop {
-    /// It goes on.
+    /// The board runs on.
     GoOn,
-    /// It goes on, unless the slice is over: then the console is looked at first.
+    /// The board runs on, but at the end of a slice the loop looks at the console first.
     Look,
-    /// Nobody knows why it stopped.
+    /// The handler did not expect this stop: the loop decides.
     Nothing,
 }
 
-/// Who stands beside the board and acts when it stops: at edges, at frames, at a time of its own.
+/// Acts when the board stops: at edges, at frames, or at a cycle of its choice.
 pub trait StopHandler<B: BoardBus> {
-    /// How it ends the waiting.
+    /// Reason why the handler ends the wait.
     type End;
 
-    /// The cycle at which it wants to act next.
+    /// Returns the cycle at which the handler wants to act next.
     fn next(&self, _machine: &Machine<B>) -> u64 {
         u64::MAX
     }
 
-    /// The board has stopped.
+    /// Acts after a stop of the board.
     fn stopped(&mut self, machine: &mut Machine<B>, stop: &Stop) -> Result<AfterStop, Self::End>;
 }
 
-/// A board and its console, for waiting on what it prints.
+/// A board and its console, to wait for text.
 pub struct Console<'a, B: BoardBus, W> {
     /// The board.
     pub machine: &'a mut Machine<B>,
-    /// Acts when the board stops; see [`StopHandler`].
+    /// Handler of the board's stops.
     pub beside: W,
     /// Core cycle that ends every wait, even one with a later limit.
     pub stop_at: u64,
 }
 
 impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
-    /// Runs until the console's log has `text` behind byte `from`; gives the place behind it.
+    /// Runs until the console prints `text` after byte `from` of its log. Returns the position after the text.
     pub fn until(
         &mut self,
         from: usize,
@@ -75,8 +75,8 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
             let slice_end = ((self.machine.now() / slice + 1) * slice).min(end);
             let next = self.beside.next(self.machine);
             let stop = self.machine.run_until(slice_end.min(next));
-            let then = self.beside.stopped(self.machine, &stop);
-            match (then.map_err(WaitEnd::Handler)?, stop) {
+            let after = self.beside.stopped(self.machine, &stop);
+            match (after.map_err(WaitEnd::Handler)?, stop) {
                 (AfterStop::GoOn, _) => continue,
                 (AfterStop::Look, _) if self.machine.now() < slice_end => continue,
                 (AfterStop::Look, _) => {}
@@ -99,8 +99,8 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
         }
     }
 
-    /// From power-on to the shell's first prompt, which follows the marker. A kernel that could not unpack all of its
-    /// root file system goes on without the rest: that is the end, prompt or none.
+    /// Boots from power-on to the shell's first prompt, which follows the marker. A kernel that could not unpack its
+    /// whole root file system continues without the rest; this is an error, even if the prompt comes.
     pub fn boot(&mut self) -> Result<(), WaitEnd<W::End>> {
         let booted = self.boot_to_prompt();
         let stopped = matches!(booted, Err(WaitEnd::Interrupted | WaitEnd::Handler(_)));
@@ -116,8 +116,8 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
         Ok(())
     }
 
-    /// Types a command and waits for its end; gives where its part of the log begins and the marker
-    /// of its end is.
+    /// Types a command and waits for its end. Returns the beginning of its part of the log, and the position after the
+    /// end marker.
     pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<(usize, usize), WaitEnd<W::End>> {
         let start = self.machine.console_log().len();
         self.machine.send(format!("{}\n", typed.line).as_bytes());
@@ -126,7 +126,7 @@ impl<B: BoardBus, W: StopHandler<B>> Console<'_, B, W> {
     }
 }
 
-/// The core cycle `seconds` after cycle `now`; the last there is when that is too far away.
+/// Returns the core cycle `seconds` after cycle `now`, or the largest cycle if that is too far away.
 fn cycle_after(now: u64, seconds: f64, hz: u64) -> u64 {
     now.saturating_add((seconds * hz as f64) as u64)
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a kernel has code for the board's core: its list of processors (Linux arch/arm/include/asm/procinfo.h).
+//! Checks whether a kernel has code for the board's core, by the kernel's list of processors (Linux
+//! arch/arm/include/asm/procinfo.h).
 
 use std::fs::File;
 use std::path::Path;
@@ -10,12 +11,12 @@ use object::{Object as _, ObjectSection as _, ReadCache};
 
 use base::paths::shown;
 
-/// Where the linker puts the list.
+/// Section with the list.
 const SECTION: &str = ".init.proc.info";
-/// Bytes of an entry, thirteen words, which begins with a main id and the bits of it that count.
+/// Size of an entry in bytes: thirteen words, beginning with a main id and the mask of its relevant bits.
 const ENTRY: usize = 52;
 
-/// Says no to a kernel that has a list without the core.
+/// Refuses a kernel whose list does not contain the core. A kernel without a readable list is accepted.
 pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     let Some(file) = vmlinux else {
         return Ok(());
@@ -23,7 +24,7 @@ pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     let Ok(opened) = File::open(file) else {
         return Ok(());
     };
-    // Of the many megabytes of a vmlinux only what is asked for.
+    // Reads only the needed parts: a vmlinux has many megabytes.
     let cache = ReadCache::new(opened);
     let Ok(elf) = object::File::parse(&cache) else {
         return Ok(());
@@ -31,8 +32,8 @@ pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     let list = elf.section_by_name(SECTION).and_then(|s| s.data().ok());
     match list.map(|list| has(list, core.midr)) {
         Some(Some(false)) => bail!(
-            "{}: has no code for the board's core, {} (main id {:#010x})\n  help: `warmswitch list` says \
-             which kernels are for other cores",
+            "{}: has no code for the board's core, {} (main id {:#010x})\n  help: `warmswitch list` shows \
+             the core of each kernel",
             shown(file),
             core.name,
             core.midr
@@ -41,7 +42,7 @@ pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     }
 }
 
-/// Whether a list has a processor; nothing when it is no list.
+/// Returns whether a list contains a processor; `None` if the bytes are not a list.
 fn has(list: &[u8], midr: u32) -> Option<bool> {
     let whole = !list.is_empty() && list.len().is_multiple_of(ENTRY);
     let word = |entry: &[u8], n: usize| {

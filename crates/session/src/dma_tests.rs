@@ -46,10 +46,10 @@ fn peeked(kernel: &str) -> (u32, u32) {
 
 /// The rest of the line in which this stands.
 fn line_behind(session: &mut Session, from: usize, text: &str) -> String {
-    let start = session.console(Attached::nobody()).until(from, text, 10.0);
-    let start = start.map_err(|ended| session.gone(ended)).unwrap();
-    let end = session.console(Attached::nobody()).until(start, "\n", 10.0);
-    end.map_err(|ended| session.gone(ended)).unwrap();
+    let start = session.console(Attached::nothing()).until(from, text, 10.0);
+    let start = start.map_err(|ended| session.wait_error(ended)).unwrap();
+    let end = session.console(Attached::nothing()).until(start, "\n", 10.0);
+    end.map_err(|ended| session.wait_error(ended)).unwrap();
     let log = String::from_utf8_lossy(&session.machine.console_log()[start..]).into_owned();
     log.lines().next().unwrap_or_default().to_string()
 }

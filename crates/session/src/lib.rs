@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A board at work: booted, its console, what is connected to it.
+//! Sessions with a board: boot, console, snapshots, instruments and the network peer.
 
 #[macro_use]
 extern crate base;
@@ -20,7 +20,7 @@ pub mod target;
 pub mod trial;
 pub mod watchdog;
 
-/// The simulator's name: a hash of all sources that a result depends on.
+/// Name of the simulator: a hash of all sources that a result depends on.
 pub const SIMULATOR: &str = env!("WARMSWITCH_SIMULATOR");
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a board's RAM holds the root file system. The kernel unpacks it into memory, and the archive stays beside
-//! it until that is done.
+//! Checks whether the root file system fits into a board's RAM. The kernel unpacks it into memory, and the archive
+//! stays in RAM until then.
 //!
-//! A root file system is a tmpfs unless the command line says otherwise, and a tmpfs takes half of the pages that were
-//! free before it (Linux mm/shmem.c, `shmem_default_max_blocks`): neither the kernel's nor the archive's. More than that
-//! is given compressed and goes to a ramfs, which takes all pages (init/do_mounts.c, `init_rootfs`).
+//! A root file system is a tmpfs unless the command line selects another type. A tmpfs holds at most half of the pages
+//! that the kernel and the archive leave free (Linux mm/shmem.c, `shmem_default_max_blocks`). A larger root file system
+//! is given to the kernel compressed and goes into a ramfs, which may use all pages (init/do_mounts.c, `init_rootfs`).
 
 use std::io::Write as _;
 use std::path::Path;
@@ -20,36 +20,37 @@ use supply::image::FLAT_SYMBOL;
 use supply::image::cpio::{self, PAGE, Unpacked};
 use supply::symbols;
 
-/// What a kernel keeps besides itself: for each page its description, page tables and tables of hashes; and what does
-/// not depend on the RAM. `plain` keeps 35 bytes a page and 609 KB ("Memory:" of its log on boards of 32 and 64 MB).
+/// RAM that a kernel takes per page, in bytes: the page's `struct page`, page tables and hash tables. `plain` takes 35
+/// bytes ("Memory:" in its log on boards with 32 and 64 MB).
 const PER_PAGE: u64 = 40;
+/// RAM that a kernel takes on any board besides its image, in bytes. `plain` takes 609 KB.
 const BESIDES: u64 = 768 << 10;
-/// Stays free in a ramfs: for the kernel's own while it unpacks, and for programs.
+/// RAM to leave free with a ramfs, for the kernel while it unpacks and for programs, in bytes.
 const SPARE: u64 = 4 << 20;
-/// A name's inode and directory entry, in bytes.
+/// Inode and directory entry of a name, in bytes.
 const NAME: u64 = 768;
-/// What a board may have (board files, `ram.size`).
+/// Largest RAM of a board (`ram.size` in board files), in bytes.
 const MOST_RAM: u64 = 256 << 20;
-/// Puts the root file system into a ramfs.
+/// Kernel option that puts the root file system into a ramfs.
 const RAMFS: &str = "rootfstype=ramfs";
 
-/// What is known of a kernel by its symbols.
+/// Properties of a kernel, from its symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelTraits {
-    /// It has no address spaces.
+    /// The kernel has no address spaces.
     pub flat: bool,
-    /// It has a loader for bFLT programs.
+    /// The kernel has a loader for bFLT programs.
     pub loads_flat: bool,
-    /// Its bytes in RAM.
+    /// Size of the kernel in RAM.
     bytes: u64,
-    /// It has a tmpfs.
+    /// The kernel has a tmpfs.
     tmpfs: bool,
-    /// It can unpack a compressed archive.
+    /// The kernel can unpack a compressed archive.
     gunzip: bool,
 }
 
 impl KernelTraits {
-    /// Of a kernel with symbols.
+    /// Reads the properties from a kernel with symbols.
     pub fn of(vmlinux: Option<&Path>) -> Option<KernelTraits> {
         let names = [
             "_stext",
@@ -73,13 +74,13 @@ impl KernelTraits {
 /// How a root file system is given to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// As the command line has it, into a tmpfs or not.
+    /// Unchanged, into a tmpfs or not.
     AsIs { tmpfs: bool },
     /// Compressed, into a ramfs.
     Packed,
 }
 
-/// RAM that is neither the kernel's nor its tables', and what is to go there.
+/// RAM that the kernel and its tables leave, and the content that has to fit into it.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     free: u64,
@@ -87,14 +88,14 @@ struct Room {
 }
 
 impl Room {
-    /// Bytes that are missing for an archive of this size; none when it fits.
+    /// Returns the missing RAM for an archive of this size, in bytes; `None` if it fits.
     fn lacks(&self, archive: u64, form: Form) -> Option<u64> {
         let archive = archive.next_multiple_of(PAGE);
         let pages = self.content.pages * PAGE;
-        let lacking = |wanted: u64, there: u64| wanted.checked_sub(there).filter(|n| *n > 0);
+        let lacking = |wanted: u64, present: u64| wanted.checked_sub(present).filter(|n| *n > 0);
         match form {
             Form::AsIs { tmpfs: true } => {
-                // As many names as pages.
+                // A tmpfs has as many names as pages.
                 let half = self.free.saturating_sub(archive) / 2 / PAGE;
                 lacking(self.content.pages.max(self.content.names), half).map(|n| n * PAGE)
             }
@@ -105,7 +106,7 @@ impl Room {
         }
     }
 
-    /// Bytes of a file, whatever is in it, that fit beside this archive.
+    /// Returns the size of the largest file that fits besides this archive, even if it does not compress, in bytes.
     fn more(&self, archive: u64, packed: u64, forms: &[Form]) -> u64 {
         let fits = |bytes: &u64, form: &Form| {
             let content = Unpacked {
@@ -114,10 +115,10 @@ impl Room {
             };
             let archive = match form {
                 Form::AsIs { .. } => archive + bytes,
-                // What cannot be compressed grows.
+                // gzip makes incompressible data a little larger.
                 Form::Packed => packed + bytes + bytes / 2048,
             };
-            // A name's header and its padding.
+            // One more page for the header of the name and its padding.
             let room = Room { content, ..*self };
             room.lacks(archive + PAGE, *form).is_none()
         };
@@ -136,9 +137,9 @@ impl Room {
     }
 }
 
-/// Makes the root file system, of which the user's files may be a part, fit the board's RAM, or says what is too much
-/// and how much fits; `own` bytes at the archive's beginning are not the user's. Nothing is said of a kernel or an
-/// archive of which too little is known: the kernel says what it cannot unpack.
+/// Makes the root file system with the user's files fit into the board's RAM. If it does not fit, the error says how
+/// much is too much and what fits. The first `own` bytes of the archive are not the user's. A kernel or archive about
+/// which too little is known is accepted; such a kernel itself reports files that it cannot unpack.
 pub fn fit(
     linux: &mut LinuxBoot,
     kernel: Option<&KernelTraits>,
@@ -173,7 +174,7 @@ pub fn fit(
         let packed = packed(&initrd.bytes)?;
         let Some(still) = room.lacks(packed.len() as u64, Form::Packed) else {
             eprintln!(
-                "note: {}: the root file system is given compressed and goes to a ramfs, for which the boot takes longer",
+                "note: {}: the root file system is given compressed and goes into a ramfs, so the boot takes longer",
                 ram_of(board, ram)
             );
             linux.initrd = linux.initrd.take().map(|initrd| board::boot::Blob {
@@ -189,7 +190,7 @@ pub fn fit(
     too_much(room, lacking, (own, added), (board, ram, kernel), &forms)
 }
 
-/// Says what is too much, and how much fits.
+/// Returns the error that says how much is too much and what fits.
 fn too_much(
     room: Room,
     lacking: u64,
@@ -207,14 +208,14 @@ fn too_much(
     let ram_text = ram_of(board, ram);
     let kernel_kb = kb(kernel.bytes);
     let sizes = format!(
-        "unpacked it takes {} KB, the archive stays beside it until then, and the kernel takes {kernel_kb} KB",
+        "unpacked it takes {} KB, the archive stays in RAM until then, and the kernel takes {kernel_kb} KB",
         kb(room.content.pages * PAGE)
     );
     let most = largest(added);
     let (what, fits) = match &most {
         Some((option, _)) if more > 0 => (
             format!("{option}: with it the root file system does not fit into {ram_text}"),
-            format!("a file of {more} bytes fits on this board, whatever is in it"),
+            format!("a file of {more} bytes fits on this board, even if it does not compress"),
         ),
         _ => (
             format!("the root file system does not fit into {ram_text}"),
@@ -222,8 +223,8 @@ fn too_much(
         ),
     };
     let larger = match (ram == u64::from(board.ram_bytes), ram < MOST_RAM) {
-        (false, _) => "; without mem= there is more",
-        (true, true) => "; --set ram.size=256M gives it more",
+        (false, _) => "; without mem=, more fits",
+        (true, true) => "; with --set ram.size=256M, more fits",
         (true, false) => "",
     };
     bail!(
@@ -232,7 +233,7 @@ fn too_much(
     )
 }
 
-/// The RAM as messages name it.
+/// Names the RAM, for messages.
 fn ram_of(board: &BoardSpec, ram: u64) -> String {
     let mb = ram >> 20;
     match ram == u64::from(board.ram_bytes) {
@@ -241,20 +242,20 @@ fn ram_of(board: &BoardSpec, ram: u64) -> String {
     }
 }
 
-/// The largest that was added, and its bytes.
+/// Returns the option and size of the largest added file.
 fn largest(added: &[Added]) -> Option<(String, u64)> {
     let sizes = added.iter().map(|one| (one.bytes(), one.option()));
     sizes.max().map(|(bytes, option)| (option, bytes))
 }
 
-/// Whether the root file system is a tmpfs, where the kernel has one (Linux init/do_mounts.c, `init_rootfs`).
+/// Returns whether the root file system is a tmpfs, if the kernel has one (Linux init/do_mounts.c, `init_rootfs`).
 fn is_tmpfs(command_line: &str) -> bool {
     let types = words(command_line, "rootfstype=").next_back();
     let root = words(command_line, "root=").next_back();
     types.map_or(root.is_none(), |types| types.contains("tmpfs"))
 }
 
-/// Whether the user has said what the root file system is to be.
+/// Returns whether the command line selects a root file system.
 fn names_a_root(command_line: &str) -> bool {
     words(command_line, "root=").next().is_some()
         || words(command_line, "rootfstype=").next().is_some()
@@ -293,7 +294,7 @@ mod tests {
         let tmpfs = Form::AsIs { tmpfs: true };
         assert_eq!(room(36, 12).lacks(12 * MB, tmpfs), None);
         assert_eq!(room(36, 13).lacks(13 * MB, tmpfs), Some(MB + MB / 2));
-        // Names count as pages.
+        // Each name counts like a page.
         let mut many = room(36, 1);
         many.content.names = 5000;
         assert!(many.lacks(MB, tmpfs).is_some());

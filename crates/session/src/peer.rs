@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The peer at the other end of the board's network cable: a TCP/IP stack that answers, and pings.
+//! The peer at the other end of the board's network cable: a TCP/IP stack that answers, pings and sends commands.
 //!
-//! It is outside the board and costs it nothing. All its times are the wire's, so that the same
-//! board and the same plan give the same frames.
+//! It runs outside the board and takes no board time. All its times are times on the cable, so the same board and plan
+//! give the same frames.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -19,29 +19,30 @@ use smoltcp::wire::{
     IpAddress, IpCidr, IpProtocol, Ipv4Packet, UdpPacket,
 };
 
-/// The host's address.
+/// Address of the host, the peer.
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// The board's address.
+/// Address of the board.
 pub const BOARD: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const MAC: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
-/// From a frame's last bit to the first of the answer, when the wire is free.
+/// Time from the last bit of a frame to the first bit of the answer, when the cable is free.
 const THINKS_NS: u64 = 10_000;
-/// A frame holds no more behind the header of UDP.
+/// Largest payload of a UDP packet in one frame, in bytes.
 pub const LARGEST_PAYLOAD: usize = 1472;
 const IDENT: u16 = 0x7773;
-/// Where the board waits for command packets (guest/udp_reply), and whence they come.
+/// UDP port on which the board receives commands (guest/udp_reply).
 const BOARD_PORT: u16 = 7000;
+/// UDP port from which the host sends commands.
 const HOST_PORT: u16 = 7001;
 
-/// Somebody outside the board, who acts at a time of his own and when a frame comes.
+/// A device outside the board. It acts at times of its choice, and when a frame arrives.
 pub trait Peer {
-    /// When he acts next if no frame comes, nanoseconds since power-on.
+    /// Returns the time of the next action without a frame, in nanoseconds since power-on.
     fn next_ns(&self) -> u64;
-    /// The time or a frame has come.
+    /// Acts, because the time has come or a frame has arrived.
     fn act(&mut self, cables: &mut Cables<'_>);
 }
 
-/// NoPeer at the cable.
+/// No peer: nothing is at the cables.
 pub struct NoPeer;
 
 impl Peer for NoPeer {
@@ -52,32 +53,32 @@ impl Peer for NoPeer {
     fn act(&mut self, _: &mut Cables<'_>) {}
 }
 
-/// What is asked of the board.
+/// Kind of requests to the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// ICMP echo requests, which its kernel answers.
+    /// ICMP echo requests, which the board's kernel answers.
     Echo,
-    /// UDP packets with a number, which a program answers with the same number.
+    /// Numbered UDP packets. A program on the board answers each with its number.
     Command,
 }
 
-/// Requests that the host sends: echo requests from the board's first frame on, commands from the
-/// first packet on that a program on the board sends.
+/// Requests that the host sends. Echo requests begin after the board's first frame, commands after the first packet of
+/// a program on the board.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// From one to the next.
+    /// Time from one request to the next, in ns.
     pub interval_ns: u64,
-    /// That time is at most so much shorter or longer, by chance.
+    /// Largest random deviation of that time, in both directions, in ns.
     pub jitter_ns: u64,
-    /// Where chance comes from.
+    /// Seed of the deviations.
     pub seed: u64,
-    /// For so long.
+    /// Time in which requests are sent, in ns.
     pub duration_ns: u64,
-    /// Of this kind.
+    /// Kind of requests.
     pub question: Question,
-    /// Bytes behind the header of ICMP or UDP.
+    /// Bytes after the ICMP or UDP header.
     pub payload: usize,
-    /// An answer brings the next request at once: `interval_ns` is for those that are not answered.
+    /// Sends the next request right after an answer. `interval_ns` then applies only if no answer comes.
     pub flood: bool,
 }
 
@@ -89,16 +90,16 @@ pub struct Station {
     icmp: SocketHandle,
     udp: SocketHandle,
     plan: Option<Plan>,
-    /// When the next request is due and the latest time for one, in nanoseconds since power-on.
+    /// Times of the next request and of the last possible one, in nanoseconds since power-on.
     pinging: Option<(u64, u64)>,
     random: Random,
-    /// When the TCP/IP stack has to be polled, in nanoseconds since power-on.
+    /// Time of the next poll of the TCP/IP stack, in nanoseconds since power-on.
     wakes_ns: u64,
-    /// Number of requests that were sent.
+    /// Number of sent requests.
     pub requests: u64,
-    /// Number of requests that found the host's own queue full: the cable is too slow for them.
+    /// Number of requests dropped because the host's queue was full: the cable is too slow for them.
     pub not_sent: u64,
-    /// Number of answers that came back from the board.
+    /// Number of the board's answers.
     pub answers: u64,
 }
 
@@ -113,13 +114,13 @@ fn instant(ns: u64) -> Instant {
 }
 
 impl Station {
-    /// A host that answers, and sends what `plan` says.
+    /// Makes a host that answers requests, and sends the requests of `plan`.
     pub fn new(plan: Option<Plan>) -> Station {
         let mut queues = Queues::default();
         let config = Config::new(MAC.into());
         let mut interface = Interface::new(config, &mut queues, instant(0));
         interface.update_ip_addrs(|addresses| {
-            // There is room for one.
+            // The list has room for one address.
             let _ = addresses.push(IpCidr::new(IpAddress::Ipv4(HOST), 24));
         });
         let buffer = || {
@@ -129,12 +130,12 @@ impl Station {
         let mut sockets = SocketSet::new(Vec::new());
         let icmp = sockets.add(icmp::Socket::new(buffer(), buffer()));
         let socket = sockets.get_mut::<icmp::Socket<'_>>(icmp);
-        // A new socket can be bound to any identifier.
+        // Cannot fail: a new socket can be bound to any identifier.
         let _ = socket.bind(icmp::Endpoint::Ident(IDENT));
         let buffer =
             || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; 64], vec![0; 128 * 1024]);
         let udp = sockets.add(udp::Socket::new(buffer(), buffer()));
-        // As any port.
+        // Cannot fail: a new socket can be bound to any port.
         let _ = sockets.get_mut::<udp::Socket<'_>>(udp).bind(HOST_PORT);
         Station {
             interface,
@@ -190,7 +191,7 @@ impl Station {
         }
     }
 
-    /// Lets the stack work at `ns`; what it sends goes out from `send_ns` on.
+    /// Polls the stack at `ns`. Its frames go out from `send_ns` on.
     fn work(&mut self, ns: u64, send_ns: u64, cables: &mut Cables<'_>) {
         let now = instant(ns);
         self.interface
@@ -199,14 +200,14 @@ impl Station {
         while socket.recv().is_ok() {
             self.answers += 1;
         }
-        // What a program sends before it is asked, or when nobody asks it, is no answer.
-        let asked = self
+        // A packet that a program sends before the first command, or without commands, is no answer.
+        let sends_commands = self
             .plan
             .is_some_and(|plan| plan.question == Question::Command);
-        let asked = asked && self.requests > 0;
+        let is_answer = sends_commands && self.requests > 0;
         let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.udp);
         while socket.recv().is_ok() {
-            self.answers += u64::from(asked);
+            self.answers += u64::from(is_answer);
         }
         for frame in self.queues.sent.drain(..) {
             cables.send(send_ns, frame);
@@ -302,12 +303,12 @@ impl phy::TxToken for ToSend<'_> {
     }
 }
 
-/// A request or the answer to one.
+/// A request or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     asks: bool,
     question: Question,
-    /// Whose request it is, and which.
+    /// Sender's identifier and number of the request.
     number: (u16, u16),
 }
 
@@ -342,22 +343,23 @@ fn part(frame: &Frame) -> Option<Part> {
     }
 }
 
-/// Whether a program on the board sent it, and no kernel by itself.
+/// Returns whether a program on the board sent the frame, not the kernel.
 fn from_program(frame: &Frame) -> bool {
     let program = |part: Part| !part.asks && part.question == Question::Command;
     frame.way == Way::FromBoard && part(frame).is_some_and(program)
 }
 
-/// Times between frames, in steps of 10 ns.
+/// Times between frames, with a resolution of 10 ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How many there were to be.
+    /// Number of expected times.
     pub asked: u64,
-    /// Those that there are, in the order in which they ended.
+    /// Measured times in ns, ordered by their ends.
     pub ns: Vec<u64>,
 }
 
-/// From each request's first bit to that of its reply; `asker` is the way that the requests go.
+/// Measures the time from each request's first bit to the first bit of its reply. `asker` is the direction of the
+/// requests.
 pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Times {
     let mut asked: Vec<((u16, u16), u64)> = Vec::new();
     let mut times = Times::default();
@@ -378,7 +380,7 @@ pub fn round_trips(frames: &[Frame], question: Question, asker: Way) -> Times {
     times
 }
 
-/// From one of the program's packets to the next; where a number is missing, a time is.
+/// Measures the time from each packet of the program to the next. A missing packet is a missing time.
 pub fn periods(frames: &[Frame]) -> Times {
     let mut times = Times::default();
     let mut last: Option<(u16, u64)> = None;
@@ -399,7 +401,7 @@ pub fn periods(frames: &[Frame]) -> Times {
     times
 }
 
-/// The rate of a cable of so many Mbit/s.
+/// Returns the rate of a cable with `mbit` Mbit/s.
 pub fn rate(mbit: u32) -> Option<Rate> {
     match mbit {
         10 => Some(Rate::Ten),

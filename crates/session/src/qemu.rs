@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's versatilepb with what our boards boot: it has the FCSE and no caches.
+//! QEMU, running the kernels and files of our boards on the machine that the board's machine file names. QEMU has FCSE
+//! and no caches.
 //!
-//! Time is a fixed virtual time per instruction (`-icount`), as ours does not depend on the host's
-//! clock either.
+//! Each instruction takes a fixed virtual time (`-icount`), so the guest's time does not depend on the host, as on our
+//! boards.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -21,26 +22,26 @@ use base::paths::{self, shown};
 use base::time::{CpuTimeOf, cpu_s_of};
 use results::runs::markers::{self, Typed};
 
-/// QEMU's program.
+/// Program of QEMU.
 pub const PROGRAM: &str = "qemu-system-arm";
-/// Its name of our boards' core.
+/// QEMU's name for the core of our boards.
 pub const ARM926: &str = "arm926";
-/// The SP804's clock: QEMU counts at 1 MHz, our device tree says 24 MHz.
+/// Device-tree node of the SP804's clock. QEMU counts at 1 MHz; our device tree says 24 MHz.
 const TIMER_CLOCK: &str = "/core-module/clock-1000000";
 const QEMU_TIMER_DIVISOR: u32 = 24;
-/// Virtual time an instruction takes, 2 to the power of this in ns; as slow as the default board.
+/// Virtual time per instruction: 2 to this power, in ns. About as slow as the default board.
 const ICOUNT_SHIFT: u32 = 3;
-/// Where a zImage has its magic number.
+/// Offset of the magic number in a zImage.
 const ZIMAGE_AT: usize = 0x24;
 const ZIMAGE_MAGIC: [u8; 4] = 0x016f_2818_u32.to_le_bytes();
-/// Where a plain Image goes; the versatilepb's RAM begins at 0.
+/// Load address of a plain Image; the versatilepb's RAM begins at 0.
 const TEXT_OFFSET: u32 = 0x8000;
-/// Where it complains.
+/// File for QEMU's error messages.
 const COMPLAINTS: &str = "stderr";
-/// Host time without a byte on the console after which QEMU counts as stuck.
+/// QEMU counts as stuck after this host time without output on the console.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// QEMU's version line; `None` when it is not installed.
+/// Returns QEMU's version line; `None` if QEMU is not installed.
 pub fn version() -> Option<String> {
     let output = Command::new(PROGRAM).arg("--version").output().ok()?;
     String::from_utf8_lossy(&output.stdout)
@@ -49,17 +50,17 @@ pub fn version() -> Option<String> {
         .map(str::to_owned)
 }
 
-/// What its machine can be told.
+/// Returns the help of a machine of QEMU, which lists its options.
 fn options(machine: &str) -> String {
     let output = Command::new(PROGRAM)
         .args(["-machine", &format!("{machine},help")])
         .output();
-    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    said.unwrap_or_default()
+    let help = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    help.unwrap_or_default()
 }
 
-/// The machine and a backend for its sound chip. QEMU 10 does not start without one that the machine
-/// names; one before 8.2 cannot name it, and complains of `-audiodev`, but reads `QEMU_AUDIO_DRV`.
+/// Returns the arguments for the machine and the backend of its sound chip. QEMU 10 does not start unless the machine
+/// names a backend. QEMU before 8.2 cannot name one and warns about `-audiodev`, but reads `QEMU_AUDIO_DRV`.
 fn machine(name: &str, options: &str) -> Vec<String> {
     match options.contains("audiodev=") {
         true => vec![
@@ -72,36 +73,36 @@ fn machine(name: &str, options: &str) -> Vec<String> {
     }
 }
 
-/// By its status, and by what it complained of. A guest's reset is an end without a mistake.
-fn why_it_ended(well: bool, said: &str) -> String {
-    match (well, said.trim()) {
+/// Explains the end of QEMU by its status and error messages. After a reset by the guest, the status is good.
+fn why_it_ended(is_success: bool, errors: &str) -> String {
+    match (is_success, errors.trim()) {
         (true, _) => format!("{PROGRAM} ended: the guest has reset the board or turned it off"),
-        (false, "") => format!("{PROGRAM} ended without a word"),
-        (false, said) => format!("{PROGRAM} ended: {said}"),
+        (false, "") => format!("{PROGRAM} ended without a message"),
+        (false, errors) => format!("{PROGRAM} ended: {errors}"),
     }
 }
 
-/// What to run.
+/// What to start.
 pub struct Start<'a> {
     /// zImage or plain Image.
     pub kernel: &'a [u8],
-    /// The board's device tree, which is changed for QEMU's timers.
+    /// The board's device tree. Its timer clock is changed for QEMU.
     pub dtb: &'a Path,
     /// Root file system.
     pub root: &'a [u8],
     /// Kernel command line.
     pub command_line: &'a str,
-    /// RAM.
+    /// Size of the RAM, in bytes.
     pub ram_bytes: u32,
     /// QEMU's name of the machine.
     pub machine: &'a str,
     /// QEMU's name of the core.
     pub cpu: &'a str,
-    /// For `-plugin`.
+    /// Argument of `-plugin`.
     pub plugin: Option<&'a str>,
 }
 
-/// The board's device tree with the clock that QEMU's timers count.
+/// Reads the board's device tree and sets the clock of QEMU's timers.
 fn device_tree(dtb: &Path) -> Result<Vec<u8>> {
     let blob = fs::read(dtb).with_context(|| format!("cannot read {}", shown(dtb)))?;
     let mut tree = Tree::parse(&blob).map_err(anyhow::Error::msg)?;
@@ -111,8 +112,8 @@ fn device_tree(dtb: &Path) -> Result<Vec<u8>> {
     Ok(tree.to_blob())
 }
 
-/// A kernel as QEMU takes it: a plain Image, which it would put to another place than the kernel
-/// wants, with U-Boot's header before it, which names the place. QEMU looks at no checksum.
+/// Returns a kernel in the form that QEMU loads. QEMU would load a plain Image to a wrong address, so the Image gets a
+/// U-Boot header with the right one. QEMU does not check the checksums.
 fn loadable(kernel: &[u8]) -> Vec<u8> {
     if kernel.get(ZIMAGE_AT..ZIMAGE_AT + 4) == Some(&ZIMAGE_MAGIC[..]) {
         return kernel.to_vec();
@@ -129,22 +130,22 @@ fn loadable(kernel: &[u8]) -> Vec<u8> {
         0,
     ];
     image.extend(words.iter().flat_map(|word: &u32| word.to_be_bytes()));
-    // Linux, ARM, a kernel, not compressed; 32 bytes for a name.
+    // Linux, ARM, kernel, not compressed; 32 bytes for a name.
     image.extend([5, 2, 2, 0]);
     image.extend([0; 32]);
     image.extend(kernel);
     image
 }
 
-/// QEMU with a guest; ended when dropped.
+/// A running QEMU; killed when dropped.
 pub struct Qemu {
     child: Child,
     stdin: ChildStdin,
     output: Receiver<Vec<u8>>,
     console: Vec<u8>,
-    /// Behind what was waited for last.
+    /// Position in the console's log after the last awaited text.
     seen: usize,
-    /// Kernel, device tree and root file system, as long as it runs.
+    /// Folder with kernel, device tree and root file system, removed at the end.
     files: PathBuf,
 }
 
@@ -157,7 +158,7 @@ impl Drop for Qemu {
 }
 
 impl Qemu {
-    /// Powers it on.
+    /// Starts QEMU.
     pub fn start(start: &Start<'_>) -> Result<Qemu> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -213,7 +214,7 @@ impl Qemu {
         })
     }
 
-    /// Waits for the shell of our root file system.
+    /// Waits for the shell prompt of our root file system.
     pub fn wait_for_prompt(&mut self) -> Result<()> {
         self.wait_for(markers::READY)?;
         self.wait_for("# ")?;
@@ -223,7 +224,7 @@ impl Qemu {
         Ok(())
     }
 
-    /// Types a command; gives what it printed, and its status.
+    /// Runs a command; returns its output and status.
     pub fn run(&mut self, typed: &Typed) -> Result<(Vec<u8>, i32)> {
         let start = self.seen;
         self.stdin
@@ -234,12 +235,12 @@ impl Qemu {
         typed.ended(&self.console[start..self.seen])
     }
 
-    /// All that the console said.
+    /// Returns everything that the console printed.
     pub fn console(&self) -> &[u8] {
         &self.console
     }
 
-    /// Waits until the console says `text`.
+    /// Waits until the console prints `text`.
     fn wait_for(&mut self, text: &str) -> Result<()> {
         let tick = Duration::from_millis(200);
         let mut silent = Duration::ZERO;
@@ -255,18 +256,21 @@ impl Qemu {
                     silent = Duration::ZERO;
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    let well = self.child.wait()?.success();
-                    let said = fs::read_to_string(self.files.join(COMPLAINTS));
-                    bail!("{}", why_it_ended(well, &said.unwrap_or_default()));
+                    let is_success = self.child.wait()?.success();
+                    let errors = fs::read_to_string(self.files.join(COMPLAINTS));
+                    bail!("{}", why_it_ended(is_success, &errors.unwrap_or_default()));
                 }
-                Err(_) if silent >= SILENCE => bail!("{PROGRAM}: no {text:?} on the console"),
+                Err(_) if silent >= SILENCE => bail!(
+                    "{PROGRAM}: printed nothing for {} s, waiting for {text:?} on the console",
+                    SILENCE.as_secs()
+                ),
                 Err(_) if interrupt::asked() => bail!("stopped"),
                 Err(_) => silent += tick,
             }
         }
     }
 
-    /// CPU time of all its threads, user and system, seconds.
+    /// Returns the processor time of all threads of QEMU, user and system, in seconds.
     pub fn cpu_s(&self) -> Result<f64> {
         cpu_s_of(&self.child.id().to_string(), CpuTimeOf::Process)
     }
@@ -283,13 +287,13 @@ mod tests {
         assert_eq!(machine("pb", "  append=<string>\n"), ["-M", "pb"]);
         let warned = "audio: Device lm4549: audiodev default parameter is deprecated\n";
         assert!(why_it_ended(true, warned).ends_with("has reset the board or turned it off"));
-        assert!(why_it_ended(false, "\n").ends_with("ended without a word"));
-        let told = why_it_ended(
+        assert!(why_it_ended(false, "\n").ends_with("ended without a message"));
+        let text = why_it_ended(
             false,
             "qemu-system-arm: no default audio driver available\n",
         );
         assert_eq!(
-            told,
+            text,
             "qemu-system-arm ended: qemu-system-arm: no default audio driver available"
         );
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A booted board whose shell takes commands, as a cable to its console and its pins would do it.
+//! A booted board at its shell prompt. Commands go over its console, instruments are on its pins and network cable.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::snapshot::{self, Snapshots};
 use results::runs::markers::{self, Typed};
 use results::runs::run::Window;
 
-/// Pins that the guest moves around its timed sections: the ring's, the overhead's.
+/// Pins that the guest raises during its timed sections: pin 0 for the ring, pin 1 for the overhead.
 const PINS: usize = 2;
 
 /// A machine at its shell's prompt.
@@ -31,12 +31,14 @@ pub struct Session<B: BoardBus = SystemBus> {
     keeper: Option<Keeper<B>>,
 }
 
-/// What is done with a board when it is looked at.
+/// Callback of a keeper.
 type Keep<B> = dyn Fn(&Machine<B>) + Send + Sync;
 
-/// Somebody who looks at a board every so many cycles while a command runs.
+/// Calls back at regular cycles while a command runs.
 struct Keeper<B: BoardBus> {
+    /// Cycles between two calls.
     every: u64,
+    /// Cycle of the next call.
     next: u64,
     keep: Arc<Keep<B>>,
 }
@@ -50,16 +52,16 @@ impl<B: BoardBus> Clone for Keeper<B> {
     }
 }
 
-/// With the coherence checker looking on.
+/// A session under the coherence checker.
 pub type Checked = Session<Observed<Checker>>;
 
-/// What one guest program left behind.
+/// Result of one guest program.
 pub struct Measured {
-    /// What the console said since the command was typed.
+    /// Console output since the command was typed.
     pub console: Vec<u8>,
-    /// Sums over the sections while pin 0 and pin 1 were high.
+    /// Sums over the sections in which pin 0, and pin 1, was high.
     pub windows: [Window; PINS],
-    /// From the first byte typed to the end.
+    /// Sums from the first typed byte to the end.
     pub whole: Window,
 }
 
@@ -68,7 +70,7 @@ pub struct Measured {
 pub struct Failure {
     /// Error message.
     pub message: String,
-    /// Everything that the console printed until then.
+    /// Everything that the console printed before the error.
     pub console: Vec<u8>,
 }
 
@@ -81,12 +83,12 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Session {
-    /// Boots to the first prompt; `seed` starts the caches' random choice of victims.
+    /// Boots to the first prompt. `seed` starts the random sequence of cache victims.
     pub fn boot(board: &BoardSpec, seed: u64, boot: &Boot) -> Result<Session> {
         Session::at_prompt(Machine::new(seeded(board, seed), boot)?)
     }
 
-    /// The machine of that name from among `snapshots`, at whatever cycle it was kept, if it is there.
+    /// Restores the machine `name` from the snapshots, if they have it. It may be at any cycle.
     pub fn kept(
         snapshots: &Snapshots,
         name: &str,
@@ -97,8 +99,8 @@ impl Session {
         Ok(snapshots.find(name, &spec, note).map(Session::of))
     }
 
-    /// The same, from a snapshot if there is one; else one is made. What is to be said of them goes
-    /// to `note`.
+    /// Returns a board at its first prompt, from a snapshot if there is one. Otherwise boots and makes the snapshot.
+    /// Notes on snapshots go to `note`.
     pub fn booted(
         snapshots: &Snapshots,
         board: &BoardSpec,
@@ -120,12 +122,12 @@ impl Session {
 }
 
 impl Session {
-    /// The board, at its prompt.
+    /// Returns the board, at its prompt.
     pub fn into_machine(self) -> Machine {
         self.machine
     }
 
-    /// The same board, looked at from now on by what `observer` makes.
+    /// Returns the session with an observer that begins here.
     pub fn observed_by<O: Observer>(
         self,
         observer: impl FnOnce(&Machine) -> O,
@@ -136,7 +138,7 @@ impl Session {
 }
 
 impl<O: Observer> Session<Observed<O>> {
-    /// The same with this observer, from the first instruction on.
+    /// Boots to the first prompt with an observer from the first instruction on.
     pub fn boot_observed(
         board: &BoardSpec,
         seed: u64,
@@ -147,42 +149,42 @@ impl<O: Observer> Session<Observed<O>> {
         Session::at_prompt(machine)
     }
 
-    /// Who looks on.
+    /// Returns the observer.
     pub fn observer(&self) -> &O {
         self.machine.observer()
     }
 
-    /// Who looks on.
+    /// Returns the observer.
     pub fn observer_mut(&mut self) -> &mut O {
         self.machine.observer_mut()
     }
 }
 
 impl Session<Observed<Ledger>> {
-    /// What its cycles went for.
+    /// Returns the ledger of the cycles.
     pub fn ledger(&self) -> &Ledger {
         self.machine.observer()
     }
 
-    /// Keeps what happens in so many of each task's worst latencies, and in its latency `wanted`.
+    /// Records the events of each task's `worst` worst latencies, and of its latency `wanted`.
     pub fn keep_latencies(&mut self, (worst, wanted): (usize, Option<usize>)) {
         self.machine.observer_mut().set_kept(worst, wanted);
     }
 
-    /// Keeps what happens in the latency that begins at this cycle.
+    /// Records the events of the latency that begins at this cycle.
     pub fn keep_latency_from(&mut self, rise: u64) {
         self.machine.observer_mut().set_kept_from(rise);
     }
 
-    /// Reads the names of the tasks that there are now.
+    /// Reads the names of the present tasks.
     pub fn name_tasks(&mut self) {
         watch::ledger::name_tasks(&mut self.machine);
     }
 }
 
 impl Checked {
-    /// The same under the coherence checker, which changes nothing and tells reports `apart` by calls of these
-    /// functions of the kernel.
+    /// Boots to the first prompt under the coherence checker. Reports that differ in a call of the functions in `apart`
+    /// are different reports.
     pub fn boot_checked(
         board: &BoardSpec,
         seed: u64,
@@ -194,7 +196,7 @@ impl Checked {
         Session::at_prompt(machine)
     }
 
-    /// One report a cause, in the order they were met, each with how often it was met.
+    /// Returns one report per cause with its number of occurrences, in order of time.
     pub fn reports(&self) -> Vec<(Report, u64)> {
         let reports = self.machine.observer().reports();
         reports.map(|(r, count)| (r.clone(), count)).collect()
@@ -215,9 +217,9 @@ impl<B: BoardBus> Session<B> {
         }
     }
 
-    /// Has `keep` look at the board every so many cycles while commands run.
+    /// Calls `keep` every `every` cycles while commands run.
     pub fn set_keeper(&mut self, every: u64, keep: impl Fn(&Machine<B>) + Send + Sync + 'static) {
-        // Between two looks at the console, which are to stay where they are.
+        // Half a slice away from the looks at the console, whose cycles must not change.
         let half_slice = self.cpu_hz() / (2 * console::SLICES_PER_S);
         self.keeper = Some(Keeper {
             every,
@@ -228,13 +230,12 @@ impl<B: BoardBus> Session<B> {
 
     fn at_prompt(machine: Machine<B>) -> Result<Session<B>> {
         let mut session = Session::of(machine);
-        let ended = session.console(Attached::nobody()).boot();
-        ended.map_err(|ended| session.gone(ended))?;
+        let ended = session.console(Attached::nothing()).boot();
+        ended.map_err(|ended| session.wait_error(ended))?;
         Ok(session)
     }
 
-    /// The board itself, for claims about its state.
-    /// The machine, to be changed by a test.
+    /// Returns the machine, for a test that changes it.
     pub fn machine_mut(&mut self) -> &mut Machine<B> {
         &mut self.machine
     }
@@ -247,8 +248,8 @@ impl<B: BoardBus> Session<B> {
         }
     }
 
-    /// The error that waiting ended with.
-    fn gone(&self, ended: WaitEnd<Infallible>) -> anyhow::Error {
+    /// Converts the end of a wait to an error.
+    fn wait_error(&self, ended: WaitEnd<Infallible>) -> anyhow::Error {
         match ended {
             WaitEnd::Board(stop, awaited) => {
                 let message = self.machine.message(&stop, |_| None);
@@ -263,45 +264,45 @@ impl<B: BoardBus> Session<B> {
         }
     }
 
-    /// Types `run-guest COMMAND` and waits for its end, taking the counters at the pins' edges.
+    /// Types `run-guest COMMAND`, waits for its end, and takes the counters at the pins' edges.
     pub fn run_guest(&mut self, command: &str, limit_s: f64) -> Result<Measured> {
         self.run_guest_beside(command, limit_s, &mut NoPeer)
     }
 
-    /// The same with somebody at the board's cables.
+    /// Runs a guest program with a peer on the board's cables.
     pub fn run_guest_beside(
         &mut self,
         command: &str,
         limit_s: f64,
-        outside: &mut dyn Peer,
+        peer: &mut dyn Peer,
     ) -> Result<Measured> {
-        self.run_beside(&Typed::by_run_guest(command), limit_s, outside)
+        self.run_beside(&Typed::by_run_guest(command), limit_s, peer)
     }
 
-    /// Types a user's command.
+    /// Types a user's command and waits for its end.
     pub fn run(&mut self, typed: &Typed, limit_s: f64) -> Result<Measured> {
         self.run_beside(typed, limit_s, &mut NoPeer)
     }
 
-    /// The same with somebody at the board's cables.
+    /// Types a command and waits for its end, with a peer on the board's cables.
     pub fn run_beside(
         &mut self,
         typed: &Typed,
         limit_s: f64,
-        outside: &mut dyn Peer,
+        peer: &mut dyn Peer,
     ) -> Result<Measured> {
         let (from, counters) = (self.now(), *self.counters());
         let mut pins = Pins::new(&self.machine);
         self.machine.set_stop_on_edge(true);
         let beside = Attached {
             pins: Some(&mut pins),
-            outside: Some(outside),
+            peer: Some(peer),
             keeper: self.keeper.take(),
         };
         let ended = self.console(beside).run(typed, limit_s);
-        let (start, end) = ended.map_err(|ended| self.gone(ended))?;
-        let ended = self.console(Attached::nobody()).until(end, "\n", limit_s);
-        ended.map_err(|ended| self.gone(ended))?;
+        let (start, end) = ended.map_err(|ended| self.wait_error(ended))?;
+        let ended = self.console(Attached::nothing()).until(end, "\n", limit_s);
+        ended.map_err(|ended| self.wait_error(ended))?;
         self.machine.set_stop_on_edge(false);
         let console = self.machine.console_log()[start..].to_vec();
         let mut whole = Window::default();
@@ -313,7 +314,7 @@ impl<B: BoardBus> Session<B> {
         })
     }
 
-    /// Types a command and does not wait for it.
+    /// Types a command without waiting for its end.
     pub fn type_in(&mut self, typed: &Typed) {
         self.machine.send(format!("{}\n", typed.line).as_bytes());
     }
@@ -323,77 +324,77 @@ impl<B: BoardBus> Session<B> {
         self.machine.run_until(cycle)
     }
 
-    /// The end of the console's text, for messages.
+    /// Returns the last lines of the console, for messages.
     fn last_words(&self) -> String {
         markers::last_words(self.machine.console_log())
     }
 
-    /// The error that ends a point here.
+    /// Returns an error with the console's text.
     pub fn failure(&self, message: String) -> anyhow::Error {
         let console = self.machine.console_log().to_vec();
         Failure { message, console }.into()
     }
 
-    /// The board's cables, to put instruments on them.
+    /// Returns the board's cables, to connect instruments.
     pub fn cables(&mut self) -> Cables<'_> {
         self.machine.cables()
     }
 
-    /// The board's network cable.
+    /// Returns the board's network cable.
     pub fn link(&self) -> &Link {
         self.machine.link()
     }
 
-    /// The instruments.
+    /// Returns the instruments.
     pub fn bench(&self) -> &Bench {
         self.machine.bench()
     }
 
-    /// What the guest uses that is not modelled as it should be.
+    /// Returns notes on hardware that the guest uses and the board models only in part.
     pub fn notes(&self) -> Vec<String> {
         self.machine.notes()
     }
 
-    /// Board time since power-on.
+    /// Returns the board time since power-on, in seconds.
     pub fn seconds(&self) -> f64 {
         self.machine.seconds()
     }
 
-    /// Core cycles since power-on.
+    /// Returns the core cycles since power-on.
     pub fn now(&self) -> u64 {
         self.machine.now()
     }
 
-    /// The core's counters since power-on.
+    /// Returns the core's counters since power-on.
     pub fn counters(&self) -> &Counters {
         self.machine.counters()
     }
 
-    /// Core clock.
+    /// Returns the core clock, in Hz.
     pub fn cpu_hz(&self) -> u64 {
         self.machine.spec().cpu_hz
     }
 }
 
-/// Who stands beside a session: the pins' edges, and somebody at the board's cables.
+/// Handler of a session's stops: takes the pins' edges, and lets the peer and the keeper act.
 struct Attached<'a, B: BoardBus> {
     pins: Option<&'a mut Pins>,
-    outside: Option<&'a mut dyn Peer>,
+    peer: Option<&'a mut dyn Peer>,
     keeper: Option<Keeper<B>>,
 }
 
 impl<'a, B: BoardBus> Attached<'a, B> {
-    fn nobody() -> Attached<'a, B> {
+    fn nothing() -> Attached<'a, B> {
         Attached {
             pins: None,
-            outside: None,
+            peer: None,
             keeper: None,
         }
     }
 
     fn act(&mut self, machine: &mut Machine<B>) {
-        if let Some(outside) = &mut self.outside {
-            outside.act(&mut machine.cables());
+        if let Some(peer) = &mut self.peer {
+            peer.act(&mut machine.cables());
         }
     }
 }
@@ -402,7 +403,7 @@ impl<B: BoardBus> console::StopHandler<B> for Attached<'_, B> {
     type End = Infallible;
 
     fn next(&self, machine: &Machine<B>) -> u64 {
-        let next_ns = self.outside.as_ref().map_or(u64::MAX, |o| o.next_ns());
+        let next_ns = self.peer.as_ref().map_or(u64::MAX, |peer| peer.next_ns());
         let keeper = self.keeper.as_ref().map_or(u64::MAX, |keeper| keeper.next);
         machine.link().cycle(next_ns).min(keeper)
     }
@@ -431,15 +432,16 @@ impl<B: BoardBus> console::StopHandler<B> for Attached<'_, B> {
     }
 }
 
-/// Adds up cycles and counters while a pin is high.
+/// Sums cycles and counters while a pin is high.
 struct Pins {
+    /// Number of edges already taken.
     seen: usize,
     high_since: [Option<(u64, Counters)>; PINS],
     windows: [Window; PINS],
 }
 
 impl Pins {
-    /// Edges that `machine` has seen already do not count.
+    /// Starts with no pin high; earlier edges do not count.
     fn new<B: BoardBus>(machine: &Machine<B>) -> Pins {
         let seen = machine.edges().len();
         Pins {
@@ -449,7 +451,7 @@ impl Pins {
         }
     }
 
-    /// Takes the edges that are new in `machine`, which stopped at the last of them.
+    /// Takes the new edges. `machine` has stopped at the last one.
     fn edge<B: BoardBus>(&mut self, machine: &Machine<B>) {
         let edges = machine.edges();
         let counters = *machine.counters();

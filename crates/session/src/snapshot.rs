@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines at their first prompt, kept in the cache, so that a board, kernel and seed are booted
-//! once and not once a command.
+//! Snapshots: machines at their first prompt, kept in the cache, so that a board, kernel and seed boot once and not
+//! once per command.
 //!
-//! A snapshot is named by all that a boot depends on, and says so itself; a hash covers it. One
-//! that is damaged, or not what its name says, is noted and replaced by a boot. A place that takes
-//! no file is noted once, and all goes on without.
+//! The name of a snapshot is a hash of everything that the boot depends on. The file contains its name, and a hash of
+//! its content. A damaged snapshot, or one with another name inside, gives a note, and the board boots instead. If the
+//! cache cannot be written, one note says so, and the work continues without snapshots.
 //!
-//! The file: [`MAGIC`], [`FORMAT`] and the length of the state (both little-endian), the name, a
-//! BLAKE3 hash of all else, and the state compressed as one LZ4 block.
+//! The file holds, in order: [`MAGIC`], [`FORMAT`] and the length of the state (both little-endian), the name, a BLAKE3
+//! hash of everything else, and the state, compressed as one LZ4 block.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,59 +24,59 @@ use supply::cache::{self, Inputs};
 
 const MAGIC: &[u8] = b"warmswitch snapshot\n";
 const FORMAT: u32 = 1;
-/// Digits of a name.
+/// Number of digits of a name.
 const NAME: usize = 32;
 const HASH: usize = 32;
-/// Magic, format, length, name, hash.
+/// Length of magic, format, length of the state, name and hash.
 const HEADER: usize = MAGIC.len() + 4 + 8 + NAME + HASH;
 
-/// All snapshots together take at most this many bytes of the disk: those not used for the longest
-/// time make room.
+/// Most disk space of all snapshots, in bytes. The least recently used ones are removed.
 const MOST: u64 = 2 << 30;
 
-/// And those along runs ([`Snapshots::along_runs`]).
+/// Most disk space of the snapshots along runs ([`Snapshots::along_runs`]), in bytes.
 const MOST_ALONG: u64 = 2 << 30;
 
-/// Larger than any snapshot.
+/// No snapshot is larger than this, in bytes.
 const LARGEST_FILE: u64 = 1 << 30;
 
-/// Where snapshots are kept, if they are.
+/// A folder of snapshots.
 pub struct Snapshots {
+    /// `None`: no snapshots are used or made.
     dir: Option<PathBuf>,
     most: u64,
-    /// It was said that the place takes none.
-    told: AtomicBool,
+    /// The note that no snapshot can be written has been given.
+    noted: AtomicBool,
 }
 
 impl Snapshots {
-    /// Those in the cache if they are wanted; else none are used and none are made.
+    /// Returns the snapshots in the cache. If `wanted` is false, none are used or made.
     pub fn cached_if(wanted: bool) -> Snapshots {
         let cache = wanted.then(cache::dir).and_then(Result::ok);
         Snapshots {
             dir: cache.map(|dir| dir.join("snapshot")),
             most: MOST,
-            told: AtomicBool::new(false),
+            noted: AtomicBool::new(false),
         }
     }
 
-    /// Those of machines in the middle of runs.
+    /// Returns the snapshots of machines in the middle of runs.
     pub fn along_runs() -> Snapshots {
         let cache = cache::dir().ok();
         Snapshots {
             dir: cache.map(|dir| dir.join("along")),
             most: MOST_ALONG,
-            told: AtomicBool::new(false),
+            noted: AtomicBool::new(false),
         }
     }
 
-    /// The machine of that name, if there is one; what is wrong with a snapshot goes to `note`.
+    /// Restores the machine `name`, if there is a snapshot. A bad snapshot gives a note.
     pub fn find(&self, name: &str, spec: &BoardSpec, note: &dyn Fn(&str)) -> Option<Machine> {
         let path = self.path(name)?;
         match read(&path, name, spec) {
             Ok(machine) => machine,
             Err(error) => {
                 note(&format!(
-                    "note: the snapshot {} is of no use, the board is booted: {error:#}",
+                    "note: the snapshot {} cannot be used, so the board boots: {error:#}",
                     paths::shown(&path)
                 ));
                 None
@@ -84,11 +84,11 @@ impl Snapshots {
         }
     }
 
-    /// Keeps a machine under that name, if it can.
+    /// Writes a snapshot of a machine. A failure gives a note, once.
     pub fn keep<B: BoardBus + State>(&self, name: &str, machine: &Machine<B>, note: &dyn Fn(&str)) {
         let Some(path) = self.path(name) else { return };
         if let Err(error) = self.write(&path, name, machine)
-            && !self.told.swap(true, Ordering::Relaxed)
+            && !self.noted.swap(true, Ordering::Relaxed)
         {
             note(&format!("note: boots are not kept: {error:#}"));
         }
@@ -115,7 +115,7 @@ impl Snapshots {
     }
 }
 
-/// The name of the machine at its first prompt: the hash of everything it depends on.
+/// Returns the name of a machine at its first prompt, a hash of everything that it depends on. Only Linux has one.
 pub fn name(spec: &BoardSpec, boot: &Boot) -> Option<String> {
     let Boot::Linux(LinuxBoot {
         kernel,
@@ -139,7 +139,7 @@ pub fn name(spec: &BoardSpec, boot: &Boot) -> Option<String> {
     Some(inputs.hash())
 }
 
-/// The content of a snapshot's file.
+/// Returns the content of a snapshot file.
 fn file(name: &str, state: &[u8]) -> Vec<u8> {
     let mut head = MAGIC.to_vec();
     head.extend(FORMAT.to_le_bytes());
@@ -157,45 +157,48 @@ fn hash(head: &[u8], compressed: &[u8]) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// The state in a snapshot's file.
+/// Returns the state in a snapshot file.
 fn state(file: &[u8], name: &str) -> Result<Vec<u8>> {
     let start = &file[..file.len().min(MAGIC.len())];
-    ensure!(MAGIC.starts_with(start), "it is something else");
+    ensure!(MAGIC.starts_with(start), "it is not a snapshot");
     ensure!(file.len() >= HEADER, "it is cut off");
     let (head, rest) = file.split_at(HEADER - HASH);
-    let (said, compressed) = rest.split_at(HASH);
+    let (stored_hash, compressed) = rest.split_at(HASH);
     let number = |at: usize, bytes: usize| {
         let digits = head[at..at + bytes].iter().rev();
         digits.fold(0u64, |n, b| n << 8 | u64::from(*b))
     };
     let format = number(MAGIC.len(), 4);
     if format != u64::from(FORMAT) {
-        bail!("it has format {format}, this program's is {FORMAT}");
+        bail!("it has format {format}, and this program reads format {FORMAT}");
     }
-    if hash(head, compressed).as_bytes() != said {
+    if hash(head, compressed).as_bytes() != stored_hash {
         bail!("it is damaged");
     }
-    ensure!(head.ends_with(name.as_bytes()), "it is another machine's");
+    ensure!(
+        head.ends_with(name.as_bytes()),
+        "it belongs to another machine"
+    );
     let length = number(MAGIC.len() + 4, 8);
     let length = usize::try_from(length).context("it is too long")?;
     lz4_flex::block::decompress(compressed, length).context("it is damaged")
 }
 
-/// The machine in a file; `None` when there is no file.
+/// Restores the machine from a file; `None` if there is no file.
 fn read(path: &Path, name: &str, spec: &BoardSpec) -> Result<Option<Machine>> {
     let Ok(file) = File::open(path) else {
         return Ok(None);
     };
     let length = file.metadata()?.len();
-    ensure!(length <= LARGEST_FILE, "it is something else");
+    ensure!(length <= LARGEST_FILE, "it is too large for a snapshot");
     let state = state(&fs::read(path)?, name)?;
     let machine = Machine::restored(spec.clone(), &state)?;
-    // Not every file system keeps the time of the last access.
+    // Marks the snapshot as used: not every file system keeps the time of the last access.
     let _ = file.set_modified(SystemTime::now());
     Ok(Some(machine))
 }
 
-/// Removes what was not used for the longest time, until `most` bytes are left.
+/// Removes the least recently used snapshots, until at most `most` bytes are left.
 fn trim(dir: &Path, most: u64) {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<(SystemTime, PathBuf, u64)> = entries

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that are what they should be, and files that are not.
+//! Tests with good and bad snapshot files.
 
 use super::*;
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ fn at(dir: &Path) -> Snapshots {
     }
 }
 
-/// A board with little RAM that counts in it for a while.
+/// Returns a board with little RAM, after a program has stored increasing numbers for 1 ms.
 fn machine() -> Machine {
     // mov r1, #4096; add r0, r0, #1; str r0, [r1, #4]!; b .-8
     let program = [0xe3a0_1a01u32, 0xe280_0001, 0xe5a1_0004, 0xeaff_fffc];
@@ -38,7 +38,7 @@ fn machine() -> Machine {
 
 const NAME: &str = "0123456789abcdef0123456789abcdef";
 
-/// Whether the machine is found, and what is noted.
+/// Looks for the machine; returns it and the notes.
 fn found(dir: &Path) -> (Option<Machine>, Vec<String>) {
     let notes = RefCell::new(Vec::new());
     let note = |line: &str| notes.borrow_mut().push(line.to_string());
@@ -81,16 +81,16 @@ fn a_file_that_is_not_the_machines_snapshot_is_named_and_not_used() {
         bytes[MAGIC.len()] = 2;
         bytes
     };
-    // A whole file, whose state is none.
+    // A valid file with an invalid state.
     let nonsense = file(NAME, b"nonsense");
     let wrong = [
         (&b""[..], "it is cut off"),
         (&good[..HEADER - 1], "it is cut off"),
         (&good[..HEADER], "it is damaged"),
         (&good[..good.len() - 1], "it is damaged"),
-        (b"#!/bin/sh", "it is something else"),
-        (&newer, "it has format 2, this program's is 1"),
-        (&file(&other, b""), "it is another machine's"),
+        (b"#!/bin/sh", "it is not a snapshot"),
+        (&newer, "it has format 2, and this program reads format 1"),
+        (&file(&other, b""), "it belongs to another machine"),
         (&nonsense, "not a state of this board"),
     ];
     for (bytes, reason) in wrong {

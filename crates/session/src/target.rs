@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What to boot on which board: the options that all verbs share which boot something.
+//! Options of board and kernel, shared by all commands that boot a board.
 
 use std::path::{Path, PathBuf};
 
@@ -18,43 +18,43 @@ use supply::kernel;
 use supply::mutant::{self, Mutant};
 use supply::package;
 
-/// Whose mutants a kernel given by path has.
+/// Kernel whose list of mutants applies to a kernel given by path.
 const PLAIN: &str = "plain";
 
-/// Board, kernel and what the kernel is given.
+/// Board, kernel and the kernel's files.
 #[derive(clap::Args)]
 #[group(skip)]
 pub struct Target {
-    /// Name of a board, or a path to a board file
+    /// Name of a board, or path to a board file
     #[arg(long, value_name = "BOARD", default_value = spec::DEFAULT_BOARD)]
     board: String,
-    /// Another value for a number of the board, by its key: caches.dcache_bytes=32K
+    /// Change a number of the board by its key, like caches.dcache_bytes=32K (`warmswitch list keys`)
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub set: Vec<Change>,
-    /// Name of a kernel, or a path to a zImage, Image or vmlinux [default: the one for the board's core, as
-    /// `warmswitch list boards` says]
+    /// Name of a kernel, or path to a zImage, Image or vmlinux [default: the kernel for the board's core, see
+    /// `warmswitch list boards`]
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<String>,
     /// Build the kernel from this source tree
     #[arg(long, value_name = "DIR")]
     pub linux: Option<PathBuf>,
-    /// With --linux: configure it by this .config or defconfig instead of the kernel's own fragments
+    /// With --linux: .config or defconfig to use, instead of the kernel's own fragments
     #[arg(long, value_name = "FILE", requires = "linux")]
     pub config: Option<PathBuf>,
-    /// Device tree instead of the kernel's own; one given by path needs it
+    /// Device tree instead of the kernel's own; required for a kernel given by path
     #[arg(long, value_name = "FILE")]
     pub dtb: Option<PathBuf>,
-    /// Root file system (cpio archive, may be compressed) instead of ours
+    /// Root file system instead of ours: a cpio archive, which may be compressed
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
-    /// A file or folder of yours for the guest; programs go to /bin, libraries where they are found,
-    /// all else to / when no place is given; FOLDER:/ lays the folder over the root
+    /// Add a file or folder to the guest; by default, programs go to /bin, libraries to /lib/arm-linux-gnueabi and other
+    /// files to /; FOLDER:/ lays the folder over the root
     #[arg(long, value_name = "HOST[:/GUEST]")]
     pub add: Vec<Added>,
-    /// A package of Debian's for armel, with what it depends on; its maintainer's scripts are not run
+    /// Add a Debian package for armel and its dependencies; maintainer scripts do not run
     #[arg(long, value_name = "NAME", conflicts_with = "initrd")]
     pub add_package: Vec<String>,
-    /// More of the kernel's command line
+    /// Text to append to the kernel command line
     #[arg(
         long,
         value_name = "TEXT",
@@ -62,23 +62,23 @@ pub struct Target {
         hide_default_value = true
     )]
     pub append: String,
-    /// Who makes room in caches and TLB: random, as the core does it, or late (docs/use/COHERENCE.md)
+    /// Victim policy of caches and TLB: random, like the core, or late (docs/use/COHERENCE.md)
     #[arg(long, value_name = "POLICY", default_value = "random")]
     pub victims: String,
 }
 
-/// A user's command and its standard input. Every verb types it alike, so it takes equal cycles in all.
+/// A user's command and its standard input. Every verb types it in one way, so it takes the same cycles everywhere.
 pub struct Given {
-    /// The command as a line for the guest's shell, with the redirection of its standard input.
+    /// Command line for the guest's shell, with the redirection of standard input.
     pub line: String,
-    /// The line with markers around its output, as it is typed on the console.
+    /// Command line as typed on the console, with markers around its output.
     pub typed: Typed,
     /// Content of standard input; `None` when it is empty or not redirected.
     pub stdin: Option<Vec<u8>>,
 }
 
 impl Given {
-    /// The words behind `--`, and standard input, if that is a file or a pipe.
+    /// Takes the words after `--`, and standard input if it is a file or a pipe.
     pub fn new(words: &[String]) -> Result<Given> {
         let command = shell::typed(words)?;
         let stdin = standard_input::given()?;
@@ -96,16 +96,16 @@ impl Given {
 }
 
 impl Target {
-    /// Refuses what can be refused before anything is built; gives the board.
+    /// Checks everything that can be checked before something is built. Returns the board.
     pub fn check(&self) -> Result<BoardSpec> {
         let board = boot::board(&self.board(), &self.victims)?;
         let name = &self.kernel_for(&board)?;
         if !is_path(name) {
             kernel::check_name(name)?;
         } else if self.linux.is_some() {
-            bail!("--linux: --kernel {name} is built already");
+            bail!("--linux: --kernel {name} is already built; give the name of a kernel to build");
         } else if self.dtb.is_none() {
-            bail!("--kernel {name}: a kernel given by path needs --dtb");
+            bail!("--kernel {name}: a kernel given by path needs --dtb FILE");
         }
         let files = [
             ("linux", &self.linux),
@@ -121,13 +121,13 @@ impl Target {
         self.check_files(&board)?;
         if self.append.len() > boot::LONGEST_COMMAND_LINE {
             bail!(
-                "--append: {} bytes, and the kernel takes {}",
+                "--append: has {} bytes, and the kernel's whole command line may have {}",
                 self.append.len(),
                 boot::LONGEST_COMMAND_LINE
             );
         }
         if let Some(twice) = repeated(self.set.iter().map(Change::key)) {
-            bail!("--set {twice}: it is given twice");
+            bail!("--set {twice}: it is given twice; give each key one value");
         }
         self.add_package
             .iter()
@@ -135,12 +135,11 @@ impl Target {
         if !self.add_package.is_empty() {
             Programs::of(board.core.core, false).take_debian()?;
         }
-        // What is wrong with the files themselves, too.
         added::check(&self.add, self.has_our_root(), board.ram_bytes)?;
         Ok(board)
     }
 
-    /// The kernel asked for, else that of the board's core.
+    /// Returns the name of the user's kernel, otherwise of the kernel for the board's core.
     pub fn kernel(&self) -> Result<String> {
         self.kernel_for(&boot::board(&self.board(), &self.victims)?)
     }
@@ -152,19 +151,19 @@ impl Target {
         }
     }
 
-    /// Refuses files that are not what their options say.
+    /// Refuses files that do not have the form that their options need.
     fn check_files(&self, board: &BoardSpec) -> Result<()> {
-        let of = |option: &str, error: BootError| anyhow!("--{option} {error}");
+        let wrong = |option: &str, error: BootError| anyhow!("--{option} {error}");
         if let Some(kernel) = self.kernel.as_ref().filter(|name| is_path(name)) {
-            let kernel = Blob::read(Path::new(kernel)).map_err(|e| of("kernel", e))?;
-            kernel.check_kernel(board).map_err(|e| of("kernel", e))?;
+            let kernel = Blob::read(Path::new(kernel)).map_err(|e| wrong("kernel", e))?;
+            kernel.check_kernel(board).map_err(|e| wrong("kernel", e))?;
         }
         if let Some(dtb) = &self.dtb {
-            let dtb = Blob::read(dtb).map_err(|e| of("dtb", e))?;
-            dtb.check_tree(&board.peripherals).map_err(|e| of("dtb", e))?;
+            let dtb = Blob::read(dtb).map_err(|e| wrong("dtb", e))?;
+            dtb.check_tree(&board.peripherals).map_err(|e| wrong("dtb", e))?;
         }
         if let Some(initrd) = &self.initrd {
-            let initrd = Blob::read(initrd).map_err(|e| of("initrd", e))?;
+            let initrd = Blob::read(initrd).map_err(|e| wrong("initrd", e))?;
             root_fs::check_form(&initrd).context("--initrd")?;
         }
         if let Some(config) = &self.config {
@@ -172,19 +171,19 @@ impl Target {
         }
         if let Some(dir) = self.linux.as_ref().filter(|d| !d.join("Kconfig").is_file()) {
             bail!(
-                "--linux {}: no source tree of Linux: it has no Kconfig",
+                "--linux {}: no source tree of Linux: it has no file Kconfig",
                 dir.display()
             );
         }
         Ok(())
     }
 
-    /// The board's name, with what is changed of it.
+    /// Returns the board's name with its changed keys.
     pub fn board(&self) -> String {
         boards::changed(&self.board, &self.set)
     }
 
-    /// What is to be prepared.
+    /// Returns the recipe of the boot.
     pub fn recipe(&self) -> Result<Recipe> {
         Ok(Recipe {
             linux: self.linux.clone(),
@@ -198,12 +197,12 @@ impl Target {
         })
     }
 
-    /// The same, for a command on the board that was checked: a panic ends the run.
+    /// Prepares the boot on the checked board, for a command: a panic ends the run.
     pub fn prepare(&self, board: &BoardSpec) -> Result<Prepared> {
         self.prepare_with(board, None)
     }
 
-    /// The same for a command that can read this.
+    /// Prepares the boot for a command with this standard input.
     pub fn prepare_with(&self, board: &BoardSpec, stdin: Option<Vec<u8>>) -> Result<Prepared> {
         let recipe = Recipe {
             stdin,
@@ -213,24 +212,24 @@ impl Target {
         recipe.prepare(board)
     }
 
-    /// The kernel's list of mutants; that of the plain kernel for one given by path.
+    /// Returns the path of the kernel's list of mutants. A kernel given by path has the list of the plain kernel.
     pub fn mutants(&self) -> Result<PathBuf> {
         let name = self.kernel()?;
         kernel::mutants(if is_path(&name) { PLAIN } else { &name })
     }
 
-    /// The mutant NAME of the kernel's list, or of FILE in `FILE:NAME`.
+    /// Finds the mutant `NAME` in the kernel's list, or `FILE:NAME` in a file.
     pub fn mutant(&self, text: Option<&str>) -> Result<Option<Mutant>> {
         text.map(|text| mutant::named(text, || self.mutants()))
             .transpose()
     }
 
-    /// Whether the root file system is ours, whose shell says when it is ready.
+    /// Returns whether the root file system is ours. Its shell prints a marker when it is ready.
     pub fn has_our_root(&self) -> bool {
         self.initrd.is_none()
     }
 
-    /// Whether the boot is one that comes again and again.
+    /// Returns whether the boot has no files and no kernel options of the user's, so that a snapshot pays off.
     pub fn is_common(&self) -> bool {
         let own = [&self.linux, &self.config, &self.dtb, &self.initrd];
         !self.kernel.as_deref().is_some_and(is_path)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One point on one machine: types the command, takes counters, reads what came out.
+//! Measures one point on one machine: types the command, takes the counters, reads the output.
 
 use anyhow::{Result, bail};
 use board::BoardBus;
@@ -10,9 +10,8 @@ use results::runs::markers::between_markers;
 use results::runs::point::Point;
 use results::runs::run::{Provenance, Run};
 
-/// Measures the point that `provenance` and `instruments` describe on a booted machine; `seen` is
-/// called when the command has ended. Gives the run, without its name and its experiment's, and
-/// what the console said.
+/// Measures a point on a booted machine, as `provenance` and `instruments` describe it. Calls `seen` after the command.
+/// Returns the run, without the names of run and experiment, and the console output.
 pub fn measure<B: BoardBus>(
     session: &mut Session<B>,
     instruments: &Setup,

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sees that a guest will say and do nothing more: its kernel said so, or the core goes round and
-//! round without touching anything.
+//! Watchdog: notices that a guest will do nothing more. Its kernel has said so, or the core is stuck in a loop inside
+//! its caches.
 
 use arm::Counters;
 use board::{BoardBus, Machine};
 
-/// Board time for which a core may compute without any sign of it, in seconds. Linux takes a timer
-/// interrupt 100 times a second; its decompressor takes 3 s, and writes all the time.
+/// Longest board time in which a working core shows no sign of activity, in seconds. Linux takes a timer interrupt 100
+/// times per second. Its decompressor takes 3 s, and writes all the time.
 const STILL_S: f64 = 10.0;
 
-/// A kernel that said its last line says nothing more for so long, in seconds of board time.
+/// A line is a kernel's last one if nothing follows for this board time, in seconds.
 const QUIET_S: f64 = 0.5;
 
-/// Longer than any of [`LAST_LINES`] with what stands behind it.
+/// Longer than every line that begins with one of [`LAST_LINES`], in bytes.
 const LONGEST_LINE: usize = 512;
 
-/// How a kernel's last line begins, and what it means.
+/// Beginnings of a kernel's last line, and their meanings.
 const LAST_LINES: [(&str, Over); 4] = [
     ("end Kernel panic - not syncing", Over::Panic),
     ("reboot: System halted", Over::Halted),
@@ -23,31 +23,31 @@ const LAST_LINES: [(&str, Over); 4] = [
     ("reboot: Power off not available", Over::PoweredDown),
 ];
 
-/// How a guest came to its end.
+/// How a guest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Its kernel panicked and went into its last loop.
+    /// The kernel panicked and is in its final loop.
     Panic,
-    /// It was halted.
+    /// The guest halted.
     Halted,
-    /// It turned itself off; the board has no switch for that.
+    /// The guest powered down; the board has no power switch.
     PoweredDown,
-    /// The core executes instructions without an effect.
+    /// The core executes instructions that have no effect.
     Still,
-    /// Its root file system is not whole.
+    /// The root file system is incomplete.
     HalfUnpacked,
 }
 
 impl Over {
-    /// In words.
+    /// Describes the end.
     pub fn what(self) -> &'static str {
         match self {
             Over::Panic => "the guest's kernel panicked",
             Over::Halted => "the guest halted itself",
             Over::PoweredDown => "the guest turned the power off",
             Over::Still => {
-                "the guest's core goes round and round: for 10 s of board time no interrupt came, and \
-                 nothing outside its caches was touched"
+                "the guest's core is stuck in a loop: for 10 s of board time, no interrupt came and \
+                 nothing outside its caches was accessed"
             }
             Over::HalfUnpacked => {
                 "the guest's kernel could not unpack its whole root file system: files are missing or cut"
@@ -58,16 +58,16 @@ impl Over {
 
 /// Looks at a machine from time to time.
 pub struct Watchdog {
-    /// How much the console had said and how long the core had waited, and since when both stay so.
+    /// Length of the console's log and cycles spent waiting for interrupts, and the board time of their last change.
     said: ((usize, u64), f64),
-    /// Interrupts and the like that had come then.
+    /// Number of exceptions at that time.
     exceptions: u64,
-    /// What grows while the core does anything, and since when it does not.
+    /// Sum of the counters that show activity, and the board time of its last change.
     signs: (u64, f64),
 }
 
 impl Watchdog {
-    /// One that looks from now on.
+    /// Starts to watch a machine.
     pub fn new<B: BoardBus>(machine: &Machine<B>) -> Watchdog {
         let now_s = machine.seconds();
         Watchdog {
@@ -77,10 +77,10 @@ impl Watchdog {
         }
     }
 
-    /// Whether the guest's end has come.
+    /// Returns how the guest ended, if it has ended.
     pub fn look<B: BoardBus>(&mut self, machine: &Machine<B>) -> Option<Over> {
         let now_s = machine.seconds();
-        // A kernel that has ended never waits for anything; a shell that printed its words does.
+        // A shell that prints these lines waits for interrupts afterwards; an ended kernel does not.
         if self.said.0 != said(machine) {
             self.said = (said(machine), now_s);
             self.exceptions = machine.counters().exceptions;
@@ -94,9 +94,9 @@ impl Watchdog {
         }
         let quiet = now_s - self.said.1 >= QUIET_S;
         let over = quiet.then(|| last_line(machine.console_log())).flatten()?;
-        // After a panic the clock goes on, else nothing does.
-        let nothing = self.exceptions == machine.counters().exceptions;
-        (over == Over::Panic || nothing).then_some(over)
+        // After a panic the timer interrupt still comes; after the other ends no exception does.
+        let is_silent = self.exceptions == machine.counters().exceptions;
+        (over == Over::Panic || is_silent).then_some(over)
     }
 }
 
@@ -104,8 +104,8 @@ fn said<B: BoardBus>(machine: &Machine<B>) -> (usize, u64) {
     (machine.console_log().len(), machine.counters().idle_cycles)
 }
 
-/// What the console's last line says, if it is a whole one. Who goes on to say anything, be it a
-/// prompt, has not come to the end.
+/// Returns what the console's last line means, if it is complete. If anything follows, even a prompt, the guest has not
+/// ended.
 fn last_line(log: &[u8]) -> Option<Over> {
     let log = &log[log.len().saturating_sub(LONGEST_LINE)..];
     let text = String::from_utf8_lossy(log);
@@ -116,7 +116,7 @@ fn last_line(log: &[u8]) -> Option<Over> {
     last.map(|(_, over)| *over)
 }
 
-/// A kernel's line without `[    1.234567] `.
+/// Removes the time stamp `[    1.234567] ` from a line of the kernel.
 fn without_time(line: &str) -> &str {
     let rest = line.strip_prefix('[').and_then(|l| l.split_once("] "));
     match rest {
@@ -125,7 +125,7 @@ fn without_time(line: &str) -> &str {
     }
 }
 
-/// Grows with all that a core does but go round in its caches.
+/// Sums the counters that grow unless the core loops inside its caches.
 fn signs(counters: &Counters) -> u64 {
     let c = counters;
     c.exceptions

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The user's own files in the guest: an archive that is unpacked behind the root file system's. A
-//! program that was named and could not start there is refused before anything boots.
+//! The user's own files for the guest: an archive that the kernel unpacks after the root file system's. A named
+//! program that could not start in the guest is an error before the boot.
 
 mod files;
 mod program;
@@ -17,29 +17,30 @@ use anyhow::Result;
 use crate::image::cpio::Kind;
 use files::Files;
 
-/// Where what the user gives on standard input stands in the guest.
+/// Path in the guest of the bytes from the user's standard input.
 pub const STDIN: &str = ".stdin";
 
-/// Notes that are shown one by one; of the others their number is.
+/// Most notes that are shown; the rest is only counted.
 const SHOWN_NOTES: usize = 5;
 
-/// `HOST[:GUEST]`: a file or folder, and where it goes.
+/// `HOST[:GUEST]`: a file or folder, and its place in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     host: PathBuf,
-    /// Without the `/` at its beginning; a folder's name may have one at its end. Nothing is the top.
+    /// Place in the guest, without the `/` at its beginning; a folder's name may have one at its end. The empty path
+    /// is the top.
     guest: Option<String>,
-    /// Debian's packages, of which this is the tree.
+    /// The packages of Debian that this tree contains; empty for the user's own files.
     packages: Vec<String>,
 }
 
 impl Added {
-    /// The file or folder here.
+    /// Returns the path of the file or folder on the host.
     pub fn host(&self) -> &Path {
         &self.host
     }
 
-    /// A program of ours, which goes to /bin.
+    /// Makes an entry for one of our programs, which goes to /bin.
     pub fn program(host: PathBuf) -> Added {
         Added {
             host,
@@ -48,7 +49,7 @@ impl Added {
         }
     }
 
-    /// What packages consist of, unpacked here.
+    /// Makes an entry for the tree of unpacked packages, which goes to the top.
     pub fn packages(host: PathBuf, packages: &[String]) -> Added {
         Added {
             host,
@@ -57,12 +58,12 @@ impl Added {
         }
     }
 
-    /// Bytes of the file, or of all files in the folder.
+    /// Returns the size of the file, or of all files in the folder, in bytes.
     pub fn bytes(&self) -> u64 {
         bytes_of(&self.host)
     }
 
-    /// As the user gave it.
+    /// Returns the options with which the user gave it.
     pub fn option(&self) -> String {
         if self.packages.is_empty() {
             return format!("--add {self}");
@@ -76,9 +77,9 @@ impl Added {
 fn bytes_of(path: &Path) -> u64 {
     let entries = || fs::read_dir(path).into_iter().flatten().flatten();
     match fs::symlink_metadata(path) {
-        Ok(of) if of.is_dir() => entries().map(|entry| bytes_of(&entry.path())).sum(),
-        Ok(of) if of.is_symlink() => 0,
-        Ok(of) => of.len(),
+        Ok(file) if file.is_dir() => entries().map(|entry| bytes_of(&entry.path())).sum(),
+        Ok(file) if file.is_symlink() => 0,
+        Ok(file) => file.len(),
         Err(_) => 0,
     }
 }
@@ -92,13 +93,13 @@ impl FromStr for Added {
             None => (text, None),
         };
         if host.is_empty() {
-            return Err("no file is named".to_string());
+            return Err("the file's name is missing".to_string());
         }
         if let (None, Some((before, _))) = (guest, text.rsplit_once(':'))
             && Path::new(before).exists()
             && !Path::new(text).exists()
         {
-            return Err("the place in the guest begins with /: HOST:/PATH".to_string());
+            return Err("a place in the guest begins with /: write HOST:/PATH".to_string());
         }
         Ok(Added {
             host: PathBuf::from(host),
@@ -118,23 +119,23 @@ impl fmt::Display for Added {
     }
 }
 
-/// What the guest has besides.
+/// The guest that files are added to.
 pub struct Around {
-    /// What stands at the paths of its root file system, if that is known.
+/// Paths of its root file system with their types, if they are known.
     pub names: Option<BTreeMap<String, Kind>>,
-    /// Whether it is our root file system.
+    /// Whether the root file system is ours.
     pub is_ours: bool,
     /// Whether the kernel has no address spaces.
     pub flat: bool,
-    /// Whether it has a loader for bFLT programs, if that is known.
+    /// Whether the kernel has a loader for bFLT programs, if that is known.
     pub loads_flat: Option<bool>,
-    /// Versions that its C library has, if they are known.
+    /// Symbol versions of its C library, if they are known.
     pub c_library: Option<BTreeSet<String>>,
-    /// Of the board.
+    /// Size of the board's RAM.
     pub ram_bytes: u64,
 }
 
-/// Refuses what is wrong with the files, whatever else the guest has.
+/// Fails for mistakes that do not depend on the contents of the guest.
 pub fn check(added: &[Added], is_ours: bool, ram_bytes: u32) -> Result<()> {
     let around = Around {
         names: None,
@@ -147,7 +148,7 @@ pub fn check(added: &[Added], is_ours: bool, ram_bytes: u32) -> Result<()> {
     Files::of(added, &around).map(drop)
 }
 
-/// An archive of what is added, empty when nothing is; and what is to be said of it.
+/// Returns the archive of added files, empty if there are none, and notes for the user.
 pub fn archive(
     added: &[Added],
     stdin: Option<&[u8]>,
@@ -164,7 +165,7 @@ pub fn archive(
     let more = notes.len().saturating_sub(SHOWN_NOTES);
     notes.truncate(SHOWN_NOTES);
     if more > 0 {
-        notes.push(format!("and {more} more of what is added"));
+        notes.push(format!("and {more} more notes on added files"));
     }
     Ok((files.archive.bytes(), notes))
 }
@@ -178,7 +179,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Names with a dot are files, those with an asterisk programs, and with `=` links; all others are folders.
+    /// Makes a guest. Names with a dot are files, those with an asterisk programs, those with `=` links, all others
+    /// folders.
     fn around(names: &[&str]) -> Around {
         let kind = |name: &&str| match name.split_once('=') {
             Some((name, target)) => (name.to_string(), Kind::Link(target.to_string())),
@@ -198,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Our root file system, as far as it matters here.
+    /// Paths of our root file system that matter to the tests.
     const OURS: [&str; 7] = [
         "bin",
         "bin/busybox*",
@@ -209,7 +211,7 @@ mod tests {
         "etc",
     ];
 
-    /// What comes of adding these to ours: the paths of the archive, the notes.
+    /// Adds these to our root file system; returns the paths of the archive, and the notes.
     fn laid(all: &[String]) -> Result<(Vec<String>, Vec<String>)> {
         let all: Vec<Added> = all.iter().map(|text| added(text)).collect();
         let (bytes, notes) = archive(&all, None, &around(&OURS))?;
@@ -282,16 +284,16 @@ mod tests {
         let machine = error("/bin/true".into());
         assert!(machine.contains("not for little-endian ARM"), "{machine}");
         fs::write(dir.join("x"), "1").unwrap();
-        // Neither read nor waited for.
+        // A device that never ends is not read.
         let device = error("/dev/zero".into());
         assert!(device.contains("neither a file nor a folder"), "{device}");
         let covered = error(format!("{}/x:/tmp/x", dir.display()));
         assert!(
-            covered.contains("/tmp/x would be out of sight"),
+            covered.contains("/tmp/x would be hidden"),
             "{covered}"
         );
         let below = error(format!("{}/x:/lib/libc.so.6/x", dir.display()));
-        assert!(below.contains("/lib/libc.so.6 is no folder"), "{below}");
+        assert!(below.contains("/lib/libc.so.6 is not a folder"), "{below}");
         fs::write(dir.join("py"), "#! /usr/bin/python3 -u\n").unwrap();
         let script = error(format!("{}/py", dir.display()));
         assert!(
@@ -349,7 +351,7 @@ mod tests {
         for part in [
             "/lib is left out: a link to usr/lib",
             "/socket is left out: neither a file nor a folder",
-            "/tmp/gone is left out: a file system is mounted",
+            "/tmp/gone is left out: the guest mounts a file system",
         ] {
             assert!(notes.contains(part), "{notes}");
         }
@@ -422,7 +424,7 @@ mod tests {
         for (given, part) in [
             (
                 here("README.md:/bin/sh/x"),
-                "/bin/busybox is no folder in the guest",
+                "/bin/busybox is not a folder in the guest",
             ),
             (
                 here("README.md:/bin/sh"),
@@ -433,10 +435,10 @@ mod tests {
                 "/bin/busybox is a program of the guest",
             ),
             (here("README.md:/init"), "/init is a program of the guest"),
-            (here("tree:/init"), "/init is no folder in the guest"),
+            (here("tree:/init"), "/init is not a folder in the guest"),
             (here("tree:/"), "/lib is a folder in the guest"),
             (here("links:/"), "/bin/sh is a program of the guest"),
-            (here("README.md:/../x"), "has no . or .. in it"),
+            (here("README.md:/../x"), "cannot contain . or .."),
         ] {
             let error = format!("{:#}", laid(std::slice::from_ref(&given)).unwrap_err());
             assert!(error.contains(part), "{given}: {error}");
@@ -454,7 +456,7 @@ mod tests {
         let error = laid(&[format!("{}/huge", dir.display())]).unwrap_err();
         let error = format!("{error:#}");
         assert!(
-            error.contains("huge: 1099511627776 bytes, and the board's whole RAM has"),
+            error.contains("huge: 1099511627776 bytes; the board's whole RAM has"),
             "{error}"
         );
         fs::remove_dir_all(&dir).unwrap();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cache outside the repository: sources, packages, kernels and root file systems, each under
-//! a name that its inputs decide.
+//! The cache outside the repository: sources, packages, kernels and root file systems, each under a name that follows
+//! from its inputs.
 //!
-//! An entry is filled in a temporary directory and renamed when it is whole, so that a partial
-//! result never looks done; a lock per kind, or per kernel, keeps two builds apart. Anything in it may be deleted
-//! at any time when no build runs. Sources, the largest entries, are deleted by us: see [`keep_newest`].
+//! An entry is filled in a temporary directory and renamed when it is complete, so that a partial result never looks
+//! complete. A lock per kind, or per kernel, keeps two builds apart. The user may delete anything in the cache while
+//! no build runs. The program itself deletes old sources, the largest entries: see [`keep_newest`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use base::interrupt;
 use base::paths::shown;
 
-/// `$WARMSWITCH_CACHE`, else `$XDG_CACHE_HOME/warmswitch`, else `~/.cache/warmswitch`.
+/// Returns the cache's directory: `$WARMSWITCH_CACHE`, else `$XDG_CACHE_HOME/warmswitch`, else `~/.cache/warmswitch`.
 pub fn dir() -> Result<PathBuf> {
     let set = |name: &str| {
         std::env::var_os(name)
@@ -33,21 +33,21 @@ pub fn dir() -> Result<PathBuf> {
     }
     match set("HOME") {
         Some(home) => Ok(home.join(".cache/warmswitch")),
-        None => bail!("no place for the cache: set WARMSWITCH_CACHE or HOME"),
+        None => bail!("no directory for the cache: set WARMSWITCH_CACHE or HOME"),
     }
 }
 
-/// A disk with less than this free counts as full: what did not fit was larger.
+/// A disk with less free space than this, in bytes, counts as full.
 const NEARLY_FULL: u64 = 16 << 20;
-const ELSEWHERE: &str = "WARMSWITCH_CACHE=DIR puts the cache elsewhere";
+const ELSEWHERE: &str = "set WARMSWITCH_CACHE=DIR to put the cache on another disk";
 
-/// Free bytes on the disk of a directory that exists, for who is not root.
+/// Returns the free bytes on the disk of a directory, without those reserved for root. The directory must exist.
 fn free_bytes(dir: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(dir).ok()?;
     Some(disk.f_bavail * disk.f_frsize)
 }
 
-/// An error with what to do when the disk of a directory is full, which may be why.
+/// Adds a hint to an error if the disk of a directory is full, which may be the cause.
 pub fn explained(error: anyhow::Error, dir: &Path) -> anyhow::Error {
     match free_bytes(dir) {
         Some(free) if free < NEARLY_FULL => anyhow::anyhow!(
@@ -59,11 +59,11 @@ pub fn explained(error: anyhow::Error, dir: &Path) -> anyhow::Error {
     }
 }
 
-/// An error unless so many bytes are free in a directory that exists.
+/// Fails when fewer than `bytes` are free on the disk of a directory. The directory must exist.
 pub fn check_room(dir: &Path, bytes: u64, what: &str) -> Result<()> {
     match free_bytes(dir) {
         Some(free) if free < bytes => bail!(
-            "{what}: {} MB, and {} MB are free on the disk of {}\n  help: {ELSEWHERE}",
+            "{what}: {} MB needed, {} MB free on the disk of {}\n  help: {ELSEWHERE}",
             bytes.div_ceil(1 << 20),
             free >> 20,
             dir.display()
@@ -72,25 +72,25 @@ pub fn check_room(dir: &Path, bytes: u64, what: &str) -> Result<()> {
     }
 }
 
-/// Held while one kind of entry is made; released when dropped, also by the end of the process. The
-/// file says who holds it, or held it last.
+/// A lock on a kind of entry, held while one is made. It is released when the value is dropped or the process ends.
+/// Its file names the process that holds it or held it last.
 pub struct Lock {
     _file: File,
 }
 
-/// This process, for others that wait.
-fn us() -> String {
+/// Describes this process, for others that wait for a lock.
+fn this_process() -> String {
     let words = std::env::args().collect::<Vec<_>>().join(" ");
     format!("process {}, {words}", std::process::id())
 }
 
 impl Lock {
-    /// Waits for whoever holds the lock `name` below the cache `dir`.
+    /// Takes the lock `name` in the directory `dir`; waits until no other process holds it.
     pub fn take(dir: &Path, name: &str) -> Result<Lock> {
         Lock::wait(dir, name, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// The same for one of several who use what is there.
+    /// Takes the lock as one of several users of an entry; waits until no process holds it alone.
     pub fn share(dir: &Path, name: &str) -> Result<Lock> {
         Lock::wait(dir, name, FlockOperation::NonBlockingLockShared)
     }
@@ -104,22 +104,22 @@ impl Lock {
             .write(true)
             .open(&path)
             .with_context(|| format!("cannot open {}", shown(&path)))?;
-        let mut told = false;
+        let mut noted = false;
         loop {
             match flock(&file, operation) {
                 Ok(()) => {
-                    // Who waits can do without a name.
+                    // The name is only a help for others: a failure does not matter.
                     let _ = file
                         .set_len(0)
-                        .and_then(|()| file.write_all(us().as_bytes()));
+                        .and_then(|()| file.write_all(this_process().as_bytes()));
                     return Ok(Lock { _file: file });
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) if interrupt::asked() => bail!("stopped"),
                 Err(rustix::io::Errno::WOULDBLOCK) => {
-                    if !told {
+                    if !noted {
                         let holder = fs::read_to_string(&path).unwrap_or_default();
                         eprintln!("waiting for {}: held by {holder}", shown(&path));
-                        told = true;
+                        noted = true;
                     }
                     std::thread::sleep(std::time::Duration::from_millis(200));
                 }
@@ -131,7 +131,8 @@ impl Lock {
     }
 }
 
-/// The directory `hash` in the cache's `folder`; filled if it is not there, by one process at a time.
+/// Returns the directory `hash` in the cache's `folder`. Makes and fills it if it is missing, in one process at a
+/// time.
 pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let folder_path = dir()?.join(folder);
     let place = folder_path.join(hash);
@@ -145,15 +146,15 @@ pub fn kept(folder: &str, hash: &str, fill: impl FnOnce(&Path) -> Result<()>) ->
     Ok(place)
 }
 
-/// Makes the directory `target` by filling a temporary one beside it. To be called under the lock
-/// of that kind of entry: leftovers of earlier, killed attempts at the same target are removed.
+/// Makes the directory `target`: fills a temporary one beside it and renames that. Removes what killed attempts left.
+/// The caller holds the lock for this kind of entry.
 pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = temporary_for(target)?;
     let made = fill(&temporary).and_then(|()| {
         fs::rename(&temporary, target)
             .with_context(|| format!("cannot rename {} to its place", shown(&temporary)))
     });
-    // Looked at while what was made so far is still there.
+    // Before the temporary directory is removed: that frees the disk.
     let made = made.map_err(|error| explained(error, &temporary));
     if made.is_err() {
         let _ = fs::remove_dir_all(&temporary);
@@ -161,8 +162,9 @@ pub fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()>
     made
 }
 
-/// Of the entries in `dir` that have locks of their own, removes all that nobody holds but the `keep` whose locks were
-/// taken last, and what attempts at others left. One that cannot be removed is told of, and stays.
+/// Removes old entries in `dir`, each of which has a lock of its own. Keeps the `keep` entries whose locks were taken
+/// last, and entries whose locks are held. Removes also what failed attempts left. Warns about an entry that cannot
+/// be removed.
 pub fn keep_newest(dir: &Path, keep: usize) -> Result<()> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", shown(dir)))? {
@@ -180,13 +182,13 @@ pub fn keep_newest(dir: &Path, keep: usize) -> Result<()> {
     let old = entries.len().saturating_sub(keep);
     for (_, lock, places) in &entries[..old] {
         if let Err(error) = remove_unless_held(lock, places) {
-            eprintln!("warning: the cache grows: {error:#}");
+            eprintln!("warning: an old entry stays in the cache: {error:#}");
         }
     }
     Ok(())
 }
 
-/// Where the entry of a lock is when it is whole, and when it is not.
+/// Returns the paths of a lock's entry: complete, and partial.
 fn places(dir: &Path, lock: &Path) -> [PathBuf; 2] {
     let name = lock.file_stem().unwrap_or_default().to_string_lossy();
     [dir.join(&*name), dir.join(format!(".partial-{name}"))]
@@ -197,7 +199,8 @@ fn remove_unless_held(lock: &Path, [whole, half]: &[PathBuf; 2]) -> Result<()> {
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(());
     }
-    // The lock's file stays: who waits for it has it open. Half an entry never looks whole.
+    // The lock's file stays, because waiting processes have it open. The rename comes first, so that a half-removed
+    // entry never looks complete.
     remove_if_there(half)?;
     if whole.is_dir() {
         fs::rename(whole, half).with_context(|| format!("cannot remove {}", shown(whole)))?;
@@ -222,18 +225,18 @@ fn temporary_for(target: &Path) -> Result<PathBuf> {
     Ok(temporary)
 }
 
-/// The hash of named inputs, in the order given: 32 hexadecimal digits of BLAKE3.
+/// Hash of named inputs in their order: 32 hexadecimal digits of BLAKE3.
 pub struct Inputs(blake3::Hasher);
 
 impl Inputs {
-    /// `kind` keeps different kinds of entries apart.
+    /// Begins a hash; `kind` keeps different kinds of entries apart.
     pub fn new(kind: &str) -> Inputs {
         let mut inputs = Inputs(blake3::Hasher::new());
         inputs.add("kind", kind.as_bytes());
         inputs
     }
 
-    /// Adds one input; lengths are part of it, so that two inputs never run together.
+    /// Adds one input. The hash includes lengths, so that two inputs never run together.
     pub fn add(&mut self, name: &str, content: &[u8]) {
         for part in [name.as_bytes(), content] {
             self.0.update(&(part.len() as u64).to_le_bytes());
@@ -241,7 +244,7 @@ impl Inputs {
         }
     }
 
-    /// The hash of all inputs so far.
+    /// Returns the hash of all inputs so far.
     pub fn hash(&self) -> String {
         self.0.finalize().to_hex()[..32].to_string()
     }
@@ -258,7 +261,7 @@ mod tests {
         dir
     }
 
-    /// Nothing can be stored in /proc, whose disk has no free byte.
+    /// /proc serves as a full disk: it has no free byte.
     #[test]
     fn a_full_disk_is_named_with_what_to_do() {
         let (full, free) = (Path::new("/proc"), std::env::temp_dir());
@@ -269,7 +272,7 @@ mod tests {
         assert_eq!(error(&free), "tar failed");
         assert!(check_room(&free, 1, "a byte").is_ok());
         let said = check_room(full, 1 << 20, "a file").unwrap_err().to_string();
-        assert!(said.starts_with("a file: 1 MB, and 0 MB are free on the disk of /proc\n"));
+        assert!(said.starts_with("a file: 1 MB needed, 0 MB free on the disk of /proc\n"));
     }
 
     #[test]
@@ -294,7 +297,7 @@ mod tests {
         drop(Lock::take(&dir, "kernel").unwrap());
         let lock = Lock::take(&dir, "kernel").unwrap();
         let holder = fs::read_to_string(dir.join("kernel.lock")).unwrap();
-        assert_eq!(holder, us());
+        assert_eq!(holder, this_process());
         assert!(holder.contains(&std::process::id().to_string()));
         drop(lock);
         fs::remove_dir_all(&dir).unwrap();
@@ -317,7 +320,8 @@ mod tests {
                 .open(dir.join(format!("{locked}.lock")));
             lock.unwrap().set_modified(then).unwrap();
         }
-        // Of one entry nothing is left but its lock, newer than all; one lock leads nowhere; one entry is here twice.
+        // Of one entry only the lock is left, newer than all others. One lock is a dangling link. One entry is there
+        // complete and partial.
         drop(Lock::share(&dir, "e-never-made").unwrap());
         std::os::unix::fs::symlink("/nowhere", dir.join("f-astray.lock")).unwrap();
         fs::create_dir_all(dir.join("f-astray")).unwrap();
@@ -326,7 +330,7 @@ mod tests {
         let there = |name: &str| dir.join(name).is_dir();
         assert!(there("a-used") && there("d-new"));
         assert!(!there("b-old") && !there(".partial-b-old") && !there(".partial-c-killed"));
-        // What cannot be removed is in nobody's way: here a file where a folder is to be.
+        // An entry that cannot be removed is skipped: here its partial path is a file.
         fs::create_dir_all(dir.join("b-old")).unwrap();
         fs::write(dir.join(".partial-b-old"), b"").unwrap();
         keep_newest(&dir, 1).unwrap();

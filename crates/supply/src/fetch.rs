@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packages of Debian's archive, fetched with the machine's apt but nothing of its state.
+//! Fetches packages of Debian's archive with the machine's apt, but without apt's state on the machine.
 //!
-//! Every directory that apt writes is below our cache, the source list is ours (addresses from the
-//! machine's own entries, suites from the caller), so neither root nor a changed system is needed.
-//! apt checks the archive's signature with Debian's keyring and each package's hash with the signed
-//! lists; the hash is checked once more here and kept beside the file. What is in the cache is used
-//! without network.
+//! All directories that apt writes are below our cache. We write the source list: addresses come from the machine's
+//! own entries, suites from the caller. So apt needs neither root nor changes to the system. It checks the archive's
+//! signature with Debian's keyring, and each package's hash with the signed lists. We check the hash again and keep
+//! it beside the file. Packages in the cache need no network.
 
 pub mod closure;
 pub mod source;
@@ -33,22 +32,22 @@ pub struct Deb {
     pub name: String,
     /// Debian's version.
     pub version: String,
-    /// Of the file, in hexadecimal.
+    /// Hash of the file, in hexadecimal.
     pub sha256: String,
     /// The file.
     pub path: PathBuf,
 }
 
-/// Which package is wanted.
+/// A request for a package.
 #[derive(Clone, Debug)]
 pub struct Wish<'a> {
     /// Package.
     pub name: &'a str,
-    /// Preferred version; another one serves when this is gone.
+    /// Preferred version; if the archive no longer has it, another one is used.
     pub version: Option<&'a str>,
 }
 
-/// What the archive would send.
+/// A file that the archive offers.
 #[derive(Debug, PartialEq, Eq)]
 struct Offer {
     file: String,
@@ -56,7 +55,7 @@ struct Offer {
     sha256: String,
 }
 
-/// The packages of one architecture, or source packages.
+/// The packages of one architecture, or source packages, in the cache and in the archive.
 pub struct Store {
     arch: String,
     of_sources: bool,
@@ -67,7 +66,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// `arch` is Debian's name, or `native`; nothing is touched yet.
+    /// Prepares a store of binary packages; writes no file. `arch` is Debian's name of the architecture, or `native`.
     pub fn new(arch: &str, suites: &[String]) -> Result<Store> {
         let cache = cache::dir()?;
         let arch = match arch {
@@ -86,7 +85,7 @@ impl Store {
         })
     }
 
-    /// Source packages.
+    /// Prepares a store of source packages; writes no file.
     pub fn of_sources(suites: &[String]) -> Result<Store> {
         let store = Store::new("native", suites)?;
         Ok(Store {
@@ -97,15 +96,15 @@ impl Store {
         })
     }
 
-    /// The packages, from the cache where they are there (with `refresh`: asked of the archive
-    /// again). In the order of `wishes`.
+    /// Returns the packages in the order of `wishes`. Takes them from the cache if it has them, unless `refresh` asks
+    /// for the archive's.
     pub fn get(&self, wishes: &[Wish], refresh: bool) -> Result<Vec<Deb>> {
         let cached = |wish: &Wish| self.cached(wish);
         if !refresh && wishes.iter().all(|w| cached(w).is_some()) {
             return Ok(wishes.iter().filter_map(cached).collect());
         }
         let _lock = Lock::take(&self.cache, "apt")?;
-        // Somebody else may have fetched them while we waited.
+        // Another process may have fetched them while we waited.
         let absent: Vec<&Wish> = wishes
             .iter()
             .filter(|w| refresh || cached(w).is_none())
@@ -121,7 +120,7 @@ impl Store {
         Ok(all)
     }
 
-    /// The preferred version, else the newest file of the package.
+    /// Returns a package in the cache: the preferred version, else the file fetched last.
     fn cached(&self, wish: &Wish) -> Option<Deb> {
         let mut found: Vec<(bool, std::time::SystemTime, Deb)> = Vec::new();
         for file in names_in(&self.debs, |p| Some(p.file_name()?.to_str()?.to_string())) {
@@ -179,7 +178,7 @@ impl Store {
     fn update(&self) -> Result<Result<String>> {
         self.configure()?;
         let progress = Progress::new("package lists", 0);
-        // One suite that is gone does not matter when the package is found elsewhere.
+        // A missing suite does not matter if another one has the package.
         let updated = output(self.apt_get().arg("update"));
         if interrupt::asked() {
             bail!("stopped");
@@ -187,19 +186,19 @@ impl Store {
         progress.finish(if updated.is_ok() {
             "up to date"
         } else {
-            "not all could be fetched"
+            "some lists could not be fetched"
         });
         Ok(updated)
     }
 
-    /// Lists that could not be fetched explain every package that is not in them.
+    /// Makes the error for packages that cannot be fetched; `why` is what apt printed.
     fn not_to_be_had(&self, words: &[String], why: anyhow::Error) -> anyhow::Error {
         let why = format!("{why:#}");
         let unsigned = without_key(&why, &self.suites);
         if !unsigned.is_empty() {
             return anyhow!(
-                "cannot get {} from the suite {}: {KEYRING} has no key of it\n  help: a newer \
-                 package has: {}",
+                "cannot fetch {} from the suite {}: {KEYRING} does not have the suite's key\n  help: \
+                install a newer keyring: {}",
                 words.join(", "),
                 unsigned.join(", "),
                 crate::toolchain::install_line(&["debian-archive-keyring"])
@@ -212,11 +211,10 @@ impl Store {
             &self.arch
         };
         let failed = anyhow!(
-            "cannot get packages for {arch} from the suites {}\n{}\n  help: is there a network? \
-             The packages: {}",
+            "cannot fetch packages for {arch}: {} (suites {})\n{}\n  help: check the network",
+            words.join(", "),
             self.suites.join(", "),
-            why.join("\n"),
-            words.join(", ")
+            why.join("\n")
         );
         cache::explained(failed, &self.cache)
     }
@@ -238,7 +236,7 @@ impl Store {
         Ok(offers)
     }
 
-    /// By this verb of apt-get's, into `place`.
+    /// Downloads the offered files into `place` with a verb of apt-get.
     fn download(
         &self,
         verb: &[&str],
@@ -277,11 +275,11 @@ impl Store {
         Ok(())
     }
 
-    /// Writes apt's configuration: all its directories are ours.
+    /// Writes apt's configuration, with all directories below our cache.
     fn configure(&self) -> Result<()> {
         if !Path::new(KEYRING).is_file() {
             bail!(
-                "no {KEYRING}\n  help: {}",
+                "{KEYRING} is missing\n  help: {}",
                 crate::toolchain::install_line(&["debian-archive-keyring"])
             );
         }
@@ -305,7 +303,7 @@ impl Store {
         self.tool("apt-get")
     }
 
-    /// A program of apt's, with our configuration.
+    /// Returns the command of one of apt's programs, with our configuration.
     fn tool(&self, program: &str) -> Command {
         let mut apt = command(program);
         apt.env("APT_CONFIG", self.apt.join("apt.conf"));
@@ -313,7 +311,7 @@ impl Store {
     }
 }
 
-/// Of these suites those whose signature apt could not check, as it says.
+/// Returns the suites whose signature apt could not check, by its output.
 fn without_key<'a>(said: &str, suites: &'a [String]) -> Vec<&'a str> {
     let lines: Vec<&str> = said.lines().filter(|l| l.contains("NO_PUBKEY")).collect();
     let named = |suite: &&String| {
@@ -323,8 +321,7 @@ fn without_key<'a>(said: &str, suites: &'a [String]) -> Vec<&'a str> {
     suites.iter().filter(named).map(String::as_str).collect()
 }
 
-/// Checks one file and puts it into the store; its hash goes first, so that a file without one is never
-/// taken for whole.
+/// Checks one file and moves it into the store. Writes its hash first: a file without one does not count as complete.
 fn take_in(incoming: &Path, offer: &Offer, place: &Path) -> Result<()> {
     let sha256 = sha256_of(incoming)?;
     if sha256 != offer.sha256 {
@@ -362,7 +359,8 @@ fn configuration(dir: &Path, arch: &str, transport: &str) -> Result<String> {
     ))
 }
 
-/// How this machine reaches the archive (proxies, certificates): the one thing taken over.
+/// Returns this machine's settings for reaching the archive, such as proxies and certificates. No other setting of
+/// the machine is used.
 fn machine_transport() -> String {
     let dump = output(command("apt-config").args(["dump", "Acquire"])).unwrap_or_default();
     let keep = |line: &&str| {
@@ -375,7 +373,7 @@ fn machine_transport() -> String {
         .collect()
 }
 
-/// Package and version of `name_version_arch.deb`; apt writes a version's `:` as `%3a`.
+/// Returns the package and version of `name_version_arch.deb`. apt writes a version's `:` as `%3a`.
 fn name_and_version(file: &str) -> Option<(String, String)> {
     let mut parts = file.strip_suffix(".deb")?.splitn(3, '_');
     let (name, version) = (parts.next()?, parts.next()?);
@@ -383,7 +381,7 @@ fn name_and_version(file: &str) -> Option<(String, String)> {
     Some((name.to_string(), version.replace("%3a", ":")))
 }
 
-/// Reads `'uri' file size SHA256:hash`.
+/// Reads a line `'uri' file size SHA256:hash`.
 fn offer(line: &str) -> Option<Offer> {
     let mut words = line.strip_prefix('\'')?.split_whitespace().skip(1);
     let (file, bytes, hash) = (words.next()?, words.next()?, words.next()?);
@@ -403,7 +401,7 @@ fn bytes_below(dir: &Path) -> u64 {
         .sum()
 }
 
-/// SHA-256 of a file, in hexadecimal.
+/// Returns the SHA-256 of a file, in hexadecimal.
 pub fn sha256_of(path: &Path) -> Result<String> {
     let mut file = File::open(path).with_context(|| format!("cannot read {}", shown(path)))?;
     let mut hash = Sha256::new();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The root file system: programs of Debian's armel packages, the libraries they need, our guests
-//! and `/init`, as one uncompressed archive that the kernel unpacks at start. For ARMv4T and for
-//! kernels without address spaces, which these packages are not for: a busybox of its own (`own.rs`), and guests.
+//! The root file system, as one archive that the kernel unpacks at start: programs of Debian's armel packages, the
+//! libraries that they need, our guests and `/init`. Debian's packages do not run on ARMv4T, nor on kernels without
+//! address spaces. For these the root file system has a busybox from source (`source_build.rs`), and guests.
 //!
-//! `guest/root/root.toml` says what is in it. It is uncompressed because the simulated core would
-//! spend longer inflating it than copying it. Kept by the hash of everything that went in.
+//! `guest/root/root.toml` lists the contents. The archive is not compressed, because the simulated core copies it
+//! faster than it inflates it. The cache keeps it under the hash of its inputs.
 
 pub mod cpio;
 pub mod elf;
@@ -33,12 +33,12 @@ use guest::Workload;
 use spec::Spec;
 use sysroot::Sysroot;
 
-/// Changes when the way of building does.
+/// Version of the build steps; part of the hash. Increase the number when the steps change.
 const RECIPE: &str = "root 1";
-/// What only a kernel of one flat map has (patches/flat).
+/// A symbol that only kernels without address spaces have (patches/flat).
 pub const FLAT_SYMBOL: &str = "flat_map_vectors";
 
-/// Where libraries go: the first place where Debian's loader looks.
+/// Folder for libraries: the first one that Debian's loader searches.
 pub const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
 
 /// A built root file system.
@@ -46,14 +46,14 @@ pub const LIBRARY_DIR: &str = "lib/arm-linux-gnueabi";
 pub struct RootFs {
     /// The archive. Beside it, `guest/<name>` are the guests with debug information.
     pub cpio: PathBuf,
-    /// What is known about it.
+    /// The record of the build.
     pub record: Record,
 }
 
-/// What is known about a root file system: `root.json` beside it.
+/// The record of a root file system: `root.json` beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Of all inputs, 32 hexadecimal digits.
+    /// Hash of all inputs: 32 hexadecimal digits.
     pub hash: String,
     /// Debian's packages in it.
     pub packages: Vec<Package>,
@@ -66,11 +66,11 @@ pub struct Package {
     pub name: String,
     /// Debian's version.
     pub version: String,
-    /// SHA-256 of the .deb; of a source package, the hash of its files' names and SHA-256.
+    /// SHA-256 of the .deb. For a source package, a hash of its files' names and their SHA-256.
     pub sha256: String,
 }
 
-/// For which architecture, and which kernels, programs are compiled.
+/// The architecture and kind of kernel that programs are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Programs {
@@ -93,7 +93,7 @@ impl fmt::Display for Programs {
 }
 
 impl Programs {
-    /// What a core gets, with a kernel that has address spaces or not.
+    /// Returns the programs for a core; `flat` is for a kernel without address spaces.
     pub fn of(core: &Core, flat: bool) -> Programs {
         match core.version {
             _ if flat => Programs::Flat,
@@ -102,7 +102,7 @@ impl Programs {
         }
     }
 
-    /// Where they come from, unless that is Debian.
+    /// Returns the build from source that they come from; `None` for Debian's packages.
     fn own(self) -> Option<&'static source_build::SourceBuild> {
         match self {
             Programs::Armv5te => None,
@@ -111,18 +111,18 @@ impl Programs {
         }
     }
 
-    /// Says no to Debian's packages where its programs do not run.
+    /// Fails when Debian's programs do not run with this core and kernel.
     pub fn take_debian(self) -> Result<()> {
         match self {
             Programs::Armv5te => Ok(()),
             _ => bail!(
-                "--add-package: Debian's programs are for ARMv5TE with address spaces, and this board and kernel run those \
-                 for {self}"
+                "--add-package: Debian's programs need ARMv5TE and address spaces; this board and kernel run programs \
+                for {self}"
             ),
         }
     }
 
-    /// Whether a workload is among them.
+    /// Fails when the workload is not available for these programs.
     pub fn check(self, workload: &str) -> Result<()> {
         let all = guest::all()?;
         let Some(guest) = all.get(workload) else {
@@ -140,12 +140,12 @@ impl Programs {
         let is_there = |(name, guest): &(&String, &Workload)| there(name) && guest.is_among(self);
         let names = all.iter().filter(is_there).map(|(name, _)| name.as_str());
         bail!(
-            "workload \"{workload}\" is not there for {self}, where there are {}",
+            "workload \"{workload}\" is not available for {self}; available: {}",
             names.collect::<Vec<_>>().join(", ")
         );
     }
 
-    /// What compiles and links them.
+    /// Returns the compiler that compiles and links them.
     pub fn compiler(self) -> Result<PathBuf> {
         Ok(match self.own() {
             None => Sysroot::get()?.compiler(),
@@ -153,7 +153,7 @@ impl Programs {
         })
     }
 
-    /// Their root file system.
+    /// Returns their root file system.
     pub fn root_fs(self) -> Result<RootFs> {
         match self.own() {
             None => root_fs(),
@@ -161,7 +161,7 @@ impl Programs {
         }
     }
 
-    /// The same with programs of our own making: scripts and names of `root.toml`.
+    /// Returns the root file system with programs built from source. Scripts and names are those of `root.toml`.
     fn own_root_fs(self, kind: &'static source_build::SourceBuild) -> Result<RootFs> {
         let (file, text, spec) = spec::read()?;
         let user_land = UserLand::get(kind)?;
@@ -173,7 +173,7 @@ impl Programs {
             origin: Origin::Own(&user_land),
             guests: &guests,
         };
-        // Of ARMv4T's the records have the hash.
+        // Records contain the hash that this text gives for ARMv4T: keep it, also for flat kernels.
         let mut inputs = Inputs::new("root for ARMv4T 1");
         inputs.add("root.toml", text.as_bytes());
         inputs.add("user land", user_land.hash.as_bytes());
@@ -182,13 +182,13 @@ impl Programs {
     }
 }
 
-/// Whether a kernel has no address spaces.
+/// Returns whether a kernel has no address spaces.
 pub fn is_flat(vmlinux: &Path) -> bool {
     symbols::has(vmlinux, FLAT_SYMBOL) == Some(true)
 }
 
-/// The root file system: from the cache, else built. Packages in the cache stay as they are; without
-/// the cache's `packages/armel` the archive's newest are fetched.
+/// Returns the root file system from the cache; builds it if it is missing. Uses the packages in the cache; fetches
+/// the archive's newest if the cache has no `packages/armel`.
 pub fn root_fs() -> Result<RootFs> {
     let (file, text, spec) = spec::read()?;
     let sysroot = Sysroot::get()?;
@@ -220,7 +220,7 @@ fn open(dir: &Path) -> Result<RootFs> {
     let record = serde_json::from_str(&text).with_context(|| shown(&path))?;
     let cpio = dir.join("root.cpio");
     if !cpio.is_file() {
-        bail!("{} is gone\n  help: rm -r {}", shown(&cpio), shown(dir));
+        bail!("{} is missing\n  help: rm -r {}, and repeat the command", shown(&cpio), shown(dir));
     }
     Ok(RootFs { cpio, record })
 }
@@ -230,11 +230,11 @@ fn read_beside(file: &Path, name: &str) -> Result<Vec<u8>> {
     fs::read(&path).with_context(|| format!("{}: files: cannot read {}", shown(file), shown(&path)))
 }
 
-/// Where programs come from.
+/// Origin of programs.
 enum Origin<'a> {
-    /// Packages; guests are linked with the same C library.
+/// Debian's packages; guests are linked with their C library.
     Debian(&'a [Deb], &'a Sysroot),
-    /// We built them.
+    /// Built from source.
     Own(&'a UserLand),
 }
 
@@ -246,7 +246,7 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Adds the files and the guests.
+    /// Adds the files and the guests to the inputs.
     fn add_to(&self, inputs: &mut Inputs) -> Result<()> {
         for source in self.spec.files.values() {
             inputs.add(source, &read_beside(self.file, source)?);
@@ -257,12 +257,13 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// What has this hash: from the cache, else built.
+    /// Returns the root file system with this hash from the cache; builds it if it is missing.
     fn kept(&self, hash: String) -> Result<RootFs> {
         open(&cache::kept("root", &hash, |dir| self.all(&hash, dir))?)
     }
 
-    /// Programs that are no guests, by their places; `packages` is where packages are unpacked.
+    /// Returns the programs other than guests, with their paths in the root file system. Unpacks packages into
+    /// `packages`.
     fn programs(&self, packages: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         let debs = match self.origin {
             Origin::Own(user_land) => {
@@ -324,7 +325,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// What it was made of.
+    /// Returns the packages in it, for the record.
     fn packages(&self) -> Vec<Package> {
         let package = |(name, version, sha256): (&String, &String, &String)| Package {
             name: name.clone(),
@@ -345,7 +346,7 @@ impl Build<'_> {
         }
     }
 
-    /// Names that are busybox.
+    /// Returns the names of commands that are links to busybox.
     fn applets(&self) -> impl Iterator<Item = &String> {
         let without = match self.origin {
             Origin::Debian(..) => &[],
@@ -360,7 +361,7 @@ impl Build<'_> {
         for dir in ["dev", "etc", "proc", "root", "sys", "tmp", "var"] {
             archive.directory(dir)?;
         }
-        // The kernel opens it for the first process before anything is mounted.
+        // The kernel opens it for the first process before /dev is mounted.
         archive.character_device("dev/console", 5, 1)?;
         archive.file("etc/passwd", false, b"root::0:0:root:/:/bin/sh\n".to_vec())?;
         archive.file("etc/group", false, b"root:x:0:\n".to_vec())?;
@@ -381,7 +382,7 @@ impl Build<'_> {
         })
         .with_context(|| format!("{}: debian.packages", shown(self.file)))?;
         for (name, data) in closure {
-            // The loader's path is fixed in every program.
+            // Every program contains the path of the loader.
             let dir = if name.starts_with("ld-") {
                 "lib"
             } else {
@@ -407,7 +408,7 @@ impl Build<'_> {
     }
 }
 
-/// Shared libraries of the unpacked packages by file name.
+/// Returns the shared libraries of unpacked packages, by file name.
 pub fn library_index(packages: &Path) -> BTreeMap<String, PathBuf> {
     let mut index = BTreeMap::new();
     let mut pending: Vec<PathBuf> = ["lib", "usr/lib"]
@@ -427,7 +428,7 @@ pub fn library_index(packages: &Path) -> BTreeMap<String, PathBuf> {
     index
 }
 
-/// Is `applet` in busybox' table of names, where a zero byte stands on each side?
+/// Returns whether busybox' table of names has `applet`, with a zero byte on each side.
 fn has_applet(busybox: &[u8], applet: &str) -> bool {
     let mut name = vec![0];
     name.extend_from_slice(applet.as_bytes());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels: found by name, built from source when the cache has none, kept by the hash of
-//! everything that went in.
+//! Kernels: found by name, built from source if the cache does not have them, and kept under the hash of their
+//! inputs.
 //!
-//! What went in: the source (package version and hash, or the state of the user's tree), the
-//! configuration fragments, the patches, the device tree and the cross tools' versions. Builds are
-//! reproducible: the kernel is given a fixed date, user and host, and no path of this machine.
+//! The inputs are the source (package version and hash, or the state of the user's tree), the configuration
+//! fragments, the patches, the device tree and the versions of the cross tools. Builds are reproducible: a kernel
+//! gets a fixed date, user and host, and contains no path of this machine.
 
 mod config;
 mod folders;
@@ -36,109 +36,109 @@ use source::Source;
 use spec::Chosen;
 pub use spec::LAYOUTS;
 
-/// Changes when the way of building does.
+/// Version of the build steps; part of every hash. Increase the number when the steps change.
 const RECIPE: &str = "kernel 1";
 
-/// Which kernel, and how to get it.
+/// The kernel to build, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// `6.12/plain`, or `plain` alone.
     pub name: String,
-    /// The user's own tree instead of Debian's source package.
+    /// The user's own source tree, in place of Debian's source package.
     pub linux_dir: Option<PathBuf>,
-    /// A whole configuration instead of the fragments of that name.
+    /// A whole configuration, in place of the variant's fragments.
     pub config: Option<PathBuf>,
     /// Parallel jobs; 0 for one per processor.
     pub jobs: usize,
-    /// Ask the archive for a newer source even when the cache has one.
+    /// Whether to ask the archive for a newer source even if the cache has one.
     pub refresh: bool,
 }
 
 /// A built kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Everything below is in here.
+    /// Directory with the files below.
     pub dir: PathBuf,
     /// Self-extracting image.
     pub zimage: PathBuf,
-    /// Plain image: starts without the guest decompressing anything.
+    /// Plain image: starts without decompression in the guest.
     pub image: PathBuf,
     /// ELF file with symbols and line numbers.
     pub vmlinux: PathBuf,
     /// Device tree; its timer clock is fast, see the .dts.
     pub dtb: PathBuf,
-    /// The configuration that came out.
+    /// The final configuration.
     pub config: PathBuf,
-    /// Archive of its modules, if it has any: `/lib/modules/*.ko`.
+    /// Archive with its modules, `/lib/modules/*.ko`, if it has any.
     pub modules: Option<PathBuf>,
-    /// What the variant asked for is told on its command line.
+    /// Words that the variant adds to the kernel's command line.
     pub command_line: String,
-    /// What is known about it.
+    /// The record of the build.
     pub record: Record,
 }
 
-/// What is known about a built kernel: `kernel.json` beside it.
+/// The record of a built kernel: `kernel.json` beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// `6.12/plain`, the first of the variants that share it.
+    /// `6.12/plain`: the built variant. Others with `same_as` share it.
     pub name: String,
     /// As `uname -r` prints it.
     pub release: String,
-    /// Source package and its version, or the user's tree and its state.
+    /// The source package with its version, or the user's tree with its state.
     pub source: String,
-    /// Is the source the one that the project was tested with?
+    /// Whether the project was tested with this source.
     pub tested: bool,
-    /// Of all inputs, 32 hexadecimal digits.
+    /// Hash of all inputs: 32 hexadecimal digits.
     pub hash: String,
-    /// The cross tools.
+    /// Versions of the cross tools.
     pub toolchain: String,
 }
 
-/// Names and titles of all kernels.
+/// Returns the names and titles of all kernels, in the order of their files.
 pub fn list() -> Result<Vec<(String, String)>> {
     spec::list(&paths::root().join("linux"))
 }
 
-/// Says no to a name that no kernel has.
+/// Fails when no kernel has this name.
 pub fn check_name(name: &str) -> Result<()> {
     spec::choose(&paths::root().join("linux"), name).map(|_| ())
 }
 
-/// The kernel for a core when none is named.
+/// Returns the name of the default kernel for a core.
 pub fn default_for(core: &Core) -> Result<String> {
     spec::default_for(&paths::root().join("linux"), core.name)
 }
 
-/// Says no to a file that is no kernel's configuration.
+/// Fails when a file is not a kernel's configuration.
 pub fn check_config(path: &Path) -> Result<()> {
     config::own(path).map(|_| ())
 }
 
-/// The name of the variant that is built for this one.
+/// Returns the name of the variant whose build this variant uses.
 pub fn built_for(name: &str) -> Result<String> {
     spec::choose(&paths::root().join("linux"), name).map(|chosen| chosen.built)
 }
 
-/// Whether a variant has a series of patches; not of what is no variant.
+/// Returns whether a variant has a series of patches; `false` for an unknown name.
 pub fn has_series(name: &str, series: &str) -> bool {
     let of_series = |patch: &Patch| patch.path.iter().any(|part| part == series);
     spec::choose(&paths::root().join("linux"), name)
         .is_ok_and(|chosen| chosen.patches.iter().any(of_series))
 }
 
-/// A file of a version: its own, or that of the version that it takes files from.
+/// Returns the path of a version's file: its own, or that of the version that its `from` names.
 pub fn file_of(version: &str, file: &str) -> PathBuf {
     let linux = paths::root().join("linux");
     let found = spec::version(&linux, version);
     found.map_or_else(|_| linux.join(version).join(file), |(_, f)| f.file(file))
 }
 
-/// The list of mutants of a kernel by its name.
+/// Returns the path of a kernel's list of mutants.
 pub fn mutants(name: &str) -> Result<PathBuf> {
     Ok(spec::choose(&paths::root().join("linux"), name)?.mutants)
 }
 
-/// The kernel asked for: from the cache, else built.
+/// Returns a kernel from the cache; builds it if the cache does not have it.
 pub fn build(request: &Request) -> Result<Kernel> {
     let mut chosen = spec::choose(&paths::root().join("linux"), &request.name)?;
     if let Some(path) = &request.config {
@@ -161,7 +161,7 @@ pub fn build(request: &Request) -> Result<Kernel> {
     if !dir.is_dir() {
         if std::env::var_os("WARMSWITCH_NO_BUILD").is_some() && request.linux_dir.is_none() {
             bail!(
-                "{} is not built, and WARMSWITCH_NO_BUILD is set",
+                "{} is not built, and WARMSWITCH_NO_BUILD is set\n  help: warmswitch kernel build {0}",
                 chosen.name
             );
         }
@@ -231,13 +231,13 @@ fn open(dir: &Path, command_line: String) -> Result<Kernel> {
         &kernel.config,
     ] {
         if !path.is_file() {
-            bail!("{} is gone\n  help: rm -r {}", shown(path), shown(dir));
+            bail!("{} is missing\n  help: rm -r {}, and repeat the command", shown(path), shown(dir));
         }
     }
     Ok(kernel)
 }
 
-/// One build: everything is written below `objects`, where the user's `tree` is not.
+/// One build. It writes below `objects` and never into the user's `tree`.
 #[derive(Clone)]
 struct Build<'a> {
     chosen: &'a Chosen,
@@ -261,7 +261,7 @@ fn make(
         .join(format!("{}.log", chosen.built.replace('/', "-")));
     fs::create_dir_all(cache.join("log"))?;
     let _ = fs::remove_file(&log);
-    // The kernel's makefiles cannot build there.
+    // The kernel's makefiles cannot build in such a path.
     if cache.to_string_lossy().contains([' ', ':']) {
         bail!(
             "the cache's path has a space or a colon: {}\n  help: set WARMSWITCH_CACHE",
@@ -270,8 +270,8 @@ fn make(
     }
     let used = source.tree(chosen, &log)?;
     let tree = used.dir.clone();
-    // The objects of a user's tree stay: its next state, as in a bisection, needs few of them anew.
-    // So do those of a kernel's layouts. Ours are made in the tree, see `shared.rs`.
+    // The objects of a user's tree stay: its next state, as in a bisection, recompiles few of them. Those of a
+    // kernel's layouts stay for the same reason. Objects of other kernels are in the source's tree, see `shared.rs`.
     let own = source.own_dir();
     let objects = match (own, &chosen.laid_out) {
         (Some(dir), _) => cache.join("build").join(objects_of(&chosen.built, dir)),
@@ -300,14 +300,14 @@ fn make(
     if stay {
         return built.with_context(|| {
             let objects = shown(&build.objects);
-            format!("the build in {objects} failed (rm -r it to begin anew)")
+            format!("the build in {objects} failed (to start again from nothing, rm -r it)")
         });
     }
     let _ = fs::remove_dir_all(&build.objects);
     built
 }
 
-/// The directory for the objects of kernel `name` from the user's tree `dir`.
+/// Returns the name of the directory for the objects of kernel `name` from the user's tree `dir`.
 fn objects_of(name: &str, dir: &Path) -> String {
     let mut inputs = Inputs::new("objects of a tree");
     inputs.add("name", name.as_bytes());
@@ -358,7 +358,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Lays the fragments over the smallest configuration and checks what came out.
+    /// Lays the fragments over the smallest configuration and checks the result.
     fn configure(&self) -> Result<()> {
         if let Some(own) = &self.chosen.configuration {
             return self.take(own);
@@ -372,7 +372,7 @@ impl Build<'_> {
             .with_context(|| format!("{} ({})", self.chosen.name, shown(&self.tree)))
     }
 
-    /// Takes a whole configuration; what it leaves out gets its default.
+    /// Takes a whole configuration; missing symbols get their defaults.
     fn take(&self, own: &config::Own) -> Result<()> {
         let file = self.objects.join(".config");
         fs::write(&file, &own.text)?;
@@ -383,7 +383,7 @@ impl Build<'_> {
         config::fits_the_boards(own, &config)
     }
 
-    /// What comes out of a configuration without PREEMPT_RT; that of the build stays.
+    /// Returns the result of a configuration without PREEMPT_RT. The build's own configuration stays as it is.
     fn without_rt(&self, text: &str, target: &str) -> Result<String> {
         let file = self.objects.join("without-rt.config");
         let asked = self.objects.join("asked-without-rt.config");
@@ -411,7 +411,7 @@ impl Build<'_> {
         )
     }
 
-    /// Where ccache notes what came of each object.
+    /// Returns the path of the file in which ccache notes the result for each object.
     fn results(&self) -> PathBuf {
         self.log.with_extension("ccache")
     }
@@ -419,13 +419,13 @@ impl Build<'_> {
     fn make(&self) -> Command {
         let build = &self.chosen.spec.build;
         let mut make = command("make");
-        // Names of this machine's directories stay out of the debug information.
+        // Keeps paths of this machine out of the debug information.
         let maps = format!(
             "-fdebug-prefix-map={}=linux -fdebug-prefix-map=..=linux -fdebug-prefix-map={}=.",
             self.tree.display(),
             self.objects.display()
         );
-        // C, and assembler.
+        // For C and for assembler.
         make.args(["KCFLAGS", "KAFLAGS"].map(|flags| format!("{flags}={maps}")));
         make.arg("-C")
             .arg(&self.tree)
@@ -442,7 +442,7 @@ impl Build<'_> {
         make
     }
 
-    /// Our source includes the kernel's; its own compiler, just built, translates it.
+    /// Compiles the device tree. Our source includes the kernel's, and the kernel's own `dtc` compiles it.
     fn device_tree(&self, dtb: &Path) -> Result<()> {
         let dts = self.objects.join("warmswitch.dts");
         let boot = self
@@ -459,7 +459,7 @@ impl Build<'_> {
             "-x",
             "assembler-with-cpp",
         ]);
-        // Before Linux 6.5 the vendors' trees were one directory up.
+        // Before Linux 6.5 the sources of all vendors were in one directory, above today's.
         for dir in [
             boot.join("arm"),
             boot,

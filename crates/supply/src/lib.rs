@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a board is given: kernels, root file systems, and what they are made of, from Debian's
-//! archive to the cache.
+//! Builds what a board runs: kernels and root file systems. Fetches their sources and packages from Debian's archive,
+//! and keeps everything in the cache.
 
 #[macro_use]
 extern crate base;

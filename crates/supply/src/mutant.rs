@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel mutants: a built kernel with one piece of cache, TLB or write buffer maintenance taken
-//! out or led astray, by patching single instructions of its plain `Image`.
+//! Kernel mutants: built kernels in which one piece of cache, TLB or write-buffer maintenance is removed or changed,
+//! by patching single instructions of the plain `Image`.
 //!
-//! A mutant names a function and a place in it by what stands there (the nth call of a callee, the
-//! nth CP15 instruction of a kind), never by address, so that one list serves every build of a
-//! series. Only A32 instructions are patched, one word at a time, and only where the image has
-//! what `vmlinux` has there.
+//! A mutant names a function, and a place in it by its instruction (the nth call of a callee, the nth CP15
+//! instruction of a kind), never by address. So one list serves every build of a series. Only A32 instructions are
+//! patched, one word at a time, and only if the image and `vmlinux` have the same word there.
 //!
 //! Encodings: DDI0100I A3 (B/BL, data processing, MCR/MRC); CP15 operations: DDI0198D 2.3.
 
@@ -27,38 +26,38 @@ mod expected;
 pub use cp15::Cp15;
 pub use expected::{Expected, Late};
 
-/// One mutant of `linux/<series>/mutants.toml`.
+/// One mutant of `linux/<version>/mutants.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mutant {
-    /// Unique in its file.
+    /// Name, unique in its file.
     pub name: String,
-    /// The function that is patched; a suffix that the compiler added (`.constprop.0`) may be left
-    /// out when only one symbol fits.
+    /// The function to patch. A suffix that the compiler added (`.constprop.0`) may be left out if only one symbol
+    /// fits.
     pub function: String,
-    /// What is done to it.
+    /// The change to the function.
     pub change: Change,
-    /// What the kernel then fails to do, and when that matters.
+    /// What the kernel fails to do, and when that matters.
     pub why: String,
-    /// What the checker must report first.
+    /// Kind of the checker's first report.
     pub expect: Kind,
-    /// A test of `mm_suite` that reaches it.
+    /// A test of `mm_suite` that makes the checker report the mutant.
     pub test: Option<String>,
-    /// Instead of a test: the quick suite reports it, no test by itself does, and why.
+    /// In place of `test`, if only the whole quick suite makes a report: the reason.
     pub suite: Option<String>,
-    /// Why nothing is to be reported, when nothing is.
+    /// In place of `test`, if no report is expected: the reason.
     pub survives: Option<String>,
-    /// Instead of any of these: why it is chance whether the quick suite reports it.
+    /// In place of `test`, if it is chance whether the quick suite makes a report: the reason.
     pub chance: Option<String>,
-    /// The suppression that covers another bug of the same functions: the list is used when the test runs.
+    /// The suppression that covers another bug of the same functions. The test runs with the list of suppressions.
     pub beside: Option<String>,
-    /// What is otherwise with `--victims late`.
+    /// Different expectation with `--victims late`.
     pub late: Option<Late>,
-    /// Why a report does not name the function, when none does.
+    /// The reason why no report names the function, if none does.
     pub unnamed: Option<String>,
 }
 
-/// What a mutant does to its function.
+/// The change that a mutant makes to its function.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Change {
@@ -76,7 +75,7 @@ pub enum Change {
         /// Which instructions with this operation are skipped.
         which: Which,
     },
-    /// A CP15 operation takes its address from another register.
+    /// Makes a CP15 operation take its address from another register.
     WrongRegister {
         /// The operation.
         op: Cp15,
@@ -85,7 +84,7 @@ pub enum Change {
         /// Which instructions with this operation are changed.
         which: Which,
     },
-    /// A loop's `add rX, rX, #step` takes another step.
+    /// Changes the step of a loop's `add rX, rX, #step`.
     WrongStep {
         /// Immediate value of the `add` in the kernel.
         step: u32,
@@ -101,13 +100,13 @@ pub enum Change {
     },
 }
 
-/// Which of the places that fit; at least one must.
+/// The places to change, of those that fit. At least one has to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Which {
     /// The nth in the order of addresses, from 1.
     Nth(usize),
-    /// `"all"` of them.
+    /// `"all"` places.
     All(All),
 }
 
@@ -119,17 +118,17 @@ pub enum All {
     All,
 }
 
-/// What the checker may report: the kinds of incoherence that it tells apart.
+/// Kinds of incoherence that the checker reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A read of a line that is older than what was written by another address.
+    /// A read of a line that is older than a write by another address.
     StaleRead,
-    /// An instruction older than what was written.
+    /// A fetched instruction that is older than a write.
     StaleInstruction,
-    /// A TLB entry used after its page-table entry changed.
+    /// Use of a TLB entry after its page-table entry changed.
     StaleTranslation,
-    /// A walk that read memory while a newer entry was in the cache or the write buffer.
+    /// A walk that read memory while the cache or the write buffer had a newer entry.
     UnseenDescriptor,
     /// A dirty line that an invalidate threw away.
     LostByInvalidate,
@@ -137,20 +136,20 @@ pub enum Kind {
     OldOverNewer,
     /// One physical line dirty at two addresses.
     TwoDirtyAliases,
-    /// Something of a page that is left when the page is somebody else's.
+    /// A line or TLB entry of a page that is left when the page gets another owner.
     OutlivesPage,
 }
 
-/// One word that was changed.
+/// One changed word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
     /// Virtual address.
     pub address: u32,
-    /// Byte in the image.
+    /// Offset in the image, in bytes.
     pub offset: usize,
-    /// The instruction before.
+    /// Original instruction.
     pub old: u32,
-    /// The instruction now.
+    /// Instruction in its place.
     pub new: u32,
 }
 
@@ -160,7 +159,7 @@ struct List {
     mutant: Vec<Mutant>,
 }
 
-/// The mutant that `--mutant` names: NAME of the list `own`, or of FILE in `FILE:NAME`.
+/// Returns the mutant that `--mutant` names: `NAME` in the list `own`, or in the file of `FILE:NAME`.
 pub fn named(text: &str, own: impl FnOnce() -> Result<PathBuf>) -> Result<Mutant> {
     let (path, name) = match text.rsplit_once(':') {
         Some((file, name)) => (PathBuf::from(file), name),
@@ -173,7 +172,7 @@ pub fn named(text: &str, own: impl FnOnce() -> Result<PathBuf>) -> Result<Mutant
     found.with_context(|| format!("--mutant {text}: no mutant \"{name}\" in {file}{hint}"))
 }
 
-/// All mutants in a file, in its order.
+/// Reads all mutants of a file, in its order.
 pub fn load(path: &Path) -> Result<Vec<Mutant>> {
     let list: List = toml_file::read(path)?;
     for (i, mutant) in list.mutant.iter().enumerate() {
@@ -188,7 +187,7 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
             _ => {}
         }
         if list.mutant[..i].iter().any(|m| m.name == mutant.name) {
-            bail!("{place}: mutant.name: there are two");
+            bail!("{place}: two mutants have this name");
         }
         let Mutant {
             test,
@@ -199,14 +198,14 @@ pub fn load(path: &Path) -> Result<Vec<Mutant>> {
         } = mutant;
         let expected = [test, suite, survives, chance];
         if expected.iter().filter(|e| e.is_some()).count() != 1 {
-            bail!("{place}: one of test, suite, survives and chance is needed");
+            bail!("{place}: give exactly one of test, suite, survives and chance");
         }
     }
     Ok(list.mutant)
 }
 
-/// Patches `image`, a plain `Image` built together with `vmlinux`; gives what was changed, in the
-/// order of addresses. On an error the image is as it was.
+/// Patches `image`, a plain `Image` built together with `vmlinux`. Returns the changed words, in the order of
+/// addresses. On an error the image is unchanged.
 pub fn apply(image: &mut [u8], vmlinux: &Path, mutant: &Mutant) -> Result<Vec<Patch>> {
     let bytes = fs::read(vmlinux).with_context(|| format!("cannot read {}", shown(vmlinux)))?;
     Kernel::parse(&bytes)
@@ -215,17 +214,17 @@ pub fn apply(image: &mut [u8], vmlinux: &Path, mutant: &Mutant) -> Result<Vec<Pa
         .with_context(|| format!("mutant \"{}\"", mutant.name))
 }
 
-/// What a patch needs to know of a `vmlinux`.
+/// The parts of a `vmlinux` that patching needs.
 pub struct Kernel<'a> {
     bytes: &'a [u8],
-    /// Functions by address: address, size (0 when the symbol does not say), name.
+    /// Functions by address: address, size in bytes (0 if the symbol has none), name.
     pub functions: Vec<(u32, u32, &'a str)>,
     segments: Vec<Segment>,
     /// Load address of the image's first byte.
     base: u32,
 }
 
-/// A loaded part: virtual and load address, place in the file, bytes.
+/// A loaded segment: virtual address, load address, offset in the file, size in bytes.
 struct Segment {
     virt: u32,
     load: u32,
@@ -240,10 +239,10 @@ impl Segment {
 }
 
 impl<'a> Kernel<'a> {
-    /// Of the bytes of the file.
+    /// Reads the bytes of a `vmlinux`.
     pub fn parse(bytes: &'a [u8]) -> Result<Kernel<'a>> {
         let file = object::read::elf::ElfFile32::<Endianness>::parse(bytes)
-            .map_err(|error| anyhow!("not a good ELF file: {error}"))?;
+            .map_err(|error| anyhow!("not a valid ELF file: {error}"))?;
         let order = Endianness::Little;
         let mut functions: Vec<(u32, u32, &str)> = file
             .symbols()
@@ -262,7 +261,7 @@ impl<'a> Kernel<'a> {
                 size: h.p_filesz(order),
             })
             .collect();
-        // A segment may begin before its first section, with headers that the image does not have.
+        // A segment may begin with headers, before its first section. The image does not contain them.
         let sections = file.elf_section_table().iter();
         let loaded = sections.filter(|s| {
             s.sh_type(order) != elf::SHT_NOBITS && s.sh_flags(order) & elf::SHF_ALLOC != 0
@@ -278,11 +277,11 @@ impl<'a> Kernel<'a> {
             bytes,
             functions,
             segments,
-            base: base.context("nothing to load in it")?,
+            base: base.context("not a kernel: no section to load")?,
         })
     }
 
-    /// Address and end of the function of that name.
+    /// Returns the start and end of the function `name`; `key` is the key of the list that names it, for messages.
     fn function(&self, key: &str, name: &str) -> Result<(u32, u32)> {
         let exact = self.functions.iter().find(|f| f.2 == name);
         let mut suffixed = self.functions.iter().filter(|f| {
@@ -301,7 +300,7 @@ impl<'a> Kernel<'a> {
         Ok((address, end))
     }
 
-    /// A hint with the nearest name; nothing when none is near, there are thousands.
+    /// Returns a hint with the nearest name; empty if none is near, because a list of thousands would not help.
     fn near(&self, name: &str) -> String {
         let names: Vec<&str> = self.functions.iter().map(|f| f.2).collect();
         Some(did_you_mean(name, &names))
@@ -309,7 +308,7 @@ impl<'a> Kernel<'a> {
             .unwrap_or_default()
     }
 
-    /// The word of `vmlinux` at a virtual address, and its place in the image.
+    /// Returns the word of `vmlinux` at a virtual address, and its offset in the image.
     pub fn word(&self, address: u32) -> Option<(u32, usize)> {
         let segment = self.segments.iter().find(|s| s.has(address))?;
         let inside = address - segment.virt;
@@ -322,7 +321,7 @@ impl<'a> Kernel<'a> {
         ))
     }
 
-    /// As [`apply`].
+    /// Patches an image, see [`apply`].
     fn apply(&self, image: &mut [u8], mutant: &Mutant) -> Result<Vec<Patch>> {
         let patches = self.patches(image, mutant)?;
         for patch in &patches {
@@ -340,14 +339,14 @@ impl<'a> Kernel<'a> {
         let mut patches = Vec::new();
         for address in (start..end).step_by(4) {
             let Some((old, offset)) = self.word(address) else {
-                bail!("function: {:#x} is not in the image", address);
+                bail!("function: address {:#x} is not in the image", address);
             };
             let Some(new) = mutant.change.replaced(address, old, callee) else {
                 continue;
             };
             let there = image.get(offset..offset + 4).unwrap_or_default();
             if there != old.to_le_bytes() {
-                bail!("the image at {address:#x} is not what its vmlinux says");
+                bail!("the image differs from its vmlinux at {address:#x}: use files of one build");
             }
             patches.push(Patch {
                 address,
@@ -366,9 +365,9 @@ const NOTHING: u32 = 0x01a0_0000;
 const RESULT_0: u32 = 0x03a0_0000;
 /// `mov pc, lr`.
 const RETURN: u32 = 0x01a0_f00e;
-/// `cmp r0, r0`: leaves the flags of a cache that is clean.
+/// `cmp r0, r0`: sets the flags of a clean cache.
 const ALL_CLEAN: u32 = 0x0150_0000;
-/// The condition's bits.
+/// Bits of the condition.
 const CONDITION: u32 = 0xf000_0000;
 
 impl Change {
@@ -382,7 +381,7 @@ impl Change {
         }
     }
 
-    /// The instruction to put there, when `word` at `address` is of the kind to change.
+    /// Returns the replacement for `word` at `address`; `None` if the mutant does not change such an instruction.
     fn replaced(&self, address: u32, word: u32, callee: Option<u32>) -> Option<u32> {
         let condition = word & CONDITION;
         if condition == CONDITION {
@@ -423,7 +422,7 @@ impl Change {
         }
     }
 
-    /// Those places that were asked for.
+    /// Selects the places that `which` asks for.
     fn choose(&self, mut places: Vec<Patch>, function: &str) -> Result<Vec<Patch>> {
         let what = match self {
             Change::SkipCall { callee, .. } => format!("change.callee: calls of {callee}"),
@@ -437,24 +436,24 @@ impl Change {
         match self.which() {
             Which::All(All::All) if count > 0 => Ok(places),
             Which::Nth(n) if (1..=count).contains(&n) => Ok(vec![places.remove(n - 1)]),
-            _ => bail!("{what} in {function}: there are {count}"),
+            _ => bail!("{what} in {function}: found {count}"),
         }
     }
 }
 
-/// Where a B or BL at `address` leads.
+/// Returns the target of a B or BL at `address`.
 pub fn branch_target(address: u32, word: u32) -> u32 {
-    // The sign of the 24 bits is carried up.
+    // Sign-extends the 24 bits.
     let words = (word & 0x00ff_ffff ^ 0x0080_0000).wrapping_sub(0x0080_0000);
     address.wrapping_add(8).wrapping_add(words << 2)
 }
 
-/// The value of a data processing instruction's immediate.
+/// Returns the value of the immediate of a data-processing instruction.
 fn immediate(word: u32) -> u32 {
     (word & 0xff).rotate_right((word >> 8 & 15) * 2)
 }
 
-/// Eight bits turned right by an even number, when the value can be had so.
+/// Encodes a value as eight bits rotated right by an even number; `None` if that is not possible.
 fn encode_immediate(value: u32) -> Option<u32> {
     (0..16)
         .map(|turn| (turn, value.rotate_left(turn * 2)))

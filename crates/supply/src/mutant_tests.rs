@@ -9,7 +9,7 @@ fn list_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../linux/6.12/mutants.toml")
 }
 
-/// The directory of a plain 6.12 in the cache, when there is one.
+/// Returns the directory of a plain 6.12 in the cache, if there is one.
 fn built() -> Option<PathBuf> {
     let kernels = crate::cache::dir().ok()?.join("kernel");
     let names = base::paths::names_in(&kernels, |path| {
@@ -30,7 +30,7 @@ fn change(text: &str) -> Change {
         .change
 }
 
-/// A mutant of that change in that function of the built kernel.
+/// Makes a mutant with a change in a function.
 fn mutant(function: &str, text: &str) -> Mutant {
     Mutant {
         name: "m".into(),
@@ -125,7 +125,7 @@ fn every_mutant_applies_to_the_built_kernel_and_changes_words_once() {
             "{}: {patches:x?}",
             mutant.name
         );
-        // Its own result is no longer what vmlinux says.
+        // The mutated image differs from vmlinux: a second application fails.
         assert!(kernel.apply(&mut mutated, &mutant).is_err());
     }
 }
@@ -196,7 +196,7 @@ fn a_mutant_that_does_not_fit_is_named_by_key_and_nearest_name_and_nothing_is_pa
     for (from, to, part) in [
         ("stale-translation", "stale-tbl", "stale-translation"),
         ("test=", "tset=", "tset"),
-        ("test='t'\n", "", "one of test, suite, survives and"),
+        ("test='t'\n", "", "exactly one of test, suite, survives and"),
         ("which = 1", "which = 'some'", "which"),
         ("skip-call", "skip-cal", "skip-call"),
         (
@@ -229,7 +229,7 @@ fn a_mutant_that_does_not_fit_is_named_by_key_and_nearest_name_and_nothing_is_pa
             calls,
             "did you mean \"cpu_arm926_switch_mm\"?",
         ),
-        ("change_protection", calls, "there are 1"),
+        ("change_protection", calls, "found 1"),
         ("change_protection", typo, "change.callee: no function"),
         ("zzzz", calls, "function: no function \"zzzz\""),
     ] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's packages in the guest, with what they depend on: unpacked here, laid over the root file system.
+//! Debian's packages for the guest, with their dependencies: unpacked here and laid over the root file system.
 //!
-//! A package's files are added without its maintainer's scripts, which are not run, and without documents and
-//! translations. A dependency that the root file system consists of is not added again; of one that it has only a part
-//! of, the libraries that are wanted come, of the same version.
+//! Maintainer scripts do not run, and documents and translations are left out. Packages of which the root file system
+//! is made are not added again. If it has only some files of such a package, the missing libraries that programs need
+//! are added, from the same version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,16 +19,16 @@ use crate::toolchain::{command, output};
 use base::distinct::distinct;
 use base::paths::{names_in, shown};
 
-/// Nobody reads these on a board.
+/// Folders below `usr/share` that are left out: a guest does not need them.
 const LEFT_OUT: [&str; 6] = ["doc", "info", "lintian", "locale", "man", "bug"];
 
-/// Packages that were fetched, to be laid over the root file system.
+/// Fetched packages, to be laid over the root file system.
 pub struct Packages {
     names: Vec<String>,
     debs: Vec<Deb>,
 }
 
-/// Refuses what cannot be a package's name (Debian policy 5.6.1).
+/// Fails unless `name` has the form of a package's name (Debian policy 5.6.1).
 pub fn check_name(name: &str) -> Result<()> {
     let first = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
@@ -36,12 +36,12 @@ pub fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "--add-package {name}: not a package's name: small letters, digits and + - . after a letter or digit"
+        "--add-package {name}: not a package's name: use small letters, digits and + - . and begin with a letter or digit"
     )
 }
 
 impl Packages {
-    /// From the cache, else fetched.
+    /// Returns the packages from the cache; fetches missing ones.
     pub fn get(names: &[String]) -> Result<Packages> {
         let names: Vec<String> = distinct(names.iter().cloned());
         let (_, _, spec) = spec::read()?;
@@ -52,7 +52,7 @@ impl Packages {
         Ok(Packages { names, debs })
     }
 
-    /// Their tree, for this root file system.
+    /// Returns the tree of their files, for this root file system.
     pub fn tree(&self, root: &RootFs) -> Result<Added> {
         let mut inputs = Inputs::new("packages 1");
         inputs.add("root", root.record.hash.as_bytes());
@@ -79,7 +79,7 @@ impl Packages {
         self.add_libraries(dir, &archive)
     }
 
-    /// What the programs want of packages of which the root file system has only a part.
+    /// Adds libraries that the programs need from packages of which the root file system has only some files.
     fn add_libraries(&self, dir: &Path, archive: &[u8]) -> Result<()> {
         let files = files_below(dir);
         let names = cpio::names(archive).unwrap_or_default();
@@ -99,7 +99,7 @@ impl Packages {
             if parts.is_none() {
                 parts = Some(parts_of_the_root(&scratch)?);
             }
-            // What no package of the root's has is noted when the program is added.
+            // If no package of the root file system has the library, adding the program reports it.
             let Some(found) = parts.as_ref().and_then(|index| index.get(&name)) else {
                 continue;
             };
@@ -115,7 +115,7 @@ impl Packages {
     }
 }
 
-/// Libraries of all packages that the root file system is made of, unpacked in a folder.
+/// Unpacks all packages of the root file system into a folder and returns their libraries.
 fn parts_of_the_root(scratch: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let (_, _, spec) = spec::read()?;
     fs::create_dir_all(scratch)?;
@@ -130,7 +130,7 @@ fn unpacked(debs: &[Deb], dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what the root file system has already, at this path or, of a library, at its own place.
+/// Removes a file that the root file system already has, at this path or, for a library, in the folder for libraries.
 fn leave_to_the_root(file: &Path, path: &str, archive: &[u8]) -> Result<()> {
     let name = file_name(path).unwrap_or_default();
     let library = format!("{LIBRARY_DIR}/{name}");
@@ -138,7 +138,7 @@ fn leave_to_the_root(file: &Path, path: &str, archive: &[u8]) -> Result<()> {
     let places = [path, &library, &loader];
     let content = fs::read(file).with_context(|| shown(file))?;
     let has = |place: &&str| {
-        // Other files may have the same name.
+        // Only libraries move: other files may have the same name by chance.
         let is_place = *place == path || name.contains(".so");
         is_place && cpio::content(archive, place).is_some_and(|there| *there == *content)
     };
@@ -148,7 +148,7 @@ fn leave_to_the_root(file: &Path, path: &str, archive: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Libraries that a file names, if it is a program or a library.
+/// Returns the libraries that a file needs, if it is a program or a library.
 fn wanted(file: &Path) -> Vec<String> {
     let Ok(content) = fs::read(file) else {
         return Vec::new();
@@ -163,7 +163,7 @@ fn file_name(path: &str) -> Option<String> {
     path.rsplit('/').next().map(str::to_string)
 }
 
-/// Plain files below a folder, by their paths in it.
+/// Returns the paths of the regular files below a folder, relative to it.
 fn files_below(dir: &Path) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![String::new()];
@@ -176,8 +176,8 @@ fn files_below(dir: &Path) -> Vec<String> {
                 above => format!("{above}/{name}"),
             };
             match fs::symlink_metadata(dir.join(&path)) {
-                Ok(of) if of.is_dir() => folders.push(path),
-                Ok(of) if of.is_file() => files.push(path),
+                Ok(file) if file.is_dir() => folders.push(path),
+                Ok(file) if file.is_file() => files.push(path),
                 _ => {}
             }
         }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! User land where Debian's packages for the architecture do not run, on ARMv4T and on kernels without address
-//! spaces: a C library, a compiler that links with it, and busybox, from Debian's source packages, built and cached
-//! like a kernel.
+//! User land for ARMv4T and for kernels without address spaces, where Debian's armel packages do not run: a C
+//! library, a compiler that links with it, and busybox. It is built from Debian's source packages and cached like a
+//! kernel.
 //!
-//! `guest/root/armv4t.toml` and `guest/root/flat.toml` say of what, and which guests are built with it.
+//! `guest/root/armv4t.toml` and `guest/root/flat.toml` name the source packages, and the guests that are built with
+//! the user land.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,23 +22,23 @@ use base::paths::{self, shown};
 use base::progress::Progress;
 use base::toml_file;
 
-/// One kind of it.
+/// One kind of user land.
 #[derive(Debug)]
 pub struct SourceBuild {
-    /// Of its files in `guest/root`.
+    /// Name of its files in `guest/root`.
     name: &'static str,
     title: &'static str,
-    /// Changes when the way of building does.
+    /// Version of the build steps; part of the hash. Increase the number when the steps change.
     recipe: &'static str,
-    /// What every object is compiled with.
+    /// Compiler options for every object.
     cflags: &'static str,
-    /// Lines of busybox' configuration, in place of its own.
+    /// Lines that replace those of busybox' own configuration.
     busybox: &'static [&'static str],
-    /// Names that this busybox does not have.
+    /// Applets that this busybox does not have.
     pub without: &'static [&'static str],
 }
 
-/// For cores of ARMv4T.
+/// User land for ARMv4T cores.
 pub static ARMV4T: SourceBuild = SourceBuild {
     name: "armv4t",
     title: "user land for ARMv4T",
@@ -47,7 +48,7 @@ pub static ARMV4T: SourceBuild = SourceBuild {
     without: &[],
 };
 
-/// For kernels without address spaces: it does not fork, and runs at any address.
+/// User land for kernels without address spaces: programs do not fork, and run at any address.
 pub static FLAT: SourceBuild = SourceBuild {
     name: "flat",
     title: "user land for a flat address space",
@@ -62,7 +63,7 @@ pub static FLAT: SourceBuild = SourceBuild {
     without: &["ash"],
 };
 
-/// `armv4t.toml`, `flat.toml`.
+/// Content of `armv4t.toml` or `flat.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
@@ -75,7 +76,7 @@ struct Spec {
 struct Debian {
     suites: Vec<String>,
     sources: Vec<String>,
-    /// Whose run time is linked, when it is not the cross compiler's own.
+    /// Package of the compiler whose run-time library is linked, if it is not the cross compiler's.
     compiler: Option<String>,
 }
 
@@ -85,18 +86,18 @@ impl SourceBuild {
         Ok((toml_file::read(&file)?, file))
     }
 
-    /// Guests that there are.
+    /// Returns the names of the guests that are built with it.
     pub fn guests(&self) -> Result<Vec<String>> {
         Ok(self.spec()?.0.guests)
     }
 
-    /// The compiler's name.
+    /// Returns the file name of the compiler's script.
     fn gcc(&self) -> String {
         format!("{}-gcc", self.name)
     }
 }
 
-/// What was built.
+/// A built user land.
 pub struct UserLand {
     /// What the user land is for: [`ARMV4T`] or [`FLAT`].
     pub kind: &'static SourceBuild,
@@ -110,14 +111,14 @@ pub struct UserLand {
 }
 
 impl UserLand {
-    /// From the cache, else built.
+    /// Returns the user land from the cache; builds it if it is missing.
     pub fn get(kind: &'static SourceBuild) -> Result<UserLand> {
         let (spec, file) = kind.spec()?;
         let wrapper = file.with_file_name(kind.gcc());
-        // The kernel's headers for programs.
+        // Has the kernel's headers for programs.
         let sysroot = Sysroot::get()?;
         let [musl, busybox] = &spec.debian.sources[..] else {
-            bail!("{}: debian.sources: a C library and busybox", shown(&file));
+            bail!("{}: debian.sources: expected two names, the C library and busybox", shown(&file));
         };
         let store = Store::of_sources(&spec.debian.suites)?;
         let (musl, busybox) = (store.source(musl)?, store.source(busybox)?);
@@ -159,19 +160,19 @@ impl UserLand {
         })
     }
 
-    /// Compiles and links.
+    /// Returns the path of the compiler's script, which also links.
     pub fn compiler(&self) -> PathBuf {
         self.dir.join(self.kind.gcc())
     }
 
-    /// The program that all applets are.
+    /// Returns the bytes of busybox, the program behind all applets.
     pub fn busybox(&self) -> Result<Vec<u8>> {
         let path = self.dir.join("busybox");
         fs::read(&path).with_context(|| format!("cannot read {}", shown(&path)))
     }
 }
 
-/// The package whose run time is taken.
+/// Returns the package of the compiler whose run-time library is linked.
 fn compiler_of(debian: &Debian) -> Result<Option<Deb>> {
     let Some(name) = &debian.compiler else {
         return Ok(None);
@@ -187,7 +188,7 @@ fn compiler_of(debian: &Debian) -> Result<Option<Deb>> {
 struct Build<'a> {
     kind: &'a SourceBuild,
     dir: &'a Path,
-    /// The kernel's, for programs: of the architecture, and of all.
+    /// Folders of the kernel's headers for programs: of the architecture, and of all architectures.
     headers: &'a [PathBuf; 2],
     musl: &'a SourcePackage,
     busybox: &'a SourcePackage,
@@ -210,7 +211,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// A step of a build, in `dir`, which is the user's to read when it fails.
+    /// Runs one step of the build in `dir`, with its output in a log.
     fn run(&self, dir: &Path, command: &mut Command) -> Result<()> {
         let log = format!("log/{}.log", self.kind.name);
         let log = cache::dir()?.join(log);
@@ -226,7 +227,7 @@ impl Build<'_> {
         make
     }
 
-    /// Headers and libraries, the kernel's headers beside them.
+    /// Builds the C library and installs it, with the kernel's headers beside its own.
     fn c_library(&self) -> Result<()> {
         let source = self.dir.join("musl");
         self.musl.unpack(&source)?;
@@ -250,7 +251,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// The compiler's run time.
+    /// Unpacks the compiler's run-time library.
     fn run_time(&self, compiler: &Deb) -> Result<()> {
         let unpacked = self.dir.join("package");
         fs::create_dir_all(&unpacked)?;
@@ -265,7 +266,7 @@ impl Build<'_> {
         let versions = unpacked.join("usr/lib/gcc/arm-none-eabi");
         let names = paths::names_in(&versions, |p| Some(p.file_name()?.to_str()?.to_string()));
         let [version] = &names[..] else {
-            bail!("{}: not one compiler in it", shown(&compiler.path));
+            bail!("{}: expected one version of the compiler in it", shown(&compiler.path));
         };
         let library = versions.join(version).join("libgcc.a");
         fs::rename(library, self.dir.join("lib/libgcc.a"))?;
@@ -279,7 +280,7 @@ impl Build<'_> {
         self.busybox.unpack(&source)?;
         self.run(&source, self.make().arg("defconfig"))?;
         self.configure_busybox(&source)?;
-        // The compiler links statically by itself.
+        // The compiler's script links statically by default.
         let mut build = self.make();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let dirs = std::iter::once(self.dir.to_path_buf()).chain(std::env::split_paths(&path));
@@ -296,7 +297,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// The lines of this kind; what they exclude goes, what they bring has its default.
+    /// Puts the lines of this kind into busybox' configuration. Options that depend on them get their defaults.
     fn configure_busybox(&self, source: &Path) -> Result<()> {
         if self.kind.busybox.is_empty() {
             return Ok(());
@@ -315,7 +316,7 @@ impl Build<'_> {
     }
 }
 
-/// The name in a line of a configuration.
+/// Returns the name of the option that a line of a configuration sets.
 fn key(line: &str) -> Option<&str> {
     let line = line.strip_prefix("# ").unwrap_or(line);
     let end = line.find(['=', ' '])?;

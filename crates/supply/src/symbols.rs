@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names for addresses of the kernel, from its vmlinux.
+//! Names of kernel addresses, from vmlinux.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use object::{ReadCache, SectionIndex, SectionKind, SymbolKind};
 
-/// Kernel modules and the kernel are above, unless a kernel's own symbols say otherwise.
+/// Lowest address of modules and the kernel, unless the kernel's own symbols give a lower one.
 const KERNEL: u32 = 0xbf00_0000;
-/// Modules are so far below the kernel.
+/// Distance of the modules' area below the kernel, in bytes.
 const MODULES: u32 = 0x0100_0000;
 
-/// A symbol further away than this, in bytes, says nothing.
+/// Largest distance, in bytes, at which a symbol still names an address.
 const FAR: u32 = 0x1_0000;
 
-/// The file with a kernel's symbols: the kernel itself if it is ELF, else a vmlinux beside it, or at
-/// the top of the tree that it was built in (`arch/arm/boot/zImage`).
+/// Returns the file with a kernel's symbols: the kernel itself if it is an ELF file, else a vmlinux beside it, or at
+/// the top of the tree if the kernel is in `arch/arm/boot`.
 pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     let mut magic = [0; 4];
     let read = File::open(kernel).and_then(|mut file| file.read_exact(&mut magic));
@@ -33,15 +33,15 @@ pub fn vmlinux_of(kernel: &Path) -> Option<PathBuf> {
     places.into_iter().flatten().find(|v| v.is_file())
 }
 
-/// Whether an ELF file has a symbol by this name; `None` when it cannot be read.
+/// Returns whether an ELF file has a symbol of this name; `None` when it cannot be read.
 pub fn has(vmlinux: &Path, name: &str) -> Option<bool> {
-    // Of the many megabytes of a vmlinux only what is asked for.
+    // Reads only the needed parts of a vmlinux, which has many megabytes.
     let cache = ReadCache::new(File::open(vmlinux).ok()?);
     let elf = object::File::parse(&cache).ok()?;
     Some(elf.symbols().any(|symbol| symbol.name() == Ok(name)))
 }
 
-/// Where an ELF file has these symbols, in their order; `None` when it cannot be read.
+/// Returns the addresses of these symbols in an ELF file, in their order; `None` when it cannot be read.
 pub fn places<const N: usize>(vmlinux: &Path, names: [&str; N]) -> Option<[Option<u64>; N]> {
     let cache = ReadCache::new(File::open(vmlinux).ok()?);
     let elf = object::File::parse(&cache).ok()?;
@@ -54,8 +54,8 @@ pub fn places<const N: usize>(vmlinux: &Path, names: [&str; N]) -> Option<[Optio
     Some(places)
 }
 
-/// Where code begins, and its name: functions, and labels without a type that are in no function. Assembly has labels
-/// that other code calls (`v5tj_early_abort`). Mapping symbols, as `$a`, name nothing.
+/// Returns the start addresses and names of functions, and of labels without a type outside functions. Other code
+/// calls some labels of assembly, such as `v5tj_early_abort`. Mapping symbols, such as `$a`, are left out.
 fn code(elf: &object::File<'_>) -> Vec<(u32, String)> {
     let is_function =
         |s: &object::Symbol<'_, '_>| s.kind() == SymbolKind::Text && s.is_definition();
@@ -85,16 +85,16 @@ fn code(elf: &object::File<'_>) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// Functions by address.
+/// Functions of a kernel, by address.
 #[derive(Default)]
 pub struct Symbols {
     functions: Vec<(u32, String)>,
-    /// Other names of functions in there.
+    /// Further names of these functions, with their addresses.
     others: BTreeMap<String, u32>,
 }
 
 impl Symbols {
-    /// Of an ELF file; none when it cannot be read, as names only make messages nicer.
+    /// Reads an ELF file. Returns no symbols when it cannot be read: names only make messages clearer.
     pub fn of(vmlinux: Option<&Path>) -> Symbols {
         let bytes = vmlinux
             .and_then(|path| std::fs::read(path).ok())
@@ -103,7 +103,7 @@ impl Symbols {
             return Symbols::default();
         };
         let mut functions = code(&elf);
-        // Of several names for one address the plainest is taken: memset, not __memset or mmioset.
+        // Keeps the plainest of several names of one address: memset, not __memset or mmioset.
         functions.sort_by_cached_key(|(at, name)| (*at, name.starts_with('_'), name.clone()));
         let mut others = BTreeMap::new();
         functions.dedup_by(|next, first| {
@@ -116,50 +116,50 @@ impl Symbols {
         Symbols { functions, others }
     }
 
-    /// Whether a function has this name, or had it before the compiler appended to it.
+    /// Returns whether a function has this name, without a suffix that the compiler added.
     pub fn has(&self, name: &str) -> bool {
         let plain = |full: &str| full.split('.').next() == Some(name);
         self.others.contains_key(name) || self.functions.iter().any(|(_, full)| plain(full))
     }
 
-    /// The lowest address of a function in the upper three quarters of all addresses: a vmlinux has
-    /// some that are copied elsewhere, to low ones.
+    /// Returns the lowest address of a function, without the first quarter of the address space: some functions there
+    /// are copied elsewhere at start.
     pub fn first(&self) -> Option<u32> {
         let from = self.functions.partition_point(|(at, _)| *at < 0x4000_0000);
         self.functions.get(from).map(|(at, _)| *at)
     }
 
-    /// Where the kernel's part of the addresses begins: it may have 1, 2 or 3 GB of them.
+    /// Returns the start of the kernel's part of the address space, which may be 1, 2 or 3 GB.
     pub fn kernel(&self) -> u32 {
         let first = self.first().map(|first| first & 0xf000_0000);
         first.map_or(KERNEL, |first| KERNEL.min(first.saturating_sub(MODULES)))
     }
 
-    /// Functions by address.
+    /// Returns the functions, by address.
     pub fn functions(&self) -> &[(u32, String)] {
         &self.functions
     }
 
-    /// Where the function of that name begins.
+    /// Returns the start address of a function.
     pub fn address(&self, name: &str) -> Option<u32> {
         let other = self.others.get(name).copied();
         let named = || self.functions.iter().find(|(_, full)| full == name);
         other.or_else(|| named().map(|(at, _)| *at))
     }
 
-    /// Whether no function has a name.
+    /// Returns whether there are no functions.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
 
-    /// The name that addresses in the function `name` get: it may have several.
+    /// Returns the name that [`Symbols::name`] gives to the function `name`, which may have several names.
     pub fn plainest<'a>(&'a self, name: &'a str) -> &'a str {
         let at = self.others.get(name);
         let same = at.and_then(|at| self.functions.iter().find(|f| f.0 == *at));
         same.map_or(name, |f| &f.1)
     }
 
-    /// `name+0x12`, if there is a function at or not far before the address.
+    /// Returns `name+0x12`, if a function begins at the address or at most 64 KB before it.
     pub fn name(&self, address: u32) -> Option<String> {
         let behind = self
             .functions
@@ -175,7 +175,7 @@ impl Symbols {
 }
 
 impl Symbols {
-    /// Made-up functions by address, for tests.
+    /// Returns invented functions, for tests.
     pub fn by_hand(functions: &[(u32, &str)]) -> Symbols {
         let functions = functions.iter().map(|f| (f.0, f.1.to_owned()));
         Symbols {

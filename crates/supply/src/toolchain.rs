@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host's programs that build kernels and guests: what is needed, what is missing, which
-//! versions they are, and how they are run.
+//! The host's programs that build kernels and guests: finds missing ones, reads their versions, and runs them.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -16,13 +15,13 @@ use base::paths::shown;
 /// Prefix of the cross tools.
 pub const PREFIX: &str = "arm-linux-gnueabi-";
 
-/// A program or file that a build needs, and the Debian package that has it.
+/// A program or file that a build needs, and the Debian package with it.
 struct Need {
     what: &'static str,
     package: &'static str,
 }
 
-/// Everything needed beyond Debian's essential packages. A `what` with a slash is a file.
+/// Programs and files that builds need beyond Debian's essential packages. A `what` with a slash is a file.
 const NEEDS: &[Need] = &[
     Need {
         what: "make",
@@ -82,7 +81,7 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-/// Packages whose programs or files are not on this machine, in a fixed order.
+/// Returns the packages that this machine lacks, in a fixed order.
 pub fn missing() -> Vec<&'static str> {
     missing_of(NEEDS, present)
 }
@@ -101,12 +100,12 @@ fn present(what: &str) -> bool {
     if what.contains('/') {
         return Path::new(what).is_file();
     }
-    // sbin is not in every user's path, and nothing above is there.
+    // Some users do not have sbin in their PATH. No program above is there.
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(what).is_file()))
 }
 
-/// The command that installs `packages`.
+/// Returns the command that installs `packages`.
 pub fn install_line(packages: &[&str]) -> String {
     format!(
         "sudo apt-get install --no-install-recommends {}",
@@ -114,24 +113,24 @@ pub fn install_line(packages: &[&str]) -> String {
     )
 }
 
-/// Fails with the one line that helps when something is missing.
+/// Fails when a package is missing; the error has the command that installs it.
 pub fn require() -> Result<()> {
     let missing = missing();
     if missing.is_empty() {
         return Ok(());
     }
     bail!(
-        "packages are missing on this machine: {}\n  help: {}",
+        "this machine lacks packages: {}\n  help: {}",
         missing.join(", "),
         install_line(&missing)
     )
 }
 
-/// What the cross compiler and linker call themselves: part of every hash. They are asked once.
+/// Returns the version lines of the cross compiler and linker, a part of every hash. Runs the programs only once.
 pub fn version() -> Result<String> {
-    static SAID: OnceLock<String> = OnceLock::new();
-    if let Some(said) = SAID.get() {
-        return Ok(said.clone());
+    static VERSION: OnceLock<String> = OnceLock::new();
+    if let Some(version) = VERSION.get() {
+    return Ok(version.clone());
     }
     let mut version = String::new();
     for tool in ["gcc", "ld"] {
@@ -140,10 +139,10 @@ pub fn version() -> Result<String> {
         version.push_str(text.lines().next().unwrap_or_default());
         version.push('\n');
     }
-    Ok(SAID.get_or_init(|| version).clone())
+    Ok(VERSION.get_or_init(|| version).clone())
 }
 
-/// A command free of what a calling make, shell or locale would add.
+/// Returns a command whose environment is free of the variables of a calling make and of the user's locale.
 pub fn command<S: AsRef<OsStr> + ?Sized>(program: &S) -> Command {
     let mut command = Command::new(program);
     for name in [
@@ -165,6 +164,7 @@ pub fn command<S: AsRef<OsStr> + ?Sized>(program: &S) -> Command {
     command
 }
 
+/// Formats a command for messages.
 fn named(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
@@ -173,18 +173,18 @@ fn named(command: &Command) -> String {
         .join(" ")
 }
 
-/// Runs to the end; standard output as text, or an error with what it said.
+/// Runs a command to its end and returns standard output as text. The error has the text of standard error.
 pub fn output(command: &mut Command) -> Result<String> {
     let name = named(command);
     let out = interrupt::output(command).with_context(|| format!("cannot run: {name}"))?;
     if !out.status.success() {
-        let said = String::from_utf8_lossy(&out.stderr);
-        bail!("failed ({}): {name}\n{}", out.status, said.trim_end());
+        let errors = String::from_utf8_lossy(&out.stderr);
+        bail!("failed ({}): {name}\n{}", out.status, errors.trim_end());
     }
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// Runs to the end; standard output goes to that file, and what it says of errors to ours.
+/// Runs a command to its end with standard output in the file `path`. Standard error is that of this program.
 pub fn into_file(command: &mut Command, path: &Path) -> Result<()> {
     let name = named(command);
     let file = File::create(path).with_context(|| format!("cannot write {}", shown(path)))?;
@@ -196,8 +196,8 @@ pub fn into_file(command: &mut Command, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs to the end with everything it prints in `log`, calling `line` for each line of standard
-/// output. The error quotes the log's lines that look like the cause.
+/// Runs a command to its end with all its output in `log`; calls `line` for each line of standard output. The error
+/// quotes lines of the log that look like the cause.
 pub fn logged(command: &mut Command, log: &Path, mut line: impl FnMut(&str)) -> Result<()> {
     use std::io::Write as _;
     let name = named(command);
@@ -227,24 +227,24 @@ pub fn logged(command: &mut Command, log: &Path, mut line: impl FnMut(&str)) -> 
     Ok(())
 }
 
-/// The end of a log without the build's own steps (indented) and make's account of its nesting.
+/// Returns the end of a log, without the build's steps (indented) and make's lines about its directories.
 fn causes(log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let telling: Vec<&str> = text
+    let causes: Vec<&str> = text
         .lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with("  "))
         .filter(|line| !line.starts_with("make"))
         .collect();
-    telling[telling.len().saturating_sub(12)..].join("\n")
+    causes[causes.len().saturating_sub(12)..].join("\n")
 }
 
-/// How many jobs to build with when nobody says: one per processor.
+/// Returns the default number of parallel jobs: one per processor.
 pub fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The directory of `path` that must exist, as an absolute path.
+/// Returns `path`, which must exist, as an absolute path without links.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize()
         .with_context(|| format!("cannot open {}", path.display()))

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Variables of the kernel, from its vmlinux: where they are, and with what they begin.
+//! Addresses and initial values of kernel variables, from vmlinux.
 
 use std::path::Path;
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
-/// A variable.
+/// A variable of the kernel.
 pub struct Variable {
     /// Virtual address.
     pub address: u32,
-    /// What it is initialised with; nothing where that is zeros.
+    /// Initial value; empty if the file has no content for it, as for zeros.
     pub initial: Vec<u8>,
 }
 
-/// The variable of that name, if the file can be read and has it.
+/// Returns the variable `name`; `None` if the file cannot be read or does not have the variable.
 pub fn of(vmlinux: &Path, name: &str) -> Option<Variable> {
     let bytes = std::fs::read(vmlinux).ok()?;
     let elf = object::File::parse(&*bytes).ok()?;

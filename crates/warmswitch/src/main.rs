@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch`: boots simulated ARM9 boards and measures context switches on them.
 //!
-//! One file per verb under `command`; the rest is shared by them. Exit codes: 0 done, 1 the
-//! result says no or the guest stopped badly, 2 wrong usage or set-up, 3 more was left out of `coherence` than a
-//! baseline allows.
+//! Each verb has one file under `command`; the verbs share the other modules. Exit codes: 0 done, 1 the
+//! result says no or the guest stopped badly, 2 wrong usage or set-up, 3 suppressions of `coherence` covered more
+//! reports than the baseline allows.
 
 #[macro_use]
 extern crate base;
@@ -25,31 +25,31 @@ use clap::FromArgMatches as _;
 
 use session::session::Failure;
 
-/// How a command that did not fail ended.
+/// Exit code of a command that gave no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Exit code 0.
+    /// Success: exit code 0.
     Done,
     /// The result says no, or the guest stopped badly: exit code 1.
     No,
-    /// Nothing was reported, and more was left out than a baseline allows: exit code 3.
+    /// No report, but suppressions covered more reports than the baseline allows: exit code 3.
     More,
-    /// `git bisect run` is to skip this commit: exit code 125.
+    /// `git bisect run` skips this commit: exit code 125.
     Skip,
-    /// `git bisect run` is to end, as no commit can be judged: exit code 128.
+    /// `git bisect run` ends, because no commit can be judged: exit code 128.
     Abort,
 }
 
-/// Exit codes above 127 end `git bisect run`.
+/// Ends `git bisect run`, as every exit code above 127 does.
 const ABORT: u8 = 128;
 
 fn main() -> ExitCode {
     base::terminal::ask_columns();
-    let read = command::examples::cli().try_get_matches();
-    let cli = match read.and_then(|read| command::Cli::from_arg_matches(&read)) {
+    let matches = command::examples::cli().try_get_matches();
+    let cli = match matches.and_then(|matches| command::Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            // What cannot be written has nowhere to be complained of.
+            // If the message cannot be written, there is nowhere to report that.
             let _ = error.print();
             return match error.exit_code() {
                 0 => ExitCode::SUCCESS,

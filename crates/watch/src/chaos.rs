@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When a spare interrupt comes, drawn from a seed: mostly where a kernel may lose a race.
+//! Extra interrupts at moments drawn from a seed, mostly where a kernel may lose a race.
 //!
-//! [`Chaos`] looks on, like any [`Observer`], and asks for a stop where an interrupt is to come; whoever runs the
-//! machine then calls [`Machine::interrupt`], which moves the wire of [`PIN`]. It changes nothing else, and the same
-//! seed gives the same interrupts in the same cycles.
+//! [`Chaos`] observes like any [`Observer`], and asks for a stop where an interrupt is due. The caller that runs the
+//! machine then calls [`interrupt`], which toggles the input of [`PIN`]. Chaos changes nothing else. A seed always
+//! gives the same interrupts in the same cycles.
 //!
-//! A draw is a window, how many of its occasions go by, and how many instructions later the interrupt comes. A seed looks
-//! at a part of all places only, which it draws first, so that rare places have their seeds.
+//! A draw consists of a window, the number of occasions to skip, and the number of instructions after the occasion.
+//! Each seed first draws a part of all places and then considers only these, so that rare places get their seeds.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use board::machine::Machine;
 use board::random::Random;
 use board::{Observed, Observer};
 
-/// The pin of the probed port whose wire moves: an interrupt for whoever asked for its edges.
+/// Pin of the probed port that is toggled. A driver that requested its edges gets an interrupt.
 pub const PIN: u8 = 7;
 
 /// An occasion for an interrupt.
@@ -25,20 +25,20 @@ pub const PIN: u8 = 7;
 pub enum Window {
     /// Any instruction.
     Anywhere,
-    /// Interrupts have been masked, and are not any more.
+    /// Interrupts were masked and are now unmasked.
     Unmasked,
-    /// Preemption has been off, and is on: a lock was dropped.
+    /// Preemption was off and is now on: a lock was dropped.
     Preemptible,
-    /// Behind a CP15 operation on caches, write buffer or TLB.
+    /// A CP15 operation on caches, write buffer or TLB was executed.
     Maintained,
-    /// A function that changes a page table's entry begins.
+    /// A function that changes a page-table entry begins.
     Entry,
-    /// The PID register or the table base is written.
+    /// The PID register or the table base was written.
     Switch,
 }
 
 impl Window {
-    /// All of them, each with its weight among draws.
+    /// All windows, each with its weight in draws.
     const WEIGHTS: [(Window, u64); 6] = [
         (Window::Anywhere, 2),
         (Window::Unmasked, 2),
@@ -48,7 +48,7 @@ impl Window {
         (Window::Switch, 1),
     ];
 
-    /// In words.
+    /// Returns a name for output.
     pub fn name(self) -> &'static str {
         match self {
             Window::Anywhere => "anywhere",
@@ -61,103 +61,105 @@ impl Window {
     }
 }
 
-/// What is known of a kernel by its symbols; without any of it the windows that need it are not drawn.
+/// Places of a kernel, from its symbols. A window is not drawn if the places that it needs are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Entry of `__switch_to()` (the task in r2 goes on), the task that runs now, and where in a task the count of what
-    /// keeps preemption off is.
+    /// Entry of `__switch_to()` (the task in r2 runs next), address of the running task, and offset of the preemption
+    /// count in a task.
     pub preemption: Option<(u32, u32, u32)>,
-    /// Entries of functions that change a page table's entry.
+    /// Entries of functions that change page-table entries.
     pub entries: Vec<u32>,
-    /// Functions that do one thing, for each of the things that a kernel does with memory, with its weight: a seed looks
-    /// at one mostly, and at what its functions call directly.
+    /// Zones: for each task of memory management, a weight and its functions. A seed mostly considers one zone and the
+    /// direct callees of its functions.
     pub zones: Vec<(u64, Vec<Range<u32>>)>,
 }
 
-/// An interrupt that came.
+/// An interrupt that was raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// Why there.
+    /// Window of the draw.
     pub window: Window,
-    /// Virtual address of the instruction behind which it came.
+    /// Virtual address of the instruction before the interrupt.
     pub pc: u32,
-    /// Core cycles since power-on when the machine stopped for it.
+    /// Core cycles since power-on, when the machine stopped for it.
     pub cycle: u64,
 }
 
-/// A kernel's instruction that was interrupted, and the number of the system call, or [`FAULT`], with which the program
-/// went on elsewhere.
+/// An interrupted instruction of the kernel, and the system call, or [`FAULT`], by which another process then entered
+/// the kernel.
 pub type Interleaving = (u32, u32);
 
-/// Instead of a system call's number: a data or prefetch abort.
+/// A data or prefetch abort, in place of a system call number.
 pub const FAULT: u32 = u32::MAX;
 
 /// Bits M4:M0 of user mode.
 const USER: u32 = 0x10;
 
-/// The next interrupt.
+/// The draw of the next interrupt.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     window: Window,
-    /// Occasions that go by.
+    /// Occasions to skip.
     skip: u64,
-    /// Instructions behind the occasion.
+    /// Instructions after the occasion.
     delay: u64,
-    /// Not before this cycle, and when no occasion came by the other, anywhere.
+    /// No interrupt before cycle `from`. If no occasion comes by cycle `until`, the interrupt comes anywhere.
     from: u64,
     until: u64,
     /// Occasions outside the zone do not count.
     focused: bool,
-    /// The occasion has come.
+    /// Whether the occasion has come and `delay` is counting.
     counting: bool,
 }
 
-/// What the one that came last costs before the program goes on is not drawn from.
+/// Time in which the last interrupt is handled. Gaps do not include it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Over,
-    /// Since this cycle; whether the task that it wakes has run.
+    /// The interrupt came in this cycle. The flag says whether the task that it wakes has run.
     Since(u64, bool),
 }
 
-/// Draws interrupts, and lets another observer look on.
+/// Draws interrupts, and passes all events to another observer.
 #[derive(Clone)]
 pub struct Chaos<O> {
-    /// Who looks on besides.
+    /// The other observer.
     pub inner: O,
     places: Places,
-    /// The zone that this seed looks at.
+    /// The zone that this seed considers.
     focus: Vec<Range<u32>>,
-    /// A bit for each that one of the entries has.
+    /// Bloom filter of `places.entries`.
     filter: u64,
     random: Random,
-    /// Cycles that gaps are counted in, how many powers of two of them are drawn from, and how long an occasion is waited
-    /// for.
+    /// Unit of gaps, in cycles.
     gap: u64,
+    /// A gap is up to 2^n units, with n below this number.
     powers: u64,
+    /// Cycles to wait for an occasion.
     wait: u64,
-    /// Of so many gaps one is longer, at most so many cycles.
+    /// One gap in this many is a pause; 1: no pauses.
     pauses: u64,
+    /// Longest pause, in cycles.
     pause: u64,
-    /// Cycles after which a rest is over whatever runs.
+    /// Longest rest, in cycles, whichever task runs.
     longest: u64,
     rest: Rest,
-    /// One of so many places counts, which ones by the salt.
+    /// One place in `sieve` counts. `salt` decides which places.
     sieve: u64,
     salt: u64,
     drawn: Option<Drawn>,
     due: bool,
     points: Vec<Point>,
-    /// The instruction before: where, and whether interrupts were masked.
+    /// The previous instruction: its address, whether interrupts were masked, and the mode.
     last: (u32, bool, u32),
     followed: Followed,
-    /// Tasks that only handle the interrupt: the first that runs for it, and the one that it wakes.
+    /// Tasks that only handle the interrupt: the first task that runs for it, and the task that it wakes.
     own: [u32; 2],
     met: BTreeSet<Interleaving>,
 }
 
 impl<O> Chaos<O> {
-    /// None yet.
+    /// Returns a chaos without interrupts, until [`Chaos::begin`].
     pub fn new(inner: O) -> Chaos<O> {
         Chaos {
             inner,
@@ -184,7 +186,7 @@ impl<O> Chaos<O> {
         }
     }
 
-    /// From cycle `now` on interrupts come as this seed draws them, on a core with this clock.
+    /// Begins to draw interrupts from this seed at cycle `now`, on a core with this clock.
     pub fn begin(&mut self, seed: u64, places: Places, now: u64, cpu_hz: u64) {
         self.random = Random::new(seed);
         self.places = places;
@@ -199,13 +201,13 @@ impl<O> Chaos<O> {
         self.own = [0; 2];
         let entries = self.places.entries.iter();
         self.filter = entries.fold(0, |bits, pc| bits | 1 << (pc >> 2 & 63));
-        // 5 us, and up to 4 or 64 times as many; behind that an occasion is waited for as long as the seed has it, 0.1 to
-        // 0.4 ms. Handling one takes some 0.1 ms.
+        // The unit of gaps is 5 us; the longest gap is 4 to 64 units. Then the seed waits 0.1 to 0.4 ms for an
+        // occasion. Handling an interrupt takes about 0.1 ms.
         self.gap = cpu_hz / 200_000;
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In some seeds one gap in eight is of up to 5 ms: whoever was put first comes to an end.
+        // In some seeds one gap in eight is up to 5 ms long, so that the process that an interrupt favoured can finish.
         self.pause = cpu_hz / 200;
         self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;
@@ -216,12 +218,12 @@ impl<O> Chaos<O> {
         self.draw(now);
     }
 
-    /// Those that came.
+    /// Returns the interrupts that were raised.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// What they led to, each once.
+    /// Returns the interleavings that they led to.
     pub fn met(&self) -> &BTreeSet<Interleaving> {
         &self.met
     }
@@ -255,7 +257,7 @@ impl<O> Chaos<O> {
         });
     }
 
-    /// An occasion at `place`.
+    /// Counts an occasion at `place`.
     #[inline]
     fn comes(&mut self, window: Window, place: u32, now: u64) {
         let is_handled = self.is_handled();
@@ -269,7 +271,7 @@ impl<O> Chaos<O> {
         {
             return;
         }
-        // A multiplication spreads addresses (Fibonacci hashing).
+        // The multiplication spreads addresses (Fibonacci hashing).
         let hash = (u64::from(place) ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         if !hash.is_multiple_of(self.sieve) {
             return;
@@ -280,7 +282,7 @@ impl<O> Chaos<O> {
         }
     }
 
-    /// An instruction is about to be executed; whether the interrupt comes behind it.
+    /// Follows an instruction that is about to be executed. Returns whether the interrupt comes after it.
     #[inline]
     fn fetched(
         &mut self,
@@ -307,7 +309,7 @@ impl<O> Chaos<O> {
                 self.own[0] = registers[2];
             }
         }
-        if !self.rests(now) || now < drawn.from {
+        if !self.is_rest_over(now) || now < drawn.from {
             return false;
         }
         if !drawn.counting {
@@ -332,9 +334,9 @@ impl<O> Chaos<O> {
         self.falls_due(context)
     }
 
-    /// Whether the last one is over; the gap to the next begins then.
+    /// Returns whether the last interrupt has been handled. The gap to the next begins then.
     #[inline]
-    fn rests(&mut self, now: u64) -> bool {
+    fn is_rest_over(&mut self, now: u64) -> bool {
         let Rest::Since(since, woken) = self.rest else {
             return true;
         };
@@ -352,13 +354,13 @@ impl<O> Chaos<O> {
         is_over
     }
 
-    /// Whether the task that an interrupt wakes runs.
+    /// Returns whether the task that an interrupt wakes is running.
     fn is_woken(&self) -> bool {
         let task = self.places.preemption.map(|(_, task, _)| task);
         task == Some(self.own[1])
     }
 
-    /// Whether what runs only handles an interrupt.
+    /// Returns whether the running task only handles an interrupt.
     fn is_handled(&self) -> bool {
         let task = self.places.preemption.map(|(_, task, _)| task);
         task.is_some_and(|task| self.own.contains(&task))
@@ -368,14 +370,14 @@ impl<O> Chaos<O> {
         self.filter >> (pc >> 2 & 63) & 1 != 0 && self.places.entries.binary_search(&pc).is_ok()
     }
 
-    /// No occasion came: what comes behind so many instructions from here comes anywhere.
+    /// Gives up the window: no occasion came, so the interrupt comes anywhere after the drawn delay.
     fn give_up(&mut self) {
         if let Some(drawn) = &mut self.drawn {
             (drawn.window, drawn.counting) = (Window::Anywhere, true);
         }
     }
 
-    /// Counts the instructions behind the occasion.
+    /// Counts the instructions after the occasion, and returns whether the interrupt is due.
     fn falls_due(&mut self, context: &Context) -> bool {
         let Some(drawn) = &mut self.drawn else {
             return false;
@@ -397,14 +399,15 @@ impl<O> Chaos<O> {
     }
 }
 
-/// Whether an address is in one of some ranges, in their order.
+/// Returns whether an address is in one of the ranges, which are sorted.
 fn is_among(ranges: &[Range<u32>], address: u32) -> bool {
     let behind = ranges.partition_point(|range| range.start <= address);
     behind > 0 && ranges[behind - 1].contains(&address)
 }
 
-/// The window that an instruction opens: MCR p15 (`DDI0100I A4.1.32`) of c7 but wait for interrupt, of c8, c2, c13; and
-/// of MRC p15 both that test and clean lines of the D-cache (`DDI0198D 2.3.7`), by which Linux cleans all of it.
+/// Returns the window that an instruction opens. These instructions do: MCR p15 (`DDI0100I A4.1.32`) to c7, except wait
+/// for interrupt, and to c8, c2 and c13; and the two MRC p15 that test and clean D-cache lines (`DDI0198D 2.3.7`), with
+/// which Linux cleans the whole cache.
 fn opened(word: u32) -> Option<Window> {
     if word & 0x0f10_0f10 == 0x0e10_0f10 {
         let tests_and_cleans = matches!(word & 0x000f_00ef, 0x0007_006a | 0x0007_006e);
@@ -460,8 +463,8 @@ impl<O: Companion> Observer for Chaos<O> {
     }
 }
 
-/// Raises the interrupt that the machine has stopped for, and draws the next one. False when the machine has not
-/// stopped for one.
+/// Raises the interrupt that the machine has stopped for, and draws the next one. Returns false if the machine has not
+/// stopped for an interrupt.
 pub fn interrupt<O: Companion>(machine: &mut Machine<Observed<Chaos<O>>>) -> bool {
     let now = machine.now();
     let chaos = machine.observer_mut();

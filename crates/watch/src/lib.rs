@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Observers of a board that runs. The core tells them what happens; an observer changes no result and no cycle.
+//! Observers of a running board. The core sends them events. An observer changes no result and no cycle.
 
 pub mod chaos;
 pub mod checker;

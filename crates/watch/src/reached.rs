@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which instructions of a kernel were executed: a bit for each word of its text.
+//! The executed instructions of a kernel: one bit for each word of its text.
 //!
-//! It looks on ([`board::Observer`]) and changes nothing. Addresses are virtual: what a kernel executes before it has
-//! switched its MMU on is not seen.
+//! The observer ([`board::Observer`]) changes nothing. Addresses are virtual, so instructions that a kernel executes
+//! before it switches the MMU on are not seen.
 
 use arm::{Context, Cpu, Event, Exit, Reaction};
 use board::bus::SystemBus;
 use board::{Observed, Observer};
 
-/// Low bits of the mode, of which user mode alone has none.
+/// Low bits of the mode. Only user mode has none of them.
 const PRIVILEGED: u32 = 0xf;
 
-/// The words of a range that were executed in privileged mode.
+/// The words of an address range that were executed in privileged mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reached {
     base: u32,
-    /// Words of the range.
+    /// Number of words in the range.
     count: u32,
-    /// A bit each.
+    /// One bit for each word.
     bits: Vec<u32>,
 }
 
 impl Reached {
-    /// Of `bytes` from the address `base` on, of which none was executed yet.
+    /// Returns a range of `bytes` from the address `base` on, with no word executed.
     pub fn new(base: u32, bytes: u32) -> Reached {
         let count = bytes / 4;
         Reached {
@@ -32,7 +32,7 @@ impl Reached {
         }
     }
 
-    /// An instruction is executed.
+    /// Records an executed instruction.
     #[inline]
     pub fn fetched(&mut self, context: &Context) {
         let word = context.pc.wrapping_sub(self.base) / 4;
@@ -41,14 +41,14 @@ impl Reached {
         }
     }
 
-    /// Whether the word at an address was executed; not of one outside the range.
+    /// Returns whether the word at an address was executed; false outside the range.
     pub fn has(&self, address: u32) -> bool {
         let word = address.wrapping_sub(self.base) / 4;
         let bits = self.bits.get((word / 32) as usize);
         word < self.count && bits.is_some_and(|bits| bits >> (word % 32) & 1 == 1)
     }
 
-    /// Adds what `other` has; false, and nothing is added, when it is of another range.
+    /// Adds the bits of `other`. If its range differs, returns false and adds nothing.
     #[must_use]
     pub fn merge(&mut self, other: &Reached) -> bool {
         if (self.base, self.count) != (other.base, other.count) {
@@ -60,13 +60,13 @@ impl Reached {
         true
     }
 
-    /// What there is by now, and nothing is left.
+    /// Takes all bits, and leaves none set.
     pub fn take(&mut self) -> Reached {
         let none = Reached::new(self.base, self.count * 4);
         core::mem::replace(self, none)
     }
 
-    /// The bits, little-endian, those of low addresses first.
+    /// Returns the bits as little-endian words, lowest addresses first.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.bits
             .iter()
@@ -74,7 +74,7 @@ impl Reached {
             .collect()
     }
 
-    /// The same range with the bits that [`Reached::to_bytes`] gave; `None` where they are not so many.
+    /// Returns the range with bits from [`Reached::to_bytes`]; `None` if their number differs.
     pub fn with_bytes(&self, bytes: &[u8]) -> Option<Reached> {
         let bits = bytes.chunks_exact(4).map(|word| {
             let word = word.first_chunk().copied().unwrap_or_default();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_runs_reached_is_put_together_when_it_is_of_one_kernel() {
+    fn bits_of_two_runs_merge_if_their_ranges_are_equal() {
         let [supervisor, _] = MODES;
         let (first, second) = (BASE + 4, BASE + 0x84);
         let mut both = after(&[(first, supervisor)]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_come_back_from_bytes() {
+    fn bits_survive_conversion_to_bytes() {
         let [supervisor, _] = MODES;
         let reached = after(&[(BASE + 4, supervisor), (BASE + 0x100, supervisor)]);
         let bytes = reached.to_bytes();

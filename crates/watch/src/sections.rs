@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long preemption is off at a time, and who switched it off: by the count that Linux keeps in each task.
+//! Sections of code with preemption off: how long they last, and which code begins them. They are derived from the
+//! preemption count that Linux keeps in each task.
 //!
-//! It looks on ([`board::Observer`]) and changes nothing. A section begins with the store that makes the count of the
-//! current task something else than 0, and ends with the one that makes it 0; a change of task in between ends none. The
-//! idle task has preemption off for ever: a section begins where it calls the scheduler, and ends with the change to it.
-//! The time of interrupts that come in a section is not its own; those that come outside are sections.
+//! The observer ([`board::Observer`]) changes nothing. A section begins with the store that makes the count of the
+//! current task non-zero, and ends with the store that makes it 0. A task switch in between does not end it. The idle
+//! task always has preemption off: a section begins where the idle task calls the scheduler, and a section ends with a
+//! switch to the idle task. Interrupts in a section do not count as its time. An interrupt outside a section is a
+//! section.
 
 use std::collections::BTreeMap;
 
@@ -13,49 +15,49 @@ use arm::{Context, Event, Reaction};
 use board::Observer;
 use board::bus::SystemBus;
 
-/// Bits of the count that say that an interrupt is handled, or the softirqs behind one (Linux include/linux/preempt.h).
+/// Bits of the count that are set while an interrupt or a softirq is handled (Linux include/linux/preempt.h).
 const INTERRUPT: u32 = 0xf_0100;
 
-/// Of a thread_info, which a task begins with: flags, then the count of what keeps preemption off (Linux
-/// arch/arm/include/asm/thread_info.h).
+/// Offset of the preemption count in a task, in bytes. A task begins with its thread_info: the flags, then the count
+/// (Linux arch/arm/include/asm/thread_info.h).
 pub const COUNT_OFFSET: u32 = 4;
 
-/// What is known of the kernel.
+/// Addresses of the kernel by which sections are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preemption {
     /// Entry of `__schedule()`.
     pub schedule: u32,
-    /// Entry of `__switch_to()`: the task in r2 goes on.
+    /// Entry of `__switch_to()`: the task in r2 runs next.
     pub switch_to: u32,
     /// Address of the idle task.
     pub idle: u32,
-    /// Where in a task the count is, in bytes.
+    /// Offset of the count in a task, in bytes.
     pub count_offset: u32,
 }
 
-/// Of sections that the same instruction began, with the same callers, the longest.
+/// The longest of the sections that one instruction began with one chain of callers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// How many there were.
+    /// Number of these sections.
     pub times: u64,
-    /// Core cycles since power-on where the longest began.
+    /// Core cycles since power-on at the start of the longest.
     pub from: u64,
-    /// How many it took, without interrupts.
+    /// Core cycles of the longest, without interrupts.
     pub cycles: u64,
-    /// Those of interrupts in it.
+    /// Core cycles of interrupts in it.
     pub interrupts: u64,
-    /// Virtual address of the instruction that began it, and its callers, innermost first.
+    /// Virtual address of the instruction that began the section, and its callers, innermost first.
     pub begun: (u32, Vec<u32>),
-    /// The same of the one that ended it.
+    /// Virtual address of the instruction that ended the longest, and its callers, innermost first.
     pub ended: (u32, Vec<u32>),
-    /// Another task ran at its end than at its beginning.
+    /// Whether another task ran at the end than at the start.
     pub switched: bool,
-    /// Calls in which it was longest, each with an instruction of the function, its callers, and cycles. Interrupts'
-    /// are among them.
+    /// The longest calls in the section: an instruction of the function, its callers, and cycles. Calls of interrupts
+    /// are included.
     pub within: Vec<(u32, Vec<u32>, u64)>,
 }
 
-/// Calls of a section that are listed.
+/// Most calls in [`Section::within`].
 const WITHIN: usize = 4;
 
 /// An instruction and its callers.
@@ -66,9 +68,9 @@ struct Open {
     from: u64,
     place: Place,
     task: u32,
-    /// Bits of interrupts that the count had at its beginning.
+    /// Interrupt bits of the count at the start.
     own: u32,
-    /// Cycles of interrupts that are over, and since when there is one.
+    /// Cycles of finished interrupts, and the start of the current interrupt.
     interrupts: u64,
     interrupt: Option<u64>,
 }
@@ -84,35 +86,35 @@ struct Longest {
     within: Vec<(Place, u64)>,
 }
 
-/// Looks on while a board runs.
+/// Follows the sections of a running board.
 #[derive(Clone)]
 pub struct Sections {
     kernel: Preemption,
     calls: Calls,
     task: u32,
     open: Option<Open>,
-    /// Of the open one: an instruction and the cycles of each call that it came to.
-    came: BTreeMap<Node, (u32, u64)>,
-    /// The call it is in, and since when.
+    /// Calls in the open section: an instruction and the cycles of each.
+    spent: BTreeMap<Node, (u32, u64)>,
+    /// Current call, and the cycle of its start.
     within: (Node, u64),
     met: BTreeMap<Place, Longest>,
 }
 
 impl Sections {
-    /// For a kernel on which this task runs now, with preemption on or idle.
+    /// Returns an observer of a kernel on which `task` runs, with preemption on, or the idle task.
     pub fn new(kernel: Preemption, task: u32) -> Sections {
         Sections {
             kernel,
             calls: Calls::new(),
             task,
             open: None,
-            came: BTreeMap::new(),
+            spent: BTreeMap::new(),
             within: (0, 0),
             met: BTreeMap::new(),
         }
     }
 
-    /// One for each instruction that began sections, and its callers.
+    /// Returns one section for each beginning instruction and chain of callers.
     pub fn all(&self) -> impl Iterator<Item = Section> + use<'_> {
         let place = |(pc, node): Place| (pc, self.calls.callers(node));
         self.met.iter().map(move |(begun, longest)| Section {
@@ -131,8 +133,8 @@ impl Sections {
 
     fn begin(&mut self, context: &Context, count: u32) {
         let node = self.calls.now(context);
-        self.came.clear();
-        self.came.insert(node, (context.pc, 0));
+        self.spent.clear();
+        self.spent.insert(node, (context.pc, 0));
         self.within = (node, context.cycle);
         self.open = Some(Open {
             from: context.cycle,
@@ -144,13 +146,13 @@ impl Sections {
         });
     }
 
-    /// The open section comes to another call, or to its end.
+    /// Follows the open section to another call, or to its end.
     fn comes_to(&mut self, context: &Context, node: Node) {
         let (before, since) = core::mem::replace(&mut self.within, (node, context.cycle));
-        if let Some(call) = self.came.get_mut(&before) {
+        if let Some(call) = self.spent.get_mut(&before) {
             call.1 += context.cycle - since;
         }
-        self.came.entry(node).or_insert((context.pc, 0));
+        self.spent.entry(node).or_insert((context.pc, 0));
     }
 
     fn end(&mut self, context: &Context) {
@@ -174,7 +176,7 @@ impl Sections {
             interrupts: open.interrupts,
             ended: (context.pc, self.calls.now(context)),
             switched: open.task != self.task,
-            within: longest(&self.came),
+            within: longest(&self.spent),
         };
         self.met.insert(open.place, longest);
     }
@@ -214,9 +216,9 @@ impl Sections {
     }
 }
 
-/// The calls that took longest.
-fn longest(came: &BTreeMap<Node, (u32, u64)>) -> Vec<(Place, u64)> {
-    let all = came.iter();
+/// Returns the longest calls.
+fn longest(spent: &BTreeMap<Node, (u32, u64)>) -> Vec<(Place, u64)> {
+    let all = spent.iter();
     let mut all: Vec<_> = all
         .map(|(node, (pc, cycles))| ((*pc, *node), *cycles))
         .collect();
@@ -314,7 +316,8 @@ mod tests {
             self.that(pc, fetch);
         }
 
-        /// Who began each, who ended the longest, its cycles, how many, and whether a switch was in it.
+        /// Returns for each section: the beginning instruction, the ending instruction, cycles, number, and whether
+        /// tasks switched.
         fn all(&self) -> Vec<(u32, u32, u64, u64, bool)> {
             let one = |s: Section| (s.begun.0, s.ended.0, s.cycles, s.times, s.switched);
             self.sections.all().map(one).collect()
@@ -367,13 +370,13 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_task_that_chose_itself_began_nothing_that_grows() {
+    fn an_idle_task_that_keeps_running_does_not_grow_a_section() {
         let mut script = Scripted::new(KERNEL.idle);
         script.at(KERNEL.schedule, 0);
         for n in 0..1000 {
             script.at(0xc000_3000 + 4 * (n & 1), 0);
         }
-        assert!(script.sections.came.len() < 3);
+        assert!(script.sections.spent.len() < 3);
         script.at(KERNEL.schedule, 0);
         script.at(KERNEL.switch_to, TASKS[0]);
         script.counts(16, TASKS[0], 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims: what the papers say, or a design promises, of the order and ratio of two figures. Each
-//! is true or false of the figures that were measured; none enters a measurement.
+//! Claims of papers and designs about the order or the ratio of two figures. The measured figures
+//! decide whether a claim holds. A claim never changes a measurement.
 
 use std::collections::BTreeMap;
 
@@ -34,11 +34,11 @@ pub struct Claim {
     pub at_least: Option<f64>,
     /// Smallest difference `to - of` that the claim allows, in the figures' unit.
     pub less_by: Option<f64>,
-    /// Whether each run is compared with the run of equal seed and layout: both kernels are one image
-    /// with different options.
+    /// Whether each run is compared with the run of equal seed and layout. Use it when both kernels are
+    /// one image with different options.
     #[serde(default)]
     pub paired: bool,
-    /// Why the claim need not hold here, by counters; a claim with a reason does not count as a "no".
+    /// Why the claim need not hold here, by counters. A claim with a reason does not count as failed.
     pub explained: Option<String>,
 }
 
@@ -64,7 +64,8 @@ pub struct Verdict {
     pub worst: Option<Against>,
     /// Number of comparisons that were judged.
     pub count: usize,
-    /// Number of comparisons left out: a minimum or maximum beside one of other runs or of more samples.
+    /// Number of comparisons left out: the two minima or maxima come from different runs or from
+    /// different numbers of samples.
     #[serde(skip_serializing_if = "is_zero")]
     pub uneven: usize,
     /// Why the claim need not hold here.
@@ -77,17 +78,17 @@ pub struct Verdict {
 /// Ratio or difference of two measured figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Against {
-    /// Ratio `of / to`, or difference `to - of` in the figures' unit; of pairs the median.
+    /// Ratio `of / to`, or difference `to - of` in the figures' unit. For pairs: the median.
     pub value: f64,
-    /// Lowest value that the intervals of both figures allow; of pairs the lower end of the median's
+    /// Lowest value that the intervals of both figures allow. For pairs: the lower end of the median's
     /// interval.
     pub low: f64,
-    /// Highest value that the intervals of both figures allow; of pairs the upper end of the median's
+    /// Highest value that the intervals of both figures allow. For pairs: the upper end of the median's
     /// interval.
     pub high: f64,
-    /// Rank test of the seeds' figures against the bound; `None` with fewer than four seeds, and of pairs.
+    /// Rank test of the seeds' figures against the bound; `None` with fewer than four seeds, and for pairs.
     pub ranks: Option<Ranks>,
-    /// Seeds of the figure that has fewer; of pairs the number of pairs.
+    /// Number of seeds of the figure that has fewer. For pairs: the number of pairs.
     pub seeds: usize,
     /// Whether each run was compared with the run of equal seed and layout.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
@@ -97,39 +98,40 @@ pub struct Against {
 }
 
 impl Claim {
-    /// Whether it can be judged at all.
+    /// Refuses a claim that no figures can decide: a wrong bound, or a selector with unknown names.
     pub fn check(&self, known: &Selectable) -> Result<()> {
         let bounds = [self.at_most, self.at_least, self.less_by];
-        let of_this = || format!("claim \"{}\"", self.text);
+        let name = || format!("claim \"{}\"", self.text);
         if bounds.iter().flatten().count() != 1 {
             bail!(
-                "{}: one of at_most, at_least and less_by is wanted",
-                of_this()
+                "{}: give exactly one of at_most, at_least and less_by",
+                name()
             );
         }
         let sensible = |bound: &f64| bound.is_finite() && *bound > 0.0;
         if !bounds.iter().flatten().all(sensible) {
-            bail!("{}: a bound is a number above 0", of_this());
+            bail!("{}: the bound must be a number above 0", name());
         }
-        self.of.check(known).with_context(of_this)?;
-        self.to.check(known).with_context(of_this)
+        self.of.check(known).with_context(name)?;
+        self.to.check(known).with_context(name)
     }
 
-    fn tells(&self, what: fn(&Selector) -> &Option<String>) -> bool {
-        what(&self.of).is_some() || what(&self.to).is_some()
+    /// Whether one of the selectors names the key.
+    fn names(&self, key: fn(&Selector) -> &Option<String>) -> bool {
+        key(&self.of).is_some() || key(&self.to).is_some()
     }
 
-    /// The axes of which the claim says nothing.
-    fn untold(&self, place: &Place) -> BTreeMap<String, u32> {
-        let told = |name: &String| self.of.at.contains_key(name) && self.to.at.contains_key(name);
+    /// Returns the axes that must be equal on both sides: all but those that both selectors name.
+    fn common_axes(&self, place: &Place) -> BTreeMap<String, u32> {
+        let named = |name: &String| self.of.at.contains_key(name) && self.to.at.contains_key(name);
         let mut axes = place.axes.clone();
-        axes.retain(|name, _| !told(name));
+        axes.retain(|name, _| !named(name));
         axes
     }
 
-    /// Judges by what was measured.
+    /// Judges the claim by the measured figures.
     pub fn judge(&self, measured: &[Measured]) -> Verdict {
-        let (all, uneven, unit) = self.looked_at(measured);
+        let (all, uneven, unit) = self.comparisons(measured);
         let (quantity, bound, word) = match (self.at_most, self.at_least, self.less_by) {
             (Some(most), ..) => ("Ratio".into(), most, "at most"),
             (_, Some(least), _) => ("Ratio".into(), least, "at least"),
@@ -144,7 +146,7 @@ impl Claim {
         };
         let sign = if self.at_most.is_some() { 1.0 } else { -1.0 };
         let count = all.len();
-        // What fails before what is open before what holds.
+        // A failed comparison is worse than an open one, and an open one is worse than one that holds.
         let worst = all
             .into_iter()
             .zip(each)
@@ -172,21 +174,21 @@ impl Claim {
         }
     }
 
-    /// Each figure against its partner; how many have an uneven one; their unit.
-    fn looked_at(&self, measured: &[Measured]) -> (Vec<Against>, usize, &'static str) {
+    /// Returns all comparisons, the number of comparisons left out as uneven, and the figures' unit.
+    fn comparisons(&self, measured: &[Measured]) -> (Vec<Against>, usize, &'static str) {
         let mut all = Vec::new();
         let mut uneven = 0;
         let mut unit = "";
         for of in measured.iter().filter(|m| self.of.takes(m)) {
-            // What the claim does not tell apart has to be the same.
+            // Keys that the claim does not name must be equal on both sides.
             let same_place = |m: &&Measured| {
                 let (m_at, of_at) = (&m.place, &of.place);
                 m_at.board == of_at.board
-                    && self.untold(m_at) == self.untold(of_at)
-                    && (self.tells(|w| &w.kernel) || m_at.kernel == of_at.kernel)
-                    && (self.tells(|w| &w.mode) || m_at.mode == of_at.mode)
-                    && (self.tells(|w| &w.series) || m_at.series == of_at.series)
-                    && (self.tells(|w| &w.metric) || m.metric == of.metric)
+                    && self.common_axes(m_at) == self.common_axes(of_at)
+                    && (self.names(|s| &s.kernel) || m_at.kernel == of_at.kernel)
+                    && (self.names(|s| &s.mode) || m_at.mode == of_at.mode)
+                    && (self.names(|s| &s.series) || m_at.series == of_at.series)
+                    && (self.names(|s| &s.metric) || m.metric == of.metric)
             };
             let to = measured.iter().filter(|m| self.to.takes(m));
             for to in to.filter(same_place) {
@@ -201,7 +203,7 @@ impl Claim {
         (all, uneven, unit)
     }
 
-    /// One figure against the other; `None` when there is no ratio.
+    /// Compares two figures; `None` when they have no ratio.
     fn against(&self, of: &Measured, to: &Measured) -> Option<Against> {
         let pairs = if self.paired {
             pairs_of(of, to)
@@ -219,7 +221,7 @@ impl Claim {
         } else {
             return None;
         };
-        // Against the other kernel's seeds, moved by what the claim says.
+        // The rank test compares with the other figure's seeds, shifted or scaled by the claim's bound.
         let moved = to
             .seeds
             .iter()
@@ -242,7 +244,7 @@ impl Claim {
         })
     }
 
-    /// The median of what each run is against its partner, with the median's interval.
+    /// Compares pair by pair: the median over the pairs, with the median's interval.
     fn in_pairs(&self, of: &Measured, to: &Measured, pairs: &[(f64, f64)]) -> Option<Against> {
         let pairs = pairs.iter();
         let each: Vec<f64> = match self.less_by {
@@ -262,7 +264,7 @@ impl Claim {
         })
     }
 
-    /// By ranks over seeds if there are enough, else by intervals.
+    /// Decides by ranks over seeds if there are enough seeds, otherwise by intervals.
     fn decided(&self, a: &Against, bound: f64) -> Option<bool> {
         if let Some(ranks) = a.ranks {
             let wanted_lower = self.at_least.is_none();
@@ -280,7 +282,7 @@ impl Claim {
     }
 }
 
-/// What runs of the same seed and layout gave.
+/// Returns the values of the runs that have equal seed and layout.
 fn pairs_of(of: &Measured, to: &Measured) -> Vec<(f64, f64)> {
     let partner = |repetition| to.repetitions.iter().position(|other| other == repetition);
     let each = of.repetitions.iter().zip(&of.seeds);
@@ -289,7 +291,7 @@ fn pairs_of(of: &Measured, to: &Measured) -> Vec<(f64, f64)> {
 }
 
 impl Verdict {
-    /// "holds", "FAILS" or "open".
+    /// Returns "holds", "FAILS" or "open".
     pub fn word(&self) -> &'static str {
         match self.holds {
             Some(true) => "holds",
@@ -298,19 +300,19 @@ impl Verdict {
         }
     }
 
-    /// What it was judged by, in a sentence without a full stop.
+    /// Returns what decided the verdict, as a sentence without a full stop.
     pub fn reason(&self) -> String {
         let reason = match &self.worst {
             Some(r) => {
                 let by = match (r.ranks, r.seeds) {
                     (Some(ranks), n) => format!("by ranks over {n} runs, {}", ranks.shown()),
                     (None, n) if r.paired => format!("by {n} pairs of runs"),
-                    (None, 0) => "as recorded".to_string(),
+                    (None, 0) => "by recorded figures".to_string(),
                     (None, 1) => "by one run's interval".to_string(),
                     (None, n) => format!("by the range of {n} runs"),
                 };
                 format!(
-                    "{} {:.2} ({:.2} to {:.2}), {}, {by}, at {}, the worst of {}",
+                    "{} {:.2} ({:.2} to {:.2}), {}, {by}, at {}, the worst case of {}",
                     self.quantity, r.value, r.low, r.high, self.bound, r.place, self.count
                 )
             }
@@ -323,10 +325,10 @@ impl Verdict {
                     );
                 }
                 None if self.uneven > 0 => {
-                    "Its extremes are of other runs, or of more samples, than those beside them"
+                    "The minima or maxima come from different runs or numbers of samples"
                         .to_string()
                 }
-                None => "Nothing was measured that could decide it".to_string(),
+                None => "No measured figure decides it".to_string(),
             },
         };
         match &self.explained {
@@ -336,33 +338,33 @@ impl Verdict {
     }
 }
 
-/// `[[beside]]`: a published figure, and the measured one that it stands beside, if any does.
+/// `[[beside]]`: a published figure, and the measured figures that it is compared with.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedComparison {
-    /// Its id in `published/published.toml`.
+    /// Id of the figure in `published/published.toml`.
     pub published: String,
-    /// None: it stands alone.
+    /// Selects the measured figures; `None` when the published figure stands alone.
     pub measured: Option<Selector>,
 }
 
-/// A published figure with what was measured.
+/// A published figure with the measured figures.
 pub struct Pair<'a> {
     /// The published figure.
     pub figure: &'a Figure,
-    /// Measured figures that stand beside it; may be empty.
+    /// Measured figures to compare with; may be empty.
     pub measured: Vec<Measured>,
 }
 
 impl Pair<'_> {
-    /// What is to be said of each measured figure.
-    pub fn each(&self, say: impl Fn(&Measured) -> Option<String>) -> String {
-        let all: Vec<String> = self.measured.iter().filter_map(say).collect();
+    /// Joins the texts of the measured figures with commas.
+    pub fn each(&self, text: impl Fn(&Measured) -> Option<String>) -> String {
+        let all: Vec<String> = self.measured.iter().filter_map(text).collect();
         all.join(", ")
     }
 }
 
-/// Every published figure that the experiment names, with its partners.
+/// Pairs every published figure that the experiment names with the measured figures.
 pub fn pairs<'a>(
     beside: &[PublishedComparison],
     measured: &[Measured],
@@ -378,8 +380,8 @@ pub fn pairs<'a>(
             );
         };
         let partners = measured.iter().filter(|m| {
-            let which = b.measured.as_ref();
-            which.is_some_and(|which| which.takes(m))
+            let selector = b.measured.as_ref();
+            selector.is_some_and(|selector| selector.takes(m))
         });
         Ok(Pair {
             figure,
@@ -389,7 +391,7 @@ pub fn pairs<'a>(
     beside.iter().map(pair).collect()
 }
 
-/// The titles of the papers that the figures are from, each once.
+/// Returns the titles of the papers that the figures come from, without duplicates.
 pub fn papers<'a>(pairs: &'a [Pair], published: &'a Published) -> Vec<&'a str> {
     distinct(pairs.iter().map(|pair| published.title(pair.figure)))
 }

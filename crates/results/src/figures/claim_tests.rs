@@ -134,7 +134,7 @@ fn four_seeds_or_more_decide_by_ranks_and_not_by_their_range() {
         reason.contains("by ranks over 4 runs, p = 0.02"),
         "{reason}"
     );
-    // One of five lies above all others: one in twenty would by chance.
+    // One of the five values lies above all values of the other group: no longer significant.
     assert_eq!(verdict("at_most = 1.0", &low, &high).0, None);
     assert_eq!(verdict("at_least = 1.0", &low[..4], &high).0, Some(false));
     assert_eq!(verdict("less_by = 4.0", &low[..4], &high).0, Some(true));
@@ -167,7 +167,7 @@ fn pairs_of_runs_decide_what_their_range_cannot() {
     two[1].seeds[5] = 80.0;
     let paired = |bound: &str| claim(&format!("paired = true\n{bound}")).judge(&two);
     assert_eq!(paired("at_most = 0.97").holds, None);
-    // A run that is missing has no partner, and the others keep theirs.
+    // A missing run has no partner. The other pairs stay.
     two[0].seeds.remove(0);
     two[0].repetitions.remove(0);
     two[1].seeds.remove(5);
@@ -191,7 +191,7 @@ fn extremes_of_uneven_sides_are_not_judged() {
     let verdict = claim("at_most = 0.5").judge(&two);
     assert_eq!((verdict.holds, verdict.count, verdict.uneven), (None, 0, 1));
     assert!(
-        verdict.reason().contains("of other runs"),
+        verdict.reason().contains("from different runs"),
         "{}",
         verdict.reason()
     );

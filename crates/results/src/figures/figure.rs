@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A measured figure, and how it is written.
+//! Measured figures and their text form.
 
 use serde::Serialize;
 
@@ -7,10 +7,10 @@ use crate::figures::statistics::Estimate;
 use crate::runs::point::Place;
 use base::distinct::distinct;
 
-/// A seed and a layout of the code: what tells runs of one place apart.
+/// Seed and code layout of a run: they tell the runs of one place apart.
 pub type Repetition = (u64, u32);
 
-/// A measured figure, with all that tells it from the others of its experiment.
+/// A measured figure, with everything that tells it from the other figures of its experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// Board, kernel, mode, series and axes.
@@ -22,16 +22,16 @@ pub struct Measured {
     pub unit: &'static str,
     /// The figure over all seeds.
     pub value: f64,
-    /// Lower end of the interval: of the samples of one seed, or of the values of several seeds.
+    /// Lower end of the interval: over the samples of one seed, or over the values of several seeds.
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// The figure of each seed alone; empty for a recorded figure.
+    /// Value of each seed; empty for a recorded figure.
     pub seeds: Vec<f64>,
     /// Seed and layout of each run, in the order of `seeds`; empty for a recorded figure.
     #[serde(skip)]
     pub repetitions: Vec<Repetition>,
-    /// Whether a figure beside it has more runs, other seeds or more samples.
+    /// Whether a figure that it is compared with has more runs, other seeds or more samples.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub uneven: bool,
     /// Number of samples over all seeds; `None` for a recorded figure.
@@ -40,14 +40,14 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Behind a value: a star when it is uneven.
+    /// Returns the mark behind the value: a star when the figure is uneven.
     pub fn mark(&self) -> &'static str {
         if self.uneven { "*" } else { "" }
     }
 }
 
 impl Measured {
-    /// A made-up switch of one seed without an interval, for tests.
+    /// Makes a switch time of one seed without an interval, for tests.
     pub fn switch(place: Place, us: f64) -> Measured {
         Measured {
             place,
@@ -64,12 +64,12 @@ impl Measured {
     }
 }
 
-/// Boards of figures, in the order in which they first come.
+/// Returns the boards of the figures, in order of first occurrence.
 pub fn boards<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Vec<&'a str> {
     distinct(measured.into_iter().map(|m| m.place.board.as_str()))
 }
 
-/// A value in as many digits as tell something.
+/// Formats a value with about three significant digits and at most two decimals.
 pub fn digits(x: f64) -> String {
     match x.abs() {
         100.0.. => format!("{x:.0}"),
@@ -78,20 +78,20 @@ pub fn digits(x: f64) -> String {
     }
 }
 
-/// A count with a comma after each three digits.
+/// Formats a count with a comma between groups of three digits.
 pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
-    let mut said = String::new();
+    let mut text = String::new();
     for (n, digit) in digits.chars().enumerate() {
         if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            said.push(',');
+            text.push(',');
         }
-        said.push(digit);
+        text.push(digit);
     }
-    said
+    text
 }
 
-/// A value with its interval if it has one; marked when it is uneven.
+/// Formats a figure with its interval, if it has one, and with its mark.
 pub fn figure(m: &Measured) -> String {
     let Measured {
         value, low, high, ..
@@ -99,7 +99,7 @@ pub fn figure(m: &Measured) -> String {
     estimate(Estimate { value, low, high }) + m.mark()
 }
 
-/// The same of an estimate.
+/// Formats an estimate with its interval, if it has one.
 pub fn estimate(e: Estimate) -> String {
     let [value, low, high] = [e.value, e.low, e.high].map(digits);
     if low == value && high == value {

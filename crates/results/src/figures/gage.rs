@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The study of a measurement system (gage R&R, crossed, by analysis of variance): how much of the
-//! variation of all samples comes from what is measured, and how much from measuring it.
+//! Study of the measurement system (crossed gage R&R by analysis of variance): how much of the
+//! variation of all samples comes from the measured points, and how much from measuring them.
 //!
-//! Parts are the points of an experiment, operators the seeds, replicates the samples of a run.
-//! The interaction of part and operator is pooled with the error when it is not larger than it.
+//! Parts are the points of an experiment, operators are the seeds, replicates are the samples of a
+//! run. The interaction of part and operator is pooled with the error unless it is larger.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::figures::measure::{self, Measures};
 use crate::runs::run::Run;
 
-/// Variance components and what they are of the whole.
+/// Variance components and their shares of the total.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Study {
     /// Number of parts: the points of the experiment, at least 2.
@@ -29,37 +29,40 @@ pub struct Study {
 }
 
 impl Study {
-    /// Variance of measuring.
+    /// Variance of the measurement system.
     pub fn gage(&self) -> f64 {
         self.repeatability + self.reproducibility
     }
 
-    /// Variance of everything.
+    /// Total variance.
     pub fn total(&self) -> f64 {
         self.gage() + self.part_to_part
     }
 
-    /// Share of a variance, percent.
+    /// Share of a variance in the total variance, in percent.
     pub fn contribution(&self, variance: f64) -> f64 {
         100.0 * variance / self.total()
     }
 
-    /// Share of a standard deviation, percent ("study variation").
+    /// Share of a standard deviation in the total standard deviation, in percent ("study variation").
     pub fn study_variation(&self, variance: f64) -> f64 {
         100.0 * (variance / self.total()).sqrt()
     }
 }
 
-/// The study of an experiment's runs.
+/// Studies the runs of an experiment.
 pub fn of_runs(runs: &[Run], kind: &(impl Measures + ?Sized)) -> Result<Study> {
     let mut metric = None;
     let mut samples = |run: &&Run| {
         let label = run.point.label();
-        let Some((of, _, samples)) = kind.samples(run).into_iter().next() else {
-            bail!("{label}: no repeated samples, so no study");
+        let Some((name, _, samples)) = kind.samples(run).into_iter().next() else {
+            bail!("{label}: the run has no repeated samples, which a study needs");
         };
-        if *metric.get_or_insert(of) != of {
-            bail!("{label}: {of}, and others are not: a study is of one metric");
+        let first = *metric.get_or_insert(name);
+        if first != name {
+            bail!(
+                "{label}: the metric is {name}, other runs have {first}: a study needs one metric"
+            );
         }
         Ok(samples)
     };
@@ -77,7 +80,7 @@ fn study(samples: &[Vec<Vec<f64>>]) -> Result<Study> {
     let replicates = first.map_or(0, Vec::len);
     if samples.len() < 2 || operators < 2 || replicates < 2 {
         bail!(
-            "a study needs at least 2 points, 2 seeds and 2 samples a run; there are {}, \
+            "a study needs at least 2 points, 2 seeds and 2 samples per run; there are {}, \
              {operators} and {replicates}",
             samples.len()
         );
@@ -86,12 +89,15 @@ fn study(samples: &[Vec<Vec<f64>>]) -> Result<Study> {
         part.len() == operators && part.iter().all(|s| s.len() == replicates)
     };
     if !samples.iter().all(even) {
-        bail!("a study needs every point with every seed, with as many samples each: run again");
+        bail!(
+            "a study needs every point with every seed, and equally many samples per run: run the \
+             experiment again"
+        );
     }
     Ok(analysed(samples, operators, replicates))
 }
 
-/// The analysis of variance of samples that are as many everywhere.
+/// Analyses the variance of samples when every run has equally many.
 fn analysed(samples: &[Vec<Vec<f64>>], operators: usize, replicates: usize) -> Study {
     let (p, o, r) = (samples.len() as f64, operators as f64, replicates as f64);
     let mean = |values: &mut dyn Iterator<Item = f64>| {
@@ -142,7 +148,7 @@ fn analysed(samples: &[Vec<Vec<f64>>], operators: usize, replicates: usize) -> S
 mod tests {
     use super::*;
 
-    /// The example of the AIAG's manual "Measurement Systems Analysis": 3 appraisers, 3 trials of
+    /// Example from the AIAG manual "Measurement Systems Analysis": 3 appraisers, 3 trials of
     /// 10 parts.
     const TRIALS: [[[f64; 10]; 3]; 3] = [
         [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read first: a few figures of each experiment, kernel beside kernel.
+//! Headlines: the few figures of each experiment that a reader sees first, kernel beside kernel.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ use base::suggest::did_you_mean;
 pub struct Headline {
     /// Name of the figure in reports: "a context switch, 2 processes".
     pub text: String,
-    /// Selects the figure: one of each kernel on each board.
+    /// Selects one figure of each kernel on each board.
     pub of: Selector,
     /// Published figures of the kernels, if a paper has them.
     pub paper: Option<OfPaper>,
@@ -30,14 +30,14 @@ pub struct Headline {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum OfPaper {
-    /// A name with `*` for the kernel's.
+    /// Id of the published figures, with `*` in place of the kernel's name.
     Pattern(String),
-    /// Of each kernel, in the experiment's order.
+    /// Ids of the published figures, one for each kernel in the experiment's order.
     Each(Vec<String>),
 }
 
 impl OfPaper {
-    /// The figure's name of the kernel with that number.
+    /// Returns the id of a kernel's published figure.
     fn id(&self, number: usize, kernel: &str) -> Option<String> {
         match self {
             OfPaper::Pattern(pattern) => Some(pattern.replace('*', short_kernel(kernel))),
@@ -51,14 +51,14 @@ impl OfPaper {
 pub struct Line {
     /// Text of the headline.
     pub text: String,
-    /// One figure of each measured kernel, all of one board; the experiment's first kernel comes first.
+    /// One figure of each measured kernel, all on one board; the experiment's first kernel comes first.
     pub figures: Vec<Measured>,
-    /// Ratios of the kernels in a paper.
+    /// Ratios between the kernels in a paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paper: Option<Paper>,
 }
 
-/// How kernels of a paper compare.
+/// Comparison of kernels in a paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Paper {
     /// Key of the paper, place in it and board: "fcse2009, Table 2, on ixp425".
@@ -67,12 +67,12 @@ pub struct Paper {
     pub title: String,
     /// Board that the paper measured on.
     pub board: String,
-    /// Each later kernel, with the ratio of its published figure to that of the first kernel.
+    /// Each later kernel, with the ratio of its published figure to the first kernel's.
     pub ratios: Vec<(String, f64)>,
 }
 
 impl Headline {
-    /// A line for each board; none for one on which the first of `kernels` was not measured.
+    /// Makes a line for each board on which the first of `kernels` was measured.
     pub fn lines(
         &self,
         kernels: &[String],
@@ -91,7 +91,7 @@ impl Headline {
         Ok(lines)
     }
 
-    /// The ratios of a paper to its figure of the first kernel.
+    /// Returns the ratios of the paper's figures to its figure of the first kernel.
     fn papers(&self, kernels: &[String], published: &Published) -> Result<Option<Paper>> {
         let Some(paper) = &self.paper else {
             return Ok(None);
@@ -103,9 +103,9 @@ impl Headline {
         let mut found = Vec::new();
         for (number, kernel) in kernels.iter().enumerate() {
             let figure = of(number, kernel);
-            // A pattern may have none of the others.
-            let wanted = number == 0 || matches!(paper, OfPaper::Each(ids) if number < ids.len());
-            if wanted && figure.is_none() {
+            // With a pattern, only the first kernel must have a published figure.
+            let required = number == 0 || matches!(paper, OfPaper::Each(ids) if number < ids.len());
+            if required && figure.is_none() {
                 let ids: Vec<&String> = published.figures.iter().map(|f: &Figure| &f.id).collect();
                 let id = paper.id(number, kernel).unwrap_or_default();
                 bail!(
@@ -139,7 +139,7 @@ impl Headline {
             let found: Vec<&Measured> = measured.iter().filter(of_kernel).collect();
             if let [one, other, ..] = found.as_slice() {
                 bail!(
-                    "headline \"{}\": means {} {} as well as {} {}",
+                    "headline \"{}\": its selector matches both {} {} and {} {}: add keys to `of`",
                     self.text,
                     one.place.what(),
                     one.metric,
@@ -160,7 +160,7 @@ impl Headline {
 }
 
 impl Line {
-    /// The text and the board.
+    /// Returns the text and the board.
     pub fn what(&self) -> String {
         let board = self.figures.first().map_or("", |m| &m.place.board);
         format!("{} ({board})", self.with_samples())
@@ -177,7 +177,7 @@ impl Line {
         }
     }
 
-    /// The text; of an extreme also of how many samples it is one.
+    /// Returns the text; for a minimum or maximum with the number of samples.
     fn with_samples(&self) -> String {
         let extremes = (self.figures.iter()).filter(|m| ["min", WORST].contains(&m.metric));
         let samples = distinct(extremes.filter_map(|m| m.samples));
@@ -188,7 +188,7 @@ impl Line {
         }
     }
 
-    /// A paper's ratios, and where they are from.
+    /// Returns the paper's ratios and their source.
     pub fn of_paper(&self) -> String {
         let Some(paper) = &self.paper else {
             return "-".to_string();
@@ -198,18 +198,19 @@ impl Line {
         format!("{ratios} ({})", paper.source)
     }
 
-    /// A kernel's.
+    /// Returns the figure of a kernel.
     pub fn figure(&self, kernel: &str) -> Option<&Measured> {
         self.figures.iter().find(|m| m.place.kernel == kernel)
     }
 
-    /// A kernel's figure to the first one's.
+    /// Returns the ratio of a kernel's figure to the first kernel's.
     pub fn ratio(&self, kernel: &str) -> Option<f64> {
         let first = self.figures.first().filter(|m| m.value > 0.0)?;
         sides::ratio(self.figure(kernel)?, first)
     }
 
-    /// The figure of a kernel; with its ratio to the first one's unless it is that. Of the worst each run's.
+    /// Formats a kernel's figure and its ratio to the first kernel's. A maximum has its range over runs
+    /// instead of a ratio.
     pub fn cell(&self, kernel: &str) -> String {
         let Some(m) = self.figure(kernel) else {
             return "-".to_string();
@@ -226,13 +227,13 @@ impl Line {
     }
 }
 
-/// Of few runs it is chance which kernel met the scheduler's tick: each run's is said, and no ratio.
+/// Metric without a ratio: with few runs, chance decides which kernel meets the scheduler's tick.
 const WORST: &str = "max";
-/// Units of which less is better.
+/// Units in which less is better.
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
-/// What was found, in a sentence or two: the first line that has two kernels, and is of a time; and the first one of
-/// the worst that was met, as averages hide it.
+/// Summarises the lines in one or two sentences: the first line with times of two kernels, and the first later line
+/// with a maximum, because averages hide the worst case.
 pub fn sentence(lines: &[&Line]) -> Option<String> {
     let pairs: Vec<PairOf> = lines.iter().filter_map(|line| line.pair()).collect();
     let first = pairs.first()?;
@@ -241,14 +242,14 @@ pub fn sentence(lines: &[&Line]) -> Option<String> {
         short_kernel(&first.new.place.kernel),
     );
     let against = format!("{kernel} against {base}, on {}", first.new.place.board);
-    let mut said = format!("{} ({against}).", first.said());
+    let mut text = format!("{} ({against}).", first.effect());
     if let Some(worst) = pairs[1..].iter().find(|pair| pair.new.metric == WORST) {
-        let _ = write!(said, " {}.", worst.said());
+        let _ = write!(text, " {}.", worst.effect());
     }
-    Some(said)
+    Some(text)
 }
 
-/// Two kernels of a line that is of a time.
+/// Times of two kernels in one line.
 struct PairOf<'a> {
     line: &'a Line,
     old: &'a Measured,
@@ -256,15 +257,18 @@ struct PairOf<'a> {
 }
 
 impl PairOf<'_> {
-    /// "A context switch: 3.6 times faster, 38.5 us instead of 137".
-    fn said(&self) -> String {
+    /// Returns "A context switch: 3.6 times faster, 38.5 us instead of 137".
+    fn effect(&self) -> String {
         let mut text = self.line.with_samples();
         if let Some(letter) = text.get_mut(..1) {
             letter.make_ascii_uppercase();
         }
         if self.new.metric == WORST {
             let [old, new] = [self.old, self.new].map(figure::figure);
-            return format!("{text}: {new} {} against {old}, by run", self.new.unit);
+            return format!(
+                "{text}: {new} {} against {old} (in brackets: range over runs)",
+                self.new.unit
+            );
         }
         let effect = match self.new.value / self.old.value {
             ratio if ratio <= 0.9 => format!("{:.1} times faster", 1.0 / ratio),
@@ -276,8 +280,8 @@ impl PairOf<'_> {
     }
 }
 
-/// How large a paper's effect was beside ours, in one sentence: of the first line that a paper has figures of,
-/// and on the paper's own board as well as on another.
+/// Compares the effect in a paper with the simulated effect, in one sentence. It takes the first line that has a
+/// paper, and adds the figure on the paper's own board if there is one.
 pub fn of_paper(lines: &[&Line]) -> Option<String> {
     let effect = |line: &&Line| {
         let (kernel, theirs) = line.paper.as_ref()?.ratios.first()?;
@@ -300,17 +304,18 @@ pub fn of_paper(lines: &[&Line]) -> Option<String> {
         here = format!("{there}, {here}");
     }
     Some(format!(
-        "{} ({}; measured, not simulated): {}, with {kernel} {theirs:.2} of what it is without FCSE. Simulated here: {here}.",
+        "{} ({}; measured, not simulated): {}, with {kernel}: {theirs:.2} times the value without FCSE. \
+         Simulated here: {here}.",
         paper.title, paper.source, line.text
     ))
 }
 
-/// All boards of the lines, in the order in which they come.
+/// Returns the boards of the lines, in order of first occurrence.
 pub fn boards<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
     figure::boards(lines.iter().flat_map(|line| &line.figures))
 }
 
-/// All kernels of the lines, in the order in which they come.
+/// Returns the kernels of the lines, in order of first occurrence.
 pub fn kernels<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
     let figures = lines.iter().flat_map(|line| &line.figures);
     distinct(figures.map(|m| m.place.kernel.as_str()))
@@ -360,7 +365,9 @@ mod tests {
         let both = sentence(&[line, &worst]).unwrap();
         assert_eq!(
             both,
-            format!("{said} A switch: 42.0 (30.0..42.0) us against 140, by run.")
+            format!(
+                "{said} A switch: 42.0 (30.0..42.0) us against 140 (in brackets: range over runs)."
+            )
         );
         let mut bandwidth = line.clone();
         bandwidth.figures.iter_mut().for_each(|m| m.unit = "MB/s");
@@ -378,7 +385,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .contains("means process switch as well as thread switch")
+                .contains("matches both process switch and thread switch")
         );
     }
 
@@ -398,7 +405,7 @@ mod tests {
         let said = of_paper(&[&lines[0]]).unwrap();
         assert!(
             said.ends_with(
-                "fcse-guaranteed 0.48 of what it is without FCSE. Simulated here: 0.80 on sam9263."
+                "fcse-guaranteed: 0.48 times the value without FCSE. Simulated here: 0.80 on sam9263."
             ),
             "{said}"
         );

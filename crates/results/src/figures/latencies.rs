@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Latencies, whoever measured them: every one with how often it was met, and the figures that
-//! papers print of them.
+//! Latencies from guests and instruments: counts of each latency, and the statistics that papers
+//! print.
 
 use std::collections::BTreeMap;
 
 use crate::figures::statistics::{self, Estimate};
 use crate::runs::instrument_record::Series;
 
-/// Quantiles of latencies, with their names.
+/// Quantiles by name.
 const QUANTILES: [(&str, f64); 4] = [
     ("p50", 0.5),
     ("p99", 0.99),
@@ -15,22 +15,22 @@ const QUANTILES: [(&str, f64); 4] = [
     ("p99.99", 0.9999),
 ];
 
-/// Of one run or several.
+/// Histogram of the latencies of one or more runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
-    /// Nanoseconds and count, ascending, without empty ones.
+    /// Latency in nanoseconds and its count, ascending, without empty bins.
     pub ns: Vec<(u64, u64)>,
-    /// Latencies beyond the last one, of which only the largest is known.
+    /// Number of latencies beyond the last bin; only the largest is known (`max_ns`).
     pub overflows: u64,
-    /// The largest, overflows included.
+    /// Largest latency in nanoseconds, overflows included.
     pub max_ns: u64,
-    /// Width of a bin: 1 for exact times.
+    /// Width of a bin in nanoseconds: 1 for exact times.
     pub bin_ns: u64,
-    /// Mean over all that a program with overflows knows.
+    /// Mean over all latencies, overflows included, as the measuring program prints it.
     whole_mean_us: f64,
 }
 
-/// A value with its interval, and what each seed gave.
+/// A value with its interval, and the value of each seed.
 pub struct Figure {
     /// Value over all seeds, with its interval.
     pub estimate: Estimate,
@@ -55,8 +55,8 @@ impl From<&Series> for Latencies {
 }
 
 impl Latencies {
-    /// Whole microseconds with their counts; how many were beyond the last one, the largest of all, and
-    /// the mean that a program says.
+    /// Makes a histogram with bins of 1 us from a program's output: bins with counts, number of
+    /// overflows, maximum and mean.
     pub fn of_bins(us: Vec<(u32, u64)>, overflows: u64, max_us: u32, mean_us: f64) -> Latencies {
         let ns = us.into_iter().map(|(us, n)| (u64::from(us) * 1000, n));
         Latencies {
@@ -68,7 +68,7 @@ impl Latencies {
         }
     }
 
-    /// All of several runs together.
+    /// Merges the histograms of several runs.
     pub fn merged(all: &[Latencies]) -> Latencies {
         let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
         for (ns, count) in all.iter().flat_map(|l| &l.ns) {
@@ -85,7 +85,7 @@ impl Latencies {
         }
     }
 
-    /// Latencies met.
+    /// Number of latencies, overflows included.
     pub fn total(&self) -> u64 {
         self.overflows + self.ns.iter().map(|(_, n)| n).sum::<u64>()
     }
@@ -98,7 +98,7 @@ impl Latencies {
         us(self.max_ns)
     }
 
-    /// Exact but for latencies beyond the histogram, for which the program's own average stands in.
+    /// Mean in microseconds: exact, or the program's own average when there are overflows.
     pub fn mean(&self) -> f64 {
         if self.overflows > 0 {
             return self.whole_mean_us;
@@ -107,7 +107,7 @@ impl Latencies {
         sum / self.total().max(1) as f64
     }
 
-    /// Of the sample; 0 for less than two.
+    /// Standard deviation of the sample in microseconds; 0 for fewer than two latencies.
     fn standard_deviation(&self) -> f64 {
         let mean = self.mean();
         let squares = |(ns, n): &(u64, u64)| (us(*ns) - mean).powi(2) * *n as f64;
@@ -115,8 +115,8 @@ impl Latencies {
         (sum / self.total().saturating_sub(1).max(1) as f64).sqrt()
     }
 
-    /// The quantile `q` with its 95 % interval by order statistics (normal approximation of the
-    /// binomial distribution); `None` when the interval would need more samples than there are.
+    /// Returns the quantile `q` with its 95 % interval by order statistics (normal approximation of the
+    /// binomial distribution); `None` when there are too few samples for the interval.
     fn quantile(&self, q: f64) -> Option<Estimate> {
         let n = self.total() as f64;
         let half = 1.96 * (n * q * (1.0 - q)).sqrt();
@@ -131,7 +131,7 @@ impl Latencies {
         })
     }
 
-    /// The latency of that rank, counted from 1 in ascending order.
+    /// Returns the latency in microseconds with this rank, counted from 1 in ascending order.
     fn at_rank(&self, rank: f64) -> f64 {
         let mut seen = 0;
         for (ns, count) in &self.ns {
@@ -144,13 +144,13 @@ impl Latencies {
     }
 }
 
-/// Names of the figures of latencies.
+/// Returns the names of the statistics of latencies.
 pub fn metrics() -> Vec<&'static str> {
     let quantiles = QUANTILES.map(|(name, _)| name);
     ["min", "avg", "max"].into_iter().chain(quantiles).collect()
 }
 
-/// The figures of all seeds' latencies by name; `None` for those that need more samples.
+/// Computes each statistic over all seeds; `None` for a statistic that needs more samples.
 pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     let whole = Latencies::merged(all);
     let each = |of: fn(&Latencies) -> f64| Some(over_seeds(of(&whole), all.iter().map(of)));
@@ -159,7 +159,7 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
         let seeds = all.iter();
         let seeds = seeds.map(|l| l.at_rank((l.total() as f64 * q).ceil()));
         let estimate = whole.quantile(q)?;
-        // Samples of one seed are no repetition.
+        // Samples of one seed are not repetitions: the interval comes from order statistics.
         Some(match all {
             [_] => Figure {
                 estimate,
@@ -180,8 +180,8 @@ pub fn figures(all: &[Latencies]) -> Vec<(&'static str, Option<Figure>)> {
     figures
 }
 
-/// A value of all seeds together with the 95 % interval of the seeds' median, widened to hold the
-/// value; of less than six seeds with their range.
+/// Gives a value over all seeds the 95 % interval of the seeds' median, widened to contain the value.
+/// With fewer than six seeds the interval is their range.
 pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     let seeds: Vec<f64> = seeds.collect();
     let Some(of_median) = statistics::summarise(&seeds) else {
@@ -197,7 +197,7 @@ pub fn over_seeds(value: f64, seeds: impl Iterator<Item = f64>) -> Figure {
     }
 }
 
-/// A value of all seeds together with the range of what each gave.
+/// Gives a value over all seeds the range of the seeds' values.
 fn range(value: f64, seeds: Vec<f64>) -> Figure {
     Figure {
         estimate: Estimate {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From runs to the figures that claims are judged by and that stand beside published ones. Runs
-//! that differ in nothing but the seed make one figure.
+//! Computes figures from runs, for claims and for comparison with published figures. Runs that differ
+//! only in seed and layout make one figure.
 
 use crate::figures::figure::{Measured, Repetition};
 use crate::figures::latencies::{self, Figure, Latencies};
@@ -13,18 +13,18 @@ use crate::runs::run::Run;
 /// Repeated samples of one metric: its name, its unit, and the samples.
 pub type Samples = (&'static str, &'static str, Vec<f64>);
 
-/// Latencies of one run, as they are told apart.
+/// One latency series of a run.
 pub struct OfSeries {
     /// Board, kernel, mode, series and axes.
     pub place: Place,
-    /// All latencies of the run at this place.
+    /// All latencies of the series.
     pub latencies: Latencies,
-    /// Number of requests, and number of those that had an answer; `None` when a guest measures.
+    /// Number of requests and number of answers; `None` when a guest measures.
     pub answers: Option<(u64, u64)>,
 }
 
 impl OfSeries {
-    /// SeriesLatencies a guest that measures.
+    /// Makes a series that a guest measured.
     pub fn new(place: Place, latencies: Latencies) -> OfSeries {
         OfSeries {
             place,
@@ -34,9 +34,9 @@ impl OfSeries {
     }
 }
 
-/// What runs of a kind measure.
+/// Reads the measured values from the runs of one kind of output.
 pub trait Measures {
-    /// Names of all of it.
+    /// Names of all metrics.
     fn metrics(&self) -> Vec<&'static str>;
 
     /// Whether runs have repeated samples.
@@ -44,18 +44,18 @@ pub trait Measures {
         false
     }
 
-    /// Repeated samples of each metric. A gage study takes the first metric. Empty for latencies.
+    /// Repeated samples of each metric; empty for latencies. A gage study takes the first metric.
     fn samples(&self, _run: &Run) -> Vec<Samples> {
         Vec::new()
     }
 
-    /// Latencies.
+    /// Latencies of each series; empty for repeated samples.
     fn latencies(&self, _run: &Run) -> Vec<OfSeries> {
         Vec::new()
     }
 }
 
-/// Runs of one place, which differ in seed and layout alone.
+/// Runs of one place: they differ only in seed and layout.
 pub struct Repeated<'a> {
     /// Board, kernel, mode and axes that the runs have in common.
     pub place: Place,
@@ -63,7 +63,7 @@ pub struct Repeated<'a> {
     pub runs: Vec<&'a Run>,
 }
 
-/// In the order in which they first come.
+/// Groups runs by place, in order of first occurrence.
 pub fn repeated(runs: &[Run]) -> Vec<Repeated<'_>> {
     let mut all: Vec<Repeated> = Vec::new();
     for run in runs {
@@ -79,49 +79,54 @@ pub fn repeated(runs: &[Run]) -> Vec<Repeated<'_>> {
     all
 }
 
-/// Latencies that differ in the seed alone.
+/// Latencies of one place over all its runs.
 struct SeriesLatencies {
     place: Place,
     repetitions: Vec<Repetition>,
     seeds: Vec<Latencies>,
-    /// For each seed, what wanted an answer, and what had one; nothing where nobody asked.
+    /// Number of requests and number of answers of each run; empty when a guest measures.
     answers: Vec<(u64, u64)>,
 }
 
 impl SeriesLatencies {
-    fn figure(&self, named: (&'static str, &'static str), samples: u64, of: Figure) -> Measured {
-        figure((&self.place, &self.repetitions), named, samples, of)
+    fn figure(
+        &self,
+        metric: (&'static str, &'static str),
+        samples: u64,
+        value: Figure,
+    ) -> Measured {
+        figure((&self.place, &self.repetitions), metric, samples, value)
     }
 }
 
-/// Every figure of the runs, and warnings that say what to do.
+/// Computes every figure of the runs, with warnings.
 pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>, Warnings) {
     let mut figures = Vec::new();
     let mut warnings = Warnings::default();
     for repeated in repeated(runs) {
         figures.extend(samples(&repeated, kind));
-        for of in latencies(&repeated, kind) {
-            let mut unknown = Vec::new();
-            if !of.answers.is_empty() {
-                let asked = of.answers.iter().map(|(asked, _)| asked).sum();
-                let answered = answers(&of.answers);
-                figures.extend(answered.map(|f| of.figure(("answered", "%"), asked, f)));
+        for series in latencies(&repeated, kind) {
+            let mut missing = Vec::new();
+            if !series.answers.is_empty() {
+                let requests = series.answers.iter().map(|(asked, _)| asked).sum();
+                let answered = answers(&series.answers);
+                figures.extend(answered.map(|f| series.figure(("answered", "%"), requests, f)));
             }
-            if of.seeds.iter().all(|latencies| latencies.total() == 0) {
-                if of.answers.iter().all(|(asked, _)| *asked == 0) {
-                    warnings.at(named(&of.place), too_few("anything"));
+            if series.seeds.iter().all(|latencies| latencies.total() == 0) {
+                if series.answers.iter().all(|(asked, _)| *asked == 0) {
+                    warnings.at(named(&series.place), too_few("any figure"));
                 }
                 continue;
             }
-            let count = of.seeds.iter().map(Latencies::total).sum();
-            for (metric, found) in latencies::figures(&of.seeds) {
+            let count = series.seeds.iter().map(Latencies::total).sum();
+            for (metric, found) in latencies::figures(&series.seeds) {
                 match found {
-                    Some(f) => figures.push(of.figure((metric, "us"), count, f)),
-                    None => unknown.push(metric),
+                    Some(f) => figures.push(series.figure((metric, "us"), count, f)),
+                    None => missing.push(metric),
                 }
             }
-            if !unknown.is_empty() {
-                warnings.at(named(&of.place), too_few(&unknown.join(" and ")));
+            if !missing.is_empty() {
+                warnings.at(named(&series.place), too_few(&missing.join(" and ")));
             }
         }
     }
@@ -129,7 +134,7 @@ pub fn measured(runs: &[Run], kind: &(impl Measures + ?Sized)) -> (Vec<Measured>
     (figures, warnings.and(uneven))
 }
 
-/// The figures of repeated samples.
+/// Computes the figures of repeated samples.
 fn samples(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<Measured> {
     type Seeds = (Vec<Repetition>, Vec<Vec<f64>>);
     let mut all: Vec<(&'static str, &'static str, Seeds)> = Vec::new();
@@ -158,8 +163,8 @@ fn repetition(run: &Run) -> Repetition {
     (run.point.seed, run.point.layout)
 }
 
-fn too_few(what: &str) -> String {
-    format!("too few samples for {what}: measure longer")
+fn too_few(metrics: &str) -> String {
+    format!("too few samples for {metrics}: measure longer")
 }
 
 fn figure(
@@ -183,15 +188,15 @@ fn figure(
     }
 }
 
-/// The latencies of runs, series by series.
+/// Collects the latencies of the runs, series by series.
 fn latencies(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<SeriesLatencies> {
     let mut all: Vec<SeriesLatencies> = Vec::new();
     for run in &repeated.runs {
-        for of in kind.latencies(run) {
-            let index = all.iter().position(|o| o.place == of.place);
+        for series in kind.latencies(run) {
+            let index = all.iter().position(|known| known.place == series.place);
             let index = index.unwrap_or_else(|| {
                 all.push(SeriesLatencies {
-                    place: of.place,
+                    place: series.place,
                     repetitions: Vec::new(),
                     seeds: Vec::new(),
                     answers: Vec::new(),
@@ -199,14 +204,14 @@ fn latencies(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<Se
                 all.len() - 1
             });
             all[index].repetitions.push(repetition(run));
-            all[index].seeds.push(of.latencies);
-            all[index].answers.extend(of.answers);
+            all[index].seeds.push(series.latencies);
+            all[index].answers.extend(series.answers);
         }
     }
     all
 }
 
-/// How many of a hundred were answered.
+/// Computes the share of answered requests, in percent.
 fn answers(seeds: &[(u64, u64)]) -> Option<Figure> {
     let share = |(asked, answered): (u64, u64)| 100.0 * answered as f64 / asked.max(1) as f64;
     let add = |a: (u64, u64), b: &(u64, u64)| (a.0 + b.0, a.1 + b.1);
@@ -214,7 +219,7 @@ fn answers(seeds: &[(u64, u64)]) -> Option<Figure> {
     (whole.0 > 0).then(|| latencies::over_seeds(share(whole), seeds.iter().map(|s| share(*s))))
 }
 
-/// The median of one seed's samples, or of the seeds' medians.
+/// Computes the median of one seed's samples, or the median of the seeds' medians.
 fn of_samples(seeds: &[Vec<f64>]) -> Option<Figure> {
     let summary = statistics::summarise(&statistics::repetitions(seeds))?;
     let medians = seeds.iter().filter_map(|seed| statistics::median(seed));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From runs to figures: statistics, measured values, claims and published figures, kernels set
-//! against each other.
+//! Figures computed from runs: statistics, measured values, claims, published figures, and
+//! comparisons of kernels.
 
 pub mod claim;
 pub mod figure;

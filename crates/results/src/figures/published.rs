@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures from the papers and the envelope, read from `published/`. They stand beside what was
-//! measured and never enter it.
+//! Figures from the papers and the envelope, read from `published/`. They are compared with measured
+//! figures and never change them.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use base::suggest::did_you_mean;
 use base::toml_file;
 use base::{boards, paths};
 
-/// The one format of the files that there is.
+/// Format of the files.
 const FORMAT: u32 = 1;
 
 /// One figure of a paper. Some exist as a plot only and have no value.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Name that experiments refer to: "fcse2009.cyclictest.plain.min".
+    /// Name by which experiments refer to the figure: "fcse2009.cyclictest.plain.min".
     pub id: String,
     /// Key of the paper in [`Published::source`].
     pub source: String,
     /// Place in the paper: "Table 2".
     #[serde(rename = "where")]
     pub place: String,
-    /// Board or machine of the measurement; empty when it is not given.
+    /// Board or machine of the measurement; empty when the paper does not name it.
     #[serde(default)]
     pub board: String,
-    /// Kernel or condition that was measured: "plain"; empty when it is not given.
+    /// Kernel or condition of the measurement: "plain"; empty when the paper does not name it.
     #[serde(default)]
     pub variant: String,
-    /// Command line of the measuring program; empty when it is not given.
+    /// Command line of the measuring program; empty when the paper does not give it.
     #[serde(default)]
     pub command: String,
     /// Measured quantity: "scheduling latency".
@@ -47,30 +47,30 @@ pub struct Figure {
     pub unit: String,
     /// How the paper states the value: "table", "prose" or "figure" (a plot).
     pub kind: String,
-    /// What the figure serves for: "target", "bound" or "context".
+    /// Purpose of the figure here: "target", "bound" or "context".
     #[serde(rename = "use")]
     pub purpose: String,
     /// Remark for readers; may be empty.
     #[serde(default)]
     pub note: String,
-    /// Load that ran beside the measuring program; empty when it is not given.
+    /// Load that ran beside the measuring program; empty when the paper does not name it.
     #[serde(default)]
     pub load: String,
 }
 
 impl Figure {
-    /// "scheduling latency, max, plain".
+    /// Returns metric, statistic and variant: "scheduling latency, max, plain".
     pub fn what(&self) -> String {
         let parts = [&self.metric, &self.stat, &self.variant];
-        let said: Vec<&str> = parts
+        let given: Vec<&str> = parts
             .iter()
             .map(|part| part.as_str())
             .filter(|part| !part.is_empty())
             .collect();
-        said.join(", ")
+        given.join(", ")
     }
 
-    /// The value with its unit.
+    /// Returns the value with its unit.
     pub fn shown(&self) -> String {
         match self.value {
             Some(value) => format!("{value} {}", self.unit),
@@ -85,7 +85,7 @@ impl Figure {
 pub struct Source {
     /// Title, with authors, place and year as far as they are known.
     pub title: String,
-    // For readers of the file.
+    // The following keys are for readers of the file; the program does not use them.
     #[serde(rename = "file")]
     _file: String,
     #[serde(rename = "board")]
@@ -103,14 +103,14 @@ pub struct Source {
 #[serde(deny_unknown_fields)]
 pub struct Published {
     format: u32,
-    /// Papers by the key that [`Figure::source`] has.
+    /// Papers by key; [`Figure::source`] names the key.
     pub source: BTreeMap<String, Source>,
     /// All published figures, in the order of the file.
     #[serde(rename = "m")]
     pub figures: Vec<Figure>,
 }
 
-/// All that stands beside what was measured.
+/// All published data that measured figures are compared with.
 pub struct Papers {
     /// Figures of `published/published.toml`.
     pub published: Published,
@@ -119,7 +119,7 @@ pub struct Papers {
 }
 
 impl Papers {
-    /// Reads them.
+    /// Reads both files.
     pub fn load() -> Result<Papers> {
         Ok(Papers {
             published: Published::load()?,
@@ -138,18 +138,18 @@ impl Published {
                 let sources: Vec<&String> = published.source.keys().collect();
                 let (id, source) = (&figure.id, &figure.source);
                 let hint = did_you_mean(source, &sources);
-                bail!("{file}: {id}: source: no [source.{source}]{hint}");
+                bail!("{file}: {id}: source: there is no [source.{source}]{hint}");
             }
         }
         Ok(published)
     }
 
-    /// The figure with that id.
+    /// Returns the figure with this id.
     pub fn figure(&self, id: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.id == id)
     }
 
-    /// The title of the paper a figure is from.
+    /// Returns the title of the paper that a figure comes from.
     pub fn title<'a>(&'a self, figure: &'a Figure) -> &'a str {
         self.source
             .get(&figure.source)
@@ -215,7 +215,8 @@ impl Envelope {
                 let Range { typical, low, high } = range;
                 if !(low <= typical && typical <= high) {
                     bail!(
-                        "{file}: {name}: [typical, low, high] is wanted, not [{typical}, {low}, {high}]"
+                        "{file}: {name}: [{typical}, {low}, {high}] is out of order: \
+                         write [typical, low, high]"
                     );
                 }
             }
@@ -223,13 +224,13 @@ impl Envelope {
         Ok(envelope)
     }
 
-    /// The envelope of a board.
+    /// Returns the envelope of a board.
     pub fn board(&self, name: &str) -> Option<&BoardEnvelope> {
         self.boards.iter().find(|board| board.name == name)
     }
 }
 
-/// The file's name and what is in it.
+/// Reads a file of `published/`; returns its name for messages, too.
 fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<(String, T)> {
     let path = paths::root().join("published").join(name);
     Ok((paths::shown(&path), toml_file::read(&path)?))
@@ -237,7 +238,7 @@ fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<(String, T)> {
 
 fn known_format(file: &str, format: u32) -> Result<()> {
     if format != FORMAT {
-        bail!("{file}: format: {format} is not known, this program reads {FORMAT}");
+        bail!("{file}: format {format} is unknown: this program reads format {FORMAT}");
     }
     Ok(())
 }

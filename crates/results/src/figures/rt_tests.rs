@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The histogram text of rt-tests: what `cyclictest -h N` prints, also with `--histofall`, of all its threads.
+//! Histogram text of rt-tests: the output of `cyclictest -h N`, with or without `--histofall`, for all threads.
 
 use anyhow::{Context as _, Result, bail};
 
 const HEADING: &str = "# Histogram";
-/// The most latencies that a text can count.
+/// Largest plausible count of latencies.
 const MOST_TIMES: u64 = 1_000_000_000_000;
 
 /// One thread's latencies in whole microseconds.
@@ -21,19 +21,20 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Latencies within the bins.
+    /// Number of latencies in the bins.
     fn counted(&self) -> u64 {
         self.us.iter().map(|(_, n)| n).sum()
     }
 }
 
-/// The lines with a histogram's heading, counted from 1.
+/// Returns the numbers of the lines that begin a histogram, counted from 1.
 pub fn headings(text: &str) -> impl Iterator<Item = usize> {
     let lines = text.lines().enumerate();
     lines.filter_map(|(n, line)| (line.trim() == HEADING).then_some(n + 1))
 }
 
-/// Values of the lines below the bins, one a thread; with `--histofall` maxima and overflows have one of all, too.
+/// Values of the lines below the bins, one for each thread. With `--histofall`, maxima and overflows have one more
+/// value, for all threads together.
 #[derive(Default)]
 struct Summary {
     total: Option<Vec<u64>>,
@@ -44,7 +45,7 @@ struct Summary {
 }
 
 impl Summary {
-    /// Where a line's values go, and their text.
+    /// Returns the field that a line's values belong to, and the text of the values.
     fn place<'a>(&mut self, line: &'a str) -> Option<(&mut Option<Vec<u64>>, &'a str)> {
         let places = [
             ("# Total:", &mut self.total),
@@ -53,16 +54,17 @@ impl Summary {
             ("# Max Latencies:", &mut self.max),
             ("# Histogram Overflows:", &mut self.overflows),
         ];
-        let mut of = places.into_iter();
-        of.find_map(|(start, place)| Some((place, line.strip_prefix(start)?)))
+        let mut places = places.into_iter();
+        places.find_map(|(start, place)| Some((place, line.strip_prefix(start)?)))
     }
 }
 
-/// Every thread of the text's histogram that woke.
+/// Reads the first histogram of the text; returns the threads that woke at least once.
 pub fn read(text: &str) -> Result<Vec<Thread>> {
     let mut rows: Vec<(u32, Vec<u64>)> = Vec::new();
     let mut summary = Summary::default();
-    let start = headings(text).next().context("no line \"# Histogram\"")?;
+    let start = headings(text).next();
+    let start = start.context("there is no line \"# Histogram\": run cyclictest with -h")?;
     for (n, line) in text.lines().enumerate().skip(start) {
         let line = line.trim();
         let expected = |what: &str| format!("line {}: \"{line}\": {what} expected", n + 1);
@@ -83,7 +85,7 @@ pub fn read(text: &str) -> Result<Vec<Thread>> {
     threads(&rows, &summary)
 }
 
-/// A bin: microseconds, and a count for each thread.
+/// Reads a bin: microseconds, and a count for each thread.
 fn row(line: &str) -> Option<(u32, Vec<u64>)> {
     let mut words = line.split_whitespace();
     let us = words.next()?.parse().ok()?;
@@ -98,9 +100,9 @@ fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u64>> {
 
 fn threads(rows: &[(u32, Vec<u64>)], summary: &Summary) -> Result<Vec<Thread>> {
     let wanted = |values: &Option<Vec<u64>>, name: &str| {
-        values
-            .clone()
-            .with_context(|| format!("the histogram ends without its line \"# {name}\""))
+        values.clone().with_context(|| {
+            format!("the histogram ends without its line \"# {name}\": it is cut off")
+        })
     };
     let (min, avg) = (
         wanted(&summary.min, "Min Latencies")?,
@@ -111,30 +113,30 @@ fn threads(rows: &[(u32, Vec<u64>)], summary: &Summary) -> Result<Vec<Thread>> {
         wanted(&summary.overflows, "Histogram Overflows")?,
     );
     let count = min.len();
-    // The last one is of all threads.
+    // With one more value than threads, the last value is for all threads.
     let fits = |n: usize| n == count || n == count + 1;
     if avg.len() != count || !fits(max.len()) || !fits(overflows.len()) {
-        bail!("the lines below the histogram are of {count} threads, and of another number");
+        bail!("the lines below the histogram disagree: one is of {count} threads, another is not");
     }
     let counts = rows.iter().flat_map(|(_, row)| row);
     if counts.fold(0, |sum: u64, n| sum.saturating_add(*n)) > 2 * MOST_TIMES {
-        bail!("the histogram counts more latencies than there can be");
+        bail!("the histogram is damaged: its counts are impossibly large");
     }
     if let Some((us, row)) = rows.iter().find(|(_, row)| !fits(row.len())) {
         bail!(
-            "the histogram's bin {us} has {} counts, the lines below it are of {count} threads",
+            "the histogram is damaged: bin {us} has {} counts, the lines below are of {count} threads",
             row.len()
         );
     }
     if let Some((us, _)) = rows.iter().find(|(_, row)| !sums(row, count)) {
-        bail!("the histogram's bin {us}: its last count is not the sum of the others");
+        bail!("the histogram is damaged: the last count of bin {us} is not the sum of the others");
     }
     let mut woke = Vec::new();
     for n in 0..count {
         let bins = rows.iter().map(|(us, row)| (*us, row[n]));
-        let microseconds = |value: u64| u32::try_from(value).context("a latency above an hour");
+        let microseconds = |value: u64| u32::try_from(value).context("a latency is above an hour");
         let us: Vec<(u32, u64)> = bins.filter(|(_, count)| *count > 0).collect();
-        // A thread that never woke has a minimum and a maximum that are none.
+        // The minimum and maximum of a thread that never woke mean nothing.
         if us.is_empty() && overflows[n] == 0 {
             continue;
         }
@@ -154,13 +156,13 @@ fn threads(rows: &[(u32, Vec<u64>)], summary: &Summary) -> Result<Vec<Thread>> {
     Ok(woke)
 }
 
-/// Whether the count of all threads, if there is one, is that.
+/// Whether the count for all threads, if there is one, is the sum of the threads' counts.
 fn sums(row: &[u64], count: usize) -> bool {
     row.get(count)
         .is_none_or(|all| row[..count].iter().sum::<u64>() == *all)
 }
 
-/// What the program says of the thread has to fit to the bins, or some of them are missing.
+/// Refuses a thread whose summary lines contradict its bins: lines are missing or changed.
 fn check(thread: &Thread, min: u64, total: Option<u64>) -> Result<()> {
     let counted = thread.counted();
     if let Some(total) = total.filter(|total| *total != counted) {

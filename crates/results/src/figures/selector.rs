@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which figures a claim, a headline or a published figure means.
+//! Selectors: the keys by which claims, headlines and published figures select measured figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::figures::figure::Measured;
 use base::suggest::did_you_mean;
 
-/// Selects figures: a key that is absent fits every figure.
+/// Selects figures. An absent key matches every figure.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selector {
@@ -28,7 +28,7 @@ pub struct Selector {
     pub at: BTreeMap<String, u32>,
 }
 
-/// What an experiment can have figures of; [`Selector::check`] refuses other names.
+/// Names and values that the figures of an experiment can have. [`Selector::check`] refuses all others.
 #[derive(Default)]
 pub struct Selectable {
     /// Boards of all plans.
@@ -46,7 +46,7 @@ pub struct Selectable {
 }
 
 impl Selector {
-    /// Whether it means this one.
+    /// Whether the selector matches the figure.
     pub fn takes(&self, m: &Measured) -> bool {
         let same = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|w| w == is);
         same(&self.board, &m.place.board)
@@ -57,9 +57,9 @@ impl Selector {
             && self.at.iter().all(|(k, v)| m.place.axes.get(k) == Some(v))
     }
 
-    /// Whether there can be any.
+    /// Refuses a selector that no figure of the experiment can match.
     pub fn check(&self, known: &Selectable) -> Result<()> {
-        for (word, value, known) in [
+        for (key, value, known) in [
             ("board", &self.board, &known.boards),
             ("kernel", &self.kernel, &known.kernels),
             ("mode", &self.mode, &known.modes),
@@ -68,7 +68,7 @@ impl Selector {
         ] {
             if let Some(value) = value.as_ref().filter(|value| !known.contains(value)) {
                 let hint = did_you_mean(value, known);
-                bail!("{word} \"{value}\" is not in the experiment{hint}");
+                bail!("{key} \"{value}\" is not in the experiment{hint}");
             }
         }
         for (name, value) in &self.at {
@@ -80,7 +80,7 @@ impl Selector {
             if !values.contains(value) {
                 let values: Vec<String> = values.iter().map(u32::to_string).collect();
                 let all = values.join(", ");
-                bail!("at: {name}: {value} is in no plan; there are: {all}");
+                bail!("at: {name}: {value} is in no plan; the plans have: {all}");
             }
         }
         Ok(())

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sides of a comparison: figures that stand beside each other are of the same seeds and of as many samples, or
-//! are marked. The largest of many samples is larger than that of few: extremes of uneven sides have no ratio.
+//! Sides of a comparison. Sides are even when they have equal seeds and about equally many samples; figures of uneven
+//! sides are marked. A maximum grows with the number of samples, so minima and maxima of uneven sides have no ratio.
 
 use crate::figures::figure::{Measured, Repetition};
 use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 
-/// Metrics that move with the number of samples.
+/// Metrics that depend on the number of samples.
 const EXTREMES: [&str; 2] = ["min", "max"];
 
-/// Counts of samples that differ by less than this share of the larger are as many: a guest that measures for a
-/// time takes some more or fewer.
+/// Numbers of samples count as equal when they differ by at most this share of the larger one: a guest that measures
+/// for a fixed time does not always take the same number.
 const AS_MANY: f64 = 0.1;
 
-/// Whether the metric is the smallest or largest value that was met.
+/// Whether the metric is a minimum or a maximum.
 pub fn is_extreme(metric: &str) -> bool {
     EXTREMES.contains(&metric)
 }
 
-/// Whether two figures are of the same repetitions, and extremes of one mode of as many samples. What is not known of
-/// a record is even.
+/// Whether two figures have equal repetitions and, for a minimum or maximum of one mode, about equally many samples.
+/// A recorded figure has no repetitions and no number of samples: it counts as even.
 pub fn even(one: &Measured, other: &Measured) -> bool {
     same_repetitions(one, other)
         && (!is_extreme(one.metric)
@@ -45,23 +45,24 @@ fn sorted(m: &Measured) -> Vec<Repetition> {
     all
 }
 
-/// How large one is beside the other; none of extremes of uneven sides, nor beside 0.
+/// Returns `of / to`; `None` for minima and maxima of uneven sides, and when `to` is 0.
 pub fn ratio(of: &Measured, to: &Measured) -> Option<f64> {
     let comparable = even(of, to) || !is_extreme(of.metric);
     (comparable && to.value != 0.0).then(|| of.value / to.value)
 }
 
-/// Whether figures stand beside each other: boards, kernels and modes are compared.
+/// Whether two figures are compared: they may differ in board, kernel and mode only.
 fn are_sides(one: &Measured, other: &Measured) -> bool {
     one.metric == other.metric
         && one.place.series == other.place.series
         && one.place.axes == other.place.axes
 }
 
-/// Marks figures beside which another is of more runs, of as many with other seeds, or of more samples; and says so.
+/// Marks a figure when a compared figure has more runs, as many runs with other seeds, or more samples. Returns a
+/// warning for each place.
 pub fn mark(measured: &mut [Measured]) -> Warnings {
     let mut warnings = Warnings::default();
-    let mut told = Vec::new();
+    let mut warned = Vec::new();
     for n in 0..measured.len() {
         let of = &measured[n];
         let size = |m: &Measured| (m.repetitions.len(), m.samples);
@@ -76,8 +77,8 @@ pub fn mark(measured: &mut [Measured]) -> Warnings {
         let Some(most) = measured.iter().filter(more).max_by_key(|m| size(m)) else {
             continue;
         };
-        if !told.contains(&of.place) {
-            told.push(of.place.clone());
+        if !warned.contains(&of.place) {
+            warned.push(of.place.clone());
             warnings.at(named(&of.place), uneven(of, most));
         }
         measured[n].uneven = true;
@@ -94,13 +95,18 @@ fn uneven(of: &Measured, most: &Measured) -> String {
         true => [of, most].map(|m| format!("{} samples", m.samples.unwrap_or(0))),
         false => [of, most].map(runs),
     };
-    let other = if here == there { " of other seeds" } else { "" };
+    let other = if here == there {
+        " with other seeds"
+    } else {
+        ""
+    };
     format!(
-        "marked * is {here} beside {there}{other}: a smallest or largest value has no ratio, and kernels no test by ranks"
+        "figures marked * have {here}, others {there}{other}: no ratio of minima or maxima and no rank test between \
+         kernels; measure all sides with the same seeds"
     )
 }
 
-/// Board, kernel and what was measured.
+/// Returns board, kernel and [`Place::what`].
 pub fn named(at: &Place) -> String {
     format!("{} {} {}", at.board, at.kernel, at.what())
 }
@@ -135,7 +141,7 @@ mod tests {
         let warnings = mark(&mut all).texts();
         assert_eq!(all.clone().map(|m| m.uneven), [false, false, true, true]);
         assert_eq!(warnings.len(), 1, "{warnings:?}");
-        let said = "b 6.12/plain load: marked * is 1 run beside 4 runs";
+        let said = "b 6.12/plain load: figures marked * have 1 run, others 4 runs";
         assert!(warnings[0].starts_with(said), "{warnings:?}");
         assert_eq!(ratio(&all[2], &all[0]), Some(2.0));
         assert_eq!(ratio(&all[3], &all[1]), None);
@@ -159,7 +165,7 @@ mod tests {
         ];
         let said = mark(&mut all).texts();
         assert!(
-            said[0].contains("1 run beside 1 run of other seeds"),
+            said[0].contains("have 1 run, others 1 run with other seeds"),
             "{said:?}"
         );
         let mut all = [
@@ -172,7 +178,7 @@ mod tests {
         let said = mark(&mut all).texts();
         assert_eq!(all.clone().map(|m| m.uneven), [true, false]);
         assert!(
-            said[0].contains("899 samples beside 1000 samples"),
+            said[0].contains("have 899 samples, others 1000 samples"),
             "{said:?}"
         );
         assert_eq!(ratio(&all[1], &all[0]), None);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Summaries of raw samples: medians with intervals that assume no distribution.
 //!
-//! The interval of a median comes from order statistics (the binomial distribution of how many
-//! samples lie below it); that of a difference of medians from the bootstrap with a fixed seed,
-//! so that a table is a pure function of its runs.
+//! The interval of a median comes from order statistics: the number of samples below the median has
+//! a binomial distribution. The interval of a difference of medians comes from the bootstrap. Its
+//! seed is fixed, so that a table is a pure function of its runs.
 
 use serde::{Deserialize, Serialize};
 
-/// What the intervals aim to cover.
+/// Intended coverage of the intervals.
 const CONFIDENCE: f64 = 0.95;
-/// Bootstrap draws; the ends of the interval are then known to about a percent of its width.
+/// Number of bootstrap draws: it gives the ends of the interval to about 1 % of its width.
 const DRAWS: usize = 2000;
 
 /// Summary of a sample; all values but `count` and `coverage` are in the unit of the sample.
@@ -42,7 +42,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// The middle value; `None` when there are no samples.
+/// Returns the median; `None` without samples.
 pub fn median(samples: &[f64]) -> Option<f64> {
     let sorted = sorted(samples);
     let n = sorted.len();
@@ -53,7 +53,7 @@ pub fn median(samples: &[f64]) -> Option<f64> {
     }
 }
 
-/// The summary of at least one sample.
+/// Summarises the samples; `None` without samples.
 pub fn summarise(samples: &[f64]) -> Option<Summary> {
     let sorted = sorted(samples);
     let n = sorted.len();
@@ -70,8 +70,8 @@ pub fn summarise(samples: &[f64]) -> Option<Summary> {
     })
 }
 
-/// What a figure is made of: one seed's samples, or the seeds' medians. Samples of one run share its
-/// layout of memory, and are no repetition.
+/// Returns the values that a figure is made of: the samples of one seed, or the medians of several
+/// seeds. Samples of one run share its memory layout, so they are not repetitions.
 pub fn repetitions(seeds: &[Vec<f64>]) -> Vec<f64> {
     match seeds {
         [one] => one.clone(),
@@ -79,7 +79,7 @@ pub fn repetitions(seeds: &[Vec<f64>]) -> Vec<f64> {
     }
 }
 
-/// Median of `a` minus median of `b`, the interval by bootstrap.
+/// Returns the median of `a` minus the median of `b`, with an interval by bootstrap.
 pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     let value = median(a)? - median(b)?;
     let mut random = SplitMix(0x5eed);
@@ -95,22 +95,22 @@ pub fn median_difference(a: &[f64], b: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// Below this probability a difference is called one.
+/// A difference is significant when its p-value is below this.
 pub const SIGNIFICANT: f64 = 0.05;
-/// With fewer in each group no order of ranks is so rare.
+/// Smallest group for a rank test: with fewer values in each group no order of ranks is significant.
 pub const FEWEST: usize = 4;
 
-/// What ranks say of two groups.
+/// Result of a rank test of two groups.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ranks {
-    /// Share of pairs in which that of the first group is lower, ties counted half.
+    /// Share of pairs in which the value of the first group is lower; a tie counts half.
     pub lower: f64,
-    /// Probability of ranks at least as far from even, if the groups were alike (two-sided).
+    /// Two-sided p-value: probability of ranks at least this far from even if the groups do not differ.
     pub p: f64,
 }
 
 impl Ranks {
-    /// "p = 0.03".
+    /// Returns "p = 0.03".
     pub fn shown(&self) -> String {
         match self.p {
             0.0..0.001 => "p < 0.001".to_string(),
@@ -120,19 +120,19 @@ impl Ranks {
     }
 }
 
-/// The test of Wilcoxon, Mann and Whitney, exact with ties. Work grows with the fourth power of the
-/// number of values.
+/// Runs the rank-sum test of Wilcoxon, Mann and Whitney, exact also with ties. Its time grows with
+/// the fourth power of the number of values.
 pub fn ranks(a: &[f64], b: &[f64]) -> Option<Ranks> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
     let all = sorted(&[a, b].concat());
-    // Twice the middle rank of equal values: whole numbers.
+    // Twice the middle rank of equal values, which is a whole number.
     let rank = |x: f64| all.partition_point(|y| *y < x) + all.partition_point(|y| *y <= x) + 1;
     let (n, m) = (a.len(), b.len());
     let sum: usize = a.iter().map(|x| rank(*x)).sum();
     let even = n * (n + m + 1);
-    // ways[k][s]: of choosing k values whose ranks have the sum s.
+    // ways[k][s]: number of ways to choose k values whose ranks sum to s.
     let most = (n + m) * (n + m + 1);
     let mut ways = vec![vec![0.0; most + 1]; n + 1];
     ways[0][0] = 1.0;
@@ -154,7 +154,7 @@ pub fn ranks(a: &[f64], b: &[f64]) -> Option<Ranks> {
     })
 }
 
-/// Largest minus smallest, as a share of the median; 0 for a median of 0.
+/// Returns the range as a share of the median; 0 for a median of 0.
 pub fn spread(samples: &[f64]) -> f64 {
     match summarise(samples) {
         Some(s) if s.median != 0.0 => (s.max - s.min) / s.median.abs(),
@@ -162,10 +162,10 @@ pub fn spread(samples: &[f64]) -> f64 {
     }
 }
 
-/// The 0-based rank r such that [x(r), x(n-1-r)] covers the median with at least 95 %, or the
-/// whole range when no rank does; and the coverage.
+/// Returns the largest 0-based rank r such that [x(r), x(n-1-r)] covers the median with at least
+/// 95 %, and its coverage. If no rank reaches 95 %, r is 0: the whole range.
 fn median_interval_rank(n: usize) -> (usize, f64) {
-    // P(Bin(n, 1/2) <= r), built up term by term; below 2^-1000 the terms vanish harmlessly.
+    // P(Bin(n, 1/2) <= r), summed term by term. Terms below 2^-1000 become 0, which does no harm.
     let mut term = 0.5f64.powi(n as i32);
     let mut below = 0.0;
     let mut best = (0, (1.0 - 2.0 * term).max(0.0));
@@ -187,7 +187,7 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// A small generator with a fixed seed (Steele, Lea and Flood's SplitMix64).
+/// SplitMix64 of Steele, Lea and Flood: a small random number generator.
 struct SplitMix(u64);
 
 impl SplitMix {

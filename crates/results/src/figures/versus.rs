@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels against the first one, by ranks over seeds: is a figure lower, and how surely? A seed is
-//! one repetition, however many samples its run has.
+//! Rank tests of each kernel against the first kernel: is a figure lower, and how certain is that?
+//! One seed is one repetition, however many samples its run has.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::point::short_kernel;
 
-/// A figure of one kernel against the figure of the first kernel at equal board, mode and axes.
+/// A kernel's figure against the first kernel's figure at equal board, mode and axes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Versus {
     /// The kernel, with board, mode, series and axes.
@@ -30,7 +30,7 @@ pub struct Versus {
     pub ranks: Ranks,
 }
 
-/// Every figure that has enough seeds, and a warning where there are some but too few.
+/// Tests every figure that has enough seeds; warns if there are several seeds, but too few for a test.
 pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
     let mut all = Vec::new();
     let mut most = 1;
@@ -49,7 +49,7 @@ pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
         let Some(to) = first.iter().find(same) else {
             continue;
         };
-        // `sides::mark` has said so.
+        // `sides::mark` has already warned.
         if !sides::even(of, to) {
             continue;
         }
@@ -70,13 +70,13 @@ pub fn versus(measured: &[Measured]) -> (Vec<Versus>, Warnings) {
     let mut warnings = Warnings::default();
     if all.is_empty() && most > 1 {
         warnings.of_all(format!(
-            "{most} seeds: a rank test between kernels needs {FEWEST} (--seeds {FEWEST})"
+            "{most} seeds are too few for a rank test between kernels: use --seeds {FEWEST}"
         ));
     }
     (all, warnings)
 }
 
-/// How they were judged; `None` when there is nothing to judge.
+/// Returns the caption of the tests; `None` without tests.
 pub fn caption(all: &[Versus]) -> Option<String> {
     let first = all.first()?;
     let base = short_kernel(&first.base);
@@ -86,19 +86,19 @@ pub fn caption(all: &[Versus]) -> Option<String> {
         (_, many) => many.to_string(),
     };
     Some(format!(
-        "Against {base}, by ranks over {seeds} runs (Wilcoxon, Mann and Whitney, two-sided, {:.0} %).",
+        "Against {base}, by ranks over {seeds} runs (Wilcoxon, Mann and Whitney; two-sided, {:.0} %).",
         100.0 * SIGNIFICANT
     ))
 }
 
-/// What the tests of one metric and kernel say.
+/// Summarises the tests of one metric and kernel.
 pub fn judged(all: &[Versus], metric: &str, kernel: &str) -> String {
-    let meant = |v: &&Versus| v.metric == metric && v.place.kernel == kernel;
-    let members: Vec<&Versus> = all.iter().filter(meant).collect();
-    said(&members)
+    let matches = |v: &&Versus| v.metric == metric && v.place.kernel == kernel;
+    let members: Vec<&Versus> = all.iter().filter(matches).collect();
+    summary(&members)
 }
 
-fn said(members: &[&Versus]) -> String {
+fn summary(members: &[&Versus]) -> String {
     if members.is_empty() {
         return "-".to_string();
     }
@@ -106,9 +106,9 @@ fn said(members: &[&Versus]) -> String {
         let (lower, p) = (100.0 * one.ranks.lower, one.ranks.shown());
         return format!("{:.2}, lower in {lower:.0} % of pairs, {p}", one.ratio);
     }
-    let surely = members.iter().filter(|v| v.ranks.p < SIGNIFICANT);
-    let lower = surely.clone().filter(|v| v.ranks.lower > 0.5).count();
-    let higher = surely.count() - lower;
+    let significant = members.iter().filter(|v| v.ranks.p < SIGNIFICANT);
+    let lower = significant.clone().filter(|v| v.ranks.lower > 0.5).count();
+    let higher = significant.count() - lower;
     format!("lower at {lower} of {}, higher at {higher}", members.len())
 }
 

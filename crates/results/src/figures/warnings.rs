@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be said about a measurement itself, each with what to do.
+//! Warnings about a measurement. Each says what to do.
 
-/// Warnings in the order in which they first came; the same of several places is one.
+/// Warnings in order of first occurrence, each with its places. Equal texts are one warning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Warnings(Vec<(String, Vec<String>)>);
 
 impl Warnings {
-    /// Says `what` of a place.
-    pub fn at(&mut self, place: String, what: impl Into<String>) {
-        let what = what.into();
-        match self.0.iter_mut().find(|(said, _)| *said == what) {
+    /// Adds a warning about one place.
+    pub fn at(&mut self, place: String, text: impl Into<String>) {
+        let text = text.into();
+        match self.0.iter_mut().find(|(known, _)| *known == text) {
             Some((_, places)) => places.push(place),
-            None => self.0.push((what, vec![place])),
+            None => self.0.push((text, vec![place])),
         }
     }
 
-    /// Says `what` of everything.
-    pub fn of_all(&mut self, what: String) {
-        self.0.push((what, Vec::new()));
+    /// Adds a warning about the whole measurement.
+    pub fn of_all(&mut self, text: String) {
+        self.0.push((text, Vec::new()));
     }
 
-    /// These, and others behind them.
+    /// Returns these warnings with the others merged in.
     pub fn and(mut self, others: Warnings) -> Warnings {
-        for (what, places) in others.0 {
-            match self.0.iter_mut().find(|(said, _)| *said == what) {
+        for (text, places) in others.0 {
+            match self.0.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, known)) => known.extend(places),
-                None => self.0.push((what, places)),
+                None => self.0.push((text, places)),
             }
         }
         self
     }
 
-    /// "PLACE and 2 more: WHAT".
+    /// Returns the lines to print: "PLACE and 2 more: TEXT".
     pub fn texts(&self) -> Vec<String> {
-        let text = |(what, places): &(String, Vec<String>)| match places.as_slice() {
-            [] => what.clone(),
-            [one] => format!("{one}: {what}"),
-            [first, more @ ..] => format!("{first} and {} more: {what}", more.len()),
+        let line = |(text, places): &(String, Vec<String>)| match places.as_slice() {
+            [] => text.clone(),
+            [one] => format!("{one}: {text}"),
+            [first, more @ ..] => format!("{first} and {} more: {text}", more.len()),
         };
-        self.0.iter().map(text).collect()
+        self.0.iter().map(line).collect()
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A line of the kernel's boot log that says how fast something is (Linux crypto/xor.c, lib/raid6/algos.c).
+//! Speeds in the kernel's boot log (Linux crypto/xor.c, lib/raid6/algos.c).
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::{OutputKind, last_line};
 use crate::figures::measure::{Measures, Samples};
 use crate::runs::run::Run;
 
-/// See the module.
+/// Output kind of speeds in the boot log.
 pub struct BootLog;
 
 impl Measures for BootLog {
@@ -36,13 +36,13 @@ impl OutputKind for BootLog {
     }
 }
 
-/// What a line says: 10^6 bytes a second of xor, 2^20 of raid6.
+/// Speed in MB/s. Linux counts 10^6 bytes as 1 MB for xor, and 2^20 bytes for raid6.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Speed {
     mb_per_s: f64,
 }
 
-/// The number before `MB/s` or `MB/sec`.
+/// Reads the number before `MB/s` or `MB/sec`.
 fn read(output: &str) -> Result<Speed> {
     let mut found = output.lines().filter_map(|line| {
         let (before, _) = line.split_once(" MB/s")?;
@@ -51,7 +51,7 @@ fn read(output: &str) -> Result<Speed> {
     match (found.next(), found.next()) {
         (Some(mb_per_s), None) if mb_per_s > 0.0 => Ok(Speed { mb_per_s }),
         _ => bail!(
-            "no line, or more than one, with a speed: {}",
+            "expected exactly one line with a speed in MB/s; last line: {}",
             last_line(output)
         ),
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cyclictest -q -h N`: latencies of a real-time task in whole microseconds, none left out.
+//! `cyclictest -q -h N`: histogram of all latencies of a real-time task, in whole microseconds.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::figures::measure::{Measures, OfSeries};
 use crate::figures::rt_tests;
 use crate::runs::run::Run;
 
-/// See the module.
+/// Output kind of `cyclictest`.
 pub struct Cyclictest;
 
 impl Measures for Cyclictest {
@@ -44,7 +44,7 @@ impl OutputKind for Cyclictest {
         spreads(runs.iter().filter_map(of), board)
     }
 
-    /// All latencies as CSV, and for each run what rt-tests write, JSON and the text of a histogram.
+    /// Exports all latencies as CSV, and for each run the JSON and the histogram text that rt-tests write.
     fn exports(&self, runs: &[Run]) -> Vec<(String, String)> {
         let read = runs
             .iter()
@@ -60,20 +60,20 @@ impl OutputKind for Cyclictest {
     }
 }
 
-/// Latencies in whole microseconds, each with how often it was met; none is left out.
+/// Histogram of all latencies of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Histogram {
-    /// Microseconds and count, ascending, without empty ones.
+    /// Microseconds and count of each bin, ascending, without empty bins.
     us: Vec<(u32, u64)>,
-    /// Latencies beyond the last bin, of which only the largest is known.
+    /// Number of latencies beyond the last bin; only the largest is known (`max_us`).
     overflows: u64,
     max_us: u32,
-    /// The program's own average.
+    /// Average as the program prints it.
     avg_us: u32,
 }
 
 impl Histogram {
-    /// Latencies met.
+    /// Number of latencies, overflows included.
     fn total(&self) -> u64 {
         self.overflows + self.us.iter().map(|(_, n)| n).sum::<u64>()
     }
@@ -88,12 +88,12 @@ impl Histogram {
     }
 }
 
-/// `cyclictest -q -h N` with one thread.
+/// Reads the output of `cyclictest -q -h N` with one thread.
 fn read(output: &str) -> Result<Histogram> {
     let threads = rt_tests::read(output)
-        .with_context(|| format!("cyclictest printed: {}", last_line(output)))?;
+        .with_context(|| format!("cyclictest's output ends with: {}", last_line(output)))?;
     let [thread] = &threads[..] else {
-        bail!("cyclictest measured by {} threads, not 1", threads.len());
+        bail!("cyclictest ran {} threads: one is expected", threads.len());
     };
     if thread.us.is_empty() {
         bail!("cyclictest's histogram is damaged: no latency is within its bins");
@@ -119,7 +119,7 @@ fn bins(histograms: &[(&Run, Histogram)]) -> String {
     text
 }
 
-/// What tells the runs of an experiment apart, fit for a file's name.
+/// Returns a file name that is unique within the experiment.
 fn file_stem(run: &Run) -> String {
     let p = &run.point;
     let axes = p.axes.iter().map(|(name, value)| format!("{name}{value}"));
@@ -129,8 +129,8 @@ fn file_stem(run: &Run) -> String {
     parts.join("-").replace('/', "-")
 }
 
-/// What `cyclictest --json` of rt-tests 2.4 writes, two colons in keys included. Empty texts stand
-/// for what a run does not keep.
+/// Document of `cyclictest --json` of rt-tests 2.4, with its two keys that end in a colon. Values that
+/// a run does not keep are empty.
 #[derive(Serialize)]
 struct Document<'a> {
     file_version: u32,
@@ -198,7 +198,7 @@ fn rt_tests_json(run: &Run, h: &Histogram) -> String {
         resolution_in_ns: 0,
         thread: [(0, thread)].into(),
     };
-    // Nothing in it can fail to be written: keys are numbers, values finite.
+    // Serialisation cannot fail: all keys are numbers or text, all values are finite.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 
@@ -206,18 +206,18 @@ fn smallest(h: &Histogram) -> u32 {
     h.us.first().map_or(h.max_us, |(us, _)| *us)
 }
 
-/// To two places, as the program prints it.
+/// Rounds the mean to two decimals, as cyclictest prints it.
 fn average(h: &Histogram) -> f64 {
     let printed = format!("{:.2}", h.latencies().mean());
-    printed.parse().expect("it was a number")
+    printed.parse().expect("a formatted number parses")
 }
 
-/// The text that `cyclictest -q -h N` ends with, without the two lines that say which latencies
-/// were beyond the last bin.
+/// Formats the histogram text of `cyclictest -q -h N`, without the lines at its end that list the
+/// cycles of overflows.
 fn rt_tests_text(run: &Run, h: &Histogram) -> String {
     let counts: BTreeMap<u32, u64> = h.us.iter().copied().collect();
     let last = counts.keys().last().map_or(0, |us| us + 1);
-    let bins = asked_bins(&run.provenance.command).unwrap_or(last);
+    let bins = histogram_size(&run.provenance.command).unwrap_or(last);
     let mut text = String::from("# Histogram\n");
     for us in 0..bins {
         let count = counts.get(&us).copied().unwrap_or_default();
@@ -232,8 +232,8 @@ fn rt_tests_text(run: &Run, h: &Histogram) -> String {
     text
 }
 
-/// `N` of `-h N`.
-fn asked_bins(command: &str) -> Option<u32> {
+/// Returns N of the option `-h N`.
+fn histogram_size(command: &str) -> Option<u32> {
     let mut words = command.split_whitespace();
     words.find(|word| *word == "-h")?;
     words.next()?.parse().ok()

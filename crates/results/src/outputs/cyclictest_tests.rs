@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exports beside what Debian's cyclictest itself writes.
+//! Tests of the exports against the files of Debian's cyclictest.
 
 use super::*;
 use crate::runs::for_tests::made_up_runs;
@@ -49,7 +49,7 @@ fn every_run_has_files_of_its_own() {
 
 #[test]
 fn an_average_is_rounded_as_printf_rounds() {
-    // 63.495 has no double: the nearest lies below, and "%.2f" writes 63.49.
+    // The double nearest to 63.495 lies below it, so "%.2f" writes 63.49.
     let h = Histogram {
         us: vec![(63, 505), (64, 495)],
         max_us: 64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `hackbench`: how long each run takes, and how often it switches.
+//! `hackbench`: time of each run, and number of context switches.
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
@@ -12,11 +12,11 @@ use crate::render::lines::chart;
 use crate::runs::point::short_kernel;
 use crate::runs::run::Run;
 
-/// See the module.
+/// Output kind of `hackbench`.
 pub struct Hackbench;
 
 impl Measures for Hackbench {
-    /// `switches` has figures only if the workload counts them.
+    /// `switches` has figures only if the workload counts switches.
     fn metrics(&self) -> Vec<&'static str> {
         vec!["time", "switches"]
     }
@@ -53,15 +53,15 @@ impl OutputKind for Hackbench {
             s.into_iter()
                 .for_each(|s| by_name(&mut series, name.clone(), s));
         }
-        let title = format!("{board}: time of each run, bars: medians");
+        let title = format!("{board}: time of each run (bars: medians)");
         let mut charts = vec![Chart::new("times", dots::svg(&title, "s", &series)?)];
         charts.extend(gains(runs, board)?);
         Ok(charts)
     }
 }
 
-/// Ratio of each kernel's time to the first kernel's, over the first kernel's switches for each message. None if the
-/// workload does not count switches.
+/// Draws the ratio of each kernel's time to the first kernel's time, over the first kernel's switches per message.
+/// Returns `None` if the workload does not count switches.
 fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     let median_of = |run: &Run| {
         let times = read(&run.output).ok()?;
@@ -100,8 +100,8 @@ fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     let largest = all().map(|(_, share)| *share).fold(1.0, f64::max);
     let first = short_kernel(&first);
     let svg = chart(
-        &format!("{board}: what is left of {first}'s time"),
-        (&format!("switches per message, {first}"), "share"),
+        &format!("{board}: time relative to {first}"),
+        (&format!("switches per message, {first}"), "ratio"),
         0.0..most * 1.05,
         0.0..largest * 1.1,
         &lines,
@@ -109,7 +109,7 @@ fn gains(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     Ok(Some(Chart::new("gains", svg)))
 }
 
-/// Seconds of each run, and switches for each message if the workload counts them.
+/// Time of each run in seconds, and switches per message if the workload counts them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Times {
     s: Vec<f64>,
@@ -117,23 +117,30 @@ struct Times {
     switches: Vec<f64>,
 }
 
-/// The `Time:` and `Switches per message:` lines of one `hackbench` or several.
+/// Reads the `Time:` and `Switches per message:` lines of one or more runs of `hackbench`.
 fn read(output: &str) -> Result<Times> {
-    let behind = |begin: &str| -> Result<Vec<f64>> {
-        let lines = output.lines().filter_map(|l| l.trim().strip_prefix(begin));
+    let values = |key: &str| -> Result<Vec<f64>> {
+        let lines = output.lines().filter_map(|l| l.trim().strip_prefix(key));
         let numbers: Result<Vec<f64>, _> = lines.map(|number| number.trim().parse()).collect();
-        numbers.with_context(|| format!("a number of hackbench's is damaged: \"{begin}\""))
+        numbers.with_context(|| format!("hackbench's line \"{key}\" has no number"))
     };
-    let s = behind("Time:")?;
-    let switches = behind("Switches per message:")?;
+    let s = values("Time:")?;
+    let switches = values("Switches per message:")?;
     if s.is_empty() || !s.iter().all(|s| *s > 0.0) {
-        bail!("hackbench printed no time: {}", last_line(output));
+        bail!(
+            "hackbench printed no time; last line: {}",
+            last_line(output)
+        );
     }
     if !switches.iter().all(|n| n.is_finite() && *n > 0.0) {
-        bail!("hackbench's switches are damaged: {}", last_line(output));
+        bail!("hackbench's \"Switches per message:\" is not above 0");
     }
     if !switches.is_empty() && switches.len() != s.len() {
-        bail!("switches of {} runs of {}", switches.len(), s.len());
+        bail!(
+            "hackbench printed {} times and {} numbers of switches",
+            s.len(),
+            switches.len()
+        );
     }
     Ok(Times { s, switches })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What instruments saw beside a guest: times between edges or frames, all of them, how many were
-//! answered, and a scope's screen.
+//! Measurements of instruments: all times between edges or frames, shares of answered requests, and the
+//! screen of the scope.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::runs::instrument_record::Series;
 use crate::runs::point::Place;
 use crate::runs::run::Run;
 
-/// What channels of a screen are called.
+/// Names of the channels of a screen, from the top.
 const CHANNELS: [&str; 4] = ["task serves", "pulses", "driver", "task"];
-/// The axis of a series at one of several frequencies.
+/// Axis of series at several pulse frequencies.
 const HZ: &str = "hz";
 
-/// See the module.
+/// Output kind of instruments.
 pub struct Instruments;
 
 impl Measures for Instruments {
@@ -52,12 +52,12 @@ impl OutputKind for Instruments {
         let seen = run
             .seen
             .as_ref()
-            .context("no instrument was there to measure")?;
+            .context("the run has no measurements of instruments")?;
         Ok(serde_json::to_value(seen)?)
     }
 
     fn charts(&self, runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
-        // Those at one of several frequencies are in the chart of rates.
+        // Series at several frequencies are in the chart of rates.
         let of = |run: &&Run| {
             let place = run.point.place();
             let drawn = series(run).iter();
@@ -80,7 +80,7 @@ fn series(run: &Run) -> &[Series] {
     run.seen.as_ref().map_or(&[], |seen| &seen.series)
 }
 
-/// How many were answered, over the frequency.
+/// Draws the share of answered pulses over the frequency.
 fn rates(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     let mut rates = Vec::new();
     for run in runs {
@@ -103,7 +103,7 @@ fn rates(runs: &[&Run], board: &str) -> Result<Option<Chart>> {
     Ok(Some(Chart::new("rates", svg)))
 }
 
-/// Of each place the first seed's screen.
+/// Draws the screen of the first seed of each place.
 fn screens(runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
     let (mut charts, mut shown): (Vec<Chart>, Vec<Place>) = (Vec::new(), Vec::new());
     for run in runs {
@@ -122,7 +122,7 @@ fn screens(runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
     Ok(charts)
 }
 
-/// Percent answered by frequency, all seeds together, of frequencies with pulses and answers.
+/// Returns frequency and share of answered pulses in percent, over all seeds.
 fn shares(steps: &[(u32, u64, u64)]) -> Vec<(f64, f64)> {
     let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (hz, asked, answered) in steps {
@@ -134,7 +134,7 @@ fn shares(steps: &[(u32, u64, u64)]) -> Vec<(f64, f64)> {
     sums.map(|(hz, sum)| (f64::from(hz), share(sum))).collect()
 }
 
-/// Percent answered over pulses per second, a line a series.
+/// Draws a line for each series: share of answered pulses in percent, over pulses per second.
 fn answers(series: &[(String, Vec<(f64, f64)>)], board: &str) -> Result<String> {
     let highest = series.iter().flat_map(|(_, line)| line);
     let highest = highest.map(|(hz, _)| *hz).fold(1.0, f64::max);
@@ -149,14 +149,14 @@ fn answers(series: &[(String, Vec<(f64, f64)>)], board: &str) -> Result<String> 
         .collect();
     chart(
         &format!("{board}: pulses answered"),
-        ("pulses per second, power of ten", "%"),
+        ("pulses per second, power of ten", "answered, %"),
         lowest.log10() - 0.05..highest.log10() + 0.05,
         0.0..105.0,
         &lines,
     )
 }
 
-/// Every time that instruments took.
+/// Returns all times as CSV.
 fn times(runs: &[Run]) -> String {
     let mut text = String::from("board,axes,kernel,mode,series,seed,ns,count\n");
     for run in runs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Our `ipc`: a pipe's or a FIFO's latency or bandwidth, as lmbench measures them.
+//! Our `ipc` guest: latency of a FIFO or bandwidth of a pipe, measured as lmbench does.
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::{OutputKind, json_line};
 use crate::figures::measure::{Measures, Samples};
 use crate::runs::run::Run;
 
-/// See the module.
+/// Output kind of `ipc`.
 pub struct Ipc;
 
 impl Measures for Ipc {
@@ -42,7 +42,7 @@ impl OutputKind for Ipc {
     }
 }
 
-/// One value per timed section.
+/// The guest's JSON line, with one value per timed section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Line {
     guest: String,
@@ -51,13 +51,13 @@ struct Line {
     values: Vec<f64>,
 }
 
-/// What is measured.
+/// Measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Metric {
     /// Microseconds per round trip.
     LatFifo,
-    /// MB a second.
+    /// MB per second.
     BwPipe,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kinds of output: what a workload prints or lets instruments see, how it is read, which figures it
-//! gives, and what is drawn, told and exported of it. A kind is a file here, named by its `mod`, and a line in [`ALL`].
+//! Kinds of output. A kind reads the output of a workload or the record of instruments, computes figures, and makes
+//! charts, tables and exports. To add a kind, add a file with its `mod` line here, and an entry in [`ALL`].
 
 mod boot_log;
 mod cyclictest;
@@ -28,7 +28,7 @@ use crate::runs::run::Run;
 use base::distinct::distinct;
 use base::suggest::did_you_mean;
 
-/// Every kind there is.
+/// All kinds of output.
 const ALL: &[&dyn OutputKind] = &[
     &lat_ctx::Rings,
     &cyclictest::Cyclictest,
@@ -38,44 +38,44 @@ const ALL: &[&dyn OutputKind] = &[
     &boot_log::BootLog,
 ];
 
-/// What an output means. Runs that it is given have passed [`checked`].
+/// A kind of output. All methods except `json` may rely on runs that have passed [`checked`].
 pub trait OutputKind: Measures + Sync {
-    /// As `workload.toml` says it.
+    /// Name of the kind in `workload.toml`.
     fn name(&self) -> &'static str;
 
-    /// Whether instruments measure, and what the guest prints does not count.
+    /// Whether instruments measure; the guest's output is then ignored.
     fn by_instruments(&self) -> bool {
         false
     }
 
-    /// What a run said, read; an error when that is not whole.
+    /// Parses the output of a run; refuses incomplete output.
     fn json(&self, run: &Run) -> Result<Value>;
 
-    /// Pictures of one board's runs.
+    /// Draws charts of one board's runs.
     fn charts(&self, _runs: &[&Run], _board: &str) -> Result<Vec<Chart>> {
         Ok(Vec::new())
     }
 
-    /// Files beside those of all kinds: ends of their names, and contents.
+    /// Makes additional export files: ends of their names, and contents.
     fn exports(&self, _runs: &[Run]) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// The tables on the terminal.
-    fn text(&self, told: &ReportInput) -> String {
-        format!("{}\n\n", grid::figures(told.measured))
+    /// Makes the tables for the terminal.
+    fn text(&self, input: &ReportInput) -> String {
+        format!("{}\n\n", grid::figures(input.measured))
     }
 
-    /// Parts of the report.
-    fn parts(&self, told: &ReportInput) -> Result<Vec<Part>> {
+    /// Makes the sections of the report.
+    fn parts(&self, input: &ReportInput) -> Result<Vec<Part>> {
         let part = |board: &str| {
-            let of_board: Vec<&Run> = (told.runs.iter())
+            let of_board: Vec<&Run> = (input.runs.iter())
                 .filter(|run| run.point.board == board)
                 .collect();
-            let measured = told.measured.iter().filter(|m| m.place.board == board);
+            let measured = input.measured.iter().filter(|m| m.place.board == board);
             let mut charts = self.charts(&of_board, board)?;
             for chart in &mut charts {
-                chart.name = format!("{}-{board}-{}", told.experiment, chart.name);
+                chart.name = format!("{}-{board}-{}", input.experiment, chart.name);
             }
             Ok(Part {
                 heading: board.to_string(),
@@ -85,41 +85,45 @@ pub trait OutputKind: Measures + Sync {
                 folded: false,
             })
         };
-        boards(told.runs).into_iter().map(part).collect()
+        boards(input.runs).into_iter().map(part).collect()
     }
 
-    /// Keys of its own in the JSON of an experiment.
-    fn document(&self, _told: &ReportInput) -> Result<Vec<(&'static str, Value)>> {
+    /// Makes additional keys of the experiment's JSON document.
+    fn document(&self, _input: &ReportInput) -> Result<Vec<(&'static str, Value)>> {
         Ok(Vec::new())
     }
 
-    /// About the measurement itself, each saying what to do.
+    /// Checks the measurement itself; each warning says what to do.
     fn warnings(&self, _runs: &[Run], _papers: &Papers) -> Warnings {
         Warnings::default()
     }
 }
 
-/// What tables and reports show of an experiment.
+/// Input of tables and reports of an experiment.
 pub struct ReportInput<'a> {
     /// Name of the experiment.
     pub experiment: &'a str,
     /// Runs of the campaign.
     pub runs: &'a [Run],
-    /// Figures made of the runs.
+    /// Figures computed from the runs.
     pub measured: &'a [Measured],
     /// Published figures and the envelope.
     pub papers: &'a Papers,
 }
 
-/// Of figures in tables.
-const BRACKETS: &str = "In brackets: of one run (a seed, a layout of the code) the 95 % interval of its samples; of several their \
-                        range, and from six on the 95 % interval of their median; of minima and maxima their range.";
+/// Explains the brackets in tables of figures.
+const BRACKETS: &str = "In brackets: for one run (one seed and layout of the code), the 95 % interval of its samples; for several \
+                        runs, their range; for six or more, the 95 % interval of their median; for minima and maxima, the \
+                        range over runs.";
 
-/// The kind of that name.
+/// Returns the kind with this name.
 pub fn named(name: &str) -> Result<&'static dyn OutputKind> {
     let Some(kind) = ALL.iter().find(|kind| kind.name() == name) else {
         let names: Vec<&str> = ALL.iter().map(|kind| kind.name()).collect();
-        bail!("no kind of output \"{name}\"{}", did_you_mean(name, &names));
+        bail!(
+            "there is no kind of output \"{name}\"{}",
+            did_you_mean(name, &names)
+        );
     };
     Ok(*kind)
 }
@@ -130,7 +134,8 @@ impl fmt::Debug for dyn OutputKind {
     }
 }
 
-/// The kind of all these runs, which are whole; that of rings when there are none.
+/// Checks that the output of all runs is complete and of one kind, and returns the kind. Without runs it returns the
+/// kind of rings.
 pub fn checked(runs: &[Run]) -> Result<&'static dyn OutputKind> {
     let Some(first) = runs.first() else {
         return Ok(ALL[0]);
@@ -140,24 +145,24 @@ pub fn checked(runs: &[Run]) -> Result<&'static dyn OutputKind> {
         let read = kind.json(run).and_then(|_| {
             (run.kind == first.kind)
                 .then_some(())
-                .with_context(|| format!("its output is {}", run.kind))
+                .with_context(|| format!("its output is {}, not {}", run.kind, first.kind))
         });
         read.with_context(|| format!("run {} is damaged: remove it and run again", run.hash))?;
     }
     Ok(kind)
 }
 
-/// Boards in the order in which they first come.
+/// Returns the boards of the runs, in order of first occurrence.
 fn boards(runs: &[Run]) -> Vec<&str> {
     distinct(runs.iter().map(|run| run.point.board.as_str()))
 }
 
-/// What a line of a chart is called.
+/// Returns the name of a line in a chart.
 fn line_name(place: &Place) -> String {
     format!("{} {}", short_kernel(&place.kernel), place.what())
 }
 
-/// Values of the same name together, in the order in which names first come.
+/// Adds a value to the group with this name. Groups are in order of first occurrence.
 fn by_name<T>(groups: &mut Vec<(String, Vec<T>)>, name: String, value: T) {
     match groups.iter_mut().find(|(n, _)| *n == name) {
         Some((_, values)) => values.push(value),
@@ -165,8 +170,8 @@ fn by_name<T>(groups: &mut Vec<(String, Vec<T>)>, name: String, value: T) {
     }
 }
 
-/// Histograms of latencies by the names of their lines, those of one name together, and which share is above x; none
-/// of none.
+/// Draws a histogram and an exceedance chart of latencies. Latencies with equal names are one line. Without latencies
+/// there are no charts.
 fn spreads(all: impl Iterator<Item = (String, Latencies)>, board: &str) -> Result<Vec<Chart>> {
     let mut groups = Vec::new();
     all.for_each(|(name, latencies)| by_name(&mut groups, name, latencies));
@@ -183,19 +188,24 @@ fn spreads(all: impl Iterator<Item = (String, Latencies)>, board: &str) -> Resul
     ])
 }
 
-/// The line of JSON that one of our guests prints, format 1.
+/// Parses the JSON line that one of our guests prints, in format 1.
 fn json_line<T: serde::de::DeserializeOwned>(guest: &str, output: &str) -> Result<T> {
     let start = format!("{{\"guest\":\"{guest}\"");
     let line = output
         .lines()
         .map(str::trim)
         .find(|line| line.starts_with(&start))
-        .with_context(|| format!("{guest} printed no result: {}", last_line(output)))?;
-    let damaged = || format!("{guest}'s line is damaged");
+        .with_context(|| {
+            format!(
+                "{guest} printed no result; last line: {}",
+                last_line(output)
+            )
+        })?;
+    let damaged = || format!("the result line of {guest} is damaged");
     let value: Value = serde_json::from_str(line).with_context(damaged)?;
     if value["format"] != 1 {
         bail!(
-            "{guest} prints format {}, this program reads 1",
+            "{guest} prints format {}, this program reads format 1: build the guests again",
             value["format"]
         );
     }
@@ -203,11 +213,7 @@ fn json_line<T: serde::de::DeserializeOwned>(guest: &str, output: &str) -> Resul
 }
 
 fn last_line(text: &str) -> &str {
-    text.trim()
-        .lines()
-        .last()
-        .unwrap_or("nothing at all")
-        .trim()
+    text.trim().lines().last().unwrap_or("(no output)").trim()
 }
 
 #[cfg(test)]

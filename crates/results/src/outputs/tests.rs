@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what guests printed to figures.
+//! Tests of figures from the output of guests and instruments.
 
 use super::*;
 use crate::figures::measure;
 use crate::runs::for_tests::made_up_run;
 use crate::runs::instrument_record::{InstrumentRecord, Series};
 
-/// What cyclictest prints of these latencies.
+/// Formats these latencies as cyclictest prints them.
 fn printed(us: &[(u32, u64)]) -> String {
     let bins: String = us
         .iter()

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boards side by side: what was measured on several of them, a column for each.
+//! Tables of boards side by side: a column for each board.
 
 use crate::figures::figure::{Measured, boards, figure};
 use crate::figures::sides;
 use crate::render::grid::Grid;
 use crate::runs::point::{Place, short_kernel};
 
-/// Above the tables.
-pub const CAPTION: &str = "Boards side by side; in brackets the ratio to the first board, and below, for each kernel, to the \
-                           first kernel on the same board.";
+/// Caption of the tables.
+pub const CAPTION: &str = "Boards side by side. In brackets: ratio to the first board. A table \"against\" a kernel has the ratio \
+                           to that kernel on the same board.";
 
-/// Figures of each kernel with their ratio to the first board; and each kernel's ratio to the first
-/// kernel, board by board. Empty where nothing was measured on two boards.
+/// Makes two tables: the figures of each kernel with their ratio to the first board, and each kernel's
+/// ratio to the first kernel on each board. A table without rows is left out.
 pub fn side_by_side(measured: &[Measured]) -> Vec<Grid> {
     let boards = boards(measured);
     if boards.len() < 2 {
@@ -39,16 +39,17 @@ pub fn side_by_side(measured: &[Measured]) -> Vec<Grid> {
 
 fn headings(words: &[&str], boards: &[&str]) -> Vec<String> {
     let all = words.iter().chain(boards);
-    // A changed board's name is long: a line for each change.
+    // The name of a changed board is long, so each change gets a line.
     all.map(|word| word.replace('+', "\n+")).collect()
 }
 
-/// One figure, as far as the boards have it.
+/// One figure on each board.
 struct Row<'a> {
-    of: Vec<Option<&'a Measured>>,
+    /// The figure of each board; `None` for a board without it.
+    boards: Vec<Option<&'a Measured>>,
 }
 
-/// Rows that at least two boards have, in the figures' order.
+/// Returns the rows that at least two boards have, in the figures' order.
 fn rows<'a>(measured: &'a [Measured], boards: &[&str]) -> Vec<Row<'a>> {
     let mut rows: Vec<Row> = Vec::new();
     for m in measured {
@@ -60,14 +61,14 @@ fn rows<'a>(measured: &'a [Measured], boards: &[&str]) -> Vec<Row<'a>> {
             measured.iter().find(is)
         };
         rows.push(Row {
-            of: boards.iter().map(on).collect(),
+            boards: boards.iter().map(on).collect(),
         });
     }
-    rows.retain(|row| row.of.iter().flatten().count() > 1);
+    rows.retain(|row| row.boards.iter().flatten().count() > 1);
     rows
 }
 
-/// Whether two figures differ in the board alone.
+/// Whether two figures differ only in the board.
 fn same(one: &Measured, other: &Measured) -> bool {
     let there = Place {
         board: other.place.board.clone(),
@@ -78,8 +79,12 @@ fn same(one: &Measured, other: &Measured) -> bool {
 
 impl<'a> Row<'a> {
     fn first(&self) -> &'a Measured {
-        // A row is made of one.
-        self.of.iter().flatten().next().expect("at least one")
+        // `rows` makes each row from a figure.
+        self.boards
+            .iter()
+            .flatten()
+            .next()
+            .expect("a row has a figure")
     }
 
     fn named(&self, cells: impl Iterator<Item = String>) -> Vec<String> {
@@ -90,7 +95,7 @@ impl<'a> Row<'a> {
     }
 
     fn figures(&self) -> Vec<String> {
-        let first = self.of.first().copied().flatten();
+        let first = self.boards.first().copied().flatten();
         let cell = |m: &Option<&Measured>| {
             let Some(m) = m else { return "-".to_string() };
             let shown = format!("{} {}", figure(m), m.unit);
@@ -100,7 +105,7 @@ impl<'a> Row<'a> {
                 None => shown,
             }
         };
-        self.named(self.of.iter().map(cell))
+        self.named(self.boards.iter().map(cell))
     }
 
     fn gains(&self, rows: &[Row], base: &str) -> Option<Vec<String>> {
@@ -122,7 +127,7 @@ impl<'a> Row<'a> {
             Some(format!("{:.2}{mark}", sides::ratio(m, base)?))
         };
         let cell = |both| cell(both).unwrap_or("-".to_string());
-        Some(self.named(self.of.iter().zip(&of_base.of).map(cell)))
+        Some(self.named(self.boards.iter().zip(&of_base.boards).map(cell)))
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Few values of each of some series: all of them as dots, with their median as a bar.
+//! Chart of series with few values: each value is a dot, the median is a bar.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use crate::figures::{figure, statistics};
 use crate::render::plot::{COLOURS, Hover, SIZE, drawing, keys, tick, titled};
 
-/// A column of dots for each series, in `unit`.
+/// Draws a column of dots for each series, in `unit`.
 pub fn svg(title: &str, unit: &str, series: &[(String, Vec<f64>)]) -> Result<String> {
     let names: Vec<String> = series.iter().map(|(name, _)| name.clone()).collect();
     let mut svg = String::new();
@@ -36,7 +36,7 @@ pub fn svg(title: &str, unit: &str, series: &[(String, Vec<f64>)]) -> Result<Str
             .map_err(drawing)?;
         for (((name, values), colour), n) in series.iter().zip(COLOURS.iter().cycle()).zip(0..) {
             let middle = f64::from(n) + 0.5;
-            // Beside each other, so that none is hidden.
+            // Dots lie beside each other, so that none hides another.
             let step = 0.5 / values.len().max(2) as f64;
             let first = middle - step * (values.len() as f64 - 1.0) / 2.0;
             let places = values.iter().enumerate();
@@ -44,8 +44,8 @@ pub fn svg(title: &str, unit: &str, series: &[(String, Vec<f64>)]) -> Result<Str
                 .map(|(at, value)| (first + step * at as f64, *value))
                 .collect();
             for (place, value) in places.iter().zip(values) {
-                let words = format!("{name}: {} {unit}", figure::digits(*value));
-                hover.point(chart.backend_coord(place), words);
+                let text = format!("{name}: {} {unit}", figure::digits(*value));
+                hover.point(chart.backend_coord(place), text);
             }
             let dots = places
                 .into_iter()
@@ -62,7 +62,7 @@ pub fn svg(title: &str, unit: &str, series: &[(String, Vec<f64>)]) -> Result<Str
     Ok(hover.over(svg))
 }
 
-/// From zero.
+/// Returns the range of the vertical axis, which begins at 0.
 fn scale(series: &[(String, Vec<f64>)]) -> Range<f64> {
     let all = series.iter().flat_map(|(_, values)| values);
     0.0..all.copied().fold(0.0, f64::max) * 1.1 + f64::MIN_POSITIVE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which share of latencies is above x, on two logarithmic axes: what a histogram hides, the tail, is half of it.
+//! Exceedance chart: the share of latencies above x, on two logarithmic axes. It shows the tail, which a histogram hides.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -8,13 +8,13 @@ use crate::figures::figure;
 use crate::figures::latencies::Latencies;
 use crate::render::plot::{Area, COLOURS, Hover, SIZE, drawing, keys, tick, titled};
 
-/// Times that people ask for, us.
-const ASKED: [(f64, &str); 2] = [(500.0, "500 us"), (1000.0, "1 ms")];
+/// Common latency limits in us, drawn as vertical lines.
+const LIMITS: [(f64, &str); 2] = [(500.0, "500 us"), (1000.0, "1 ms")];
 const GREY: RGBColor = RGBColor(120, 120, 120);
 
 type Line = Vec<(f64, f64)>;
 
-/// One line a series, with a ring at the quantile 99 % and a cross at the largest.
+/// Draws a line for each series, with a ring at the 99 % quantile and a cross at the maximum.
 pub fn svg(series: &[(String, Latencies)], board: &str) -> Result<String> {
     let lines: Vec<(&String, Line)> = series.iter().map(|(name, l)| (name, line(l))).collect();
     let samples = |l: &Latencies| figure::thousands(l.total());
@@ -38,7 +38,7 @@ pub fn svg(series: &[(String, Latencies)], board: &str) -> Result<String> {
 fn draw(area: &Area, lines: &[(&String, Line)], hover: &mut Hover) -> Result<()> {
     let points = || lines.iter().flat_map(|(_, line)| line);
     let first = points().map(|(x, _)| *x).fold(f64::MAX, f64::min).max(0.1);
-    let last = points().map(|(x, _)| *x).fold(ASKED[1].0, f64::max);
+    let last = points().map(|(x, _)| *x).fold(LIMITS[1].0, f64::max);
     let least = points().map(|(_, y)| *y).fold(1.0, f64::min);
     let mut chart = ChartBuilder::on(area)
         .margin(10)
@@ -51,7 +51,7 @@ fn draw(area: &Area, lines: &[(&String, Line)], hover: &mut Hover) -> Result<()>
         .map_err(drawing)?;
     chart
         .configure_mesh()
-        .x_desc("latency, us; ring: 99 %, cross: the largest")
+        .x_desc("latency, us (ring: 99 % quantile, cross: maximum)")
         .x_labels(6)
         .y_desc("share above")
         .label_style(("sans-serif", 12))
@@ -60,7 +60,7 @@ fn draw(area: &Area, lines: &[(&String, Line)], hover: &mut Hover) -> Result<()>
         .light_line_style(WHITE)
         .draw()
         .map_err(drawing)?;
-    for (x, name) in ASKED {
+    for (x, name) in LIMITS {
         let ends = [(x, least / 2.0), (x, 1.0)];
         let label = Text::new(name, (x, 0.9), ("sans-serif", 11).into_font().color(&GREY));
         chart
@@ -71,10 +71,10 @@ fn draw(area: &Area, lines: &[(&String, Line)], hover: &mut Hover) -> Result<()>
     for ((name, line), colour) in lines.iter().zip(COLOURS.iter().cycle()) {
         let at_99 = line.iter().find(|(_, y)| *y <= 0.01);
         let largest = line.last();
-        for (at, what) in [(at_99, "99 % are at most"), (largest, "the largest:")] {
+        for (at, what) in [(at_99, "99 % are at most"), (largest, "maximum:")] {
             if let Some(at) = at {
-                let words = format!("{name}: {what} {} us", figure::digits(at.0));
-                hover.point(chart.backend_coord(at), words);
+                let text = format!("{name}: {what} {} us", figure::digits(at.0));
+                hover.point(chart.backend_coord(at), text);
             }
         }
         let rings = at_99.map(|at| Circle::new(*at, 4, colour.stroke_width(2)));
@@ -91,7 +91,7 @@ fn draw(area: &Area, lines: &[(&String, Line)], hover: &mut Hover) -> Result<()>
     Ok(())
 }
 
-/// Steps: so many of them are above; at the largest one the share that it is itself.
+/// Returns the steps of the line. The line ends at the maximum, with the share of the latencies equal to it.
 fn line(l: &Latencies) -> Line {
     let total = l.total().max(1) as f64;
     let mut above = l.total();

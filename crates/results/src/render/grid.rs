@@ -9,11 +9,11 @@ use crate::figures::figure::{Measured, figure};
 use crate::runs::point::{Place, short_kernel};
 use base::terminal;
 
-/// Where prose is broken, where there is room.
+/// Longest line of prose, in characters.
 const WIDTH: usize = 100;
-/// Of a terminal's columns, for words where numbers stand beside them.
+/// Largest share of a terminal's width for columns of words beside columns of numbers, in percent.
 const WORDS_PERCENT: usize = 55;
-/// Borders and blanks of a column.
+/// Width of a column's border and blanks, in characters.
 const FRAME: usize = 3;
 
 /// A table for the terminal and the report.
@@ -28,7 +28,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Without rows; words in the first `texts` columns.
+    /// Makes a table without rows. The first `texts` columns hold words.
     pub fn new<H: Into<String>>(texts: usize, headings: impl IntoIterator<Item = H>) -> Grid {
         Grid {
             texts,
@@ -37,13 +37,13 @@ impl Grid {
         }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn add_row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(C::into).collect());
     }
 
-    /// In at most so many columns of a terminal: words that are the same in all rows stand above the table, other
-    /// words are broken, and numbers that have no room come below, in a table with the same words.
+    /// Fits the table into `width` characters. Words that are equal in all rows move above the table, other words are
+    /// broken, and columns of numbers that do not fit follow in a second table with the words repeated.
     fn within(&self, width: usize) -> String {
         let all: Vec<usize> = (0..self.headings.len()).collect();
         if self.natural(&all) <= width {
@@ -56,12 +56,12 @@ impl Grid {
         if words.is_empty() {
             words = texts.collect();
         } else if !same.is_empty() {
-            let said = |n: &usize| {
+            let common = |n: &usize| {
                 let heading = self.headings[*n].replace('\n', " ");
                 format!("{heading}: {}", self.rows[0][*n].replace('\n', " "))
             };
-            let said: Vec<String> = same.iter().map(said).collect();
-            text.push_str(&wrapped(&said.join("; ")));
+            let common: Vec<String> = same.iter().map(common).collect();
+            text.push_str(&wrapped(&common.join("; ")));
         }
         let panels = self.panels(&words, width);
         let drawn = panels.iter().map(|columns| {
@@ -71,7 +71,7 @@ impl Grid {
         text + &drawn.collect::<Vec<_>>().join("\n")
     }
 
-    /// Numbers side by side as far as there is room beside the words.
+    /// Distributes the columns of numbers over tables, each with the columns of words.
     fn panels(&self, words: &[usize], width: usize) -> Vec<Vec<usize>> {
         let least: usize = words.iter().map(|n| self.word(*n) + FRAME).sum();
         let natural: usize = words.iter().map(|n| self.width(*n) + FRAME).sum();
@@ -104,14 +104,14 @@ impl Grid {
         self.rows.len() > 1 && cells.all(|cell| Some(cell) == first)
     }
 
-    /// The widest line of a column.
+    /// Width of a column's widest line.
     fn width(&self, column: usize) -> usize {
         let cells = self.cells(column).chain([self.headings[column].as_str()]);
         let lines = cells.flat_map(str::lines).map(|line| line.chars().count());
         lines.max().unwrap_or(0)
     }
 
-    /// Its longest word.
+    /// Length of a column's longest word.
     fn word(&self, column: usize) -> usize {
         let cells = self.cells(column).chain([self.headings[column].as_str()]);
         let words = cells.flat_map(str::split_whitespace);
@@ -126,17 +126,17 @@ impl Grid {
             + 1
     }
 
-    /// These columns; within a width words are broken, and numbers where nothing else helps.
+    /// Draws these columns. With a `width`, words are broken to fit, and numbers only if nothing else helps.
     fn drawn(&self, columns: &[usize], width: Option<usize>) -> String {
-        let of = |row: &Vec<String>| -> Vec<String> {
+        let cells = |row: &Vec<String>| -> Vec<String> {
             let cell = |n: &usize| row.get(*n).cloned().unwrap_or_default();
             columns.iter().map(cell).collect()
         };
         let mut table = Table::new();
         table.load_style(presets::UTF8_FULL_CONDENSED);
         table.set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(of(&self.headings));
-        table.add_rows(self.rows.iter().map(of));
+        table.set_header(cells(&self.headings));
+        table.add_rows(self.rows.iter().map(cells));
         for (column, n) in table.column_iter_mut().zip(columns) {
             if *n >= self.texts || self.cells(*n).all(|cell| cell.parse::<f64>().is_ok()) {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -161,13 +161,13 @@ impl Grid {
 }
 
 impl fmt::Display for Grid {
-    /// As wide as the terminal, where there is one.
+    /// Fits the table into the terminal's width; without a terminal the width is not limited.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.within(terminal::columns().unwrap_or(usize::MAX)))
     }
 }
 
-/// A line for each board, kernel, mode and choice of axes; a column for each metric.
+/// Makes a table of figures: a row for each place, a column for each metric.
 pub fn figures<'a>(measured: impl IntoIterator<Item = &'a Measured> + Clone) -> Grid {
     let mut metrics: Vec<(&str, &str)> = Vec::new();
     let mut places: Vec<&Place> = Vec::new();
@@ -198,7 +198,8 @@ pub fn figures<'a>(measured: impl IntoIterator<Item = &'a Measured> + Clone) -> 
     }
 }
 
-/// Broken at words into lines of at most 100 characters, or as many as the terminal has; later ones indented.
+/// Breaks a line at words into lines of at most 100 characters, fewer in a narrow terminal. Continuation lines are
+/// indented.
 pub fn wrapped(line: &str) -> String {
     let width = terminal::columns().map_or(WIDTH, |columns| columns.min(WIDTH));
     let mut text = String::new();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of lines: histograms of latencies with a logarithmic axis of counts, as in the papers, and
-//! others.
+//! Line charts, among them latency histograms with a logarithmic axis of counts as in the papers.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +10,10 @@ use plotters::prelude::*;
 use crate::figures::latencies::Latencies;
 use crate::render::plot::{COLOURS, SIZE, drawing, keys, tick, titled};
 
-/// A line with at most so many points shows them as dots.
+/// Largest number of points of a line that are drawn as dots.
 const FEW: usize = 20;
 
-/// One line a series, counts over microseconds.
+/// Draws a latency histogram for each series.
 pub fn histograms(series: &[(String, Latencies)], board: &str) -> Result<String> {
     let lines = series.iter().map(|(name, l)| (name.clone(), steps(l)));
     let lines: Vec<(String, Vec<(f64, f64)>)> = lines.collect();
@@ -30,7 +29,7 @@ pub fn histograms(series: &[(String, Latencies)], board: &str) -> Result<String>
     )
 }
 
-/// The outline of a histogram's bars, a microsecond wide each.
+/// Returns the outline of a histogram with bars of 1 us.
 fn steps(l: &Latencies) -> Vec<(f64, f64)> {
     let overflow = (l.overflows > 0).then_some((l.max_ns, l.overflows));
     let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
@@ -50,10 +49,10 @@ fn steps(l: &Latencies) -> Vec<(f64, f64)> {
     line
 }
 
-/// One line a series.
+/// Draws a line for each series.
 pub fn chart<Y>(
     title: &str,
-    (x_words, y_words): (&str, &str),
+    (x_label, y_label): (&str, &str),
     x: std::ops::Range<f64>,
     y: Y,
     lines: &[(String, Vec<(f64, f64)>)],
@@ -76,8 +75,8 @@ where
             .map_err(drawing)?;
         chart
             .configure_mesh()
-            .x_desc(x_words)
-            .y_desc(y_words)
+            .x_desc(x_label)
+            .y_desc(y_label)
             .label_style(("sans-serif", 12))
             .x_label_formatter(&tick)
             .y_label_formatter(&tick)

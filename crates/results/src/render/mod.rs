@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables, charts and parts of a page, from figures.
+//! Tables, charts and report sections made from figures.
 
 pub mod boards;
 pub mod dots;

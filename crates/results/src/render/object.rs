@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A result, an object as `--json` prints it, as tables in units: numbers one below the other, then what are objects
-//! of the same keys together, then what are rows.
+//! Turns a result, as `--json` prints it, into tables with units: first a table of single numbers, then a table for each
+//! group of objects with equal keys, then a table for each array.
 
 use serde_json::{Map, Value};
 
 use crate::figures::figure::digits;
 use crate::render::grid::Grid;
 
-/// Ends of names that are units.
+/// Units at the end of a key.
 const UNITS: [&str; 4] = ["us", "ns", "s", "hz"];
 
-/// Of how something is spread, in the order in which it is read.
+/// Keys of a distribution, in the order of the columns.
 const SPREAD: [&str; 6] = ["count", "min", "avg", "median", "max", "sd"];
 
-/// All of it.
+/// Makes the tables of a result.
 pub fn tables(result: &Map<String, Value>) -> Vec<Grid> {
     let mut found = Found {
         numbers: Grid::new(1, ["what", "value", "unit"]),
@@ -28,19 +28,19 @@ pub fn tables(result: &Map<String, Value>) -> Vec<Grid> {
     all
 }
 
-/// What there is so far.
+/// Tables made so far.
 struct Found {
     numbers: Grid,
-    /// By their keys.
+    /// Keys of the objects, with their table.
     alike: Vec<(Vec<String>, Grid)>,
     rows: Vec<Grid>,
 }
 
 impl Found {
-    /// All of an object, whose names begin with `of`.
-    fn take(&mut self, object: &Map<String, Value>, of: &str) {
+    /// Adds all entries of an object; `prefix` stands before their names.
+    fn take(&mut self, object: &Map<String, Value>, prefix: &str) {
         for (key, value) in object {
-            let name = format!("{of}{}", key.replace('_', " "));
+            let name = format!("{prefix}{}", key.replace('_', " "));
             match value {
                 Value::Object(inner) if is_flat(inner) => self.together(&name, inner),
                 Value::Object(inner) => self.take(inner, &format!("{name}, ")),
@@ -53,7 +53,7 @@ impl Found {
         }
     }
 
-    /// Below another one with the same keys.
+    /// Adds an object of numbers to the table of objects with equal keys and unit.
     fn together(&mut self, name: &str, object: &Map<String, Value>) {
         let entries = entries(object);
         let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
@@ -73,7 +73,7 @@ impl Found {
     }
 }
 
-/// What a spread has, in its order; all else by name.
+/// Returns the entries of an object: first those of a distribution in its order, then the others by name.
 fn entries(object: &Map<String, Value>) -> Vec<(&str, &Value)> {
     let place = |key: &str| SPREAD.iter().position(|known| *known == key);
     let mut entries: Vec<(&str, &Value)> = object.iter().map(|(k, v)| (k.as_str(), v)).collect();
@@ -81,12 +81,12 @@ fn entries(object: &Map<String, Value>) -> Vec<(&str, &Value)> {
     entries
 }
 
-/// Of numbers only.
+/// Whether the object holds no objects and no arrays.
 fn is_flat(object: &Map<String, Value>) -> bool {
     !object.values().any(|v| v.is_object() || v.is_array())
 }
 
-/// Objects of the same keys, a row each; objects in them are more columns.
+/// Makes a table with a row for each object of an array. The entries of an inner object are columns of their own.
 fn of_rows(name: &str, all: &[Value]) -> Option<Grid> {
     let flat = |value: &Value| {
         let mut cells = Vec::new();
@@ -126,7 +126,7 @@ fn of_rows(name: &str, all: &[Value]) -> Option<Grid> {
     Some(grid)
 }
 
-/// A name without its unit, and that.
+/// Splits a name into the name without its unit, and the unit.
 fn unit(name: &str) -> (&str, &str) {
     let parts = name.rsplit_once(['_', ' ']);
     match parts.filter(|(_, unit)| UNITS.contains(unit)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a page consists of.
+//! Sections and charts of the report.
 
 use crate::render::grid::Grid;
 
@@ -28,7 +28,7 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// A picture and its name.
+    /// Makes a chart.
     pub fn new(name: &str, svg: String) -> Chart {
         Chart {
             name: name.to_string(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all charts share. They are SVG text.
+//! Sizes, colours, markers and legends of all charts. A chart is SVG text.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// Of a chart, in pixels.
+/// Width and height of a chart, in pixels.
 pub const SIZE: (u32, u32) = (480, 320);
-/// Colours told apart by colour-blind readers, too (Okabe and Ito).
+/// Colours that colour-blind readers can tell apart (Okabe and Ito).
 pub const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -20,10 +20,10 @@ pub const COLOURS: [RGBColor; 7] = [
     RGBColor(120, 120, 120),
 ];
 
-/// Where charts are drawn.
+/// Area that a chart is drawn on.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Of what is no kernel, so that a kernel's colour means that kernel (Tol's muted scheme).
+/// Colours for everything but kernels, so that a kernel's colour means only that kernel (Tol's muted scheme).
 pub const OTHERS: [RGBColor; 7] = [
     RGBColor(51, 34, 136),
     RGBColor(136, 204, 238),
@@ -34,7 +34,7 @@ pub const OTHERS: [RGBColor; 7] = [
     RGBColor(140, 140, 140),
 ];
 
-/// What points of a line are drawn as.
+/// Shape of the points of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// A filled circle.
@@ -49,7 +49,7 @@ pub enum Marker {
     Cross,
 }
 
-/// All of them, in the order in which they are given away.
+/// All markers, in the order in which lines get them.
 pub const MARKERS: [Marker; 5] = [
     Marker::Disc,
     Marker::Ring,
@@ -59,7 +59,7 @@ pub const MARKERS: [Marker; 5] = [
 ];
 
 impl Marker {
-    /// Drawn there, in pixels.
+    /// Draws the marker at a position in pixels.
     pub fn draw(self, area: &Area, (x, y): (i32, i32), colour: RGBColor) -> Result<()> {
         const R: i32 = 4;
         let filled = colour.filled();
@@ -84,7 +84,7 @@ pub struct Key {
     pub marker: Option<Marker>,
 }
 
-/// Names with the colours that they have by their order.
+/// Makes legend entries: names get colours in order.
 pub fn keys(names: &[String], colours: &[RGBColor]) -> Vec<Key> {
     let colours = colours.iter().cycle();
     let key = |(name, colour): (&String, &RGBColor)| Key {
@@ -95,8 +95,7 @@ pub fn keys(names: &[String], colours: &[RGBColor]) -> Vec<Key> {
     names.iter().zip(colours).map(key).collect()
 }
 
-/// Draws a title and the names of the colours below it, where they cover no curve; gives the rest
-/// of the area.
+/// Draws a title and, below it, the legend, which so covers no curve. Returns the rest of the area.
 pub fn titled<'a>(root: &Area<'a>, title: &str, keys: &[Key]) -> Result<Area<'a>> {
     const LEFT: i32 = 65;
     let root = root.titled(title, ("sans-serif", 16)).map_err(drawing)?;
@@ -127,35 +126,35 @@ pub fn titled<'a>(root: &Area<'a>, title: &str, keys: &[Key]) -> Result<Area<'a>
     Ok(rest)
 }
 
-/// Values that a browser shows where the mouse is: places in pixels of the whole chart, and words.
+/// Values that a browser shows at the mouse pointer: rectangles in pixels of the whole chart, and texts.
 #[derive(Default)]
 pub struct Hover(Vec<([i32; 4], String)>);
 
 impl Hover {
-    /// Around a point.
-    pub fn point(&mut self, (x, y): (i32, i32), words: String) {
-        self.0.push(([x - 6, y - 6, x + 6, y + 6], words));
+    /// Adds the text of a point.
+    pub fn point(&mut self, (x, y): (i32, i32), text: String) {
+        self.0.push(([x - 6, y - 6, x + 6, y + 6], text));
     }
 
-    /// Over a bar, given by two of its corners.
-    pub fn bar(&mut self, [(a, b), (c, d)]: [(i32, i32); 2], words: String) {
+    /// Adds the text of a bar, which is given by two opposite corners.
+    pub fn bar(&mut self, [(a, b), (c, d)]: [(i32, i32); 2], text: String) {
         self.0
-            .push(([a.min(c), b.min(d), a.max(c), b.max(d)], words));
+            .push(([a.min(c), b.min(d), a.max(c), b.max(d)], text));
     }
 
-    /// The chart with them.
+    /// Puts the rectangles with their texts over the chart.
     pub fn over(self, mut svg: String) -> String {
         let Some(end) = svg.rfind("</svg>") else {
             return svg;
         };
         let mut over = String::new();
-        for ([left, top, right, bottom], words) in self.0 {
+        for ([left, top, right, bottom], text) in self.0 {
             let (width, height) = (right - left, bottom - top);
-            let words = words.replace('&', "&amp;").replace('<', "&lt;");
+            let text = text.replace('&', "&amp;").replace('<', "&lt;");
             let _ = writeln!(
                 over,
                 "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"transparent\">\
-                 <title>{words}</title></rect>"
+                 <title>{text}</title></rect>"
             );
         }
         svg.insert_str(end, &over);
@@ -163,14 +162,14 @@ impl Hover {
     }
 }
 
-/// A number at an axis, without a fraction that is zero.
+/// Formats the number at a tick of an axis, without trailing zeros.
 pub fn tick(x: &f64) -> String {
     let rounded = (x * 1000.0).round() / 1000.0;
-    // Not "-0".
+    // Adding 0 turns "-0" into "0".
     (rounded + 0.0).to_string()
 }
 
-/// An error of the drawing library.
+/// Converts an error of the drawing library.
 pub fn drawing<E: std::fmt::Display>(error: E) -> anyhow::Error {
     anyhow!("cannot draw the chart: {error}")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scope's screen as SVG: all pictures since the first trigger over each other, the brighter the more often.
+//! The screen of an oscilloscope as SVG. The traces of all triggers lie over each other: the more often, the brighter.
 
 use anyhow::Result;
 use plotters::coord::Shift;
@@ -12,13 +12,13 @@ const SIZE: (u32, u32) = (900, 420);
 const GLASS: RGBColor = RGBColor(8, 20, 12);
 const GRID: RGBColor = RGBColor(38, 62, 46);
 const GLOW: RGBColor = RGBColor(120, 255, 150);
-/// Of a channel's height: where low and high are drawn.
+/// Heights at which low and high are drawn, as shares of a channel's height.
 const LOW: f64 = 0.15;
 const HIGH: f64 = 0.85;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Draws the screen; a name for each channel, from the top.
+/// Draws the screen. `names` has a name for each channel, from the top.
 pub fn svg(screen: &Screen, names: &[String], title: &str) -> Result<String> {
     let mut svg = String::new();
     {
@@ -49,7 +49,7 @@ fn draw(root: &Area<'_>, screen: &Screen, names: &[String], title: &str) -> Resu
     chart
         .configure_mesh()
         .x_desc(format!(
-            "time after the trigger, us; {triggers} triggers, {} ignored",
+            "time after the trigger, us ({triggers} triggers drawn, {} ignored)",
             screen.ignored
         ))
         .y_labels(2 * screen.traces.len() + 1)
@@ -79,15 +79,16 @@ fn draw(root: &Area<'_>, screen: &Screen, names: &[String], title: &str) -> Resu
 
 #[derive(Clone, Debug, PartialEq)]
 struct Glowing {
-    /// Columns.
+    /// First column.
     from: usize,
+    /// Column after the last one.
     to: usize,
     bottom: f64,
     top: f64,
     glow: f64,
 }
 
-/// A single picture of thousands can still be seen: the worst case is what people look for.
+/// Brightness of a share of the triggers. Even one trace in thousands stays visible, because it may be the worst case.
 fn glow(count: u64, triggers: u64) -> f64 {
     if count == 0 || triggers == 0 {
         return 0.0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs of what was asked, in the plan's order, so
-//! that tables and reports can be made without asking what the inputs' hashes are now. `last` names the last one.
+//! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs in the plan's order. Tables and reports so
+//! need no hashes of the current inputs. The file `last` names the last campaign.
 //!
-//! Each choice of options has a campaign of its own ([`Selection::key`]): a campaign shows what was asked for, whatever
-//! else is stored.
+//! Each choice of options has its own campaign ([`Selection::key`]). A campaign shows its own points only, even if other
+//! runs of the experiment are stored.
 
 use std::path::PathBuf;
 
@@ -28,9 +28,9 @@ pub struct Campaign {
     pub asked: Selection,
     /// Number of points in the plan.
     pub planned: usize,
-    /// The runs that exist, in the plan's order.
+    /// The stored runs, in the plan's order.
     pub runs: Vec<Listed>,
-    /// Points whose last attempt gave no result, in the plan's order.
+    /// Points whose last attempt failed, in the plan's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<Failed>,
 }
@@ -51,7 +51,7 @@ pub struct Failed {
     pub point: Point,
     /// Error message.
     pub reason: String,
-    /// Path of the file with the console's text, below `out`.
+    /// Path of the file with the console output, below `out`.
     pub console: PathBuf,
 }
 
@@ -63,7 +63,7 @@ fn path(experiment: &str, key: &str) -> PathBuf {
     folder(experiment).join(format!("{key}.json"))
 }
 
-/// Names of all campaigns of an experiment.
+/// Returns the keys of all campaigns of an experiment.
 fn keys(experiment: &str) -> Vec<String> {
     paths::names_in(&folder(experiment), |path| {
         let name = path.file_name()?.to_str()?;
@@ -73,7 +73,7 @@ fn keys(experiment: &str) -> Vec<String> {
 }
 
 impl Campaign {
-    /// Begins: removes what killed processes had begun to write, and makes it the last one.
+    /// Begins the campaign: removes unfinished files of killed processes, and makes this campaign the last one.
     pub fn begin(&self) -> Result<()> {
         let folder = folder(&self.experiment);
         paths::sweep(&folder);
@@ -87,7 +87,8 @@ impl Campaign {
         paths::write_atomically(&path, serde_json::to_string_pretty(self)?.as_bytes())
     }
 
-    /// The campaign of what was asked; without that the last one. Messages name the experiment as the user does.
+    /// Loads the campaign of the selection, or the last campaign without a selection. Error messages name the experiment
+    /// as the user does (`named`).
     pub fn load(
         experiment: &str,
         named: &str,
@@ -96,7 +97,7 @@ impl Campaign {
         let keys = keys(experiment);
         let last = || {
             let text = paths::read_if_there(&folder(experiment).join(LAST))?;
-            // It names one of them, or nothing.
+            // The named campaign may have been removed.
             anyhow::Ok(text.filter(|key| keys.contains(key)))
         };
         let key = match asked {
@@ -113,28 +114,28 @@ impl Campaign {
         }
         let command = asked.cloned().unwrap_or_default().command(named);
         if others.is_empty() {
-            bail!("{named} has no runs yet: `{command}` makes them");
+            bail!("{named} has no runs yet: measure them with `{command}`");
         }
         let others = others.iter().map(|other| match other.options() {
-            options if options.is_empty() => "no option".to_string(),
+            options if options.is_empty() => "no options".to_string(),
             options => options,
         });
         let others = others.collect::<Vec<_>>().join("; ");
-        bail!("{named} has no runs of `{command}` yet; there are some of {others}")
+        bail!("{named} has no runs of `{command}` yet: run it, or use stored runs with {others}")
     }
 
-    /// The campaign of the experiment's own plan; `None` when there was none, or none of its runs is left.
+    /// Loads the campaign of the experiment's own plan; `None` when there was none, or none of its runs is left.
     pub fn of_own_plan(experiment: &str, quick: bool) -> Result<Option<(Campaign, Vec<Run>)>> {
         read(experiment, &Selection::own_plan(quick).key())
     }
 
-    /// The command that measures it; `experiment` as the user names it.
+    /// Returns the command that measures the campaign, with `experiment` as the user names it.
     pub fn command(&self, experiment: &str) -> String {
         self.asked.command(experiment)
     }
 }
 
-/// A campaign with those of its runs that are there; `None` when there was none, or none of its runs is left.
+/// Reads a campaign with its stored runs; `None` when there was none, or none of its runs is left.
 fn read(experiment: &str, key: &str) -> Result<Option<(Campaign, Vec<Run>)>> {
     let path = path(experiment, key);
     let Some(text) = paths::read_if_there(&path)? else {
@@ -157,6 +158,6 @@ fn read(experiment: &str, key: &str) -> Result<Option<(Campaign, Vec<Run>)>> {
         listed.push(one);
     }
     campaign.runs = listed;
-    let gone = had_runs && runs.is_empty();
-    Ok((!gone).then_some((campaign, runs)))
+    let lost_all = had_runs && runs.is_empty();
+    Ok((!lost_all).then_some((campaign, runs)))
 }

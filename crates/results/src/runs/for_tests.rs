@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that nobody made, for tests.
+//! Made-up runs, for tests.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::runs::run::{Provenance, Run, Window};
 
 const CPU_HZ: u64 = 180_000_000;
 
-/// A run whose switches take `switch_us`, with counters that fit.
+/// Makes a run whose switches take `switch_us`, with matching counters.
 pub fn made_up_run(board: &str, mode: &str, size_kb: u32, tasks: u32, switch_us: f64) -> Run {
     let rounds = 100;
     let overhead_ns: Vec<f64> = (0..11).map(|i| 10_000.0 + f64::from(i)).collect();
@@ -70,7 +70,7 @@ pub fn made_up_run(board: &str, mode: &str, size_kb: u32, tasks: u32, switch_us:
     }
 }
 
-/// A whole made-up campaign on both boards.
+/// Makes the runs of a whole campaign on two boards.
 pub fn made_up_runs() -> Vec<Run> {
     let mut runs = Vec::new();
     for board in ["sam9263", "s3c24a0"] {
@@ -91,16 +91,16 @@ pub fn made_up_runs() -> Vec<Run> {
     runs
 }
 
-/// Another output of a made-up run: what its guest printed, changed.
-pub fn change(run: &mut Run, key: &str, with: impl Fn(f64) -> f64) {
+/// Changes the values of a key in the output of a made-up run.
+pub fn change(run: &mut Run, key: &str, new_value: impl Fn(f64) -> f64) {
     let mut line: Value = serde_json::from_str(&run.output).unwrap();
     for value in line[key].as_array_mut().unwrap() {
-        *value = json!(with(value.as_f64().unwrap()));
+        *value = json!(new_value(value.as_f64().unwrap()));
     }
     run.output = self::line(line);
 }
 
-/// As a guest of ours prints it: it says first who it is.
+/// Formats the line as our guests print it: the guest's name comes first.
 fn line(mut keys: Value) -> String {
     keys.as_object_mut().unwrap().remove("guest");
     format!("{{\"guest\":\"lat_ctx\",{}", &keys.to_string()[1..])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What instruments saw beside a guest, as runs keep it.
+//! Measurements of instruments, as a run stores them.
 
 use std::collections::BTreeMap;
 
@@ -17,24 +17,24 @@ pub struct InstrumentRecord {
     pub screen: Option<Screen>,
 }
 
-/// Times of one kind, none left out.
+/// All times of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// "reply", "interrupt".
+    /// Name of the series: "reply", "interrupt".
     pub name: String,
-    /// What the instruments changed within the run.
+    /// Axes that the instruments changed within the run, with their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub at: BTreeMap<String, u32>,
-    /// Pulses or packets that wanted an answer.
+    /// Number of pulses or packets that require an answer.
     pub asked: u64,
-    /// Those that had one.
+    /// Number of answers.
     pub answered: u64,
-    /// None where answers cannot be told from those to others. Nanoseconds and how often they were met, ascending.
+    /// Time in nanoseconds and its count, ascending. Empty if an answer cannot be assigned to its request.
     pub ns: Vec<(u64, u64)>,
 }
 
 impl Series {
-    /// Of times in any order.
+    /// Makes a series from times in any order.
     pub fn new(name: &str, asked: u64, each: Vec<u64>) -> Series {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for ns in each {

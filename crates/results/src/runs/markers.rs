@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands around a guest's words on the console, and what its kernel says when it ends.
+//! Markers around the output of a command on the guest's console, and the kernel's last messages.
 
 use anyhow::{Context as _, Result, bail};
 
 /// Printed by `run-guest` before the program starts.
 pub const BEGIN: &str = "@@begin";
-/// Printed by `run-guest` with the exit status after the program ended.
+/// Printed by `run-guest`, with the exit status, after the program ended.
 pub const END: &str = "@@end ";
 /// Printed by the first process before the first prompt.
 pub const READY: &str = "@@ready";
-/// Linux's words before it says why it panicked.
+/// Linux's message before the cause of a panic.
 const PANIC: &str = "Kernel panic";
-/// Linux's words when it could not unpack its root file system, and goes on with a part of it.
+/// Linux's message when it could unpack only a part of its root file system, with which it goes on.
 const HALF_UNPACKED: &str = "Initramfs unpacking failed";
-/// Lines that a message shows of the console's end.
+/// Number of lines of the console's end in an error message.
 const LAST_LINES: usize = 5;
 
-/// A line that is typed to the guest's shell, and what it prints around what the command prints.
+/// A line that is typed to the guest's shell, and the markers around the command's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typed {
-    /// What is typed.
+    /// The typed line.
     pub line: String,
     begin: String,
-    /// Printed when the command has ended; its status follows.
+    /// Marker after the command's output; the exit status follows it.
     pub end: String,
 }
 
 impl Typed {
-    /// A workload's command, by the guest's `run-guest`: its output is ours and has no markers.
+    /// Makes the line for a workload's command, which the guest's `run-guest` starts. The output of our workloads
+    /// contains no markers.
     pub fn by_run_guest(command: &str) -> Typed {
         Typed {
             line: format!("run-guest {command}"),
@@ -36,8 +37,8 @@ impl Typed {
         }
     }
 
-    /// A user's command, which may print anything: the markers have a number that follows from it, and
-    /// the terminal's echo of the line has quotes in them.
+    /// Makes the line for a user's command, which may print anything. The markers contain a hash of the
+    /// command. In the terminal's echo of the line the markers have quotes, so the echo does not match.
     pub fn own(command: &str) -> Typed {
         let number = &blake3::hash(command.as_bytes()).to_hex()[..8];
         let line = format!(
@@ -50,18 +51,19 @@ impl Typed {
         }
     }
 
-    /// The same of a command that has ended.
+    /// Returns the output and the exit status of a command that has ended.
     pub fn ended(&self, console: &[u8]) -> Result<(Vec<u8>, i32)> {
-        let (said, status) = self.said(console);
-        Ok((said, status.context("the command's status is damaged")?))
+        let (output, status) = self.said(console);
+        let status = status.context("the console has no readable exit status of the command")?;
+        Ok((output, status))
     }
 
-    /// Whether it is given anything to read.
+    /// Whether the command gets a standard input.
     pub fn reads(&self) -> bool {
         self.line.contains(" </.stdin;")
     }
 
-    /// What the command printed so far, byte for byte, and its status if it has ended.
+    /// Returns the command's output so far, byte for byte, and its exit status if it has ended.
     pub fn said(&self, console: &[u8]) -> (Vec<u8>, Option<i32>) {
         let Some(begin) = find(console, self.begin.as_bytes()) else {
             return (Vec::new(), None);
@@ -84,7 +86,7 @@ impl Typed {
     }
 }
 
-/// The terminal puts a return before each line feed.
+/// Removes the carriage return that the terminal puts before each line feed.
 fn without_returns(body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len());
     for (at, byte) in body.iter().enumerate() {
@@ -99,53 +101,53 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
-/// What stands between the markers of `run-guest`, and the exit status.
+/// Returns the text between the markers of `run-guest`, and the exit status.
 pub fn between_markers(console: &str) -> Result<(&str, i32)> {
     let start = console
         .rfind(BEGIN)
-        .context("the program was not started: no @@begin")?;
+        .context("the program was not started: the console has no @@begin")?;
     let body = &console[start + BEGIN.len()..];
     let end = body
         .rfind(END)
-        .context("the program did not end: no @@end")?;
+        .context("the program did not end: the console has no @@end")?;
     let status = body[end + END.len()..]
         .split_whitespace()
         .next()
         .unwrap_or("");
     let status = status
         .parse()
-        .with_context(|| format!("@@end {status}: not an exit status"))?;
+        .with_context(|| format!("@@end {status}: {status:?} is not an exit status"))?;
     Ok((body[..end].trim(), status))
 }
 
-/// Refuses the statuses that say the command was not run (POSIX, exit status for commands).
-pub fn check_that_it_ran(status: i32, said: &str) -> Result<()> {
+/// Refuses the exit statuses of a shell that could not run the command (POSIX, exit status for commands).
+pub fn check_that_it_ran(status: i32, output: &str) -> Result<()> {
     let why = match status {
         126 => "it cannot be executed",
         127 => "there is no such program",
         _ => return Ok(()),
     };
-    let said = said.trim_end();
-    bail!("the guest cannot run the command: {why} (its shell's status {status})\n{said}");
+    let output = output.trim_end();
+    bail!("the guest cannot run the command: {why} (exit status {status} of its shell)\n{output}");
 }
 
-/// Whether a kernel that has booted said that its root file system is not whole.
+/// Whether the kernel reported that it unpacked only a part of its root file system.
 pub fn is_half_unpacked(console: &[u8]) -> bool {
     find(console, HALF_UNPACKED.as_bytes()).is_some()
 }
 
-/// The end of the console's text, for messages; with the panic's own line, which a trace of calls
-/// follows, and that of a root file system that was cut.
+/// Returns the last lines of the console, for error messages. Earlier lines about a kernel panic or a
+/// half-unpacked root file system are included, because a long backtrace may follow them.
 pub fn last_words(console: &[u8]) -> String {
     let text = anstream::adapter::strip_bytes(console).into_vec();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
     if lines.is_empty() {
-        return "\n  the console said nothing".into();
+        return "\n  the console is empty".into();
     }
     let from = lines.len().saturating_sub(LAST_LINES);
-    let of = |words| lines[..from].iter().rfind(|line| line.contains(words));
-    let causes = [HALF_UNPACKED, PANIC].into_iter().filter_map(of);
+    let line_with = |text| lines[..from].iter().rfind(|line| line.contains(text));
+    let causes = [HALF_UNPACKED, PANIC].into_iter().filter_map(line_with);
     let last: Vec<&str> = causes.chain(&lines[from..]).copied().collect();
     format!("\n  the console's last lines:\n    {}", last.join("\n    "))
 }
@@ -207,7 +209,7 @@ mod tests {
         let words = last_words(console.as_bytes());
         assert!(words.contains("Kernel panic - not syncing: x\n") && !words.contains("boots"));
         assert_eq!(words.lines().count(), 8);
-        assert!(last_words(b"\r\n").contains("said nothing"));
+        assert!(last_words(b"\r\n").contains("is empty"));
         let cut = format!("boots\r\n[    0.2] Initramfs unpacking failed: write error\r\n{trace}");
         assert!(is_half_unpacked(cut.as_bytes()) && !is_half_unpacked(b"boots"));
         let words = last_words(cut.as_bytes());

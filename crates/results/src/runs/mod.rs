@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results: a point of an experiment, what a guest and instruments said at it, and where that is
-//! kept.
+//! Runs: the points of an experiment, the output of guests and instruments at each point, and its
+//! storage.
 
 pub mod campaign;
 pub mod for_tests;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one run measures.
+//! Points of an experiment.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::runs::instrument_record::Series;
 
-/// One measurement: everything about it but the versions of the parts.
+/// One measurement. Together with the versions of all parts it determines the result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
     /// Name of the board, with changed numbers: "sam9263+sdram.banks=8".
@@ -18,7 +18,7 @@ pub struct Point {
     pub mode: String,
     /// Value of each axis.
     pub axes: BTreeMap<String, u32>,
-    /// Seed of random choices: victims in caches, jitter of instruments.
+    /// Seed of random choices: cache victims, jitter of instruments.
     pub seed: u64,
     /// Number of the layout of the kernel's code; 0 is the linker's own.
     #[serde(default, skip_serializing_if = "as_linked")]
@@ -30,7 +30,7 @@ fn as_linked(layout: &u32) -> bool {
     *layout == 0
 }
 
-/// What is measured: a point without its seed and layout.
+/// A point without its seed and layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// Name of the board, with changed numbers.
@@ -39,15 +39,15 @@ pub struct Place {
     pub kernel: String,
     /// Mode of the workload.
     pub mode: String,
-    /// Name of the series that instruments recorded; empty when the guest measured.
+    /// Name of the series that instruments recorded; empty when the guest measures.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub series: String,
-    /// Value of each axis, those that instruments changed within the run included.
+    /// Value of each axis, including axes that instruments change within a run.
     pub axes: BTreeMap<String, u32>,
 }
 
 impl Place {
-    /// "process, size_kb 0, tasks 2".
+    /// Returns mode, series and axes: "process, size_kb 0, tasks 2".
     pub fn what(&self) -> String {
         match self.series.as_str() {
             "" => self.with_axes(&self.mode),
@@ -55,7 +55,7 @@ impl Place {
         }
     }
 
-    /// The same with what tells a series from the others.
+    /// Returns the place of a series: this place with the name and the axes of the series.
     pub fn of_series(&self, series: &Series) -> Place {
         let mut place = self.clone();
         place.series.clone_from(&series.name);
@@ -64,23 +64,23 @@ impl Place {
         place
     }
 
-    /// "hz=1000 groups=1".
+    /// Returns the axes: "hz=1000 groups=1".
     pub fn axes_text(&self) -> String {
         let axes = self.axes.iter().map(|(n, v)| format!("{n}={v}"));
         axes.collect::<Vec<_>>().join(" ")
     }
 
-    /// `text` and the values of the axes.
+    /// Appends the values of the axes to `text`.
     pub fn with_axes(&self, text: &str) -> String {
         let axes = self.axes.iter().map(|(name, n)| format!(", {name} {n}"));
         text.to_string() + &axes.collect::<String>()
     }
 }
 
-/// The version whose kernels are called by their variants alone.
+/// Kernel version that short names leave out.
 const VERSION: &str = "6.12";
 
-/// The part of a kernel's name that tells it from the others: other versions than 6.12 stay in it.
+/// Shortens the name of a kernel to its variant. A version other than 6.12 stays in the name.
 pub fn short_kernel(name: &str) -> &str {
     match name.split_once('/') {
         Some((version, _)) if version != VERSION && version.starts_with(char::is_numeric) => name,
@@ -90,7 +90,7 @@ pub fn short_kernel(name: &str) -> &str {
 }
 
 impl Point {
-    /// The kernel as it is built: `6.12/plain@3`.
+    /// Returns the kernel's name with its layout: `6.12/plain@3`.
     pub fn built_kernel(&self) -> String {
         match self.layout {
             0 => self.kernel.clone(),
@@ -98,7 +98,7 @@ impl Point {
         }
     }
 
-    /// The point without its seed and layout.
+    /// Returns the point without its seed and layout.
     pub fn place(&self) -> Place {
         Place {
             board: self.board.clone(),
@@ -109,12 +109,12 @@ impl Point {
         }
     }
 
-    /// The value of an axis; 0 when the experiment has no such axis.
+    /// Returns the value of an axis; 0 when the experiment has no such axis.
     pub fn axis(&self, name: &str) -> u32 {
         self.axes.get(name).copied().unwrap_or(0)
     }
 
-    /// For progress lines.
+    /// Returns the text for progress lines: board, kernel, [`Place::what`] and seed.
     pub fn label(&self) -> String {
         let (board, kernel, what) = (&self.board, self.built_kernel(), self.place().what());
         format!("{board} {kernel} {what}, seed {}", self.seed)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records: what a campaign came to, committed in `records/`, so that another machine, or another
-//! version of the simulator, can say whether it comes to the same.
+//! Records: the results of a campaign, committed in `records/`. With a record, another machine or
+//! another version of the simulator can check whether it gets equal results.
 //!
-//! `NAME.toml` has the hash of every run's result by the hash of its inputs; `NAME.csv` has the
-//! figures that follow from them. Both are pure functions of runs.
+//! `NAME.toml` maps the hash of each run's inputs to the hash of its result. `NAME.csv` has the
+//! figures computed from the runs. Both are pure functions of runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,9 +22,9 @@ use base::toml_file;
 pub struct Record {
     /// Name of the experiment.
     pub experiment: String,
-    /// Whether the campaign was of the experiment's quick form.
+    /// Whether the campaign ran the experiment's quick form.
     pub quick: bool,
-    /// Number of `runs`: a lost line is noticed.
+    /// Number of `runs`, to detect lost lines.
     pub count: usize,
     /// Hash of the simulator's sources.
     pub simulator: String,
@@ -34,36 +34,36 @@ pub struct Record {
     pub boards: BTreeMap<String, String>,
     /// Release and hash of each kernel, by its name.
     pub kernels: BTreeMap<String, String>,
-    /// Each run, by the hash of all its inputs but the simulator.
+    /// Each run, by the hash of all its inputs except the simulator.
     pub runs: BTreeMap<String, Entry>,
 }
 
-/// One run.
+/// One run of a record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Hash of its figures and its console.
+    /// Hash of the run's figures and console output.
     pub result: String,
-    /// For readers; another point with the same inputs has the same run.
+    /// Label of the point, for readers. Points with equal inputs share a run.
     pub point: String,
 }
 
-/// A stored campaign beside its record.
+/// Comparison of stored runs with a record.
 #[derive(Debug, Default, PartialEq)]
 pub struct Compared {
-    /// Recorded runs that exist here with the same result.
+    /// Number of recorded runs that are stored here with an equal result.
     pub same: usize,
-    /// Points whose inputs but the simulator are the recorded ones and whose result is not.
+    /// Points with the recorded inputs (except the simulator) and another result.
     pub different: Vec<String>,
-    /// Recorded runs without a run of the same inputs here.
+    /// Number of recorded runs without a stored run of equal inputs.
     pub not_here: usize,
-    /// What differs of what the runs are made of, but the simulator.
+    /// Inputs that differ from the record, except the simulator.
     pub inputs: Vec<String>,
-    /// Recorded simulator and this one, if they differ.
+    /// Hashes of the recorded simulator and of this one, if they differ.
     pub simulators: Option<(String, String)>,
 }
 
-/// The hash of all inputs of a run but the simulator.
+/// Returns the hash of all inputs of a run except the simulator.
 pub fn inputs(run: &Run) -> String {
     let provenance = Provenance {
         simulator: String::new(),
@@ -77,7 +77,7 @@ fn release(p: &Provenance) -> String {
 }
 
 impl Record {
-    /// The record of a campaign's runs; `result` gives the hash of what one came to.
+    /// Makes the record of a campaign's runs. `result` returns the hash of a run's result.
     pub fn of(
         experiment: &str,
         quick: bool,
@@ -106,8 +106,8 @@ impl Record {
         Ok(record)
     }
 
-    /// What there is `here` of this record: runs of this program's simulator, by their inputs but
-    /// that; `result` gives the hash of what one came to.
+    /// Compares the record with the runs that are stored `here`: runs of this program's simulator, by
+    /// the hash of their inputs except the simulator. `result` returns the hash of a run's result.
     pub fn compare(
         &self,
         here: &BTreeMap<String, &Run>,
@@ -135,13 +135,13 @@ impl Record {
                 lines.push(line);
             }
         };
-        // Where no run is missing, others that are stored here besides say nothing.
-        let telling = if compared.not_here > 0 {
+        // If no recorded run is missing, the inputs of additional stored runs do not matter.
+        let relevant = if compared.not_here > 0 {
             &of_this[..]
         } else {
             &[]
         };
-        for run in telling {
+        for run in relevant {
             let (point, p) = (&run.point, &run.provenance);
             differs("root file system", &self.root_fs, &p.root_fs_hash);
             if let Some(recorded) = self.boards.get(&point.board) {
@@ -158,7 +158,7 @@ impl Record {
         Ok(compared)
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
         let Record {
             experiment, quick, ..
@@ -190,8 +190,8 @@ impl Record {
         text
     }
 
-    /// The committed record of a full or quick campaign, and its figures as CSV; `None` when there
-    /// is none.
+    /// Reads the committed record of a full or quick campaign, and its figures as CSV; `None` when
+    /// there is no record.
     pub fn load(experiment: &str, quick: bool) -> Result<Option<(Record, String)>> {
         let path = path(experiment, quick, "toml");
         if !path.is_file() {
@@ -200,11 +200,11 @@ impl Record {
         let record: Record = toml_file::read(&path)?;
         if (record.experiment.as_str(), record.quick) != (experiment, quick) {
             let shown = paths::shown(&path);
-            bail!("{shown} is the record of another campaign: `git checkout` it");
+            bail!("{shown} is the record of another campaign: restore it with `git checkout`");
         }
         if record.count == 0 || record.count != record.runs.len() {
             let (shown, has, count) = (paths::shown(&path), record.runs.len(), record.count);
-            bail!("{shown} has {has} of {count} runs: `git checkout` it");
+            bail!("{shown} has {has} of {count} runs: restore it with `git checkout`");
         }
         let path = self::path(experiment, quick, "csv");
         let figures = std::fs::read_to_string(&path)
@@ -212,7 +212,7 @@ impl Record {
         Ok(Some((record, figures)))
     }
 
-    /// Writes the record and its figures; gives the paths.
+    /// Writes the record and its figures; returns the paths.
     pub fn save(&self, figures: &str) -> Result<[PathBuf; 2]> {
         let path = |ending| path(&self.experiment, self.quick, ending);
         paths::write_atomically(&path("toml"), self.text().as_bytes())?;

@@ -39,7 +39,7 @@ fn result(run: &Run) -> Result<String> {
     Ok(format!("{} of {}", run.end_cycle, run.point.seed))
 }
 
-/// The record of two seeds.
+/// Makes the record of two seeds.
 fn recorded() -> Record {
     let runs = [run(1, "s", "k"), run(2, "s", "k")];
     Record::of("ipc", true, &runs, result).unwrap()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run: one point, measured.
+//! Runs: the measurement of one point.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 use crate::runs::instrument_record::InstrumentRecord;
 use crate::runs::point::Point;
 
-/// The one format of `run.json` there is.
+/// Format of `run.json`.
 const FORMAT: u32 = 3;
 
-/// Sums over the timed sections of one kind, taken while a pin was high.
+/// Sums over the timed sections of one kind. A section is the time during which a pin is high.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
-    /// How often the pin went high and low again.
+    /// Number of sections.
     pub sections: u64,
-    /// Core cycles while it was high.
+    /// Core cycles of all sections.
     pub cycles: u64,
-    /// The core's counters, by name.
+    /// The core's counters over all sections, by name.
     pub counters: BTreeMap<String, u64>,
 }
 
 impl Window {
-    /// One more section.
+    /// Adds a section.
     pub fn add(&mut self, cycles: u64, counters: &Counters) {
         self.sections += 1;
         self.cycles += cycles;
@@ -36,7 +36,7 @@ impl Window {
     }
 }
 
-/// Inputs of a run. All but the versions are part of the run's name.
+/// Inputs of a run. All except the two versions are part of the run's hash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Hash of the board's file.
@@ -49,7 +49,7 @@ pub struct Provenance {
     pub root_fs_hash: String,
     /// Hash of the simulator's sources.
     pub simulator: String,
-    /// Command line that was typed on the console.
+    /// Command line typed on the console.
     pub command: String,
     /// The kernel's command line.
     pub cmdline: String,
@@ -65,7 +65,7 @@ pub struct Provenance {
 pub struct Run {
     /// Format of `run.json`: [`Run::FORMAT`].
     pub format: u32,
-    /// Name of the run: [`Provenance::run_hash`].
+    /// Hash that names the run: [`Provenance::run_hash`].
     pub hash: String,
     /// Name of the experiment.
     pub experiment: String,
@@ -75,17 +75,17 @@ pub struct Run {
     pub cpu_hz: u64,
     /// Kind of the output, as `workload.toml` names it.
     pub kind: String,
-    /// Text that the guest printed; it is stored with the console's text, not in `run.json`.
+    /// The guest's output; stored with the console output, not in `run.json`.
     #[serde(skip)]
     pub output: String,
     /// What instruments recorded; `None` without instruments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<InstrumentRecord>,
-    /// Sums over the sections while pin 0 was high: the measured work.
+    /// Sums over the sections of pin 0: the measured work.
     pub ring: Window,
-    /// Sums over the sections while pin 1 was high: the work without the measured effect.
+    /// Sums over the sections of pin 1: the work without the measured effect.
     pub overhead: Window,
-    /// Sums from the command's first byte on the console to its end.
+    /// Sums from the command's first byte on the console to the command's end.
     pub whole: Window,
     /// Core cycles from power-on to the end of the point.
     pub end_cycle: u64,
@@ -94,16 +94,16 @@ pub struct Run {
 }
 
 impl Run {
-    /// Of `run.json`.
+    /// Format of `run.json`.
     pub const FORMAT: u32 = FORMAT;
 
-    /// Whether another run of the same inputs counted the same; an error if not.
+    /// Refuses another run of equal inputs with other counts.
     pub fn same_figures(&self, other: &Run) -> Result<()> {
         let windows = |run: &Run| [run.ring.clone(), run.overhead.clone(), run.whole.clone()];
         let figures = |run: &Run| (run.end_cycle, windows(run));
         if figures(self) != figures(other) {
             bail!(
-                "run {} ended in cycle {} when it was stored and in {} now, or its counters differ",
+                "run {} did not repeat its stored result: end cycle {} then, {} now; the counters may differ, too",
                 self.hash,
                 other.end_cycle,
                 self.end_cycle
@@ -114,7 +114,7 @@ impl Run {
 }
 
 impl Provenance {
-    /// The name of the run of `point`: the hash of everything that can change its result.
+    /// Returns the hash that names the run of `point`: the hash of everything that can change its result.
     pub fn run_hash(&self, point: &Point) -> String {
         let mut hasher = blake3::Hasher::new();
         let fields = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scope's screen as runs keep it.
+//! The screen of an oscilloscope, as a run stores it.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use board::bus::Edge;
 use board::instrument::Persistence;
 use serde::{Deserialize, Serialize};
 
-/// Columns of the scope's screen.
+/// Number of columns of the screen.
 pub const COLUMNS: usize = 500;
 
-/// A screen, without the scope.
+/// A screen: the traces of all triggers over each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Screen {
-    /// Width, from each trigger on.
+    /// Width in microseconds, from the trigger on.
     pub window_us: f64,
-    /// Pictures that lie over each other.
+    /// Number of triggers that started a picture.
     pub triggers: u64,
-    /// Triggers that came while a picture was being drawn, and started none.
+    /// Number of triggers that came while a picture was being drawn, and so started none.
     pub ignored: u64,
     /// The channels, from the top.
     pub traces: Vec<Trace>,
@@ -28,14 +28,14 @@ pub struct Screen {
 pub struct Trace {
     /// Number of the pin.
     pub pin: u8,
-    /// For each column the number of pictures in which the pin is high at the column's end.
+    /// For each column, the number of pictures in which the pin is high at the column's end.
     pub high: Vec<u64>,
-    /// For each column the number of edges, over all pictures.
+    /// For each column, the number of edges over all pictures.
     pub edges: Vec<u64>,
 }
 
 impl Screen {
-    /// What a scope's screen shows.
+    /// Copies the screen of a simulated scope.
     pub fn of(screen: &Persistence, cpu_hz: u64) -> Screen {
         let trace = |t: &board::instrument::Trace| Trace {
             pin: t.pin,
@@ -50,7 +50,7 @@ impl Screen {
         }
     }
 
-    /// Pictures of all pins with edges, each from one of the `triggers` on, for `window` cycles.
+    /// Draws all pins with edges. Each picture begins at one of the `triggers` and shows `window` cycles.
     pub fn over(edges: &[Edge], triggers: &[u64], window: u64, cpu_hz: u64) -> Screen {
         let mut traces: BTreeMap<u8, Trace> = BTreeMap::new();
         for edge in edges {
@@ -84,7 +84,7 @@ impl Screen {
         }
     }
 
-    /// How many it has.
+    /// Number of columns.
     pub fn columns(&self) -> usize {
         self.traces.first().map_or(1, |trace| trace.high.len())
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was asked of an experiment: a campaign is found by it, and made again by its command.
+//! Selections: the options that choose the points of a campaign. A selection finds the stored campaign, and gives the
+//! command that measures it again.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use base::shell::quoted;
 /// The options of a campaign that decide which points it has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Selection {
-    /// The experiment's quick form.
+    /// Whether to measure the experiment's quick form.
     pub quick: bool,
     /// Seeds instead of the experiment's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,13 +20,14 @@ pub struct Selection {
     /// Changed numbers of each board, `KEY=VALUE`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Board seconds per point instead of the experiment's. It decides which points fail, and not which there are.
+    /// Limit per point instead of the experiment's, in seconds of board time. It decides which points fail, not which
+    /// points the plan has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<f64>,
 }
 
 impl Selection {
-    /// The experiment's own plan, in full or in its quick form.
+    /// Selects the experiment's own plan, full or quick.
     pub fn own_plan(quick: bool) -> Selection {
         Selection {
             quick,
@@ -33,18 +35,18 @@ impl Selection {
         }
     }
 
-    /// Whether the points are those of the experiment's file.
+    /// Whether the points are exactly those of the experiment's file.
     pub fn is_own_plan(&self) -> bool {
         self.seeds.is_none() && self.boards.is_empty() && self.set.is_empty()
     }
 
-    /// The command that measures it; `experiment` as the user names it.
+    /// Returns the command that measures the selection, with `experiment` as the user names it.
     pub fn command(&self, experiment: &str) -> String {
         let words = ["warmswitch", "run", experiment].map(quoted);
         [words.join(" "), self.options()].join(" ").trim().into()
     }
 
-    /// Its options, as a shell takes them; empty without any.
+    /// Returns the options, quoted for a shell; empty without options.
     pub fn options(&self) -> String {
         let mut words = Vec::new();
         if self.quick {
@@ -56,7 +58,7 @@ impl Selection {
         }
         match self.seeds.as_deref() {
             Some([seed]) => words.extend(["--seed".into(), seed.to_string()]),
-            // `--seeds N` is 1 to N.
+            // `--seeds N` means seeds 1 to N.
             Some(seeds) => words.extend(["--seeds".into(), seeds.len().to_string()]),
             None => {}
         }
@@ -66,7 +68,7 @@ impl Selection {
         words.join(" ")
     }
 
-    /// The name of its campaign among those of the experiment.
+    /// Returns the name of the campaign's file within the experiment.
     pub fn key(&self) -> String {
         let form = if self.quick { "quick" } else { "full" };
         if self.is_own_plan() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs on disk: `out/runs/HASH/run.json` and `console.txt`, named by the hash of all inputs. What the
-//! guest printed is part of what the console said, and is read from there.
+//! Runs on disk: `out/runs/HASH/run.json` and `console.txt`, where HASH is the hash of all inputs. The
+//! guest's output is read from the console output.
 //!
-//! A run that exists is never repeated. Campaigns (`campaign.rs`) list runs.
+//! A stored run is never repeated. Campaigns (`campaign.rs`) list runs.
 
 use std::path::{Path, PathBuf};
 
@@ -13,35 +13,39 @@ use crate::runs::markers::between_markers;
 use crate::runs::run::Run;
 use base::paths;
 
-/// What the console of a point said.
+/// Console output of a run.
 const CONSOLE: &str = "console.txt";
-/// What the console of a point without a result said.
+/// Console output of a failed attempt.
 const FAILED: &str = "failed.txt";
 
 fn runs_dir() -> PathBuf {
     paths::out().join("runs")
 }
 
-/// The stored run of that name; `None` when there is none, or one that another version of warmswitch
-/// stored in a format of its own: its inputs have another hash anyway.
+/// Loads a stored run. Returns `None` when there is none, or when another version of warmswitch stored
+/// it in another format.
 pub fn load(hash: &str) -> Result<Option<Run>> {
     let path = runs_dir().join(hash).join("run.json");
     let shown = paths::shown(&path);
     let Some(text) = paths::read_if_there(&path)? else {
         return Ok(None);
     };
-    let whole = parse(&text, hash).with_context(|| format!("{shown}: remove it and run again"))?;
-    let Some(run) = whole else {
+    let parsed = parse(&text, hash)
+        .with_context(|| format!("cannot use {shown}: remove it and run again"))?;
+    let Some(run) = parsed else {
         return Ok(None);
     };
     let console = console(hash)?;
     let output = between_markers(&String::from_utf8_lossy(&console))
         .map(|(output, _)| output.to_string())
-        .with_context(|| format!("{hash}/{CONSOLE} is damaged: remove it and run again"))?;
+        .with_context(|| {
+            let shown = paths::shown(&runs_dir().join(hash).join(CONSOLE));
+            format!("{shown} is damaged: remove its directory and run again")
+        })?;
     Ok(Some(Run { output, ..run }))
 }
 
-/// A run from its `run.json`; none of another format.
+/// Parses `run.json`; `None` for another format.
 fn parse(text: &str, hash: &str) -> Result<Option<Run>> {
     let stored: Stored = serde_json::from_str(text).context("it is damaged")?;
     if stored.format != Run::FORMAT {
@@ -49,18 +53,18 @@ fn parse(text: &str, hash: &str) -> Result<Option<Run>> {
     }
     let run: Run = serde_json::from_str(text).context("it is damaged")?;
     if run.hash != hash {
-        bail!("it is run {}, not {hash}", run.hash);
+        bail!("it holds run {}, not {hash}", run.hash);
     }
     Ok(Some(run))
 }
 
-/// What every format of `run.json` has.
+/// The key that every format of `run.json` has.
 #[derive(Deserialize)]
 struct Stored {
     format: u32,
 }
 
-/// What the console of a run said.
+/// Reads the console output of a run.
 fn console(hash: &str) -> Result<Vec<u8>> {
     let path = runs_dir().join(hash).join(CONSOLE);
     std::fs::read(&path).with_context(|| {
@@ -71,7 +75,7 @@ fn console(hash: &str) -> Result<Vec<u8>> {
     })
 }
 
-/// Stores a run and what its console said.
+/// Stores a run and its console output.
 pub fn save(run: &Run, console: &[u8]) -> Result<()> {
     let dir = runs_dir().join(&run.hash);
     let _ = std::fs::remove_file(dir.join(FAILED));
@@ -82,8 +86,7 @@ pub fn save(run: &Run, console: &[u8]) -> Result<()> {
     )
 }
 
-/// The hash of all that a run came to: its figures and what its console said, not what it was made
-/// of.
+/// Returns the hash of a run's result: its figures and its console output, without its inputs.
 pub fn result_hash(run: &Run) -> Result<String> {
     let console = console(&run.hash)?;
     let windows = (&run.ring, &run.overhead, &run.whole);
@@ -95,21 +98,21 @@ pub fn result_hash(run: &Run) -> Result<String> {
     Ok(hasher.finalize().to_hex()[..32].to_string())
 }
 
-/// Stores what the console of a point without a result said; gives the file's path below `out`.
+/// Stores the console output of a failed attempt; returns the path below `out`.
 pub fn save_console(hash: &str, console: &[u8]) -> Result<PathBuf> {
     let file = Path::new("runs").join(hash).join(FAILED);
     paths::write_atomically(&paths::out().join(&file), console)?;
     Ok(file)
 }
 
-/// Removes what processes that were killed had begun to write of these runs.
+/// Removes unfinished files of killed processes from the directories of these runs.
 pub fn sweep<'a>(hashes: impl Iterator<Item = &'a str>) {
     for hash in hashes {
         paths::sweep(&runs_dir().join(hash));
     }
 }
 
-/// Names of all stored runs.
+/// Returns the hashes of all stored runs.
 pub fn names() -> Vec<String> {
     paths::names_in(&runs_dir(), |path| {
         let run = path.join("run.json");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Collects what is added into an archive: each file where it belongs, links and folders of the guest followed.
+//! Collects added files into an archive. Puts each file in its place and follows links of the guest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,32 +20,32 @@ use base::paths::{names_in, shown};
 /// Our /init mounts file systems over these.
 const COVERED: [&str; 4] = ["dev", "proc", "sys", "tmp"];
 
-/// What is added, as far as it is collected.
+/// The files collected so far.
 pub struct Files<'a> {
     around: &'a Around,
     view: View,
     pub archive: Archive,
     programs: Vec<Program>,
-    /// Bytes so far.
+    /// Bytes read so far.
     bytes: u64,
-    /// Files here that have several names, by device and inode.
+    /// Files of the host with several names, by device and inode.
     shared: BTreeMap<(u64, u64), Shared>,
-    /// Programs of the guest that links took the place of.
+    /// Places of programs of the guest that links replace.
     replaced: Vec<String>,
-    /// What is left out, or cannot run, of folders.
+    /// Notes on files of folders that are left out or cannot run.
     pub notes: Vec<String>,
 }
 
 #[derive(Clone)]
 struct Shared {
-    /// In the archive.
+    /// Number of the file in the archive.
     number: u32,
     content: Rc<[u8]>,
     is_program: bool,
 }
 
 impl<'a> Files<'a> {
-    /// All of them, for a guest with this around them.
+    /// Collects all files, for the guest `around`.
     pub fn of(added: &[Added], around: &'a Around) -> Result<Files<'a>> {
         let mut files = Files {
             around,
@@ -66,10 +66,10 @@ impl<'a> Files<'a> {
 
     fn add(&mut self, one: &Added) -> Result<()> {
         let whole = one.host.canonicalize()?;
-        // A link goes by its own name.
+        // A link is added under its own name.
         let own = one.host.file_name().or(whole.file_name());
         let name = own.and_then(|name| name.to_str());
-        let name = name.context("its name is not text")?;
+        let name = name.context("its name is not UTF-8")?;
         let is_folder = one.host.is_dir();
         let place = match &one.guest {
             None => usual_place(&one.host, name),
@@ -84,16 +84,16 @@ impl<'a> Files<'a> {
             }
         };
         if place.split('/').any(|part| matches!(part, "." | "..")) {
-            bail!("/{place}: a place in the guest has no . or .. in it");
+            bail!("/{place}: a place in the guest cannot contain . or ..");
         }
         let covered = |first| self.around.is_ours && COVERED.contains(&first);
         if place.split('/').next().is_some_and(covered) {
-            bail!("/{place} would be out of sight: a file system is mounted over it");
+            bail!("/{place} would be hidden: the guest mounts a file system over it");
         }
         self.tree(&one.host, &place, !is_folder)
     }
 
-    /// A file, or a folder with all that is in it; `by_name`: it was named itself.
+    /// Adds a file, or a folder with its contents; `by_name` says that the user named it itself.
     fn tree(&mut self, host: &Path, guest: &str, by_name: bool) -> Result<()> {
         let metadata = fs::metadata(host)?;
         if metadata.is_file() {
@@ -111,7 +111,7 @@ impl<'a> Files<'a> {
         if let Some(Ok(entry)) =
             entries.find(|e| e.as_ref().is_ok_and(|e| e.file_name().to_str().is_none()))
         {
-            bail!("{}: its name is not text", entry.path().display());
+            bail!("{}: its name is not UTF-8", entry.path().display());
         }
         for name in names_in(host, |path| Some(path.file_name()?.to_str()?.to_string())) {
             let host = host.join(&name);
@@ -120,7 +120,7 @@ impl<'a> Files<'a> {
                 above => format!("{above}/{name}"),
             };
             if self.is_covered(&guest) {
-                self.leave_out(&guest, "a file system is mounted over it");
+                self.leave_out(&guest, "the guest mounts a file system over it");
                 continue;
             }
             let added = match host.read_link() {
@@ -132,13 +132,13 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    /// Whether a folder's entry would be out of sight: the folders themselves are there, and stay.
+    /// Returns whether a folder's entry would be hidden. The mount points themselves are not hidden.
     fn is_covered(&self, guest: &str) -> bool {
         let first = guest.split_once('/').map(|(first, _)| first);
         self.around.is_ours && first.is_some_and(|first| COVERED.contains(&first))
     }
 
-    /// Where a folder's files go: what has this place in the guest may be a link to one.
+    /// Adds a folder, or follows the guest's link to one; returns the place for its files.
     fn folder(&mut self, guest: &str) -> Result<String> {
         if guest.is_empty() {
             return Ok(String::new());
@@ -146,7 +146,7 @@ impl<'a> Files<'a> {
         let place = self.below(guest, true)?;
         match self.view.at(&place) {
             Some(Kind::File { .. } | Kind::Other) => {
-                bail!("/{place} is no folder in the guest")
+                bail!("/{place} is not a folder in the guest")
             }
             Some(Kind::Directory) => {}
             _ => {
@@ -157,14 +157,14 @@ impl<'a> Files<'a> {
         Ok(place)
     }
 
-    /// A path with the guest's links followed, its last one where `last` says so.
+    /// Returns a path after following the guest's links; `last` says whether to follow a link at the path itself.
     fn below(&self, guest: &str, last: bool) -> Result<String> {
         let resolved = self.view.resolved(guest, last);
-        resolved.map_err(|file| anyhow::anyhow!("/{file} is no folder in the guest"))
+        resolved.map_err(|file| anyhow::anyhow!("/{file} is not a folder in the guest"))
     }
 
     fn link(&mut self, target: &Path, guest: &str) -> Result<()> {
-        let target = target.to_str().context("the link's target is not text")?;
+        let target = target.to_str().context("the link's target is not UTF-8")?;
         let place = self.below(guest, false)?;
         if self.view.at(&place) == Some(&Kind::Directory) {
             let why = format!("a link to {target}, and the guest has a folder there");
@@ -221,13 +221,13 @@ impl<'a> Files<'a> {
         self.archive.file(&place, executable, content)
     }
 
-    /// The content, unless all together is more than any board of this RAM can hold.
+    /// Reads a file. Fails if all added files together are larger than the board's RAM.
     fn read(&mut self, host: &Path, metadata: &fs::Metadata) -> Result<Vec<u8>> {
         let most = self.around.ram_bytes;
         let left = most.saturating_sub(self.bytes);
         if metadata.len() > left {
             bail!(
-                "{}: {} bytes, and the board's whole RAM has {most}",
+                "{}: {} bytes; the board's whole RAM has {most}",
                 shown(host),
                 metadata.len()
             );
@@ -239,7 +239,7 @@ impl<'a> Files<'a> {
             .with_context(|| shown(host))?;
         if content.len() as u64 > left {
             bail!(
-                "{}: it does not end, or grows while it is read",
+                "{}: the file does not end, or it grows while it is read",
                 shown(host)
             );
         }
@@ -252,22 +252,23 @@ impl<'a> Files<'a> {
         self.around.is_ours && found == Some(&Kind::File { executable: true })
     }
 
-    /// A program of the guest is replaced by another one only: without its shell it does not start.
+    /// Fails when something other than a program replaces a program of the guest: without its shell the guest does
+    /// not start.
     fn check_replaced(&self, place: &str, by_program: bool) -> Result<()> {
         if !by_program && self.is_program(place) {
-            bail!("/{place} is a program of the guest, and what is to replace it is none");
-        }
-        Ok(())
+            bail!("/{place} is a program of the guest: only a program can replace it");
+            }
+            Ok(())
     }
 
     fn leave_out(&mut self, guest: &str, why: &str) {
         self.notes.push(format!("/{guest} is left out: {why}"));
     }
 
-    /// Whether every program can start: one that was named has to; of those in folders it is noted.
+    /// Checks that every program can start. Fails for a program that the user named; notes a program in a folder.
     fn check(&mut self) -> Result<()> {
         if let Some(place) = self.replaced.iter().find(|place| !self.is_program(place)) {
-            bail!("--add: /{place} is a program of the guest, and what is to replace it is none");
+            bail!("--add: /{place} is a program of the guest: only a program can replace it");
         }
         for program in &self.programs {
             let Some(why) = program.trouble(self.around, &self.view) else {
@@ -284,9 +285,10 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Programs go where the shell looks, libraries where the loader does, all else to the top.
+/// Returns the default place: for programs a folder of the shell's PATH, for libraries the loader's folder, for other
+/// files the top.
 fn usual_place(host: &Path, name: &str) -> String {
-    // What is no file may never end.
+    // Reading a device may never end.
     let file = fs::metadata(host).ok().filter(fs::Metadata::is_file);
     let runs =
         file.is_some_and(|file| file.permissions().mode() & 0o111 != 0 || begins_as_script(host));

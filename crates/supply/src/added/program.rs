@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether an added program could start in the guest, by what it begins with and what it names.
+//! Decides whether an added program can start in the guest, from its first bytes and the files that it needs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::image::elf;
 /// The last architecture before ARMv6, by ARM's number (IHI0045, `Tag_CPU_arch`).
 const ARMV5TEJ: u64 = 5;
 
-/// Where cross compilers have libraries that could be added.
+/// Folder of the cross compiler's libraries, which the user can add.
 const CROSS_LIBRARIES: &str = "/usr/arm-linux-gnueabi/lib";
 
-/// How the first line of a script begins.
+/// First bytes of a script.
 const SCRIPT: &[u8] = b"#!";
-/// How a program of uClinux begins (Linux include/linux/flat.h).
+/// First bytes of a program of uClinux (Linux include/linux/flat.h).
 const FLAT_PROGRAM: &[u8] = b"bFLT";
-/// Programs that Linux on ARM has no loader for.
+/// First bytes of programs for which Linux on ARM has no loader.
 const FOREIGN: [(&[u8], &str); 4] = [
     (b"MZ", "a program for Windows or EFI"),
     (b"\xcf\xfa\xed\xfe", "a program for macOS"),
@@ -29,26 +29,26 @@ const FOREIGN: [(&[u8], &str); 4] = [
     (b"\xca\xfe\xba\xbe", "a Java class or a program for macOS"),
 ];
 
-/// What a program has to be where there are no address spaces.
-const NOT_FLAT: &str = "a kernel without address spaces runs static programs that run at any address, and do not fork: \
-                        `warmswitch cc --for flat` makes one";
+/// Requirements for programs of a kernel without address spaces.
+const NOT_FLAT: &str = "on a kernel without address spaces, a program is static, runs at any address and does not fork: \
+compile it with `warmswitch cc --for flat`";
 
-/// A program among what is added.
+/// An added program.
 pub struct Program {
-    /// Where it comes from.
+    /// Path on the host.
     pub host: PathBuf,
-    /// Where it goes.
+    /// Path in the guest.
     pub guest: String,
-    /// Whether it was named itself, and is not one of many in a folder.
+    /// Whether the user named it, rather than a folder with it.
     pub by_name: bool,
-    /// What it needs, or why no guest can run it.
+    /// Files that it needs, or the reason why no guest can run it.
     needs: Result<elf::Needs, String>,
-    /// Only a kernel with a loader for it runs it.
+    /// Whether it is a bFLT program, which needs a loader in the kernel.
     flat: bool,
 }
 
 impl Program {
-    /// The file's, unless it is none.
+    /// Returns the program in a file; `None` if the file is not a program.
     pub fn of(
         (host, guest): (&Path, &str),
         content: &[u8],
@@ -79,7 +79,7 @@ impl Program {
         })
     }
 
-    /// Why the guest cannot run it, as far as that is known.
+    /// Returns the reason why the guest cannot run it, if one is known.
     pub fn trouble(&self, around: &Around, view: &View) -> Option<String> {
         let needs = match &self.needs {
             Ok(needs) => needs,
@@ -89,7 +89,7 @@ impl Program {
             let none = around.loads_flat == Some(false);
             return none.then(|| {
                 "it is a bFLT program of uClinux, and this kernel has no loader for it\n  help: \
-                 `warmswitch cc` makes one that it runs"
+                compile it with `warmswitch cc`"
                     .to_string()
             });
         }
@@ -102,7 +102,7 @@ impl Program {
     }
 }
 
-/// What binfmt_elf_fdpic would refuse by ENOEXEC or ENOENT.
+/// Returns the reason for which binfmt_elf_fdpic would fail with ENOEXEC or ENOENT.
 fn not_flat(needs: &elf::Needs) -> Option<String> {
     if !needs.libraries.is_empty() {
         Some(format!("it is dynamic\n  help: {NOT_FLAT}"))
@@ -113,18 +113,18 @@ fn not_flat(needs: &elf::Needs) -> Option<String> {
     }
 }
 
-/// What the loader would refuse: linked with a newer C library.
+/// Returns an error if the program was linked with a C library newer than the guest's, which the loader refuses.
 fn newer_c_library(needs: &elf::Needs, versions: &BTreeSet<String>) -> Option<String> {
     let missing = needs.c_library.difference(versions).next()?;
     Some(format!(
-        "it needs {missing} of {}, which is newer than the guest's\n  help: `warmswitch cc` links with the guest's own",
+        "it needs {missing} of {}, which is newer than the guest's\n  help: link it with the guest's own by `warmswitch cc`",
         elf::C_LIBRARY
     ))
 }
 
-/// Whether the guest lacks its loader, its interpreter or a library.
+/// Returns an error if the guest lacks the program's loader, interpreter or a library.
 fn lacks(needs: &elf::Needs, around: &Around, view: &View) -> Option<String> {
-    // Of another root file system it is not known where its loader looks.
+    // The folders that another root file system's loader searches are not known.
     if around.names.is_none() || !around.is_ours {
         return None;
     }
@@ -136,18 +136,18 @@ fn lacks(needs: &elf::Needs, around: &Around, view: &View) -> Option<String> {
         return Some(format!("it is run by {loader}, which is not in the guest"));
     }
     let library = |name: &&String| match name.contains('/') {
-        // One with a path is looked for there.
+        // A name with a slash is a path.
         true => there(name),
         false => view.has_name(name),
     };
     let name = needs.libraries.iter().find(|name| !library(name))?;
     let cross = Path::new(CROSS_LIBRARIES).join(name);
     let hint = if name.contains('/') {
-        format!("link with the library's name alone, or --add it to /{name}")
+        format!("link with the library's name without a path, or --add it to /{name}")
     } else if cross.is_file() {
-        format!("--add {} takes it there", cross.display())
+        format!("add it with --add {}", cross.display())
     } else {
-        format!("--add FILE:/{LIBRARY_DIR}/{name} takes it there")
+        format!("add it with --add FILE:/{LIBRARY_DIR}/{name}")
     };
     Some(format!(
         "it needs {name}, which is not in the guest: {hint}"
@@ -159,7 +159,7 @@ fn elf_needs(host: &Path, content: &[u8]) -> Result<elf::Needs, String> {
     let needs = elf::needs(&name, content).map_err(|error| error.to_string())?;
     if elf::architecture(content).is_some_and(|number| number > ARMV5TEJ) {
         return Err(format!(
-            "{name}: a program for ARMv6 or newer; the boards' cores are ARMv5TE: -march=armv5te makes one for them"
+            "{name}: a program for ARMv6 or newer; the boards' cores are ARMv5TE: compile it with -march=armv5te"
         ));
     }
     Ok(needs)
@@ -176,12 +176,12 @@ fn script_needs(content: &[u8]) -> elf::Needs {
     }
 }
 
-/// Whether a file begins as a script does.
+/// Returns whether a file begins like a script.
 pub fn is_script(content: &[u8]) -> bool {
     content.starts_with(SCRIPT)
 }
 
-/// A kernel module or another file for a linker.
+/// Returns whether an ELF file is an object for a linker, such as a kernel module.
 fn is_object(elf: &[u8]) -> bool {
     elf.get(16..18) == Some(&[1, 0])
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's paths, with those that were added: what stands where, and where links lead.
+//! The guest's paths, with those that were added: their types, and the targets of links.
 
 use std::collections::BTreeMap;
 
 use crate::image::cpio::Kind;
 
-/// Linux follows so many links of one path.
+/// Most links that Linux follows in one path.
 const MOST_LINKS: usize = 40;
 
-/// What stands at which path, without a `/` at its beginning.
+/// Paths, without a `/` at their beginning, with their types.
 pub struct View {
     kinds: BTreeMap<String, Kind>,
 }
 
 impl View {
-    /// Of these, where nothing is added yet.
+    /// Begins with the paths of a root file system.
     pub fn of(kinds: BTreeMap<String, Kind>) -> View {
         View { kinds }
     }
 
-    /// What stands at this path itself, links not followed.
+    /// Returns the type of a path; does not follow links.
     pub fn at(&self, path: &str) -> Option<&Kind> {
         match path {
             "" => Some(&Kind::Directory),
@@ -27,7 +27,7 @@ impl View {
         }
     }
 
-    /// Notes what stands there from now on.
+    /// Sets the type of a path; adds the folders above it.
     pub fn put(&mut self, path: &str, kind: Kind) {
         for (at, _) in path.match_indices('/') {
             let above = self.kinds.entry(path[..at].to_string());
@@ -36,8 +36,9 @@ impl View {
         self.kinds.insert(path.to_string(), kind);
     }
 
-    /// The path with the links of the folders above it followed, and with its own where `last` says so; what is no
-    /// folder and stands above it is the error, and so is a link that leads round in a circle.
+    /// Returns a path after following the links of the folders above it; `last` says whether to follow a link at the
+    /// path itself. The error is the path above it that is not a folder, or the path itself if its links form a
+    /// circle.
     pub fn resolved(&self, path: &str, last: bool) -> Result<String, String> {
         let mut rest: Vec<String> = path.rsplit('/').map(str::to_string).collect();
         let mut done: Vec<String> = Vec::new();
@@ -71,12 +72,12 @@ impl View {
         Ok(done.join("/"))
     }
 
-    /// What a path leads to, all links followed.
+    /// Returns the type of the file that a path leads to, after following all links.
     pub fn behind(&self, path: &str) -> Option<&Kind> {
         self.at(&self.resolved(path, true).ok()?)
     }
 
-    /// Whether a file has this name, wherever.
+    /// Returns whether any folder has a file of this name.
     pub fn has_name(&self, name: &str) -> bool {
         let is = |path: &String| path.rsplit('/').next() == Some(name);
         self.kinds.keys().any(is)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packages with what they depend on, as apt chooses it for a machine that has some packages already.
+//! Packages with their dependencies, as apt chooses them for a machine that has some packages already.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,8 @@ use crate::toolchain::output;
 use base::paths::write_atomically;
 use base::suggest::nearest;
 
-/// Fields of a package that is taken to be installed. Its own dependencies are left out: they are not there.
+/// Fields kept for a package that is assumed to be installed. Its dependencies are left out, because they are not
+/// installed.
 const KEPT: [&str; 6] = [
     "Package",
     "Version",
@@ -21,10 +22,10 @@ const KEPT: [&str; 6] = [
     "Provides",
     "Essential",
 ];
-/// An essential package that others name when they need it to run.
+/// An essential package that is not assumed: packages that need it at run time name it.
 const NOT_ASSUMED: &str = "perl-base";
 
-/// What apt says of one package of the lists.
+/// apt's entry for one package of the lists.
 struct Stanza<'a> {
     name: &'a str,
     essential: bool,
@@ -32,8 +33,8 @@ struct Stanza<'a> {
 }
 
 impl Store {
-    /// These packages and what they depend on, without what a machine with all essential packages and those `assumed`
-    /// has; what is asked for itself is there in any case. From the cache where that was asked before.
+    /// Returns these packages and their dependencies. Dependencies that are essential or in `assumed` are left out;
+    /// requested packages are always included. The cache keeps the result for equal requests.
     pub fn closure(&self, names: &[String], assumed: &BTreeSet<&str>) -> Result<Vec<Deb>> {
         let list = self
             .debs
@@ -69,7 +70,7 @@ impl Store {
         inputs.hash()
     }
 
-    /// The packages of a list that was kept, if all are there.
+    /// Returns the packages of a list from the cache, if the cache has all of them.
     fn all_cached(&self, list: &str) -> Option<Vec<Deb>> {
         let deb = |line: &str| {
             let (name, version) = line.split_once(' ')?;
@@ -80,7 +81,7 @@ impl Store {
         list.lines().map(deb).collect()
     }
 
-    /// Names and versions, by apt.
+    /// Has apt choose the packages; returns their names and versions.
     fn choose(&self, names: &[String], assumed: &BTreeSet<&str>) -> Result<Vec<(String, String)>> {
         let updated = self.update()?;
         let available = output(self.tool("apt-cache").arg("dumpavail"));
@@ -106,23 +107,24 @@ impl Store {
         let mut chosen = Vec::new();
         for file in listed.lines().filter_map(file_of) {
             let Some((name, version)) = name_and_version(file) else {
-                bail!("{file}: not the file of a package");
+                bail!("{file}: apt offers a file that is not a package");
             };
-            // apt takes an installed package without its dependencies for another one, and offers it.
+            // Without its dependencies an assumed package looks different to apt, which then offers it again.
             if !there.iter().any(|s| s.name == name) {
                 chosen.push((name, version));
             }
         }
         for name in names {
             if !chosen.iter().any(|(chosen, _)| chosen == name) {
-                bail!("--add-package {name}: apt has no file of it to offer");
+                bail!("--add-package {name}: apt offers no file for it");
             }
         }
         Ok(chosen)
     }
 }
 
-/// The file's name in a line `'uri' file size hash`. Its hash is taken from the signed list when it is fetched.
+/// Returns the name of the file in a line `'uri' file size hash`. The hash comes from the signed list when the file
+/// is fetched.
 fn file_of(line: &str) -> Option<&str> {
     line.strip_prefix('\'')?.split_whitespace().nth(1)
 }
@@ -141,7 +143,7 @@ fn field<'a>(stanza: &'a str, key: &str) -> Option<&'a str> {
     stanza.lines().find_map(line)
 }
 
-/// The package as one that is installed.
+/// Returns the package's entry as that of an installed one.
 fn installed(stanza: &str) -> String {
     let kept = KEPT.iter().filter_map(|key| {
         let value = field(stanza, key)?;
@@ -151,7 +153,7 @@ fn installed(stanza: &str) -> String {
     kept.collect::<String>() + rest
 }
 
-/// Refuses what is no package, and names what is meant.
+/// Fails unless a package has this name; the error suggests one.
 fn check_name(name: &str, stanzas: &[Stanza<'_>]) -> Result<()> {
     if stanzas.iter().any(|s| s.name == name) {
         return Ok(());
@@ -164,7 +166,7 @@ fn check_name(name: &str, stanzas: &[Stanza<'_>]) -> Result<()> {
     let providers: Vec<&str> = stanzas.iter().filter(provides).map(|s| s.name).collect();
     if !providers.is_empty() {
         bail!(
-            "--add-package {name}: it is a virtual package\n  help: one of these is it: {}",
+            "--add-package {name}: a virtual package\n  help: name one that provides it: {}",
             providers.join(", ")
         );
     }
@@ -194,7 +196,7 @@ mod tests {
     fn a_name_is_a_package_or_is_answered_with_what_is_meant() {
         assert!(check_name("lua5.4", &stanzas()).is_ok());
         assert!(refused("lua54").ends_with("did you mean \"lua5.4\"?"));
-        assert!(refused("awk").contains("virtual package\n  help: one of these is it: mawk"));
+        assert!(refused("awk").contains("virtual package\n  help: name one that provides it: mawk"));
         assert!(refused("x").contains("mawk"));
         assert!(refused("zzzzzzzzzzzz").ends_with("no such package for armel"));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Source packages: what Debian calls upstream's archive, and its own patches to it.
+//! Source packages: the archive of a program's authors, and Debian's patches to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::cache::{Inputs, Lock};
 use crate::toolchain::{command, output};
 use base::paths::{shown, write_atomically};
 
-/// Names the files of a package that is there as a whole.
+/// Name of the file that lists a complete package's files.
 const INDEX: &str = "index";
 
 /// One source package in the cache.
@@ -27,14 +27,14 @@ pub struct SourcePackage {
 }
 
 impl Store {
-    /// A source package: as it is in the cache, else the archive's newest.
+    /// Returns a source package from the cache; fetches the archive's newest if it is missing.
     pub fn source(&self, name: &str) -> Result<SourcePackage> {
         let dir = self.debs.join(name);
         if let Some(found) = SourcePackage::in_cache(name, &dir) {
             return Ok(found);
         }
         let _lock = Lock::take(&self.cache, "apt")?;
-        // Somebody else may have fetched it while we waited.
+        // Another process may have fetched it while we waited.
         if let Some(found) = SourcePackage::in_cache(name, &dir) {
             return Ok(found);
         }
@@ -50,7 +50,7 @@ impl Store {
         let index = offers.iter().map(|o| format!("{} {}\n", o.sha256, o.file));
         write_atomically(&dir.join(INDEX), index.collect::<String>().as_bytes())?;
         let found = SourcePackage::in_cache(name, &dir);
-        found.with_context(|| format!("{}: not the files of a source package", shown(&dir)))
+        found.with_context(|| format!("{}: files of a source package are missing", shown(&dir)))
     }
 }
 
@@ -67,24 +67,24 @@ impl SourcePackage {
         there.then_some(package)
     }
 
-    /// Of all its files.
+    /// Returns a hash of all its files.
     pub fn hash(&self) -> String {
         let mut inputs = Inputs::new("source package");
         inputs.add(&self.name, self.index.as_bytes());
         inputs.hash()
     }
 
-    /// The file whose name has `part` in it, and an archive's extension.
+    /// Returns the path of the archive whose name contains `part`; skips signatures.
     fn archive(&self, part: &str) -> Result<PathBuf> {
         let mut files = files(&self.index);
         let found = files.find(|file| file.contains(part) && !file.ends_with(".asc"));
         match found {
             Some(file) => Ok(self.dir.join(file)),
-            None => bail!("{}: no *{part}*", shown(&self.dir)),
+            None => bail!("{}: no file *{part}*", shown(&self.dir)),
         }
     }
 
-    /// Upstream's archive with Debian's patches, in the new directory `to`.
+    /// Unpacks the package into the new directory `to` and applies Debian's patches.
     pub fn unpack(&self, to: &Path) -> Result<()> {
         fs::create_dir_all(to).with_context(|| format!("cannot create {}", shown(to)))?;
         let tar = |part: &str, strip: &str| -> Result<()> {
@@ -109,14 +109,14 @@ impl SourcePackage {
     }
 }
 
-/// Names of the files of an index.
+/// Returns the names of the files of an index.
 fn files(index: &str) -> impl Iterator<Item = &str> {
     index
         .lines()
         .filter_map(|line| Some(line.split_once(' ')?.1))
 }
 
-/// From the name of its description.
+/// Returns the version, from the name of the `.dsc` file.
 fn version<'a>(name: &str, mut files: impl Iterator<Item = &'a str>) -> Option<String> {
     let description = files.find_map(|file| file.strip_suffix(".dsc"))?;
     Some(

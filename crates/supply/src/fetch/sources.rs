@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine's own entries for Debian's archive: where to fetch more of it from.
+//! Addresses of Debian's archive, from the machine's own source lists.
 //!
-//! Both forms of sources.list(5) are read: one-line entries and deb822 stanzas. Only the addresses
-//! are taken; suites are ours. Other vendors' archives are left out.
+//! Reads both forms of sources.list(5): one-line entries and deb822 stanzas. Takes only the addresses; the caller
+//! names the suites. Leaves out other vendors' archives.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 
-/// Whoever signed our packages.
+/// Keyring with the keys that sign Debian's archive.
 pub const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// One entry, of either form.
@@ -28,14 +28,14 @@ pub struct Entry {
 /// Addresses of Debian's archive and of its security archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
-    /// Of the suites `bookworm`, `bookworm-updates`, `bookworm-backports`.
+    /// Address for suites such as `bookworm`, `bookworm-updates` and `bookworm-backports`.
     pub main: String,
-    /// Of `bookworm-security`; a machine may have none.
+    /// Address for suites such as `bookworm-security`; a machine may have none.
     pub security: Option<String>,
 }
 
 impl Archive {
-    /// What the machine itself uses.
+    /// Returns the addresses that this machine uses.
     pub fn of_this_machine() -> Result<Archive> {
         let mut entries = Vec::new();
         if let Ok(text) = fs::read_to_string("/etc/apt/sources.list") {
@@ -54,8 +54,8 @@ impl Archive {
             Some(archive) => Ok(archive),
             None => bail!(
                 "no entry for Debian's archive in /etc/apt/sources.list or \
-                 /etc/apt/sources.list.d\n  help: a Debian machine has one; elsewhere, a kernel \
-                 tree of your own serves with --linux DIR"
+                /etc/apt/sources.list.d\n  help: use a Debian machine, or give a kernel tree of \
+                your own with --linux DIR"
             ),
         }
     }
@@ -75,7 +75,7 @@ impl Archive {
         })
     }
 
-    /// A source list with `suites` for packages of `arch`; none: for source packages.
+    /// Returns a source list with `suites`: for packages of `arch`, or for source packages if that is `None`.
     pub fn list(&self, suites: &[String], arch: Option<&str>) -> String {
         let kind = match arch {
             Some(arch) => format!("deb [arch={arch} "),
@@ -98,8 +98,8 @@ impl Archive {
 }
 
 impl Entry {
-    /// Debian's own: the component `main` of a suite that Debian has, signed by Debian's keyring
-    /// where a keyring is named.
+    /// Returns whether the entry is for Debian's own archive: it has the component `main` of one of Debian's suites,
+    /// and its keyring, if it names one, is Debian's.
     fn is_debian(&self) -> bool {
         const SUITES: &[&str] = &[
             "bookworm",
@@ -139,7 +139,7 @@ impl Entry {
     }
 }
 
-/// Entries `deb [options] uri suite component...`.
+/// Reads entries `deb [options] uri suite component...`.
 pub fn one_line(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     for line in text.lines() {
@@ -174,7 +174,8 @@ pub fn one_line(text: &str) -> Vec<Entry> {
     entries
 }
 
-/// Stanzas of `Key: value` with continued lines, parted by empty lines.
+/// Reads stanzas of `Key: value` lines, separated by empty lines. A line that begins with a space continues the one
+/// before.
 pub fn deb822(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut fields: Vec<(String, String)> = Vec::new();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes, and lists, the `newc` form of cpio archives that the kernel unpacks as its first root file system
+//! Writes and lists cpio archives in the `newc` format, which the kernel unpacks as its first root file system
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! The same entries give the same bytes: sorted by path, numbered in that order, owned by root,
-//! dated 1970.
+//! Equal entries give equal bytes: entries are sorted by path, numbered in that order, owned by root and dated 1970.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,20 +10,20 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 
-/// Bytes before a member's name.
+/// Length of a member's header, before its name, in bytes.
 const HEADER: usize = 110;
-/// Bits of a mode that say what a member is.
+/// Bits of a mode with the type of a member.
 const FORMAT: usize = 0o170_000;
-/// Bytes of a page.
+/// Size of a page, in bytes.
 pub const PAGE: u64 = 4096;
-/// A symbolic link's target of so many bytes takes a page.
+/// A symbolic link's target of this many bytes or more takes a page.
 const SHORT_LINK: u64 = 128;
-/// Inodes of files with several names; each other entry has its own place's number.
+/// First inode number of files with several names. Other entries are numbered by their position.
 const FIRST_SHARED: u32 = 1 << 24;
 /// The name of the member that ends an archive.
 const TRAILER: &str = "TRAILER!!!";
 
-/// What is at one path.
+/// Content of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     Directory,
@@ -32,7 +31,7 @@ enum Entry {
         executable: bool,
         content: Vec<u8>,
     },
-    /// One of several names of a file, which have this number in common.
+    /// One of several names of a file, which share the number `file`.
     Name {
         file: u32,
         executable: bool,
@@ -47,19 +46,19 @@ enum Entry {
     },
 }
 
-/// An archive being filled.
+/// An archive to be filled.
 #[derive(Debug, Default)]
 pub struct Archive {
     entries: BTreeMap<String, Entry>,
 }
 
 impl Archive {
-    /// A directory; those above it come by themselves.
+    /// Adds a directory, and those above it.
     pub fn directory(&mut self, path: &str) -> Result<()> {
         self.add(path, Entry::Directory)
     }
 
-    /// A file with its content.
+    /// Adds a file with its content.
     pub fn file(&mut self, path: &str, executable: bool, content: Vec<u8>) -> Result<()> {
         self.add(
             path,
@@ -70,7 +69,7 @@ impl Archive {
         )
     }
 
-    /// One of several names of a file: those with the same number are one file in the guest.
+    /// Adds one of several names of a file. Names with the same number are one file in the guest.
     pub fn name_of(
         &mut self,
         path: &str,
@@ -89,7 +88,7 @@ impl Archive {
         )
     }
 
-    /// A symbolic link.
+    /// Adds a symbolic link.
     pub fn link(&mut self, path: &str, target: &str) -> Result<()> {
         self.add(
             path,
@@ -99,7 +98,7 @@ impl Archive {
         )
     }
 
-    /// A character device.
+    /// Adds a character device.
     pub fn character_device(&mut self, path: &str, major: u32, minor: u32) -> Result<()> {
         self.add(path, Entry::CharacterDevice { major, minor })
     }
@@ -116,18 +115,18 @@ impl Archive {
                 .or_insert(Entry::Directory);
             if *above != Entry::Directory {
                 bail!(
-                    "\"{path}\" is below \"{}\", which is no directory",
+                    "\"{path}\" is below \"{}\", which is not a directory",
                     &path[..at]
                 );
             }
         }
         match self.entries.insert(path.to_string(), entry.clone()) {
-            Some(old) if old != entry => bail!("\"{path}\" is there twice"),
+            Some(old) if old != entry => bail!("\"{path}\" is added twice, with different content"),
             _ => Ok(()),
         }
     }
 
-    /// The bytes of the archive.
+    /// Returns the bytes of the archive.
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut names: BTreeMap<u32, u32> = BTreeMap::new();
@@ -151,7 +150,7 @@ impl Archive {
                     content,
                 } => {
                     inode = FIRST_SHARED + file;
-                    // The first name brings the content.
+                    // Only the first name has the content.
                     let content = if written.insert(*file) {
                         &**content
                     } else {
@@ -173,7 +172,7 @@ fn file_mode(executable: bool) -> u32 {
     if executable { 0o100_755 } else { 0o100_644 }
 }
 
-/// What a path in an archive is.
+/// Type of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
@@ -189,8 +188,8 @@ pub enum Kind {
     Other,
 }
 
-/// What stands at the paths of archives that follow each other, without `/` or `./` before them; none for bytes
-/// that are no such archive, or a damaged one.
+/// Returns the paths of one or more concatenated archives, without a leading `/` or `./`, with their types. `None` if
+/// the bytes are not a good archive.
 pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, Kind>> {
     let of = |member: Member| {
         let kind = match member.mode & FORMAT {
@@ -209,16 +208,16 @@ pub fn names(bytes: &[u8]) -> Option<BTreeMap<String, Kind>> {
     Some(members(bytes)?.into_iter().map(of).collect())
 }
 
-/// What a kernel needs for the files of archives.
+/// Memory that a kernel needs for the files of archives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unpacked {
-    /// Pages of content, as many as there are at once.
+    /// Largest number of pages of content at one time.
     pub pages: u64,
-    /// Names, of files and all else.
+    /// Number of names of all types.
     pub names: u64,
 }
 
-/// What archives that follow each other take when they are unpacked; none as for [`names`].
+/// Returns the memory that concatenated archives take when they are unpacked; `None` as for [`names`].
 pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
     let mut held: BTreeMap<String, u64> = BTreeMap::new();
     let (mut now, mut most) = (0, 0);
@@ -226,7 +225,7 @@ pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
         let length = member.content.len() as u64;
         let pages = match member.mode & FORMAT {
             0o100_000 => length.div_ceil(PAGE),
-            // Short ones are kept with the name (Linux mm/shmem.c).
+            // Linux keeps short targets with the name (mm/shmem.c).
             0o120_000 if length >= SHORT_LINK => 1,
             _ => 0,
         };
@@ -240,7 +239,7 @@ pub fn unpacked(bytes: &[u8]) -> Option<Unpacked> {
     })
 }
 
-/// What such archives have as this file; the last one counts.
+/// Returns the content of a file in concatenated archives; the last file of that name counts.
 pub fn content<'a>(bytes: &'a [u8], path: &str) -> Option<&'a [u8]> {
     let found = members(bytes)?
         .into_iter()
@@ -258,7 +257,7 @@ fn members(bytes: &[u8]) -> Option<Vec<Member>> {
     let mut members = Vec::new();
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        // Zeros stand between archives.
+        // Zeros may separate archives.
         if rest[0] == 0 {
             at += 1;
             continue;
@@ -276,7 +275,7 @@ fn members(bytes: &[u8]) -> Option<Vec<Member>> {
         let name = name.trim_start_matches("./").trim_start_matches('/');
         let content = (at + HEADER + name_size).next_multiple_of(4);
         at = content.checked_add(size)?.checked_next_multiple_of(4)?;
-        // The last member may be cut off behind its content.
+        // The padding after the last member may be missing.
         if at > bytes.len().checked_next_multiple_of(4)? {
             return None;
         }
@@ -373,7 +372,7 @@ mod tests {
                 .directory("x/y")
                 .unwrap_err()
                 .to_string()
-                .contains("no directory")
+                .contains("not a directory")
         );
     }
 
@@ -432,7 +431,7 @@ mod tests {
         let mut other = Archive::default();
         other.file("d", false, vec![1; 9000]).unwrap();
         bytes.extend(other.bytes());
-        // The old content and the new one are never there together.
+        // The old content is freed before the new content is written.
         assert_eq!(unpacked(&bytes), Some(Unpacked { pages: 5, names: 4 }));
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a dynamically linked ARM program needs to start: its loader and the shared libraries that
-//! it names, and those that these name in turn.
+//! Reads what a dynamically linked ARM program needs to start: its loader, the shared libraries that it names, and
+//! the libraries that these name in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,32 +11,32 @@ use object::read::elf::{
 };
 use object::{Endianness, ReadRef as _};
 
-/// Of the build attributes, those that come first (IHI0045): two texts and a number.
+/// Tags of the build attributes that come first (IHI0045): two texts and a number.
 const CPU_RAW_NAME: u64 = 4;
 const CPU_NAME: u64 = 5;
 const CPU_ARCH: u64 = 6;
 
-/// Debian's.
+/// File name of Debian's C library.
 pub const C_LIBRARY: &str = "libc.so.6";
 
 type Header = elf::FileHeader32<Endianness>;
 
-/// What one file names.
+/// What one ELF file needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// The loader, as a path; none for a library.
+    /// Path of the loader; `None` for a library or a static program.
     pub loader: Option<String>,
     /// Names of shared libraries.
     pub libraries: Vec<String>,
-    /// Versions of Debian's C library, as far as it has tables of sections.
+    /// Versions of Debian's C library that it needs; empty if it has no table of sections.
     pub c_library: BTreeSet<String>,
-    /// It runs at one address only.
+    /// Whether it runs at one address only.
     pub fixed: bool,
 }
 
 /// Reads an ELF file for soft-float ARM; `name` is for messages.
 pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
-    let bad = |error: object::Error| anyhow::anyhow!("{name}: not a good ELF file: {error}");
+    let bad = |error: object::Error| anyhow::anyhow!("{name}: not a valid ELF file: {error}");
     check_machine(name, data)?;
     let header = Header::parse(data).map_err(bad)?;
     let endian = header.endian().map_err(bad)?;
@@ -44,7 +44,7 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
         bail!("{name}: not for little-endian ARM");
     }
     if header.e_flags(endian) & elf::EF_ARM_ABI_FLOAT_HARD != 0 {
-        bail!("{name}: for hardware floating point, which these cores do not have");
+        bail!("{name}: built for hardware floating point, which these cores do not have");
     }
     let mut needs = Needs {
         c_library: c_library_wanted(data).unwrap_or_default(),
@@ -67,7 +67,7 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
         };
         let Some(strings) = value(elf::DT_STRTAB).and_then(|va| offset_of(segments, endian, va))
         else {
-            bail!("{name}: no table of names");
+            bail!("{name}: not a valid ELF file: no table of names");
         };
         let end = strings.saturating_add(u64::from(value(elf::DT_STRSZ).unwrap_or(0)));
         for entry in entries.iter().filter(|d| d.d_tag(endian) == elf::DT_NEEDED) {
@@ -76,7 +76,7 @@ pub fn needs(name: &str, data: &[u8]) -> Result<Needs> {
                 Ok(library) => needs
                     .libraries
                     .push(String::from_utf8_lossy(library).into_owned()),
-                Err(()) => bail!("{name}: the name of a library lies outside its table"),
+                Err(()) => bail!("{name}: not a valid ELF file: the name of a library lies outside its table"),
             }
         }
     }
@@ -100,14 +100,14 @@ fn c_library_wanted(data: &[u8]) -> Option<BTreeSet<String>> {
     Some(versions)
 }
 
-/// Versions that a library has.
+/// Returns the symbol versions that a library defines.
 pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
     let (endian, sections) = sections(data)?;
     let (mut defined, link) = sections.gnu_verdef(endian, data).ok()??;
     let names = sections.strings(endian, data, link).ok()?;
     let mut versions = BTreeSet::new();
     while let Some((_, mut each)) = defined.next().ok()? {
-        // Those behind the first are what it builds on.
+        // The other names are the versions that this one extends.
         if let Some(version) = each.next().ok()? {
             let name = version.name(endian, names).ok()?;
             versions.insert(String::from_utf8_lossy(name).into_owned());
@@ -116,7 +116,7 @@ pub fn versions_of(data: &[u8]) -> Option<BTreeSet<String>> {
     Some(versions)
 }
 
-/// Refuses programs for what people usually have, by its name.
+/// Fails for programs of the usual other machines; the error names the machine.
 fn check_machine(name: &str, data: &[u8]) -> Result<()> {
     let Some(machine) = data.get(18..20).filter(|_| data.starts_with(b"\x7fELF")) else {
         return Ok(());
@@ -129,13 +129,13 @@ fn check_machine(name: &str, data: &[u8]) -> Result<()> {
         _ => return Ok(()),
     };
     bail!(
-        "{name}: a program for {machine}, not for little-endian ARM: arm-linux-gnueabi-gcc makes one \
-         for these boards"
+        "{name}: a program for {machine}, not for little-endian ARM: compile it for these boards with \
+        arm-linux-gnueabi-gcc"
     );
 }
 
-/// The architecture that a file says it needs, by the number that ARM's ABI gives it
-/// (IHI0045, `Tag_CPU_arch`); none when it does not say.
+/// Returns the architecture that a file needs, as the number of ARM's ABI (IHI0045, `Tag_CPU_arch`); `None` if the
+/// file does not say.
 pub fn architecture(data: &[u8]) -> Option<u64> {
     let (endian, sections) = sections(data)?;
     let section = sections
@@ -167,7 +167,7 @@ fn sections(data: &[u8]) -> Option<(Endianness, SectionTable<'_, Header>)> {
     Some((endian, header.sections(endian, data).ok()?))
 }
 
-/// Where in the file the segment that holds address `va` has it.
+/// Returns the offset in the file of the address `va`.
 fn offset_of(
     segments: &[elf::ProgramHeader32<Endianness>],
     endian: Endianness,
@@ -181,8 +181,8 @@ fn offset_of(
     Some(u64::from(segment.p_offset(endian)) + u64::from(va - segment.p_vaddr(endian)))
 }
 
-/// Every library that `programs` (name and content) need, by name; `find` gives a library's
-/// content. The loader is among them when a program names one, under its file name.
+/// Returns every library that `programs` (name and content) need, by name, with its content. `find` gives the content
+/// of a library. The loader is among them, under its file name, if a program names one.
 pub fn closure(
     programs: &[(String, Vec<u8>)],
     find: impl Fn(&str) -> Result<Option<Vec<u8>>>,
@@ -211,7 +211,7 @@ pub fn closure(
             continue;
         }
         let Some(data) = find(&library)? else {
-            bail!("no package has the library {library}, which {wanted_by} needs");
+            bail!("{wanted_by} needs the library {library}, and no package has it");
         };
         queue(&library, &data, &mut pending)?;
         found.insert(library, data);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guests: our own small programs below `guest/`, each with a `workload.toml` that says how it
-//! is built and called.
+//! The guests: our own small programs below `guest/`. Each has a `workload.toml` that says how to build and call it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +15,7 @@ use crate::toolchain::{PREFIX, command, output};
 use base::paths::{self, names_in, shown};
 use base::toml_file;
 
-/// Every guest is built so; the compiler's script knows for which core.
+/// Compiler options for all guests. The compiler's script adds those for the core.
 const FLAGS: &[&str] = &[
     "-O2",
     "-g",
@@ -33,17 +32,18 @@ const FLAGS: &[&str] = &[
 pub struct Workload {
     /// One line for lists.
     pub title: String,
-    /// The kind of output that it prints, if that can be measured: a name that `results::outputs` knows.
+    /// The kind of its output, if the output has measurements: a name in `results::outputs`.
     pub output: Option<String>,
-    /// How it is built; a program of Debian's is not.
+    /// How to build it; none for a program of Debian.
     pub build: Option<BuildSpec>,
-    /// Shell scripts beside the `workload.toml` that come with it.
+    /// Shell scripts beside the `workload.toml` that go into the root file system.
     #[serde(default)]
     pub scripts: Vec<String>,
-    /// Programs among which it is, by default Debian's, and those for ARMv4T that `armv4t.toml` names. With
-    /// none nothing of it is in a root file system: it calls what every one has.
+    /// The root file systems that contain it. Without this key: Debian's, and those whose list (`armv4t.toml`,
+    /// `flat.toml`) names it. With an empty list no root file system contains it: it calls programs that each of them
+    /// has, or is added on request.
     pub among: Option<Vec<Programs>>,
-    /// Command lines by name; `{words}` are filled in from the experiment.
+    /// Command lines by name. The experiment fills in `{words}`.
     pub call: BTreeMap<String, String>,
     /// Its directory.
     #[serde(skip)]
@@ -56,18 +56,18 @@ pub struct Workload {
 pub struct BuildSpec {
     /// C files beside the `workload.toml`.
     pub sources: Vec<String>,
-    /// Names behind `-l`.
+    /// Libraries to link: names after `-l`.
     #[serde(default)]
     pub libraries: Vec<String>,
-    /// For the compiler, behind those of all guests.
+    /// More compiler options, after those of all guests.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Several programs from the same sources, with more flags each.
+    /// Several programs from these sources: name of each form, with its additional options.
     #[serde(default)]
     pub forms: BTreeMap<String, Vec<String>>,
 }
 
-/// All guests by name.
+/// Reads all guests, by name.
 pub fn all() -> Result<BTreeMap<String, Workload>> {
     read_all(&paths::root().join("guest"))
 }
@@ -89,7 +89,7 @@ fn read(dir: &Path) -> Result<Workload> {
     workload.dir = dir.to_path_buf();
     let sources: &[String] = match &workload.build {
         Some(build) if build.sources.is_empty() => {
-            bail!("{}: build.sources: no file named", shown(&path))
+            bail!("{}: build.sources: the list is empty", shown(&path))
         }
         Some(build) => &build.sources,
         None => &[],
@@ -97,14 +97,14 @@ fn read(dir: &Path) -> Result<Workload> {
     for (key, names) in [("build.sources", sources), ("scripts", &workload.scripts)] {
         for name in names {
             if name.contains('/') || !dir.join(name).is_file() {
-                bail!("{}: {key}: no file {name} beside it", shown(&path));
+                bail!("{}: {key}: no file {name} in this folder", shown(&path));
             }
         }
     }
     Ok(workload)
 }
 
-/// The program of a guest that is in no root file system, to be added to Debian's.
+/// Returns the program of a guest that no root file system contains. The caller adds it to Debian's.
 pub fn alone(name: &str) -> Result<PathBuf> {
     let workload = all()?.remove(name);
     let workload = workload.with_context(|| format!("no guest \"{name}\""))?;
@@ -117,7 +117,7 @@ pub fn alone(name: &str) -> Result<PathBuf> {
         let flags = workload.build.as_ref().map(|build| build.flags.clone());
         let bytes = workload.build(&program, &flags.unwrap_or_default(), &sysroot.compiler())?;
         let bytes = bytes.with_context(|| format!("guest {name}: nothing to build"))?;
-        // Without debug information, in place of the one with it.
+        // Replaces the program with debug information by the one without it.
         fs::write(&program, bytes)?;
         Ok(())
     })?;
@@ -125,13 +125,13 @@ pub fn alone(name: &str) -> Result<PathBuf> {
 }
 
 impl Workload {
-    /// Whether something of it is in the root file system of these programs.
+    /// Returns whether the root file system of these programs contains it, as far as the key `among` says.
     pub fn is_among(&self, programs: Programs) -> bool {
         let named = self.among.as_ref();
         named.is_none_or(|among| among.contains(&programs))
     }
 
-    /// Adds what decides the built program.
+    /// Adds the inputs of the built program. The title and the command lines are not among them.
     pub fn add_to(&self, name: &str, inputs: &mut Inputs) -> Result<()> {
         inputs.add("guest", name.as_bytes());
         let mut files: Vec<&String> = self.scripts.iter().collect();
@@ -155,13 +155,13 @@ impl Workload {
         fs::read(&path).with_context(|| format!("cannot read {}", shown(&path)))
     }
 
-    /// Its scripts, by name.
+    /// Returns its scripts: name and content.
     pub fn scripts(&self) -> Result<Vec<(String, Vec<u8>)>> {
         let script = |name: &String| Ok((name.clone(), self.file(name)?));
         self.scripts.iter().map(script).collect()
     }
 
-    /// The programs that are built of the guest `name`, each with its flags.
+    /// Returns the programs that are built from the guest `name`, each with its compiler options.
     pub fn programs(&self, name: &str) -> Vec<(String, Vec<String>)> {
         let Some(build) = &self.build else {
             return Vec::new();
@@ -175,8 +175,8 @@ impl Workload {
             .collect()
     }
 
-    /// Compiles to `program`, with debug information; gives the bytes without it. `None` when
-    /// there is nothing to compile.
+    /// Compiles the guest to `program`, with debug information. Returns the bytes of the program without debug
+    /// information; `None` if there is nothing to compile.
     pub fn build(
         &self,
         program: &Path,

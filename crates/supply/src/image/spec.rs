@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest/root/root.toml`: what is in the root file system.
+//! `guest/root/root.toml`: the list of contents of the root file system.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ pub struct Debian {
     pub packages: Vec<String>,
     /// Packages with the headers and libraries that guests are compiled and linked with.
     pub development: Vec<String>,
-    /// Packages that others need for their installation alone; they are never fetched.
+    /// Packages that others need only for their installation; they are never fetched.
     pub assumed: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub struct Busybox {
     pub applets: Vec<String>,
 }
 
-/// Where it is, its text, what it says.
+/// Reads `root.toml`; returns its path, its text and its content.
 pub fn read() -> Result<(PathBuf, String, Spec)> {
     let file = paths::root().join("guest/root/root.toml");
     let text =
@@ -60,8 +60,8 @@ pub fn read() -> Result<(PathBuf, String, Spec)> {
 }
 
 impl Debian {
-    /// Packages of these suites. Those in the cache stay as they are; without the cache's
-    /// `packages/armel` the archive's newest are fetched.
+    /// Returns packages of these suites. Uses those in the cache; fetches the archive's newest if the cache has no
+    /// `packages/armel`.
     pub fn get<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<Deb>> {
         let store = Store::new(&self.arch, &self.suites)?;
         let wish = |name| Wish {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What guests are compiled and linked with: headers and C library of the root file system's own suite, unpacked
-//! beside a script that calls the cross compiler with them. The compiler's own C library is this machine's suite's.
+//! Headers and C library for compiling and linking guests, unpacked beside a script that calls the cross compiler
+//! with them. They come from the suite of the root file system; the compiler's own C library comes from the suite of
+//! this machine.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,20 +14,20 @@ use crate::fetch::Deb;
 use crate::toolchain::{self, command, output};
 use base::paths::shown;
 
-/// The script, in `guest/root` and in each of these.
+/// Name of the compiler's script, in `guest/root` and in each sysroot.
 const COMPILER: &str = "armel-gcc";
 
-/// Headers and C library, unpacked in the cache beside the compiler's script.
+/// Headers and C library in the cache, beside the compiler's script.
 pub struct Sysroot {
     dir: PathBuf,
     /// Hash of all inputs: packages, script and the version of the compiler.
     pub hash: String,
-    /// Packages that only compiling needs; the C library's own package is not among them.
+    /// Packages that only compiling needs; without the C library's own package.
     pub packages: Vec<Deb>,
 }
 
 impl Sysroot {
-    /// From the cache, else unpacked.
+    /// Returns the sysroot from the cache; unpacks it if it is missing.
     pub fn get() -> Result<Sysroot> {
         let (file, _, spec) = spec::read()?;
         toolchain::require()?;
@@ -57,13 +58,13 @@ impl Sysroot {
         })
     }
 
-    /// Where headers are: of the architecture, and of all.
+    /// Returns the folders of headers: of the architecture, and of all architectures.
     pub fn headers(&self) -> [PathBuf; 2] {
         let all = self.dir.join("usr/include");
         [all.join("arm-linux-gnueabi"), all]
     }
 
-    /// Compiles and links.
+    /// Returns the path of the compiler's script, which also links.
     pub fn compiler(&self) -> PathBuf {
         self.dir.join(COMPILER)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fragments of a kernel configuration: reading them, and checking that every symbol asked for
-//! took effect (Kconfig drops without a word what its dependencies do not allow).
+//! Fragments of a kernel configuration. Reads them, and checks that every requested symbol took effect: Kconfig
+//! silently drops a symbol whose dependencies are not met.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,12 +10,12 @@ use anyhow::{Context as _, Result, bail};
 
 use base::paths;
 
-/// One symbol as a fragment asks for it.
+/// One symbol that a fragment sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestedSymbol {
-    /// With its `CONFIG_`.
+    /// Name, with its `CONFIG_`.
     pub symbol: String,
-    /// As written behind the `=`; nothing for off.
+    /// Text after the `=`; `None` for off.
     pub value: Option<String>,
     /// File and line.
     pub place: String,
@@ -35,11 +35,11 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<RequestedSymbol>> {
             _ if line.is_empty() || line.starts_with('#') => continue,
             (_, Some((symbol, "n"))) => (symbol, None),
             (_, Some((symbol, value))) if !value.is_empty() => (symbol, Some(value.to_string())),
-            _ => bail!("{place}: neither CONFIG_NAME=value nor a comment: {line}"),
+            _ => bail!("{place}: expected CONFIG_NAME=value or a comment: {line}"),
         };
         let name = symbol.strip_prefix("CONFIG_").unwrap_or_default();
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            bail!("{place}: not the name of a symbol: {symbol}");
+            bail!("{place}: not a name of a symbol: {symbol}");
         }
         all.push(RequestedSymbol {
             symbol: symbol.to_string(),
@@ -50,16 +50,16 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<RequestedSymbol>> {
     Ok(all)
 }
 
-/// Refuses two fragments that want different values of one symbol.
+/// Fails when two fragments set different values of one symbol.
 pub fn agree(all: &[RequestedSymbol]) -> Result<()> {
     let mut seen: BTreeMap<&str, &RequestedSymbol> = BTreeMap::new();
-    for asked in all {
-        match seen.insert(&asked.symbol, asked) {
-            Some(first) if first.value != asked.value => bail!(
-                "{}: {} is {}, but {} says {}",
-                asked.place,
-                asked.symbol,
-                shown(asked.value.as_deref()),
+    for requested in all {
+        match seen.insert(&requested.symbol, requested) {
+            Some(first) if first.value != requested.value => bail!(
+                "{}: {} is {}, but {} sets it to {}",
+                requested.place,
+                requested.symbol,
+                shown(requested.value.as_deref()),
                 first.place,
                 shown(first.value.as_deref())
             ),
@@ -69,7 +69,7 @@ pub fn agree(all: &[RequestedSymbol]) -> Result<()> {
     Ok(())
 }
 
-/// Compares what was asked for with the configuration that came out.
+/// Fails when a requested symbol has another value in the final configuration.
 pub fn took_effect(all: &[RequestedSymbol], config: &str) -> Result<()> {
     let got: BTreeMap<&str, &str> = config
         .lines()
@@ -78,22 +78,22 @@ pub fn took_effect(all: &[RequestedSymbol], config: &str) -> Result<()> {
         .collect();
     let wrong: Vec<String> = all
         .iter()
-        .filter(|asked| got.get(asked.symbol.as_str()).copied() != asked.value.as_deref())
-        .map(|asked| {
-            let is = got.get(asked.symbol.as_str()).copied();
+        .filter(|requested| got.get(requested.symbol.as_str()).copied() != requested.value.as_deref())
+        .map(|requested| {
+            let is = got.get(requested.symbol.as_str()).copied();
             format!(
-                "  {}: {} asked to be {}, is {}",
-                asked.place,
-                asked.symbol,
-                shown(asked.value.as_deref()),
+                "  {}: {} set to {}, is {}",
+                requested.place,
+                requested.symbol,
+                shown(requested.value.as_deref()),
                 shown(is)
             )
         })
         .collect();
     if !wrong.is_empty() {
         bail!(
-            "{} symbols of the kernel's configuration did not take effect (unknown to this kernel, \
-             or a dependency is not met):\n{}",
+            "{} symbols of the kernel's configuration did not take effect (this kernel does not know \
+            the symbol, or a dependency is not met):\n{}",
             wrong.len(),
             wrong.join("\n")
         );
@@ -101,23 +101,23 @@ pub fn took_effect(all: &[RequestedSymbol], config: &str) -> Result<()> {
     Ok(())
 }
 
-/// A whole configuration of the user's.
+/// A whole configuration from the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
-    /// For messages.
+    /// Its path, for messages.
     file: String,
-    /// What it says.
+    /// Content of the file.
     pub text: String,
 }
 
 impl Own {
-    /// What it asks for, as far as it can be read.
+    /// Returns the symbols that it sets; skips lines that cannot be parsed.
     pub fn asked(&self) -> Vec<RequestedSymbol> {
         let lines = self.text.lines().enumerate();
         let read = lines.filter_map(|(number, line)| {
-            let mut asked = parse("", line).ok()?.pop()?;
-            asked.place = format!("{}:{}", self.file, number + 1);
-            Some(asked)
+            let mut requested = parse("", line).ok()?.pop()?;
+            requested.place = format!("{}:{}", self.file, number + 1);
+            Some(requested)
         });
         read.collect()
     }
@@ -128,24 +128,24 @@ pub fn own(path: &Path) -> Result<Own> {
     let file = paths::shown(path);
     let text = fs::read_to_string(path).with_context(|| format!("--config {file}"))?;
     if !text.lines().any(|line| line.starts_with("CONFIG_")) {
-        bail!("--config {file}: no configuration of a kernel: no line begins with CONFIG_");
+        bail!("--config {file}: not a kernel's configuration: no line begins with CONFIG_");
     }
     Ok(Own { file, text })
 }
 
-/// What a kernel needs to say anything on the boards, and why.
+/// Symbols that a kernel needs for any output on the boards, with the reasons.
 const NEEDED: [(&str, &str); 5] = [
-    ("CONFIG_MMU", "the boards' cores have one"),
+    ("CONFIG_MMU", "the boards' cores have an MMU"),
     (
-        "CONFIG_ARCH_VERSATILE",
-        "the boards have this machine's peripherals",
+    "CONFIG_ARCH_VERSATILE",
+    "the boards have this machine's peripherals",
     ),
-    ("CONFIG_CPU_ARM926T", "it is their core"),
-    ("CONFIG_SERIAL_AMBA_PL011_CONSOLE", "it is their console"),
-    ("CONFIG_BLK_DEV_INITRD", "the root file system comes so"),
+    ("CONFIG_CPU_ARM926T", "the boards have this core"),
+    ("CONFIG_SERIAL_AMBA_PL011_CONSOLE", "it is the boards' console"),
+    ("CONFIG_BLK_DEV_INITRD", "the root file system is an initrd"),
 ];
 
-/// Says which of them are off in what came out of a user's configuration.
+/// Fails when one of the needed symbols is off in the final configuration.
 pub fn fits_the_boards(own: &Own, config: &str) -> Result<()> {
     let on = |symbol: &str| {
         config
@@ -161,7 +161,7 @@ pub fn fits_the_boards(own: &Own, config: &str) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "--config {}: such a kernel says nothing on these boards; it lacks\n{}",
+        "--config {}: this kernel prints nothing on the boards, because it lacks\n{}",
         own.file,
         missing.join("\n")
     );
@@ -249,8 +249,8 @@ mod tests {
         let text = error.to_string();
         assert!(text.starts_with("3 symbols"), "{text}");
         for line in [
-            "CONFIG_B asked to be y, is off",
-            "CONFIG_C asked to be off, is y",
+            "CONFIG_B set to y, is off",
+            "CONFIG_C set to off, is y",
             "is 5",
         ] {
             assert!(text.contains(line), "{text}");

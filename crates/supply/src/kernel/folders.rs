@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of a version, `linux/7.3`, and that of the version that it takes its files from.
+//! The folder of a version, `linux/7.3`, and the folder of the version that it takes files from.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use anyhow::{Result, bail};
 
 use base::paths::shown;
 
-/// Both; one and the same for a version that takes none.
+/// The two folders of a version. They are equal for a version that takes no files from another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
-    /// The version's own.
+    /// The version's own folder.
     pub own: PathBuf,
-    /// Where files are that it has not.
+    /// The folder for files that `own` does not have.
     pub base: PathBuf,
 }
 
 impl Folders {
-    /// Of a version below `linux`, and the one that its file names.
+    /// Returns the folders of a version below `linux`; `from` is the version that its file names.
     pub fn of(linux: &Path, version: &str, from: Option<&str>) -> Result<Folders> {
         let own = linux.join(version);
         let base = linux.join(from.unwrap_or(version));
         if !base.join("kernel.toml").is_file() {
             bail!(
-                "{}: from: no kernels in {}",
+                "{}: from: no kernel.toml in {}",
                 shown(&own.join("kernel.toml")),
                 shown(&base)
             );
@@ -31,7 +31,7 @@ impl Folders {
         Ok(Folders { own, base })
     }
 
-    /// The version's own file, or that of the other version.
+    /// Returns the path of the version's own file, or of the other version's.
     pub fn file(&self, name: impl AsRef<Path>) -> PathBuf {
         let own = self.own.join(&name);
         match own.exists() {
@@ -40,7 +40,7 @@ impl Folders {
         }
     }
 
-    /// The file that says which variants there are, for messages.
+    /// Returns the path of the version's `kernel.toml`, for messages.
     pub fn toml(&self) -> String {
         shown(&self.own.join("kernel.toml"))
     }
@@ -90,7 +90,7 @@ mod tests {
         fs::write(dir.join("2.0/kernel.toml"), text).unwrap();
         let error = format!("{:#}", spec::choose(&dir, "plain").unwrap_err());
         assert!(
-            error.contains("2.0/kernel.toml: from: no kernels in"),
+            error.contains("2.0/kernel.toml: from: no kernel.toml in"),
             "{error}"
         );
         fs::remove_dir_all(&dir).unwrap();

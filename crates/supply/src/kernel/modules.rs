@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Modules out of the kernel's tree: built against the kernel just built, kept beside it as an archive that
-//! is unpacked behind the root file system.
+//! Out-of-tree modules: built against the kernel, and kept beside it as an archive that the kernel unpacks over the
+//! root file system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use crate::image::cpio::Archive;
 use crate::toolchain::{command, logged, output};
 use base::paths::{names_in, shown};
 
-/// Beside the kernel.
+/// Name of the archive, beside the kernel.
 pub const ARCHIVE: &str = "modules.cpio";
 
 fn files(module: &Path) -> Vec<String> {
     names_in(module, |path| Some(path.file_name()?.to_str()?.to_string()))
 }
 
-/// Adds what decides the built modules.
+/// Adds the inputs of the modules: their source files.
 pub fn add_to(modules: &[PathBuf], inputs: &mut Inputs) -> Result<()> {
     for module in modules {
         for name in files(module) {
@@ -33,12 +33,12 @@ pub fn add_to(modules: &[PathBuf], inputs: &mut Inputs) -> Result<()> {
 }
 
 impl Build<'_> {
-    /// Builds the variant's modules, each in a copy of its directory, and packs them into `dir`.
+    /// Builds the variant's modules, each in a copy of its directory, and writes their archive into `dir`.
     pub(super) fn modules(&self, dir: &Path) -> Result<()> {
         if self.chosen.modules.is_empty() {
             return Ok(());
         }
-        // The kernel's own modules: none, but what the others link against.
+        // The kernel has no modules of its own, but this target writes the files that the others link against.
         logged(self.make().arg("modules"), &self.log, |_| {})?;
         let mut archive = Archive::default();
         for source in &self.chosen.modules {

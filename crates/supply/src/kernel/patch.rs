@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Patches of a series, and fix-ups: what another version of the kernel needs instead of some hunks.
+//! Patches of a series, and fix-ups: hunks that replace some hunks of a patch for another version of the kernel.
 //!
-//! A series is there once, for one version. Another version's `fixups/SERIES/NAME.patch` belongs to the patch of that name.
-//! It begins with lines `Instead-of: FILE N` (the patch's Nth hunk of that file) or `Instead-of: FILE` (all of them), which
-//! are left out; the diff behind them is applied next. Nothing is left out that is not named.
+//! A series exists once, for one version. Another version's `fixups/SERIES/NAME.patch` belongs to the patch with that
+//! name. It begins with lines `Instead-of: FILE N` (the patch's Nth hunk for that file) or `Instead-of: FILE` (all
+//! hunks for it). These hunks are left out, and no others. The diff after these lines is applied in their place.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,16 +20,16 @@ const INSTEAD: &str = "Instead-of:";
 /// One patch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Patch {
-    /// Of the series.
+    /// The patch of the series.
     pub path: PathBuf,
-    /// What this version needs instead of some of it.
+    /// The fix-up that this version has for it.
     pub fixup: Option<PathBuf>,
-    /// The series is another version's: no hunk may be put where its context differs.
+    /// Whether each hunk's context must match exactly, because the series is for another version.
     pub exact: bool,
 }
 
 impl Patch {
-    /// What is applied.
+    /// Returns the text to apply: the patch, with its fix-up.
     pub fn text(&self) -> Result<Vec<u8>> {
         let text =
             fs::read(&self.path).with_context(|| format!("cannot read {}", shown(&self.path)))?;
@@ -44,7 +44,7 @@ impl Patch {
         Ok(all.into_bytes())
     }
 
-    /// For messages.
+    /// Returns the paths of the patch and its fix-up, for messages.
     pub fn shown(&self) -> String {
         match &self.fixup {
             Some(fixup) => format!("{} with {}", shown(&self.path), shown(fixup)),
@@ -52,21 +52,22 @@ impl Patch {
         }
     }
 
-    /// With its series.
+    /// Returns `SERIES/NAME`.
     pub fn in_series(&self) -> String {
         let series = self.path.parent().and_then(Path::file_name);
         let series = series.unwrap_or_default().to_string_lossy();
         format!("{series}/{}", self.name())
     }
 
-    /// The name of its file.
+    /// Returns the name of the file.
     pub fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 }
 
-/// The patches of series `name`, with the version's fix-ups; `key` of its file asks for it.
+/// Returns the patches of the series `name`, with the version's fix-ups. `key` is the key of `kernel.toml` that names
+/// the series, for messages.
 pub fn series(folders: &Folders, name: &str, key: &str) -> Result<Vec<Patch>> {
     let path = folders.file(Path::new("patches").join(name));
     let names = patches_in(&path);
@@ -79,7 +80,7 @@ pub fn series(folders: &Folders, name: &str, key: &str) -> Result<Vec<Patch>> {
         let hint = did_you_mean(orphan, &names);
         let path = shown(&path);
         bail!(
-            "{}: no such patch in {path}{hint}",
+            "{}: a fix-up for no patch of {path}{hint}",
             shown(&fixups.join(orphan))
         );
     }
@@ -94,19 +95,19 @@ pub fn series(folders: &Folders, name: &str, key: &str) -> Result<Vec<Patch>> {
 fn patches_in(dir: &Path) -> Vec<String> {
     names_in(dir, |file| {
         let name = file.file_name()?.to_str()?.to_string();
-        // The cover letter is no patch.
+        // 0000 is the cover letter.
         (name.ends_with(".patch") && !name.starts_with("0000-")).then_some(name)
     })
 }
 
-/// What a patch does to one file: lines that say so, and hunks.
+/// The part of a patch for one file: header lines and hunks.
 struct Section<'a> {
     file: &'a str,
     head: Vec<&'a str>,
     hunks: Vec<Vec<&'a str>>,
 }
 
-/// The words before the first section, and the sections.
+/// Splits a patch into the lines before the first section, and the sections.
 fn sections(text: &str) -> (Vec<&str>, Vec<Section<'_>>) {
     let mut before = Vec::new();
     let mut all: Vec<Section<'_>> = Vec::new();
@@ -135,7 +136,7 @@ fn sections(text: &str) -> (Vec<&str>, Vec<Section<'_>>) {
     (before, all)
 }
 
-/// A hunk that is left out: of which file, and which one; 0 for all.
+/// Reads the `Instead-of:` lines: each has a file, and the number of a hunk or 0 for all of them.
 fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
     let mut all = BTreeSet::new();
     for line in fixup {
@@ -153,7 +154,7 @@ fn left_out<'a>(fixup: &[&'a str]) -> Result<BTreeSet<(&'a str, usize)>> {
     Ok(all)
 }
 
-/// A patch without the hunks that its fix-up is instead of, and the fix-up's diff.
+/// Returns a patch with its fix-up: without the replaced hunks, and with the fix-up's diff.
 fn fixed(patch: &str, fixup: &str) -> Result<String> {
     let (words, added) = sections(fixup);
     let left_out = left_out(&words)?;
@@ -162,13 +163,13 @@ fn fixed(patch: &str, fixup: &str) -> Result<String> {
         let Some(section) = there.iter().find(|section| section.file == *file) else {
             let files: Vec<&str> = there.iter().map(|section| section.file).collect();
             bail!(
-                "{INSTEAD} {file}: it has no such file{}",
+                "{INSTEAD} {file}: the patch does not change this file{}",
                 did_you_mean(file, &files)
             );
         };
         if *n > section.hunks.len() {
             let count = section.hunks.len();
-            bail!("{INSTEAD} {file} {n}: it has {count} hunks of that file");
+            bail!("{INSTEAD} {file} {n}: the patch has {count} hunks for this file");
         }
     }
     let mut lines = before;
@@ -209,8 +210,8 @@ mod tests {
     #[test]
     fn a_fix_up_of_what_is_not_there_is_refused() {
         for (fixup, said) in [
-            ("Instead-of: aa 1\n", "it has no such file"),
-            ("Instead-of: a 3\n", "it has 2 hunks of that file"),
+            ("Instead-of: aa 1\n", "the patch does not change this file"),
+            ("Instead-of: a 3\n", "the patch has 2 hunks for this file"),
             ("Instead-of: a 0\n", "not \"Instead-of: FILE [N]\""),
             ("Instead-of: a 1 2\n", "not \"Instead-of: FILE [N]\""),
         ] {

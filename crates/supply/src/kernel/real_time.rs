@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options that PREEMPT_RT excludes. Kconfig drops them without a word, and a kernel would come out
-//! that is not the one asked for. Which they are, Kconfig itself says: they are there when the same
-//! is configured without PREEMPT_RT.
+//! Detects options that PREEMPT_RT excludes. Kconfig drops them silently, and the kernel would not be the requested
+//! one. Such an option is missing with PREEMPT_RT, and present in the same configuration without it.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +8,13 @@ use anyhow::{Result, bail};
 
 use super::config::RequestedSymbol;
 
-/// The option.
+/// The option that makes a real-time kernel.
 const RT: &str = "CONFIG_PREEMPT_RT";
-/// Lines to lay over a configuration so that it is the same one without it.
+/// Lines that turn PREEMPT_RT off when they are added to a configuration.
 pub const WITHOUT: &str = "# CONFIG_PREEMPT_RT is not set\nCONFIG_PREEMPT=y\n";
 
-/// Refuses a real-time kernel that lacks what was asked for because it is one: `config` is what came
-/// out, `without` configures the same without PREEMPT_RT.
+/// Fails when a requested option is missing because of PREEMPT_RT. `config` is the final configuration; `without`
+/// returns the final configuration without PREEMPT_RT.
 pub fn check(
     asked: &[RequestedSymbol],
     config: &str,
@@ -27,8 +26,8 @@ pub fn check(
     let got = on(config);
     if !got.contains(RT) {
         bail!(
-            "{}: {RT} is off in what came out: this kernel does not offer it, or not for this \
-             processor\n  help: linux/6.12/patches/rt offers it before ARMv6; it needs CONFIG_EXPERT",
+            "{}: {RT} is off in the final configuration: this kernel does not offer it, or not for \
+            this processor\n  help: linux/6.12/patches/rt offers it before ARMv6; it needs CONFIG_EXPERT",
             rt.place
         );
     }
@@ -48,7 +47,7 @@ pub fn check(
         return Ok(());
     }
     bail!(
-        "a real-time kernel cannot have what was asked for ({}):\n{}",
+        "a real-time kernel ({}) cannot have these options:\n{}",
         rt.place,
         excluded.join("\n")
     );
@@ -58,7 +57,7 @@ fn is_on(asked: &RequestedSymbol) -> bool {
     matches!(asked.value.as_deref(), Some("y" | "m"))
 }
 
-/// The symbols that are on.
+/// Returns the symbols that are on.
 fn on(config: &str) -> BTreeSet<&str> {
     config
         .lines()
@@ -90,7 +89,7 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("NOWHERE") && !text.contains("NET"), "{text}");
-        // What is off for another reason is not for us to say.
+        // Options that are off for another reason are not reported here.
         assert_eq!(said(asked, with, "CONFIG_NET=y\n"), "");
     }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Are two kernels the same? Every section that is in memory when the kernel runs is compared byte
-//! by byte, so that code, data, addresses and strings are; the build's identification, a hash of
-//! the whole file, is not.
+//! Compares two kernels: every section that is in memory when the kernel runs, byte by byte. The comparison covers
+//! code, data, addresses and strings, but not the build's identification, which is a hash of the whole file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +11,13 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, e
 
 use base::paths::shown;
 
-/// Of the linker's `--build-id`; it follows from everything else.
+/// The section with the linker's `--build-id`, a hash of all other sections.
 const BUILD_ID: &str = ".notes";
 
-/// Address, size and content; a section without content in the file has none here.
+/// Address, size and content of each section, by name. The content is empty for a section such as `.bss`.
 type Sections<'a> = BTreeMap<&'a str, (u64, u64, &'a [u8])>;
 
-/// What differs, a line a section; nothing when they are the same.
+/// Returns the differences between two kernels, one line each; none if the kernels are equal.
 pub fn differences(one: &Path, other: &Path) -> Result<Vec<String>> {
     let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", shown(path)));
     let (bytes, other_bytes) = (read(one)?, read(other)?);
@@ -43,18 +42,18 @@ fn sections<'a>(file: &object::File<'a>) -> Result<Sections<'a>> {
 }
 
 fn compare(one: &Sections<'_>, other: &Sections<'_>, place: &dyn Fn(u64) -> String) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut differences = Vec::new();
     for name in other.keys().filter(|name| !one.contains_key(*name)) {
-        said.push(format!("{name} is new"));
+        differences.push(format!("{name} is only in the second kernel"));
     }
     for (name, (address, size, data)) in one {
         let Some((other_address, other_size, other_data)) = other.get(name) else {
-            said.push(format!("{name} is gone"));
+            differences.push(format!("{name} is only in the first kernel"));
             continue;
         };
         if (address, size) != (other_address, other_size) {
-            said.push(format!(
-                "{name} has {size} bytes at {address:#x}, and {other_size} at {other_address:#x}"
+            differences.push(format!(
+            "{name} has {size} bytes at {address:#x}, and {other_size} at {other_address:#x}"
             ));
         }
         let pairs = data.iter().zip(*other_data);
@@ -62,18 +61,18 @@ fn compare(one: &Sections<'_>, other: &Sections<'_>, place: &dyn Fn(u64) -> Stri
         if let Some(at) = pairs.clone().position(|(a, b)| a != b) {
             let at = address + at as u64;
             let place = place(at);
-            said.push(format!(
-                "{name}: {different} bytes differ, the first at {at:#x}{place}"
+            differences.push(format!(
+            "{name}: {different} bytes differ, the first at {at:#x}{place}"
             ));
         }
     }
-    said
-}
+    differences
+    }
 
-/// ` in NAME` of the symbol before an address.
+/// Returns ` in NAME`, with the symbol before an address; empty if there is none.
 fn symbol(file: &object::File<'_>, address: u64) -> String {
     let symbols = file.symbols().filter(|s| s.address() <= address);
-    // Mapping symbols ($a, $d) are no names.
+    // Mapping symbols ($a, $d) name no code or data.
     let named = symbols.filter(|s| s.name().is_ok_and(|n| !n.is_empty() && !n.starts_with('$')));
     match named.max_by_key(object::ObjectSymbol::address) {
         Some(symbol) => format!(" in {}", symbol.name().unwrap_or_default()),
@@ -91,18 +90,21 @@ mod tests {
             (".text", (0x100, 4, &b"abcd"[..])),
             (".bss", (0x200, 8, b"")),
         ]);
-        let said = |other| compare(&one, &other, &|address| format!(" in f{address:x}"));
-        assert_eq!(said(one.clone()), [""; 0]);
+        let found = |other| compare(&one, &other, &|address| format!(" in f{address:x}"));
+        assert_eq!(found(one.clone()), [""; 0]);
         let mut other = one.clone();
         other.insert(".text", (0x100, 4, b"abXY"));
         assert_eq!(
-            said(other),
+        found(other),
             [".text: 2 bytes differ, the first at 0x102 in f102"]
         );
         let mut other = one.clone();
         other.insert(".bss", (0x200, 12, b""));
-        assert_eq!(said(other), [".bss has 8 bytes at 0x200, and 12 at 0x200"]);
+        assert_eq!(found(other), [".bss has 8 bytes at 0x200, and 12 at 0x200"]);
         let other = Sections::from([(".bss", (0x200, 8, &b""[..])), (".new", (0, 1, b"x"))]);
-        assert_eq!(said(other), [".new is new", ".text is gone"]);
+        assert_eq!(
+        found(other),
+        [".new is only in the second kernel", ".text is only in the first kernel"]
+        );
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A series of patches, checked as a reviewer would: each patch by checkpatch, each prefix of the
-//! series built and booted, and at the end no warning of sparse that the source did not have, and
-//! with the series' options off the unpatched kernel, byte by byte.
+//! Checks a series of patches as a reviewer would. checkpatch accepts each patch. Each prefix of the series builds
+//! and boots. The whole series adds no warning of sparse. With the series' options off, the kernel is the unpatched
+//! one, byte by byte.
 //!
-//! All is built in one directory, so that a prefix compiles only what its last patch changed, in a
-//! smaller configuration (`configs/prefix.config`). The directory stays, and with it the names of
-//! what has passed: a run that was stopped goes on where it was, and a patch that was changed takes
-//! back only what is behind it.
+//! All prefixes are built in one directory and in a smaller configuration (`configs/prefix.config`), so that a prefix
+//! compiles only what its last patch changed. The directory stays, with the hashes of the prefixes that passed. A
+//! stopped run continues where it was, and after a change to a patch only that patch and those after it are checked
+//! again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,28 +24,28 @@ use crate::cache::{self, Inputs, Lock};
 use crate::toolchain::{self, command, logged, output};
 use base::paths::{self, shown};
 
-/// Of checkpatch: new files below arch/arm belong to the entry of MAINTAINERS that has all of it;
-/// and `ARCH_HAS_FLUSH_ON_KUNMAP` is what `highmem.h` asks an architecture to define. There is no history here in which
-/// the commit of a `Fixes:` could be looked up.
-const NOT_ASKED: &str = "FILE_PATH_CHANGES,DEFINE_ARCH_HAS,UNKNOWN_COMMIT_ID";
-/// What sparse looks at.
+/// Checks of checkpatch that do not apply. MAINTAINERS has one entry for all of arch/arm, new files included.
+/// `highmem.h` asks an architecture to define `ARCH_HAS_FLUSH_ON_KUNMAP`. The source has no history in which to look
+/// up the commit of a `Fixes:` line.
+const IGNORED_CHECKS: &str = "FILE_PATH_CHANGES,DEFINE_ARCH_HAS,UNKNOWN_COMMIT_ID";
+/// Directories that sparse checks.
 const SPARSE: &[&str] = &["arch/arm/mm/", "arch/arm/kernel/"];
 /// The variant without patches.
 const PLAIN: &str = "plain";
 
-/// A prefix of the series that was built.
+/// A built prefix of the series.
 pub struct Prefix {
     /// The plain image.
     pub image: PathBuf,
-    /// The same as ELF.
+    /// The ELF file of the image.
     pub vmlinux: PathBuf,
     /// The device tree.
     pub dtb: PathBuf,
 }
 
-/// The names of `version` (`6.12`) that have patches, are built themselves and not on demand only; of
-/// variants with the same patches one, which overrides nothing if there is such a one. Or the one variant
-/// named (`6.12/fcse-guaranteed`).
+/// Returns the variants of `version` (`6.12`) whose series are to be checked. These have patches, are built
+/// themselves and not only on demand. Of variants with equal patches it returns one, if possible one without
+/// `overrides`. If `version` names a variant (`6.12/fcse-guaranteed`), returns that one.
 pub fn variants(version: &str) -> Result<Vec<String>> {
     let linux = paths::root().join("linux");
     if version.contains('/') {
@@ -66,23 +66,24 @@ pub fn variants(version: &str) -> Result<Vec<String>> {
     all.retain(|chosen| seen.insert(chosen.patches.clone()));
     let names: Vec<String> = all.into_iter().map(|chosen| chosen.name).collect();
     if names.is_empty() {
-        bail!("no variant of {version} has patches");
+        bail!("kernel {version}: no variant with patches to check");
     }
     Ok(names)
 }
 
-/// What becomes of earlier runs' results.
+/// Which results of earlier runs count.
 pub struct Passed<'a> {
-    /// The test that a prefix has to pass; results of another one do not count.
+/// The test that a prefix has to pass; results of other tests do not count.
     pub test: &'a str,
-    /// Nothing has passed yet.
+    /// Whether to forget all earlier results.
     pub forget: bool,
-    /// Prefixes of fewer patches are not looked at: they are another series', with a check of its own.
+    /// Length of the first prefix to check, in patches. Shorter prefixes belong to another series, which has its own
+    /// check.
     pub from: usize,
 }
 
-/// Checks the series of variant `name`: `works` is given each prefix that was built, `said` what was
-/// done. An error says which patch is at fault.
+/// Checks the series of a variant. Calls `works` with each built prefix, and `said` with a line for each step. An
+/// error names the patch at fault.
 pub fn check(
     request: &Request,
     earlier: &Passed<'_>,
@@ -132,11 +133,11 @@ pub fn check(
     }
     series.prefixes(works, said)?;
     series.off(&linux)?;
-    said("with the series' options off: vmlinux is the plain one");
+    said("with the series' options off: vmlinux equals the plain kernel's");
     Ok(())
 }
 
-/// A variant in the smaller configuration.
+/// Returns a variant in the smaller configuration.
 fn smaller(linux: &Path, name: &str) -> Result<Chosen> {
     let mut chosen = spec::choose(linux, name)?;
     let smaller = chosen.folders.file("configs/prefix.config");
@@ -145,7 +146,7 @@ fn smaller(linux: &Path, name: &str) -> Result<Chosen> {
     Ok(chosen)
 }
 
-/// The source, to be changed, as an earlier run left it where that was of the same source.
+/// Returns a copy of the source to patch: the copy of an earlier run if that was of the same source.
 fn copy(chosen: &Chosen, request: &Request, dir: &Path, log: &Path) -> Result<PathBuf> {
     let bare = Chosen {
         patches: Vec::new(),
@@ -168,7 +169,7 @@ fn copy(chosen: &Chosen, request: &Request, dir: &Path, log: &Path) -> Result<Pa
 
 struct Series<'a> {
     build: Build<'a>,
-    /// In whose configuration a part of the series is built, if not in that of all of it.
+    /// The variant in whose configuration prefixes are built, if it is not the series' own variant.
     before: Option<&'a Chosen>,
     test: &'a str,
     from: usize,
@@ -184,11 +185,11 @@ impl Series<'_> {
         let patches = &self.build.chosen.patches;
         let before = self.sparse_before()?;
         if self.from > patches.len() {
-            bail!("--from {}: there are {} patches", self.from, patches.len());
+            bail!("--from {}: the series has {} patches", self.from, patches.len());
         }
         if self.from > 1 {
             said(&format!(
-                "prefixes of fewer than {} patches are not looked at",
+                "prefixes of fewer than {} patches are not checked",
                 self.from
             ));
         }
@@ -220,7 +221,7 @@ impl Series<'_> {
         self.build.lay_fragments()?;
         let mut new: Vec<String> = self.sparse()?.difference(&before).cloned().collect();
         if self.before.is_some() {
-            // In a configuration that the source did not have, what the series touches is its own.
+            // Sparse has not seen the source in this configuration: only files that the series touches count.
             let touched = source::touched(patches)?;
             new.retain(|text| {
                 touched
@@ -231,11 +232,11 @@ impl Series<'_> {
         if !new.is_empty() {
             bail!("new warnings of sparse:\n{}", new.join("\n"));
         }
-        said("sparse: nothing new");
+        said("sparse: no new warnings");
         Ok(())
     }
 
-    /// Brings the tree to a prefix: takes back what is not of it, applies what is missing.
+    /// Brings the tree to a prefix: reverts patches that do not belong to it, and applies those that are missing.
     fn at(&self, prefix: &[Patch]) -> Result<()> {
         let applied = self.dir.join("applied");
         let names = paths::names_in(&applied, |path| Some(file_name(path)));
@@ -278,7 +279,7 @@ impl Series<'_> {
         let mut run = command("perl");
         run.arg(script)
             .args(["--strict", "--no-tree", "--terse", "--no-summary"]);
-        run.args(["--ignore", NOT_ASKED]).arg(checked);
+        run.args(["--ignore", IGNORED_CHECKS]).arg(checked);
         let out = run.output().context("cannot run perl")?;
         if out.status.success() {
             return Ok(());
@@ -302,7 +303,7 @@ impl Series<'_> {
         Ok(prefix)
     }
 
-    /// What sparse says of the unpatched source.
+    /// Returns the warnings of sparse for the unpatched source.
     fn sparse_before(&self) -> Result<BTreeSet<String>> {
         let file = self.dir.join("sparse");
         if let Ok(text) = fs::read_to_string(&file) {
@@ -315,13 +316,13 @@ impl Series<'_> {
             ..self.build.clone()
         }
         .lay_fragments()?;
-        let said = self.sparse()?;
-        let lines: String = said.iter().map(|line| format!("{line}\n")).collect();
+        let warnings = self.sparse()?;
+        let lines: String = warnings.iter().map(|line| format!("{line}\n")).collect();
         fs::write(&file, lines)?;
-        Ok(said)
+        Ok(warnings)
     }
 
-    /// What sparse says, without the lines' numbers, which patches move.
+    /// Returns the warnings of sparse, without line numbers, which change with patches.
     fn sparse(&self) -> Result<BTreeSet<String>> {
         let mut make = self.build.make();
         make.arg(format!("-j{}", self.build.jobs));
@@ -334,7 +335,7 @@ impl Series<'_> {
         Ok(text.lines().filter_map(warning).collect())
     }
 
-    /// The patched source with the plain variant's configuration against the plain kernel.
+    /// Compares the patched source in the plain variant's configuration with the plain kernel.
     fn off(&self, linux: &Path) -> Result<()> {
         let chosen = &self.build.chosen;
         let version = chosen.name.split('/').next().unwrap_or_default();
@@ -357,7 +358,7 @@ impl Series<'_> {
         let differences = same::differences(&plain.vmlinux, &build.objects.join("vmlinux"))?;
         if !differences.is_empty() {
             let all = differences.join("\n  ");
-            bail!("with the series' options off vmlinux is not the plain one:\n  {all}");
+            bail!("with the series' options off, vmlinux differs from the plain kernel's:\n  {all}");
         }
         Ok(())
     }
@@ -374,7 +375,7 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// `file: warning: text` of a line `file:12:5: warning: text`.
+/// Returns `file: text` for a line `file:12:5: warning: text`.
 fn warning(line: &str) -> Option<String> {
     let (place, text) = line
         .split_once(": warning: ")

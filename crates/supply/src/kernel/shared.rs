@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What variants have in common is compiled once: Debian's ccache keeps objects by what was compiled,
-//! and a build says what that saved.
+//! Shares objects between variants: Debian's ccache keeps each object under a hash of what was compiled, and a build
+//! reports how many objects it reused.
 //!
-//! Objects are made in a directory of the source's tree, so that the kernel's makefiles name all files
-//! relative to it: a path of the tree in a command would be another one in each patched tree.
+//! Objects are built in a directory of the source's tree, so that the kernel's makefiles name all files relative to
+//! the tree. An absolute path in a command would differ in each patched tree, and prevent sharing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use std::process::Command;
 
 use base::time::{CpuTimeOf, cpu_s_of};
 
-/// What the objects of all kernels may take.
+/// Limit of ccache's disk space, for the objects of all kernels.
 const SIZE: &str = "2G";
 
-/// A build by ccache, and what it came to.
+/// A build with ccache, whose results are counted.
 pub struct Shared {
     log: PathBuf,
     cpu_s: f64,
 }
 
-/// CPU time of processes that ended; an unknown time counts as zero.
+/// Returns the CPU time of child processes that ended, in seconds; an unknown time counts as zero.
 fn cpu_s() -> f64 {
     cpu_s_of("self", CpuTimeOf::Children).unwrap_or(0.0)
 }
 
 impl Shared {
-    /// From now on; `log` is where ccache notes each result.
+    /// Begins to count; `log` is the file in which ccache notes each result.
     pub fn begin(log: &Path) -> Shared {
         let _ = fs::remove_file(log);
         Shared {
@@ -35,32 +35,32 @@ impl Shared {
         }
     }
 
-    /// What of it was there already: "1,100 of 1,200 objects were there, 60 s of CPU time".
+    /// Ends the count and returns it: "1100 of 1200 objects were compiled before, 60 s of CPU time".
     pub fn end(&self) -> String {
         let results = fs::read_to_string(&self.log).unwrap_or_default();
         let _ = fs::remove_file(&self.log);
-        told(&results, cpu_s() - self.cpu_s)
+        summary(&results, cpu_s() - self.cpu_s)
     }
 }
 
-fn told(results: &str, cpu_s: f64) -> String {
+fn summary(results: &str, cpu_s: f64) -> String {
     let count = |what: &str| results.lines().filter(|line| *line == what).count();
     let hits = count("direct_cache_hit") + count("preprocessed_cache_hit");
     let all = hits + count("cache_miss");
     format!("{hits} of {all} objects were compiled before, {cpu_s:.0} s of CPU time")
 }
 
-/// Has `make` compile by ccache, which keeps its objects below `cache`.
+/// Makes `make` compile with ccache, which keeps its objects below `cache`.
 pub fn by_ccache(make: &mut Command, prefix: &str, cache: &Path, results: &Path) {
     make.arg(format!("CC=ccache {prefix}gcc"))
         .arg("HOSTCC=ccache gcc")
         .env("CCACHE_DIR", cache.join("ccache"))
         .env("CCACHE_MAXSIZE", SIZE)
         .env("CCACHE_STATSLOG", results)
-        // What was preprocessed to be looked up is compiled, not preprocessed again: a first build is
-        // a quarter faster, and the code the same (only notes for debuggers could differ).
+        // ccache compiles the preprocessed text that it has looked up, and does not preprocess again. A first build
+        // is a quarter faster, and the code is the same; only debug information could differ.
         .env("CCACHE_NOCPP2", "1")
-        // Names of directories are not in the objects: see `-fdebug-prefix-map`.
+        // Objects contain no names of directories, see `-fdebug-prefix-map`.
         .env("CCACHE_NOHASHDIR", "1");
 }
 
@@ -72,7 +72,7 @@ mod tests {
     fn what_was_there_is_counted() {
         let results = "# kernel/fork.c\ndirect_cache_hit\n# a.c\ncache_miss\ndirect_cache_miss\n# b\npreprocessed_cache_hit\n";
         assert_eq!(
-            told(results, 61.5),
+            summary(results, 61.5),
             "2 of 3 objects were compiled before, 62 s of CPU time"
         );
     }

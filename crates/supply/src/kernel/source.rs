@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a kernel's source comes from: Debian's source package or the user's own tree.
+//! Sources of a kernel: Debian's source package or the user's own tree.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -19,8 +19,9 @@ use base::interrupt;
 use base::paths::shown;
 use base::progress::Progress;
 
-/// Parts of the source that no kernel of ours compiles, below the top directory. Their Kconfig
-/// files and makefiles stay, as the configuration reads them all. Of sound, `core` and `drivers` stay (ALSA loopback).
+/// Files of the source that none of our kernels compiles, relative to the top directory. Kconfig files and makefiles
+/// are unpacked, because the configuration reads all of them. Of `sound`, `core` and `drivers` are unpacked for
+/// ALSA's loopback device.
 const LEFT_OUT: &[&str] = &[
     "Documentation/[b-zA-Z]*/*",
     "drivers/gpu/*.[ch]",
@@ -35,8 +36,8 @@ const LEFT_OUT: &[&str] = &[
     "tools/testing/*",
 ];
 
-/// So many trees are in the cache at most, with one that comes, unless more are in use. 620 MB each, one per set of
-/// patches.
+/// Most trees in the cache, the new one included, unless more are in use. There is one per set of patches, and each
+/// takes 620 MB.
 const KEPT: usize = 7;
 
 /// Architectures of Linux 6.12 other than arm.
@@ -63,22 +64,22 @@ const OTHER_ARCHS: &[&str] = &[
     "xtensa",
 ];
 
-/// One source, not necessarily unpacked.
+/// One source, which need not be unpacked.
 #[derive(Debug)]
 pub enum Source {
     /// Debian's package.
     Debian(Deb),
-    /// The user's tree, and what identifies its state.
+    /// The user's tree.
     Own {
         /// Its top directory.
         dir: PathBuf,
-        /// A commit, or a hash of the tree.
+        /// Identity of its state: a commit, or a hash of the tree.
         id: String,
     },
 }
 
 impl Source {
-    /// The user's tree `own`, else Debian's package (from the cache where it is there).
+    /// Returns the user's tree `own` if there is one, else Debian's package, from the cache if possible.
     pub fn find(chosen: &Chosen, own: Option<&Path>, refresh: bool) -> Result<Source> {
         if let Some(dir) = own {
             return own_tree(dir);
@@ -109,7 +110,7 @@ impl Source {
         Ok(Source::Debian(deb))
     }
 
-    /// What identifies it: part of the kernel's hash.
+    /// Returns the identity of the source, a part of the kernel's hash.
     pub fn id(&self) -> String {
         match self {
             Source::Debian(deb) => format!("{} {} {}", deb.name, deb.version, deb.sha256),
@@ -117,7 +118,7 @@ impl Source {
         }
     }
 
-    /// The user's tree, if it is one.
+    /// Returns the directory of the user's tree, if the source is one.
     pub fn own_dir(&self) -> Option<&Path> {
         match self {
             Source::Debian(_) => None,
@@ -125,12 +126,12 @@ impl Source {
         }
     }
 
-    /// Is it the very version that the project was tested with?
+    /// Returns whether the project was tested with exactly this source.
     pub fn tested(&self, chosen: &Chosen) -> bool {
         matches!(self, Source::Debian(deb) if deb.sha256 == chosen.spec.source.tested_sha256)
     }
 
-    /// For people: the package's version or the tree.
+    /// Returns the package with its version, or the tree with its state, for messages.
     pub fn shown(&self) -> String {
         match self {
             Source::Debian(deb) => format!("{} {}", deb.name, deb.version),
@@ -138,8 +139,8 @@ impl Source {
         }
     }
 
-    /// The tree, unpacked and patched where that is ours to do. Kept in the cache, as another
-    /// configuration of the same source needs it again, until there are [`KEPT`] that were used later.
+    /// Returns the tree. Unpacks and patches Debian's package; a user's tree stays as it is. The cache keeps the
+    /// trees that were used last, because other configurations of the same source need them again.
     pub fn tree(&self, chosen: &Chosen, log: &Path) -> Result<Tree> {
         let deb = match self {
             Source::Debian(deb) => deb,
@@ -150,8 +151,8 @@ impl Source {
                 });
             }
             Source::Own { .. } => bail!(
-                "{} has patches, and a tree given with --linux is never changed\n  help: apply \
-                 {} yourself and build a variant without patches",
+                "{} has patches, and warmswitch never changes a tree given with --linux\n  help: apply \
+                {} yourself and build a variant without patches",
                 chosen.name,
                 shown(&chosen.folders.file("patches"))
             ),
@@ -188,7 +189,7 @@ pub struct Tree {
     _used: Option<Lock>,
 }
 
-/// The name of a package's tree in the cache.
+/// Returns the name of a package's tree in the cache.
 fn name_of(deb: &Deb, chosen: &Chosen) -> Result<String> {
     let mut inputs = Inputs::new("linux source 1");
     inputs.add("deb", deb.sha256.as_bytes());
@@ -210,8 +211,8 @@ fn own_tree(dir: &Path) -> Result<Source> {
     }
     if dir.join(".config").exists() || dir.join("include/config").exists() {
         bail!(
-            "--linux {0}: it was built in; the kernel's makefiles refuse to build elsewhere from \
-             such a tree\n  help: make -C {0} mrproper",
+            "--linux {0}: the tree contains a build, and the kernel's makefiles refuse to build \
+            elsewhere from such a tree\n  help: make -C {0} mrproper",
             shown(&dir)
         );
     }
@@ -222,7 +223,7 @@ fn own_tree(dir: &Path) -> Result<Source> {
     Ok(Source::Own { dir, id })
 }
 
-/// The commit, with a hash of what was changed since; nothing when it is no git tree of its own.
+/// Returns the commit, with a hash of uncommitted changes; `None` unless `dir` is the top of a git work tree.
 fn git_id(dir: &Path) -> Option<String> {
     let git = |args: &[&str]| output(command("git").arg("-C").arg(dir).args(args)).ok();
     let top = git(&["rev-parse", "--show-toplevel"])?;
@@ -241,7 +242,7 @@ fn git_id(dir: &Path) -> Option<String> {
     Some(format!("git {} changed {}", commit.trim(), inputs.hash()))
 }
 
-/// A hash of the top makefile and of every file's path, size and time of change.
+/// Returns a hash of the top makefile and of every file's path, size and modification time.
 fn listing_id(dir: &Path) -> Result<String> {
     let mut inputs = Inputs::new("listing");
     inputs.add("Makefile", &fs::read(dir.join("Makefile"))?);
@@ -313,10 +314,10 @@ fn unpack(deb: &Deb, member: &str, dir: &Path, log: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What unpacks the inner file, without its top directory and what no kernel of ours needs.
+/// Returns the command that unpacks the inner tar file, without its top directory and the files in [`LEFT_OUT`].
 fn tar_of(member: &str) -> Command {
     let mut tar = command("tar");
-    // Several blocks of an xz file are decompressed at once.
+    // With -T0, xz decompresses several blocks at a time.
     tar.args([
         "--use-compress-program=xz -dT0",
         "-xf",
@@ -388,7 +389,7 @@ pub fn apply(patches: &[Patch], tree: &Path, log: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files that patches change.
+/// Returns the files that patches change.
 pub fn touched(patches: &[Patch]) -> Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     for patch in patches {
@@ -399,15 +400,15 @@ pub fn touched(patches: &[Patch]) -> Result<BTreeSet<String>> {
     Ok(all)
 }
 
-/// Takes an applied patch back.
+/// Reverts an applied patch.
 pub fn take_back(patch: &Path, tree: &Path, log: &Path) -> Result<()> {
     run_patch(patch, "--reverse", None, tree, log)
-        .with_context(|| format!("{} cannot be taken back", shown(patch)))
+        .with_context(|| format!("{} cannot be reverted", shown(patch)))
 }
 
 fn run_patch(patch: &Path, way: &str, more: Option<&str>, tree: &Path, log: &Path) -> Result<()> {
     let text = fs::read(patch).with_context(|| format!("cannot read {}", shown(patch)))?;
-    // A fix-up may leave nothing.
+    // A fix-up may leave no hunk.
     if !String::from_utf8_lossy(&text).contains("\ndiff --git ") {
         return Ok(());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `linux/<series>/kernel.toml`: where a kernel comes from and which variants of it there are.
+//! `linux/<version>/kernel.toml`: where a kernel's source comes from, and which variants it has.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
+use toml::Spanned;
 
 use super::config::{self, RequestedSymbol};
 use super::folders::Folders;
@@ -17,23 +18,23 @@ use base::paths::{names_in, shown};
 use base::suggest::did_you_mean;
 use base::toml_file;
 
-/// Layouts of the code that a name can ask for, see `patches/layout`.
+/// Layouts of the code that a kernel's name can select, see `patches/layout`.
 pub const LAYOUTS: RangeInclusive<u32> = 1..=999;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// The version whose fragments, series, device trees and lists these are, too, where there is none of that name in this
-    /// folder; `fixups` says what differs.
+    /// The version whose fragments, series, device trees and lists this version uses, too. A file of the same name in
+    /// its own folder takes precedence; `fixups` has the differences.
     #[serde(default)]
     pub from: Option<String>,
     /// Debian's source package.
     pub source: SourceSpec,
-    /// How it is built.
+    /// How to build it.
     pub build: BuildSpec,
-    /// By name.
-    pub variant: BTreeMap<String, Variant>,
+    /// The variants, by name. A name's span gives its place in the file.
+    pub variant: BTreeMap<Spanned<String>, Variant>,
 }
 
 /// Table `[source]`.
@@ -46,7 +47,7 @@ pub struct SourceSpec {
     pub member: String,
     /// Suites of Debian's archive that may carry it.
     pub suites: Vec<String>,
-    /// Versions that begin so are accepted.
+    /// Only versions that begin with this are accepted.
     pub series: String,
     /// The version that the project was tested with.
     pub tested: String,
@@ -58,13 +59,13 @@ pub struct SourceSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuildSpec {
-    /// The kernel's name of the architecture.
+    /// The kernel's name for the architecture.
     pub arch: String,
     /// Prefix of the cross tools.
     pub prefix: String,
-    /// The device tree, relative to the file.
+    /// The source of the device tree, relative to the file.
     pub dts: String,
-    /// Lines that a whole build prints (for the progress bar).
+    /// Lines that a whole build prints, for the progress bar.
     pub steps: u64,
 }
 
@@ -74,7 +75,7 @@ pub struct BuildSpec {
 pub struct Variant {
     /// One line for lists.
     pub title: String,
-    /// The variant whose build this is, too: only what it is told differs.
+    /// The variant whose build this one uses; only the command line differs.
     #[serde(default)]
     pub same_as: Option<String>,
     /// Words for the kernel's command line.
@@ -83,37 +84,37 @@ pub struct Variant {
     /// Names of files `configs/<name>.config`, in order.
     #[serde(default)]
     pub configs: Vec<String>,
-    /// The same; what they say goes before what `configs` say.
+    /// More such files, in order. Their values replace those of `configs`.
     #[serde(default)]
     pub overrides: Vec<String>,
     /// Names of directories `patches/<name>/`, in order.
     #[serde(default)]
     pub patches: Vec<String>,
-    /// Names of directories `../modules/<name>/`: modules out of the kernel's tree.
+    /// Names of directories `../modules/<name>/`: out-of-tree modules.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// Its device tree, when it is not that of `[build]`.
+    /// Its device tree, if it is not that of `[build]`.
     #[serde(default)]
     pub dts: Option<String>,
-    /// Lines that its whole build prints, when these are not those of `[build]`.
+    /// Lines that its whole build prints, if it is not the number in `[build]`.
     #[serde(default)]
     pub steps: Option<u64>,
-    /// Its list of mutants, when it is not `mutants.toml`.
+    /// Its list of mutants, if it is not `mutants.toml`.
     #[serde(default)]
     pub mutants: Option<String>,
-    /// Nothing builds it unless it is named.
+    /// Whether it is built only when somebody names it.
     #[serde(default)]
     pub on_demand: bool,
-    /// The core whose boards boot it when no kernel is named, as board files call it.
+    /// The core for which it is the default kernel, as board files name the core.
     #[serde(default)]
     pub default_for: Option<String>,
-    /// The variant whose configuration a part of its series is built in, when only all of it makes its own possible.
+    /// The variant with the configuration for prefixes of its series, if its own needs the whole series.
     #[serde(default)]
     pub prefixes_as: Option<String>,
 }
 
 impl Variant {
-    /// A key it has that says how to build.
+    /// Returns a key of this table that says how to build, if there is one.
     fn builds(&self) -> Option<&'static str> {
         let keys = [
             ("configs", &self.configs),
@@ -127,40 +128,40 @@ impl Variant {
     }
 }
 
-/// One variant with everything that belongs to it.
+/// One variant with all that its build needs.
 #[derive(Debug)]
 pub struct Chosen {
     /// `6.12/plain`.
     pub name: String,
-    /// The variant that is built for it, which is itself for most.
+    /// The variant whose build it uses: itself, unless it has `same_as`.
     pub built: String,
-    /// Of several layouts of the code the name that they share: `6.12/plain`.
+    /// For a layout of the code, the name without the layout: `6.12/plain`.
     pub laid_out: Option<String>,
     /// Words for the kernel's command line.
     pub command_line: String,
-    /// `linux/6.12`.
+    /// The folder of its version, `linux/6.12`, and the one that it takes files from.
     pub folders: Folders,
-    /// The file.
+    /// The content of `kernel.toml`.
     pub spec: Spec,
-    /// All fragments, one behind the other.
+    /// The text of all fragments, in order.
     pub fragments: String,
-    /// The user's configuration instead.
+    /// The user's configuration, which replaces the fragments.
     pub configuration: Option<config::Own>,
-    /// The fragments, read.
+    /// The symbols that the fragments ask for.
     pub asked: Vec<RequestedSymbol>,
     /// The patches in the order in which they apply.
     pub patches: Vec<Patch>,
-    /// The modules out of its tree.
+    /// Directories of the out-of-tree modules.
     pub modules: Vec<PathBuf>,
     /// The device tree's source.
     pub dts: PathBuf,
-    /// That of `[build]`, which it includes when it is another one.
+    /// The device tree of `[build]`, which a variant's own one includes.
     pub common_dts: PathBuf,
     /// The list of mutants.
     pub mutants: PathBuf,
 }
 
-/// Of `6.12/plain@3` the name without the layout of the code, and which one: 0 as the linker has it.
+/// Splits `6.12/plain@3` into the variant's name and the layout of the code. Layout 0 is the linker's own.
 fn layout(name: &str) -> Result<(&str, u32)> {
     let Some((variant, number)) = name.split_once('@') else {
         return Ok((name, 0));
@@ -169,15 +170,15 @@ fn layout(name: &str) -> Result<(&str, u32)> {
     match known {
         Some(layout) => Ok((variant, layout)),
         None => bail!(
-            "kernel \"{name}\": behind @ stands a layout of the code, from {} to {}",
+            "kernel \"{name}\": after @ comes the number of a code layout, from {} to {}",
             LAYOUTS.start(),
             LAYOUTS.end()
         ),
     }
 }
 
-/// Finds `6.12/plain`, or `plain` of the first of [`versions`], below `linux` (a directory). With `@3` behind
-/// it, it is the same with the code in other places.
+/// Finds `6.12/plain`, or `plain` of the first of [`versions`], below the directory `linux`. With `@3` at its end, a
+/// name selects another layout of the code.
 pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
     let (variant, layout) = layout(name)?;
     let mut chosen = choose_variant(linux, variant)?;
@@ -188,13 +189,13 @@ pub fn choose(linux: &Path, name: &str) -> Result<Chosen> {
 }
 
 impl Chosen {
-    /// Its table of the file.
+    /// Returns the variant's table in the file.
     pub fn variant(&self) -> &Variant {
         let name = self.name.rsplit('/').next().unwrap_or_default();
         &self.spec.variant[name.split('@').next().unwrap_or_default()]
     }
 
-    /// The name of another variant of the same file.
+    /// Returns the full name of another variant in this file.
     pub fn beside(&self, name: &str) -> String {
         let series = self.name.split('/').next().unwrap_or_default();
         format!("{series}/{name}")
@@ -265,7 +266,7 @@ fn choose_variant(linux: &Path, name: &str) -> Result<Chosen> {
     })
 }
 
-/// The versions with their files: first those that take nothing from another one, of these and of the others the newest.
+/// Reads the files of all versions. Versions that take no files from another one come first; then the newest first.
 pub fn versions(linux: &Path) -> Result<Vec<(String, Spec)>> {
     let names = names_in(linux, |path| {
         let name = path.file_name()?.to_str()?.to_string();
@@ -281,18 +282,19 @@ pub fn versions(linux: &Path) -> Result<Vec<(String, Spec)>> {
     Ok(all)
 }
 
-/// Every `version/variant` with its title: a version behind the other, and its variants by name.
+/// Returns every `version/variant` with its title: version by version, with the variants in the order of the file.
 pub fn list(linux: &Path) -> Result<Vec<(String, String)>> {
     let mut all = Vec::new();
     for (version, spec) in versions(linux)? {
-        for (name, variant) in spec.variant {
-            all.push((format!("{version}/{name}"), variant.title));
-        }
+        let mut variants: Vec<_> = spec.variant.into_iter().collect();
+        variants.sort_by_key(|(name, _)| name.span().start);
+        let entries = variants.into_iter();
+        all.extend(entries.map(|(name, v)| (format!("{version}/{}", name.get_ref()), v.title)));
     }
     Ok(all)
 }
 
-/// A version's file, and where its other files are.
+/// Reads a version's `kernel.toml`; returns it with the folders of the version's other files.
 pub fn version(linux: &Path, name: &str) -> Result<(Spec, Folders)> {
     let spec = read(&linux.join(name).join("kernel.toml"))?;
     let folders = Folders::of(linux, name, spec.from.as_deref())?;
@@ -303,41 +305,44 @@ fn read(path: &Path) -> Result<Spec> {
     toml_file::read(path)
 }
 
-/// The variant that says it is for this core, of the first version with one; without the version in its name.
+/// Returns the default variant for a core, of the first version that has one. The name is without the version.
 pub fn default_for(linux: &Path, core: &str) -> Result<String> {
     for (_, spec) in versions(linux)? {
         let is_for = |variant: &Variant| variant.default_for.as_deref() == Some(core);
         if let Some((name, _)) = spec.variant.iter().find(|(_, variant)| is_for(variant)) {
-            return Ok(name.clone());
+            return Ok(name.get_ref().clone());
         }
     }
     bail!(
-        "no kernel in {} says that it is for the core {core}\n  help: --kernel names one",
+        "no kernel in {} is the default for the core {core}\n  help: name one with --kernel",
         shown(linux)
     )
 }
 
-/// The variant that is built for `name`.
+/// Returns the variant whose build `name` uses.
 fn built<'a>(spec: &'a Spec, name: &'a str) -> Result<&'a str> {
     let variant = &spec.variant[name];
     let Some(other) = &variant.same_as else {
         return Ok(name);
     };
     if let Some(key) = variant.builds() {
-        bail!("variant.{name}: {key} is that of \"{other}\", which it is the same as");
+        bail!("variant.{name}.{key}: same_as takes it from \"{other}\": remove one of the two keys");
     }
-    let Some((other, found)) = spec.variant.get_key_value(other) else {
-        let names: Vec<&String> = spec.variant.keys().collect();
+    let Some((other, found)) = spec.variant.get_key_value(other.as_str()) else {
+        let names: Vec<&String> = spec.variant.keys().map(Spanned::get_ref).collect();
         let hint = did_you_mean(other, &names);
         bail!("variant.{name}.same_as: no variant \"{other}\"{hint}");
     };
     if found.same_as.is_some() {
-        bail!("variant.{name}.same_as: \"{other}\" is itself the same as another");
+        bail!(
+        "variant.{name}.same_as: \"{other}\" has same_as itself: name the variant that it names"
+        );
     }
-    Ok(other)
-}
-
-/// The text of all fragments and what they ask for. Kconfig takes the last of several values.
+    Ok(other.get_ref())
+    }
+    
+    /// Reads the fragments of a variant: their text, and the symbols that they ask for. Kconfig takes the last of
+    /// several values of a symbol.
 fn fragments(
     folders: &Folders,
     spec: &Spec,
@@ -377,7 +382,7 @@ fn read_fragments(
     Ok((text, asked))
 }
 
-/// The patches of these series, one behind the other; `key` asks for them.
+/// Returns the patches of these series, in order; `key` is the key of the file that names the series.
 pub fn patches(folders: &Folders, names: &[String], key: &str) -> Result<Vec<Patch>> {
     let series = names.iter().map(|name| patch::series(folders, name, key));
     Ok(series.collect::<Result<Vec<_>>>()?.concat())
@@ -400,100 +405,5 @@ fn modules(folders: &Folders, spec: &Spec, variant: &str) -> Result<Vec<PathBuf>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn linux() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../linux")
-    }
-
-    #[test]
-    fn the_plain_kernel_is_found_by_its_full_and_its_short_name() {
-        assert_eq!(choose(&linux(), "6.12/plain").unwrap().name, "6.12/plain");
-        let plain = choose(&linux(), "plain").unwrap();
-        assert_eq!(plain.name, "6.12/plain");
-        assert!(plain.patches.is_empty());
-        assert!(plain.asked.iter().any(|a| a.symbol == "CONFIG_CPU_ARM926T"));
-    }
-
-    #[test]
-    fn an_unknown_kernel_gets_the_nearest_name() {
-        let error = choose(&linux(), "6.12/plian").unwrap_err().to_string();
-        assert!(error.contains("did you mean \"6.12/plain\"?"), "{error}");
-    }
-
-    #[test]
-    fn a_variant_can_be_anothers_build_told_something_else() {
-        let one = choose(&linux(), "6.12/fcse-best-effort").unwrap();
-        let other = choose(&linux(), &one.built).unwrap();
-        assert_eq!(other.name, "6.12/fcse-guaranteed");
-        assert_eq!(
-            (one.fragments, one.patches),
-            (other.fragments, other.patches)
-        );
-        assert_eq!(one.command_line, "fcse=best-effort");
-        assert_ne!(one.mutants, other.mutants);
-    }
-
-    #[test]
-    fn a_number_behind_the_name_is_a_layout_of_its_code() {
-        let at = |name: &str| choose(&linux(), name);
-        let (one, other) = (
-            at("fcse-best-effort@7").unwrap(),
-            at("fcse-best-effort").unwrap(),
-        );
-        assert_eq!(
-            (&*one.name, &*one.built),
-            ("6.12/fcse-best-effort@7", "6.12/fcse-guaranteed@7")
-        );
-        assert_eq!(one.patches.len(), other.patches.len() + 1);
-        assert!(one.fragments.ends_with("CONFIG_CODE_LAYOUT=7\n"));
-        assert_eq!(one.command_line, other.command_line);
-        for name in ["plain@", "plain@0", "plain@1000", "plain@x", "plain@1@2"] {
-            let error = at(name).unwrap_err().to_string();
-            assert!(error.contains("from 1 to 999"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_variant_is_the_same_as_one_that_is_built() {
-        let file = fs::read_to_string(linux().join("6.12/kernel.toml")).unwrap();
-        let error = |variant: &str| {
-            let spec = toml::from_str(&format!("{file}\n[variant.x]\ntitle = \"\"\n{variant}"));
-            built(&spec.unwrap(), "x").unwrap_err().to_string()
-        };
-        let unknown = error("same_as = \"plian\"");
-        assert!(unknown.contains("did you mean \"plain\"?"), "{unknown}");
-        let twice = error("same_as = \"fcse-best-effort\"");
-        assert!(twice.contains("itself the same as another"), "{twice}");
-        let both = error("same_as = \"plain\"\npatches = [\"fcse\"]");
-        assert!(both.contains("patches is that of \"plain\""), "{both}");
-    }
-
-    #[test]
-    fn a_variant_can_have_modules_and_a_device_tree_of_its_own() {
-        let plain = choose(&linux(), "6.12/plain").unwrap();
-        assert_eq!((plain.modules.len(), &plain.dts), (0, &plain.common_dts));
-        let latency = choose(&linux(), "6.12/fcse-best-effort-latency").unwrap();
-        assert!(latency.modules[0].ends_with("uio_latency"));
-        assert_ne!(latency.dts, latency.common_dts);
-        assert!(latency.command_line.contains("threadirqs"));
-    }
-
-    #[test]
-    fn an_unknown_key_is_named_with_its_file() {
-        let dir = std::env::temp_dir().join(format!("warmswitch-spec-{}", std::process::id()));
-        fs::create_dir_all(dir.join("1.0")).unwrap();
-        let good = fs::read_to_string(linux().join("6.12/kernel.toml")).unwrap();
-        fs::write(dir.join("1.0/kernel.toml"), good.replace("steps", "stepz")).unwrap();
-        let error = format!("{:#}", choose(&dir, "plain").unwrap_err());
-        assert!(
-            error.contains("1.0/kernel.toml") && error.contains("stepz"),
-            "{error}"
-        );
-        fs::write(dir.join("1.0/kernel.toml"), good).unwrap();
-        let error = format!("{:#}", choose(&dir, "plain").unwrap_err());
-        assert!(error.contains("variant.plain.configs"), "{error}");
-        fs::remove_dir_all(&dir).unwrap();
-    }
-}
+#[path = "spec_tests.rs"]
+mod tests;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The versions beside one another: which series of patches apply to the source of each.
+//! Compares the kernel versions: which series of patches apply to each source, and which features a source has.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,21 +14,21 @@ use super::spec::{self, Chosen, Spec};
 use crate::cache;
 use base::{paths, toml_file};
 
-/// One version.
+/// A version of the kernel.
 pub struct Version {
     /// `6.12`
     pub name: String,
-    /// The version that it takes fragments and series from.
+    /// The version that it takes fragments and series from, if any.
     pub from: Option<String>,
-    /// Source package and its version.
+    /// Source package with its version.
     pub source: String,
     /// The version of the package that the project was tested with.
     pub tested: String,
-    /// How many variants its file has.
+    /// Number of variants in its file.
     pub variants: usize,
-    /// Of each list of series (`pins, fcse`) what comes of it.
+    /// For each list of series (`pins, fcse`), whether it applies.
     pub series: BTreeMap<String, Applies>,
-    /// Of each [`Feature`] the first probe that is not found in the source; none when it is there.
+    /// For each [`Feature`], the first probe that the source does not match; `None` if the source has the feature.
     pub lacks: Vec<Option<Probe>>,
 }
 
@@ -39,25 +39,25 @@ struct Features {
     feature: Vec<Feature>,
 }
 
-/// What a version may have or lack.
+/// A feature that a version may have or lack.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Feature {
-    /// For people.
+    /// Name, for tables.
     pub name: String,
-    /// What the PREEMPT_RT paper's Table 1 says of it.
+    /// Its entry in Table 1 of the PREEMPT_RT paper.
     pub paper: Option<String>,
-    /// It is there when all are found.
+    /// Texts of the source. A version has the feature if it has all of them.
     probes: Vec<Probe>,
 }
 
-/// A text in a file of the source.
+/// A text that a file of the source may contain.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
-    /// From the top of the source.
+    /// Path from the top of the source.
     pub file: String,
-    /// As it stands there.
+    /// Exact text.
     pub text: String,
 }
 
@@ -67,21 +67,21 @@ impl Probe {
     }
 }
 
-/// What is looked for.
+/// Reads the list of features.
 pub fn features() -> Result<Vec<Feature>> {
     let file: Features = toml_file::read(&paths::root().join("linux/features.toml"))?;
     Ok(file.feature)
 }
 
-/// What comes of some series, one behind the other.
+/// Result of applying several series in order.
 pub enum Applies {
-    /// All apply; so many patches, of which so many have a fix-up.
+/// All patches apply: the number of patches, and how many of them have a fix-up.
     All(usize, usize),
-    /// The first patch that does not, `fcse/0003-…`.
+    /// The first patch that does not apply, `fcse/0003-…`.
     Not(String),
 }
 
-/// All versions. Of each the source is fetched and unpacked where the cache has none.
+/// Examines all versions. Fetches and unpacks the sources that the cache does not have.
 pub fn all(features: &[Feature]) -> Result<Vec<Version>> {
     let linux = paths::root().join("linux");
     let known = spec::versions(&linux)?;
@@ -143,7 +143,7 @@ fn lacks(feature: &Feature, tree: &Path) -> Option<Probe> {
         .cloned()
 }
 
-/// Tries patches on a copy of the files that they change.
+/// Tries to apply patches to a copy of the files that they change.
 fn applies(patches: &[Patch], tree: &Path, log: &Path) -> Result<Applies> {
     let copy = cache::dir()?
         .join("build")

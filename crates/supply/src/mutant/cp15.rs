@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations of CP15 by their numbers.
+//! CP15 operations, by their numbers.
 
 use serde::Deserialize;
 
-/// `opc1,CRn,CRm,opc2` of an MCR or MRC of CP15, as in `0,c7,c10,4`; `*` for any CRm, as in
-/// `0,c8,*,1` for an entry of a TLB that instructions and data share.
+/// `opc1,CRn,CRm,opc2` of an MCR or MRC of CP15, as in `0,c7,c10,4`. `*` stands for any CRm, as in `0,c8,*,1`, which
+/// invalidates an entry of any TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Cp15 {
     opc1: u32,
     crn: u32,
-    /// Any when it is not there.
+    /// `None` for any.
     crm: Option<u32>,
     opc2: u32,
 }
@@ -52,7 +52,7 @@ impl std::fmt::Display for Cp15 {
 }
 
 impl Cp15 {
-    /// What an MCR or MRC says.
+    /// Returns the operation of an MCR or MRC; `None` for another instruction.
     pub fn of(word: u32) -> Option<Cp15> {
         (word & 0x0f00_0f10 == 0x0e00_0f10).then_some(Cp15 {
             opc1: word >> 21 & 7,
@@ -62,17 +62,17 @@ impl Cp15 {
         })
     }
 
-    /// Whether it is of caches, write buffer or TLB.
+    /// Returns whether it is an operation on caches, the write buffer or TLBs.
     pub fn is_maintenance(self) -> bool {
         matches!(self.crn, 7 | 8)
     }
 
-    /// Is it an MCR or MRC of this operation?
+    /// Returns whether an instruction is an MCR or MRC with this operation.
     pub fn matches(self, word: u32) -> bool {
         Cp15::of(word).is_some_and(|op| self.covers(op))
     }
 
-    /// Is it this operation?
+    /// Returns whether `op` is this operation, with any CRm for `*`.
     pub fn covers(self, op: Cp15) -> bool {
         self == Cp15 {
             crm: self.crm.and(op.crm),

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to come of a mutant under the checker.
+//! The checker's expected result for a mutant.
 
 use arm::Victims;
 use serde::Deserialize;
 
 use super::Mutant;
 
-/// How a mutant fares with victims that are chosen late, if not as with random ones.
+/// Expectation with victims that are chosen late, if it differs from that with random victims.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Late {
-    /// Not reported: why.
+    /// No report, with the reason.
     Survives(String),
-    /// Chance whether it is: why.
+    /// A report or none, by chance, with the reason.
     Chance(String),
-    /// This test makes a report, though none does with random victims.
+    /// This test makes a report, although no test does with random victims.
     Test(String),
 }
 
-/// What is expected of a mutant.
+/// Expected result for a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected<'a> {
     /// This test makes a report.
     Test(&'a str),
-    /// The quick suite does.
+    /// The quick suite makes a report.
     Suite,
-    /// The quick suite may, and why that is chance.
+    /// The quick suite may make a report, with the reason why that is chance.
     Chance(&'a str),
-    /// There is none, for this reason.
+    /// No report, with the reason.
     Nothing(&'a str),
 }
 
 impl Mutant {
-    /// What is expected with a way of choosing victims.
+    /// Returns the expected result with a way of choosing victims.
     pub fn expected(&self, victims: Victims) -> Expected<'_> {
         let late = self.late.as_ref().filter(|_| victims == Victims::Late);
         match (late, &self.test) {

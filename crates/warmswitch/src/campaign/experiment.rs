@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An experiment: one folder with `experiment.toml` (what to run) and `README.md` (why).
 //!
-//! The file lists plans; each plan is a board and the axes to go through. The points of all plans,
-//! in the file's order, are the experiment.
+//! The file lists plans. A plan is a board, and axes whose combinations are its points. An experiment
+//! is the points of all plans, in the order of the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,62 +24,62 @@ use session::instrument::Setup;
 use supply::image::{Programs, guest};
 use supply::kernel;
 
-/// The one format of `experiment.toml` there is.
+/// Supported format of `experiment.toml`.
 const FORMAT: u32 = 1;
-/// Guards against a slip: more points than this is not what anybody meant.
+/// Limit of points in an experiment. A larger number is a mistake in the axes.
 const MAX_POINTS: usize = 10_000;
 
-/// `experiment.toml`, checked.
+/// Checked content of `experiment.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// The folder's name.
     #[serde(skip)]
     pub name: String,
-    /// How the user named it: a folder of the user's is found by its path.
+    /// Argument of the user: a name, or the path of the user's own folder.
     #[serde(skip)]
     pub named: String,
     pub format: u32,
-    /// One line for lists and headings.
+    /// Title for lists and headings, one line.
     pub title: String,
-    /// The guest program.
+    /// Guest program.
     pub workload: String,
-    /// Programs on every board, instead of those for its core.
+    /// Programs for every board; `None` uses those for the board's core.
     #[serde(default)]
     pub programs: Option<Programs>,
     pub kernels: Vec<String>,
-    /// Board seconds a point may take before it is stopped.
+    /// Board time after which a point is stopped, seconds.
     pub limit_s: f64,
     /// Timed sections per point.
     #[serde(default = "one")]
     pub samples: u32,
-    /// Hops around a ring in one timed section, at least.
+    /// Minimum number of hops around a ring in one timed section.
     #[serde(default = "one")]
     pub hops: u32,
     /// Names of the workload's command lines.
     pub modes: Vec<String>,
     pub plan: Vec<Plan>,
-    /// Used instead of `plan` by `--quick`.
+    /// Plans of `--quick`, which replace `plan`.
     #[serde(default)]
     pub quick: Vec<Plan>,
-    /// What is not run, and why.
+    /// Modes that are not run, with the reason.
     #[serde(default)]
     pub not_applicable: Vec<NotApplicable>,
-    /// What must be true of the result.
+    /// Statements that the result must confirm.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
-    /// What is read first.
+    /// Figures at the top of the report.
     #[serde(default, rename = "headline")]
     pub headlines: Vec<Headline>,
-    /// Published figures that stand beside the result.
+    /// Published figures shown beside the result.
     #[serde(default)]
     pub beside: Vec<PublishedComparison>,
-    /// Instruments beside the guest.
+    /// Instruments on the board.
     #[serde(default)]
     pub instruments: Setup,
 }
 
-/// Modes that a kernel cannot run.
+/// Modes that a kernel cannot run, with the reason.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotApplicable {
@@ -89,16 +89,19 @@ pub struct NotApplicable {
 }
 
 impl NotApplicable {
-    /// Says no when there is no such kernel or mode.
+    /// Rejects a kernel or mode that the experiment does not have.
     fn check(&self, e: &Experiment) -> Result<()> {
         if !e.kernels.contains(&self.kernel) {
             let hint = did_you_mean(&self.kernel, &e.kernels);
-            bail!("not_applicable: no kernel \"{}\"{hint}", self.kernel);
+            bail!(
+                "not_applicable: the experiment has no kernel \"{}\"{hint}",
+                self.kernel
+            );
         }
         let unknown = self.modes.iter().find(|mode| !e.modes.contains(mode));
         if let Some(mode) = unknown {
             let hint = did_you_mean(mode, &e.modes);
-            bail!("not_applicable: no mode \"{mode}\"{hint}");
+            bail!("not_applicable: the experiment has no mode \"{mode}\"{hint}");
         }
         Ok(())
     }
@@ -120,24 +123,25 @@ fn one() -> u32 {
     1
 }
 
-/// Every choice of one value an axis.
+/// Returns all combinations of one value per axis.
 fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
     axes.iter()
-        .fold(vec![BTreeMap::new()], |so_far, (name, values)| {
-            let longer = |one: &BTreeMap<String, u32>, value: u32| {
-                let mut one = one.clone();
-                one.insert(name.clone(), value);
-                one
+        .fold(vec![BTreeMap::new()], |combinations, (name, values)| {
+            let with_value = |combination: &BTreeMap<String, u32>, value: u32| {
+                let mut combination = combination.clone();
+                combination.insert(name.clone(), value);
+                combination
             };
-            let each = |one: &BTreeMap<String, u32>| -> Vec<_> {
-                values.iter().map(|value| longer(one, *value)).collect()
+            let with_values = |combination: &BTreeMap<String, u32>| -> Vec<_> {
+                let values = values.iter();
+                values.map(|value| with_value(combination, *value)).collect()
             };
-            so_far.iter().flat_map(each).collect()
+            combinations.iter().flat_map(with_values).collect()
         })
 }
 
 impl Experiment {
-    /// What it can have figures of, by its plans and instruments.
+    /// Returns the names and values that a selector may use, from the plans and the instruments.
     pub fn known(&self) -> Selectable {
         let workloads = guest::all().unwrap_or_default();
         let output = workloads
@@ -169,7 +173,7 @@ impl Experiment {
         known
     }
 
-    /// Loads `experiments/NAME`, or the experiment in a folder of the user's.
+    /// Loads `experiments/NAME`, or the user's own folder if the name is a path.
     pub fn load(name: &str) -> Result<Experiment> {
         Ok(Experiment {
             named: name.to_string(),
@@ -191,7 +195,8 @@ impl Experiment {
         Experiment::read(name, &path)
     }
 
-    /// Its results go by the folder's name and a number that follows from where it is.
+    /// Loads the experiment in a folder of the user. Its results are stored under the folder's name and
+    /// a hash of its path, so that equal names do not collide.
     fn load_own(folder: &Path) -> Result<Experiment> {
         let shown = paths::shown(folder);
         let whole = folder
@@ -199,10 +204,11 @@ impl Experiment {
             .with_context(|| format!("no experiment {shown}"))?;
         let path = whole.join("experiment.toml");
         if !path.is_file() {
-            bail!("no experiment {shown}: there is no experiment.toml in it");
+            bail!("no experiment {shown}: the folder has no experiment.toml");
         }
         let name = whole.file_name().and_then(|name| name.to_str());
-        let name = name.with_context(|| format!("{shown}: its name is not text"))?;
+        let name = name
+            .with_context(|| format!("{shown}: the folder's name is not UTF-8; rename it"))?;
         let project = paths::root().join("experiments");
         if whole.parent() == project.canonicalize().ok().as_deref() {
             return Experiment::read(name, &path);
@@ -222,7 +228,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Whether boards, kernels, workload, modes and axes exist.
+    /// Rejects boards, kernels, a workload, modes and axes that do not exist.
     fn check_parts(&self) -> Result<()> {
         let workloads = guest::all()?;
         let Some(workload) = workloads.get(&self.workload) else {
@@ -247,11 +253,11 @@ impl Experiment {
         Ok(())
     }
 
-    /// The points in the file's order. `boards`, unless there are none, run the first plan one after
-    /// the other; `seeds` replace what the file says.
+    /// Returns the points in the order of the file. If `boards` is not empty, each of them runs the first
+    /// plan, and the other plans are left out. `seeds` replaces the seeds of the file.
     pub fn points(&self, quick: bool, boards: &[String], seeds: Option<&[u64]>) -> Vec<Point> {
         let plans = self.plans(quick);
-        let each: Vec<(&Plan, &str)> = if boards.is_empty() {
+        let plans_on_boards: Vec<(&Plan, &str)> = if boards.is_empty() {
             plans.iter().map(|plan| (plan, &*plan.board)).collect()
         } else {
             let first = plans.iter().take(1);
@@ -260,7 +266,7 @@ impl Experiment {
                 .collect()
         };
         let mut points = Vec::new();
-        for (plan, board) in each {
+        for (plan, board) in plans_on_boards {
             let seeds = seeds.unwrap_or(&plan.seeds);
             let choices = product(&plan.axes);
             for kernel in plan.kernels.as_ref().unwrap_or(&self.kernels) {
@@ -285,14 +291,14 @@ impl Experiment {
     }
 
     fn modes_of(&self, kernel: &str) -> impl Iterator<Item = &String> {
-        let none = move |mode: &&String| {
-            let mut not = self.not_applicable.iter();
-            not.any(|not| not.kernel == kernel && not.modes.contains(mode))
+        let excluded = move |mode: &&String| {
+            let mut entries = self.not_applicable.iter();
+            entries.any(|entry| entry.kernel == kernel && entry.modes.contains(mode))
         };
-        self.modes.iter().filter(move |mode| !none(mode))
+        self.modes.iter().filter(move |mode| !excluded(mode))
     }
 
-    /// The board that the first plan runs on.
+    /// Returns the board of the first plan.
     pub fn first_board(&self, quick: bool) -> &str {
         self.plans(quick).first().map_or("", |plan| &plan.board)
     }
@@ -305,14 +311,14 @@ impl Experiment {
         }
     }
 
-    /// What is typed on the board's console for `point`; `calls` are the workload's command lines,
-    /// by mode.
+    /// Returns the command line that is typed on the board's console for `point`. `calls` holds the
+    /// workload's command lines by mode.
     pub fn command(&self, calls: &BTreeMap<String, String>, point: &Point) -> Result<String> {
         let mode = &point.mode;
         let Some(call) = calls.get(mode) else {
             let names: Vec<&String> = calls.keys().collect();
             bail!(
-                "{} has no [call] named \"{mode}\" in its workload.toml{}",
+                "workload {}: workload.toml has no [call] named \"{mode}\"{}",
                 self.workload,
                 did_you_mean(mode, &names)
             );
@@ -335,10 +341,10 @@ impl Experiment {
             known.sort_unstable();
             known.dedup();
             bail!(
-                "{}: unknown key \"plan.{name}\"{}: no [call] of {} has the word {{{name}}}",
+                "{}: unknown axis \"plan.{name}\": no [call] of the workload {} has the word {{{name}}}{}",
                 self.name,
-                did_you_mean(name, &known),
-                self.workload
+                self.workload,
+                did_you_mean(name, &known)
             );
         }
         let line = words.iter().fold(call.clone(), |line, (word, value)| {
@@ -346,7 +352,7 @@ impl Experiment {
         });
         if line.contains('{') {
             bail!(
-                "{}, [call] {mode}: a word in braces is not known: {line}",
+                "workload {}, [call] {mode}: no axis for a word in braces: {line}",
                 self.workload
             );
         }
@@ -354,32 +360,32 @@ impl Experiment {
     }
 }
 
-/// The words in braces of a command line.
+/// Returns the words in braces of a command line.
 fn words_of(call: &str) -> impl Iterator<Item = &str> {
     call.split('{')
         .skip(1)
         .filter_map(|part| part.split('}').next())
 }
 
-/// The folder of an experiment.
+/// Returns the folder of an experiment of this project.
 pub fn folder(name: &str) -> PathBuf {
     paths::root().join("experiments").join(name)
 }
 
-/// Reads the text of an `experiment.toml`; `path` is for messages only.
+/// Parses and checks the text of an `experiment.toml`; `path` is for messages only.
 fn parse(text: &str, path: &Path) -> Result<Experiment> {
     let table: toml::Table = toml_file::parse(text, path)?;
     for list in ["plan", "quick"] {
         let plans = table.get(list).and_then(toml::Value::as_array);
         for plan in plans.into_iter().flatten() {
-            // Whatever is no list of numbers is no axis.
-            let of_plan = plan.as_table().into_iter().flatten();
-            let mistaken = of_plan.filter(|(_, value)| !value.is_array());
-            let mistaken: toml::Table = mistaken.map(|(k, v)| (k.clone(), v.clone())).collect();
+            // serde takes every unknown key for an axis. One that is not a list is more likely misspelt.
+            let entries = plan.as_table().into_iter().flatten();
+            let scalars = entries.filter(|(_, value)| !value.is_array());
+            let scalars: toml::Table = scalars.map(|(k, v)| (k.clone(), v.clone())).collect();
             let unknown = |key: &&String| !PLAN_KEYS.contains(&key.as_str());
-            if let Some(key) = mistaken.keys().find(unknown) {
+            if let Some(key) = scalars.keys().find(unknown) {
                 bail!(
-                    "{}: {list}.{key}: an axis is a list of numbers; other keys{}",
+                    "{}: {list}.{key}: unknown key, or an axis that is not a list of numbers{}",
                     paths::shown(path),
                     did_you_mean(key, PLAN_KEYS)
                 );
@@ -388,7 +394,7 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
     }
     if let Some(name) = Setup::NAMES.iter().find(|name| table.contains_key(**name)) {
         bail!(
-            "{}: [{name}] is an instrument: [instruments.{name}]",
+            "{}: [{name}] is an instrument; write [instruments.{name}]",
             paths::shown(path)
         );
     }
@@ -400,7 +406,7 @@ fn parse(text: &str, path: &Path) -> Result<Experiment> {
 fn check(e: &Experiment) -> Result<()> {
     if e.format != FORMAT {
         bail!(
-            "format: {} is not known, this program reads {FORMAT}",
+            "format: {} is unknown; this program reads format {FORMAT}",
             e.format
         );
     }
@@ -409,7 +415,7 @@ fn check(e: &Experiment) -> Result<()> {
     }
     if !(e.limit_s > 0.0 && e.limit_s <= 86_400.0) {
         bail!(
-            "limit_s: {} is not between 0 and 86400 seconds of board time",
+            "limit_s: {} is out of range; more than 0 and up to 86400 seconds of board time are allowed",
             e.limit_s
         );
     }
@@ -417,43 +423,43 @@ fn check(e: &Experiment) -> Result<()> {
         bail!("samples must be from 1 to 64, hops from 1 to 1000000");
     }
     for plan in e.plan.iter().chain(&e.quick) {
-        let of_this = || format!("plan for {}", plan.board);
         plan.check(&e.kernels, &e.instruments)
-            .with_context(of_this)?;
+            .with_context(|| format!("plan for {}", plan.board))?;
     }
     e.instruments.check()?;
-    for not in &e.not_applicable {
-        not.check(e)?;
+    for entry in &e.not_applicable {
+        entry.check(e)?;
     }
     let known = e.known();
     for claim in &e.claims {
         claim.check(&known)?;
     }
     for headline in &e.headlines {
-        let of_this = || format!("headline \"{}\"", headline.text);
-        headline.of.check(&known).with_context(of_this)?;
+        headline
+            .of
+            .check(&known)
+            .with_context(|| format!("headline \"{}\"", headline.text))?;
     }
     for beside in &e.beside {
-        let of_this = || format!("beside \"{}\"", beside.published);
-        let which = beside.measured.as_ref();
-        which
-            .map_or(Ok(()), |which| which.check(&known))
-            .with_context(of_this)?;
+        let selector = beside.measured.as_ref();
+        selector
+            .map_or(Ok(()), |selector| selector.check(&known))
+            .with_context(|| format!("beside \"{}\"", beside.published))?;
     }
     let points = e.points(false, &[], None).len();
     if points > MAX_POINTS {
-        bail!("{points} points; more than {MAX_POINTS} is refused");
+        bail!("the plans have {points} points; at most {MAX_POINTS} are allowed");
     }
     Ok(())
 }
 
-/// Says no to pairs of runs whose code may lie elsewhere.
+/// Rejects a paired claim between kernels of different images, whose code lies at different addresses.
 fn check_pair(claim: &Claim) -> Result<()> {
     let built = |kernel: &Option<String>| kernel.as_deref().map(kernel::built_for).transpose();
     let (of, to) = (built(&claim.of.kernel)?, built(&claim.to.kernel)?);
     if of.is_none() || of != to {
         bail!(
-            "claim \"{}\": paired: its two kernels are not told, or not of one image",
+            "claim \"{}\": paired: `of` and `to` must name a kernel each, and both kernels must be one image",
             claim.text
         );
     }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of experiments.
 
 use super::*;
 use results::figures::claim::Claim;
@@ -67,8 +66,8 @@ fn layouts_of_the_code_are_points_of_one_place() {
     assert_eq!(linked.place(), moved.place());
     for (layouts, says) in [
         ("[]", "layouts must not be empty"),
-        ("[1, 1]", "1 is there twice"),
-        ("[1000]", "1000 is not from 0 to 999"),
+        ("[1, 1]", "1 occurs twice"),
+        ("[1000]", "1000 is out of range; 0 to 999 are allowed"),
     ] {
         let text = GOOD.replacen("[[plan]]", &format!("[[plan]]\nlayouts = {layouts}"), 1);
         let error = format!("{:#}", parsed(&text).unwrap_err());
@@ -105,7 +104,8 @@ fn an_unknown_key_is_named_with_its_file_and_the_nearest_key() {
         (
             "board = \"sam9263\"",
             "bord = \"sam9263\"",
-            "plan.bord: an axis is a list of numbers; other keys; did you mean \"board\"?",
+            "plan.bord: unknown key, or an axis that is not a list of numbers; \
+             did you mean \"board\"?",
         ),
     ] {
         let error = format!("{:#}", parsed(&GOOD.replacen(from, to, 1)).unwrap_err());
@@ -122,7 +122,7 @@ fn an_axis_that_no_command_line_has_is_unknown() {
         .command(&calls.into(), &e.points(false, &[], None)[0])
         .unwrap_err()
         .to_string();
-    let says = "\"plan.size_kB\"; did you mean \"size_kb\"?";
+    let says = "has the word {size_kB}; did you mean \"size_kb\"?";
     assert!(error.contains(says), "{error}");
 }
 
@@ -150,7 +150,7 @@ fn pairs_are_of_one_image() {
         parsed(&(two.clone() + &claim)).unwrap().check_parts()
     };
     let error = format!("{:#}", claim("6.12/plain").unwrap_err());
-    assert!(error.contains("not of one image"), "{error}");
+    assert!(error.contains("both kernels must be one image"), "{error}");
     assert!(claim("6.12/fcse-guaranteed").is_ok());
 }
 
@@ -180,14 +180,15 @@ fn what_a_kernel_cannot_run_is_not_planned_and_is_said() {
     let all = parsed(&two).unwrap().points(false, &[], None);
     let e = not("6.12/flat", &modes[0]).unwrap();
     let left = e.points(false, &[], None);
-    let gone = all.iter().filter(|point| !left.contains(point));
+    let removed = all.iter().filter(|point| !left.contains(point));
     assert!(
-        gone.clone()
+        removed
+            .clone()
             .all(|p| p.kernel == "6.12/flat" && p.mode == modes[0])
     );
-    assert!(gone.count() > 0);
-    let said = e.not_applicable[0].to_string();
-    assert_eq!(said, format!("flat, {}: it forks", modes[0]));
+    assert!(removed.count() > 0);
+    let shown = e.not_applicable[0].to_string();
+    assert_eq!(shown, format!("flat, {}: it forks", modes[0]));
     for (kernel, mode, named) in [
         ("6.12/flta", &*modes[0], "6.12/flat"),
         ("6.12/flat", "proces", "no mode"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Experiments as they are written down, and their points run one after the other.
+//! Reads experiments from `experiment.toml` and runs their points.
 
 pub mod experiment;
 pub mod options;

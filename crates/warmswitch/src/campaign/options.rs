@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How an experiment is run, as far as its file does not say.
+//! Options of a run that add to `experiment.toml` or override it.
 
 use board::spec::Change;
 
@@ -7,27 +7,27 @@ use crate::campaign::experiment::Experiment;
 use base::boards;
 use results::runs::selection::Selection;
 
-/// How to run an experiment.
+/// Options for running an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     pub quick: bool,
-    /// Instead of the file's seeds.
+    /// Replaces the seeds of the file.
     pub seeds: Option<Vec<u64>>,
-    /// Instead of the file's boards, if there are any.
+    /// Replaces the boards of the file; empty keeps them.
     pub boards: Vec<String>,
-    /// Numbers of these boards, or of the file's first, that are changed beside the boards as they
-    /// are.
+    /// Changed values of board keys. Each board runs twice: unchanged, and with these values. Without
+    /// `boards`, they apply to the first board of the file.
     pub changes: Vec<Change>,
-    /// Points at a time; 0 for one per processor.
+    /// Points that run at the same time; 0 means one per processor.
     pub jobs: usize,
-    /// Board seconds per point instead of the file's.
+    /// Limit of board time per point, seconds; replaces that of the file.
     pub limit_s: Option<f64>,
-    /// Without snapshots.
+    /// Boots every board instead of using snapshots.
     pub fresh_boot: bool,
 }
 
 impl Options {
-    /// What decides which points there are.
+    /// Returns the options that identify a campaign. They decide which points it has.
     pub fn asked(&self) -> Selection {
         Selection {
             quick: self.quick,
@@ -38,7 +38,7 @@ impl Options {
         }
     }
 
-    /// Boards that run the first plan; none when the file says which.
+    /// Returns the boards that run the first plan; empty when the boards of the file are used.
     pub fn boards_of(&self, e: &Experiment) -> Vec<String> {
         let mut boards = self.boards.clone();
         if self.changes.is_empty() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a campaign's runs are made of.
+//! The parts that the runs of a campaign need: boards, kernels, root file systems and the workload.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,20 +21,21 @@ use supply::image::guest::{self, Workload};
 use supply::image::{Programs, RootFs, is_flat};
 use supply::kernel::{self, Kernel};
 
-/// What the runs are made of: each board and kernel once.
+/// The parts of all runs of a campaign; each board and each kernel occurs once.
 pub struct Parts {
+    /// Boards by name, each with the hash of its file.
     pub specs: BTreeMap<String, (BoardSpec, String)>,
     pub kernels: BTreeMap<String, Kernel>,
-    /// Those without address spaces.
+    /// Names of the kernels without address spaces.
     flat: BTreeSet<String>,
     roots: BTreeMap<Programs, RootFs>,
-    /// On every board.
+    /// Programs for every board; `None` selects them by core and kernel.
     programs: Option<Programs>,
     pub workload: Workload,
     pub kind: &'static dyn OutputKind,
 }
 
-/// One point and the name of its run.
+/// A point, its inputs, and the hash that names its run.
 pub struct Planned {
     pub point: Point,
     pub provenance: Provenance,
@@ -42,11 +43,11 @@ pub struct Planned {
 }
 
 impl Parts {
-    /// Reads the boards, builds the kernels and the root file systems that are missing.
+    /// Reads the boards, and builds missing kernels and root file systems.
     pub fn prepare(e: &Experiment, points: &[Point]) -> Result<Parts> {
         let (workload, kind) = workload(e)?;
         let specs = boards_of(points)?;
-        // Before anything is built.
+        // Fails before the first build, which takes minutes.
         for (name, (board, _)) in &specs {
             check_programs(e, name, board)?;
         }
@@ -95,7 +96,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The root file system of a board with a kernel.
+    /// Returns the root file system for a board with this kernel.
     pub fn root_fs(&self, board: &str, kernel: &str) -> &RootFs {
         &self.roots[&self.programs_of(&self.specs[board].0, kernel)]
     }
@@ -126,28 +127,34 @@ impl Parts {
     }
 }
 
-/// Says no when a board cannot run the experiment's programs, or has none for its workload.
+/// Rejects a board that cannot run the experiment's programs, and programs that lack the workload.
 fn check_programs(e: &Experiment, name: &str, board: &BoardSpec) -> Result<()> {
     let own = Programs::of(board.core.core, false);
     let programs = e.programs.unwrap_or(own);
     if (programs, own) == (Programs::Armv5te, Programs::Armv4t) {
-        bail!("{}: programs: {name} runs those for ARMv4T only", e.name);
+        bail!(
+            "{}: programs: board {name} runs programs for ARMv4T only; remove the key to use them",
+            e.name
+        );
     }
     programs.check(&e.workload)
 }
 
-/// The same of a kernel without address spaces, whatever the board.
+/// Rejects programs that need address spaces, and a workload without a program for a flat kernel.
 fn check_flat(e: &Experiment, kernel: &str) -> Result<()> {
     if e.programs
         .is_some_and(|programs| programs != Programs::Flat)
     {
         let own = Programs::Flat;
-        bail!("{}: programs: {kernel} runs those for {own} only", e.name);
+        bail!(
+            "{}: programs: kernel {kernel} runs programs for {own} only; remove the key to use them",
+            e.name
+        );
     }
     Programs::Flat.check(&e.workload)
 }
 
-/// The experiment's workload, and the kind of its output.
+/// Returns the experiment's workload and the kind of its output.
 fn workload(e: &Experiment) -> Result<(Workload, &'static dyn OutputKind)> {
     let mut workloads = guest::all()?;
     let Some(workload) = workloads.remove(&e.workload) else {
@@ -160,23 +167,28 @@ fn workload(e: &Experiment) -> Result<(Workload, &'static dyn OutputKind)> {
     };
     let Some(kind) = workload::output(&workload)? else {
         bail!(
-            "{}: workload \"{}\" prints no figures: it has no `output`",
+            "{}: workload \"{}\" prints no figures: its workload.toml has no key `output`",
             e.name,
             e.workload
         );
     };
-    if e.instruments.is_empty() == kind.by_instruments() {
-        bail!(
-            "{}: [instruments] are wanted by a workload whose `output` is \"instruments\", and by no \
-             other; that of {} is not so",
+    match (e.instruments.is_empty(), kind.by_instruments()) {
+        (true, true) => bail!(
+            "{}: [instruments] is missing: instruments measure the workload {}",
             e.name,
             e.workload
-        );
+        ),
+        (false, false) => bail!(
+            "{}: the workload {} takes no [instruments]: its `output` is not \"instruments\"",
+            e.name,
+            e.workload
+        ),
+        _ => {}
     }
     Ok((workload, kind))
 }
 
-/// Each board once, by name, with its hash.
+/// Returns each board once, by name, with its hash.
 fn boards_of(points: &[Point]) -> Result<BTreeMap<String, (BoardSpec, String)>> {
     let mut specs: BTreeMap<String, (BoardSpec, String)> = BTreeMap::new();
     for point in points {
@@ -187,7 +199,7 @@ fn boards_of(points: &[Point]) -> Result<BTreeMap<String, (BoardSpec, String)>> 
         let (spec, hash) = boards::load(name)?;
         let mut others = specs.iter();
         if let Some((other, _)) = others.find(|(_, (_, other))| *other == hash) {
-            bail!("boards {other} and {name} are one and the same");
+            bail!("boards {other} and {name} have equal descriptions; name one of them only");
         }
         specs.insert(name.clone(), (spec, hash));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plan of an experiment: a board and the axes to go through on it.
+//! A plan of an experiment: a board, and axes whose combinations are its points.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use base::suggest::{did_you_mean, repeated};
 use session::instrument::Setup;
 use supply::kernel;
 
-/// Keys of a plan that are no axes.
+/// Keys of a plan that are not axes.
 pub const PLAN_KEYS: &[&str] = &["board", "seeds", "layouts", "kernels"];
 
-/// Axes whose values have bounds.
+/// Allowed values of axes.
 const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
     ("tasks", 2..=64),
     ("size_kb", 0..=1024),
@@ -23,19 +23,20 @@ const RANGES: &[(&str, std::ops::RangeInclusive<u32>)] = &[
     ("groups", 0..=100),
 ];
 
-/// One board and the axes to go through on it.
+/// One board, and axes whose combinations are its points.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Plan {
     pub board: String,
-    /// Start values of the random victim counter.
+    /// Start values of the counter that selects cache victims at random.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
-    /// Layouts of the kernels' code, whose figures count as seeds' do.
+    /// Layouts of the kernels' code; 0 is the layout as linked. Like seeds, layouts give several
+    /// samples of a figure.
     #[serde(default = "as_linked")]
     pub layouts: Vec<u32>,
-    /// Instead of the experiment's.
+    /// Replaces the kernels of the experiment.
     pub kernels: Option<Vec<String>>,
-    /// Values by the word that they take the place of in the workload's command line. The first
+    /// Values of each axis. They replace the word `{axis}` in the workload's command line. The first
     /// axis in alphabetical order changes slowest.
     #[serde(flatten)]
     pub axes: BTreeMap<String, Vec<u32>>,
@@ -50,7 +51,7 @@ fn as_linked() -> Vec<u32> {
 }
 
 impl Plan {
-    /// Says no to values that make no sense in an experiment with these kernels and instruments.
+    /// Rejects values that do not fit an experiment with these kernels and instruments.
     pub fn check(&self, kernels: &[String], instruments: &Setup) -> Result<()> {
         let empty = self.axes.iter().find(|(_, values)| values.is_empty());
         if let Some((name, _)) = empty {
@@ -58,33 +59,33 @@ impl Plan {
         }
         for (name, values) in &self.axes {
             if let Some(twice) = repeated(values.iter()) {
-                bail!("{name}: {twice} is there twice");
+                bail!("{name}: {twice} occurs twice");
             }
         }
         if self.seeds.is_empty() || self.kernels.as_ref().is_some_and(Vec::is_empty) {
             bail!("seeds and kernels must not be empty");
         }
         if let Some(twice) = repeated(self.seeds.iter()) {
-            bail!("seeds: {twice} is there twice");
+            bail!("seeds: {twice} occurs twice");
         }
         self.check_layouts()?;
         for kernel in self.kernels.iter().flatten() {
             if !kernels.contains(kernel) {
                 bail!(
-                    "kernels: \"{kernel}\" is not one of the experiment's{}",
+                    "kernels: \"{kernel}\" is not a kernel of the experiment{}",
                     did_you_mean(kernel, kernels)
                 );
             }
         }
         let mut paced = instruments.paced_by().into_iter();
         if let Some((axis, name)) = paced.find(|(axis, _)| !self.axes.contains_key(*axis)) {
-            bail!("{axis} is missing: how often [instruments.{name}] acts a second");
+            bail!("{axis} is missing: [instruments.{name}] needs this axis, its rate per second");
         }
         for (name, range) in RANGES {
             let values = self.axes.get(*name).into_iter().flatten();
             if let Some(value) = values.into_iter().find(|value| !range.contains(value)) {
                 bail!(
-                    "{name}: {value} is not from {} to {}",
+                    "{name}: {value} is out of range; {} to {} are allowed",
                     range.start(),
                     range.end()
                 );
@@ -98,12 +99,12 @@ impl Plan {
             bail!("layouts must not be empty");
         }
         if let Some(twice) = repeated(self.layouts.iter()) {
-            bail!("layouts: {twice} is there twice");
+            bail!("layouts: {twice} occurs twice");
         }
         let known = |layout: &&u32| **layout == 0 || kernel::LAYOUTS.contains(layout);
         if let Some(layout) = self.layouts.iter().find(|layout| !known(layout)) {
             bail!(
-                "layouts: {layout} is not from 0 to {}",
+                "layouts: {layout} is out of range; 0 to {} are allowed",
                 kernel::LAYOUTS.end()
             );
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs an experiment: boots each board once, forks the booted machine for every point that has
-//! no stored run yet, and stores each result as it comes.
+//! Runs an experiment: boots each board once, forks the booted machine for every point without a
+//! stored run, and stores each result as soon as its point has ended.
 //!
-//! Points run on a pool of threads, each on a machine of its own, so that their order and number
-//! change nothing; results are merged in the plan's order.
+//! Points run on a pool of threads. Each point has its own machine, so the number of threads and the
+//! order of points do not change results. Results are listed in the plan's order.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,13 +31,13 @@ use session::snapshot::Snapshots;
 use session::trial;
 use supply::toolchain;
 
-/// Points with the same board, kernel and seed start from the same boot.
+/// Board, kernel and seed. Points with equal keys start from one boot.
 type BootKey = (String, String, u64);
 
-/// Machines at their prompt, to be forked. A machine belongs to one thread at a time.
+/// Machines at their prompt, which points fork. One thread at a time forks a machine.
 type Booted<B> = BTreeMap<BootKey, Result<Mutex<Session<B>>, NoResult>>;
 
-/// Why a point has no result, and what its console said.
+/// The reason why a point has no result, and its console output.
 #[derive(Clone)]
 struct NoResult {
     reason: String,
@@ -54,12 +54,12 @@ impl From<anyhow::Error> for NoResult {
     }
 }
 
-/// What the coherence checker said of a point.
+/// Reports of the coherence checker for a point.
 pub struct Findings {
     pub point: Point,
-    /// One report a cause, of the boot and the point, each with how often it was met.
+    /// One report per cause, from the boot and from the point, each with the number of occurrences.
     pub reports: Vec<(Report, u64)>,
-    /// For the functions' names.
+    /// Kernel with symbols, for function names.
     pub vmlinux: PathBuf,
     pub cpu_hz: u64,
 }
@@ -68,7 +68,7 @@ fn boot_key(point: &Point) -> BootKey {
     (point.board.clone(), point.built_kernel(), point.seed)
 }
 
-/// An experiment and how far it is.
+/// An experiment and its progress.
 struct Started<'a> {
     e: &'a Experiment,
     parts: Parts,
@@ -80,7 +80,7 @@ struct Started<'a> {
     jobs: usize,
 }
 
-/// Runs what is missing and gives all runs of the plan that exist then.
+/// Runs the points without a stored run. Returns the campaign and all runs of the plan that exist then.
 pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)> {
     let mut started = Started::new(e, options)?;
     let missing = |i: &usize| started.runs[*i].is_none();
@@ -95,18 +95,18 @@ pub fn execute(e: &Experiment, options: &Options) -> Result<(Campaign, Vec<Run>)
     Ok(started.end())
 }
 
-/// Of a kernel by its name and its vmlinux, the functions whose callers tell reports apart.
+/// Returns the functions whose callers tell reports apart, for a kernel's name and its vmlinux.
 pub type Apart<'a> = dyn Fn(&str, &Path) -> Result<checker::Apart> + 'a;
 
-/// Runs every point under the coherence checker, those that are stored, too: what they measure
-/// must be the same.
+/// Runs every point under the coherence checker. A point with a stored run is repeated: the checker
+/// must not change its figures.
 pub fn check(
     e: &Experiment,
     options: &Options,
     apart: &Apart<'_>,
 ) -> Result<(Campaign, Vec<Run>, Vec<Findings>)> {
     let mut started = Started::new(e, options)?;
-    // Those of another kernel tell apart what need not be: that is no harm.
+    // All boards get the functions of all kernels. A function of another kernel at most splits reports.
     let mut functions = checker::Apart::default();
     for (name, kernel) in &started.parts.kernels {
         functions.extend(apart(name, &kernel.vmlinux)?);
@@ -116,7 +116,7 @@ pub fn check(
     let seen = |index: usize, session: &Checked| {
         *lock(&reports[index]) = Some((session.reports(), session.cpu_hz()));
     };
-    // The checker has to see everything from power-on.
+    // The checker must watch from power-on, so snapshots are of no use.
     let boot = |spec: &BoardSpec, seed, boot: &Boot, _: &dyn Fn(&str)| {
         Checked::boot_checked(spec, seed, boot, &functions)
     };
@@ -169,7 +169,7 @@ impl<'a> Started<'a> {
         })
     }
 
-    /// Runs the points `wanted`; calls `seen` with each that came to its end.
+    /// Runs the points `wanted`. Calls `seen` for each point whose command has ended.
     fn go<B: BoardBus + Clone + Send>(
         &mut self,
         wanted: &[usize],
@@ -193,8 +193,8 @@ impl<'a> Started<'a> {
     }
 }
 
-/// The stored run of a planned point. Another point, whose command line is the same, may have made
-/// it.
+/// Returns the stored run of a planned point. Another point with equal inputs may have made it, so the
+/// experiment and the point are those of the plan.
 fn stored(e: &Experiment, planned: &Planned) -> Result<Option<Run>> {
     let run = store::load(&planned.hash)?;
     Ok(run.map(|run| Run {
@@ -234,15 +234,15 @@ impl Parts {
             let note = |line: &str| lock(&progress).note(line);
             let session = start(spec, *seed, &boot, &note);
             lock(&progress).step(&format!("{board}, {kernel}"));
-            Ok(session.map_err(|error| NoResult::from(error.context("the boot"))))
+            Ok(session.map_err(|error| NoResult::from(error.context("boot failed"))))
         })?;
-        let said = |((board, ..), session): (&BootKey, &Result<Session<B>, NoResult>)| match session
-        {
+        type BootResult<B> = Result<Session<B>, NoResult>;
+        let outcome = |((board, ..), session): (&BootKey, &BootResult<B>)| match session {
             Ok(s) => format!("{board} {:.2} s of board time", s.seconds()),
             Err(_) => format!("{board} failed"),
         };
-        let seconds: Vec<String> = wanted.iter().zip(&sessions).map(said).collect();
-        finish(progress, &seconds.join(", "));
+        let outcomes: Vec<String> = wanted.iter().zip(&sessions).map(outcome).collect();
+        finish(progress, &outcomes.join(", "));
         Ok(wanted
             .into_iter()
             .zip(sessions.into_iter().map(|s| s.map(Mutex::new)))
@@ -250,7 +250,7 @@ impl Parts {
     }
 }
 
-/// The points of one campaign that are to be run.
+/// Points of a campaign that still have to run.
 struct PendingPoints<'a, B: BoardBus> {
     e: &'a Experiment,
     kind: &'static dyn OutputKind,
@@ -307,10 +307,10 @@ impl<B: BoardBus + Clone + Send> PendingPoints<'_, B> {
         })?;
         let failed = lock(&failed).len();
         let measured = missing.iter().filter(|i| runs[**i].is_some()).count();
-        let of = missing.len();
+        let all = missing.len();
         finish(
             progress,
-            &format!("{measured} of {of} points measured, {failed} failed"),
+            &format!("{measured} of {all} points measured, {failed} failed"),
         );
         Ok(())
     }
@@ -320,12 +320,17 @@ impl<B: BoardBus + Clone + Send> PendingPoints<'_, B> {
         let booted = &self.booted[&boot_key(&self.plan[index].point)];
         let mut session = match booted {
             Ok(session) => lock(session).clone(),
-            Err(no) => return Err(no.clone()),
+            Err(failure) => return Err(failure.clone()),
         };
         self.on(&mut session, index).map_err(|error| {
-            let known = error.is::<Failure>();
-            let said = |error: anyhow::Error| session.failure(format!("{error:#}"));
-            NoResult::from(if known { error } else { said(error) })
+            // A failure carries the console output; other errors get it here.
+            let has_console = error.is::<Failure>();
+            let with_console = |error: anyhow::Error| session.failure(format!("{error:#}"));
+            NoResult::from(if has_console {
+                error
+            } else {
+                with_console(error)
+            })
         })
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a program is drawn from a seed.
+//! Draws a program from a seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use super::grammar::{
 use super::places::Weights;
 use super::program::{Program, given_back, parts, written};
 
-/// So many are the last ones of a mapping.
+/// Number of pages that count as the end of a mapping.
 const LAST_PAGES: u64 = 8;
 
-/// The program of a seed.
+/// Draws the program of a seed.
 pub fn program(grammar: &Grammar, seed: u64) -> Program {
     let mut drawer = Drawer::new(grammar, seed);
     let mut program = drawer.program();
@@ -26,7 +26,7 @@ pub fn program(grammar: &Grammar, seed: u64) -> Program {
         if whole.check().is_ok() && work <= grammar.limits.work {
             return whole;
         }
-        // What the interpreter does not take, or works at for too long, becomes shorter where most is to be done.
+        // If the program is too large or too much work for the interpreter, shorten the sequence with the most work.
         let work = program.work();
         let busiest = (0..work.len()).max_by_key(|n| work[*n]).unwrap_or(0);
         let ops = &mut program.sequences[busiest];
@@ -34,28 +34,29 @@ pub fn program(grammar: &Grammar, seed: u64) -> Program {
     }
 }
 
-/// Zones of the kernel that a program has to do with.
+/// Returns the zones of the kernel that a program's ops can reach.
 pub fn zones(grammar: &Grammar, program: &Program) -> Weights {
     let ops: BTreeSet<&str> = program.names().collect();
-    let is_met =
+    let is_reached =
         |zone: &Zone| zone.ops.is_empty() || zone.ops.iter().any(|op| ops.contains(op.as_str()));
-    let met = grammar.zone.iter().filter(|(_, zone)| is_met(zone));
-    met.map(|(name, zone)| (name.clone(), zone.weight))
+    let reached = grammar.zone.iter().filter(|(_, zone)| is_reached(zone));
+    reached
+        .map(|(name, zone)| (name.clone(), zone.weight))
         .collect()
 }
 
-/// What a program is drawn with.
+/// State of the draw of one program.
 struct Drawer<'a> {
     random: Random,
     grammar: &'a Grammar,
     profile: &'a Profile,
-    /// In use, of data; the first is the favourite one.
+    /// Data slots in use; the first is the favourite.
     slots: Vec<u64>,
     code_slots: Vec<u64>,
     files: Vec<u64>,
-    /// Pages that an op reaches, at most.
+    /// Most pages that one op reaches.
     at_once: u64,
-    /// Pages of each slot, as it was mapped or resized last.
+    /// Pages of each slot, as last mapped or resized.
     sizes: BTreeMap<u64, u64>,
 }
 
@@ -103,14 +104,14 @@ impl<'a> Drawer<'a> {
         self.random.pick((0..).zip(weights)).unwrap_or(0)
     }
 
-    /// A slot; another one than `but`.
-    fn slot(&mut self, code: bool, but: Option<u64>) -> u64 {
+    /// Draws a slot other than `except`.
+    fn slot(&mut self, code: bool, except: Option<u64>) -> u64 {
         let all: &[u64] = if code { &CODE_SLOTS } else { &SLOTS };
         let used = if code { &self.code_slots } else { &self.slots };
         let mut used = if used.is_empty() { all } else { used }.to_vec();
-        used.retain(|slot| Some(*slot) != but);
+        used.retain(|slot| Some(*slot) != except);
         if used.is_empty() {
-            used.extend(all.iter().filter(|slot| Some(**slot) != but));
+            used.extend(all.iter().filter(|slot| Some(**slot) != except));
         }
         self.one_of(&used)
     }
@@ -120,7 +121,7 @@ impl<'a> Drawer<'a> {
         size.copied().unwrap_or(self.profile.pages[1])
     }
 
-    /// A number of pages, from the one on that was drawn before.
+    /// Draws a number of pages, beginning at the page that was drawn before.
     fn count(&mut self, name: &str, at: (Option<u64>, u64), most: u64, whole: bool) -> u64 {
         let (slot, page) = at;
         if name.starts_with('m') || name == "z" {
@@ -149,8 +150,8 @@ impl<'a> Drawer<'a> {
         self.random.below(size)
     }
 
-    /// An op of that name, of a certain slot if one is given.
-    fn op(&mut self, name: &str, of: Option<u64>) -> String {
+    /// Draws the arguments of an op; `first_slot` fixes its first slot.
+    fn op(&mut self, name: &str, first_slot: Option<u64>) -> String {
         let (draw, arguments) = (&self.grammar.draw, &self.grammar.op[name]);
         let mut numbers: Vec<u64> = Vec::new();
         let (mut slot, mut page) = (None, 0);
@@ -160,7 +161,7 @@ impl<'a> Drawer<'a> {
             let code = matches!(letter, 'c' | 'g' | 'h' | 'x');
             let number = match letter {
                 's' | 'c' => {
-                    let given = of.filter(|_| slot.is_none());
+                    let given = first_slot.filter(|_| slot.is_none());
                     let drawn = given.unwrap_or_else(|| self.slot(code, slot));
                     slot = Some(drawn);
                     drawn
@@ -185,7 +186,7 @@ impl<'a> Drawer<'a> {
         written(name, &numbers)
     }
 
-    /// Maps what is in use, and writes to it.
+    /// Maps the slots in use, and writes to most of the data slots.
     fn maps(&mut self) -> Vec<String> {
         let mut ops = Vec::new();
         let slots = self.slots.iter().map(|slot| (*slot, 's'));
@@ -205,10 +206,10 @@ impl<'a> Drawer<'a> {
         ops
     }
 
-    /// The ops that a sequence consists of: a few of all, so that some sequences do one thing over and over ("swarm
-    /// testing", Groce and others 2012).
-    fn kinds(&mut self, of: &'a Weights) -> Vec<(&'a String, u64)> {
-        let mut all: Vec<_> = weighed(of).collect();
+    /// Draws a few kinds of ops for a sequence, so that some sequences do one thing over and over ("swarm testing",
+    /// Groce and others 2012).
+    fn kinds(&mut self, weights: &'a Weights) -> Vec<(&'a String, u64)> {
+        let mut all: Vec<_> = weighed(weights).collect();
         let mut some = Vec::new();
         for _ in 0..within(&mut self.random, self.profile.kinds) {
             let left = all.iter().enumerate().map(|(n, (_, weight))| (n, *weight));
@@ -220,9 +221,9 @@ impl<'a> Drawer<'a> {
         some
     }
 
-    /// So many ops of these. Rights that are taken are given back soon.
-    fn body(&mut self, count: u64, of: &'a Weights) -> Vec<String> {
-        let kinds = self.kinds(of);
+    /// Draws `count` ops. Rights that an op takes away are often given back soon after.
+    fn body(&mut self, count: u64, weights: &'a Weights) -> Vec<String> {
+        let kinds = self.kinds(weights);
         let mut ops = Vec::new();
         let mut back: Vec<(u64, String)> = Vec::new();
         for n in 0..count {
@@ -263,8 +264,8 @@ impl<'a> Drawer<'a> {
             fixed.push(ops.len());
             let length = within(&mut self.random, self.profile.ops);
             self.at_once = self.profile.at_once;
-            let of_one = self.phrase().unwrap_or(length).min(length);
-            ops.extend(self.body(of_one, &self.profile.does));
+            let drawn = self.phrase().unwrap_or(length).min(length);
+            ops.extend(self.body(drawn, &self.profile.does));
             repeat(&mut ops, fixed[k], length);
             self.at_once = PAGES;
             sequences.push(ops);
@@ -276,12 +277,12 @@ impl<'a> Drawer<'a> {
         }
         for (starter, start, first) in starts {
             let rest = (sequences[starter].len() - fixed[starter]) as u64;
-            // Somebody comes early.
+            // The first copy of a task begins in the first half.
             let rest = if first { rest / 2 } else { rest };
             let at = fixed[starter] + self.random.below(rest + 1) as usize;
             let at = self.met(&sequences[starter], fixed[starter], at);
             sequences[starter].insert(at, start);
-            // The next op races the task, which may come to an end behind it.
+            // The op after the start races the new task. Giving up the processor after that op lets the task end.
             let behind = at + 2;
             if self.percent(self.grammar.draw.wait_percent) && behind <= sequences[starter].len() {
                 sequences[starter].insert(behind, "y".to_string());
@@ -291,7 +292,8 @@ impl<'a> Drawer<'a> {
         Program { sequences }
     }
 
-    /// Where a task is begun: as a rule right before an op from there on that takes something away, which it then meets.
+    /// Chooses where a task begins: mostly right before the next op that takes something away, so that the task meets
+    /// it.
     fn met(&mut self, ops: &[String], first: usize, at: usize) -> usize {
         let met = self.grammar.draw.met_percent;
         if !self.percent(met) {
@@ -306,7 +308,7 @@ impl<'a> Drawer<'a> {
         taking.next().unwrap_or(at)
     }
 
-    /// The ops of a phrase, where a sequence is to consist of one that comes again and again.
+    /// Draws the length of a phrase, if the sequence is to repeat one.
     fn phrase(&mut self) -> Option<u64> {
         let percent = self.profile.phrase_percent;
         let percent = percent.unwrap_or(self.grammar.draw.phrase_percent);
@@ -314,7 +316,7 @@ impl<'a> Drawer<'a> {
             .then(|| within(&mut self.random, self.grammar.draw.phrase))
     }
 
-    /// When all others are done.
+    /// Returns ops that wait for all other tasks and then read everything.
     fn last_look(&self) -> Vec<String> {
         let mut ops = vec!["j".to_string()];
         let size = |slot: &u64| self.size(Some(*slot));
@@ -332,14 +334,14 @@ impl<'a> Drawer<'a> {
     }
 }
 
-/// What stands from `from` on comes again and again, until it is so many ops.
+/// Repeats the ops after `from` until there are `length` of them.
 fn repeat(ops: &mut Vec<String>, from: usize, length: u64) {
     let phrase = ops[from..].to_vec();
     let rest = (length as usize).saturating_sub(phrase.len());
     ops.extend(phrase.iter().cycle().take(rest).cloned());
 }
 
-/// Ops and their weights.
+/// Iterates over ops and their weights.
 fn weighed(ops: &Weights) -> impl Iterator<Item = (&String, u64)> + Clone {
     ops.iter().map(|(name, weight)| (name, *weight))
 }

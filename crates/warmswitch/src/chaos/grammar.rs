@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What programs consist of: `guest/mm_chaos/grammar.toml`.
+//! Grammar of the random programs: `guest/mm_chaos/grammar.toml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use base::paths::{root, shown};
 use base::suggest::did_you_mean;
 use base::toml_file;
 
-/// Letters of arguments.
+/// Letters for the kinds of arguments.
 const ARGUMENTS: &str = "scfxpkdrqtmgh";
-/// What begins another task.
+/// Ops that start another task.
 pub const STARTS: [&str; 3] = ["th", "fo", "vx"];
-/// Slots and files that the interpreter has.
+/// Slots and files of the interpreter.
 pub const SLOTS: [u64; 6] = [0, 1, 2, 3, 6, 7];
 pub const CODE_SLOTS: [u64; 2] = [4, 5];
 pub const FILES: u64 = 4;
@@ -27,109 +27,111 @@ pub const CODE_PAGES: u64 = 8;
 const PROCESSES: u64 = 32;
 const NAPS: u64 = 50;
 
-/// The smallest and the largest.
+/// Smallest and largest value.
 pub type Span = [u64; 2];
 
 fn all_pages() -> u64 {
     PAGES
 }
 
-/// What the interpreter takes of sequences, ops in one, bytes of text.
+/// Limits of the interpreter: sequences, ops per sequence, bytes of text.
 pub const SEQUENCES: usize = 16;
 pub const SEQUENCE_OPS: usize = 200;
 pub const BYTES: usize = 3500;
 
-/// Of a program, at most.
+/// Limits of a drawn program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Sequences.
+    /// Most sequences.
     pub sequences: usize,
-    /// Ops of each.
+    /// Most ops per sequence.
     pub sequence_ops: usize,
-    /// Of the text.
+    /// Longest text, in bytes.
     pub bytes: usize,
-    /// Ops, with all the times that their sequences are begun.
+    /// Most ops, each counted as often as its sequence is started.
     pub work: usize,
 }
 
-/// How numbers are drawn.
+/// How numbers are drawn. The percentages are chances.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draw {
-    /// The first of slots, files and processes.
+    /// Takes the first of the slots, files or processes.
     pub favourite_percent: u64,
-    /// Page 0.
+    /// Takes page 0.
     pub first_page_percent: u64,
-    /// Otherwise: one of the last ones.
+    /// Otherwise, takes a page at the end of the mapping.
     pub last_pages_percent: u64,
-    /// All pages of a mapping.
+    /// Takes all pages of a mapping.
     pub whole_percent: u64,
-    /// Otherwise: all from a page on.
+    /// Otherwise, takes all pages from the drawn one on.
     pub rest_percent: u64,
-    /// Weights.
+    /// Weights of a few words, some words and all words of a page.
     pub rings: [u64; 3],
-    /// Weights.
+    /// Weights of no rights, read or run, and write.
     pub rights: [u64; 3],
-    /// Rights that were taken are given back soon.
+    /// Gives back, soon after, the rights that an op has taken away.
     pub back_percent: u64,
-    /// Behind the first op after a task was begun the processor is given up.
+    /// Gives up the processor after the op that follows the start of a task.
     pub wait_percent: u64,
-    /// A task is begun right before one of these ops.
+    /// Starts a task right before one of the ops in `met`.
     pub met_percent: u64,
     pub met: Vec<String>,
-    /// A sequence is a phrase, again and again.
+    /// Makes a sequence of one phrase, repeated.
     pub phrase_percent: u64,
     /// Ops of a phrase.
     pub phrase: Span,
-    /// Of 100 us.
+    /// Length of a nap, in units of 100 us.
     pub naps: Span,
-    /// That a program reaches for.
+    /// Number of processes that a program accesses.
     pub processes: u64,
 }
 
-/// Programs of one sort.
+/// Profile of a sort of programs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Among the profiles.
+    /// Weight among the profiles.
     pub weight: u64,
-    /// How many.
+    /// Number of sequences.
     pub sequences: Span,
-    /// Of the first sequence.
+    /// Ops of the first sequence.
     pub first_ops: Span,
-    /// Of each other.
+    /// Ops of each other sequence.
     pub ops: Span,
-    /// Sorts of ops that a sequence consists of.
+    /// Number of kinds of ops in a sequence.
     pub kinds: Span,
-    /// How often each other sequence is begun.
+    /// Number of times that each other sequence is started.
     pub times: Span,
-    /// Where these are others than in all.
+    /// Instead of [`Draw::phrase_percent`].
     pub phrase_percent: Option<u64>,
+    /// Instead of [`Draw::whole_percent`].
     pub whole_percent: Option<u64>,
-    /// Pages that one op of these reaches, at most.
+    /// Most pages that one op of the other sequences reaches.
     #[serde(default = "all_pages")]
     pub at_once: u64,
-    /// Slots of data in use.
+    /// Number of data slots in use.
     pub slots: Span,
-    /// Slots of code in use.
+    /// Number of code slots in use.
     pub code_slots: Span,
-    /// Of a mapping.
+    /// Pages of a mapping.
     pub pages: Span,
-    /// In use.
+    /// Number of files in use.
     pub files: Span,
-    /// Ops that begin the other sequences.
+    /// Ops that start the other sequences.
     pub starts: Weights,
-    /// Ops that map the slots at first.
+    /// Ops that map the slots at the beginning.
     pub maps: Weights,
-    /// All others; of the first sequence where it has some of its own.
+    /// Ops of the first sequence, instead of `does`.
     #[serde(default)]
     pub first_does: Weights,
+    /// All other ops.
     pub does: Weights,
 }
 
 impl Profile {
-    /// What the first sequence does.
+    /// Returns the ops of the first sequence.
     pub fn first(&self) -> &Weights {
         if self.first_does.is_empty() {
             return &self.does;
@@ -142,43 +144,42 @@ impl Profile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
-    /// Among those of a program.
+    /// Weight among the zones of a program.
     pub weight: u64,
-    /// Ops by which a program has it; without any every program has.
+    /// A program with one of these ops can reach the zone; if there are none, every program can.
     #[serde(default)]
     pub ops: Vec<String>,
 }
 
-/// All that programs are drawn from.
+/// Everything that programs are drawn from.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grammar {
-    /// Of the interpreter.
+    /// Limits of a program.
     pub limits: Limits,
     /// How numbers are drawn.
     pub draw: Draw,
-    /// The arguments of each op, a letter each.
+    /// Arguments of each op, one letter per argument.
     pub op: BTreeMap<String, String>,
     /// Parts of the kernel, by name.
     pub zone: BTreeMap<String, Zone>,
-    /// By name.
+    /// Profiles, by name.
     pub profile: BTreeMap<String, Profile>,
 }
 
-/// Where it is.
-fn place() -> PathBuf {
+fn grammar_file() -> PathBuf {
     root().join("guest/mm_chaos/grammar.toml")
 }
 
-/// A number of the span.
+/// Draws a number from the span.
 pub fn within(random: &mut Random, span: Span) -> u64 {
     span[0] + random.below(span[1] - span[0] + 1)
 }
 
 impl Grammar {
-    /// The repository's.
+    /// Reads and checks the repository's grammar.
     pub fn load() -> Result<Grammar> {
-        let path = place();
+        let path = grammar_file();
         let grammar: Grammar = toml_file::read(&path)?;
         grammar.checked(&path)
     }
@@ -190,7 +191,7 @@ impl Grammar {
                 .chars()
                 .find(|letter| !ARGUMENTS.contains(*letter))
             {
-                bail!("{path}: op.{name}: '{letter}' is no argument; there are: {ARGUMENTS}");
+                bail!("{path}: op.{name}: '{letter}' is no argument letter; use one of {ARGUMENTS}");
             }
         }
         let limits = [
@@ -199,7 +200,7 @@ impl Grammar {
             ("bytes", self.limits.bytes, BYTES),
         ];
         if let Some((key, _, most)) = limits.iter().find(|(_, limit, most)| limit > most) {
-            bail!("{path}: limits.{key}: the interpreter takes {most}");
+            bail!("{path}: limits.{key}: the interpreter takes at most {most}");
         }
         let most = self.limits.sequence_ops as u64 / 2;
         let spans = [
@@ -208,11 +209,11 @@ impl Grammar {
         ];
         check_spans(&path, "", &spans)?;
         if !(1..=PROCESSES).contains(&self.draw.processes) {
-            bail!("{path}: draw.processes: 1 to {PROCESSES}");
+            bail!("{path}: draw.processes: must be 1 to {PROCESSES}");
         }
         for (key, weights) in [("rings", self.draw.rings), ("rights", self.draw.rights)] {
             if weights.iter().sum::<u64>() == 0 {
-                bail!("{path}: draw.{key}: all weights are 0");
+                bail!("{path}: draw.{key}: all weights are 0; at least one must be larger");
             }
         }
         let lists = self
@@ -227,7 +228,7 @@ impl Grammar {
         }
         self.check_zones(&path)?;
         if self.profile.values().all(|profile| profile.weight == 0) {
-            bail!("{path}: profile: none has a weight");
+            bail!("{path}: profile: all weights are 0; at least one must be larger");
         }
         for (name, profile) in &self.profile {
             self.check_profile(&path, name, profile)?;
@@ -270,7 +271,7 @@ impl Grammar {
         ];
         check_spans(path, &format!("profile.{name}."), &spans)?;
         if profile.slots[0] + profile.code_slots[0] == 0 {
-            bail!("{path}: profile.{name}.slots: neither data nor code");
+            bail!("{path}: profile.{name}.slots: slots or code_slots must begin above 0");
         }
         let tables = [
             ("starts", &profile.starts),
@@ -286,24 +287,24 @@ impl Grammar {
                     }
                     "starts" if !STARTS.contains(&op.as_str()) => did_you_mean(op, &STARTS),
                     "does" | "first_does" if STARTS.contains(&op.as_str()) => {
-                        "; it belongs into starts".to_string()
+                        "; it belongs in starts".to_string()
                     }
                     _ => continue,
                 };
                 bail!("{path}: profile.{name}.{key}: no op \"{op}\"{wrong}");
             }
             if weights.values().sum::<u64>() == 0 && (key != "first_does" || !weights.is_empty()) {
-                bail!("{path}: profile.{name}.{key}: no op has a weight");
+                bail!("{path}: profile.{name}.{key}: all weights are 0; at least one must be larger");
             }
         }
         Ok(())
     }
 }
 
-fn check_spans(path: &str, of: &str, spans: &[(&str, Span, u64, u64)]) -> Result<()> {
+fn check_spans(path: &str, table: &str, spans: &[(&str, Span, u64, u64)]) -> Result<()> {
     for (key, [from, to], least, most) in spans {
         if from > to || from < least || to > most {
-            bail!("{path}: {of}{key}: [{from}, {to}] is no range between {least} and {most}");
+            bail!("{path}: {table}{key}: [{from}, {to}] is not a range within {least} to {most}");
         }
     }
     Ok(())
@@ -313,9 +314,9 @@ fn check_spans(path: &str, of: &str, spans: &[(&str, Span, u64, u64)]) -> Result
 mod tests {
     use super::*;
 
-    /// Names and arguments in the interpreter's table.
+    /// Reads names and arguments from the interpreter's table.
     fn table() -> BTreeMap<String, String> {
-        let source = std::fs::read_to_string(place().with_file_name("parse.c")).unwrap();
+        let source = std::fs::read_to_string(grammar_file().with_file_name("parse.c")).unwrap();
         let (_, table) = source.split_once("op_kinds[] = {").unwrap();
         let (table, _) = table.split_once("NULL, NULL").unwrap();
         let row = |line: &str| {
@@ -347,7 +348,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_file_key_and_what_was_meant() {
-        let text = std::fs::read_to_string(place()).unwrap();
+        let text = std::fs::read_to_string(grammar_file()).unwrap();
         for (from, to, says) in [
             (
                 "favourite_percent",
@@ -367,7 +368,7 @@ mod tests {
             (
                 "c = 30",
                 "vx = 30",
-                "profile.code.does: no op \"vx\"; it belongs into starts",
+                "profile.code.does: no op \"vx\"; it belongs in starts",
             ),
             (
                 "sequences = [3, 7]",

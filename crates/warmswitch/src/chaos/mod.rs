@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs in which interrupts come where a seed says ([`watch::chaos`]), and what many seeds came to.
+//! Chaos: runs with interrupts at moments that a seed draws ([`watch::chaos`]), and campaigns of many seeds.
 //!
-//! The guest `chaos` turns an interrupt into another task's turn. What runs under it is the user's command, or
-//! `mm_chaos` with the program of the seed.
+//! The guest `chaos` gives the processor to another task at each interrupt. It runs the user's command, or `mm_chaos`
+//! with the seed's program.
 
 pub mod draw;
 pub mod grammar;
@@ -30,25 +30,25 @@ use session::target::Target;
 use supply::added::Added;
 use supply::image::guest;
 
-/// The guest that hands the processor on.
+/// Guest that gives the processor to another task at each interrupt.
 const CHAOS: &str = "chaos";
-/// The guest that runs random programs.
+/// Guest that runs random programs.
 pub const MM_CHAOS: &str = "mm_chaos";
-/// Bytes of a program that one typed line has: the guest's line editor takes no more than 1,024 in all.
+/// Bytes of a program per typed line. The guest's line editor takes at most 1,024 bytes per line.
 const PIECE: usize = 700;
 
-/// What is to run under chaos.
+/// Command to run under chaos.
 pub enum Command {
-    /// These words.
+    /// The user's command.
     Own(Vec<String>),
-    /// The program of the seed.
+    /// `mm_chaos` with the program of the seed.
     Drawn(Box<Grammar>),
-    /// This program.
+    /// `mm_chaos` with this program.
     Given(Box<Grammar>, Program),
 }
 
 impl Command {
-    /// What the words behind `--` mean: `mm_chaos` alone is the seed's program.
+    /// Interprets the words after `--`. `mm_chaos` alone stands for the seed's program.
     pub fn of(words: &[String]) -> Result<Command> {
         match words {
             [one] if one == MM_CHAOS => Ok(Command::Drawn(Box::new(Grammar::load()?))),
@@ -63,7 +63,7 @@ impl Command {
         }
     }
 
-    /// The program of a seed, if it is one of `mm_chaos`.
+    /// Returns the program that `mm_chaos` runs for a seed; `None` for the user's own command.
     pub fn program(&self, seed: u64) -> Option<Program> {
         match self {
             Command::Own(_) => None,
@@ -72,7 +72,7 @@ impl Command {
         }
     }
 
-    /// What a seed does.
+    /// Returns what to type for a seed.
     pub fn work(&self, seed: u64) -> Result<SeedCommand> {
         match self {
             Command::Own(words) => {
@@ -91,7 +91,7 @@ impl Command {
         }
     }
 
-    /// The same of another program of `mm_chaos`.
+    /// Returns what to type for a seed with another program; `None` for the user's own command.
     pub fn work_of(&self, seed: u64, program: &Program) -> Option<SeedCommand> {
         match self {
             Command::Own(_) => None,
@@ -101,25 +101,24 @@ impl Command {
         }
     }
 
-    /// What decides the programs of seeds.
+    /// Returns the grammar that decides the programs of seeds, for the name of the stored results.
     pub fn grammar(&self) -> String {
         match self {
-            // As it was read.
             Command::Drawn(grammar) | Command::Given(grammar, _) => format!("{grammar:?}"),
             Command::Own(_) => String::new(),
         }
     }
 
-    /// Whether its status says that data was wrong.
+    /// Returns whether the command's status tells of wrong data.
     pub fn checks_itself(&self) -> bool {
         !matches!(self, Command::Own(_))
     }
 }
 
-/// What runs in one seed.
+/// What to type for one seed.
 pub struct SeedCommand {
     pub typed: Typed,
-    /// Of the kernel, where interrupts come by preference; none are all.
+    /// Zones of the kernel that interrupts prefer; empty for all zones.
     pub zones: Weights,
 }
 
@@ -132,7 +131,7 @@ impl SeedCommand {
     }
 }
 
-/// A program's lines for the shell.
+/// Returns the shell lines that build a program's text and run it.
 fn typed(seed: u64, program: &Program) -> Typed {
     let text = program.text();
     let mut typed = Typed::own(&format!("{CHAOS} {seed} {MM_CHAOS} \"$P\" </dev/null"));
@@ -146,7 +145,7 @@ fn typed(seed: u64, program: &Program) -> Typed {
     typed
 }
 
-/// The target with the guests that chaos needs.
+/// Prepares the target with the guests that chaos needs.
 pub fn prepare(target: &Target, board: &BoardSpec) -> Result<Prepared> {
     let mut recipe = target.recipe()?;
     recipe.reset_on_panic = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where in a kernel an interrupt may matter, by its symbols.
+//! Places in a kernel where an interrupt may matter, found by the kernel's symbols.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use base::paths::shown;
 use supply::symbols::Symbols;
 use supply::variables;
 
-/// By zone's name.
+/// Weights of zones or ops, by name.
 pub type Weights = BTreeMap<String, u64>;
 
-/// Functions that change an entry of a page table, or begin to change many, by their names or the names' ends.
+/// Functions that change one or many page-table entries, by the end of the name.
 const ENTRIES: &[&str] = &[
     "_set_pte_ext",
     "set_ptes",
@@ -37,9 +37,8 @@ const ENTRIES: &[&str] = &[
     "update_mmu_cache_range",
 ];
 
-/// What a kernel does with memory, by functions whose names begin or end so.
+/// Zones: what a kernel does with memory, by the beginnings or ends of function names.
 pub const ZONES: &[(&str, &[&str])] = &[
-    // Gives pages back.
     (
         "gives-back",
         &[
@@ -57,7 +56,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "flush_cache_range",
         ],
     ),
-    // Moves them.
+    // Moves pages.
     (
         "moves",
         &[
@@ -82,7 +81,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "flush_cache_dup_mm",
         ],
     ),
-    // Takes rights.
+    // Takes rights away.
     (
         "rights",
         &[
@@ -94,7 +93,6 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "flush_tlb_range",
         ],
     ),
-    // Handles faults.
     (
         "faults",
         &[
@@ -115,7 +113,6 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "_clear_user_highpage",
         ],
     ),
-    // Changes files.
     (
         "files",
         &[
@@ -131,7 +128,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "iter_file_splice_write",
         ],
     ),
-    // Looks at others' memory.
+    // Accesses memory of other processes.
     (
         "others",
         &[
@@ -151,7 +148,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "fcse_",
         ],
     ),
-    // Begins and ends a process.
+    // Starts and ends a process.
     (
         "ends",
         &[
@@ -180,7 +177,6 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "finish_task_switch",
         ],
     ),
-    // Looks for memory.
     (
         "reclaims",
         &[
@@ -193,7 +189,7 @@ pub const ZONES: &[(&str, &[&str])] = &[
             "__swap_",
         ],
     ),
-    // All maintenance.
+    // Maintains caches and TLB.
     (
         "maintains",
         &[
@@ -209,29 +205,29 @@ pub const ZONES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What a kernel's symbols say.
+/// Places of a kernel, from its symbols.
 pub struct KernelPlaces {
-    /// Without the task that runs, and without zones.
+    /// Places without the current task and without zones.
     places: Places,
     zones: Vec<(&'static str, Vec<Range<u32>>)>,
     current: Option<u32>,
 }
 
 impl KernelPlaces {
-    /// Of a vmlinux; what it does not have is not known.
+    /// Finds the places by symbols. Places whose symbols are missing stay unknown.
     pub fn of(symbols: &Symbols, vmlinux: Option<&Path>) -> KernelPlaces {
         let variable = |name: &str| Some(variables::of(vmlinux?, name)?.address);
         let plain = |name: &str| name.split('.').next().unwrap_or_default().to_string();
         let is_entry = |name: &str| ENTRIES.iter().any(|entry| plain(name).ends_with(entry));
         let zone = |parts: &[&str]| -> Vec<Range<u32>> {
-            let is_of = |name: &str| {
+            let is_in_zone = |name: &str| {
                 let name = plain(name);
                 let mut parts = parts.iter();
                 parts.any(|part| name.starts_with(part) || name.ends_with(part))
             };
             let ends = symbols.functions().iter().skip(1).map(|f| f.0);
             let all = symbols.functions().iter().zip(ends);
-            all.filter(|(f, _)| is_of(&f.1))
+            all.filter(|(f, _)| is_in_zone(&f.1))
                 .map(|(f, end)| f.0..end)
                 .collect()
         };
@@ -252,24 +248,25 @@ impl KernelPlaces {
         }
     }
 
-    /// Whether the windows that need symbols are known.
+    /// Returns whether all windows that need symbols are known.
     fn is_whole(&self) -> bool {
         self.current.is_some()
             && self.places.preemption.is_some()
             && !self.places.entries.is_empty()
     }
 
-    /// Says so when they are not.
+    /// Prints a note if windows are missing.
     pub fn note_what_lacks(&self, image: &Path) {
         if !self.is_whole() {
             eprintln!(
-                "note: {} has no vmlinux with symbols beside it: interrupts come without the windows that need them",
+                "note: {} has no vmlinux with symbols beside it: windows that need symbols are not used",
                 shown(image)
             );
         }
     }
 
-    /// With the task that runs on a board now, and zones by their weights; all alike when none are given.
+    /// Returns the places with the board's current task and the zones' weights. Without weights, all zones weigh the
+    /// same.
     pub fn now<B: BoardBus>(&self, machine: &Machine<B>, weights: &Weights) -> Places {
         let byte = |at: u32| machine.cpu().debug_read(Mva(at)).unwrap_or_default();
         let mut places = self.places.clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program: written as text, and made short while it fails.
+//! Programs of `mm_chaos`: their text, and the reduction of a failing program.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,20 @@ use anyhow::{Result, bail};
 
 use super::grammar::{BYTES, SEQUENCE_OPS, SEQUENCES, STARTS};
 
-/// What each task does: the first sequence is that of the first process.
+/// A program. Each sequence is what one task does; the first process runs the first sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Ops as they are written.
+    /// Ops of each sequence, as text.
     pub sequences: Vec<Vec<String>>,
 }
 
-/// An op in words.
+/// Writes an op as text.
 pub fn written(name: &str, numbers: &[u64]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
     format!("{name}{}", numbers.join("."))
 }
 
-/// What undoes an op that takes rights.
+/// Returns the op that gives back the rights that `op` takes away, if it takes any.
 pub fn given_back(op: &str) -> Option<String> {
     let (name, mut numbers) = parts(op)?;
     let all = match name {
@@ -35,7 +35,7 @@ pub fn given_back(op: &str) -> Option<String> {
     Some(written(name, &numbers))
 }
 
-/// The name and the numbers of an op, if it looks like one.
+/// Splits an op into name and numbers, if it is written correctly.
 pub fn parts(op: &str) -> Option<(&str, Vec<u64>)> {
     let letters = op
         .find(|c: char| !c.is_ascii_lowercase())
@@ -54,25 +54,25 @@ pub fn parts(op: &str) -> Option<(&str, Vec<u64>)> {
 }
 
 impl Program {
-    /// The guest's argument.
+    /// Writes the program as the argument of `mm_chaos`.
     pub fn text(&self) -> String {
         let sequences: Vec<String> = self.sequences.iter().map(|ops| ops.join(" ")).collect();
         sequences.join("|")
     }
 
-    /// Of its ops, in order.
+    /// Iterates over the names of the ops, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let ops = self.sequences.iter().flatten();
         ops.filter_map(|op| Some(parts(op)?.0))
     }
 
-    /// Ops that each sequence comes to, with all the times that it is begun.
+    /// Returns the work of each sequence: its ops, times the number of times that it is started.
     pub fn work(&self) -> Vec<usize> {
         let mut begun = vec![0; self.sequences.len()];
         begun[0] = 1usize;
         for (n, ops) in self.sequences.iter().enumerate() {
             for (name, numbers) in ops.iter().filter_map(|op| parts(op)) {
-                // Only later ones are begun.
+                // A sequence can start only later ones.
                 let next = numbers.first().map(|k| *k as usize);
                 let next = next.filter(|k| STARTS.contains(&name) && n < *k && *k < begun.len());
                 if let Some(k) = next {
@@ -85,12 +85,12 @@ impl Program {
         work.map(|(times, ops)| times.saturating_mul(ops)).collect()
     }
 
-    /// How many there are.
+    /// Returns the number of ops.
     pub fn ops(&self) -> usize {
         self.sequences.iter().map(Vec::len).sum()
     }
 
-    /// Only the ops that are to be kept, all of them counted in order. Sequences keep their numbers.
+    /// Returns the program with only the ops that `keep` marks, one mark per op in order. Sequences keep their numbers.
     pub fn without(&self, keep: &[bool]) -> Program {
         let mut keep = keep.iter();
         let mut rest = |ops: &Vec<String>| {
@@ -102,7 +102,7 @@ impl Program {
         }
     }
 
-    /// Reads what [`Program::text`] wrote. Whether there are such ops the interpreter says.
+    /// Parses the text of [`Program::text`]. The interpreter in the guest checks the names of the ops.
     pub fn parse(text: &str) -> Result<Program> {
         let ops = |sequence: &str| {
             let ops = sequence.split(' ').filter(|op| !op.is_empty());
@@ -115,18 +115,18 @@ impl Program {
         Ok(program)
     }
 
-    /// Whether the interpreter has room for it.
+    /// Checks that the program fits into the interpreter.
     pub fn check(&self) -> Result<()> {
         if self.sequences.len() > SEQUENCES || self.text().len() > BYTES {
-            bail!("a program has at most {SEQUENCES} sequences and {BYTES} bytes");
+            bail!("the program is too large: at most {SEQUENCES} sequences and {BYTES} bytes are possible");
         }
         for (n, ops) in self.sequences.iter().enumerate() {
             if ops.len() > SEQUENCE_OPS {
-                bail!("sequence {n} has more than {SEQUENCE_OPS} ops");
+                bail!("sequence {n}: has {} ops, at most {SEQUENCE_OPS} are possible", ops.len());
             }
             if let Some(op) = ops.iter().find(|op| parts(op).is_none()) {
                 bail!(
-                    "sequence {n}: \"{op}\" is no op (letters, then numbers with points between)"
+                    "sequence {n}: \"{op}\" is not an op: write letters, then numbers separated by points"
                 );
             }
         }
@@ -134,7 +134,7 @@ impl Program {
     }
 }
 
-/// Asks of each program once.
+/// Reduces a program. It runs each candidate once and remembers those that do not fail.
 struct Reducer<'a> {
     fails: &'a mut dyn FnMut(&Program) -> Result<bool>,
     good: HashSet<String>,
@@ -153,11 +153,11 @@ impl Reducer<'_> {
         Ok(fails)
     }
 
-    /// Delta debugging (ddmin; Zeller and Hildebrandt, 2002): a part of the ops, all but a part, finer
-    /// parts, until none of them can be taken out.
+    /// Deletes ops by delta debugging (ddmin; Zeller and Hildebrandt, 2002): tries each part of the ops, then all but
+    /// each part, then finer parts, until no op can be deleted.
     fn shorten(&mut self, program: &Program) -> Result<Program> {
         let mut kept: Vec<usize> = (0..program.ops()).collect();
-        let of = |kept: &[usize]| {
+        let program_of = |kept: &[usize]| {
             let keep: Vec<bool> = (0..program.ops()).map(|n| kept.contains(&n)).collect();
             program.without(&keep)
         };
@@ -165,7 +165,7 @@ impl Reducer<'_> {
         while !kept.is_empty() {
             let size = kept.len().div_ceil(parts);
             let chunks = kept.chunks(size).map(<[usize]>::to_vec);
-            let but = |chunk: &Vec<usize>| {
+            let without = |chunk: &Vec<usize>| {
                 kept.iter()
                     .filter(|n| !chunk.contains(n))
                     .copied()
@@ -174,7 +174,7 @@ impl Reducer<'_> {
             let complements = kept
                 .chunks(size)
                 .map(<[usize]>::to_vec)
-                .map(|chunk| but(&chunk));
+                .map(|chunk| without(&chunk));
             let mut found = None;
             let tries = chunks
                 .map(|c| (c, 2))
@@ -182,7 +182,7 @@ impl Reducer<'_> {
             for (rest, next) in
                 tries.filter(|(rest, _): &(Vec<usize>, usize)| rest.len() < kept.len())
             {
-                if self.fails(&of(&rest))? {
+                if self.fails(&program_of(&rest))? {
                     found = Some((rest, next));
                     break;
                 }
@@ -193,10 +193,10 @@ impl Reducer<'_> {
                 None => parts = (parts * 2).min(kept.len()),
             }
         }
-        Ok(of(&kept))
+        Ok(program_of(&kept))
     }
 
-    /// Smaller numbers, one at a time. What the interpreter refuses does not fail.
+    /// Makes numbers smaller, one at a time. A program that the interpreter refuses does not fail.
     fn lessen(&mut self, mut program: Program) -> Result<Program> {
         for sequence in 0..program.sequences.len() {
             for op in 0..program.sequences[sequence].len() {
@@ -208,7 +208,7 @@ impl Reducer<'_> {
         Ok(program)
     }
 
-    /// The op with one number less, if the program still fails with that.
+    /// Returns the op with one smaller number, if the program still fails with it.
     fn lesser(&mut self, program: &Program, sequence: usize, op: usize) -> Result<Option<String>> {
         let Some((name, numbers)) = parts(&program.sequences[sequence][op]) else {
             return Ok(None);
@@ -228,7 +228,7 @@ impl Reducer<'_> {
     }
 }
 
-/// The shortest program found that fails as this one does: no op of it can be taken out.
+/// Reduces a failing program until no op can be deleted without losing the failure.
 pub fn reduce(
     program: &Program,
     fails: &mut dyn FnMut(&Program) -> Result<bool>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that are drawn and made short, by a failure that is made up.
+//! Tests of drawn programs, and of the reduction with an invented failure.
 
 use super::super::draw;
 use super::super::grammar::Grammar;
@@ -46,7 +46,7 @@ fn what_is_drawn_is_within_limits_begins_later_sequences_and_is_read_again() {
 fn work_is_ops_by_how_often_they_are_begun() {
     let program = Program::parse("th1 th1 fo2 y|th2 w0.0.1.0|y y y").unwrap();
     assert_eq!(program.work(), [4, 4, 9]);
-    // What nobody begins, begins itself, or is not there.
+    // Starts of itself, of an earlier sequence and of a missing sequence do not count.
     let program = Program::parse("y|th1 th0 th7 y").unwrap();
     assert_eq!(program.work(), [1, 0]);
 }
@@ -112,9 +112,9 @@ fn a_failing_program_becomes_as_short_as_it_can_be() {
     assert_eq!(reduce(&program, &mut always).unwrap().ops(), 0);
 }
 
-/// For trying them: `CHAOS_SEEDS=100..150 cargo test ... print_programs -- --ignored --nocapture`.
+/// Prints programs to try out: `CHAOS_SEEDS=100..150 cargo test ... print_programs -- --ignored --nocapture`.
 #[test]
-#[ignore = "prints programs for trying them out"]
+#[ignore = "prints programs to try out"]
 fn print_programs() {
     let grammar = Grammar::load().unwrap();
     let seeds = std::env::var("CHAOS_SEEDS").unwrap_or("0..50".into());

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Seeds from one to before another: `0..200`.
+//! Half-open ranges of seeds, like `0..200`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// At least one seed.
+/// A range of at least one seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
-    /// The first.
+    /// First seed.
     pub from: u64,
-    /// The one behind the last.
+    /// Seed after the last.
     pub to: u64,
 }
 
-/// More than anybody waits for.
+/// Most seeds in a range: days of work at a second per seed.
 const MOST: u64 = 1_000_000;
 
 impl FromStr for Seeds {
@@ -24,13 +24,13 @@ impl FromStr for Seeds {
             .split_once("..")
             .and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
         let Some((from, to)) = parts else {
-            return Err("not two numbers like 0..200".to_string());
+            return Err("not a range of seeds like 0..200".to_string());
         };
         match to {
             _ if to <= from => Err(format!(
-                "there is no seed from {from} to before {to}: the end is the one behind the last"
+                "the range has no seed: the end must be larger than {from}"
             )),
-            _ if to - from > MOST => Err(format!("more than {MOST} seeds")),
+            _ if to - from > MOST => Err(format!("a range has at most {MOST} seeds")),
             _ => Ok(Seeds { from, to }),
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One seed's run: a copy of a booted board, interrupts where the seed says, the checker beside it.
+//! Runs one seed under the checker, on a copy of a booted board.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -19,27 +19,27 @@ use crate::coherence::{self, Findings, RunEnd};
 use base::parallel::lock;
 use session::console::{AfterStop, Console, StopHandler};
 
-/// A board with both looking on.
+/// A board with chaos and the checker.
 pub type Disturbed = Machine<Observed<Chaos<Checker>>>;
 
-/// Linux's ticks per second: the command begins anywhere between two.
+/// Ticks of Linux per second. The command begins at a random moment between two ticks.
 const TICKS_PER_S: u64 = 100;
-/// One seed in so many has victims that are chosen late.
+/// One in this many seeds uses the victim policy `late`.
 const LATE: u64 = 2;
 
 /// What a seed draws before its interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
-    /// Who makes room in the caches.
+    /// Victim policy.
     pub victims: Victims,
-    /// Where their random choice begins.
+    /// Start of the random sequence of victims.
     pub victim_seed: u32,
-    /// Cycles that pass before the command is typed.
+    /// Core cycles before the command is typed.
     pub pause: u64,
 }
 
 impl Drawn {
-    /// Of a seed. Victims other than random ones were asked for.
+    /// Draws for a seed. A policy other than random is the user's choice and stays.
     pub fn of(seed: u64, board: &BoardSpec) -> Drawn {
         let mut random = Random::new(!seed);
         let late = random.below(LATE) == 0;
@@ -54,7 +54,7 @@ impl Drawn {
     }
 }
 
-/// Boards at their first prompt, one for each way to choose victims, booted when the first seed needs it.
+/// Boards at their first prompt, one per victim policy. Each boots when the first seed needs it.
 pub struct Bases<'a> {
     pub board: &'a BoardSpec,
     pub boot: &'a Boot,
@@ -68,20 +68,21 @@ pub struct Bases<'a> {
     booted: [Mutex<Option<Arc<Disturbed>>>; 2],
 }
 
-/// What came of a seed.
+/// Result of a seed.
 pub struct SeedResult {
     pub findings: Findings,
-    /// The interrupts that came.
+    /// Interrupts, in order.
     pub points: Vec<Point>,
+    /// Different interleavings.
     pub met: BTreeSet<Interleaving>,
-    /// Where the core was when it ended.
+    /// Where the core was at the end.
     pub place: Place,
-    /// Instructions, the boot's not among them.
+    /// Instructions without those of the boot.
     pub instructions: u64,
 }
 
 impl<'a> Bases<'a> {
-    /// None is booted yet.
+    /// Makes the set-up; no board boots yet.
     pub fn new(
         board: &'a BoardSpec,
         boot: &'a Boot,
@@ -116,17 +117,17 @@ impl<'a> Bases<'a> {
             checker.follow_pages(pages);
         }
         coherence::boot_alone(&mut machine)?;
-        // A seed begins behind the boot, and so do its reports.
+        // All seeds share this boot, so its reports count for none.
         let causes = machine.observer_mut().inner.forget_reports();
         if causes > 0 {
             eprintln!(
-                "note: the boot has reports of {causes} causes, which count for no seed: without chaos they are shown"
+                "note: the boot has reports of {causes} causes, which count for no seed; run without chaos to see them"
             );
         }
         Ok(place.insert(Arc::new(machine)).clone())
     }
 
-    /// Runs a command as a seed has it, in at most so many board seconds, until `ends` says so of a report.
+    /// Runs a seed's command for at most `limit_s` seconds of board time, until `ends` accepts a report.
     pub fn run(
         &self,
         seed: u64,
@@ -156,7 +157,7 @@ impl<'a> Bases<'a> {
     }
 }
 
-/// How a command's run ended; whoever stops it wants no result.
+/// Returns how a run ended. Ctrl-C is an error, because the user wants no result.
 pub fn ended(ran: Result<i32, RunEnd>) -> Result<RunEnd> {
     match ran {
         Ok(status) => Ok(RunEnd::Finished(Some(status))),
@@ -165,7 +166,7 @@ pub fn ended(ran: Result<i32, RunEnd>) -> Result<RunEnd> {
     }
 }
 
-/// At the prompt: victims as drawn, the pause, and then interrupts.
+/// Begins a seed at the prompt: sets the victims, waits for the pause, then starts the interrupts.
 pub fn begin<O: Companion>(
     machine: &mut Machine<Observed<Chaos<O>>>,
     seed: u64,
@@ -180,7 +181,7 @@ pub fn begin<O: Companion>(
     machine.observer_mut().begin(seed, places, now, cpu_hz);
 }
 
-/// Lets interrupts come, and judges reports.
+/// Raises interrupts, and judges reports.
 struct Disturbing<'a> {
     seen: usize,
     ends: &'a dyn Fn(&Report) -> bool,

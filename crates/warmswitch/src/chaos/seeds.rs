@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many seeds on all cores: each is a result, whatever came of it.
+//! Runs many seeds on all processors. A hang is a result, too.
 
 use std::cell::LazyCell;
 use std::ops::Deref;
@@ -22,25 +22,25 @@ use base::parallel::{lock, parallel};
 use base::progress::Progress;
 use base::time::thread_cpu_s;
 
-/// Lines of a command's output that are kept.
+/// Lines of a command's output that a result keeps.
 const LINES: usize = 4;
 
-/// What to run.
+/// A campaign of many seeds.
 pub struct Campaign<'a> {
     pub bases: &'a Bases<'a>,
     pub command: &'a Command,
     pub suppressions: &'a [Suppression],
     pub vmlinux: Option<&'a std::path::Path>,
     pub limit_s: f64,
-    /// A seed ends at its first report that no entry covers.
+    /// A seed ends at its first report that no suppression covers.
     pub first_only: bool,
-    /// Seeds behind the first one with a report are left out.
+    /// Leaves out the seeds after the first one with a report.
     pub until_report: bool,
     pub jobs: usize,
 }
 
 impl Campaign<'_> {
-    /// Runs all seeds that the store does not have; results in their order.
+    /// Runs all seeds that the store does not have; returns the results in the order of the seeds.
     pub fn run(&self, seeds: Seeds, store: &Store) -> Result<Vec<Tried>> {
         let all: Vec<u64> = (seeds.from..seeds.to).collect();
         let progress = Mutex::new(Progress::new("chaos", all.len() as u64));
@@ -50,7 +50,7 @@ impl Campaign<'_> {
                 return Ok(None);
             }
             if interrupt::asked() {
-                bail!("stopped; the seeds that are done are kept");
+                bail!("stopped; the results so far are kept, and the same command continues");
             }
             let tried = match store.find(*seed) {
                 Some(tried) => tried,
@@ -71,30 +71,30 @@ impl Campaign<'_> {
             Ok(Some(tried))
         })?;
         if let Ok(progress) = progress.into_inner() {
-            progress.finish("all seeds were run");
+            progress.finish("all seeds have run");
         }
-        // Those before the first with a report have all been run; of others it is chance which were.
+        // All seeds before the first one with a report have run. Which later seeds have run is chance.
         let wanted = |tried: &Tried| tried.seed <= last.load(Ordering::Relaxed);
         Ok(tried.into_iter().flatten().filter(wanted).collect())
     }
 
     fn one(&self, seed: u64) -> Result<Tried> {
         let start_s = thread_cpu_s();
-        // A thread has names of its own: they keep a cache of lines. Most seeds need none.
+        // Each thread loads its own names, because they keep a cache of lines. Most seeds need none.
         let names = LazyCell::new(|| Names::of(self.vmlinux));
         let ran = self.ran(seed, &names)?;
         let cpu_us = ((thread_cpu_s() - start_s) * 1e6) as u64;
         Ok(self.tried(seed, &ran, &names, cpu_us))
     }
 
-    /// The run of a seed.
+    /// Runs a seed.
     pub fn ran(&self, seed: u64, names: &impl Deref<Target = Names>) -> Result<SeedResult> {
         let ends = |report: &Report| self.first_only && !self.covers(report, names);
         let work = self.command.work(seed)?;
         self.bases.run(seed, &work, self.limit_s, &ends)
     }
 
-    /// Whether an entry covers a report.
+    /// Returns whether a suppression covers a report.
     pub fn covers(&self, report: &Report, names: &Names) -> bool {
         self.suppressions.iter().any(|s| s.covers(report, names))
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Seeds that were run, one JSON document a line, so that a campaign that was killed goes on where it was.
+//! Stores the results of seeds, one JSON document per line, so that a killed campaign can continue.
 //!
-//! The file is named by all that a result depends on. A last line that was not finished does not count.
+//! The name of the file is a hash of everything that a result depends on. An incomplete last line is dropped.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -23,7 +23,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Of the runs that `inputs` decide; `again` forgets what there is.
+    /// Opens the store of the runs that `inputs` determine. `again` deletes its results.
     pub fn of(inputs: Inputs, again: bool) -> Result<Store> {
         let dir = cache::dir()?.join("chaos");
         Store::at(&dir.join(format!("{}.jsonl", inputs.hash())), again)
@@ -43,7 +43,7 @@ impl Store {
                 read => read.unwrap_or_default(),
             },
         };
-        // Without the line that was cut off, perhaps within a character.
+        // The last line may be cut off, even inside a character.
         let whole = bytes.iter().rposition(|b| *b == b'\n');
         let whole = whole.map_or(0, |end| end + 1);
         let text = String::from_utf8_lossy(&bytes[..whole]);
@@ -61,12 +61,12 @@ impl Store {
         })
     }
 
-    /// What came of a seed, if it was run.
+    /// Returns the result of a seed, if the store has it.
     pub fn find(&self, seed: u64) -> Option<Tried> {
         self.known.get(&seed).cloned()
     }
 
-    /// Keeps one.
+    /// Appends a result.
     pub fn keep(&self, tried: &Tried) -> Result<()> {
         let line = serde_json::to_string(tried)? + "\n";
         let written = lock(&self.file).write_all(line.as_bytes());
@@ -102,7 +102,7 @@ mod tests {
         store.keep(&tried(1)).unwrap();
         store.keep(&tried(2)).unwrap();
         drop(store);
-        // Within a character that its last line says.
+        // Cuts the last line inside a character.
         let mut bytes = fs::read(&path).unwrap();
         bytes.truncate(bytes.len() - 5);
         bytes.push(0xef);

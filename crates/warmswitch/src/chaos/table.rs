@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What seeds came to, in words and as JSON.
+//! Renders the results of many seeds as text and as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use super::tried::{Cause, Tried};
 use crate::Outcome;
 use crate::coherence::names::Names;
 
-/// Seeds that a line names.
+/// Most seeds or interrupts in a list.
 const NAMED: usize = 8;
 
-/// Of many seeds.
+/// Summary of many seeds.
 pub struct Summary<'a> {
     tried: &'a [Tried],
     checks_itself: bool,
@@ -22,7 +22,7 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// Of a command that says itself, or not, when data is wrong.
+    /// Summarizes the results. `checks_itself`: the command's status tells of wrong data.
     pub fn of(tried: &'a [Tried], checks_itself: bool) -> Summary<'a> {
         let mut causes: BTreeMap<Cause, Vec<u64>> = BTreeMap::new();
         for one in tried {
@@ -37,18 +37,18 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Causes, and the seeds that met each.
+    /// Iterates over the causes, each with the seeds that met it.
     pub fn causes(&self) -> impl Iterator<Item = (&Cause, &Vec<u64>)> {
         self.causes.iter()
     }
 
-    /// Seeds that hung, stopped or found a wrong word, and have no report.
+    /// Iterates over the seeds without a report that hung, stopped or found a wrong word.
     pub fn bad_without_report(&self) -> impl Iterator<Item = &Tried> {
         let bad = self.tried.iter().filter(|t| t.is_bad(self.checks_itself));
         bad.filter(|t| t.reports.is_empty())
     }
 
-    /// Exit code.
+    /// Returns the exit code.
     pub fn outcome(&self) -> Outcome {
         match self.tried.iter().any(|t| t.is_bad(self.checks_itself)) {
             true => Outcome::No,
@@ -61,12 +61,12 @@ impl<'a> Summary<'a> {
         all.len()
     }
 
-    fn sum(&self, of: impl Fn(&Tried) -> u64) -> u64 {
-        self.tried.iter().map(of).sum()
+    fn sum(&self, field: impl Fn(&Tried) -> u64) -> u64 {
+        self.tried.iter().map(field).sum()
     }
 
     fn cpu_s(&self) -> f64 {
-        // Exact in whatever order.
+        // A sum of integers does not depend on the order.
         let all: u64 = self.tried.iter().map(|t| t.cpu_us).sum();
         all as f64 / 1e6 / self.tried.len().max(1) as f64
     }
@@ -75,21 +75,21 @@ impl<'a> Summary<'a> {
         self.tried.iter().filter(|t| is(t)).count()
     }
 
-    fn otherwise(&self) -> usize {
+    fn status_not_0(&self) -> usize {
         self.count(|t| t.status.is_some_and(|status| status != 0))
     }
 
-    /// A few lines.
+    /// Renders the summary as two lines of text.
     pub fn text(&self, seeds: Seeds) -> String {
         let reported = self.count(|t| !t.reports.is_empty());
         let first = self.causes.values().flatten().min();
-        let first = first.map_or(String::new(), |seed| format!(", the first {seed}"));
+        let first = first.map_or(String::new(), |seed| format!(" (first: {seed})"));
         format!(
-            "seeds {seeds}: {reported} with a report{first}, {} hung, {} ended with another status than 0\n\
+            "seeds {seeds}: {reported} with a report{first}, {} hung, {} ended with a status other than 0\n\
              {} interrupts, {} different interleavings; {} million instructions, {:.2} s of this machine's \
-             processor time a seed",
+             processor time per seed",
             self.count(Tried::hung),
-            self.otherwise(),
+            self.status_not_0(),
             self.sum(|t| t.interrupts),
             self.met(),
             self.sum(|t| t.instructions) / 1_000_000,
@@ -97,7 +97,7 @@ impl<'a> Summary<'a> {
         )
     }
 
-    /// All of it.
+    /// Renders the whole summary as JSON.
     pub fn json(&self, seeds: Seeds) -> Value {
         let causes = self.causes.iter().map(|(cause, seeds)| {
             json!({
@@ -114,7 +114,7 @@ impl<'a> Summary<'a> {
             "seeds": [seeds.from, seeds.to],
             "reported": self.count(|t| !t.reports.is_empty()),
             "hung": self.count(Tried::hung),
-            "status_not_0": self.otherwise(),
+            "status_not_0": self.status_not_0(),
             "interrupts": self.sum(|t| t.interrupts),
             "interleavings": self.met(),
             "instructions": self.sum(|t| t.instructions),
@@ -125,14 +125,14 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// The first of some seeds.
+/// Lists the first seeds, followed by dots if there are more.
 pub fn some(seeds: &[u64]) -> String {
     let named: Vec<String> = seeds.iter().take(NAMED).map(u64::to_string).collect();
     let more = if seeds.len() > NAMED { ", ..." } else { "" };
     named.join(", ") + more
 }
 
-/// The interrupts of a run, the last ones.
+/// Lists the last interrupts of a run.
 pub fn points(ran: &SeedResult, names: &Names) -> String {
     let (all, shown) = (ran.points.len(), ran.points.len().min(NAMED));
     let mut text = format!(
@@ -141,7 +141,7 @@ pub fn points(ran: &SeedResult, names: &Names) -> String {
     );
     for point in &ran.points[all - shown..] {
         text.push_str(&format!(
-            "  cycle {} behind {} ({})\n",
+            "  cycle {} after {} ({})\n",
             point.cycle,
             names.place(point.pc),
             point.window.name()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What came of a seed, as it is kept and counted.
+//! Result of a seed, as it is stored and counted.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use watch::checker::{Access, Report};
 use crate::coherence::RunEnd;
 use crate::coherence::names::{Names, USER};
 
-/// A report, by what tells one cause from another in all seeds: kind, function that used, function that wrote.
+/// Cause of a report: its kind and its two functions, by which reports of all seeds are grouped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cause {
     pub wrong: String,
@@ -19,13 +19,13 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// Of a report.
+    /// Returns the cause of a report.
     pub fn of(report: &Report, names: &Names) -> Cause {
-        // Whose access evicts a line says nothing.
-        let by_chance = report.access == Access::WriteBack { victim: true };
+        // Any access may evict a line, so its function says nothing about the cause.
+        let is_victim = report.access == Access::WriteBack { victim: true };
         Cause {
             wrong: report.wrong.name().to_string(),
-            used_by: match by_chance {
+            used_by: match is_victim {
                 true => "a line that made room".to_string(),
                 false => names.function(report.context.pc),
             },
@@ -33,7 +33,7 @@ impl Cause {
         }
     }
 
-    /// In a line.
+    /// Renders the cause in one line.
     pub fn text(&self) -> String {
         let user = |name: &str| match name {
             USER => "user land".to_string(),
@@ -44,42 +44,44 @@ impl Cause {
     }
 }
 
-/// What came of a seed, as it is kept.
+/// Stored result of a seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
     pub seed: u64,
-    /// How it ended, in a word or two, and the command's status.
+    /// [`RunEnd::word`] of the run.
     pub ended: String,
+    /// Status of the command.
     pub status: Option<i32>,
-    /// Where it hung, or what stopped it.
+    /// Where the seed hung, or what stopped it.
     pub place: Option<String>,
-    /// Reports that no entry covers, one a cause.
+    /// Causes of the reports that no suppression covers.
     pub reports: Vec<Cause>,
-    /// What the command said that is no good news: of `mm_chaos` its complaints.
+    /// First lines of the command's output, if its status is not 0.
     pub said: Vec<String>,
-    /// Interrupts that came, and different interleavings.
+    /// Number of interrupts.
     pub interrupts: u64,
+    /// Different interleavings.
     pub met: BTreeSet<Interleaving>,
-    /// Without the boot's.
+    /// Instructions without those of the boot.
     pub instructions: u64,
-    /// How often a patched instruction of a mutant was executed, boot and all.
+    /// Number of executions of a mutant's patched instructions, including the boot.
     pub reached: u64,
-    /// Of this machine's processor.
+    /// Processor time of the host, in microseconds.
     pub cpu_us: u64,
 }
 
 impl Tried {
-    /// Whether there is something to explain.
+    /// Returns whether the seed has a report, did not finish or found a wrong word.
     pub fn is_bad(&self, checks_itself: bool) -> bool {
         let finished = self.ended == FINISHED;
         !self.reports.is_empty() || !finished || checks_itself && self.status != Some(0)
     }
 
-    /// Whether it hung.
+    /// Returns whether the seed reached the limit of board time.
     pub fn hung(&self) -> bool {
         self.ended == RunEnd::Limit.word()
     }
 }
 
-/// [`RunEnd::word`] of a good end.
+/// [`RunEnd::word`] of a run that finished.
 const FINISHED: &str = "finished";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command with interrupts where a seed draws them, and nobody who checks: `guest --chaos`.
+//! Runs a command with a seed's interrupts and without the checker: `guest --chaos`.
 
 use anyhow::Result;
 use board::{Machine, Observed, Stop};
@@ -11,19 +11,22 @@ use super::run::{Drawn, begin, ended};
 use crate::coherence::{self, RunEnd};
 use session::console::{AfterStop, Console, StopHandler};
 
-/// What a command came to.
+/// Result of a command.
 pub struct CommandEnd {
+    /// Output of the command.
     pub said: Vec<u8>,
     pub ended: RunEnd,
-    /// Where the core was then.
+    /// Address where the core was at the end.
     pub pc: u32,
-    /// Core cycles and instructions since power-on, interrupts that came.
+    /// Core cycles since power-on.
     pub cycles: u64,
+    /// Instructions since power-on.
     pub instructions: u64,
+    /// Number of interrupts.
     pub interrupts: usize,
 }
 
-/// Runs a command on a board at its prompt, whose victims are chosen as the seed has it.
+/// Runs a command on a board at its prompt. The board already has the seed's victim policy.
 pub fn run(
     machine: Machine,
     (seed, drawn): (u64, Drawn),
@@ -49,7 +52,7 @@ pub fn run(
     })
 }
 
-/// Lets interrupts come.
+/// Raises interrupts.
 struct Disturbing;
 
 impl StopHandler<Observed<Chaos<Unobserved>>> for Disturbing {

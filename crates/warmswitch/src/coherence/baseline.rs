@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often suppressions cover reports of a kernel and program: `linux/<series>/coherence-baselines.toml`.
+//! Baselines: how many reports of a kernel and command each suppression covers
+//! (`linux/<series>/coherence-baselines.toml`).
 //!
-//! A run is the same to the cycle when it is repeated, so that its own counts would be exact. Another kernel of a
-//! bisection has its code and data elsewhere: how many lines are still in a cache when something goes wrong differs
-//! then. Runs with several seeds of the victims measure by how much. A baseline has the fewest and the most of those
-//! runs, and allows as much above the most as lies between the two.
+//! A repeated run gives the same counts. Another kernel of a bisection has its code and data elsewhere, so other lines
+//! are still in a cache when something goes wrong, and the counts differ. Runs with several seeds of the victims
+//! measure this difference. A baseline holds the fewest and the most of those runs. It allows the most plus the
+//! difference between the two.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,38 +19,38 @@ use super::suppress::{SERIES, Suppression, list};
 use base::paths::{shown, write_atomically};
 use base::toml_file;
 
-/// The recorded ones of a series, beside its kernels.
+/// File with the recorded baselines of a series, beside its kernels.
 const FILE: &str = "coherence-baselines.toml";
-/// What a file begins with.
+/// Comment at the start of a baseline file.
 const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-only
 # How often suppressions cover reports, written by `warmswitch coherence --write-baseline` (docs/use/COHERENCE.md):
-# of `runs` runs with different seeds the fewest and the most. `reports` are different ones, `times` is how often any
-# of them was met. More than the most and the difference of both ends a run with exit code 3.
+# the fewest and the most of `runs` runs with different seeds. `reports` counts different reports, `times` counts their
+# occurrences. A run that exceeds the most by more than the difference of both ends with exit code 3.
 ";
 
-/// What a run is compared by.
+/// Properties of a run that select its baseline.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Key {
-    /// With its series, `6.12/plain`; as it was given if it has a path.
+    /// Kernel name with its series, like `6.12/plain`, or the path as the user gave it.
     pub kernel: String,
-    /// With what is changed of it.
+    /// Board name with its changed keys.
     pub board: String,
-    /// `random` or `late`.
+    /// Victim policy, `random` or `late`.
     pub victims: String,
-    /// Empty for the boot alone.
+    /// Command; empty for the boot alone.
     pub command: String,
 }
 
-/// Fewest and most of some runs.
+/// Fewest and most in the runs of a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Covered {
-    /// Different reports.
+    /// Number of different reports.
     pub reports: [u64; 2],
-    /// How often any of them was met.
+    /// Number of their occurrences.
     pub times: [u64; 2],
 }
 
-/// One entry.
+/// One entry of a baseline file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
@@ -57,9 +58,9 @@ pub struct Baseline {
     board: String,
     victims: String,
     command: String,
-    /// How many runs it was made of.
+    /// Number of runs behind the figures.
     pub runs: usize,
-    /// By the suppression's name; one that is not here covered nothing.
+    /// Figures by the suppression's name. A suppression without an entry covered nothing.
     #[serde(default)]
     pub suppressed: BTreeMap<String, Covered>,
 }
@@ -71,19 +72,19 @@ struct List {
     baseline: Vec<Baseline>,
 }
 
-/// What a suppression covered in one run: different reports, and how often any of them was met.
+/// What a suppression covered in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Different reports.
+    /// Number of different reports.
     pub reports: u64,
-    /// How often any of them was met.
+    /// Number of their occurrences.
     pub times: u64,
 }
 
-/// What each suppression covered in a run, by its name.
+/// What each suppression covered in a run, by the suppression's name.
 pub type Counts = BTreeMap<String, Count>;
 
-/// The counts of a run.
+/// Counts what each suppression covered in a run.
 pub fn counts(groups: &[Group], suppressions: &[Suppression]) -> Counts {
     let mut counts = Counts::new();
     for group in groups {
@@ -100,7 +101,7 @@ fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-/// `name = value`, with quotes about the name where it is no plain word.
+/// Returns the TOML line `name = value`, with quotes around a name that is not a bare key.
 fn line(name: &str, value: &str) -> String {
     let any = toml::Table::from_iter([(name.to_string(), toml::Value::from(0))]).to_string();
     let key = any.trim_end().strip_suffix(" = 0");
@@ -112,18 +113,18 @@ fn allowed([fewest, most]: [u64; 2]) -> u64 {
 }
 
 impl Baseline {
-    /// Of at least one run.
+    /// Makes a baseline from the counts of one or more runs.
     pub fn of(key: Key, runs: &[Counts]) -> Baseline {
         let names = runs.iter().flat_map(|run| run.keys());
         let covered = |name: &String| {
-            let of = |what: &dyn Fn(&Count) -> u64| {
-                let each = runs.iter().map(|run| run.get(name).map_or(0, what));
+            let range = |field: &dyn Fn(&Count) -> u64| {
+                let each = runs.iter().map(|run| run.get(name).map_or(0, field));
                 let (fewest, most) = (each.clone().min(), each.max());
                 [fewest.unwrap_or(0), most.unwrap_or(0)]
             };
             Covered {
-                reports: of(&|count| count.reports),
-                times: of(&|count| count.times),
+                reports: range(&|count| count.reports),
+                times: range(&|count| count.times),
             }
         };
         let Key {
@@ -142,7 +143,7 @@ impl Baseline {
         }
     }
 
-    /// What it was made for.
+    /// Returns the properties of the runs that this baseline belongs to.
     pub fn key(&self) -> Key {
         Key {
             kernel: self.kernel.clone(),
@@ -152,7 +153,7 @@ impl Baseline {
         }
     }
 
-    /// The most that a suppression may cover.
+    /// Returns the most that a suppression may cover.
     pub fn allows(&self, name: &str) -> Count {
         let covered = self.suppressed.get(name);
         covered.map_or(Count::default(), |covered| Count {
@@ -161,7 +162,7 @@ impl Baseline {
         })
     }
 
-    /// Whether a suppression covered more than that.
+    /// Returns whether a suppression covered more than [`Baseline::allows`].
     pub fn is_exceeded(&self, name: &str, count: Count) -> bool {
         let most = self.allows(name);
         count.reports > most.reports || count.times > most.times
@@ -187,30 +188,32 @@ impl Baseline {
     }
 }
 
-/// Where the recorded ones of a kernel are, by its name.
+/// Returns the path of the recorded baselines for a kernel name.
 pub fn of_kernel(name: &str) -> PathBuf {
     let series = name.split_once('/').map_or(SERIES, |(series, _)| series);
     list(series, FILE)
 }
 
-/// All of a file.
+/// Reads and checks all baselines of a file.
 pub fn load(path: &Path) -> Result<Vec<Baseline>> {
     let list: List = toml_file::read(path)?;
     for (n, entry) in list.baseline.iter().enumerate() {
         let place = format!("{}: baseline {}", shown(path), n + 1);
         if list.baseline[..n].iter().any(|e| e.key() == entry.key()) {
-            bail!("{place}: there are two of this kernel, board, victims and command");
+            bail!(
+                "{place}: an earlier baseline has the same kernel, board, victims and command; remove one"
+            );
         }
         let all = entry.suppressed.iter();
         let mut ranges = all.flat_map(|(name, c)| [(name, c.reports), (name, c.times)]);
         if let Some((name, [fewest, most])) = ranges.find(|(_, [fewest, most])| fewest > most) {
-            bail!("{place}: suppressed.{name}: [{fewest}, {most}]: the fewest come first");
+            bail!("{place}: suppressed.{name}: [{fewest}, {most}]: the smaller number must come first");
         }
     }
     Ok(list.baseline)
 }
 
-/// Puts an entry into a file, in place of one for the same.
+/// Writes a baseline to a file; replaces the one with the same key.
 pub fn write(path: &Path, new: Baseline) -> Result<()> {
     let mut all = match path.exists() {
         true => load(path)?,
@@ -306,7 +309,7 @@ mod tests {
         let turned = "[baseline.suppressed]\na={ reports=[1,1], times=[2,1] }\n";
         for (text, part) in [
             (one.replace("runs", "rusn"), "did you mean \"runs\""),
-            (one.repeat(2), "there are two"),
+            (one.repeat(2), "an earlier baseline"),
             (one.to_string() + turned, "suppressed.a: [2, 1]"),
         ] {
             std::fs::write(&path, text).unwrap();
@@ -332,7 +335,7 @@ mod tests {
         }
     }
 
-    /// A suppression of a list of one's own may have any name.
+    /// A user's own list of suppressions may use any names.
     #[test]
     fn what_was_recorded_is_read_again_whatever_a_suppression_is_called() {
         for name in ["my bug", "a.b", "x = 1", "7", "'a' \"b\"", "\\"] {

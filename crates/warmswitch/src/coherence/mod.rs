@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest under the coherence checker ([`watch::checker`]): boot, run a command, collect reports.
+//! Runs a guest under the coherence checker ([`watch::checker`]): boots it, runs a command, collects the reports.
 //!
-//! Time passes in fixed slices of board time, so that the same kernel and command give the same
-//! reports in the same cycles.
+//! The console is read in fixed slices of board time, so the same kernel and command give the same reports in the same
+//! cycles.
 
 pub mod baseline;
 pub mod mutants;
@@ -24,41 +24,41 @@ use results::runs::markers::Typed;
 use session::console::{self, AfterStop, Console, StopHandler};
 use suppress::Suppression;
 
-/// What to run.
+/// What to run, and when to stop.
 pub struct Plan<'a> {
-    /// What is typed; only the boot without.
+    /// Command to type; `None` checks the boot alone.
     pub command: Option<&'a Typed>,
-    /// Instructions of the kernel whose executions are counted.
+    /// Addresses of the kernel instructions whose executions are counted.
     pub counted: &'a [u32],
-    /// Functions of the kernel by whose calls [`Plan::ends`] tells reports apart.
+    /// Kernel functions whose calls distinguish reports: [`Plan::ends`] is asked about each such report separately.
     pub apart: Apart,
-    /// The kernel's functions by which the checker follows pages, if they are known.
+    /// Kernel functions by which the checker follows pages, if the symbols are known.
     pub pages: Option<PageFunctions>,
-    /// Board seconds that the command may take.
+    /// Limit of board time for the command, in seconds.
     pub limit_s: f64,
-    /// Whether a report ends the run.
+    /// Decides whether a report ends the run.
     pub ends: &'a dyn Fn(&Report) -> bool,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// The boot, and the command with this status if there was one.
+    /// The boot finished, and the command, if there was one, ended with this status.
     Finished(Option<i32>),
-    /// A report ended it.
+    /// A report ended the run.
     Report,
-    /// Board time ran out in the boot.
+    /// The boot reached its limit of board time.
     BootLimit,
-    /// Board time ran out in the command.
+    /// The command reached its limit of board time.
     Limit,
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
-    /// The board stopped; in words.
+    /// The board stopped, for this reason.
     Stopped(String),
 }
 
 impl RunEnd {
-    /// In a word or two.
+    /// Names the end in one or two words, for output and stored results.
     pub fn word(&self) -> &'static str {
         match self {
             RunEnd::Finished(_) => "finished",
@@ -70,7 +70,7 @@ impl RunEnd {
         }
     }
 
-    /// What the command ended with, if it did.
+    /// Returns the command's status, if the command ended.
     pub fn status(&self) -> Option<i32> {
         match self {
             RunEnd::Finished(status) => *status,
@@ -79,27 +79,27 @@ impl RunEnd {
     }
 }
 
-/// What came out.
+/// Result of a run.
 pub struct Findings {
-    /// One report a cause and how often it was met, in the order of time.
+    /// One report per cause with its number of occurrences, in order of time.
     pub reports: Vec<(Report, u64)>,
-    /// How it ended.
+    /// How the run ended.
     pub ended: RunEnd,
-    /// How often an instruction of [`Plan::counted`] was executed.
+    /// Number of executions of the instructions in [`Plan::counted`].
     pub counted: u64,
     /// Core cycles since power-on.
     pub cycles: u64,
-    /// Board time since power-on.
+    /// Board time since power-on, in seconds.
     pub seconds: f64,
     /// Instructions executed.
     pub instructions: u64,
-    /// What the console said.
+    /// Everything that the console printed.
     pub console: Vec<u8>,
-    /// What the command printed of it, byte for byte.
+    /// The command's part of the console output, byte for byte.
     pub said: Vec<u8>,
 }
 
-/// Boots and runs what `plan` says.
+/// Boots the board and runs `plan` under the checker.
 pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings> {
     let mut machine = Checker::machine(board.clone(), boot)?;
     machine.observer_mut().set_stop_at_report(true);
@@ -119,7 +119,7 @@ pub fn check(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<Findings
     Ok(findings(&machine, machine.observer(), ended, plan.command))
 }
 
-/// What a machine and its checker have come to.
+/// Collects the results from a machine and its checker.
 pub fn findings<B: BoardBus>(
     machine: &Machine<B>,
     checker: &Checker,
@@ -139,25 +139,25 @@ pub fn findings<B: BoardBus>(
     }
 }
 
-/// The host's processor time for the same cycles.
+/// Processor time of the host for the same board cycles.
 #[derive(Clone, Copy)]
 pub struct Cost {
-    /// With the checker, seconds.
+    /// Time with the checker, in seconds.
     pub on_s: f64,
-    /// Without it, seconds.
+    /// Time without the checker, in seconds.
     pub off_s: f64,
 }
 
-/// The same, and once more without the checker.
+/// Runs `plan` under the checker, then repeats the same cycles without it to measure the checker's cost.
 pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(Findings, Cost)> {
     let start_s = cpu_s();
     let findings = check(board, boot, plan)?;
     let on_s = cpu_s() - start_s;
     let start_s = cpu_s();
     let mut machine = Machine::new(board.clone(), boot)?;
-    let (nobody, cycles) = (Judge(|_: &Machine| Ok(())), findings.cycles);
-    // How it ends was said already; where it does is the point.
-    let ended = session(&mut machine, nobody, cycles, plan.command, plan.limit_s);
+    let (no_judge, cycles) = (Judge(|_: &Machine| Ok(())), findings.cycles);
+    // The first run has given the reason for its end; here only the cycle matters.
+    let ended = session(&mut machine, no_judge, cycles, plan.command, plan.limit_s);
     let off_s = cpu_s() - start_s;
     let now = machine.now();
     if ended == Err(RunEnd::Interrupted) {
@@ -169,7 +169,7 @@ pub fn check_twice(board: &BoardSpec, boot: &Boot, plan: &Plan<'_>) -> Result<(F
     Ok((findings, Cost { on_s, off_s }))
 }
 
-/// Whether one of the reports that were not judged before ends the run.
+/// Asks `ends` about each report after the first `seen`. `Err` ends the run.
 pub fn judge(
     checker: &Checker,
     seen: &mut usize,
@@ -180,7 +180,7 @@ pub fn judge(
         end |= ends(report);
         *seen += 1;
     }
-    // What comes next would not be told, whatever a list leaves out of these.
+    // The checker keeps at most `REPORTS` causes and would not report the next one.
     if end || *seen == REPORTS {
         Err(RunEnd::Report)
     } else {
@@ -188,8 +188,8 @@ pub fn judge(
     }
 }
 
-/// Who judges what the checker reports, when the observer stops the board. The checker does not count
-/// as somebody who talks, so that a run without it goes through the same cycles.
+/// Judges the checker's reports when the observer stops the board. Its answer [`AfterStop::Look`] keeps the ends of the
+/// slices, so a run without the checker goes through the same cycles.
 struct Judge<F>(F);
 
 impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), RunEnd>> StopHandler<B> for Judge<F> {
@@ -204,7 +204,7 @@ impl<B: BoardBus, F: FnMut(&Machine<B>) -> Result<(), RunEnd>> StopHandler<B> fo
     }
 }
 
-/// Boots and has the command run, at the longest until cycle `stop_at`; gives its status.
+/// Boots and runs the command, until cycle `stop_at` at the latest; returns the command's status.
 fn session<B: BoardBus>(
     machine: &mut Machine<B>,
     judge: impl StopHandler<B, End = RunEnd>,
@@ -224,18 +224,17 @@ fn session<B: BoardBus>(
     }
 }
 
-/// Boots to the prompt.
 fn boot<B: BoardBus>(
     console: &mut Console<'_, B, impl StopHandler<B, End = RunEnd>>,
 ) -> Result<(), RunEnd> {
     let booted = console.boot();
-    booted.map_err(|ended| match how(console.machine, ended) {
+    booted.map_err(|ended| match run_end(console.machine, ended) {
         RunEnd::Limit => RunEnd::BootLimit,
         other => other,
     })
 }
 
-/// The same, with nobody who judges.
+/// Boots to the prompt without judging reports.
 pub fn boot_alone<B: BoardBus>(machine: &mut Machine<B>) -> Result<()> {
     let mut console = Console {
         machine,
@@ -249,16 +248,16 @@ pub fn boot_alone<B: BoardBus>(machine: &mut Machine<B>) -> Result<()> {
     }
 }
 
-/// Has the command run; gives its status.
+/// Runs the command at the prompt; returns its status.
 pub fn run<B: BoardBus>(
     console: &mut Console<'_, B, impl StopHandler<B, End = RunEnd>>,
     command: &Typed,
     limit_s: f64,
 ) -> Result<i32, RunEnd> {
     let ran = console.run(command, limit_s);
-    let (start, end) = ran.map_err(|ended| how(console.machine, ended))?;
+    let (start, end) = ran.map_err(|ended| run_end(console.machine, ended))?;
     let ran = console.until(end, "\n", limit_s);
-    ran.map_err(|ended| how(console.machine, ended))?;
+    ran.map_err(|ended| run_end(console.machine, ended))?;
     let ended = command.ended(&console.machine.console_log()[start..]);
     match ended {
         Ok((_, status)) => Ok(status),
@@ -266,7 +265,7 @@ pub fn run<B: BoardBus>(
     }
 }
 
-fn how<B: BoardBus>(machine: &Machine<B>, ended: console::WaitEnd<RunEnd>) -> RunEnd {
+fn run_end<B: BoardBus>(machine: &Machine<B>, ended: console::WaitEnd<RunEnd>) -> RunEnd {
     match ended {
         console::WaitEnd::Board(Stop::Limit, _) => RunEnd::Limit,
         console::WaitEnd::Board(stop, _) => RunEnd::Stopped(machine.message(&stop, |_| None)),
@@ -276,33 +275,33 @@ fn how<B: BoardBus>(machine: &Machine<B>, ended: console::WaitEnd<RunEnd>) -> Ru
     }
 }
 
-/// Reports of one kind between the same two functions that the same entry covers, or none.
+/// Reports of one kind between the same two functions, all covered by one suppression or all by none.
 pub struct Group {
-    /// The first of them.
+    /// First report of the group.
     pub first: Report,
-    /// How often any of them was met.
+    /// Number of occurrences of all reports in the group.
     pub count: u64,
-    /// Pairs of instructions.
+    /// Number of different reports, mostly one per pair of instructions.
     pub causes: usize,
-    /// The entry that covers it.
+    /// Index of the suppression that covers the group.
     pub suppression: Option<usize>,
 }
 
-/// Puts reports together that name the same functions, in the order of time.
+/// Groups the reports that name the same functions; keeps the order of time.
 pub fn groups(
     reports: &[(Report, u64)],
     suppressions: &[Suppression],
     names: &Names,
 ) -> Vec<Group> {
     let function = |pc| match names.function(pc) {
-        // User land's functions are not known: its instructions stand for themselves.
+        // The functions of user land are unknown, so its instructions are compared by address.
         name if name == names::USER => format!("{pc:#x}"),
         name => name,
     };
     let mut groups: Vec<(_, Group)> = Vec::new();
     for (report, count) in reports {
         let suppression = suppressions.iter().position(|s| s.covers(report, names));
-        // An entry may cover some of them, by their callers, and not others.
+        // A suppression may cover some of these reports, by their callers, and not others.
         let key = (
             report.wrong,
             function(report.context.pc),
@@ -331,7 +330,7 @@ pub mod tests {
     use arm::{Context, Mva, Pa, Width};
     use watch::checker::{Access, Newest, Path, Trace, Writer, Wrong};
 
-    /// A load by the kernel at 0xc0001008 of what user land wrote into a line.
+    /// Returns a report of a load at 0xc0001008 in the kernel, of data that user land wrote into a D-cache line.
     pub fn report() -> Report {
         Report {
             wrong: Wrong::StaleRead,

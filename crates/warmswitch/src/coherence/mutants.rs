@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every mutant under the checker: is what was taken out of the kernel reported?
+//! Runs every mutant under the checker: does a report show the operation that the mutant takes out of the kernel?
 //!
-//! A mutant that names a test is booted and runs that test, until a report of the expected kind;
-//! one that should survive runs the quick suite, and is expected to give none.
+//! A mutant that names a test runs that test, until the checker gives a report of the expected kind. A mutant that
+//! should survive runs the quick suite and must give no report.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -24,64 +24,63 @@ use results::render::grid::Grid;
 use results::runs::markers::Typed;
 use supply::mutant::{Expected, Kind, Mutant};
 
-/// Board seconds that a test and the quick suite may take; a mutant may hang.
+/// Limits of board time for a test and for the quick suite, in seconds; a mutant may hang.
 const TEST_LIMIT_S: f64 = 60.0;
 const SUITE_LIMIT_S: f64 = 150.0;
-/// Rounds of a test: what is stale has to outlive others in its set of the TLB or the cache, which
-/// the first rounds may miss.
+/// Rounds of a test. Stale data has to outlive the other lines or entries of its set, which may take several rounds.
 const ROUNDS: u32 = 8;
-/// Characters of a reason in the table.
+/// Longest reason in the table, in characters.
 const REASON: usize = 70;
 
-/// What to boot, and the addresses of the instructions that were patched.
+/// A boot, and the addresses of the patched instructions.
 pub type Patched = (Boot, Vec<u32>);
 
-/// What all mutants are run with.
+/// Set-up shared by all mutants.
 pub struct Suite<'a> {
     /// The board.
     pub board: &'a BoardSpec,
-    /// What to boot for a mutant.
+    /// Prepares the boot of a mutant.
     pub boot: &'a (dyn Fn(&Mutant) -> Result<Patched> + Sync),
-    /// For the functions' names.
+    /// Kernel with symbols, for function names.
     pub vmlinux: Option<&'a Path>,
     /// [`Plan::pages`].
     pub pages: Option<PageFunctions>,
-    /// Reports of the whole suite that are the plain kernel's.
+    /// Known reports that the whole suite gives on the unpatched kernel.
     pub suppressions: &'a [Suppression],
-    /// Mutants at a time.
+    /// Number of mutants that run at a time.
     pub jobs: usize,
 }
 
-/// A mutant that was run.
+/// Result of one mutant's run.
 pub struct Tried {
-    /// Which.
+    /// The mutant.
     pub mutant: Mutant,
-    /// How victims were chosen.
+    /// Victim policy of the run.
     pub victims: Victims,
-    /// How often a patched instruction was executed.
+    /// Number of executions of the patched instructions.
     pub reached: u64,
-    /// Reports but the suppressed ones, in the order of time.
+    /// Reports without the suppressed ones, in order of time.
     pub reports: Vec<Report>,
     /// How the run ended.
     pub ended: RunEnd,
 }
 
-/// What came of a mutant.
+/// Verdict on a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The expected kind was reported.
+    /// The checker gave a report of the expected kind.
     Found,
-    /// Only another kind was reported.
+    /// The checker gave reports of other kinds only.
     FoundAsOther,
-    /// It should be reported and was not.
+    /// The mutant should be reported, and the checker gave no report.
     Missed,
-    /// It should survive, or may, and was not reported.
+    /// The mutant should or may survive, and the checker gave no report.
     Survived,
-    /// It should survive, and was reported.
+    /// The mutant should survive, and the checker gave a report.
     FoundAfterAll,
 }
 
-/// The checker's kind of report that a mutant's list calls `kind`.
+/// Converts the kind that a list of mutants expects to the checker's kind.
 fn report_kind(kind: Kind) -> Wrong {
     match kind {
         Kind::StaleRead => Wrong::StaleRead,
@@ -96,7 +95,7 @@ fn report_kind(kind: Kind) -> Wrong {
 }
 
 impl Suite<'_> {
-    /// Runs all of them; results in the list's order.
+    /// Runs all mutants; returns the results in the order of the list.
     pub fn run(&self, list: &[Mutant]) -> Result<Vec<Tried>> {
         let progress = Mutex::new(Progress::new("mutants", list.len() as u64));
         let tried = parallel(list, self.jobs, |mutant| {
@@ -111,18 +110,17 @@ impl Suite<'_> {
             Ok(tried)
         })?;
         if let Ok(progress) = progress.into_inner() {
-            progress.finish("all were run");
+            progress.finish("all mutants have run");
         }
         Ok(tried)
     }
 
     fn one(&self, mutant: &Mutant) -> Result<Tried> {
-        // A thread has names of its own: they keep a cache of lines.
         let victims = self.board.core.victims;
         let expected = mutant.expected(victims);
         let survives = matches!(expected, Expected::Nothing(_) | Expected::Chance(_));
-        // A single test has no report of its own: nothing is left out that could be the mutant's. Beside a suppression
-        // it has, and the mutant must not be left out with it.
+        // A single test gives no report on the unpatched kernel. Without suppressions, none can hide the mutant. A test
+        // for `beside` does give a known report; its suppression must not hide the mutant, too.
         let (command, suppressions, limit_s) = match expected {
             Expected::Test(test) => {
                 let command = format!("mm_suite --only {test} --rounds {ROUNDS}");
@@ -134,6 +132,7 @@ impl Suite<'_> {
             }
             _ => ("mm_suite --quick".into(), self.suppressions, SUITE_LIMIT_S),
         };
+        // Each thread loads its own names, because they keep a cache of lines.
         let names = Names::of(self.vmlinux.filter(|_| !suppressions.is_empty()));
         let suppressed = |report: &Report| suppressions.iter().any(|s| s.covers(report, &names));
         let ends = |report: &Report| {
@@ -164,7 +163,7 @@ impl Suite<'_> {
 }
 
 impl Tried {
-    /// What came of it.
+    /// Compares the reports with the expectation.
     pub fn verdict(&self) -> Verdict {
         let expected = report_kind(self.mutant.expect);
         match self.mutant.expected(self.victims) {
@@ -178,12 +177,12 @@ impl Tried {
         }
     }
 
-    /// Whether the list is right about it.
+    /// Returns whether the run agrees with the list of mutants.
     pub fn is_as_said(&self, names: &Names) -> bool {
         let named = || self.named(names).is_some() || self.mutant.unnamed.is_some();
         match self.verdict() {
             Verdict::Missed | Verdict::FoundAfterAll => false,
-            // Of a guest that did not get to the end nothing is known; by chance it may stop, too.
+            // A run that did not finish proves nothing, except for a mutant that is left to chance: it may also stop.
             Verdict::Survived => {
                 self.mutant.chance.is_some() || matches!(self.ended, RunEnd::Finished(_))
             }
@@ -191,7 +190,7 @@ impl Tried {
         }
     }
 
-    /// The report that speaks for it: the first of the expected kind, else the first.
+    /// Returns the report to show: the first of the expected kind, otherwise the first.
     fn report(&self) -> Option<&Report> {
         let expected = report_kind(self.mutant.expect);
         let mut reports = self.reports.iter();
@@ -200,14 +199,14 @@ impl Tried {
             .or(self.reports.first())
     }
 
-    /// How the reports name the function that was broken, if one does.
+    /// Returns the role in which a report names the broken function, if one does.
     fn named(&self, names: &Names) -> Option<&'static str> {
         let is = |pc: u32| names.is_in(pc, &self.mutant.function);
         let mut reports = self.reports.iter();
         reports.find_map(|report| named(report, &is))
     }
 
-    /// Kinds that were reported, each once.
+    /// Returns the reported kinds without duplicates.
     fn kinds(&self) -> Vec<&'static str> {
         let mut kinds: Vec<&str> = self.reports.iter().map(|r| r.wrong.name()).collect();
         let mut seen = Vec::new();
@@ -219,7 +218,7 @@ impl Tried {
         kinds
     }
 
-    /// The list's reason, if it has one why it may.
+    /// Returns the list's reason why the mutant should or may survive.
     fn why_it_survives(&self) -> Option<&str> {
         match self.mutant.expected(self.victims) {
             Expected::Nothing(reason) | Expected::Chance(reason) => Some(reason),
@@ -227,11 +226,11 @@ impl Tried {
         }
     }
 
-    /// What came of it in a line, for those who wait for the table.
+    /// Returns the result as one line, printed before the table is complete.
     fn line(&self) -> String {
         let reached = self.reached;
         let (name, verdict) = (&self.mutant.name, self.verdict().words());
-        format!("{name}: {verdict}; the place was executed {reached} times")
+        format!("{name}: {verdict}; the patched code was executed {reached} times")
     }
 
     fn ended_words(&self) -> String {
@@ -239,8 +238,8 @@ impl Tried {
             RunEnd::Finished(Some(0)) => "the test passed".to_string(),
             RunEnd::Finished(Some(status)) => format!("the test ended with {status}"),
             RunEnd::Finished(None) | RunEnd::Report => String::new(),
-            RunEnd::BootLimit => "it hung in the boot".to_string(),
-            RunEnd::Limit => "it hung in the test".to_string(),
+            RunEnd::BootLimit => "the boot hung".to_string(),
+            RunEnd::Limit => "the test hung".to_string(),
             RunEnd::Interrupted => "interrupted".to_string(),
             RunEnd::Stopped(what) => what.lines().next().unwrap_or("").to_string(),
         }
@@ -254,12 +253,12 @@ impl Verdict {
             Verdict::FoundAsOther => "reported as another kind",
             Verdict::Missed => "MISSED",
             Verdict::Survived => "survives",
-            Verdict::FoundAfterAll => "reported after all",
+            Verdict::FoundAfterAll => "reported unexpectedly",
         }
     }
 }
 
-/// Where a report names the function that `is` knows.
+/// Returns the role in which a report names a function that `is` accepts.
 fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
     let trace = &report.trace;
     let by = |pc: u32, callers: &[u32]| is(pc) || callers.iter().any(|pc| is(*pc));
@@ -283,10 +282,12 @@ fn named(report: &Report, is: &dyn Fn(u32) -> bool) -> Option<&'static str> {
         ("given address", called(&trace.given)),
         ("history", report.since.iter().any(|e| is(e.pc))),
     ];
-    places.into_iter().find_map(|(how, is)| is.then_some(how))
+    places
+        .into_iter()
+        .find_map(|(role, found)| found.then_some(role))
 }
 
-/// One row a mutant, and a summary.
+/// Returns a table with one row per mutant, and a summary line.
 pub fn table(tried: &[Tried], names: &Names) -> String {
     let mut table = Grid::new(
         8,
@@ -333,8 +334,8 @@ pub fn table(tried: &[Tried], names: &Names) -> String {
     let reported = tried.iter().filter(|t| t.report().is_some()).count();
     let named = tried.iter().filter(|t| t.named(names).is_some()).count();
     format!(
-        "{table}\n{} mutants: {} reported, {} as another kind, {} missed; {} survive as said, {} \
-         reported after all; the broken function is named for {named} of {reported}",
+        "{table}\n{} mutants: {} reported, {} reported as another kind, {} missed; {} survive as expected, {} \
+         reported unexpectedly; reports name the broken function of {named} of {reported} mutants",
         tried.len(),
         count(Verdict::Found),
         count(Verdict::FoundAsOther),
@@ -351,7 +352,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The same as data.
+/// Returns the results as JSON, one object per mutant.
 pub fn json(tried: &[Tried], names: &Names) -> Value {
     tried
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is said of mutants by their reports, and which mutants there have to be.
+//! Tests of the verdicts on mutants, and of the list of mutants.
 
 use super::*;
 use crate::coherence::tests::report;
@@ -53,7 +53,7 @@ fn a_mutant_is_found_missed_or_survives_by_its_reports() {
     }
 }
 
-/// Of each entry of the list another operation of its functions is taken out by a mutant, or it says why none is.
+/// For each suppression, a mutant takes another operation out of the same functions, or `no_mutant` says why none does.
 #[test]
 fn every_suppression_has_a_mutant_beside_it_that_is_to_be_reported() {
     use crate::coherence::suppress::{self, SERIES};
@@ -73,17 +73,17 @@ fn every_suppression_has_a_mutant_beside_it_that_is_to_be_reported() {
         let excused = entry.no_mutant.is_some();
         assert!(
             beside.is_empty() == excused,
-            "{name}: a mutant beside it, or no_mutant"
+            "{name}: needs a mutant beside it or no_mutant, and not both"
         );
         let are_reported = beside.iter().all(|m| m.test.is_some());
-        assert!(are_reported, "{name}: has to be reported");
+        assert!(are_reported, "{name}: a mutant beside it has no test");
     }
-    let known = |m: &&Mutant| {
+    let is_unknown = |m: &&Mutant| {
         m.beside
             .as_ref()
             .is_some_and(|b| entries.iter().all(|e| e.name != *b))
     };
-    let unknown: Vec<_> = mutants.iter().filter(known).map(|m| &m.name).collect();
+    let unknown: Vec<_> = mutants.iter().filter(is_unknown).map(|m| &m.name).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
@@ -123,10 +123,13 @@ fn the_table_names_both_functions_and_the_reason_of_a_survivor() {
         "user",
         "MISSED: the test ended with 1",
         "survives, but the test ended with 1: a flush follows",
-        "3 mutants: 1 reported, 0 as another kind, 1 missed; 1 survive as said, 0 reported",
+        "3 mutants: 1 reported, 0 reported as another kind, 1 missed; 1 survive as expected, 0 reported unexpectedly",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
     assert_eq!(json(&all, &names)[0]["used_by"], "reader");
-    assert_eq!(all[1].line(), "m: MISSED; the place was executed 0 times");
+    assert_eq!(
+        all[1].line(),
+        "m: MISSED; the patched code was executed 0 times"
+    );
 }

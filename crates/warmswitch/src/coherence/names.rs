@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where an address is: function and source line of the kernel, from its vmlinux.
+//! Finds the function and source line of a kernel address in the vmlinux.
 //!
-//! Lines come from DWARF 4 (`.debug_line`, through the units' line programs). Nothing is known of
-//! user land's programs but their addresses.
+//! Lines come from DWARF 4 (`.debug_line`, through the line programs of the units). Addresses of user land have no
+//! names.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,14 +13,14 @@ use object::{Object as _, ObjectSection as _};
 
 use supply::symbols::Symbols;
 
-/// What a pc outside the kernel is called in suppressions.
+/// Name of all addresses outside the kernel, as in suppressions.
 pub const USER: &str = "user";
 
 type Slice = EndianArcSlice<LittleEndian>;
 type Lines = addr2line::Context<Slice>;
 type Dwarf = gimli::Dwarf<Slice>;
 
-/// Names for pcs.
+/// Names of kernel addresses.
 #[derive(Default)]
 pub struct Names {
     symbols: Symbols,
@@ -28,7 +28,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of a vmlinux; addresses only when there is none or it cannot be read.
+    /// Loads the names from a vmlinux. Without a readable vmlinux, addresses stay unnamed.
     pub fn of(vmlinux: Option<&Path>) -> Names {
         Names {
             symbols: Symbols::of(vmlinux),
@@ -36,17 +36,17 @@ impl Names {
         }
     }
 
-    /// The functions.
+    /// Returns the symbols.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
     }
 
-    /// Whether no function of the kernel has a name.
+    /// Returns whether no function of the kernel has a name.
     pub fn are_none(&self) -> bool {
         self.symbols.is_empty()
     }
 
-    /// The function at `pc` without what the compiler appended to its name, or `user`.
+    /// Returns the function at `pc` without suffixes of the compiler, or `user`.
     pub fn function(&self, pc: u32) -> String {
         if pc < self.symbols.kernel() {
             return USER.to_string();
@@ -58,15 +58,15 @@ impl Names {
         name[..end].to_string()
     }
 
-    /// Whether `pc` is in the function `name`, which may have other names. `f < g` is `f`, or `g`,
-    /// which calls it, in a kernel whose compiler put `f` into its caller.
+    /// Returns whether `pc` is in the function `name`, also by an alias of that name. `f < g` is `f`, or its caller `g`
+    /// in a kernel whose compiler inlined `f` into `g`.
     pub fn is_in(&self, pc: u32, name: &str) -> bool {
-        self.function(pc) == self.symbols.plainest(self.there(name))
+        self.function(pc) == self.symbols.plainest(self.first_present(name))
     }
 
-    /// Of a chain the function that is there.
-    fn there<'a>(&self, mut name: &'a str) -> &'a str {
-        // Only a chain asks which functions there are, of which there are many.
+    /// Returns the first function of a chain `f < g < h` that the kernel has.
+    fn first_present<'a>(&self, mut name: &'a str) -> &'a str {
+        // The search through all symbols is slow, so a single name is not looked up.
         while let Some((inlined, caller)) = name.split_once('<') {
             name = match self.symbols.has(inlined.trim()) {
                 true => inlined,
@@ -76,10 +76,11 @@ impl Names {
         name.trim()
     }
 
-    /// Where [`Names::is_in`] holds, parts that the compiler made of the function among it.
+    /// Returns the address ranges where [`Names::is_in`] holds, including parts that the compiler split off the
+    /// function.
     pub fn ranges(&self, name: &str) -> Vec<Range<u32>> {
         let (plainest, all) = (
-            self.symbols.plainest(self.there(name)),
+            self.symbols.plainest(self.first_present(name)),
             self.symbols.functions(),
         );
         let ends = all.iter().skip(1).map(|(at, _)| *at).chain([u32::MAX]);
@@ -90,7 +91,7 @@ impl Names {
         ranges.map(|((at, _), end)| *at..end).collect()
     }
 
-    /// `function+0x10` and `file:line`, as far as they are known.
+    /// Returns `function+0x10` and `file:line`, as far as they are known.
     pub fn symbol_and_line(&self, pc: u32) -> (Option<String>, Option<String>) {
         if pc < self.symbols.kernel() {
             return (None, None);
@@ -98,7 +99,7 @@ impl Names {
         (self.symbols.name(pc), self.line(pc))
     }
 
-    /// `0xc0010768 function+0x10 (file:line)`.
+    /// Returns `0xc0010768 function+0x10 (file:line)`, as far as it is known.
     pub fn place(&self, pc: u32) -> String {
         if pc < self.symbols.kernel() {
             return format!("{pc:#010x} in user land");
@@ -120,7 +121,7 @@ impl Names {
     }
 }
 
-/// A source file's path from the top of the kernel's tree: the way there is not of interest.
+/// Returns a source file's path relative to the top of the kernel tree.
 fn in_tree(file: &str) -> &str {
     let mut rest = file;
     let mut before = "";
@@ -134,11 +135,11 @@ fn in_tree(file: &str) -> &str {
     file.trim_start_matches("./")
 }
 
-/// By address, the ranges of the compiled files, each with the source file's path in the kernel's tree.
+/// Returns the address ranges of the compiled files, in order, each with its source path in the kernel tree.
 pub fn units(vmlinux: &Path) -> Vec<(Range<u64>, String)> {
     let mut all = Vec::new();
     if let Some(dwarf) = dwarf(vmlinux) {
-        // Of what cannot be read, what there is before it.
+        // After an error, the units that were read before it stay.
         let _: Result<(), gimli::Error> = read_units(&dwarf, &mut all);
     }
     all.sort_by_key(|(range, _)| range.start);
@@ -180,7 +181,7 @@ fn dwarf(vmlinux: &Path) -> Option<Dwarf> {
 
 #[cfg(test)]
 impl Names {
-    /// Functions by address.
+    /// Makes names from a list of functions by address.
     pub fn by_hand(functions: &[(u32, &str)]) -> Names {
         Names {
             symbols: Symbols::by_hand(functions),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages that are freed and given: the kernel's functions for it, and what is left of them, in words.
+//! Kernel functions that free and allocate pages, and the words for leftovers of a page.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use watch::checker::{Kept, PageFunctions};
 use supply::symbols::Symbols;
 use supply::variables;
 
-/// Linux mm/page_alloc.c: called with pages that are freed, and returning those that are given.
+/// Functions of Linux mm/page_alloc.c: the first two get the pages to free, the last returns allocated pages.
 const FREED: &str = "free_unref_page_commit";
 const FREED_SOME: &str = "free_one_page";
 const GIVEN: &str = "get_page_from_freelist";
-/// Where the first page's is (`CONFIG_FLATMEM`).
+/// Variable with the address of the first `struct page` (`CONFIG_FLATMEM`).
 const MAP: &str = "mem_map";
-/// Addresses of a kernel begin at a multiple of this.
+/// Mask for the start of the kernel's addresses (`CONFIG_PAGE_OFFSET`).
 const PAGE_OFFSET: u32 = 0xf000_0000;
 
-/// What a kernel has of these, on a board whose RAM begins there; nothing when it does not have all.
+/// Returns the page functions of a kernel, on a board whose RAM begins at `ram_base`. `None` if the kernel lacks one.
 pub fn functions(
     symbols: &Symbols,
     vmlinux: Option<&Path>,
@@ -34,11 +34,11 @@ pub fn functions(
     })
 }
 
-/// What is left, before its address.
+/// Describes a leftover; its address follows.
 pub fn left(kept: Kept) -> &'static str {
     match kept {
         Kept::DirtyLine => "a dirty D-cache line is left at",
         Kept::Instructions => "an I-cache line is left at",
-        Kept::Translation => "a TLB entry is left of",
+        Kept::Translation => "a TLB entry is left for",
     }
 }

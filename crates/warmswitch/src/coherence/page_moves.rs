@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a report says of a page that went from one to another.
+//! The part of a report about a page that changed its owner.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use watch::checker::{Moment, PageMoves, Report};
 use super::render::Style;
 
 impl Style<'_> {
-    /// Who gave the page, and who freed it.
+    /// Adds the callers of the allocation, and who freed the page.
     pub(super) fn page(&self, text: &mut String, report: &Report) {
         let Some(PageMoves { freed, given }) = &report.page else {
             return;
@@ -25,12 +25,12 @@ impl Style<'_> {
                 self.callers(text, callers);
             }
             None => {
-                let _ = writeln!(text, "  nobody was seen to free it");
+                let _ = writeln!(text, "  freed: not seen");
             }
         }
     }
 
-    /// The same as data.
+    /// Returns the page's moves as JSON.
     pub(super) fn page_json(&self, report: &Report) -> Value {
         let moment = |moment: &Moment| {
             let callers = moment.callers.iter().map(|pc| self.names.function(*pc));

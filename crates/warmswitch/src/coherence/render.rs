@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A report in words and as JSON: a pure function of the report, the names and the clock.
+//! Renders a report as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -15,21 +15,21 @@ use super::page;
 
 /// What a report is rendered with.
 pub struct Style<'a> {
-    /// Functions and lines.
+    /// Names of functions and lines.
     pub names: &'a Names,
-    /// Core clock, Hz.
+    /// Core clock, in Hz.
     pub cpu_hz: u64,
-    /// How to come back to this place.
+    /// Returns the command that replays the run up to an instruction.
     pub replay: &'a dyn Fn(&Context) -> String,
 }
 
-/// Callers of a place that are shown by name only, behind the first.
+/// Most callers shown by name alone, after the first, which has address and line.
 const CALLERS: usize = 9;
 
-/// FCSE relocates addresses below this, in bytes.
+/// FCSE relocates virtual addresses below this one.
 const FCSE_SLOT: u32 = 1 << 25;
 
-/// One line: what went wrong.
+/// Describes what went wrong, in one line.
 pub fn what(wrong: Wrong) -> &'static str {
     match wrong {
         Wrong::StaleRead => "a load got old data",
@@ -41,21 +41,22 @@ pub fn what(wrong: Wrong) -> &'static str {
         Wrong::UnseenDescriptor => "a table walk read a descriptor that is not the newest",
         Wrong::LostByInvalidate => "the newest data was in a dirty line that was invalidated",
         Wrong::OldOverNewer => "old data was written back over newer data",
-        Wrong::StaleAfterDma => "a load got data older than what another bus master wrote",
+        Wrong::StaleAfterDma => "a load got data older than the data that another bus master wrote",
+        Wrong::StaleDmaRead => "a bus master read data from memory that is not the newest",
         Wrong::OutlivesPage => {
-            "what is left of a page through a user's address outlives it: the page is somebody else's"
+            "a line or TLB entry of a user address is left, but its page has another owner"
         }
     }
 }
 
 impl Style<'_> {
-    /// The first report of a group, with how many there are like it.
+    /// Renders the first report of a group, and a note on the others.
     pub fn group(&self, group: &Group) -> String {
         let mut text = self.text(&group.first, group.count);
         if group.causes > 1 {
             let _ = writeln!(
                 text,
-                "  note: {} pairs of instructions of these two functions",
+                "  note: the first of {} different reports between these two functions",
                 group.causes
             );
         }
@@ -63,14 +64,14 @@ impl Style<'_> {
         text
     }
 
-    /// Everything about a report that was met `count` times.
+    /// Renders a report that occurred `count` times.
     pub fn text(&self, report: &Report, count: u64) -> String {
         let mut text = format!("error[{}]: {}", report.wrong.name(), what(report.wrong));
         if count > 1 {
             let _ = write!(text, " ({count} times)");
         }
         let used = match report.access {
-            Access::Outlives(_) => "given to somebody else by",
+            Access::Outlives(_) => "given to another owner by",
             _ => "used by",
         };
         let _ = writeln!(text, "\n  {used}: {}", self.names.place(report.context.pc));
@@ -96,7 +97,7 @@ impl Style<'_> {
                 self.names.function(*first)
             );
         }
-        let _ = writeln!(text, "  it was: {}", place(report.place));
+        let _ = writeln!(text, "  newest value was: {}", place(report.place));
         self.history(&mut text, report);
         self.between(&mut text, &report.trace);
         let _ = writeln!(text, "  needed: {}", report.needed());
@@ -104,7 +105,7 @@ impl Style<'_> {
         text
     }
 
-    /// Functions on the way to a place, innermost first.
+    /// Adds the callers, innermost first.
     pub(super) fn callers(&self, text: &mut String, callers: &[u32]) {
         if let Some((first, rest)) = callers.split_first() {
             let mut names = vec![self.names.place(*first)];
@@ -114,7 +115,7 @@ impl Style<'_> {
         }
     }
 
-    /// Who may have forgotten something.
+    /// Adds the code that may have missed an operation: mappings, switches and calls between write and use.
     fn between(&self, text: &mut String, trace: &Trace) {
         for Mapped {
             mva,
@@ -179,7 +180,7 @@ impl Style<'_> {
         format!("cycle {cycle}, {seconds:.6} s of board time")
     }
 
-    /// What was used, through which addresses, and its two values.
+    /// Describes what was used, through which addresses, and its old and newest value.
     fn used(&self, report: &Report) -> String {
         let width = width(report.width);
         let (mva, pa) = (report.mva, report.pa);
@@ -213,6 +214,7 @@ impl Style<'_> {
             Access::WriteBack { victim: false } => {
                 format!("the D-cache line at {at} was cleaned: {values}")
             }
+            Access::Dma => format!("a bus master read the word at {}: {values}", physical(pa)),
             Access::Outlives(kept) => format!("{} {at}", page::left(kept)),
         }
     }
@@ -259,14 +261,18 @@ impl Style<'_> {
         if report.since.is_empty() {
             let _ = writeln!(
                 text,
-                "  history of the line at {}: nothing since",
+                "  history of the line at {} since the newest write: no event",
                 physical(line)
             );
             return;
         }
-        let _ = writeln!(text, "  history of the line at {} since:", physical(line));
+        let _ = writeln!(
+            text,
+            "  history of the line at {} since the newest write:",
+            physical(line)
+        );
         if !report.since_is_whole {
-            let _ = writeln!(text, "    (older events are forgotten)");
+            let _ = writeln!(text, "    (older events are not kept)");
         }
         for event in &report.since {
             let other = match event.pa == line.0 {
@@ -283,7 +289,7 @@ impl Style<'_> {
         }
     }
 
-    /// The report as data.
+    /// Renders a report as JSON.
     pub fn json(&self, report: &Report, count: u64) -> Value {
         let place = |pc: u32| {
             let (symbol, line) = self.names.symbol_and_line(pc);
@@ -370,7 +376,7 @@ fn place_json(place: Newest) -> &'static str {
     }
 }
 
-/// Where the newest value was.
+/// Describes where the newest value was.
 fn place(place: Newest) -> String {
     match place {
         Newest::Dirty(mva) => format!("dirty in the D-cache line at MVA {mva}"),
@@ -428,7 +434,7 @@ fn halves_words(halves: u8) -> &'static str {
     }
 }
 
-/// `VA …, MVA …`: the virtual address is another one where FCSE relocates it.
+/// Returns `VA … (MVA …)`; the two differ where FCSE relocates the address.
 fn through(pid: u32, mva: Mva) -> String {
     let va = match pid {
         0 => mva.0,
@@ -444,8 +450,8 @@ fn physical(pa: Pa) -> String {
 
 fn process(pid: u32, ttb: u32) -> String {
     match pid >> 25 {
-        0 => format!("address space with its table at PA {ttb:#010x}"),
-        pid => format!("address space with its table at PA {ttb:#010x}, FCSE PID {pid}"),
+        0 => format!("address space with its page table at PA {ttb:#010x}"),
+        pid => format!("address space with its page table at PA {ttb:#010x}, FCSE PID {pid}"),
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of reports, whole.
+//! Tests of complete report texts.
 
 use super::*;
 use crate::coherence::tests::report;
@@ -48,12 +48,12 @@ fn a_stale_read_names_both_sides_the_history_and_the_missing_operation() {
   used by: 0xc0001008 copy_user_page+0x8
     a word from the D-cache at VA 0xc23850e4 (MVA 0xc23850e4), PA 0x023850e4: 0x3206e7ad instead of 0x1841f209
     cycle 2000000, 0.010000 s of board time
-    Supervisor mode, address space with its table at PA 0x00a34000
+    Supervisor mode, address space with its page table at PA 0x00a34000
   newest value written by: 0x00010400 in user land
     through VA 0xb6d850e4 (MVA 0xb6d850e4), into a D-cache line
     cycle 1000000, 0.005000 s of board time
-  it was: dirty in the D-cache line at MVA 0xb6d850e0
-  history of the line at PA 0x023850e0 since:
+  newest value was: dirty in the D-cache line at MVA 0xb6d850e0
+  history of the line at PA 0x023850e0 since the newest write:
     cycle 1500000: D-cache line at MVA 0xb6d850e0 filled by 0xc0010004 flush_range+0x4
     cycle 1600000: D-cache line at MVA 0xb6d850e0: upper half written back to make room by 0xc0010004 flush_range+0x4
   needed: clean the D-cache line at MVA 0xb6d850e0 (c7,c10,1), and invalidate the line at MVA 0xc23850e0 (c7,c6,1), before the read
@@ -80,13 +80,13 @@ fn a_walk_says_where_the_descriptor_is_and_for_which_address() {
   used by: 0x00010500 in user land
     the descriptor at PA 0x023850e4 for 0x00010500: 0x3206e7ad instead of 0x1841f209
     cycle 2000000, 0.010000 s of board time
-    User mode, address space with its table at PA 0x00a34000
+    User mode, address space with its page table at PA 0x00a34000
   newest value written by: 0xc0020010 set_pte+0x10
     through VA 0xc23850e4 (MVA 0xc23850e4), into a D-cache line
     cycle 1000000, 0.005000 s of board time
-    address space with its table at PA 0x00a38000
-  it was: in the write buffer
-  history of the line at PA 0x023850e0: nothing since
+    address space with its page table at PA 0x00a38000
+  newest value was: in the write buffer
+  history of the line at PA 0x023850e0 since the newest write: no event
   needed: drain the write buffer (c7,c10,4) after the descriptor was written
   replay: warmswitch debug 0x00010500@2000000
 "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Back to a report: the same run without the checker, up to the instruction that was reported.
+//! Returns to a report: repeats the run without the checker, up to the reported instruction.
 
 use std::str::FromStr;
 
@@ -11,19 +11,22 @@ use results::runs::markers::Typed;
 
 use super::{Judge, RunEnd, session};
 
-/// Core cycles before the report from which on instructions are looked at one by one: more than
-/// the longest one takes.
+/// The last core cycles before the report run instruction by instruction. No instruction takes this long.
 const BEFORE: u64 = 20_000;
 
-/// The option of `coherence` that a replay has.
+/// End of the error for a place that does not belong to the run.
+const OTHER_RUN: &str = "it is another run; board, kernel, root file system, command and version must be \
+                         those of the report";
+
+/// Option of `coherence` in a report's replay command.
 const GDB: &str = "--gdb";
 
-/// An instruction of a run: `PC@CYCLE` as a report's replay has it.
+/// An instruction of a run, `PC@CYCLE` in a report's replay command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
-    /// Where it is.
+    /// Address of the instruction.
     pub pc: u32,
-    /// A cycle in which it was executed.
+    /// Core cycle in which it was executed.
     pub cycle: u64,
 }
 
@@ -35,7 +38,7 @@ impl FromStr for At {
             let report = std::fs::read_to_string(file);
             let report = report.map_err(|error| format!("{file}: cannot read it: {error}"))?;
             return At::of_report(&report).ok_or(format!(
-                "{file}: no report of `coherence` with a replay is in it"
+                "{file}: has no report of `coherence` with a replay"
             ));
         }
         let parts = text.split_once('@').and_then(|(pc, cycle)| {
@@ -46,13 +49,13 @@ impl FromStr for At {
             })
         });
         parts.ok_or(
-            "not PC@CYCLE as in a report's replay, like 0xc0001008@2000000, nor @FILE with a report"
+            "not PC@CYCLE as in a report's replay, like 0xc0001008@2000000, and not @FILE with a report"
                 .to_string(),
         )
     }
 }
 
-/// The board before the instruction at `at`, in a run with this command.
+/// Runs the board up to the instruction at `at`, in a run with this command.
 pub fn machine_at(
     board: &BoardSpec,
     boot: &Boot,
@@ -60,14 +63,14 @@ pub fn machine_at(
     at: At,
 ) -> Result<Machine> {
     let mut machine = Machine::new(board.clone(), boot)?;
-    let (nobody, stop_at) = (Judge(|_: &Machine| Ok(())), at.near());
-    let ended = session(&mut machine, nobody, stop_at, command, f64::INFINITY);
+    let (no_judge, stop_at) = (Judge(|_: &Machine| Ok(())), at.near());
+    let ended = session(&mut machine, no_judge, stop_at, command, f64::INFINITY);
     at.check_that_it_came_near(ended.err(), machine.now())?;
     at.stand_before(machine)
 }
 
 impl At {
-    /// That of the first replay in what `coherence` printed, as text or as JSON.
+    /// Finds the first replay in the output of `coherence`, text or JSON.
     fn of_report(report: &str) -> Option<At> {
         let words: Vec<&str> = report.split_whitespace().collect();
         let places = words
@@ -76,29 +79,29 @@ impl At {
         places.into_iter().find_map(|pair| pair[1].parse().ok())
     }
 
-    /// Where a run is to stop: a little before.
+    /// Returns the cycle, shortly before the instruction, in which a run must stop.
     pub fn near(self) -> u64 {
         self.cycle.saturating_sub(BEFORE)
     }
 
-    /// Refuses a run that ended otherwise than by that.
+    /// Refuses a run that ended before [`At::near`].
     pub fn check_that_it_came_near(self, ended: Option<RunEnd>, now: u64) -> Result<()> {
         match ended {
             Some(RunEnd::Limit | RunEnd::BootLimit) if now >= self.near() => Ok(()),
             Some(RunEnd::Interrupted) => bail!("stopped"),
             _ => bail!(
-                "the run ended in cycle {now}, before the report's cycle {}: it is another run",
+                "the run ended in cycle {now}, before the report's cycle {}: {OTHER_RUN}",
                 self.cycle
             ),
         }
     }
 
-    /// The same machine when it comes to the instruction.
+    /// Runs the machine up to the instruction.
     pub fn stand_before(self, mut machine: Machine) -> Result<Machine> {
         let at = self;
         let Some(start) = start_of(machine.clone(), at) else {
             bail!(
-                "{:#010x} was not executed in cycle {}: it is another run",
+                "{:#010x} was not executed in cycle {}: {OTHER_RUN}",
                 at.pc,
                 at.cycle
             );
@@ -108,7 +111,7 @@ impl At {
     }
 }
 
-/// The cycle in which the instruction begins.
+/// Returns the cycle in which the instruction begins.
 fn start_of<B: BoardBus>(mut machine: Machine<B>, at: At) -> Option<u64> {
     let mut start = None;
     while machine.now() <= at.cycle {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reports that are known, each with its reason: `linux/<series>/coherence-suppressions.toml`.
+//! Suppressions: known reports, each with its reason (`linux/<series>/coherence-suppressions.toml`).
 
 use std::path::{Path, PathBuf};
 
@@ -14,88 +14,88 @@ use base::suggest::did_you_mean;
 use base::toml_file;
 use supply::kernel;
 
-/// One entry: all that it says must fit.
+/// One suppression. It covers a report that fits all of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suppression {
-    /// Unique in its file: how baselines and mutants call it.
+    /// Name, unique in its file. Baselines and mutants refer to it.
     pub name: String,
     /// Kinds of report, by [`Wrong::name`].
     pub wrong: Vec<String>,
-    /// Functions that used the data (a line that makes room is written back by chance: not by these), without suffixes of
-    /// the compiler; `user` for user land. Here and below `f < g` is `f`, or its caller `g` where the compiler put `f` into
-    /// it.
+    /// Functions that used the data, without suffixes of the compiler; `user` for user land. An entry with this key
+    /// covers no line that was written back to make room, because any access may evict it. Here and below, `f < g` is
+    /// `f`, or its caller `g` where the compiler inlined `f` into `g`.
     #[serde(default)]
     pub access: Vec<String>,
-    /// Only of instructions that were fetched.
+    /// The access is an instruction fetch.
     #[serde(default)]
     pub fetched: bool,
-    /// Functions of which one called the one that used the data, directly or not.
+    /// Direct or indirect callers of the function that used the data; one must match.
     #[serde(default)]
     pub used_in: Vec<String>,
     /// Functions that wrote the newest value.
     #[serde(default)]
     pub writer: Vec<String>,
-    /// Functions of which one called the writer, directly or not.
+    /// Direct or indirect callers of the writer; one must match.
     #[serde(default)]
     pub called_by: Vec<String>,
-    /// The same, of those that have not returned when the data is used.
+    /// Callers of the writer that have not returned when the data is used; one must match.
     #[serde(default)]
     pub running: Vec<String>,
-    /// Only where the system call that used the data had begun before the newest was written: it may see either.
+    /// The system call that used the data began before the newest data was written, so it may see either value.
     #[serde(default)]
     pub overlapping: bool,
-    /// Only where a read-only page was used that is cached, of memory that was written past the cache.
+    /// The access used a cached, read-only page of memory that was written past the cache, mapped before the write.
     #[serde(default)]
     pub private_view: bool,
-    /// Only where the newest was there when the old data was used.
+    /// Where the newest data was when the old data was used.
     #[serde(default)]
     pub newest: Option<Place>,
-    /// Only where the line or TLB entry that was used had been filled before the newest was written, or behind it.
+    /// When the line or TLB entry that was used was filled, relative to the write of the newest data.
     #[serde(default)]
     pub filled: Option<Filled>,
-    /// Only where the line that was used was dirty already when the newest was written.
+    /// The line that was used was already dirty when the newest data was written.
     #[serde(default)]
     pub dirty_before: bool,
-    /// Only where user land may just read the page that was used.
+    /// User land may only read the page that was used.
     #[serde(default)]
     pub read_only: bool,
-    /// Only where the writer's address still leads to the data, for user land to write; false: only where it leads
-    /// elsewhere or nowhere.
+    /// `true`: the writer's address still leads to the data, and user land may write there. `false`: it leads elsewhere
+    /// or nowhere.
     #[serde(default)]
     pub writer_maps: Option<bool>,
-    /// Only where the line that was used is of other memory, which its address led to before.
+    /// The line that was used holds other memory, because the mapping of its address changed.
     #[serde(default)]
     pub remapped: bool,
-    /// Only where the newest descriptor differs from the one that was used in its permissions alone.
+    /// The newest descriptor differs from the one that was used in its permissions only.
     #[serde(default)]
     pub permissions_only: bool,
-    /// Functions of which the writer's callers called one next.
+    /// Functions that the writer's callers called next, after the write; one must match.
     #[serde(default)]
     pub then_called: Vec<String>,
-    /// Callers of the writer of which one had been called before the line was filled, and the line before the write.
+    /// Callers of the writer that were called before the line was filled, which was before the write; one must match.
     #[serde(default)]
     pub filled_in: Vec<String>,
-    /// Functions of which one was called with an address of the data since the line or TLB entry was filled; `f(r2 & 4)`
-    /// only where one of these bits was in that argument.
+    /// Functions that were called with an address of the data since the line or TLB entry was filled; one must match.
+    /// `f(r2 & 4)` asks for one of these bits in that argument.
     #[serde(default)]
     pub called_since_fill: Vec<String>,
-    /// The same, of which none was called.
+    /// Functions that were not called with an address of the data since the line or TLB entry was filled.
     #[serde(default)]
     pub not_called_since_fill: Vec<String>,
-    /// Functions of which none was called since the newest was written.
+    /// Functions that were not called since the newest data was written.
     #[serde(default)]
     pub not_called_since: Vec<String>,
-    /// Functions that another task had been switched away from inside, one of them, when the newest was written.
+    /// Functions inside which another task had been switched out when the newest data was written; one must match.
     #[serde(default)]
     pub suspended_in: Vec<String>,
-    /// Why no mutant of the same functions is to be reported beside it, where there is none.
+    /// Reason why no mutant takes another operation out of the same functions; no condition on the report.
     #[serde(default)]
     pub no_mutant: Option<String>,
-    /// Series of patches that mends it: reported of kernels that have it.
+    /// Series of patches that fixes the bug; the entry does not apply to kernels with this series.
     #[serde(default)]
     pub mended_by: Option<String>,
-    /// Why this is not reported.
+    /// Reason why these reports are left out.
     pub reason: String,
 }
 
@@ -103,9 +103,9 @@ pub struct Suppression {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// Still in the dirty line that it was stored to.
+    /// In the dirty line that it was stored to.
     Dirty,
-    /// In memory, or on its way there.
+    /// In memory, or in the write buffer on its way there.
     Memory,
 }
 
@@ -113,9 +113,9 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filled {
-    /// Before the newest was written.
+    /// Before the newest data was written.
     Before,
-    /// Behind that.
+    /// After the newest data was written.
     After,
 }
 
@@ -134,7 +134,7 @@ fn is_fetch(access: Access) -> bool {
 }
 
 impl Suppression {
-    /// Does it cover the report?
+    /// Returns whether the entry covers a report.
     pub fn covers(&self, report: &Report, names: &Names) -> bool {
         let is = |wanted: &[String], pc| {
             wanted.is_empty() || wanted.iter().any(|name| names.is_in(pc, name))
@@ -143,10 +143,10 @@ impl Suppression {
             let is_in = |name: &String| callers.iter().any(|pc| names.is_in(*pc, name));
             wanted.is_empty() || wanted.iter().any(is_in)
         };
-        // Whose access happens to evict a line says nothing: the first who did stands for all.
-        let asks_who = self.fetched || !self.access.is_empty() || !self.used_in.is_empty();
-        let by_chance = report.access == Access::WriteBack { victim: true };
-        !(asks_who && by_chance)
+        // Any access may evict a line, so its function says nothing about the cause.
+        let asks_for_user = self.fetched || !self.access.is_empty() || !self.used_in.is_empty();
+        let is_victim = report.access == Access::WriteBack { victim: true };
+        !(asks_for_user && is_victim)
             && among(&self.called_by, &report.trace.written)
             && among(&self.running, &report.trace.running)
             && (!self.overlapping || report.trace.circumstances.overlapping)
@@ -160,10 +160,10 @@ impl Suppression {
             && is(&self.writer, report.writer.pc)
     }
 
-    /// The state of the lines and mappings.
+    /// Compares the state of the lines and mappings.
     fn fits_state(&self, report: &Report) -> bool {
         let met = &report.trace.circumstances;
-        let is_there = |place| match place {
+        let is_newest_in = |place| match place {
             Place::Dirty => matches!(report.place, Newest::Dirty(_)),
             Place::Memory => matches!(report.place, Newest::Memory | Newest::Buffer),
         };
@@ -171,7 +171,7 @@ impl Suppression {
             true => met.writer_maps,
             false => !met.writer_leads,
         };
-        self.newest.is_none_or(is_there)
+        self.newest.is_none_or(is_newest_in)
             && (!self.dirty_before || met.dirty_before)
             && (!self.read_only || met.read_only)
             && self.writer_maps.is_none_or(maps)
@@ -179,7 +179,7 @@ impl Suppression {
             && (!self.permissions_only || met.permissions_only)
     }
 
-    /// The order of events.
+    /// Compares the order of events.
     fn fits_order(&self, report: &Report, names: &Names) -> bool {
         let met = &report.trace.circumstances;
         let is_any = |wanted: &[String], called: &[u32]| {
@@ -193,7 +193,7 @@ impl Suppression {
             let (name, bits) = with_bits(name);
             let called = met.between.called_since_fill.iter();
             called
-                .filter(|(_, of)| *of == bits)
+                .filter(|(_, asked)| *asked == bits)
                 .any(|(pc, _)| names.is_in(*pc, name))
         };
         let called = &self.called_since_fill;
@@ -209,7 +209,7 @@ impl Suppression {
             && !is_any(&self.not_called_since, &met.between.called_since)
     }
 
-    /// For notes: what it is about.
+    /// Describes the reports that the entry covers, for notes.
     pub fn label(&self) -> String {
         let side = |word, names: &[String]| match names {
             [] => String::new(),
@@ -231,12 +231,12 @@ impl Suppression {
             side("called by", &self.called_by),
             side("during", &self.running),
             if self.overlapping {
-                ", at the same time"
+                ", overlapping the write"
             } else {
                 ""
             },
             if self.private_view {
-                ", seen privately"
+                ", through a private view"
             } else {
                 ""
             }
@@ -244,7 +244,7 @@ impl Suppression {
     }
 }
 
-/// `f(r2 & 4)`: the function, and the bits of the argument, of which one is asked for.
+/// Splits `f(r2 & 4)` into the function and the bits of its argument, one of which must be set.
 fn with_bits(text: &str) -> (&str, Option<Bits>) {
     let Some((name, rest)) = text.split_once('(') else {
         return (text, None);
@@ -252,7 +252,7 @@ fn with_bits(text: &str) -> (&str, Option<Bits>) {
     (name.trim(), bits(rest))
 }
 
-/// Of `r2 & 4)`.
+/// Parses the bits in `r2 & 4)`.
 fn bits(text: &str) -> Option<Bits> {
     let (register, mask) = text.trim().strip_suffix(')')?.split_once('&')?;
     let register = register.trim().strip_prefix('r')?.parse().ok()?;
@@ -260,23 +260,23 @@ fn bits(text: &str) -> Option<Bits> {
     (register < 4).then_some(Bits { register, mask })
 }
 
-/// The functions that entries ask for with what they are given.
+/// Returns the functions, and the bits of their arguments, that entries ask for since a fill.
 fn given(all: &[Suppression], names: &Names) -> Vec<Given> {
     let asked_for = all
         .iter()
         .flat_map(|s| [&s.called_since_fill, &s.not_called_since_fill]);
-    let of = |text: &String| {
+    let calls = |text: &String| {
         let (name, bits) = with_bits(text);
         let functions = names.ranges(name).into_iter();
         functions.map(move |function| Given { function, bits })
     };
-    asked_for.flatten().flat_map(of).collect()
+    asked_for.flatten().flat_map(calls).collect()
 }
 
-/// The functions that entries ask for.
+/// Returns the functions that entries ask for. Reports that differ in a call of one of them are different reports.
 pub fn apart(all: &[Suppression], names: &Names) -> Apart {
-    let ranges = |of: &dyn Fn(&Suppression) -> Vec<String>| {
-        let asked_for = all.iter().flat_map(of);
+    let ranges = |field: &dyn Fn(&Suppression) -> Vec<String>| {
+        let asked_for = all.iter().flat_map(field);
         asked_for.flat_map(|name| names.ranges(&name)).collect()
     };
     Apart {
@@ -289,10 +289,10 @@ pub fn apart(all: &[Suppression], names: &Names) -> Apart {
     }
 }
 
-/// The series whose lists are used for a kernel whose name does not say.
+/// Series of a kernel whose name has none.
 pub const SERIES: &str = "6.12";
 
-/// The list of a kernel by its name, `6.12/plain` or `plain`; none for a kernel given by path.
+/// Reads the suppressions of a kernel by its name, `6.12/plain` or `plain`. A kernel given by path has none.
 pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
     let series = match name.split_once('/') {
         Some((series, variant)) if !variant.contains('/') && series != "." => series,
@@ -309,12 +309,12 @@ pub fn of_kernel(name: &str) -> Result<Vec<Suppression>> {
     Ok(all)
 }
 
-/// A list beside the kernels of a series.
+/// Returns the path of a list beside the kernels of a series.
 pub fn list(series: &str, file: &str) -> PathBuf {
     root().join("linux").join(series).join(file)
 }
 
-/// All entries of a file.
+/// Reads and checks all entries of a file.
 pub fn load(path: &Path) -> Result<Vec<Suppression>> {
     let list: List = toml_file::read(path)?;
     let names: Vec<&str> = Wrong::ALL.iter().map(|w| w.name()).collect();
@@ -322,37 +322,37 @@ pub fn load(path: &Path) -> Result<Vec<Suppression>> {
         let place = format!("{}: suppression {}", shown(path), n + 1);
         if let Some(bad) = entry.wrong.iter().find(|w| !names.contains(&w.as_str())) {
             bail!(
-                "{place}: wrong: no kind \"{bad}\"{}",
+                "{place}: wrong: no kind of report \"{bad}\"{}",
                 did_you_mean(bad, &names)
             );
         }
         if entry.name.trim().is_empty() {
-            bail!("{place}: name: it is empty");
+            bail!("{place}: name: must not be empty");
         }
         if entry.name.contains(char::is_control) {
             bail!(
-                "{place}: name: {:?} is more than a line of text",
+                "{place}: name: {:?} must be one line of text",
                 entry.name
             );
         }
         if list.suppression[..n].iter().any(|e| e.name == entry.name) {
-            bail!("{place}: name: there are two \"{}\"", entry.name);
+            bail!("{place}: name: an earlier entry is called \"{}\"", entry.name);
         }
         if entry.wrong.is_empty() {
             bail!("{place}: wrong: at least one kind is needed");
         }
         if entry.access.is_empty() && entry.writer.is_empty() {
-            bail!("{place}: one of access and writer is needed");
+            bail!("{place}: access or writer is needed");
         }
         let given = [&entry.called_since_fill, &entry.not_called_since_fill];
         let is_bad = |text: &&String| text.contains('(') && with_bits(text).1.is_none();
         if let Some(bad) = given.into_iter().flatten().find(is_bad) {
             bail!(
-                "{place}: \"{bad}\": bits of an argument are asked for as in \"f(r2 & 4)\", r0 to r3"
+                "{place}: \"{bad}\": bits of an argument, in r0 to r3, are written like \"f(r2 & 4)\""
             );
         }
         if entry.reason.trim().is_empty() {
-            bail!("{place}: reason: it is empty");
+            bail!("{place}: reason: must not be empty");
         }
     }
     Ok(list.suppression)

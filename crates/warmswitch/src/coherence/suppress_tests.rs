@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What entries cover, and which are refused.
+//! Tests of the reports that entries cover, and of refused entries.
 
 use std::fs;
 
@@ -60,8 +60,9 @@ fn an_entry_that_asks_who_used_the_data_covers_no_victim() {
     let mut found = report();
     found.access = Access::WriteBack { victim: true };
     assert!(!loaded(GOOD).unwrap().remove(0).covers(&found, &names));
-    let anybody = GOOD.replace("access=['reader']", "");
-    assert!(loaded(&anybody).unwrap().remove(0).covers(&found, &names));
+    let any_access = GOOD.replace("access=['reader']", "");
+    let entry = loaded(&any_access).unwrap().remove(0);
+    assert!(entry.covers(&found, &names));
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn an_entry_may_ask_for_a_call_that_is_older_than_the_data() {
     assert!(entry.covers(&found, &names));
     assert_eq!(
         entry.label(),
-        "stale-read, used by reader, written by user, at the same time"
+        "stale-read, used by reader, written by user, overlapping the write"
     );
 }
 
@@ -156,11 +157,11 @@ fn a_bad_entry_is_named_by_file_key_and_nearest_name() {
         (
             "access=['reader']\nwriter=['user']\n",
             "",
-            "access and writer",
+            "access or writer",
         ),
-        ("reason='r'", "reason=' '", "reason: it is empty"),
+        ("reason='r'", "reason=' '", "reason: must not be empty"),
         ("reason='r'\n", "", "reason"),
-        ("name='n'", "name=\"a\\nb\"", "a line of text"),
+        ("name='n'", "name=\"a\\nb\"", "one line of text"),
         ("['stale-read']", "[]", "at least one kind"),
     ] {
         let error = format!("{:#}", loaded(&GOOD.replace(from, to)).unwrap_err());
@@ -178,7 +179,7 @@ fn the_list_of_this_tree_is_read() {
     load(&path).unwrap();
 }
 
-/// With one more key, which reports fit.
+/// Returns whether [`GOOD`] with one more key covers the changed report.
 fn fits(key: &str, change: impl FnOnce(&mut Report)) -> bool {
     let names = Names::by_hand(&[(0xc000_1000, "reader"), (0xc000_2000, "flush")]);
     let entry = loaded(&GOOD.replace("writer=", &format!("{key}\nwriter=")))
@@ -273,16 +274,16 @@ fn an_entry_may_ask_what_was_called_since_the_fill_and_with_which_bits_of_an_arg
         register: 2,
         mask: 4,
     };
-    const WITH: (u32, Option<Bits>) = (0xc000_2000, Some(FOUR));
+    const FLUSH_FOUR: (u32, Option<Bits>) = (0xc000_2000, Some(FOUR));
     assert_eq!(with_bits("flush(r2 & 4)"), ("flush", bits(4)));
     let plain = "called_since_fill=['flush']";
     assert!(fits(plain, met(false, &[FLUSH])));
-    assert!(!fits(plain, met(false, &[READER])) && !fits(plain, met(false, &[WITH])));
-    let with = "called_since_fill=['flush(r2 & 4)']";
-    assert!(fits(with, met(false, &[WITH])) && !fits(with, met(false, &[FLUSH])));
+    assert!(!fits(plain, met(false, &[READER])) && !fits(plain, met(false, &[FLUSH_FOUR])));
+    let with_bit = "called_since_fill=['flush(r2 & 4)']";
+    assert!(fits(with_bit, met(false, &[FLUSH_FOUR])) && !fits(with_bit, met(false, &[FLUSH])));
     let not = "not_called_since_fill=['flush(r2 & 4)']";
-    assert!(fits(not, met(true, &[FLUSH, READER])) && !fits(not, met(true, &[WITH])));
-    assert!(!fits(not, met(false, &[])), "nothing is known");
+    assert!(fits(not, met(true, &[FLUSH, READER])) && !fits(not, met(true, &[FLUSH_FOUR])));
+    assert!(!fits(not, met(false, &[])), "the calls are not known");
     let bad = GOOD.replace("writer=", "called_since_fill=['f(r4 & 4)']\nwriter=");
     let error = format!("{:#}", loaded(&bad).unwrap_err());
     assert!(
@@ -339,5 +340,8 @@ fn what_entries_ask_for_is_told_apart_each_in_its_list() {
 #[test]
 fn two_entries_of_one_name_are_refused() {
     let error = format!("{:#}", loaded(&GOOD.repeat(2)).unwrap_err());
-    assert!(error.contains("there are two \"n\""), "{error}");
+    assert!(
+        error.contains("an earlier entry is called \"n\""),
+        "{error}"
+    );
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch bench`: the simulator's speed on fixed guests, next to QEMU's or to that of another
-//! build.
+//! `warmswitch bench`: measures the simulator's speed on fixed guests, beside QEMU's or that of another build.
 
 use std::path::{Path, PathBuf};
 
@@ -17,25 +16,25 @@ use results::figures::statistics::Summary;
 use results::render::grid::Grid;
 use session::qemu::version;
 
-/// Measure the simulator's speed on fixed guests, next to QEMU where installed
+/// Measure the simulator's speed on fixed guests, beside QEMU's if installed
 #[derive(clap::Args)]
 pub struct Args {
-    /// Best of this many repetitions
+    /// Number of repetitions, of which the best counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
-    /// QEMU's cache simulation (libcache.so), when it is not where plugins are installed
+    /// QEMU's cache plugin (libcache.so), if it is not installed with the other plugins
     #[arg(long, value_name = "FILE", conflicts_with = "no_qemu")]
     cache_plugin: Option<PathBuf>,
-    /// Leave QEMU out
+    /// Do not run QEMU
     #[arg(long)]
     no_qemu: bool,
-    /// Another build of this program: runs both on one core at the same time, and prints the ratio of their speeds
+    /// Another build of this program: run both on one core at the same time, and print the ratio of their CPU times
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["repeat", "cache_plugin", "no_qemu"])]
     against: Option<PathBuf>,
-    /// On a board of each core, by the same kernel and programs, without QEMU
+    /// Measure on a board of each core, with one kernel and the same programs, without QEMU
     #[arg(long, conflicts_with_all = ["cache_plugin", "no_qemu", "against"])]
     cores: bool,
-    /// How often each of two builds is run
+    /// Number of pairs of runs, with --against
     #[arg(long, value_name = "N", default_value_t = 11, requires = "against")]
     pairs: u32,
     /// Print JSON
@@ -43,20 +42,19 @@ pub struct Args {
     json: bool,
 }
 
-/// What was measured.
+/// Results of the measurement.
 struct Results {
     ours: Vec<Ours>,
     qemu: Option<Times>,
     plugin: Option<Times>,
     qemu_version: Option<String>,
-    /// What stands in place of a speed that was not measured.
+    /// Table cell in place of a speed that was not measured.
     missing: &'static str,
 }
 
-/// Measures and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
     if args.repeat == 0 {
-        bail!("--repeat 0: at least one repetition");
+        bail!("--repeat 0: use 1 or more");
     }
     if let Some(other) = &args.against {
         return against(other, args);
@@ -136,14 +134,14 @@ fn render_cores(cores: &[OnCore]) -> String {
         }
     }
     format!(
-        "Simulator speed by core, per second of host CPU time, best repetition; kernel plain-multi and programs \
-         for ARMv4T on each.\n{table}\n"
+        "Simulator speed by core, per second of host CPU time, best repetition. Each core runs kernel plain-multi \
+         and programs for ARMv4T.\n{table}\n"
     )
 }
 
 fn against(other: &Path, args: &Args) -> Result<Outcome> {
     if args.pairs == 0 {
-        bail!("--pairs 0: at least one pair");
+        bail!("--pairs 0: use 1 or more");
     }
     let rows = against::compare(other, args.pairs)?;
     if args.json {
@@ -161,7 +159,7 @@ fn against(other: &Path, args: &Args) -> Result<Outcome> {
 }
 
 fn render_against(rows: &[Comparison]) -> String {
-    let mut table = Grid::new(1, ["work", "M instr", "time to the other's", "interval"]);
+    let mut table = Grid::new(1, ["work", "M instr", "ratio", "interval"]);
     for row in rows {
         let [ours, theirs] = row.instructions.map(|n| format!("{:.1}", n as f64 / 1e6));
         table.add_row([
@@ -182,8 +180,8 @@ fn render_against(rows: &[Comparison]) -> String {
         return String::new();
     };
     format!(
-        "Host CPU time per guest instruction on {}, this build to the other one: below 1 this one is\n\
-         faster. Median of {count} pairs that shared a core, with its {:.0} % interval.\n{table}\n",
+        "Ratio of host CPU time per guest instruction on {}, this build to the other: below 1, this build\n\
+         is faster. Median of {count} pairs of runs that shared a core, with its {:.0} % interval.\n{table}\n",
         spec::DEFAULT_BOARD,
         coverage * 100.0
     )
@@ -235,10 +233,10 @@ fn render(results: &Results) -> String {
             "M instr",
             "M instr/s",
             "board s / host s",
-            "QEMU",
-            "+ its cache plugin",
+            "QEMU\nM instr/s",
+            "QEMU with cache plugin\nM instr/s",
             "ours / plugin",
-            "aim M instr/s",
+            "aim\nM instr/s",
         ],
     );
     for (n, (work, ours)) in WORKS.iter().zip(&results.ours).enumerate() {
@@ -263,9 +261,9 @@ fn render(results: &Results) -> String {
     format!(
         "Simulator speed on {}, per second of host CPU time, best repetition; {qemu}.\n{table}\n\
          M instr: guest instructions, counted by the simulator. QEMU's speeds use the same number\n\
-         for the same work. Board time is without waiting for interrupts. The aim is {AIM:.0} times\n\
-         QEMU's stock cache plugin as measured in 2026 on two cores: compare ratios, not speeds,\n\
-         on another machine.\n",
+         for the same work. Board time excludes waits for interrupts. The aim is {AIM:.0} times the speed\n\
+         of QEMU's stock cache plugin, which was measured on one machine with two cores: on other\n\
+         machines, compare ratios, not speeds.\n",
         spec::DEFAULT_BOARD
     )
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch boot`: a console on the simulated board.
+//! `warmswitch boot`: opens a console on the simulated board.
 //!
-//! On a terminal, keys go to the board's first UART and Ctrl-A x leaves; the board runs as fast as
-//! it can while it works and in real time while it idles and input may come. Without a terminal,
-//! standard input is typed once the guest shows a prompt, and the run ends when it shows one again
-//! and there is no more input ([`prompt`]); escape sequences are left out of a file. A guest that
-//! resets the board, panics or halts ends the run, too, and so does the limit. A board that sleeps
-//! until a key comes stands still; the time it waits counts towards the limit.
+//! On a terminal, keys go to the board's first UART, and Ctrl-A x leaves. The board runs as fast as it can while it
+//! works, and in real time while it idles and input may come.
+//!
+//! Without a terminal, standard input is typed when the guest shows a prompt. The run ends when the guest shows a
+//! prompt again and no input is left ([`prompt`]). Output to a file or pipe has no escape sequences.
+//!
+//! The run also ends when the guest resets the board, panics or halts, and at the limit. A board that sleeps until a
+//! key comes stands still; the host time of this wait counts towards the limit.
 
 mod prompt;
 
@@ -31,36 +33,35 @@ use session::target::Target;
 use session::watchdog::{Over, Watchdog};
 use supply::symbols::Symbols;
 
-/// Board time between two looks at the keyboard.
+/// Board time between two checks for input, in seconds.
 const SLICE_S: f64 = 0.005;
-/// The guest counts as waiting after this much board time without output or work.
+/// The guest counts as waiting after this much board time without output or work, in seconds.
 const QUIET_S: f64 = 2.0;
-/// Input is typed after this much quiet board time, prompt or none.
+/// Input is typed after this much quiet board time, even without a prompt; in seconds.
 const LONG_QUIET_S: f64 = 10.0;
-/// A slice with less idle time than this share is work.
+/// A slice counts as work if less than this share of it is idle.
 const IDLE: f64 = 0.9;
-/// Board time after which a run that nobody watches ends.
+/// Default of `--limit` without a terminal, in seconds of board time.
 const UNWATCHED_LIMIT_S: f64 = 300.0;
-/// The console's key for commands to us: Ctrl-A.
+/// Ctrl-A: the next key is a command to this program.
 const ESCAPE: u8 = 0x01;
 
-/// A console on the simulated board (Ctrl-A x leaves)
+/// Open a console on the simulated board (Ctrl-A x leaves)
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// The kernel's command line instead of ours
+    /// Kernel command line, instead of warmswitch's own
     #[arg(last = true, value_name = "CMDLINE")]
     cmdline: Vec<String>,
-    /// Stop after this much board time, in seconds [default: none on a terminal, else 300]
+    /// Limit of board time, in seconds [default: none on a terminal, 300 otherwise]
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
-    /// At the end, print how the run ended as one line of JSON
+    /// Print one line of JSON at the end: how the run ended, hashes and counters
     #[arg(long)]
     json: bool,
 }
 
-/// Boots.
 pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(limit) = args.limit {
         time::seconds("limit", limit)?;
@@ -122,7 +123,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// A machine before its first instruction, with everything in memory; and its kernel's symbols.
+/// Returns a machine before its first instruction, with all images in memory, and the path of the kernel's vmlinux.
 pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<PathBuf>)> {
     let board = target.check()?;
     let words = Some(cmdline.join(" ")).filter(|words| !words.is_empty());
@@ -135,7 +136,7 @@ pub fn power_on(target: &Target, cmdline: &[String]) -> Result<(Machine, Option<
     Ok((machine, prepared.files.vmlinux))
 }
 
-/// Bytes of standard input, read by a thread of their own; closed at the end of input.
+/// Reads standard input on a thread of its own. The channel closes at the end of input.
 fn keyboard() -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -150,39 +151,39 @@ fn keyboard() -> Receiver<Vec<u8>> {
 }
 
 enum Ending {
-    /// The user left, or the input was done with.
+    /// The user left, or all input was typed and the guest shows a prompt again.
     Left,
-    /// The guest came to its end.
+    /// The guest ended: it halted, panicked or hung.
     Over(Over),
     Stopped(Stop),
 }
 
 struct Console {
     machine: Machine,
-    /// How much of the console's log is on the screen.
+    /// Bytes of the console log that were printed.
     shown: usize,
-    /// Board time of the last output or work.
+    /// Board time of the last output or work, in seconds.
     last_active_s: f64,
-    /// Our root file system says when its shell is ready; no byte is typed before.
+    /// Whether our root file system has yet to print that its shell is ready. No byte is typed before.
     awaits_marker: bool,
-    /// Anything was typed: what the console says may be a command's words.
+    /// Whether anything was typed. Later console output may come from a command.
     typed: bool,
-    /// The user wants to go.
+    /// Whether the user typed Ctrl-A x.
     leave: bool,
     limit_s: f64,
     input: Receiver<Vec<u8>>,
-    /// On a terminal.
+    /// Set on a terminal only.
     raw: Option<RawMode>,
-    /// Ctrl-A was typed.
+    /// Whether the last key was Ctrl-A.
     escape: bool,
     input_ended: bool,
-    /// Input without a terminal that waits for the guest.
+    /// Input without a terminal that waits for the guest's prompt.
     held: Vec<u8>,
-    /// Host time for which the board slept until a key came.
+    /// Host time that was spent waiting for a key while the board slept, in seconds.
     asleep_s: f64,
-    /// The end of the prompt behind which the input was typed.
+    /// End of the prompt at which the input was typed.
     prompt: Option<String>,
-    /// Takes escape sequences out of what is not for a terminal.
+    /// Removes escape sequences; set if standard output is no terminal.
     strip: Option<StripBytes>,
 }
 
@@ -220,7 +221,7 @@ impl Console {
             if !self.typed && markers::is_half_unpacked(self.machine.console_log()) {
                 return Ok(Ending::Over(Over::HalfUnpacked));
             }
-            // Whoever feeds a pipe slowly is waited for like somebody at a terminal.
+            // The writer of an open pipe gets as much time as a user at a terminal.
             let may_type = self.raw.is_some() || !self.input_ended && self.held.is_empty();
             if may_type && idle >= IDLE {
                 let ahead = pace.ahead(&self.machine);
@@ -232,7 +233,7 @@ impl Console {
         }
     }
 
-    /// The share of idle cycles since `before` (cycle, idle cycles).
+    /// Returns the share of idle cycles since `before` (cycle, idle cycles).
     fn idle_share(&self, before: (u64, u64)) -> f64 {
         let cycles = self.machine.now() - before.0;
         let idle = self.machine.counters().idle_cycles - before.1;
@@ -243,11 +244,11 @@ impl Console {
         }
     }
 
-    /// Waits for a key that wakes the board; the ending when none can come, or none came in time.
+    /// Waits for a key that wakes the board. Returns the ending if no key can come, or none came in time.
     fn sleep(&mut self) -> Option<Ending> {
         if self.raw.is_none() && self.input_ended {
-            let done = !self.awaits_marker && self.asks();
-            return Some(if done {
+            let at_prompt = !self.awaits_marker && self.asks();
+            return Some(if at_prompt {
                 Ending::Left
             } else {
                 Ending::Stopped(Stop::Asleep)
@@ -263,7 +264,8 @@ impl Console {
         None
     }
 
-    /// Without a terminal: types the input once the guest waits for it; true when all is done.
+    /// Types the held input when the guest waits for it. Returns true when all input was typed and the guest shows a
+    /// prompt again.
     fn type_held(&mut self, asleep: bool) -> bool {
         let now = self.machine.seconds();
         let quiet_s = now - self.last_active_s;
@@ -273,13 +275,13 @@ impl Console {
             self.awaits_marker = false;
         }
         let asks = (asleep || quiet_s >= QUIET_S) && self.asks();
-        // Nothing but input goes on with a guest that sleeps, ready or not; another one may have
-        // said something behind its prompt.
+        // Only input wakes a guest that sleeps, ready or not. A guest that does not sleep may have printed something
+        // after its prompt: then a long quiet counts as a prompt.
         let types = asleep || !self.awaits_marker && (asks || quiet_s >= LONG_QUIET_S);
         if types && !self.held.is_empty() {
             self.prompt = prompt::of(self.machine.console_log());
             let mut held = std::mem::take(&mut self.held);
-            // The last line of a file may not have been ended.
+            // The last line of a file may lack its newline.
             if self.input_ended && held.last().is_some_and(|byte| *byte >= b' ') {
                 held.push(b'\n');
             }
@@ -291,13 +293,13 @@ impl Console {
         asks && self.held.is_empty() && !self.awaits_marker && self.input_ended
     }
 
-    /// Whether the guest shows a prompt: after input was typed, one that ends like that before.
+    /// Returns whether the guest shows a prompt. After input was typed, only a prompt with the first one's end counts.
     fn asks(&self) -> bool {
         let shown = prompt::of(self.machine.console_log());
         shown.is_some() && (self.prompt.is_none() || self.prompt == shown)
     }
 
-    /// Moves what was typed to the machine.
+    /// Takes all input that has arrived.
     fn take_input(&mut self) {
         loop {
             match self.input.try_recv() {
@@ -311,19 +313,19 @@ impl Console {
         }
     }
 
-    /// Sleeps until a key is typed, at most `time`.
-    fn wait_for_key(&mut self, time: Duration) {
-        match self.input.recv_timeout(time) {
+    /// Waits for input, for at most `timeout`.
+    fn wait_for_key(&mut self, timeout: Duration) {
+        match self.input.recv_timeout(timeout) {
             Ok(bytes) => self.typed(&bytes),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 self.input_ended = true;
-                std::thread::sleep(time.min(Duration::from_millis(20)));
+                std::thread::sleep(timeout.min(Duration::from_millis(20)));
             }
         }
     }
 
-    /// Takes typed bytes: Ctrl-A x leaves, Ctrl-A twice sends one.
+    /// Handles input: holds it without a terminal. On a terminal, Ctrl-A x leaves, and Ctrl-A Ctrl-A sends one Ctrl-A.
     fn typed(&mut self, bytes: &[u8]) {
         if self.raw.is_none() {
             self.held.extend(bytes);
@@ -342,7 +344,7 @@ impl Console {
         }
     }
 
-    /// How the run ended, and what tells one run from another.
+    /// Returns JSON: how the run ended, and the hashes and counters by which two runs can be compared.
     fn summary(&self, ending: &Ending) -> serde_json::Value {
         let stop = match ending {
             Ending::Left => "left".to_string(),
@@ -366,7 +368,7 @@ impl Console {
         })
     }
 
-    /// Prints what is new on the console.
+    /// Prints new console output.
     fn show(&mut self) {
         let log = self.machine.console_log();
         if log.len() > self.shown {
@@ -383,7 +385,7 @@ impl Console {
     }
 }
 
-/// Keeps an idle board from running ahead of the wall clock.
+/// Keeps an idle board from running ahead of real time.
 struct Pace {
     host: Instant,
     board_s: f64,
@@ -397,7 +399,7 @@ impl Pace {
         }
     }
 
-    /// How far the board is ahead; when it is behind, the two are taken to be even.
+    /// Returns how far the board is ahead of real time. A board that is behind starts anew from even.
     fn ahead(&mut self, machine: &Machine) -> Duration {
         let board = machine.seconds() - self.board_s;
         let host = self.host.elapsed().as_secs_f64();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch cc`: the compiler that links with the guest's own C library.
+//! `warmswitch cc`: compiles and links with the guest's own C library.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -14,10 +14,10 @@ use supply::toolchain::command;
 /// Compile a program for the boards, with the C library of their root file system
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which boards and kernels
+    /// Instruction set and C library of the program
     #[arg(long = "for", value_enum, value_name = "PROGRAMS", default_value_t = Programs::Armv5te)]
     programs: Programs,
-    /// For the compiler, which is arm-linux-gnueabi-gcc
+    /// Argument of the compiler, arm-linux-gnueabi-gcc
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -27,7 +27,7 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
-/// Becomes the compiler.
+/// Replaces this process by the compiler.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let compiler = args.programs.compiler()?;
     let mut compile = command(&compiler);

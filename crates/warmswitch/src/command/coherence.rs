@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch coherence`: run a kernel and a command under the coherence checker.
+//! `warmswitch coherence`: runs a kernel and a command under the coherence checker.
 //!
-//! Exit codes: 0 no report, 1 reports, 2 wrong usage or set-up, or the guest did not get to the
-//! end, 3 no report, and suppressions covered more than the baseline allows. With `--bisect` 1
-//! instead of 3, 125 instead of 2, so that `git bisect run` skips that commit, also where
-//! suppressions covered reports and there is no baseline, and 128, which ends it, when no commit
-//! could be judged.
+//! Exit codes: 0 no report; 1 reports; 2 wrong usage or set-up, or the guest did not reach its end; 3 no report, but
+//! suppressions covered more reports than the baseline allows.
+//!
+//! With `--bisect`, exit code 3 becomes 1. Exit code 2 becomes 125, at which `git bisect run` skips the commit, or
+//! 128, at which it ends, for errors that no commit caused. A run with suppressed reports and no baseline ends with
+//! 125, too.
 
 mod disturbed;
 mod recorded;
@@ -37,40 +38,45 @@ use session::target::Target;
 use shown::Shown;
 use supply::mutant::{self, Mutant};
 
-/// Board seconds that a command may take when nobody says.
+/// Default of `--limit` without chaos, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Run with the coherence checker: exit 1 at the first stale access, 3 when suppressions cover more than a baseline
-/// allows
+/// Run a kernel and a command under the coherence checker
+///
+/// Exit codes: 0 no report, 1 reports, 2 wrong usage or set-up, or the guest did not reach its end, 3 suppressions
+/// covered more reports than the baseline allows.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
+    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
     #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
     mutant: Option<String>,
-    /// Run every mutant with the test that it names, and print a table
+    /// Run every mutant of the kernel's list with the test that its entry names, and print a table
     #[arg(long, conflicts_with_all = ["limit", "keep_going", "bisect", "tap", "linux"])]
     all_mutants: bool,
-    /// Mutants or seeds at a time [default: one per processor]
+    /// Number of mutants or seeds to run at a time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Board time the command may take, in seconds [default: 300, and then it is an error]
+    /// Limit of board time for the command, in seconds [default: 300, with chaos 30]
+    ///
+    /// A run that reaches this limit ends well. A run that reaches the default of 300 s ends with an error. With chaos,
+    /// a run that reaches the limit counts as a hang.
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
-    /// Reports to leave out, instead of the kernel's own list
+    /// List of reports to suppress, instead of the kernel's own list
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
-    /// How often reports may be left out, instead of the kernel's own list
+    /// List of baselines, instead of the kernel's own: how many reports each suppression may cover
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Record in that list how often they are left out now, in runs with several seeds
+    /// Record in the list of baselines how many reports each suppression covers, in runs with several seeds
     #[arg(long, conflicts_with_all = ["all_mutants", "mutant", "bisect", "cost", "gdb", "limit", "chaos", "chaos_seeds"])]
     write_baseline: bool,
-    /// Without the checker, to a report's instruction, and wait for gdb there; @FILE: that of the report in a file
+    /// Run to a report's instruction, without the checker, and wait for gdb there; @FILE takes the report in a file
     #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
-    /// TCP port where --gdb listens, on this machine only; 0 takes a free one
+    /// TCP port for --gdb, on this machine only; 0 takes a free one
     #[arg(
         long,
         value_name = "PORT",
@@ -79,17 +85,19 @@ pub struct Args {
         conflicts_with = "stdio"
     )]
     port: u16,
-    /// With --gdb: speak with gdb over standard input and output; gdb needs a "set remotetimeout 300"
+    /// With --gdb: speak with gdb over standard input and output; tell gdb `set remotetimeout 300` first
     #[arg(long, requires = "gdb")]
     stdio: bool,
-    /// Run the same cycles again without the checker, and compare the host's processor times
+    /// Run the same cycles again without the checker, and compare the host's processor time
     #[arg(long, conflicts_with_all = ["all_mutants", "gdb", "tap"])]
     cost: bool,
     /// Do not stop at the first report
     #[arg(long)]
     keep_going: bool,
-    /// Exit with 125 when the kernel cannot be built, the guest does not get to the end or reports
-    /// are left out without a baseline, with 128 when nothing could be judged
+    /// Use exit codes for `git bisect run`
+    ///
+    /// 1 for a report, or more suppressed reports than the baseline allows; 125 if the kernel cannot be built, the guest
+    /// does not reach its end, or reports are suppressed without a baseline; 128 if no commit can be judged.
     #[arg(long)]
     bisect: bool,
     #[command(flatten)]
@@ -100,12 +108,11 @@ pub struct Args {
     /// Print TAP
     #[arg(long)]
     tap: bool,
-    /// What to run in the guest
+    /// Command to run in the guest [default: none, the boot alone]
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
 
-/// Checks.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let in_bisection = |outcome| {
         move |error| match args.bisect {
@@ -117,12 +124,12 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         }
     };
     match Request::of(args) {
-        Ok(asked) => asked.execute().or_else(in_bisection(Outcome::Skip)),
+        Ok(request) => request.execute().or_else(in_bisection(Outcome::Skip)),
         Err(error) => in_bisection(Outcome::Abort)(error),
     }
 }
 
-/// Whether a command line that cannot be read is one of a bisection: its errors are not a commit's.
+/// Returns whether a command line is one of a bisection, even if it cannot be parsed. No commit causes its errors.
 pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
     arguments
         .by_ref()
@@ -134,17 +141,17 @@ pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
             .any(|argument| argument == "--bisect")
 }
 
-/// What is known to be right before anything is built.
+/// Options that were checked before anything is built.
 struct Request<'a> {
     args: &'a Args,
     board: BoardSpec,
-    /// What is typed to the guest's shell, if anything is.
+    /// Command to type into the guest's shell; `None` with chaos, which makes its own.
     command: Option<Typed>,
     suppressions: Vec<Suppression>,
-    /// Recorded baselines, and where they are.
+    /// Recorded baselines, and the path of their list.
     recorded: Recorded,
     mutant: Option<Mutant>,
-    /// Where gdb is met, with `--gdb`.
+    /// Connection to gdb, with `--gdb`.
     gdb: Option<debug::Place>,
 }
 
@@ -154,9 +161,9 @@ impl Request<'_> {
             time::seconds("limit", limit)?;
         }
         if args.jobs == Some(0) {
-            bail!("--jobs 0: at least one at a time");
+            bail!("--jobs 0: use 1 or more");
         }
-        // Not by clap: it drops what --stdio requires where that conflicts with an option that is given.
+        // Not declared to clap: if --gdb conflicted with a given option, clap would accept --stdio without --gdb.
         let without_effect = [
             ("limit", args.limit.is_some()),
             ("keep-going", args.keep_going),
@@ -166,12 +173,13 @@ impl Request<'_> {
         ];
         let given = without_effect.iter().find(|(_, given)| *given);
         if let Some((option, _)) = given.filter(|_| args.gdb.is_some()) {
-            bail!("--{option}: --gdb runs without the checker, to one instruction");
+            bail!(
+                "--{option}: it has no effect with --gdb, which runs without the checker; leave it out"
+            );
         }
         args.chaos.check(args)?;
         let command = match args.command.is_empty() {
             true => None,
-            // Nobody types what it would read.
             false if args.chaos.is_asked() => None,
             false => Some(Typed::own(&(shell::typed(&args.command)? + " </dev/null"))),
         };
@@ -249,18 +257,18 @@ impl Request<'_> {
     }
 }
 
-/// The kernel's names, with a note where it has none.
+/// Returns the kernel's names. Prints a note if it has none.
 fn names_of(guest: &Prepared) -> Names {
     let names = Names::of(guest.files.vmlinux.as_deref());
     if names.are_none() {
         let image = shown(&guest.files.image);
-        eprintln!("note: {image} has no vmlinux with symbols beside it: no function is named");
+        eprintln!("note: {image}: no vmlinux with symbols beside it, so functions have no names");
     }
     names
 }
 
 impl Args {
-    /// The list asked for, else the kernel's own; none for a kernel given by path.
+    /// Returns the list of `--suppressions`, or the kernel's own; empty for a kernel given by path.
     fn suppressions(&self) -> Result<Vec<Suppression>> {
         if let Some(path) = &self.suppressions {
             return suppress::load(path);
@@ -268,12 +276,12 @@ impl Args {
         suppress::of_kernel(&self.target.kernel()?)
     }
 
-    /// A run of a baseline goes to its end, whatever it meets.
+    /// Returns whether reports do not end the run. A run for a baseline counts all reports.
     fn keeps_going(&self) -> bool {
         self.keep_going || self.write_baseline
     }
 
-    /// How to come back to a report, in the run of a seed if it was one.
+    /// Returns the command that returns to a report; with chaos, in the run of `seed`.
     fn replay(&self, at: &arm::Context, seed: Option<u64>) -> String {
         let mut words = vec!["warmswitch".to_string(), "coherence".to_string()];
         let mut option = |name: &str, value: Option<String>| {
@@ -311,6 +319,7 @@ impl Args {
         words.join(" ")
     }
 
+    /// Runs all mutants and prints their table.
     fn all(&self, board: &BoardSpec, suppressions: &[Suppression]) -> Result<Outcome> {
         let list = mutant::load(&self.target.mutants()?)?;
         let guest = self.target.prepare(board)?;

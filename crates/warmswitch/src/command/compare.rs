@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch compare`: the main job. Builds what is missing, measures what changing the address
-//! space costs and what FCSE makes of it, prints the tables and writes one report.
+//! `warmswitch compare`: the main job. It builds missing kernels, measures the cost of a change of address space with
+//! and without FCSE, prints the tables and writes one report.
 
 use std::path::PathBuf;
 
@@ -26,8 +26,7 @@ use results::figures::published::Papers;
 use results::render::part::Part;
 use results::runs::selection::Selection;
 
-/// The experiments of the main job; those with `true` are always run in their quick form, for
-/// their full one takes long.
+/// Experiments of the main job. Those with `true` always run in their quick form, because their full form takes long.
 const EXPERIMENTS: [(&str, bool); 5] = [
     ("switch-cost", false),
     ("cyclictest", true),
@@ -36,39 +35,39 @@ const EXPERIMENTS: [(&str, bool); 5] = [
     ("packet_reply", true),
 ];
 
-/// Their names.
+/// Returns the names of the main job's experiments.
 pub fn experiments() -> Vec<String> {
     EXPERIMENTS.map(|(name, _)| name.to_string()).to_vec()
 }
 
-/// Whose worst latencies are taken apart.
+/// Experiment whose worst latencies are taken apart.
 const EXPLAINED: &str = "cyclictest";
 
-/// Measure what changing the address space costs, kernel by kernel: tables and report
+/// Measure the cost of a change of address space on each kernel, print tables and write a report
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     how: How,
-    /// Measure on the papers' own cores, too, in quick form, instead of showing what was recorded; builds kernels and
-    /// programs for them
+    /// Measure also on the papers' own cores, in quick form, instead of showing the records; builds their kernels
     #[arg(long)]
     cores: bool,
-    /// Take the worst latency of each kernel apart, too: runs three of cyclictest's again
+    /// Take the worst latency of each kernel apart; repeats three runs of cyclictest for that
     #[arg(long)]
     explain: bool,
-    /// Put a machine of yours beside the boards: what `warmswitch host`, `warmswitch-target`, cyclictest, rtla timerlat,
-    /// hackbench or lmbench printed, or a boot log (docs/use/HOST.md); may be given several times
+    /// Show a machine of yours beside the boards, from a file with its results; may be given several times
+    ///
+    /// The file is the output of `warmswitch host`, `warmswitch-target`, cyclictest, rtla timerlat, hackbench or
+    /// lmbench, or a boot log (docs/use/HOST.md).
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     with: Vec<PathBuf>,
-    /// The board that is nearest to an ARM9 among these, whose memory then says what to change in its file
+    /// With --with: simulated board nearest to your ARM9; its file is fitted to your memory figures
     #[arg(long, value_name = "BOARD", requires = "with", default_value = DEFAULT_BOARD)]
     nearest: String,
 }
 
-/// Runs, prints, reports.
 pub fn execute(args: &Args) -> Result<Outcome> {
     boards::check_name(&args.nearest)?;
-    // What cannot be read is said before anything is measured.
+    // Read first: an unreadable file is an error before anything is measured.
     let machines: Vec<Machine> = args
         .with
         .iter()
@@ -99,17 +98,17 @@ pub fn execute(args: &Args) -> Result<Outcome> {
             Ok(material)
         })
         .collect::<Result<_>>()?;
-    let of_cores = cores_of(&materials, &papers);
+    let cores = cores_of(&materials, &papers);
     let (tables, outcome) = tables_of(&materials, json)?;
     colour::print(&format!("{tables}\n"));
     if !json {
-        of_cores
+        cores
             .iter()
-            .for_each(|one| println!("{}", one.screen(&papers)));
+            .for_each(|core| println!("{}", core.screen(&papers)));
     }
-    let calibrated = beside(&machines, &mut materials, &args.nearest);
+    let others = beside(&machines, &mut materials, &args.nearest);
     if done.iter().any(|(_, _, runs)| !runs.is_empty()) {
-        let index = write(&materials, &calibrated, &of_cores, &report::default_dir())?;
+        let index = write(&materials, &others, &cores, &report::default_dir())?;
         if !json {
             println!("report: {}\n", paths::shown(&index));
             print!("{}", next(&materials));
@@ -118,21 +117,26 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What to do with what was found.
+/// Returns suggestions for the next commands.
 fn next(materials: &[Material]) -> String {
     let quick = materials.iter().find(|m| m.campaign.asked.quick);
     let full = quick.map(in_full);
     let full = full.as_deref();
     let full = full.and_then(|command| command.strip_prefix("warmswitch "));
-    let full = full.map(|run| (run, "in full, with more samples; what is measured is kept"));
+    let full = full.map(|run| {
+        (
+            run,
+            "the full form, with more samples; points that are measured are not repeated",
+        )
+    });
     let others = [
         (
             "explain RUN",
-            "where the cycles of a run went; `warmswitch list runs` names them",
+            "where the cycles of a run went; `warmswitch list runs` prints the names of runs",
         ),
         (
             "compare --set caches.dcache_bytes=32K",
-            "the same with another number of the board",
+            "the same measurement with another number of the board",
         ),
         (
             "guest --add PROGRAM -- PROGRAM",
@@ -142,7 +146,7 @@ fn next(materials: &[Material]) -> String {
     listed("Next", &full.into_iter().chain(others).collect::<Vec<_>>())
 }
 
-/// The command that measures it in full, and not in its quick form.
+/// Returns the command that measures the campaign in full.
 fn in_full(material: &Material) -> String {
     let asked = Selection {
         quick: false,
@@ -151,29 +155,30 @@ fn in_full(material: &Material) -> String {
     asked.command(&material.experiment.named)
 }
 
-/// The experiments on the papers' cores, as measured or as recorded.
+/// Returns the experiments on the papers' cores: measured here if possible, otherwise from the records.
 fn cores_of<'a>(materials: &[Material], papers: &'a Papers) -> Vec<Cores<'a>> {
-    let mut of_cores = Vec::new();
+    let mut all = Vec::new();
     for name in cores::EXPERIMENTS {
         let here = materials.iter().find(|m| m.experiment.name == name);
-        of_cores.extend(match here {
+        all.extend(match here {
             Some(material) => Some(Cores::measured(material)),
-            // What was measured here is not to be lost for it.
+            // An error in the records must not lose the measurements.
             None => Cores::recorded(name, papers).unwrap_or_else(|error| {
-                eprintln!("warning: not shown: {error:#}");
+                eprintln!("warning: {name}: not shown: {error:#}");
                 None
             }),
         });
     }
-    of_cores
+    all
 }
 
-/// Puts machines that were measured elsewhere beside each experiment, on the terminal, too; and what their
-/// memory says of a board. What belongs to no experiment that was measured comes back for the report.
+/// Prints figures of other machines beside each experiment, and fits the board `nearest` to their memory figures.
+///
+/// Adds the tables to the materials. Returns the parts that belong to no measured experiment.
 fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Vec<Part> {
     let mut others = Vec::new();
     for machine in machines {
-        println!("== Beside {}: {}\n", machine.name, machine.about);
+        println!("== Comparison with {}: {}\n", machine.name, machine.about);
         let found = {
             let measured = |name: &str| {
                 let material = materials.iter().find(|m| m.experiment.name == name)?;
@@ -181,13 +186,13 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
             };
             compare_with::beside(machine, measured)
         };
-        // What was measured here is not to be lost for it.
+        // An error here must not lose the measurements.
         match found {
-            Ok(beside) => {
-                println!("{}", beside.text());
-                let notes = beside.notes.iter();
+            Ok(comparison) => {
+                println!("{}", comparison.text());
+                let notes = comparison.notes.iter();
                 notes.for_each(|note| eprintln!("note: {}: {note}", machine.name));
-                for placed in beside.placed {
+                for placed in comparison.placed {
                     let is = |m: &&mut Material| m.experiment.name == placed.experiment;
                     match materials.iter_mut().find(is) {
                         Some(material) => material.more.push(placed.part),
@@ -201,9 +206,9 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
             continue;
         }
         match calibrate(machine, nearest) {
-            Ok(said) => {
-                println!("{}", said.text(nearest));
-                others.push(said.part(machine, nearest));
+            Ok(calibration) => {
+                println!("{}", calibration.text(nearest));
+                others.push(calibration.part(machine, nearest));
             }
             Err(error) => eprintln!("warning: {}: not calibrated: {error:#}", machine.name),
         }
@@ -211,24 +216,27 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
     others
 }
 
-/// Every experiment's tables and the headlines of all, or all as JSON; and whether a claim failed.
+/// Returns the tables of all experiments and the headlines, or all of it as JSON. The outcome is `No` if one table's is.
 fn tables_of(materials: &[Material], json: bool) -> Result<(String, Outcome)> {
     let mut outcome = Outcome::Done;
     let mut texts = Vec::new();
     for material in materials {
-        let (mut text, says) = table::shown(material, json)?;
+        let (mut text, of_table) = table::shown(material, json)?;
         let (experiment, campaign) = (material.experiment, material.campaign);
         if !json {
             let (title, name) = (&experiment.title, &experiment.name);
             let quick = if campaign.asked.quick {
-                format!(", quick; `{}` measures all", in_full(material))
+                format!(
+                    ", quick form; `{}` measures the full form",
+                    in_full(material)
+                )
             } else {
                 String::new()
             };
             text = format!("== {title} ({name}{quick})\n\n{text}");
         }
         texts.push(text);
-        if says == Outcome::No {
+        if of_table == Outcome::No {
             outcome = Outcome::No;
         }
     }

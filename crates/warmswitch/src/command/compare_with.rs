@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines that were measured elsewhere beside the boards: beside what was measured here, and beside the records of
-//! what was not.
+//! Compares machines that were measured elsewhere with the boards: with the figures measured here, and with the
+//! records for the other figures.
 
 use anyhow::Result;
 
@@ -17,20 +17,21 @@ pub struct ComparedTable {
     pub part: Part,
 }
 
-/// Where a machine's figures stand beside ours.
+/// Tables of a machine's figures beside ours.
 #[derive(Default)]
 pub struct Comparison {
     pub placed: Vec<ComparedTable>,
-    /// Figures that have no counterpart.
+    /// Names of figures that have no counterpart here.
     pub notes: Vec<String>,
 }
 
-/// Tables beside each experiment that measures the same; `measured` are the figures of here, if there are any.
+/// Returns tables beside each experiment that measures the same figures. `measured` returns the figures of an
+/// experiment that were measured here.
 pub fn beside<'a>(
     machine: &Machine,
     measured: impl Fn(&str) -> Option<&'a [Measured]>,
 ) -> Result<Comparison> {
-    let mut beside = Comparison::default();
+    let mut comparison = Comparison::default();
     for experiment in machine.experiments() {
         let measured = measured(experiment).unwrap_or_default();
         let recorded = recorded::figures(&Experiment::load(experiment)?)?;
@@ -38,7 +39,7 @@ pub fn beside<'a>(
         let here = machine.beside(experiment, measured);
         let there = machine.beside_record(experiment, &recorded, measured);
         let parts = [(false, here), (true, there)].into_iter();
-        beside
+        comparison
             .placed
             .extend(parts.filter_map(|(from_record, part)| {
                 Some(ComparedTable {
@@ -52,17 +53,17 @@ pub fn beside<'a>(
         let names: Vec<&str> = alone.iter().map(|item| item.what.as_str()).collect();
         if !names.is_empty() {
             let names = names.join("; ");
-            beside.notes.push(format!(
+            comparison.notes.push(format!(
                 "{names}: not measured here, nor in the record of {experiment}"
             ));
         }
     }
-    beside.notes.extend(machine.notes.iter().cloned());
-    Ok(beside)
+    comparison.notes.extend(machine.notes.iter().cloned());
+    Ok(comparison)
 }
 
 impl Comparison {
-    /// Its tables, for the terminal.
+    /// Returns the tables for the terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for ComparedTable {
@@ -80,8 +81,8 @@ impl Comparison {
                 .for_each(|table| text += &format!("{experiment}{source}\n\n{table}\n\n"));
         }
         text + match self.placed.is_empty() {
-            false => "In brackets: simulated to measured there.\n",
-            true => "Nothing of it is measured by these experiments.\n",
+            false => "In brackets: ratio of the simulated figure to the measured one.\n",
+            true => "No experiment measures these figures.\n",
         }
     }
 }
@@ -95,7 +96,7 @@ mod tests {
     use results::runs::for_tests::made_up_runs;
     use results::runs::run::Run;
 
-    /// A run of cyclictest with 60 bins; the last of its latencies are beyond them.
+    /// Returns a run of cyclictest with 60 bins, and with `overflows` latencies beyond them.
     fn run(overflows: u64, max_us: u32) -> Run {
         let mut run = made_up_runs().remove(0);
         run.kind = "cyclictest".into();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch completions`: what a shell completes.
+//! `warmswitch completions`: prints a shell's completions.
 
 use anyhow::Result;
 use clap_complete::{Shell, generate};
@@ -10,11 +10,10 @@ use crate::Outcome;
 /// Print completions for a shell
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which shell
+    /// Name of the shell
     shell: Shell,
 }
 
-/// Prints them.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let mut text = Vec::new();
     generate(args.shell, &mut cli(), "warmswitch", &mut text);

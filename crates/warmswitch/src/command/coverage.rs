@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch coverage`: which places of the kernel that maintain caches and TLB a command reaches.
+//! `warmswitch coverage`: reports which cache and TLB maintenance of the kernel a command reaches.
 
 use std::path::PathBuf;
 
@@ -23,40 +23,39 @@ use session::boot::Prepared;
 use session::session::Session;
 use session::target::{Given, Target};
 
-/// Board seconds that a command may take when nobody says.
+/// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Boot, run one command, and say which functions of mm/ and arch/arm/mm and which places that maintain caches and
-/// TLB were reached
+/// Boot, run one command, and list the functions of mm/ and arch/arm/mm and the cache and TLB maintenance that it
+/// reached
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Board time the command may take, in seconds
+    /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Write what was reached, that of --with among it
+    /// Write the reached places, with those of --with
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Add what earlier runs of the same kernel reached
+    /// Add the reached places of an earlier run of the same kernel; may be given several times
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// What to run in the guest; only the boot without
+    /// Command to run in the guest [default: none, the boot alone]
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
 
-/// What ran.
+/// A command that ended.
 struct Finished {
     line: String,
-    said: Vec<u8>,
+    output: Vec<u8>,
     status: i32,
 }
 
-/// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
     time::seconds("limit", args.limit)?;
     files::check_written(&[("save", args.save.as_deref())])?;
@@ -77,22 +76,22 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let vmlinux = prepared.files.vmlinux.as_deref();
     let vmlinux = vmlinux.with_context(|| {
         let image = shown(&prepared.files.image);
-        format!("{image} has no vmlinux with symbols beside it: no place in it has a name")
+        format!("{image}: no vmlinux with symbols beside it, so its code has no names; put the vmlinux there")
     })?;
     let text = Text::of(vmlinux, &rules)?;
     let earlier = args.with.iter().map(|path| saved::load(path, &text));
     let earlier = earlier.collect::<Result<Vec<_>>>()?;
-    let (mut both, ran) = run(args, &board, &prepared, given.as_ref(), &text)?;
+    let (mut both, finished) = run(args, &board, &prepared, given.as_ref(), &text)?;
     let mut runs = Vec::new();
     for (more, reached) in earlier {
         runs.extend(more);
         if !both.merge(&reached) {
-            bail!("--with: it is of another kernel");
+            bail!("--with: the file is of another kernel; save one with this kernel first");
         }
     }
-    let line = ran
+    let line = finished
         .as_ref()
-        .map_or("the boot alone", |ran| ran.line.as_str());
+        .map_or("the boot alone", |finished| finished.line.as_str());
     runs.push(format!("{kernel} on {}: {line}", args.target.board()));
     if let Some(path) = &args.save {
         saved::save(path, &text, &runs, &both)?;
@@ -104,11 +103,11 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         text: &text,
         rules: &rules,
     };
-    args.show(&style, &coverage, ran.as_ref(), &runs)?;
+    args.show(&style, &coverage, finished.as_ref(), &runs)?;
     Ok(Outcome::Done)
 }
 
-/// Boots, runs the command, and says what either reached.
+/// Boots, runs the command, and returns the places that each reached.
 fn run(
     args: &Args,
     board: &BoardSpec,
@@ -116,22 +115,22 @@ fn run(
     given: Option<&Given>,
     text: &Text,
 ) -> Result<(Both, Option<Finished>)> {
-    let none = Reached::new(text.base, text.bytes);
-    let mut session = Session::boot_observed(board, 1, &prepared.boot(), none)?;
+    let reached = Reached::new(text.base, text.bytes);
+    let mut session = Session::boot_observed(board, 1, &prepared.boot(), reached)?;
     let boot = session.observer_mut().take();
-    let mut ran = None;
+    let mut finished = None;
     if let Some(given) = given {
         let measured = session.run(&given.typed, args.limit)?;
-        let (said, status) = given.typed.ended(&measured.console)?;
+        let (output, status) = given.typed.ended(&measured.console)?;
         markers::check_that_it_ran(status, "")?;
-        ran = Some(Finished {
+        finished = Some(Finished {
             line: given.line.clone(),
-            said,
+            output,
             status,
         });
     }
     let later = session.observer_mut().take();
-    Ok((Both { boot, later }, ran))
+    Ok((Both { boot, later }, finished))
 }
 
 impl Args {
@@ -139,20 +138,20 @@ impl Args {
         &self,
         style: &Style<'_>,
         coverage: &Coverage<'_>,
-        ran: Option<&Finished>,
+        finished: Option<&Finished>,
         runs: &[String],
     ) -> Result<()> {
         if self.json {
             let mut document = style.json(coverage);
             document["runs"] = json!(runs);
-            document["status"] = json!(ran.map(|ran| ran.status));
+            document["status"] = json!(finished.map(|finished| finished.status));
             println!("{}", serde_json::to_string_pretty(&document)?);
             return Ok(());
         }
-        if let Some(ran) = ran {
-            println!("{}", String::from_utf8_lossy(&ran.said));
-            if ran.status != 0 {
-                eprintln!("note: the command ended with {}", ran.status);
+        if let Some(finished) = finished {
+            println!("{}", String::from_utf8_lossy(&finished.output));
+            if finished.status != 0 {
+                eprintln!("note: the command ended with {}", finished.status);
             }
         }
         print!("{}", style.text(coverage));

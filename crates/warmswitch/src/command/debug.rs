@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch debug`: the board under gdb, halted before its first instruction.
+//! `warmswitch debug`: runs the board under gdb, from before its first instruction.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -17,48 +17,49 @@ use base::paths::shown;
 use session::target::Target;
 use supply::symbols::Symbols;
 
-/// Debug a guest with gdb (registers, memory, break and watch points)
+/// Debug a guest with gdb: registers, memory, breakpoints and watchpoints
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// The kernel's command line instead of ours
+    /// Kernel command line, instead of warmswitch's own
     #[arg(last = true, value_name = "CMDLINE")]
     cmdline: Vec<String>,
     /// TCP port to listen on, on this machine only; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 1234)]
     port: u16,
-    /// Speak with gdb over standard input and output: gdb's `target remote | warmswitch debug --stdio`
+    /// Speak with gdb over standard input and output; in gdb: `target remote | warmswitch debug --stdio`
     #[arg(long, conflicts_with = "port")]
     stdio: bool,
 }
 
-/// Debugs.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let place = Place::of(args.stdio, args.port)?;
     let (machine, vmlinux) = boot::power_on(&args.target, &args.cmdline)?;
     serve(machine, vmlinux.as_deref(), &place)
 }
 
-/// Where gdb is met.
+/// Connection to gdb.
 pub enum Place {
     Stdio,
     Port(TcpListener),
 }
 
 impl Place {
-    /// Standard input and output, or this port: a port that is taken is an error before anything is built.
+    /// Opens the connection, so that a port in use is an error before anything is built.
     pub fn of(stdio: bool, port: u16) -> Result<Place> {
         if stdio {
             return Ok(Place::Stdio);
         }
         let listener = TcpListener::bind(("127.0.0.1", port));
-        let listener = listener.with_context(|| format!("--port {port}: cannot listen there"))?;
+        let listener = listener.with_context(|| {
+            format!("--port {port}: cannot listen on it; name another port, or 0 for a free one")
+        })?;
         Ok(Place::Port(listener))
     }
 }
 
-/// A machine, standing where it is, under gdb.
+/// Serves a machine to gdb, from its current instruction.
 pub fn serve(machine: Machine, vmlinux: Option<&Path>, place: &Place) -> Result<Outcome> {
     let kernel = vmlinux.map_or("VMLINUX".to_string(), shown);
     let symbols = Symbols::of(vmlinux);
@@ -74,7 +75,7 @@ pub fn serve(machine: Machine, vmlinux: Option<&Path>, place: &Place) -> Result<
         Ok(DisconnectReason::Disconnect | DisconnectReason::Kill) => Ok(Outcome::Done),
         Ok(DisconnectReason::TargetExited(_)) => Ok(Outcome::Done),
         Ok(DisconnectReason::TargetTerminated(_)) => Ok(Outcome::No),
-        // gdb has gone or the user pressed Ctrl-C.
+        // gdb closed the connection, or the user pressed Ctrl-C.
         Err(error) if error.is_connection_error() || error.is_target_error() => Ok(Outcome::Done),
         Err(error) => bail!("gdb: {error}"),
     }
@@ -85,6 +86,8 @@ fn wait_for_gdb(listener: &TcpListener, vmlinux: &str) -> Result<Link> {
     println!("the board waits; in another terminal:");
     println!("  gdb-multiarch {vmlinux} -ex 'target remote :{port}'");
     std::io::stdout().flush()?;
-    let (stream, _) = listener.accept().context("waiting for gdb")?;
+    let (stream, _) = listener
+        .accept()
+        .context("cannot accept the connection of gdb")?;
     Ok(Link::tcp(stream)?)
 }

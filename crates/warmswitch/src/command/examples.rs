@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `--help` says at the end of each verb: examples, and the document.
+//! The end of each verb's `--help`: examples, and the name of the document.
 
 use clap::{Command, CommandFactory as _};
 
-/// A verb, its document, commands with what they are for.
+/// A verb, its documents, and examples: command and purpose.
 type Entry = (
     &'static str,
     &'static str,
@@ -15,13 +15,10 @@ const ENTRIES: [Entry; 24] = [
         "bench",
         "CONTRIBUTING.md",
         &[
-            (
-                "bench",
-                "the simulator's speed, beside QEMU's where installed",
-            ),
+            ("bench", "the simulator's speed, beside QEMU's if installed"),
             (
                 "bench --against ../before",
-                "this build against another one's, in pairs",
+                "the ratio of this build's CPU time to that of another build",
             ),
         ],
     ),
@@ -42,11 +39,11 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "cc -O2 -o hello hello.c",
-                "for a board; then: warmswitch guest --add hello -- hello",
+                "a program for the boards; warmswitch guest --add hello -- hello runs it",
             ),
             (
                 "cc --for flat -O2 -o hello hello.c",
-                "for a kernel without address spaces",
+                "a program for kernels without address spaces",
             ),
         ],
     ),
@@ -56,15 +53,15 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "coherence -- mm_suite --quick",
-                "who forgot a clean, an invalidate or a drain",
+                "find a missing clean, invalidate or drain",
             ),
             (
                 "coherence --mutant pte-no-clean -- mm_suite --only recycled_tables",
-                "with a bug put in",
+                "the report of a known bug: one clean is removed from the kernel",
             ),
             (
                 "coherence --chaos-seeds 0..200 -- mm_chaos",
-                "races that nobody wrote a test for",
+                "find races that no test meets",
             ),
         ],
     ),
@@ -74,11 +71,11 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "compare",
-                "the main job: kernels side by side, and a report",
+                "the main job: three kernels side by side, and a report",
             ),
             (
                 "compare --with product.log --nearest sam9x60",
-                "your own board's figures beside them",
+                "your own board's figures beside the simulated ones",
             ),
         ],
     ),
@@ -87,7 +84,7 @@ const ENTRIES: [Entry; 24] = [
         "README.md",
         &[(
             "completions bash > ~/.local/share/bash-completion/completions/warmswitch",
-            "for your shell",
+            "completions for bash",
         )],
     ),
     (
@@ -95,13 +92,16 @@ const ENTRIES: [Entry; 24] = [
         "docs/log/REACHED.md",
         &[(
             "coverage -- mm_suite --quick",
-            "which places that maintain caches and TLB were reached",
+            "the cache and TLB maintenance that the command reached",
         )],
     ),
     (
         "debug",
         "docs/use/DEBUG.md",
-        &[("debug", "waits for gdb, and prints the line that starts it")],
+        &[(
+            "debug",
+            "wait for gdb, and print the command that starts it",
+        )],
     ),
     (
         "explain",
@@ -109,9 +109,12 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "explain 71a4",
-                "a stored run again, and its worst latency taken apart",
+                "repeat a stored run, and take its worst latency apart",
             ),
-            ("explain 71a4 --only --worst 5", "only its latencies"),
+            (
+                "explain 71a4 --only --worst 5",
+                "only its five worst latencies",
+            ),
         ],
     ),
     (
@@ -119,22 +122,22 @@ const ENTRIES: [Entry; 24] = [
         "docs/understand/METHOD.md",
         &[(
             "gage switch-cost --seeds 3",
-            "how well it measures: gage R&R",
+            "measurement error, by gage R&R",
         )],
     ),
     (
         "guest",
         "docs/use/GUESTS.md",
         &[
-            ("guest -- 'uname -a; free'", "a line for the board's shell"),
+            ("guest -- 'uname -a; free'", "a line for the guest's shell"),
             ("guest --add hello -- hello", "your own program"),
             (
                 "guest --add-package lua5.4 -- lua5.4 -v",
-                "Debian's, with what it depends on",
+                "a Debian package with its dependencies",
             ),
             (
                 "guest --set caches.dcache_bytes=32K -- cyclictest -l 1000 -q",
-                "on a board with larger caches",
+                "on a board with a larger data cache",
             ),
         ],
     ),
@@ -142,8 +145,11 @@ const ENTRIES: [Entry; 24] = [
         "host",
         "docs/use/HOST.md",
         &[
-            ("host ctx", "a ring of tasks, as lat_ctx, on this machine"),
-            ("host ioperm", "what I/O permissions cost a switch; x86"),
+            (
+                "host ctx",
+                "context switches on this machine, as lat_ctx measures them",
+            ),
+            ("host ioperm", "cost of I/O permissions at a switch (x86)"),
         ],
     ),
     (
@@ -152,11 +158,11 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "kernel build 6.12/plain",
-                "fetch, verify, patch, configure, build",
+                "fetch, verify, patch, configure and build a kernel",
             ),
             (
                 "kernel check-series fcse",
-                "patch for patch: builds, and the same code with FCSE off",
+                "each prefix builds and passes a test; with FCSE off, the code is plain Linux",
             ),
         ],
     ),
@@ -164,8 +170,8 @@ const ENTRIES: [Entry; 24] = [
         "list",
         "README.md",
         &[
-            ("list", "boards, kernels, workloads, experiments"),
-            ("list runs", "what is stored"),
+            ("list", "boards, kernels, workloads and experiments"),
+            ("list runs", "stored runs"),
         ],
     ),
     (
@@ -173,7 +179,7 @@ const ENTRIES: [Entry; 24] = [
         "docs/use/LESSON.md, docs/use/DEBUG.md",
         &[(
             "look --add lesson --at load_word --address r0 --svg line.svg -- lesson line",
-            "a stale read, seen",
+            "a stale read, with the cache line before and after it",
         )],
     ),
     (
@@ -187,11 +193,11 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "net --flood -- sleep 2",
-                "a host that pings the board, and a probe in the cable",
+                "a host pings the board, and a probe stamps the frames",
             ),
             (
                 "net --pcapng frames.pcapng -- udp_period 2 10.0.0.1 1000",
-                "a program that sends a packet a millisecond, as stamped at the wire",
+                "a program sends a packet every millisecond; the file has the probe's time stamps",
             ),
         ],
     ),
@@ -200,7 +206,7 @@ const ENTRIES: [Entry; 24] = [
         "docs/use/EXPLAIN.md",
         &[(
             "overhead",
-            "what switches cost tasks that work, as in the paper of 2007",
+            "what switches cost two working tasks, as in the paper of 2007",
         )],
     ),
     (
@@ -209,11 +215,11 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "profile -- lat_ctx -P -s 0 -n 500 2",
-                "cycles by cause, task, function",
+                "cycles by cause, task and function",
             ),
             (
                 "profile --worst 3 -- cyclictest -D 2 -p 50 -q -h 1000",
-                "latencies taken apart",
+                "the three worst latencies taken apart",
             ),
         ],
     ),
@@ -222,13 +228,13 @@ const ENTRIES: [Entry; 24] = [
         "docs/understand/METHOD.md",
         &[(
             "records",
-            "do my runs come to the same as on other machines?",
+            "do the runs on this machine give the recorded results?",
         )],
     ),
     (
         "report",
         "docs/use/EXPORTS.md",
-        &[("report switch-cost", "the page, from runs that are there")],
+        &[("report switch-cost", "the HTML report of the stored runs")],
     ),
     (
         "run",
@@ -236,15 +242,15 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "run cyclictest --quick",
-                "an experiment; what is missing is measured",
+                "an experiment; only missing points are measured",
             ),
             (
                 "run cyclictest --quick --board sam9263,sam9x60",
-                "boards side by side",
+                "two boards side by side",
             ),
             (
                 "run switch-cost --quick --set caches.dcache_bytes=32K,caches.icache_bytes=32K",
-                "with larger caches",
+                "larger caches, beside the unchanged board",
             ),
         ],
     ),
@@ -253,7 +259,7 @@ const ENTRIES: [Entry; 24] = [
         "docs/use/INSTRUMENTS.md",
         &[(
             "scope --hz 500 --svg screen.svg -- irq_latency 10",
-            "pulses into a pin, and how late the answers come",
+            "pulses into a pin, and the latency of the answers",
         )],
     ),
     (
@@ -262,31 +268,38 @@ const ENTRIES: [Entry; 24] = [
         &[
             (
                 "table switch-cost",
-                "the last table again, without simulating",
+                "the tables of the last campaign, without simulating",
             ),
             (
                 "table cyclictest --quick --board sam9263,sam9x60",
-                "that of the same options as of run",
+                "the tables of `run` with these options",
             ),
-            ("table switch-cost --markdown", "for a page of yours"),
+            (
+                "table switch-cost --markdown",
+                "Markdown, for a page of yours",
+            ),
         ],
     ),
 ];
 
-/// The command line with its examples.
+/// Returns the command line, with examples in the help.
 pub fn cli() -> Command {
     let mut cli = super::Cli::command();
     for (verb, document, examples) in &ENTRIES {
-        cli = cli.mut_subcommand(verb, |command| command.after_help(said(document, examples)));
+        cli = cli.mut_subcommand(verb, |command| {
+            command.after_help(after_help(document, examples))
+        });
     }
-    cli.after_help("README.md begins with two commands; docs/ has a document for each verb, named by its --help.")
+    cli.after_help(
+        "Start with README.md. The --help of each verb has examples and names its document.",
+    )
 }
 
-fn said(document: &str, examples: &[(&str, &str)]) -> String {
+fn after_help(document: &str, examples: &[(&str, &str)]) -> String {
     format!("{}\nDocument: {document}", listed("Examples", examples))
 }
 
-/// Commands, each with what it is for below it.
+/// Lists commands under a heading, each with its purpose on the next line.
 pub fn listed(heading: &str, commands: &[(&str, &str)]) -> String {
     let lines = commands
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is asked of an experiment: the options that `run`, `compare`, `gage`, `table` and `report` share.
+//! The options of an experiment that `run`, `compare`, `gage`, `table` and `report` share.
 
 use anyhow::{Result, bail};
 use board::spec::Change;
@@ -12,38 +12,40 @@ use results::runs::campaign::Campaign;
 use results::runs::run::Run;
 use results::runs::selection::Selection;
 
-/// Options that decide which points there are.
+/// Options that decide which points a campaign has.
 #[derive(clap::Args)]
 pub struct Asks {
-    /// The experiment's quick form
+    /// Use the experiment's quick form
     #[arg(long)]
     quick: bool,
-    /// Start value of the random victim counter, instead of the experiment's
+    /// Seed of the random victim counter, instead of the experiment's seeds
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Seeds from 1 to N, instead of the experiment's
+    /// Seeds 1 to N, instead of the experiment's seeds
     #[arg(long, value_name = "N", conflicts_with = "seed", value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: Option<u64>,
-    /// These boards, names or files, instead of the experiment's: each runs the first plan
+    /// Boards, by name or file, instead of the experiment's; each runs the experiment's first plan
     #[arg(long, value_name = "BOARD", value_delimiter = ',')]
     board: Vec<String>,
-    /// Each board also with another value for a number of it, by its key, beside the board as it is:
-    /// caches.dcache_bytes=32K
+    /// Add each board with another value of a key, such as caches.dcache_bytes=32K
+    ///
+    /// The unchanged board stays, so that the results stand side by side. Without --board, the change applies to the
+    /// experiment's first board. `warmswitch list keys` prints the keys.
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     set: Vec<Change>,
 }
 
 impl Asks {
-    /// The options, checked.
+    /// Checks the options and returns them.
     pub fn options(&self) -> Result<Options> {
         if self.board.iter().any(String::is_empty) {
-            bail!("--board: a name is empty");
+            bail!("--board: a name is empty; separate names by one comma");
         }
         if let Some(twice) = repeated(self.board.iter()) {
-            bail!("--board {twice}: it is given twice");
+            bail!("--board {twice}: it is given twice; name each board once");
         }
         if let Some(twice) = repeated(self.set.iter().map(Change::key)) {
-            bail!("--set {twice}: it is given twice");
+            bail!("--set {twice}: it is given twice; give each key one value");
         }
         Ok(Options {
             quick: self.quick,
@@ -58,10 +60,10 @@ impl Asks {
     }
 }
 
-/// Which stored campaign `table` and `report` show.
+/// Options that select the stored campaign of `table` and `report`.
 #[derive(clap::Args)]
 pub struct Stored {
-    /// The experiment's own plan in full; without this and the options below: the last campaign, whatever it was of
+    /// Show the campaign of the experiment's full plan [default: without this and the options below, the last campaign]
     #[arg(long, conflicts_with = "quick")]
     full: bool,
     #[command(flatten)]
@@ -69,13 +71,13 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The campaign, and its runs that are there. Says on standard error which command measures it.
+    /// Loads the campaign and its stored runs. Prints the command that measures it on standard error.
     pub fn load(&self, experiment: &Experiment) -> Result<(Campaign, Vec<Run>)> {
-        let asked = self.asks.options()?.asked();
-        for board in &asked.boards {
+        let selection = self.asks.options()?.asked();
+        for board in &selection.boards {
             boards::check_name(board)?;
         }
-        let wanted = (self.full || asked != Selection::default()).then_some(&asked);
+        let wanted = (self.full || selection != Selection::default()).then_some(&selection);
         let (name, named) = (&experiment.name, &experiment.named);
         let (campaign, runs) = Campaign::load(name, named, wanted)?;
         eprintln!("note: these are the runs of `{}`", campaign.command(named));

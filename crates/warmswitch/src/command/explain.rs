@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch explain`: a stored run again, and where its cycles and its worst latency went.
+//! `warmswitch explain`: repeats a stored run, and reports where its cycles and its worst latency went.
 
 use anyhow::Result;
 use serde_json::json;
@@ -9,49 +9,50 @@ use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::output::{self, ChargedRun, OutputOptions};
 use crate::explain::{ready, rerun, run_snapshots, worst};
 
-/// Run a stored run again and say where every cycle of it went, and of its worst latency
+/// Repeat a stored run, and report where each cycle of the run and of its worst latency went
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a run, or how it begins (warmswitch list runs)
+    /// Name of a run, or its first characters (`warmswitch list runs` prints the names)
     run: String,
-    /// How many of the worst latencies are taken apart
+    /// Number of worst latencies to take apart
     #[arg(long, value_name = "N", default_value_t = 1)]
     worst: usize,
-    /// Take this latency apart instead, counted from 0 in the order of time
+    /// Take latency K apart instead: latencies count from 0, in order of time
     #[arg(long, value_name = "K", conflicts_with = "worst")]
     sample: Option<usize>,
-    /// Only latencies, without the tables of the whole run: of a run that was explained before, from the last
-    /// snapshot before each
+    /// Print only the latencies, not the tables of the whole run
+    ///
+    /// Repeats each latency from the last snapshot before it. Only an earlier `explain` of the run leaves these
+    /// snapshots: without them, the whole run is repeated and printed.
     #[arg(long, conflicts_with_all = ["timed", "folded", "callgrind", "perfetto"])]
     only: bool,
     #[command(flatten)]
-    asked: OutputOptions,
+    output: OutputOptions,
 }
 
-/// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
-    let which = args
+    let choice = args
         .sample
         .map_or(LatencyChoice::Worst(args.worst), LatencyChoice::Number);
-    which.check()?;
-    args.asked.check()?;
+    choice.check()?;
+    args.output.check()?;
     let ready = ready::ready(ready::stored(&args.run)?)?;
     if args.only
-        && !args.asked.fresh_boot
+        && !args.output.fresh_boot
         && let Some(index) = run_snapshots::index(&ready.run)
     {
-        let asked = (which, args.asked.task.as_deref());
-        if let Some(text) = index.explain(&ready, asked, args.asked.json)? {
+        let latencies = (choice, args.output.task.as_deref());
+        if let Some(text) = index.explain(&ready, latencies, args.output.json)? {
             print!("{text}");
             return Ok(Outcome::Done);
         }
     }
-    let mut again = rerun::run(ready, which.kept(), args.asked.fresh_boot)?;
-    if !args.asked.json {
+    let mut again = rerun::run(ready, choice.kept(), args.output.fresh_boot)?;
+    if !args.output.json {
         println!("{}: {}", again.run.experiment, again.run.point.label());
-        println!("Run again to the same cycle: {}\n", again.run.end_cycle);
+        println!("Repeated to the same last cycle: {}\n", again.run.end_cycle);
     }
-    if args.sample.is_none() && args.asked.task.is_none() {
+    if args.sample.is_none() && args.output.task.is_none() {
         worst::keep_worst(&mut again)?;
     }
     let ran = ChargedRun {
@@ -60,6 +61,6 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         spec: &again.spec,
         command: &again.run.provenance.command,
     };
-    output::show(ran, which, &args.asked, json!({"run": again.run.hash}))?;
+    output::show(ran, choice, &args.output, json!({"run": again.run.hash}))?;
     Ok(Outcome::Done)
 }

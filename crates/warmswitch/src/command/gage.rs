@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch gage`: how much of an experiment's variation comes from measuring (gage R&R).
+//! `warmswitch gage`: studies how much of an experiment's variation comes from the measurement (gage R&R).
 
 use anyhow::{Result, bail};
 use serde_json::json;
@@ -14,16 +14,16 @@ use results::outputs;
 use results::render::grid::Grid;
 use supply::image::guest;
 
-/// Run an experiment with several seeds and study how well it measures (gage R&R)
+/// Run an experiment with several seeds and study its measurement error (gage R&R)
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of the experiment, or its folder: ./mine
+    /// Name of the experiment, or its folder, such as ./mine
     experiment: String,
     #[command(flatten)]
     how: How,
 }
 
-/// The study as a table.
+/// Prints the study as a table.
 fn print(experiment: &str, study: &Study) {
     println!(
         "{}: gage R&R over {} points (parts), {} seeds (operators), {} samples each",
@@ -55,26 +55,29 @@ fn print(experiment: &str, study: &Study) {
     println!("{table}");
 }
 
-/// Runs what is missing and prints the study.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
     let mut options = args.how.options()?;
     let seeds = options.seeds.get_or_insert(vec![1, 2, 3]);
     if seeds.len() < 2 {
-        bail!("a study needs at least 2 seeds: say --seeds");
+        bail!("a study needs at least 2 seeds; set --seeds N");
     }
     let workloads = guest::all()?;
     let workload = workloads.get(&experiment.workload);
     let kind = workload.map(workload::output).transpose()?.flatten();
     if kind.is_some_and(|kind| !kind.repeats()) {
         bail!(
-            "{}: its runs have latencies and no repeated samples, so no study",
+            "{}: its runs have latencies, and a study needs repeated samples; name another experiment",
             experiment.name
         );
     }
     let (campaign, runs) = run::execute(&experiment, &options)?;
     if runs.len() < campaign.planned {
-        bail!("{} of {} points are measured", runs.len(), campaign.planned);
+        bail!(
+            "{} of {} points are measured, and a study needs all; run the command again",
+            runs.len(),
+            campaign.planned
+        );
     }
     let study = gage::of_runs(&runs, outputs::checked(&runs)?)?;
     if args.how.json {

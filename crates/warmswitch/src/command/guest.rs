@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch guest`: boot, run one command, show what it printed; on a board of ours, or on QEMU's
-//! versatilepb, which has no caches: what goes wrong on a board alone is a matter of caches.
+//! `warmswitch guest`: boots, runs one command, and prints its output.
+//!
+//! The command runs on a simulated board or on QEMU's versatilepb, which has no caches. A failure on the board alone
+//! therefore points to the caches.
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
@@ -25,57 +27,59 @@ use session::target::{Given, Target};
 use supply::mutant::Mutant;
 use supply::symbols::Symbols;
 
-/// Board seconds that a command may take when nobody says.
+/// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Boot, run one command in the guest and show what it printed: exit 1 when it failed
+/// Boot, run one command in the guest and print its output (exit code 1 if the command fails)
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Run it on QEMU's versatilepb, with the board's size of RAM
+    /// Run the command on QEMU's versatilepb, with the board's size of RAM
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
           default_missing_value = qemu::ARM926, conflicts_with_all = ["set", "victims", "limit"])]
     qemu: Option<String>,
-    /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
+    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
-    /// Board time the command may take, in seconds
+    /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Then bring this file of the guest here, under its name or another
+    /// Copy this file of the guest here after the command, under its own name or another
     #[arg(long, value_name = "GUEST[:HOST]")]
     fetch: Vec<Fetched>,
-    /// Then say what the shell and the command took on the board, to 5 ms: cycles, those of waiting
-    /// among them, and the core's counters
+    /// After the command, print its cycles and the core's counters
+    ///
+    /// They include the shell's work and idle cycles, and are exact to 5 ms of board time.
     #[arg(long, conflicts_with = "qemu")]
     counters: bool,
-    /// Interrupts where this seed draws them, each of which another task of the command follows; `mm_chaos` alone is
-    /// that seed's random program (docs/use/CHAOS.md)
+    /// Interrupt the command at moments that this seed draws, and switch to another of its tasks (docs/use/CHAOS.md)
+    ///
+    /// The command `mm_chaos` alone is the seed's random program.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["qemu", "fetch"])]
     chaos: Option<u64>,
-    /// Boot, instead of going on from the snapshot of an earlier boot
+    /// Boot, instead of restoring a snapshot of an earlier boot
     #[arg(long, conflicts_with = "qemu")]
     fresh_boot: bool,
-    /// What to run in the guest: one word is a line for its shell, several are a program and its
-    /// arguments; it gets what comes on standard input, if that is a file or a pipe
+    /// Command to run in the guest: one word is a line for its shell, several words are a program and its arguments
+    ///
+    /// The command reads this program's standard input if that is a file or a pipe.
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
 
-/// What came of the command.
+/// Result of the command.
 struct GuestRun {
-    text: Vec<u8>,
+    output: Vec<u8>,
     status: i32,
-    /// On a board.
+    /// Cycles and counters; `None` on QEMU.
     took: Option<Window>,
-    /// Files that were brought here, or why one was not.
+    /// Error of `--fetch`, if a file could not be copied.
     fetched: Result<()>,
-    /// What its kernel said meanwhile, of a command that failed.
-    kernel_said: Vec<String>,
+    /// Kernel messages during the command, if it failed.
+    kernel_messages: Vec<String>,
 }
 
-/// Runs.
 pub fn execute(args: &Args) -> Result<Outcome> {
     time::seconds("limit", args.limit)?;
     fetched::check(&args.fetch)?;
@@ -96,8 +100,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         write_bytes(&typed.said(&failure.console).0);
     }
     let ran = ran?;
-    write_bytes(&ran.text);
-    for line in &ran.kernel_said {
+    write_bytes(&ran.output);
+    for line in &ran.kernel_messages {
         eprintln!("the guest's kernel: {line}");
     }
     markers::check_that_it_ran(ran.status, "")?;
@@ -116,7 +120,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
-    /// Without what the mutant lacks.
+    /// Prepares the images, with the mutant applied if one is given.
     fn prepared(
         &self,
         board: &BoardSpec,
@@ -163,12 +167,16 @@ impl Args {
             }
             ended => {
                 let names = Names::of(vmlinux);
-                bail!("it ended by: {}, at {}", ended.word(), names.place(ran.pc))
+                bail!(
+                    "the run ended early: {}, at {}",
+                    ended.word(),
+                    names.place(ran.pc)
+                )
             }
         }
     }
 
-    /// Boots that come once are not kept.
+    /// Returns the cached snapshots for boots that are likely to come again, otherwise none.
     fn snapshots(&self, has_input: bool) -> Snapshots {
         let common = self.target.is_common() && self.mutant.is_none() && !has_input;
         Snapshots::cached_if(common && !self.fresh_boot)
@@ -180,22 +188,22 @@ impl Args {
         let mut session = Session::booted(&self.snapshots(typed.reads()), board, 1, &boot, &note)?;
         let began_s = session.seconds();
         let measured = session.run(typed, self.limit)?;
-        let (text, status) = typed.ended(&measured.console)?;
+        let (output, status) = typed.ended(&measured.console)?;
         let fetched = fetched::all(&self.fetch, &mut |typed| {
             let measured = session.run(typed, self.limit)?;
             typed.ended(&measured.console)
         });
-        let kernel_said = match status {
+        let kernel_messages = match status {
             0 => Vec::new(),
             _ => kernel_log::since(&mut session, began_s),
         };
         session.notes().iter().for_each(|n| eprintln!("note: {n}"));
         Ok(GuestRun {
-            text,
+            output,
             status,
             took: Some(measured.whole),
             fetched,
-            kernel_said,
+            kernel_messages,
         })
     }
 
@@ -219,17 +227,17 @@ impl Args {
             plugin: None,
         })?;
         let ran = qemu.wait_for_prompt().and_then(|()| qemu.run(typed));
-        let (text, status) = ran.map_err(|error| Failure {
+        let (output, status) = ran.map_err(|error| Failure {
             message: format!("{error:#}{}", markers::last_words(qemu.console())),
             console: qemu.console().to_vec(),
         })?;
         let fetched = fetched::all(&self.fetch, &mut |typed| qemu.run(typed));
         Ok(GuestRun {
-            text,
+            output,
             status,
             took: None,
             fetched,
-            kernel_said: Vec::new(),
+            kernel_messages: Vec::new(),
         })
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch host`: the board's measurements on this machine, and what I/O permissions cost on x86.
+//! `warmswitch host`: runs the boards' measurements on this machine, and measures what I/O permissions cost on x86.
 
 pub mod calibrate;
 mod cyclic;
@@ -28,30 +28,30 @@ use results::figures::published::Published;
 use results::figures::statistics::summarise;
 use results::render::grid::Grid;
 
-/// What tools do when nobody says.
+// Defaults of the tools' options.
 const GROUPS: u32 = 10;
 const MAX_KB: u32 = 32 << 10;
 const HZ: u32 = 1000;
 const PERIOD_US: u32 = 500;
 const TURNS: u32 = 2000;
 
-/// Measure this machine as the simulated boards are measured (docs/use/HOST.md)
+/// Measure this machine with the simulated boards' workloads (docs/use/HOST.md)
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
     tool: Tool,
 }
 
-/// What all tools take.
+/// Options of all tools.
 #[derive(clap::Args)]
 struct Common {
-    /// The processor to measure on; of fifo, pipe, messaging and cyclic by default any, of others the first
+    /// Processor to measure on [default: the first for ctx, overhead, memory, ioperm and bitmap, otherwise any]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    /// Print the result as JSON, raw samples and set-up included
+    /// Print the result as JSON, with raw samples and set-up
     #[arg(long)]
     json: bool,
-    /// Keep the machine busy meanwhile, as the boards' experiments do
+    /// Keep the machine busy during the measurement, as the boards' experiments do
     #[arg(long, value_name = "LOAD", value_enum)]
     load: Option<load::Kind>,
 }
@@ -61,19 +61,19 @@ impl Common {
         self.cpu.unwrap_or(0)
     }
 
-    /// Measures while the machine is kept busy, if it is to be.
+    /// Measures while the machine is busy with `--load`, if that is given.
     fn busy<T>(&self, measure: impl FnOnce() -> Result<T>) -> Result<T> {
         let _load = self.load.map(Load::start).transpose()?;
         measure()
     }
 }
 
-/// What tools take that have a short form.
+/// Options of tools that have a quick form.
 #[derive(clap::Args)]
 struct Measure {
     #[command(flatten)]
     common: Common,
-    /// Seconds instead of minutes
+    /// Measure for seconds, instead of minutes
     #[arg(long)]
     quick: bool,
 }
@@ -86,107 +86,108 @@ impl Measure {
 
 #[derive(Subcommand)]
 enum Tool {
-    /// A ring of tasks that pass a token, as processes and as threads, on one processor
+    /// Time of a context switch in a ring of tasks on one processor, as processes and as threads
     Ctx {
         #[command(flatten)]
         measure: Measure,
-        /// KB that each task reads per turn
+        /// Memory that each task reads per turn, in KB
         #[arg(long, value_name = "KB", value_delimiter = ',', default_values_t = SIZES_KB, value_parser = clap::value_parser!(u32).range(..=1024))]
         size_kb: Vec<u32>,
-        /// Tasks in the ring
+        /// Number of tasks in the ring
         #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = TASKS, value_parser = clap::value_parser!(u32).range(2..=64))]
         tasks: Vec<u32>,
     },
     /// Latency and bandwidth of named FIFOs between two processes
     Fifo(Measure),
-    /// Latency and bandwidth of pipes between two processes, as `perf bench sched pipe`
+    /// Latency and bandwidth of pipes between two processes, as `perf bench sched pipe` measures them
     Pipe(Measure),
-    /// Groups of 20 senders and 20 receivers, as hackbench
+    /// Time that groups of 20 senders and 20 receivers take, as hackbench measures it
     Messaging {
         #[command(flatten)]
         measure: Measure,
-        /// Groups
+        /// Number of groups
         #[arg(short, long, value_name = "N", default_value_t = GROUPS, value_parser = clap::value_parser!(u32).range(1..=100))]
         groups: u32,
     },
-    /// How late a timer wakes a task, with the options of cyclictest
+    /// Latency of a timer's wake-ups, with the options of cyclictest
     Cyclic(Cyclic),
     /// Direct and indirect overhead of switches between tasks that work, as in the paper of 2007
     Overhead(Measure),
-    /// Latency of loads over the size of what is loaded, and bandwidth
+    /// Latency of loads by size of the working set, and bandwidth
     Memory {
         #[command(flatten)]
         measure: Measure,
-        /// The largest size
+        /// Largest working set, in KB
         #[arg(long, value_name = "KB", default_value_t = MAX_KB, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
         max_kb: u32,
     },
-    /// How fast a program answers UDP packets, by the kernel's or the card's stamps
+    /// Time until a program answers a UDP packet, by time stamps of the kernel or the network card
     Reply {
         #[command(flatten)]
         measure: Measure,
-        /// A machine that runs `udp_reply SECONDS OUR-ADDRESS`; this one, without
+        /// Address of a machine that runs `udp_reply SECONDS OUR-ADDRESS` [default: this machine]
         #[arg(long, value_name = "IP")]
         to: Option<Ipv4Addr>,
-        /// Questions a second, with a jitter of a tenth
+        /// Requests per second, with a jitter of a tenth
         #[arg(long, value_name = "N", default_value_t = HZ, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         hz: u32,
     },
-    /// How regularly a program sends UDP packets, by the same stamps
+    /// Period at which a program sends UDP packets, by time stamps of the kernel or the network card
     Period {
         #[command(flatten)]
         measure: Measure,
-        /// A machine that runs `udp_period SECONDS OUR-ADDRESS [PERIOD_US]`; this one, without
+        /// Address of a machine that runs `udp_period SECONDS OUR-ADDRESS [PERIOD_US]` [default: this machine]
         #[arg(long, value_name = "IP", conflicts_with = "us")]
         from: Option<Ipv4Addr>,
-        /// Between two packets
+        /// Time between two packets, in us
         #[arg(long, value_name = "US", default_value_t = PERIOD_US, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         us: u32,
     },
-    /// The task that answers a UIO device's interrupts: how many it misses
+    /// Share of a UIO device's interrupts that the answering task misses
     Irq {
         #[command(flatten)]
         measure: Measure,
-        /// The device
+        /// UIO device
         #[arg(long, value_name = "FILE", default_value = "/dev/uio0")]
         device: PathBuf,
     },
-    /// Our programs beside cyclictest, perf and hackbench, alternately: the same figures?
+    /// Our programs compared with cyclictest, perf and hackbench, run in turn: do the figures agree?
     Beside {
         #[command(flatten)]
         common: Common,
-        /// How often each is run
+        /// Number of runs of each program
         #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=1000))]
         rounds: u32,
-        /// Of each run of cyclictest
+        /// Length of each run of cyclictest, in seconds
         #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
         seconds: u32,
     },
-    /// All that needs nothing but this machine, one after the other
+    /// All tools that need nothing but this machine, one after the other
     All(Measure),
-    /// What ioperm() and iopl() cost a task switch, beside the mail of 2004 (x86)
+    /// Cost of ioperm() and iopl() at a task switch, beside the mail of 2004 (x86)
     Ioperm {
         #[command(flatten)]
         common: Common,
-        /// Turns a case
+        /// Turns per case
         #[arg(long, value_name = "N", default_value_t = TURNS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         turns: u32,
-        /// Under Debian's amd64 kernel in qemu-system-x86_64: for the shape, its times are the emulator's
+        /// Count instructions under Debian's amd64 kernel in qemu-system-x86_64: for the shape, not as times
         #[arg(long)]
         qemu: bool,
     },
-    /// The algorithms that keep I/O permissions at a switch, in time and cache lines (any machine)
+    /// Time and cache lines of the algorithms that keep I/O permissions at a switch (any machine)
     Bitmap(Common),
-    /// Which numbers of a board's file somebody's memory figures suggest, and what then changes
+    /// Fit the numbers of a board's file to measured memory figures, and show the effect on a switch
     Calibrate(calibrate::Calibrate),
-    /// Build `warmswitch-target`, one static program with these measurements, for a product
+    /// Build `warmswitch-target` for a product: one static program with these measurements
     Build(target::Build),
-    /// Read what `warmswitch-target` printed out of a log, as if it had been measured here; what other programs printed
-    /// stands beside the boards' records
+    /// Read a log of `warmswitch-target`, or the output of another measuring program
+    ///
+    /// Results of `warmswitch-target` are kept as if they had been measured here. Results of other programs are
+    /// printed beside the boards' records.
     Read(target::Read),
 }
 
-/// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
     match &args.tool {
         Tool::Ctx {
@@ -198,7 +199,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         Tool::Pipe(m) => pipe(m),
         Tool::Messaging { measure, groups } => messaging(measure, *groups),
         Tool::Cyclic(cyclic) => {
-            // Its threads choose their processors themselves.
+            // The program's own option -a places its threads.
             let calls = tools::cyclic(&cyclic.options());
             measured("cyclic", &cyclic.measure.common, None, &calls)
         }
@@ -273,12 +274,12 @@ fn period(m: &Measure, from: Option<Ipv4Addr>, us: u32) -> Result<Outcome> {
 }
 
 fn irq(m: &Measure, device: &Path) -> Result<Outcome> {
-    // The program's own complaint would not say what to do.
+    // The program's own error does not say what to do.
     let opened = File::options().read(true).write(true).open(device);
     opened.with_context(|| {
         format!(
-            "no UIO device to be opened at {}\n  help: a driver of the kernel's makes one; \
-             --device names another",
+            "cannot open the UIO device {}\n  help: load a kernel driver that makes one, or name \
+             another with --device",
             shown(device)
         )
     })?;
@@ -287,23 +288,23 @@ fn irq(m: &Measure, device: &Path) -> Result<Outcome> {
 }
 
 fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
-    let beside = common.busy(|| tool_comparison::run(rounds, seconds, common.cpu))?;
-    let document = document::of("beside", common.cpu, json!(beside));
+    let comparison = common.busy(|| tool_comparison::run(rounds, seconds, common.cpu))?;
+    let document = document::of("beside", common.cpu, json!(comparison));
     let text = format!(
         "{}\n\nMedians of {rounds} runs each, ours and theirs in turn, with 95 % intervals. \
-         The same: within 10 %, or intervals that overlap.\n",
-        tool_comparison::table(&beside.compared)
+         Figures agree within 10 %, or if their intervals overlap.\n",
+        tool_comparison::table(&comparison.compared)
     );
     tell(common, document, &text)?;
-    for line in &beside.missing {
+    for line in &comparison.missing {
         eprintln!("note: {line}");
     }
-    let same = beside.compared.iter().all(|compared| compared.agree);
-    let whole = same && !beside.compared.is_empty();
-    Ok(if whole { Outcome::Done } else { Outcome::No })
+    let compared = &comparison.compared;
+    let agree = !compared.is_empty() && compared.iter().all(|figure| figure.agree);
+    Ok(if agree { Outcome::Done } else { Outcome::No })
 }
 
-/// One tool after the other. Says no when one does; where ports are refused, that is a note.
+/// Runs the tools one after the other. Returns `No` if one does. Refused access to ports is only a note.
 fn all(m: &Measure) -> Result<Outcome> {
     let timer = tools::timer(m.form());
     let tools: [&dyn Fn() -> Result<Outcome>; 10] = [
@@ -333,7 +334,7 @@ fn all(m: &Measure) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// A tool of the boards' workloads. Says no when a program failed, or Ctrl-C left nothing.
+/// Runs a tool of the boards' workloads. Returns `No` if a program failed, or Ctrl-C left no result.
 fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> Result<Outcome> {
     let rows = common.busy(|| tools::run(tool, calls, cpu))?;
     let document = document::of(tool, cpu, json!({"runs": rows}));
@@ -345,11 +346,11 @@ fn measured(tool: &str, common: &Common, cpu: Option<usize>, calls: &[Call]) -> 
     for line in &failed {
         eprintln!("no figure: {line}");
     }
-    let all = failed.is_empty() && !rows.is_empty();
-    Ok(if all { Outcome::Done } else { Outcome::No })
+    let complete = failed.is_empty() && !rows.is_empty();
+    Ok(if complete { Outcome::Done } else { Outcome::No })
 }
 
-/// Prints a result, as JSON or as text with what disturbs the measurement, and keeps it.
+/// Prints a result as JSON, or as text with notes on what disturbs the measurement, and keeps it.
 fn tell(common: &Common, mut document: Value, text: &str) -> Result<()> {
     document["load"] = json!(common.load.map(load::Kind::name));
     let tool = document["tool"].as_str().unwrap_or_default();
@@ -382,19 +383,19 @@ fn ioperm_here(common: &Common, turns: u32) -> Result<Outcome> {
 
 fn ioperm_in_qemu(common: &Common, turns: u32) -> Result<Outcome> {
     if common.load.is_some() {
-        bail!("--load with --qemu: the emulator counts instructions, whatever else runs");
+        bail!("--load: it has no effect with --qemu, which counts instructions; leave it out");
     }
     let emulated = qemu::ioperm(turns)?;
     let measured = &emulated.measured;
-    let what = json!({
+    let result = json!({
         "emulator": emulated.emulator, "kernel": emulated.kernel, "result": measured,
-        "note": "instructions that the emulator counted: for the shape, never as times",
+        "note": "instructions counted by the emulator: use them for the shape, never as times",
     });
-    let mut document = document::of("ioperm-qemu", None, what);
-    // Nothing of this machine's enters.
+    let mut document = document::of("ioperm-qemu", None, result);
+    // This machine's set-up has no influence.
     document["setup"] = Value::Null;
     let label = format!(
-        "\nUnder Debian's kernel {} in {}, which counts instructions: the emulator's figures, for the shape, no times.\n",
+        "\nInstructions under Debian's kernel {}, counted by {}: use them for the shape, never as times.\n",
         emulated.kernel, emulated.emulator
     );
     tell(
@@ -412,20 +413,20 @@ fn ioperm_text(measured: &ioperm::Measured, unit: &str, label: &str) -> Result<S
     let lines = measured.lines(&Published::load()?, unit);
     let table = measured.table();
     Ok(format!(
-        "{lines}\n\nA round trip of sched_yield() between two tasks on one processor, two switches; \
-         the smallest of all turns.\n{label}\n{table}"
+        "{lines}\n\nScheduling latency is a round trip of sched_yield() between two tasks on one processor: \
+         two switches. The figures are the smallest of all turns.\n{label}\n{table}"
     ))
 }
 
-/// Says no when a pair never switched.
+/// Returns `No` if a pair of tasks never switched.
 fn ioperm_outcome(measured: &ioperm::Measured) -> Outcome {
-    let without = measured.without_switch();
-    if without.is_empty() {
+    let never = measured.without_switch();
+    if never.is_empty() {
         return Outcome::Done;
     }
     eprintln!(
-        "no switch by sched_yield() in: {}; SCHED_FIFO is needed for that (root, CAP_SYS_NICE)",
-        without.join(", ")
+        "sched_yield() never switched in: {}; it needs SCHED_FIFO, so run as root or with CAP_SYS_NICE",
+        never.join(", ")
     );
     Outcome::No
 }
@@ -448,8 +449,8 @@ fn bitmap(common: &Common) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-const BITMAP_UNITS: &str = "Nanoseconds a switch (median), different cache lines of 64 bytes that it and its port accesses \
-                            touch, and faults that the kernel would have to mend, which are not in the time.";
+const BITMAP_UNITS: &str = "Per switch: median time in ns; different cache lines of 64 bytes that the switch and its port \
+                            accesses touch; faults that the kernel would have to mend, whose time is not included.";
 
 fn bitmap_table(cells: &[Cell]) -> Grid {
     let mut headings = vec!["case".to_string(), "accesses".into()];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `scope` and `net` share: a command in a booted guest with instruments beside it, and how its
-//! result is told.
+//! The options that `scope` and `net` share, and the output of their results. Both run a command in a booted guest
+//! with instruments at the board.
 
 use anyhow::Result;
 use board::BoardSpec;
@@ -13,18 +13,18 @@ use results::runs::markers::{self, Typed};
 use session::session::{Measured, Session};
 use session::target::Target;
 
-/// Board seconds that a command may take when nobody says.
+/// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Where a command runs, and for how long.
+/// Options for the board, the seed and the limit.
 #[derive(clap::Args)]
 pub struct InstrumentOptions {
     #[command(flatten)]
     pub target: Target,
-    /// Start of all that is random: the caches' choice of victims and, of a generator, jitter and phase
+    /// Seed of all random choices: cache victims, and jitter and phase of a generator
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Board time the command may take, in seconds
+    /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     pub limit: f64,
     /// Print the result as JSON
@@ -33,19 +33,19 @@ pub struct InstrumentOptions {
 }
 
 impl InstrumentOptions {
-    /// Refuses what can be refused before anything is built; gives the board.
+    /// Checks the options before anything is built, and returns the board.
     pub fn check(&self) -> Result<BoardSpec> {
         time::seconds("limit", self.limit)?;
         self.target.check()
     }
 
-    /// Boots a board that was checked, without a snapshot: instruments are to see all from power-on.
+    /// Boots the board without a snapshot, so that the instruments see everything from power-on.
     pub fn boot(&self, board: &BoardSpec) -> Result<Session> {
         let boot = self.target.prepare(board)?.boot();
         Session::boot(board, self.seed, &boot)
     }
 
-    /// Prints what the command printed and how it ended, with `result`, an object.
+    /// Prints the command's output and status with `result`, which is a JSON object.
     pub fn tell(&self, output: &str, status: i32, mut result: Value) -> Outcome {
         result["status"] = status.into();
         if self.json {
@@ -66,25 +66,25 @@ impl InstrumentOptions {
     }
 }
 
-/// What the command printed and its status; an error when the guest could not run it.
+/// Returns the command's output and status, or an error if the guest could not run it.
 pub fn ended(typed: &Typed, measured: &Measured) -> Result<(String, i32)> {
-    let (said, status) = typed.ended(&measured.console)?;
-    let said = String::from_utf8_lossy(&said).into_owned();
-    markers::check_that_it_ran(status, &said)?;
-    Ok((said, status))
+    let (output, status) = typed.ended(&measured.console)?;
+    let output = String::from_utf8_lossy(&output).into_owned();
+    markers::check_that_it_ran(status, &output)?;
+    Ok((output, status))
 }
 
-/// How times are spread, in microseconds by `us`; null when there are none.
-pub fn spread(mut each: Vec<u64>, us: impl Fn(u64) -> f64) -> Value {
-    each.sort_unstable();
-    let (Some(min), Some(max)) = (each.first(), each.last()) else {
+/// Summarises times, which `us` converts to microseconds. Returns null if there are none.
+pub fn spread(mut times: Vec<u64>, us: impl Fn(u64) -> f64) -> Value {
+    times.sort_unstable();
+    let (Some(min), Some(max)) = (times.first(), times.last()) else {
         return Value::Null;
     };
     json!({
-        "count": each.len(),
+        "count": times.len(),
         "min": us(*min),
-        "avg": us(each.iter().sum()) / each.len() as f64,
-        "median": us(each[each.len() / 2]),
+        "avg": us(times.iter().sum()) / times.len() as f64,
+        "median": us(times[times.len() / 2]),
         "max": us(*max),
     })
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch kernel build`: fetch, verify, configure and build a kernel; cached by its inputs.
-//! `warmswitch kernel check-series`: every prefix of a version's series of patches.
-//! `warmswitch kernel versions`: the versions, and what applies to each.
+//! `warmswitch kernel build`: fetches, verifies, configures and builds a kernel. The cache keeps it by its inputs.
+//! `warmswitch kernel check-series`: checks every prefix of a version's patch series.
+//! `warmswitch kernel versions`: lists the versions, and the patch series that apply to each.
 
 mod versions;
 
@@ -26,7 +26,7 @@ use supply::image::{self, Programs};
 use supply::kernel::{self, Request, series};
 use supply::symbols::Symbols;
 
-/// Kernels for the boards
+/// Build and check kernels for the boards
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -43,43 +43,43 @@ enum Verb {
 /// Check each patch of a version's series, and build and boot each prefix
 #[derive(clap::Args)]
 struct CheckArgs {
-    /// `6.12`, or one of its variants, `6.12/fcse-guaranteed`
+    /// Version, such as 6.12, or one of its variants, such as 6.12/fcse-guaranteed
     version: String,
-    /// Parallel jobs [default: one per processor]
+    /// Number of parallel jobs [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Check what has passed earlier, too, as after a change of the simulator or a guest
+    /// Check prefixes again that passed earlier, for instance after a change of the simulator or a guest
     #[arg(long)]
     anew: bool,
-    /// Of a variant with several series: check prefixes of N patches and more only
+    /// For a variant with several series: check only prefixes of at least N patches [default: 1]
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     from: usize,
 }
 
-/// What every prefix has to get right; tests of what is not there yet are skipped.
+/// Smoke test of every prefix. mm_suite skips tests of features that the prefix lacks.
 const SMOKE: &str = "mm_suite --quick --only fork_cow --only exec_arguments --only shared_memory \
                      --only protect --only jit_fork --only ptrace_text --only signal_frames \
                      --only foreign_slots --only too_large --only held_by_files";
-/// The same of a kernel without address spaces.
+/// Smoke test of a kernel without address spaces.
 const SMOKE_FLAT: &str = "sh -c 'ipc lat -v -n 100 -r 1 && lat_ctx -T -s 4 -n 50 -r 1 4'";
-/// Board seconds that it may take.
+/// Limit of board time for a smoke test, in seconds.
 const SMOKE_LIMIT_S: f64 = 120.0;
 
-/// Fetch, verify, configure and build a kernel; nothing to do when the cache has it
+/// Fetch, verify, configure and build a kernel, unless the cache has it
 #[derive(clap::Args)]
 struct BuildArgs {
-    /// `6.12/plain`, or `plain`
+    /// Name of the kernel, such as 6.12/plain or plain
     name: String,
-    /// Build from this source tree instead of Debian's source package
+    /// Source tree to build from, instead of Debian's source package
     #[arg(long, value_name = "DIR")]
     linux: Option<PathBuf>,
-    /// With --linux: configure it by this .config or defconfig instead of the kernel's own fragments
+    /// With --linux: .config or defconfig, instead of the kernel's own fragments
     #[arg(long, value_name = "FILE", requires = "linux")]
     config: Option<PathBuf>,
-    /// Parallel jobs [default: one per processor]
+    /// Number of parallel jobs [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Look for a newer source even when the cache has one
+    /// Look for a newer source package even if the cache has one
     #[arg(long)]
     refresh: bool,
     /// Print JSON
@@ -87,7 +87,6 @@ struct BuildArgs {
     json: bool,
 }
 
-/// Builds.
 pub fn execute(args: &Args) -> Result<Outcome> {
     match &args.verb {
         Verb::Build(args) => build(args),
@@ -143,7 +142,10 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
     )?;
     if findings.ended != RunEnd::Finished(Some(0)) {
         let console = String::from_utf8_lossy(&findings.console);
-        bail!("the smoke test: {:?}\n{console}", findings.ended);
+        bail!(
+            "the smoke test did not pass: {:?}\n{console}",
+            findings.ended
+        );
     }
     Ok(())
 }
@@ -173,7 +175,7 @@ fn build(args: &BuildArgs) -> Result<Outcome> {
         println!("{} {} from {}", record.name, record.release, record.source);
         println!("{}", paths::shown(&kernel.dir));
         if !kernel.command_line.is_empty() {
-            println!("{} is this kernel told {}", args.name, kernel.command_line);
+            println!("{} boots it with {}", args.name, kernel.command_line);
         }
     }
     Ok(Outcome::Done)

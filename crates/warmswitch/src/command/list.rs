@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch list`: what there is.
+//! `warmswitch list`: lists boards, kernels, workloads, experiments, runs and board keys.
 
 use anyhow::{Result, bail};
 use board::spec::{DEFAULT_BOARD, Limits, Quantity, Step};
@@ -13,12 +13,12 @@ use results::runs::store;
 use supply::image::guest;
 use supply::kernel;
 
-/// List boards, kernels, workloads, experiments, runs, or the keys of a board that --set takes
+/// List boards, kernels, workloads, experiments, stored runs, or the keys of --set
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to list; everything but runs and keys when not given
+    /// List to print [default: all but runs and keys]
     what: Option<What>,
-    /// With keys: the board, by name or file
+    /// With `keys`: board, by name or file
     #[arg(long, value_name = "BOARD", default_value = DEFAULT_BOARD)]
     board: String,
     /// Print JSON
@@ -48,7 +48,7 @@ impl What {
         }
     }
 
-    /// Names, each with one line about it.
+    /// Returns names, each with one line about it.
     fn entries(self, board: &str) -> Result<Vec<(String, String)>> {
         match self {
             What::Boards => boards::names()
@@ -88,19 +88,19 @@ impl What {
     }
 }
 
-/// A key, and its value, unit, range, source and confidence.
+/// Returns a key, and a line with its value, unit, range, source and confidence.
 fn about(number: Quantity, limits: Limits) -> (String, String) {
     let Limits {
         lowest, highest, ..
     } = limits;
-    let among = match limits.step {
+    let step = match limits.step {
         Step::Any | Step::Of(1) => String::new(),
         Step::Of(n) => format!(", a multiple of {n}"),
         Step::PowerOfTwo => ", a power of two".to_string(),
     };
     let range = match lowest == highest {
-        true => "it follows from core and sizes".to_string(),
-        false => format!("{lowest} to {highest}{among}"),
+        true => "follows from core and sizes".to_string(),
+        false => format!("{lowest} to {highest}{step}"),
     };
     let value = format!("{} {}", number.value, limits.unit);
     let (source, confidence) = (number.source, number.confidence);
@@ -108,7 +108,7 @@ fn about(number: Quantity, limits: Limits) -> (String, String) {
     (number.key, about)
 }
 
-/// The same for programs.
+/// Returns a key with its properties as JSON.
 fn key_json((number, limits): (Quantity, Limits)) -> Value {
     let step = match limits.step {
         Step::Any => Value::Null,
@@ -127,10 +127,12 @@ fn key_json((number, limits): (Quantity, Limits)) -> Value {
     })
 }
 
-/// Lists.
 pub fn execute(args: &Args) -> Result<Outcome> {
     if args.board != DEFAULT_BOARD && args.what != Some(What::Keys) {
-        bail!("--board {}: is for `warmswitch list keys`", args.board);
+        bail!(
+            "--board {}: only `warmswitch list keys` takes a board",
+            args.board
+        );
     }
     let all = [
         What::Boards,
@@ -138,9 +140,9 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         What::Workloads,
         What::Experiments,
     ];
-    let whats = args.what.map_or(all.to_vec(), |what| vec![what]);
+    let lists = args.what.map_or(all.to_vec(), |what| vec![what]);
     let mut document = serde_json::Map::new();
-    for what in whats {
+    for what in lists {
         if args.json && what == What::Keys {
             let numbers = boards::numbers(&args.board)?.into_iter();
             document.insert(what.heading().into(), numbers.map(key_json).collect());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch look`: caches, TLB and write buffer before and after an instruction of a guest, side by side.
+//! `warmswitch look`: shows caches, TLB and write buffer before and after an instruction of a guest, side by side.
 
 use std::path::PathBuf;
 
@@ -24,67 +24,70 @@ use session::snapshot::Snapshots;
 use session::target::Target;
 use supply::symbols::Symbols;
 
-/// Board seconds that a command may take when nobody says.
+/// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// The board's own seed, as under the coherence checker: a report's cycle is one of this run.
+/// The coherence checker uses this seed, too, so that a report's cycle is a cycle of this run.
 const SEED: u64 = 0;
 
-/// Caches, TLB and write buffer before and after an instruction, side by side
+/// Show caches, TLB and write buffer before and after an instruction, side by side
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Take out a maintenance operation first: a mutant's name, or FILE:NAME
+    /// Remove a maintenance operation of the kernel first: name of a mutant, or FILE:NAME
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
-    /// The instruction: SYMBOL[+OFFSET] of the kernel or of a program that is added, PC, PC@CYCLE as in a report of
-    /// `coherence`, or @FILE, a file that has the report
+    /// Place of the instruction: SYMBOL[+OFFSET], PC, PC@CYCLE, or @FILE
+    ///
+    /// SYMBOL is a function of the kernel or of an added program. PC@CYCLE is as in a report of `coherence`. FILE holds
+    /// such a report.
     #[arg(long, value_name = "PLACE")]
     at: Place,
-    /// Which execution of it, since the command was typed, by whatever process
+    /// Number of the execution, counted over all processes since the command was typed
     #[arg(long, value_name = "N", default_value_t = 1)]
     nth: u64,
-    /// "After" is before the instruction there, when it is executed next, instead of behind the first one; `lr` is
-    /// where the function returns to
+    /// Go on to the next execution of this place, instead of one instruction; lr is the return from the function
+    ///
+    /// The output then shows the state before that execution as "after".
     #[arg(long, value_name = "PLACE")]
     until: Option<Place>,
-    /// Only the line of memory at this virtual address, or at the one in a register, or behind it: memory's own words,
-    /// the sets that it can be in, what translates to it
+    /// Show only the line of memory at this virtual address, or at the address in a register plus OFFSET
+    ///
+    /// The output has the words in memory, the cache sets that can hold the line, and the translations to it.
     #[arg(long, value_name = "VA|REGISTER[+OFFSET]")]
     address: Option<Address>,
-    /// Write it as a picture, too
+    /// Write the output also as a picture, in SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Board time the command may take, in seconds
+    /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Boot, instead of going on from the snapshot of an earlier boot
+    /// Boot, instead of restoring a snapshot of an earlier boot
     #[arg(long)]
     fresh_boot: bool,
-    /// What to run in the guest
+    /// Command to run in the guest
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
 
-/// Looks.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let board = args.check()?;
     let command = shell::typed(&args.command)? + " </dev/null";
     let typed = Typed::own(&command);
     let mutant = args.target.mutant(args.mutant.as_deref())?;
     let mut prepared = args.target.prepare(&board)?;
-    let known = args.known(&prepared);
-    let pc = known.pc("--at", &args.at)?;
+    let functions = args.functions(&prepared);
+    let pc = functions.pc("--at", &args.at)?;
     if let Some(place) = args.until.as_ref().filter(|p| !is_register(p)) {
-        known.pc("--until", place)?;
+        functions.pc("--until", place)?;
     }
     if let Some(mutant) = &mutant {
         prepared.patch(mutant)?;
     }
     let (before, start) = args.before(&board, &prepared, &typed, pc)?;
-    let after = args.after(&before, &known, (&typed, start))?;
-    let sheet = args.sheet(&before, &after, &known)?;
+    let after = args.after(&before, &functions, (&typed, start))?;
+    let sheet = args.sheet(&before, &after, &functions)?;
     print!("{}", text::text(&sheet));
     if let Some(path) = &args.svg {
         std::fs::write(path, svg::svg(&sheet))
@@ -98,14 +101,17 @@ fn is_register(place: &Place) -> bool {
 }
 
 impl Args {
-    /// Refuses what can be refused before anything boots.
+    /// Checks the options before anything boots, and returns the board.
     fn check(&self) -> Result<BoardSpec> {
         time::seconds("limit", self.limit)?;
         if self.nth == 0 {
             bail!("--nth 0: the first execution is 1");
         }
         if self.nth > 1 && matches!(self.at, Place::Then(_)) {
-            bail!("--nth {}: --at says in which cycle already", self.nth);
+            bail!(
+                "--nth {}: --at says the cycle already; leave one of them out",
+                self.nth
+            );
         }
         if is_register(&self.at) {
             bail!("--at: a register is a place for --until only");
@@ -117,7 +123,8 @@ impl Args {
         self.target.check()
     }
 
-    fn known(&self, prepared: &Prepared) -> Functions {
+    /// Loads the functions of the kernel and of the added programs.
+    fn functions(&self, prepared: &Prepared) -> Functions {
         let kernel = prepared.files.vmlinux.as_deref();
         let mut all = vec![("the kernel".to_string(), Symbols::of(kernel))];
         for added in &self.target.add {
@@ -128,7 +135,7 @@ impl Args {
         Functions::new(all)
     }
 
-    /// The board before the instruction, and where the console's log was when the command was typed.
+    /// Returns the board before the instruction, and the length of the console log when the command was typed.
     fn before(
         &self,
         board: &BoardSpec,
@@ -160,7 +167,7 @@ impl Args {
     fn after(
         &self,
         before: &Machine,
-        known: &Functions,
+        functions: &Functions,
         typed: (&Typed, usize),
     ) -> Result<Machine> {
         let further = reach::one_further(before);
@@ -169,7 +176,7 @@ impl Args {
         };
         let pc = match place {
             Place::Register(n) => before.cpu().register(*n) & !1,
-            place => known.pc("--until", place)?,
+            place => functions.pc("--until", place)?,
         };
         let wanted = Wanted {
             option: "--until",
@@ -181,12 +188,12 @@ impl Args {
         wanted.from(further)
     }
 
-    fn sheet(&self, before: &Machine, after: &Machine, known: &Functions) -> Result<Sheet> {
+    fn sheet(&self, before: &Machine, after: &Machine, functions: &Functions) -> Result<Sheet> {
         let machines = [before, after];
         let states = machines.map(State::of);
         let moments = Moments {
             states: [&states[0], &states[1]],
-            names: [0, 1].map(|n| known.name(states[n].pc)),
+            names: [0, 1].map(|n| functions.name(states[n].pc)),
         };
         let mutant = self.mutant.as_ref();
         let mutant = mutant.map_or(String::new(), |name| format!(", mutant {name}"));
@@ -195,15 +202,15 @@ impl Args {
         let Some(address) = self.address else {
             return Ok(compose::of_all(title, &moments));
         };
-        let asked = self.focus(address, machines)?;
-        let Focus { va, mva, .. } = asked;
+        let focus = self.focus(address, machines)?;
+        let Focus { va, mva, .. } = focus;
         let moved = match va == mva.0 {
             true => String::new(),
             false => format!(" (MVA {mva})"),
         };
         let title = format!("{title}: the line at VA {va:#010x}{moved}");
-        let memory = machines.map(|machine| state::memory(machine, asked.pa));
-        Ok(compose::of_line(title, &moments, asked, memory))
+        let memory = machines.map(|machine| state::memory(machine, focus.pa));
+        Ok(compose::of_line(title, &moments, focus, memory))
     }
 
     fn focus(&self, address: Address, machines: [&Machine; 2]) -> Result<Focus> {
@@ -211,8 +218,9 @@ impl Args {
             Address::Va(va) => va,
             Address::Register(n, offset) => machines[0].cpu().register(n).wrapping_add(offset),
         };
-        let mut both = machines.iter();
-        let found = both.find_map(|machine| state::focus(machine, va));
+        let found = machines
+            .iter()
+            .find_map(|machine| state::focus(machine, va));
         found
             .with_context(|| format!("--address: nothing is mapped at {va:#010x}, before or after"))
     }

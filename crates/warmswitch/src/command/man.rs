@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch man`: pages for man(1).
+//! `warmswitch man`: writes pages for man(1).
 
 use std::path::PathBuf;
 
@@ -12,11 +12,10 @@ use base::paths::shown;
 /// Write a manual page for each verb
 #[derive(clap::Args)]
 pub struct Args {
-    /// The folder they go to
+    /// Directory to write to
     dir: PathBuf,
 }
 
-/// Writes them.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let cannot = || format!("cannot write to {}", shown(&args.dir));
     std::fs::create_dir_all(&args.dir).with_context(cannot)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line: one file per verb, one line here.
+//! The command line. Each verb has its own file.
 
 pub mod bench;
 pub mod boot;
@@ -35,7 +35,7 @@ use clap::{Parser, Subcommand};
 
 use crate::Outcome;
 
-/// Measure context switches on simulated ARM9 boards whose caches hold the data.
+/// Measure context switches on simulated ARM9 boards whose caches really hold the data
 #[derive(Parser)]
 #[command(name = "warmswitch", version)]
 pub struct Cli {
@@ -71,7 +71,7 @@ pub enum Command {
     Kernel(kernel::Args),
 }
 
-/// Runs one command.
+/// Runs a command.
 pub fn execute(command: Command) -> Result<Outcome> {
     match command {
         Command::Bench(args) => bench::execute(&args),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch net`: boot, put a host at the board's network cable and a probe into it, run a command,
-//! write down what the probe stamped.
+//! `warmswitch net`: boots, connects a host and a probe to the board's network cable, runs a command, and writes the
+//! frames that the probe stamped.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -20,66 +20,65 @@ use base::time;
 use results::runs::markers::Typed;
 use session::peer::{LARGEST_PAYLOAD, Plan, Question, Station, periods, rate, round_trips};
 
-/// Of `ping -f`, when no answer comes.
+/// Rate of `--flood` when no answer comes, as that of `ping -f`.
 const FLOOD_HZ: f64 = 100.0;
-/// For how long the host pings, when nobody says.
+/// Default of `--ping-seconds`.
 const SECONDS: f64 = 1.0;
-/// Bytes in a ping, when nobody says: those of `ping`.
+/// Default of `--ping-bytes`, as that of `ping`.
 const BYTES: usize = 56;
 
-/// A host at the board's network cable, and a probe in it, beside a command
+/// Run a command with a host and a probe at the board's network cable
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    beside: InstrumentOptions,
-    /// Rate of the cable in Mbit/s: 10 or 100
+    options: InstrumentOptions,
+    /// Rate of the cable, in Mbit/s: 10 or 100
     #[arg(long, value_name = "MBIT", default_value_t = 100)]
     mbit: u32,
-    /// The host pings the board so many times a second, from the board's first frame on
+    /// Pings per second from the host, after the board's first frame
     #[arg(long, value_name = "HZ")]
     ping_hz: Option<f64>,
-    /// The host sends its next ping when the last one is answered, or after 10 ms
+    /// Send the host's next ping when the last one is answered, or after 10 ms
     #[arg(long, conflicts_with = "ping_hz")]
     flood: bool,
-    /// The host's questions are UDP packets to port 7000, which a program answers, instead of pings
+    /// Send UDP packets to port 7000, which a program answers, instead of pings
     #[arg(long)]
     udp: bool,
-    /// For how long [default: 1]
+    /// Time for which the host sends, in seconds [default: 1]
     #[arg(long, value_name = "SECONDS")]
     ping_seconds: Option<f64>,
-    /// Bytes in each of these pings [default: 56]
+    /// Payload of a ping or packet, in bytes [default: 56]
     #[arg(long, value_name = "BYTES")]
     ping_bytes: Option<usize>,
-    /// Frames that the probe's memory holds
+    /// Size of the probe's memory, in frames
     #[arg(long, value_name = "FRAMES", default_value_t = 1 << 20)]
     depth: usize,
-    /// Write what the probe stamped as pcapng
+    /// Write the frames with the probe's time stamps as pcapng
     #[arg(long, value_name = "FILE")]
     pcapng: Option<PathBuf>,
-    /// What to run in the guest when its network is up; the host is 10.0.0.1, the board 10.0.0.2
+    /// Command to run in the guest when its network is up; the host is 10.0.0.1, the board 10.0.0.2
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
 
-/// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let Some(rate) = rate(args.mbit) else {
-        bail!("--mbit {}: 10 or 100", args.mbit);
+        bail!("--mbit {}: use 10 or 100", args.mbit);
     };
     let command = shell::typed(&args.command)?;
     let typed = Typed::own(&format!("network-up {command} </dev/null"));
     let mut host = Station::new(args.plan()?);
     if args.depth == 0 {
-        bail!("--depth 0: a memory for no frame records nothing");
+        bail!("--depth 0: use 1 or more");
     }
     files::check_written(&[("pcapng", args.pcapng.as_deref())])?;
-    let board = args.beside.check()?;
-    let mut session = args.beside.boot(&board)?;
+    let board = args.options.check()?;
+    let mut session = args.options.boot(&board)?;
     let mut cables = session.cables();
     cables.plug(Some(rate));
     cables.tap(args.depth);
     cables.set_stop_on_frame(true);
-    let measured = session.run_beside(&typed, args.beside.limit, &mut host)?;
+    let measured = session.run_beside(&typed, args.options.limit, &mut host)?;
     let (output, status) = instrument_options::ended(&typed, &measured)?;
     let link = session.link();
     if let (Some(path), Some(probe)) = (&args.pcapng, link.probe()) {
@@ -87,11 +86,11 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         let file = File::create(path).with_context(cannot)?;
         capture::pcapng(probe, BufWriter::new(file)).with_context(cannot)?;
     }
-    Ok(args.beside.tell(&output, status, result(&host, link)))
+    Ok(args.options.tell(&output, status, result(&host, link)))
 }
 
 impl Args {
-    /// Whether options say how the host pings.
+    /// Returns whether options for the host's pings are given.
     fn asks_how(&self) -> bool {
         self.ping_seconds.is_some() || self.ping_bytes.is_some()
     }
@@ -100,24 +99,24 @@ impl Args {
         let hz = match self.ping_hz {
             Some(hz) => hz,
             None if self.flood => FLOOD_HZ,
-            None if self.udp => bail!("--udp: how often? --ping-hz or --flood is missing"),
+            None if self.udp => bail!("--udp: the rate is missing; add --ping-hz or --flood"),
             None if self.asks_how() => {
-                bail!("--ping-seconds and --ping-bytes: are for --ping-hz and --flood")
+                bail!("--ping-seconds, --ping-bytes: the rate is missing; add --ping-hz or --flood")
             }
             None => return Ok(None),
         };
         time::seconds("ping-seconds", self.ping_seconds.unwrap_or(SECONDS))?;
         if !(hz > 0.0 && hz <= 1e6) {
-            bail!("--ping-hz {hz}: above 0 and at most a million");
+            bail!("--ping-hz {hz}: use a rate above 0 and at most 1000000");
         }
         let bytes = self.ping_bytes.unwrap_or(BYTES);
         if bytes > LARGEST_PAYLOAD {
-            bail!("--ping-bytes {bytes}: a frame holds {LARGEST_PAYLOAD}");
+            bail!("--ping-bytes {bytes}: a frame holds at most {LARGEST_PAYLOAD}");
         }
         Ok(Some(Plan {
             interval_ns: (1e9 / hz) as u64,
             jitter_ns: 0,
-            seed: self.beside.seed,
+            seed: self.options.seed,
             duration_ns: (self.ping_seconds.unwrap_or(SECONDS) * 1e9) as u64,
             payload: bytes,
             question: if self.udp {
@@ -154,7 +153,7 @@ fn result(host: &Station, link: &Link) -> Value {
     })
 }
 
-/// How round trips are spread, with the standard deviation that the papers print.
+/// Summarises round trips, with the standard deviation that the papers print.
 fn summary(ns: Vec<u64>) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     let each: Vec<f64> = ns.iter().map(|ns| us(*ns)).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch profile`: boot, run one command, say where every cycle of it went.
+//! `warmswitch profile`: boots, runs one command, and reports where each of its cycles went.
 
 use std::path::Path;
 
@@ -18,47 +18,48 @@ use session::session::Session;
 use session::snapshot::Snapshots;
 use session::target::{Given, Target};
 
-/// Board seconds that a command may take when nobody says.
+/// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
 
-/// Boot, run one command in the guest and say where every cycle went: by cause, task and function,
-/// who made whom miss, and what changes of task cost
+/// Boot, run one command in the guest, and report where each cycle went
+///
+/// The report has cycles by cause, task and function, who caused each miss, and the cost of context switches.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Board time the command may take, in seconds
+    /// Limit of board time for the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = LIMIT_S)]
     limit: f64,
-    /// Take so many of the worst latencies apart, from an interrupt to the task that it woke
+    /// Number of worst latencies to take apart: each lasts from an interrupt to the task that it woke
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
-    /// Instead: who kept preemption off, how often, and for how long at most
+    /// Report instead which functions kept preemption off, how often, and for how long at most
     #[arg(long, conflicts_with_all = ["worst", "cost", "perfetto", "folded", "callgrind", "timed", "task"])]
     preempt_off: bool,
-    /// Then run it twice more, looked at and not, in turns: how much slower is the simulator when it charges?
+    /// Then run the command twice more in turns, with and without charging, and print how much slower charging is
     #[arg(long)]
     cost: bool,
-    /// Of a kernel that lacks something: a mutant's name, or FILE:NAME
+    /// Remove an operation of the kernel first: name of a mutant, or FILE:NAME
     #[arg(long, value_name = "MUTANT")]
     mutant: Option<String>,
     #[command(flatten)]
-    asked: OutputOptions,
-    /// What to run in the guest: one word is a line for its shell, several are a program and its
-    /// arguments; it gets what comes on standard input, if that is a file or a pipe
+    output: OutputOptions,
+    /// Command to run in the guest: one word is a line for its shell, several words are a program and its arguments
+    ///
+    /// The command reads this program's standard input if that is a file or a pipe.
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
 
-/// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
     time::seconds("limit", args.limit)?;
-    if args.worst == 0 && args.asked.task.is_some() && args.asked.perfetto.is_none() {
-        bail!("--task: is for --worst N");
+    if args.worst == 0 && args.output.task.is_some() && args.output.perfetto.is_none() {
+        bail!("--task: it selects latencies; add --worst N or --perfetto FILE");
     }
-    let which = LatencyChoice::Worst(args.worst);
-    which.check()?;
-    args.asked.check()?;
+    let choice = LatencyChoice::Worst(args.worst);
+    choice.check()?;
+    args.output.check()?;
     let board = args.target.check()?;
     let given = Given::new(&args.command)?;
     let mutant = args.target.mutant(args.mutant.as_deref())?;
@@ -67,7 +68,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     if let Some(mutant) = &mutant {
         prepared.patch(mutant)?;
     }
-    let snapshots = Snapshots::cached_if(is_common && !args.asked.fresh_boot);
+    let snapshots = Snapshots::cached_if(is_common && !args.output.fresh_boot);
     let note = |line: &str| eprintln!("{line}");
     let session = Session::booted(&snapshots, &board, 1, &prepared.boot(), &note)?;
     let vmlinux = prepared.files.vmlinux.as_deref();
@@ -76,16 +77,16 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
     let plain = args.cost.then(|| session.clone());
     let (mut session, kernel) = setup::charge(session, vmlinux);
-    session.keep_latencies(which.kept());
-    let both = plain.map(|plain| (session.clone(), plain));
+    session.keep_latencies(choice.kept());
+    let pair = plain.map(|plain| (session.clone(), plain));
     let begun = session.now();
     let measured = session.run(&given.typed, args.limit)?;
-    let (said, status) = given.typed.ended(&measured.console)?;
+    let (output, status) = given.typed.ended(&measured.console)?;
     markers::check_that_it_ran(status, "")?;
-    if !args.asked.json {
-        println!("{}", String::from_utf8_lossy(&said));
+    if !args.output.json {
+        println!("{}", String::from_utf8_lossy(&output));
     }
-    let cost = both.map(|both| cost::of(both, &given.typed, session.now()));
+    let cost = pair.map(|pair| cost::of(pair, &given.typed, session.now()));
     let cost = cost.transpose()?;
     let mut head = json!({
         "command": given.line,
@@ -102,8 +103,8 @@ pub fn execute(args: &Args) -> Result<Outcome> {
         spec: &board,
         command: &given.line,
     };
-    output::show(ran, which, &args.asked, head)?;
-    if let Some(cost) = cost.filter(|_| !args.asked.json) {
+    output::show(ran, choice, &args.output, head)?;
+    if let Some(cost) = cost.filter(|_| !args.output.json) {
         println!("\n{}", cost.text());
     }
     Ok(outcome(status))
@@ -116,7 +117,7 @@ fn outcome(status: i32) -> Outcome {
     }
 }
 
-/// Runs and prints who kept preemption off.
+/// Runs the command and prints which functions kept preemption off.
 fn preempt_off(
     args: &Args,
     session: Session,
@@ -125,17 +126,17 @@ fn preempt_off(
 ) -> Result<Outcome> {
     let (mut session, kernel) = preemption::watch(session, vmlinux)?;
     let measured = session.run(typed, args.limit)?;
-    let (said, status) = typed.ended(&measured.console)?;
+    let (output, status) = typed.ended(&measured.console)?;
     markers::check_that_it_ran(status, "")?;
-    let begun = preemption::by_function(session.observer(), &kernel);
-    if args.asked.json {
-        let document = preemption::json(&begun, session.cpu_hz(), line);
+    let functions = preemption::by_function(session.observer(), &kernel);
+    if args.output.json {
+        let document = preemption::json(&functions, session.cpu_hz(), line);
         println!("{}", serde_json::to_string_pretty(&document)?);
     } else {
-        println!("{}", String::from_utf8_lossy(&said));
+        println!("{}", String::from_utf8_lossy(&output));
         print!(
             "{}",
-            preemption::text(&begun, session.cpu_hz(), args.asked.top)
+            preemption::text(&functions, session.cpu_hz(), args.output.top)
         );
     }
     Ok(outcome(status))

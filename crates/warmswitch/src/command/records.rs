@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch records`: stored runs beside the committed records of what they came to elsewhere.
+//! `warmswitch records`: compares stored runs with the committed records of the same runs' results.
 
 use std::collections::BTreeMap;
 
@@ -26,16 +26,16 @@ use session::SIMULATOR;
 pub struct Args {
     /// Names of experiments [default: all]
     experiments: Vec<String>,
-    /// Write the records of these experiments' campaigns, full ones unless --quick is said
+    /// Write the records of these experiments from their full campaigns; with --quick, from the quick ones
     #[arg(long, requires = "experiments")]
     write: bool,
-    /// Records of quick campaigns only
+    /// Use only records of quick campaigns
     #[arg(long)]
     quick: bool,
-    /// Recorded runs must be here, unless the kernel, the root file system or the board is another
+    /// Fail also if a recorded run is not stored here, unless its kernel, root file system or board differs
     #[arg(long, conflicts_with = "write")]
     all: bool,
-    /// Only the experiments that `warmswitch compare` runs
+    /// Compare only the experiments of `warmswitch compare`
     #[arg(long, conflicts_with_all = ["experiments", "write"])]
     compared: bool,
     /// Print JSON
@@ -43,7 +43,6 @@ pub struct Args {
     json: bool,
 }
 
-/// Compares or writes.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let names = paths::experiments();
     for name in &args.experiments {
@@ -65,7 +64,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     compare(&wanted, args)
 }
 
-/// Figures as CSV; in the order of points, whatever the order of `runs`.
+/// Returns the figures as CSV, in the order of points.
 fn figures(name: &str, campaign: &Campaign, mut runs: Vec<Run>) -> Result<String> {
     runs.sort_by(|a, b| a.point.cmp(&b.point));
     let experiment = Experiment::load(name)?;
@@ -77,11 +76,11 @@ fn figures(name: &str, campaign: &Campaign, mut runs: Vec<Run>) -> Result<String
 fn write(name: &str, quick: bool) -> Result<()> {
     let command = Selection::own_plan(quick).command(name);
     let Some((campaign, runs)) = Campaign::of_own_plan(name, quick)? else {
-        bail!("nothing to record: `{command}` comes first");
+        bail!("{name}: no stored run to record; run `{command}` first");
     };
     let (have, planned) = (runs.len(), campaign.planned);
     if have < planned {
-        bail!("{have} of {planned} points are measured: `{command}` goes on with the rest");
+        bail!("{name}: {have} of {planned} points are measured; `{command}` measures the rest");
     }
     let record = Record::of(name, quick, &runs, store::result_hash)?;
     for path in record.save(&figures(name, &campaign, runs)?)? {
@@ -90,18 +89,17 @@ fn write(name: &str, quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// One record and what this machine has of it.
+/// A record, and the stored runs compared with it.
 struct Line {
     command: String,
     recorded: usize,
     compared: Compared,
-    /// Whether the figures that follow from the runs are the recorded ones; `None` if some run
-    /// is not here or differs.
+    /// Whether the runs give the recorded figures; `None` if a run differs or is not stored here.
     figures: Option<bool>,
 }
 
 impl Line {
-    /// Whether it is not as recorded, or, with `all`, is not here though it could be.
+    /// Returns whether a run or figure differs, or, with `all`, whether a run is missing although no input differs.
     fn says_no(&self, all: bool) -> bool {
         let c = &self.compared;
         let missing = all && c.not_here > 0 && c.inputs.is_empty();
@@ -109,14 +107,14 @@ impl Line {
     }
 
     fn text(&self) -> String {
-        let (c, of) = (&self.compared, self.recorded);
-        let mut text = format!("{}: {} of {of} runs the same", self.command, c.same);
+        let (c, recorded) = (&self.compared, self.recorded);
+        let mut text = format!("{}: {} of {recorded} runs equal", self.command, c.same);
         if c.not_here > 0 {
-            text += &format!(", {} not here", c.not_here);
+            text += &format!(", {} not stored here", c.not_here);
         }
         match self.figures {
-            Some(true) => text += ", figures the same",
-            Some(false) => text += ", FIGURES DIFFER though all runs are the same",
+            Some(true) => text += ", figures equal",
+            Some(false) => text += ", FIGURES DIFFER although all runs are equal",
             None => {}
         }
         for point in &c.different {
@@ -125,15 +123,16 @@ impl Line {
         if !c.different.is_empty() {
             text += match c.simulators {
                 None => {
-                    "\n  The same inputs and simulator came to something else. If nobody has changed a file \
-                     of the record or the run, that is a bug of ours: please report it."
+                    "\n  The same inputs and simulator gave another result. If the files of the record and the \
+                     run are unchanged, this is a bug of warmswitch: please report it."
                 }
-                Some(_) => "\n  The simulator is another one.",
+                Some(_) => "\n  The simulator differs.",
             };
         }
         if self.says_no(false) {
             let command = self.command.replace("run ", "records --write ");
-            text += &format!("\n  If results were meant to change: `{command}`");
+            text +=
+                &format!("\n  If you meant to change results, write the record anew: `{command}`");
         }
         if let Some((recorded, here)) = &c.simulators {
             text += &format!("\n  simulator: {recorded} recorded, {here} here");
@@ -141,11 +140,11 @@ impl Line {
         for input in &c.inputs {
             text += &format!("\n  {input}");
         }
-        if c.not_here == of {
+        if c.not_here == recorded {
             text += "\n  Nothing was compared: ";
             text += match c.inputs.is_empty() {
-                true => "run it, then ask again.",
-                false => "inputs are others, so the record has to be written anew.",
+                true => "run the campaign, then run this command again.",
+                false => "the inputs differ, so write the record anew.",
             };
         }
         text
@@ -161,23 +160,23 @@ impl Line {
     }
 }
 
-/// One record beside what is stored here.
+/// Compares the record of an experiment with the stored runs. Returns `None` if there is no record.
 fn line(name: &str, quick: bool, here: &BTreeMap<String, &Run>) -> Result<Option<Line>> {
     let Some((record, recorded)) = Record::load(name, quick)? else {
         return Ok(None);
     };
     let compared = record.compare(here, store::result_hash)?;
-    let mut of_campaign = None;
+    let mut figures_equal = None;
     if compared.same == record.count
         && let Some((campaign, runs)) = Campaign::of_own_plan(name, quick)?
         && runs.len() == campaign.planned
     {
-        of_campaign = Some(figures(name, &campaign, runs)? == recorded);
+        figures_equal = Some(figures(name, &campaign, runs)? == recorded);
     }
     Ok(Some(Line {
         command: Selection::own_plan(quick).command(name),
         recorded: record.count,
-        figures: of_campaign,
+        figures: figures_equal,
         compared,
     }))
 }
@@ -197,7 +196,10 @@ fn compare(names: &[String], args: &Args) -> Result<Outcome> {
         }
     }
     if lines.is_empty() {
-        bail!("no record of {}", names.join(", "));
+        bail!(
+            "no record of {}; `warmswitch records --write NAME` writes one",
+            names.join(", ")
+        );
     }
     if args.json {
         let lines: Vec<_> = lines.iter().map(Line::json).collect();
@@ -210,7 +212,7 @@ fn compare(names: &[String], args: &Args) -> Result<Outcome> {
     }
     if !args.all && lines.iter().all(|line| line.compared.same == 0) {
         let first = &lines[0].command;
-        bail!("nothing is here to compare: run one of the recorded campaigns, `{first}`");
+        bail!("no stored run to compare; run a recorded campaign, such as `{first}`");
     }
     let no = lines.iter().any(|line| line.says_no(args.all));
     Ok(if no { Outcome::No } else { Outcome::Done })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch report`: the HTML report of an experiment's runs, without simulating.
+//! `warmswitch report`: writes the HTML report of an experiment's stored runs, without simulating.
 
 use std::path::PathBuf;
 
@@ -16,22 +16,21 @@ use base::files::check_written_into;
 use base::paths;
 use results::figures::published::Papers;
 
-/// Write the HTML report of an experiment's runs (never simulates)
+/// Write the HTML report of an experiment's stored runs (never simulates)
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of the experiment, or its folder: ./mine
+    /// Name of the experiment, or its folder, such as ./mine
     experiment: String,
     #[command(flatten)]
     stored: Stored,
-    /// Directory to write to
+    /// Directory to write to [default: out/report/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the path as JSON
+    /// Print the path of the report as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Writes the report.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
     let (campaign, runs) = args.stored.load(&experiment)?;
@@ -50,7 +49,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Where the report of `compare` goes; those of experiments go below it.
+/// Directory of the report of `compare`; the reports of experiments go below it.
 pub fn default_dir() -> PathBuf {
     paths::out().join("report")
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch run`: measure what is missing of an experiment, then print its table.
+//! `warmswitch run`: measures the missing points of an experiment, then prints its tables.
 //!
-//! With `--coherence` every point runs, those that are stored, too, and must count the same. Exit
-//! codes are those of `warmswitch coherence`.
+//! With `--coherence` every point runs, also if its run is stored, and must give the same counts. The exit codes are
+//! those of `warmswitch coherence`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,12 +25,12 @@ use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Group};
 use base::time;
 
-/// Run what is missing of an experiment, then print its table
+/// Measure the missing points of an experiment, then print its tables
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of the experiment, or its folder: ./mine
+    /// Name of the experiment, or its folder, such as ./mine
     experiment: String,
-    /// Run every point again under the coherence checker and print its reports, too
+    /// Run every point again under the coherence checker, and print the reports before the tables
     #[arg(long)]
     coherence: bool,
     #[command(flatten)]
@@ -42,13 +42,13 @@ pub struct Args {
 pub struct How {
     #[command(flatten)]
     asks: Asks,
-    /// Points at a time [default: one per processor]
+    /// Number of points to run at a time [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Board time a point may take, in seconds, instead of the experiment's
+    /// Limit of board time per point, in seconds, instead of the experiment's
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
-    /// Boot every board, instead of going on from snapshots of earlier boots
+    /// Boot every board, instead of restoring snapshots of earlier boots
     #[arg(long)]
     fresh_boot: bool,
     /// Print JSON
@@ -57,13 +57,13 @@ pub struct How {
 }
 
 impl How {
-    /// The options, checked.
+    /// Checks the options and returns them.
     pub fn options(&self) -> Result<Options> {
         if let Some(limit) = self.limit {
             time::seconds("limit", limit)?;
         }
         if self.jobs == Some(0) {
-            bail!("--jobs 0: at least one point at a time");
+            bail!("--jobs 0: use 1 or more");
         }
         Ok(Options {
             jobs: self.jobs.unwrap_or(0),
@@ -74,7 +74,6 @@ impl How {
     }
 }
 
-/// Runs and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
     let options = args.how.options()?;
@@ -85,7 +84,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     table::print(&experiment, &campaign, &runs, args.how.json)
 }
 
-/// A report that was not met at an earlier point, and the point.
+/// A report, and the first point with it.
 struct EarlierReport {
     label: String,
     group: Group,
@@ -103,9 +102,9 @@ impl EarlierReport {
     }
 }
 
-/// Runs every point with the checker and prints reports, then the table; JSON is reports only.
+/// Runs every point under the checker, and prints the reports and then the tables. JSON has only the reports.
 fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Outcome> {
-    // What is wrong with a list is said before anything runs.
+    // Read first: a bad list is an error before anything runs.
     for kernel in &experiment.kernels {
         suppress::of_kernel(kernel)?;
     }
@@ -143,7 +142,7 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
     };
     if findings.len() < campaign.planned {
         bail!(
-            "{} of {} points came to their end under the checker",
+            "only {} of {} points reached their end under the checker",
             findings.len(),
             campaign.planned
         );
@@ -151,7 +150,7 @@ fn checked(experiment: &Experiment, options: &Options, json: bool) -> Result<Out
     Ok(if met.is_empty() { outcome } else { Outcome::No })
 }
 
-/// What was reported and is not suppressed, each at its first point.
+/// Returns the reports that are not suppressed, each with its first point.
 fn met(findings: &[Findings]) -> Result<Vec<EarlierReport>> {
     let mut all: Vec<EarlierReport> = Vec::new();
     let mut kernels: BTreeMap<&str, (Rc<Names>, Vec<Suppression>)> = BTreeMap::new();
@@ -165,12 +164,14 @@ fn met(findings: &[Findings]) -> Result<Vec<EarlierReport>> {
         let (names, suppressions) = &kernels[kernel];
         if found.reports.len() == REPORTS {
             let point = found.point.label();
-            bail!("{point}: {REPORTS} causes were met, and no more can be kept");
+            bail!(
+                "{point}: the checker keeps at most {REPORTS} causes, and they were all reported"
+            );
         }
         for group in coherence::groups(&found.reports, suppressions, names) {
-            // A group that an entry covers says nothing of another that none covers.
-            let told = group.suppression.is_none();
-            if told && causes.insert((kernel, group.first.cause())) {
+            // A suppressed group must not hide a later group with the same cause.
+            let is_reported = group.suppression.is_none();
+            if is_reported && causes.insert((kernel, group.first.cause())) {
                 all.push(EarlierReport {
                     label: found.point.label(),
                     group,
@@ -202,7 +203,7 @@ mod tests {
         }
     }
 
-    /// The words of a line, as a shell takes them.
+    /// Splits a line into words, as a shell does.
     fn words(line: &str) -> Vec<String> {
         let script = format!("printf '%s\\n' {line}");
         let output = std::process::Command::new("sh")
@@ -212,7 +213,7 @@ mod tests {
         text.lines().map(String::from).collect()
     }
 
-    /// The command that the report of a campaign with these options says makes it again.
+    /// Returns the command in a report of a campaign with these options that makes the report again.
     fn makes_it_again(named: &str, options: &Options) -> String {
         let experiment = Experiment {
             named: named.to_string(),
@@ -227,7 +228,7 @@ mod tests {
         let text = markdown::text(&material).unwrap();
         let line = text
             .lines()
-            .find_map(|line| line.split_once("` makes it again"));
+            .find_map(|line| line.split_once("` reproduces it"));
         let (command, _) = line.unwrap_or_else(|| panic!("{text}"));
         command.trim_start_matches('`').to_string()
     }
@@ -242,10 +243,10 @@ mod tests {
             "run ./mine --set caches.dcache_bytes=32K,caches.icache_bytes=32K --quick",
             "run ipc --set 'sdram.banks = 8' --seeds 1",
         ] {
-            let asked = parsed(words(&format!("warmswitch {line}")));
-            let options = asked.how.options().unwrap();
-            let again = parsed(words(&makes_it_again(&asked.experiment, &options)));
-            assert_eq!(again.experiment, asked.experiment, "{line}");
+            let args = parsed(words(&format!("warmswitch {line}")));
+            let options = args.how.options().unwrap();
+            let again = parsed(words(&makes_it_again(&args.experiment, &options)));
+            assert_eq!(again.experiment, args.experiment, "{line}");
             assert_eq!(again.how.options().unwrap(), options, "{line}");
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch scope`: boot, connect a pulse generator and an oscilloscope to the board's pins, run a
-//! command, write down what the scope saw.
+//! `warmswitch scope`: boots, connects a pulse generator and an oscilloscope to the board's pins, runs a command, and
+//! writes the scope's recording.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -27,39 +27,39 @@ use results::runs::screen::COLUMNS;
 use results::runs::screen::Screen;
 use session::instrument::{ANSWER, STIMULUS};
 
-/// Pulses into the board's pins, and an oscilloscope on them, beside a command
+/// Run a command with a pulse generator and an oscilloscope at the board's pins
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    beside: InstrumentOptions,
-    /// Pulses per second into --pin; several are given one after the other, --seconds each
+    options: InstrumentOptions,
+    /// Pulses per second into --pin; several frequencies follow one another, --seconds each
     #[arg(long, value_name = "HZ", value_delimiter = ',')]
     hz: Vec<f64>,
-    /// Pin of GPIO 0 that gets the pulses, and the trigger
+    /// Pin of GPIO 0 that gets the pulses
     #[arg(long, value_name = "PIN", default_value_t = STIMULUS)]
     pin: u8,
-    /// Width of a pulse
+    /// Width of a pulse, in us
     #[arg(long, value_name = "US", default_value_t = 10.0, requires = "hz")]
     width_us: f64,
-    /// A pulse comes at most this much before or after its place
+    /// Largest deviation of a pulse from its place, before or after, in us
     #[arg(long, value_name = "US", default_value_t = 0.0, requires = "hz")]
     jitter_us: f64,
-    /// For how long each frequency lasts
+    /// Board time that each frequency lasts, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, requires = "hz")]
     seconds: f64,
-    /// Pins with a probe, from the top of the screen
+    /// Pins with a probe, from the top of the screen to the bottom
     #[arg(long, value_name = "PINS", value_delimiter = ',', default_values_t = [STIMULUS, ANSWER])]
     channels: Vec<u8>,
-    /// Pin that starts a recording and a picture with its rise [default: that of --pin]
+    /// Pin whose rising edge triggers a recording and a screen [default: that of --pin]
     #[arg(long, value_name = "PIN")]
     trigger: Option<u8>,
     /// Pin on which the board answers to --pin
     #[arg(long, value_name = "PIN", default_value_t = ANSWER)]
     answer: u8,
-    /// Width of the screen
+    /// Width of the screen, in us
     #[arg(long, value_name = "US", default_value_t = 500.0)]
     window_us: f64,
-    /// Edges that the scope's memory holds
+    /// Size of the scope's memory, in edges
     #[arg(long, value_name = "EDGES", default_value_t = 1 << 20)]
     depth: usize,
     /// Write the recording as VCD
@@ -71,39 +71,38 @@ pub struct Args {
     /// Write the screen as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// What to run in the guest; it is to end by itself
+    /// Command to run in the guest; it must end by itself
     #[arg(last = true, value_name = "CMD", required = true)]
     command: Vec<String>,
 }
 
-/// Measures.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let typed = Typed::own(&(shell::typed(&args.command)? + " </dev/null"));
     let board = args.check()?;
-    let mut session = args.beside.boot(&board)?;
+    let mut session = args.options.boot(&board)?;
     let cpu_hz = session.cpu_hz();
     session.cables().watch(args.setup(cpu_hz))?;
     let begin = session.now();
     if !args.hz.is_empty() {
         session.cables().generate(args.pulses()?)?;
     }
-    let measured = session.run(&typed, args.beside.limit)?;
+    let measured = session.run(&typed, args.options.limit)?;
     let (output, status) = instrument_options::ended(&typed, &measured)?;
     let bench = session.bench();
     args.write(&bench.scopes()[0], session.now(), cpu_hz)?;
     let mut result = args.result(bench, session.now(), cpu_hz);
     result["rates"] = args.rates(bench, begin, cpu_hz);
-    Ok(args.beside.tell(&output, status, result))
+    Ok(args.options.tell(&output, status, result))
 }
 
 impl Args {
-    /// Refuses what can be refused before anything is built; gives the board.
+    /// Checks the options before anything is built, and returns the board.
     fn check(&self) -> Result<BoardSpec> {
         time::seconds("seconds", self.seconds)?;
         time::seconds("width-us", self.width_us)?;
         time::seconds("window-us", self.window_us)?;
         if !(self.jitter_us >= 0.0 && self.jitter_us.is_finite()) {
-            bail!("--jitter-us {}: not a time", self.jitter_us);
+            bail!("--jitter-us {}: use 0 or more", self.jitter_us);
         }
         let pins = [("pin", self.pin), ("answer", self.answer)];
         let pins = pins
@@ -111,21 +110,24 @@ impl Args {
             .chain(self.trigger.map(|pin| ("trigger", pin)));
         let channels = self.channels.iter().map(|pin| ("channels", *pin));
         if let Some((option, pin)) = pins.chain(channels).find(|(_, pin)| *pin >= PINS) {
-            bail!("--{option} {pin}: the board's pins are 0 to {}", PINS - 1);
+            bail!(
+                "--{option} {pin}: use one of the board's pins, 0 to {}",
+                PINS - 1
+            );
         }
         if let Some(twice) = repeated(self.channels.iter()) {
-            bail!("--channels: pin {twice} is given twice");
+            bail!("--channels: pin {twice} is given twice; name each pin once");
         }
         if self.depth == 0 {
-            bail!("--depth 0: a memory for no edge records nothing");
+            bail!("--depth 0: use 1 or more");
         }
         files::check_written(&[
             ("vcd", self.vcd.as_deref()),
             ("fst", self.fst.as_deref()),
             ("svg", self.svg.as_deref()),
         ])?;
-        let board = self.beside.check()?;
-        // The instruments refuse what else they cannot be set to.
+        let board = self.options.check()?;
+        // The instruments refuse other settings that they do not have.
         Scope::new(self.setup(board.cpu_hz), 0, Pins::default())
             .with_context(|| format!("--window-us {}", self.window_us))?;
         if !self.hz.is_empty() {
@@ -154,7 +156,7 @@ impl Args {
         let mut segments = Vec::new();
         for hz in &self.hz {
             if !(*hz > 0.0 && *hz < 1e12) {
-                bail!("--hz {hz}: not a frequency above 0");
+                bail!("--hz {hz}: use a frequency above 0 and below 1e12");
             }
             segments.push(Segment {
                 millihertz: (hz * 1e3).round() as u64,
@@ -167,7 +169,7 @@ impl Args {
             width_ns: ns(self.width_us),
             jitter_ns: ns(self.jitter_us),
             random_phase: true,
-            seed: self.beside.seed,
+            seed: self.options.seed,
         })
     }
 
@@ -196,8 +198,8 @@ impl Args {
                 .collect();
             let title = format!(
                 "{}, {}: {}",
-                self.beside.target.board(),
-                self.beside.target.kernel()?,
+                self.options.target.board(),
+                self.options.target.kernel()?,
                 shell::shown(&self.command)
             );
             let svg = screen::svg(&Screen::of(screen, cpu_hz), &names, &title)?;
@@ -228,15 +230,15 @@ impl Args {
         })
     }
 
-    /// The pulses of each frequency, as far as they were served.
+    /// Summarises the served pulses of each frequency.
     fn rates(&self, bench: &Bench, begin: u64, cpu_hz: u64) -> Value {
         let responses = self.responses(bench);
         let served = responses.served();
         let length = (self.seconds * cpu_hz as f64) as u64;
         let rate = |(n, hz): (u64, &f64)| {
             let within = begin + n * length..begin + (n + 1) * length;
-            let of = served.iter().filter(|r| within.contains(&r.at)).copied();
-            let mut result = summary(&of.collect::<Vec<_>>(), cpu_hz);
+            let pulses = served.iter().filter(|r| within.contains(&r.at)).copied();
+            let mut result = summary(&pulses.collect::<Vec<_>>(), cpu_hz);
             result["hz"] = (*hz).into();
             result
         };
@@ -244,15 +246,15 @@ impl Args {
     }
 }
 
-/// Latencies of pulses, and how many were without an answer.
+/// Summarises the latencies of pulses, and counts pulses without an answer.
 fn summary(pulses: &[Response], cpu_hz: u64) -> Value {
     let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
-    let of = |each: Vec<u64>| instrument_options::spread(each, us);
+    let spread = |latencies: Vec<u64>| instrument_options::spread(latencies, us);
     json!({
         "pulses": pulses.len(),
         "without_first": pulses.iter().filter(|r| r.first.is_none()).count(),
         "without_second": pulses.iter().filter(|r| r.second.is_none()).count(),
-        "first_us": of(pulses.iter().filter_map(|r| r.first).collect()),
-        "second_us": of(pulses.iter().filter_map(|r| r.second).collect()),
+        "first_us": spread(pulses.iter().filter_map(|r| r.first).collect()),
+        "second_us": spread(pulses.iter().filter_map(|r| r.second).collect()),
     })
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch table`: the table of an experiment's runs, without simulating.
+//! `warmswitch table`: prints the tables of an experiment's stored runs, without simulating.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -15,22 +15,21 @@ use results::figures::published::Papers;
 use results::runs::campaign::Campaign;
 use results::runs::run::Run;
 
-/// Print the table of an experiment's runs (never simulates)
+/// Print the tables of an experiment's stored runs (never simulates)
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of the experiment, or its folder: ./mine
+    /// Name of the experiment, or its folder, such as ./mine
     experiment: String,
     #[command(flatten)]
     stored: Stored,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Print Markdown: what the report says, without its pictures
+    /// Print Markdown: the report without its pictures
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
 }
 
-/// Prints the table.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let experiment = Experiment::load(&args.experiment)?;
     let (campaign, runs) = args.stored.load(&experiment)?;
@@ -43,7 +42,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     print(&experiment, &campaign, &runs, args.json)
 }
 
-/// Prints what `table` and `run` print; says no when points are missing or a claim is false.
+/// Prints the tables of `table` and `run`. Returns `No` if points are missing or an unexplained claim fails.
 pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> Result<Outcome> {
     let papers = Papers::load()?;
     let material = Material::of(e, campaign, runs, &papers)?;
@@ -52,7 +51,8 @@ pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> R
     Ok(outcome)
 }
 
-/// What is to be printed.
+/// Returns the tables as text or JSON. The outcome is `No` if points are missing or an unexplained
+/// claim fails.
 pub fn shown(material: &Material, json: bool) -> Result<(String, Outcome)> {
     let text = if json {
         serde_json::to_string_pretty(&document(material)?)?
@@ -65,7 +65,7 @@ pub fn shown(material: &Material, json: bool) -> Result<(String, Outcome)> {
     if missing {
         let (have, planned) = (campaign.runs.len(), campaign.planned);
         let command = material.command();
-        eprintln!("{have} of {planned} points are measured; `{command}` goes on with the rest");
+        eprintln!("{have} of {planned} points are measured; `{command}` measures the rest");
     }
     let no = missing || material.results.says_no();
     Ok((text, if no { Outcome::No } else { Outcome::Done }))
@@ -80,8 +80,8 @@ fn document(material: &Material) -> Result<Value> {
         kind,
         ..
     } = material;
-    let beside = results.beside.iter();
-    let beside = beside.map(|p| json!({"published": p.figure, "measured": p.measured}));
+    let published = results.beside.iter();
+    let published = published.map(|p| json!({"published": p.figure, "measured": p.measured}));
     let mut document = json!({
         "format": 3,
         "experiment": e.name,
@@ -96,7 +96,7 @@ fn document(material: &Material) -> Result<Value> {
         "figures": results.measured,
         "claims": results.verdicts,
         "versus": results.versus,
-        "published": beside.collect::<Vec<_>>(),
+        "published": published.collect::<Vec<_>>(),
         "warnings": results.warnings,
     });
     for (key, value) in kind.document(&material.told())? {

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls through the tables of a kernel for several cores (`processor`, `cpu_cache`), found by looking back from a jump
-//! for where its register comes from: `ldr rB, =table`, `ldr rN, [rB, #slot]`, `bx rN`. Where the compiler keeps a
-//! function's address over a branch, what is nearest in the order of addresses is taken.
+//! Finds calls through the tables of function pointers in a kernel for several cores (`processor`, `cpu_cache`).
+//!
+//! The search goes backwards from a jump to the instructions that loaded its register: `ldr rB, =table`,
+//! `ldr rN, [rB, #slot]`, `bx rN`. It follows the order of addresses, not the control flow: where the compiler keeps a
+//! pointer across a branch, it takes the nearest load.
 
-/// LR, which a return jumps to.
+/// The link register. A jump to it is a return.
 const LINK: u32 = 14;
 const PC: u32 = 15;
 /// Registers that a call may change: r0 to r3, r12, r14.
 const CHANGED: u32 = 0x500f;
 
-/// `ldr rD, [rN, #offset]`: D, N and the offset.
+/// Decodes `ldr rD, [rN, #offset]`: D, N and the offset.
 fn load(word: u32) -> Option<(u32, u32, u32)> {
     let is = word & 0x0ff0_0000 == 0x0590_0000;
     is.then_some((word >> 12 & 15, word >> 16 & 15, word & 0xfff))
 }
 
-/// The register that is jumped to, but for returns.
+/// Returns the register that an instruction jumps to; `None` for returns.
 fn jump(word: u32) -> Option<u32> {
     let by_exchange = matches!(word & 0x0fff_fff0, 0x012f_ff10 | 0x012f_ff30);
     let is = by_exchange || word & 0x0fff_fff0 == 0x01a0_f000;
     (is && word & 15 != LINK).then_some(word & 15)
 }
 
-/// Whether an instruction changes a register, as far as compilers write them.
+/// Returns whether an instruction changes a register. Covers the instructions that compilers generate.
 fn changes(word: u32, register: u32) -> bool {
     let (to, loads) = (word >> 12 & 15, word >> 20 & 1 == 1);
     let compares = word >> 23 & 3 == 2 && loads;
@@ -36,13 +38,14 @@ fn changes(word: u32, register: u32) -> bool {
     }
 }
 
-/// The instruction before `at` that gave the register its value.
+/// Returns the address of the last instruction before `at` that changed the register.
 fn source(word: &impl Fn(u32) -> Option<u32>, start: u32, at: u32, register: u32) -> Option<u32> {
     let mut back = (start..at).step_by(4).rev();
     back.find(|at| word(*at).is_some_and(|word| changes(word, register)))
 }
 
-/// Address of the table and offset of the slot that an instruction of the function at `start` calls through.
+/// Returns table address and slot offset if the instruction at `at` calls through a table. `start` is the start of its
+/// function.
 pub fn slot(word: &impl Fn(u32) -> Option<u32>, start: u32, at: u32) -> Option<(u32, u32)> {
     let this = word(at)?;
     let loaded_at = match load(this) {

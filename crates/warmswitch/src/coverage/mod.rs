@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which functions of mm/ and arch/arm/mm, and which places in the kernel that maintain caches, write buffer or TLB,
+//! Coverage of a kernel: functions of mm/ and arch/arm/mm, and sites that maintain caches, write buffer or TLB, which
 //! the boot and a command reached.
 
 mod indirect;
@@ -16,10 +16,10 @@ use watch::reached::Reached;
 use rules::Rules;
 use text::{Function, Site, Text};
 
-/// The rules' file beside the kernels of a series.
+/// Name of the file with the rules, in the folder of a kernel series.
 pub const RULES: &str = "coverage.toml";
 
-/// Executed words: those of the boot, and those of what came after it.
+/// Executed words of the boot, and of everything after the boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Both {
     pub boot: Reached,
@@ -27,7 +27,7 @@ pub struct Both {
 }
 
 impl Both {
-    /// Of this text, nothing.
+    /// Returns two empty sets for this text.
     pub fn none(text: &Text) -> Both {
         let none = Reached::new(text.base, text.bytes);
         Both {
@@ -36,7 +36,7 @@ impl Both {
         }
     }
 
-    /// Adds what another run reached; false when it is of another range.
+    /// Adds the words of another run; returns false if that run covers another address range.
     #[must_use]
     pub fn merge(&mut self, other: &Both) -> bool {
         self.boot.merge(&other.boot) && self.later.merge(&other.later)
@@ -47,7 +47,7 @@ impl Both {
     }
 }
 
-/// How many there are, how many were reached, and how many by the boot.
+/// Number of functions or sites: all, reached, and reached by the boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub all: usize,
@@ -62,7 +62,7 @@ impl Count {
         self.reached += usize::from(any);
     }
 
-    /// Of those that there are.
+    /// Returns the reached share in percent; 100 if there is nothing to reach.
     pub fn percent(&self) -> f64 {
         match self.all {
             0 => 100.0,
@@ -71,25 +71,25 @@ impl Count {
     }
 }
 
-/// Functions and sites.
+/// Counts of functions and sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub functions: Count,
     pub sites: Count,
 }
 
-/// Files with their counts, and what was not reached of them.
+/// Source files with their counts, and their unreached sites.
 #[derive(Default)]
 pub struct Part<'a> {
     pub files: BTreeMap<&'a str, Counts>,
-    /// Sites, each with the entry of the rules that says why.
+    /// Unreached sites, each with the index of the `unreached` rule that explains it.
     pub unreached: Vec<(&'a Site, Option<usize>)>,
-    /// How many of them no way leads to, as these entries say.
+    /// Unreached sites whose rule says that no path leads there.
     pub dead: usize,
 }
 
 impl Part<'_> {
-    /// Of all files.
+    /// Returns the sum over all files.
     pub fn total(&self) -> Counts {
         let mut total = Counts::default();
         for counts in self.files.values() {
@@ -105,7 +105,7 @@ impl Part<'_> {
         total
     }
 
-    /// Sites that a way leads to.
+    /// Returns the counts of reachable sites: all but the dead ones.
     pub fn alive(&self) -> Count {
         let sites = self.total().sites;
         Count {
@@ -115,20 +115,20 @@ impl Part<'_> {
     }
 }
 
-/// What came out.
+/// Result: counts for a kernel and its runs.
 pub struct Coverage<'a> {
-    /// The folders that count.
+    /// Functions and sites in the folders of the rules.
     pub inside: Part<'a>,
-    /// The sites of all other code.
+    /// Sites of all other code.
     pub outside: Part<'a>,
-    /// By the rule that leaves them out: functions and sites.
+    /// Numbers of excluded functions and sites, by index of the `excluded` rule.
     pub excluded: BTreeMap<usize, (usize, usize)>,
-    /// Entries of the rules that tell of nothing here.
+    /// Indices of `unreached` rules for this kernel that explain no site.
     pub stale: Vec<usize>,
 }
 
 impl<'a> Coverage<'a> {
-    /// Counts.
+    /// Counts functions and sites.
     pub fn of(text: &'a Text, rules: &Rules, kernel: &str, both: &Both) -> Coverage<'a> {
         let mut coverage = Coverage {
             inside: Part::default(),
@@ -143,13 +143,13 @@ impl<'a> Coverage<'a> {
             let why = || rules.why(kernel, text, site);
             coverage.site(&text.functions[site.function], site, rules, both, why);
         }
-        let told = |n: &usize| {
+        let explains = |n: &usize| {
             let parts = [&coverage.inside, &coverage.outside];
             let mut all = parts.into_iter().flat_map(|part| &part.unreached);
             all.any(|(_, why)| *why == Some(*n))
         };
         let own = (0..rules.unreached.len()).filter(|n| rules.unreached[*n].is_for(kernel));
-        coverage.stale = own.filter(|n| !told(n)).collect();
+        coverage.stale = own.filter(|n| !explains(n)).collect();
         coverage
     }
 
@@ -160,7 +160,7 @@ impl<'a> Coverage<'a> {
         }
     }
 
-    /// Of other code only functions with sites are of interest, and those are counted by their sites.
+    /// Counts a function of the folders. Other code counts by its sites only.
     fn function(&mut self, function: &'a Function, rules: &Rules, both: &Both) {
         if !rules.counts(function) {
             return;

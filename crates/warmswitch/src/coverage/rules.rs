@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `linux/VERSION/coverage.toml`: which functions maintain caches and the TLB, what is left out, and why what is not
-//! reached is not.
+//! Rules of `linux/VERSION/coverage.toml`: functions that maintain caches or the TLB, code that does not count, and
+//! reasons for unreached sites.
 
 use std::path::Path;
 
@@ -12,76 +12,76 @@ use base::paths::shown;
 use base::toml_file;
 use supply::mutant::Cp15;
 
-/// The whole file. In names `*` stands for anything; they are without what the compiler appended (`.constprop.0`).
+/// Content of the file. In names, `*` matches any text. Names omit suffixes of the compiler (`.constprop.0`).
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rules {
-    /// Source files whose sites count begin so.
+    /// Prefixes of the paths of source files that count.
     pub folders: Vec<String>,
-    /// Functions a call of which is a site.
+    /// Functions whose calls are sites.
     pub maintains: Vec<String>,
-    /// Functions that one of these names fits, too, and that maintain nothing.
+    /// Exceptions from `maintains`: functions that maintain nothing.
     pub maintains_not: Vec<String>,
     /// Tables of functions in a kernel for several cores.
     #[serde(default)]
     pub table: Vec<Table>,
-    /// What does not count.
+    /// Code that does not count.
     #[serde(default)]
     pub excluded: Vec<Excluded>,
-    /// Why sites are not reached.
+    /// Reasons for unreached sites.
     #[serde(default)]
     pub unreached: Vec<Unreached>,
 }
 
-/// A table of functions that is called through: such a call is one of `symbol->slot`.
+/// A table of function pointers. A call through it counts as a call of `symbol->slot`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// The variable.
+    /// Name of the variable.
     pub symbol: String,
-    /// What each word of it is.
+    /// Names of its words, in order.
     pub slots: Vec<String>,
 }
 
-/// Sites that do not count. All keys must fit.
+/// Sites that do not count. All given keys must match.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Excluded {
-    /// Source file of the function; alone, with `function` or with `section`, the function does not count either.
+    /// Source file of the function. Without `callee` and `op`, the function does not count either.
     pub file: Option<String>,
-    /// The function it is in.
+    /// Function that contains the site.
     pub function: Option<String>,
-    /// The section of the function.
+    /// Section of the function.
     pub section: Option<String>,
-    /// The function it calls.
+    /// Function that the site calls.
     pub callee: Option<String>,
-    /// The operation of CP15 it is.
+    /// CP15 operation of the site.
     pub op: Option<Cp15>,
-    /// Why it does not count.
+    /// Reason for the exclusion.
     pub reason: String,
 }
 
-/// Sites that are not reached. All keys must fit.
+/// Sites that are known to be unreached. All given keys must match.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unreached {
-    /// The function they are in.
+    /// Function that contains the site.
     pub function: String,
-    /// The function they call.
+    /// Function that the site calls.
     pub callee: Option<String>,
-    /// The operation of CP15 they are.
+    /// CP15 operation of the site.
     pub op: Option<Cp15>,
-    /// Only of kernels with one of these names; of all when there is none.
+    /// Kernels that the rule applies to; empty means all.
     #[serde(default)]
     pub kernels: Vec<String>,
-    /// No way leads there: not in this configuration, or not on these boards.
+    /// No path leads there in this configuration or on these boards.
     #[serde(default)]
     pub dead: bool,
-    /// Why.
+    /// Reason why no run reaches the site.
     pub reason: String,
 }
 
-/// Whether `*`s of a pattern can stand for something so that it is `name`.
+/// Returns whether a pattern, in which `*` matches any text, matches `name`.
 pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -93,22 +93,23 @@ pub fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether what a rule asks for, if it does, is what there is.
-fn asks(pattern: Option<&String>, name: Option<&str>) -> bool {
+/// Returns whether a name matches the pattern of a rule. A rule without a pattern matches every name.
+fn name_fits(pattern: Option<&String>, name: Option<&str>) -> bool {
     pattern.is_none_or(|pattern| name.is_some_and(|name| fits(pattern, plain(name))))
 }
 
-/// A name without what the compiler appended to it.
+/// Returns a function's name without suffixes of the compiler.
 pub fn plain(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-fn does(callee: Option<&String>, op: Option<Cp15>, does: &Does) -> bool {
-    let (called, is) = match does {
+fn action_fits(callee: Option<&String>, op: Option<Cp15>, does: &Does) -> bool {
+    let (called, operation) = match does {
         Does::Calls(name) => (Some(name.as_str()), None),
         Does::Operation(op) => (None, Some(*op)),
     };
-    asks(callee, called) && op.is_none_or(|op| is.is_some_and(|is| op.covers(is)))
+    let op_fits = op.is_none_or(|op| operation.is_some_and(|operation| op.covers(operation)));
+    name_fits(callee, called) && op_fits
 }
 
 impl Rules {
@@ -118,38 +119,38 @@ impl Rules {
         let excluded = rules.excluded.iter().map(|e| ("excluded", &e.reason));
         let unreached = rules.unreached.iter().map(|u| ("unreached", &u.reason));
         if let Some((key, _)) = excluded.chain(unreached).find(|(_, r)| r.trim().is_empty()) {
-            bail!("{}: {key}.reason: it is empty", shown(path));
+            bail!("{}: {key}.reason: empty; write a reason", shown(path));
         }
         Ok(rules)
     }
 
-    /// Whether a call of this function is a site.
+    /// Returns whether a call of this function is a site.
     pub fn maintains(&self, name: &str) -> bool {
         let any = |names: &[String]| names.iter().any(|pattern| fits(pattern, plain(name)));
         any(&self.maintains) && !any(&self.maintains_not)
     }
 
-    /// Whether a function's sites count.
+    /// Returns whether a function lies in the folders that count.
     pub fn counts(&self, function: &Function) -> bool {
         let begins = |folder: &String| function.file.starts_with(folder);
         self.folders.iter().any(begins)
     }
 
-    /// Why a function does not count.
+    /// Returns the index of the rule that excludes a whole function.
     pub fn excludes(&self, function: &Function) -> Option<usize> {
         let whole =
             |rule: &Excluded| rule.callee.is_none() && rule.op.is_none() && rule.is_of(function);
         self.excluded.iter().position(whole)
     }
 
-    /// Why a site does not count.
+    /// Returns the index of the rule that excludes a site.
     pub fn excludes_site(&self, function: &Function, site: &Site) -> Option<usize> {
         self.excluded.iter().position(|rule| {
-            rule.is_of(function) && does(rule.callee.as_ref(), rule.op, &site.does)
+            rule.is_of(function) && action_fits(rule.callee.as_ref(), rule.op, &site.does)
         })
     }
 
-    /// The entry that says why a site of this kernel is not reached.
+    /// Returns the index of the rule that explains why a site of this kernel is unreached.
     pub fn why(&self, kernel: &str, text: &Text, site: &Site) -> Option<usize> {
         let covers = |entry: &Unreached| entry.is_for(kernel) && entry.covers(text, site);
         self.unreached.iter().position(covers)
@@ -158,7 +159,7 @@ impl Rules {
 
 impl Excluded {
     fn is_of(&self, function: &Function) -> bool {
-        asks(self.function.as_ref(), Some(&function.name))
+        name_fits(self.function.as_ref(), Some(&function.name))
             && self
                 .file
                 .as_ref()
@@ -168,20 +169,19 @@ impl Excluded {
 }
 
 impl Unreached {
-    /// Whether it is for a kernel of this name.
+    /// Returns whether the rule applies to this kernel.
     pub fn is_for(&self, kernel: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|pattern| fits(pattern, kernel))
     }
 
-    /// Whether it tells of this site.
+    /// Returns whether the rule matches this site.
     pub fn covers(&self, text: &Text, site: &Site) -> bool {
-        asks(
-            Some(&self.function),
-            Some(&text.functions[site.function].name),
-        ) && does(self.callee.as_ref(), self.op, &site.does)
+        let function = &text.functions[site.function];
+        name_fits(Some(&self.function), Some(&function.name))
+            && action_fits(self.callee.as_ref(), self.op, &site.does)
     }
 
-    /// For notes: what it is about.
+    /// Returns function, callee and operation of the rule, for notes.
     pub fn label(&self) -> String {
         let op = self.op.map(|op| format!(" {op}"));
         let callee = self
@@ -234,7 +234,7 @@ mod tests {
         for (more, part) in [
             (
                 "[[excluded]]\nfunction='f'\nreason=' '\n",
-                "excluded.reason: it is empty",
+                "excluded.reason: empty; write a reason",
             ),
             (
                 "[[unreached]]\nfunktion='f'\nreason='r'\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What runs reached, in a file, to be put together with later ones.
+//! Files with the reached words of runs, which later runs can be merged with.
 
 use std::path::Path;
 
@@ -15,16 +15,16 @@ use base::paths::{self, shown};
 
 const FORMAT: u32 = 1;
 
-/// The file, as JSON.
+/// Content of the file, which is JSON.
 #[derive(Serialize, Deserialize)]
 struct File {
     /// [`FORMAT`].
     format: u32,
-    /// A hash of the kernel's vmlinux.
+    /// Hash of the kernel's vmlinux.
     vmlinux: String,
-    /// What ran, for those who read it.
+    /// Kernel, board and command of each run, for messages.
     runs: Vec<String>,
-    /// A bit for each word of the text, by LZ4 and base64.
+    /// One bit per word of the text, compressed with LZ4, in base64.
     boot: String,
     later: String,
 }
@@ -38,7 +38,7 @@ fn unpacked(text: &str, like: &Reached) -> Option<Reached> {
     like.with_bytes(&lz4_flex::decompress_size_prepended(&packed).ok()?)
 }
 
-/// Writes what these runs reached.
+/// Writes the reached words of these runs.
 pub fn save(path: &Path, text: &Text, runs: &[String], both: &Both) -> Result<()> {
     let file = File {
         format: FORMAT,
@@ -55,28 +55,33 @@ fn read(path: &Path) -> Result<File> {
     let name = shown(path);
     let json = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
     let file: File = serde_json::from_slice(&json)
-        .with_context(|| format!("{name}: not what `coverage --save` writes"))?;
+        .with_context(|| format!("{name}: not a file of `coverage --save`"))?;
     if file.format != FORMAT {
-        bail!("{name}: it is of format {}, not {FORMAT}", file.format);
+        bail!(
+            "{name}: format {} is unknown; this program reads format {FORMAT}",
+            file.format
+        );
     }
     Ok(file)
 }
 
-/// Refuses what no `coverage --save` wrote, before the kernel is known.
+/// Rejects a file that `coverage --save` did not write. Needs no kernel, so it can run first.
 pub fn check(path: &Path) -> Result<()> {
     read(path).map(|_| ()).context("--with")
 }
 
-/// Reads what earlier runs of the same kernel reached, and which they were.
+/// Reads the descriptions and the reached words of earlier runs of this kernel.
 pub fn load(path: &Path, text: &Text) -> Result<(Vec<String>, Both)> {
     let (name, file) = (shown(path), read(path)?);
     if file.vmlinux != text.hash {
         let runs = file.runs.join("; ");
-        bail!("{name}: it is of another kernel, with other addresses ({runs})");
+        bail!(
+            "{name}: of another kernel, whose addresses differ ({runs}); save it again with this kernel"
+        );
     }
     let none = Both::none(text);
     let both = unpacked(&file.boot, &none.boot).zip(unpacked(&file.later, &none.later));
-    let (boot, later) = both.with_context(|| format!("{name}: it is damaged"))?;
+    let (boot, later) = both.with_context(|| format!("{name}: damaged; save it again"))?;
     Ok((file.runs, Both { boot, later }))
 }
 
@@ -115,11 +120,11 @@ mod tests {
         };
         fails(
             &other(0x100, "another"),
-            "of another kernel, with other addresses (plain on",
+            "of another kernel, whose addresses differ (plain on",
         );
         fails(&other(0x8000, "h"), "damaged");
         std::fs::write(&path, "{}").unwrap();
-        fails(&text, "not what `coverage --save` writes");
+        fails(&text, "not a file of `coverage --save`");
         std::fs::remove_file(&path).unwrap();
     }
 }

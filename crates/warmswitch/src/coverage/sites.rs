@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel's functions with their source files, and every place in them that maintains caches, write buffer or TLB.
+//! Finds the functions of a kernel with their source files, and all sites that maintain caches, write buffer or TLB.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ use base::paths::shown;
 use supply::mutant::{Cp15, Kernel, branch_target};
 use supply::variables;
 
-/// Parts of a vmlinux below this are copied elsewhere before they are executed.
+/// Sections of a vmlinux below this address are copied elsewhere before they are executed.
 const LOWEST: u64 = 0x4000_0000;
-/// And from here on, by the addresses that are theirs: the vectors.
+/// Address of the exception vectors. Sections from here on are copied to this address before they are executed.
 const VECTORS: u64 = 0xffff_0000;
 
-/// A section: addresses and name.
+/// Address range and name of a section.
 type Section = (std::ops::Range<u32>, String);
 
 impl Text {
-    /// Of a vmlinux with symbols and debug information.
+    /// Reads a vmlinux with symbols and debug information.
     pub fn of(vmlinux: &Path, rules: &Rules) -> Result<Text> {
         let bytes =
             std::fs::read(vmlinux).with_context(|| format!("cannot read {}", shown(vmlinux)))?;
@@ -31,12 +31,16 @@ impl Text {
         let sections = sections(&bytes).with_context(|| shown(vmlinux))?;
         let mut functions = functions(&kernel, &sections);
         if functions.is_empty() {
-            bail!("{} has no symbols: no function has a name", shown(vmlinux));
+            bail!(
+                "{} has no symbols, so functions have no names; use an unstripped vmlinux",
+                shown(vmlinux)
+            );
         }
         let units = units(vmlinux);
         if units.is_empty() {
             bail!(
-                "{} has no debug information (CONFIG_DEBUG_INFO): no function has a source file",
+                "{} has no debug information, so functions have no source files; \
+                 build the kernel with CONFIG_DEBUG_INFO",
                 shown(vmlinux)
             );
         }
@@ -64,7 +68,7 @@ impl Text {
     }
 }
 
-/// Those with code, by address.
+/// Returns the sections with code, sorted by address.
 fn sections(bytes: &[u8]) -> Result<Vec<Section>> {
     let elf = object::File::parse(bytes)?;
     let mut all: Vec<Section> = elf
@@ -81,7 +85,7 @@ fn sections(bytes: &[u8]) -> Result<Vec<Section>> {
     Ok(all)
 }
 
-/// Those in the sections, by address, each by the plainest of its names.
+/// Returns the functions in the sections, sorted by address. Of several names, one without a leading `_` is preferred.
 fn functions(kernel: &Kernel<'_>, sections: &[Section]) -> Vec<Function> {
     let mut named: Vec<&(u32, u32, &str)> = kernel.functions.iter().collect();
     named.sort_by_key(|(at, _, name)| (*at, name.starts_with('_'), *name));
@@ -97,7 +101,7 @@ fn functions(kernel: &Kernel<'_>, sections: &[Section]) -> Vec<Function> {
         Some(Function {
             name: name.to_string(),
             start: *at,
-            // Assembler code has entries within others.
+            // Functions in assembler can have further entry points inside.
             end: end.min(next).min(range.end),
             file: String::new(),
             section: section.clone(),
@@ -106,7 +110,7 @@ fn functions(kernel: &Kernel<'_>, sections: &[Section]) -> Vec<Function> {
     named.iter().zip(ends).filter_map(function).collect()
 }
 
-/// The sites in these functions, of which `word` gives the instructions.
+/// Returns the sites in these functions; `word` returns the instruction at an address.
 fn sites(
     functions: &[Function],
     word: impl Fn(u32) -> Option<u32>,
@@ -134,7 +138,7 @@ fn sites(
     all
 }
 
-/// `table->slot` of a call through one, if that maintains.
+/// Returns `table->slot` for a call through a table, if calls of that slot are sites.
 fn through(
     tables: &[(u32, &Table)],
     word: &impl Fn(u32) -> Option<u32>,
@@ -151,8 +155,8 @@ fn through(
     rules.maintains(&name).then_some(name)
 }
 
-/// The operation on caches, write buffer or TLB that an instruction is. One that reads is none, but for those that
-/// test and clean.
+/// Returns the operation of an instruction on caches, write buffer or TLB. Reads do not count, except those that test
+/// and clean.
 fn operation(word: u32) -> Option<Cp15> {
     let reads = word >> 20 & 1 == 1;
     let into_flags = word >> 12 & 15 == 15;
@@ -160,7 +164,7 @@ fn operation(word: u32) -> Option<Cp15> {
     (op.is_maintenance() && (!reads || into_flags)).then_some(op)
 }
 
-/// The function that maintains and is called by, or jumped to from, an instruction of function `n`.
+/// Returns the maintaining function that an instruction of function `n` calls or jumps to.
 fn callee(
     functions: &[Function],
     n: usize,
@@ -172,16 +176,16 @@ fn callee(
     let behind = functions.partition_point(|f| f.start <= to);
     let index = behind.checked_sub(1)?;
     let called = functions.get(index).filter(|f| to < f.end)?;
-    // A loop; a function that calls itself links.
-    let itself = index == n && (word >> 24 & 1 == 0 || to != called.start);
-    (!itself && rules.maintains(&called.name)).then(|| called.name.clone())
+    // A branch within the function is a loop, unless it is a call (with link) of the function itself.
+    let inside = index == n && (word >> 24 & 1 == 0 || to != called.start);
+    (!inside && rules.maintains(&called.name)).then(|| called.name.clone())
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
 
-    /// Two folders' functions, with a site of each kind: `user` of `mm/a.c` at 0x1000, `flush_all` of
+    /// Three functions with sites of each kind: `user` of `mm/a.c` at 0x1000, `flush_all` of
     /// `arch/arm/mm/b.S` at 0x1020, `other` of `fs/c.c` at 0x1040.
     pub fn text(rules: &Rules) -> Text {
         let function = |(name, start, file): (&str, u32, &str)| Function {
@@ -202,7 +206,7 @@ pub mod tests {
             (0x1004, 0x0a00_0006), // beq flush_all+4
             (0x1008, 0xeb00_000c), // bl other
             (0x100c, 0xee07_0f9a), // mcr 15, 0, r0, c7, c10, 4
-            (0x1010, 0xee17_0f9a), // mrc of the same
+            (0x1010, 0xee17_0f9a), // mrc 15, 0, r0, c7, c10, 4
             (0x1020, 0xee17_ff7e), // mrc 15, 0, pc, c7, c14, 3
             (0x1024, 0x1aff_fffd), // bne flush_all
             (0x1028, 0xee07_0f90), // mcr 15, 0, r0, c7, c0, 4
@@ -219,7 +223,7 @@ pub mod tests {
         }
     }
 
-    /// For [`text`].
+    /// Rules for [`text`].
     pub fn rules(more: &str) -> Rules {
         let rules = "folders=['mm/', 'arch/arm/mm/']\nmaintains=['flush_*']\nmaintains-not=[]\n";
         toml::from_str(&format!("{rules}{more}")).unwrap()

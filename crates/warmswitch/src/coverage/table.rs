@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Coverage as tables and as JSON.
+//! Renders coverage as tables and as JSON.
 
 use std::fmt::Write as _;
 
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use super::rules::Rules;
 use super::text::{Does, Site, Text};
-use super::{Count, Counts, Coverage, Part};
+use super::{Count, Counts, Coverage, Part, RULES};
 use crate::coherence::names::Names;
 use results::render::grid::Grid;
 
-/// What is needed to say what a site is.
+/// Sources of names and descriptions of sites.
 pub struct Style<'a> {
     pub names: &'a Names,
     pub text: &'a Text,
     pub rules: &'a Rules,
 }
 
-/// What operations do (DDI0198D 2.3, of other cores too), by `opc1,CRn,CRm,opc2`.
+/// Descriptions of CP15 operations (DDI0198D 2.3; valid for the other cores, too), by `opc1,CRn,CRm,opc2`.
 const OPERATIONS: [(&str, &str); 17] = [
     ("0,c7,c5,0", "invalidates the I-cache"),
     ("0,c7,c5,1", "invalidates a line of the I-cache"),
@@ -43,7 +43,7 @@ const OPERATIONS: [(&str, &str); 17] = [
 ];
 
 impl Style<'_> {
-    /// `calls flush_x`, or what the operation does.
+    /// Returns `calls flush_x`, or the description of the operation.
     fn does(&self, site: &Site) -> String {
         match &site.does {
             Does::Calls(name) => format!("calls {name}"),
@@ -58,7 +58,7 @@ impl Style<'_> {
         }
     }
 
-    /// `function+0x12 (file:line)`.
+    /// Returns `function+0x12 (file:line)`.
     fn place(&self, site: &Site) -> String {
         let function = &self.text.functions[site.function];
         let offset = site.at - function.start;
@@ -71,11 +71,15 @@ impl Style<'_> {
         Some(self.rules.unreached[why?].reason.as_str())
     }
 
-    /// Both tables, what was not reached, what does not count.
+    /// Renders both tables with their unreached sites, and the excluded code.
     pub fn text(&self, coverage: &Coverage<'_>) -> String {
         let folders = self.rules.folders.join(", ");
         let (inside, outside) = (&coverage.inside, &coverage.outside);
-        let mut text = format!("Of {folders}:\n{}\n{}", table(inside, true), total(inside));
+        let mut text = format!(
+            "Code of {folders}:\n{}\n{}",
+            table(inside, true),
+            total(inside)
+        );
         text.push_str(&self.unreached(inside));
         let _ = write!(
             text,
@@ -102,16 +106,19 @@ impl Style<'_> {
         text
     }
 
-    /// Entries of the rules that tell of nothing here.
+    /// Returns a note for each `unreached` rule that explains no site.
     pub fn stale(&self, coverage: &Coverage<'_>) -> Vec<String> {
         let stale = coverage.stale.iter();
         let label = |n: &usize| self.rules.unreached[*n].label();
         stale
-            .map(|n| format!("unreached \"{}\": reached, or not there", label(n)))
+            .map(|n| {
+                let label = label(n);
+                format!("{RULES}: unreached \"{label}\": its sites were reached, or do not exist")
+            })
             .collect()
     }
 
-    /// The same as a document.
+    /// Renders coverage as JSON.
     pub fn json(&self, coverage: &Coverage<'_>) -> Value {
         let excluded = coverage.excluded.iter().map(|(rule, (functions, sites))| {
             let reason = &self.rules.excluded[*rule].reason;
@@ -158,7 +165,7 @@ impl Style<'_> {
     }
 }
 
-/// A line for each file that has sites, or functions that count.
+/// Returns a table with a row for each file.
 fn table(part: &Part<'_>, functions: bool) -> Grid {
     let mut headings = vec!["file"];
     if functions {
@@ -184,23 +191,23 @@ fn table(part: &Part<'_>, functions: bool) -> Grid {
     }
 }
 
-/// Sentences.
+/// Returns sentences with the totals.
 fn total(part: &Part<'_>) -> String {
     let Counts { functions, sites } = part.total();
     let share = |count: &Count| {
         let percent = count.percent();
         format!("{} of {} ({percent:.1} %)", count.reached, count.all)
     };
-    let of_functions = match functions.all {
+    let reached_functions = match functions.all {
         0 => String::new(),
-        _ => format!("Of the functions {} were reached. ", share(&functions)),
+        _ => format!("Functions reached: {}. ", share(&functions)),
     };
     let alive = match part.dead {
         0 => String::new(),
-        _ => format!("; of those that a way leads to, {}", share(&part.alive())),
+        _ => format!("; of the reachable sites, {}", share(&part.alive())),
     };
     format!(
-        "{of_functions}Of the sites {} were reached, {} by the boot{alive}. Never reached:\n",
+        "{reached_functions}Sites reached: {}, {} of them by the boot{alive}. Sites not reached:\n",
         share(&sites),
         sites.by_boot
     )
@@ -223,15 +230,15 @@ mod tests {
             text: &text,
             rules: &rules,
         };
-        let said = style.text(&coverage);
+        let output = style.text(&coverage);
         for part in [
-            "Of the functions 0 of 2 (0.0 %) were reached. Of the sites 0 of 5 (0.0 %) were reached, 0 by the boot. ",
+            "Functions reached: 0 of 2 (0.0 %). Sites reached: 0 of 5 (0.0 %), 0 of them by the boot. ",
             "  user+0x0 calls flush_all: no device\n",
             "  user+0xc drains the write buffer (0,c7,c10,4)\n",
-            "\nOf the sites 0 of 1 (0.0 %) were reached",
+            "\nSites reached: 0 of 1 (0.0 %)",
             "  other+0x0 calls flush_all\n",
         ] {
-            assert!(said.contains(part), "{said}");
+            assert!(output.contains(part), "{output}");
         }
         let json = style.json(&coverage);
         assert_eq!(json["inside"]["unreached"][0]["reason"], "no device");

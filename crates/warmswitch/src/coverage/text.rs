@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of a kernel's text.
+//! Functions and sites of a kernel's text.
 
 use supply::mutant::Cp15;
 
-/// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     pub name: String,
     pub start: u32,
     pub end: u32,
-    /// Source file from the top of the kernel's tree; empty when it is not known.
+    /// Path of the source file in the kernel's tree; empty if unknown.
     pub file: String,
     pub section: String,
 }
 
-/// What a site does.
+/// Action of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does {
     /// An operation of CP15.
     Operation(Cp15),
-    /// A call, or a jump in tail position.
+    /// A call or tail call of this function.
     Calls(String),
 }
 
-/// A place that maintains something.
+/// An instruction that maintains caches, write buffer or TLB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Virtual address.
     pub at: u32,
-    /// Index of the function that it is in.
+    /// Index of the containing function.
     pub function: usize,
     pub does: Does,
 }
 
-/// A kernel's text.
+/// Text of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// By address.
+    /// Sorted by address.
     pub functions: Vec<Function>,
-    /// By address.
+    /// Sorted by address.
     pub sites: Vec<Site>,
-    /// The first byte and how many.
+    /// Address of the first byte.
     pub base: u32,
+    /// Length, bytes.
     pub bytes: u32,
-    /// Which vmlinux it is.
+    /// Hash of the vmlinux.
     pub hash: String,
 }

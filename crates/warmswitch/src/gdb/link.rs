@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The line to gdb: a TCP connection or standard input and output, read by a thread so that a
-//! running board can look whether gdb has said something.
+//! The connection to gdb: TCP, or standard input and output. A thread reads it, so that a running
+//! board can check for input without blocking.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -17,13 +17,13 @@ pub struct Link {
 }
 
 impl Link {
-    /// Over a TCP connection.
+    /// Uses a TCP connection.
     pub fn tcp(stream: TcpStream) -> io::Result<Link> {
         stream.set_nodelay(true)?;
         Ok(Link::new(stream.try_clone()?, stream))
     }
 
-    /// Over standard input and output, for gdb's `target remote | command`.
+    /// Uses standard input and output, for gdb's `target remote | command`.
     pub fn stdio() -> Link {
         Link::new(io::stdin(), io::stdout())
     }
@@ -47,7 +47,7 @@ impl Link {
 }
 
 fn closed() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "gdb has gone")
+    io::Error::new(io::ErrorKind::UnexpectedEof, "gdb closed the connection")
 }
 
 impl Connection for Link {

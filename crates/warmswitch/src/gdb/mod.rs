@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The board as a debugger sees it: gdb's remote protocol by the crate `gdbstub`.
+//! Serves gdb's remote protocol for a board, with the crate `gdbstub`.
 //!
-//! Registers are those of the current mode. Memory is read and written by virtual address as the
-//! core's data side has it: through FCSE, page tables, D-cache lines and pending writes, without
-//! time and without changing what is cached. Breakpoints are a list of addresses that the run
-//! compares, so that no memory and no I-cache line changes; watchpoints compare the accesses that
-//! really pass translation. With either set, the board runs instruction by instruction (some 10
-//! million a second); the guest notices nothing of all this.
+//! Registers are those of the current mode. Memory accesses use virtual addresses and see the core's
+//! data side: FCSE, page tables, D-cache lines and pending writes. They take no board time and do not
+//! change the caches. Breakpoints are a list of addresses that the run compares with the pc, so that
+//! neither memory nor the I-cache changes. Watchpoints compare the accesses that pass translation. With
+//! a breakpoint or watchpoint set, the board runs instruction by instruction, at about 10 million
+//! instructions per second. The guest cannot notice the debugger.
 
 pub mod link;
 
@@ -34,12 +34,12 @@ use base::interrupt;
 use link::Link;
 use supply::symbols::Symbols;
 
-/// Board time between two looks at the connection, seconds.
+/// Board time between two checks of the connection, seconds.
 const SLICE_S: f64 = 0.005;
-/// Instructions between two looks at the connection while the board runs one by one.
+/// Instructions between two checks of the connection while the board runs instruction by instruction.
 const SINGLE_STEPS: u32 = 20_000;
 
-/// Where the guest's console goes.
+/// Writer for the guest's console output.
 pub type Console = Box<dyn std::io::Write>;
 
 /// A board under a debugger.
@@ -47,19 +47,20 @@ pub struct Debuggee {
     machine: Machine,
     symbols: Symbols,
     console: Console,
+    /// Bytes of the console log that `console` has got.
     shown: usize,
     breakpoints: Vec<u32>,
     watchpoints: Vec<(u32, u32, WatchKind)>,
     /// The next run is a single step.
     stepping: bool,
-    /// The next instruction is executed even if there is a breakpoint on it.
+    /// The next instruction is executed even if a breakpoint is on it.
     resumed: bool,
 }
 
 type Reason = SingleThreadStopReason<u32>;
 
 impl Debuggee {
-    /// Takes the machine as it is.
+    /// Takes over a machine in its current state.
     pub fn new(machine: Machine, symbols: Symbols, console: Console) -> Debuggee {
         Debuggee {
             machine,
@@ -73,7 +74,7 @@ impl Debuggee {
         }
     }
 
-    /// Runs a little; says why the board stands still, if it does.
+    /// Runs for a short time; returns the reason if the board has stopped.
     fn run_slice(&mut self) -> Option<Reason> {
         let reason = if self.stepping {
             Some(self.one().unwrap_or(Reason::DoneStep))
@@ -101,12 +102,12 @@ impl Debuggee {
         None
     }
 
-    /// One instruction, or sleep until something happens.
+    /// Executes one instruction. A sleeping core sleeps until the next event.
     fn one(&mut self) -> Option<Reason> {
         let idle = self.machine.counters().idle_cycles;
         let mut stop = self.machine.run_until(self.machine.now() + 1);
         if stop == Stop::Limit && self.machine.counters().idle_cycles != idle {
-            // Asleep: nothing executes before the next event.
+            // The core sleeps: no instruction executes before the next event.
             let next = self.machine.cpu().bus.next_event();
             if next != u64::MAX && next > self.machine.now() {
                 stop = self.machine.run_until(next);
@@ -128,7 +129,7 @@ impl Debuggee {
         self.judge(stop)
     }
 
-    /// What an ending means to the debugger; `None` goes on.
+    /// Translates a stop of the machine for gdb; `None` continues the run.
     fn judge(&self, stop: Stop) -> Option<Reason> {
         let signal = match stop {
             Stop::Limit | Stop::ConsoleMatched | Stop::Edge | Stop::Frame => return None,
@@ -152,7 +153,7 @@ impl Debuggee {
     fn show_console(&mut self) {
         let log = self.machine.console_log();
         if log.len() > self.shown {
-            // A console that went away does not end the session.
+            // A closed console does not end the session.
             let _ = self.console.write_all(&log[self.shown..]);
             let _ = self.console.flush();
             self.shown = log.len();
@@ -214,7 +215,7 @@ impl SingleThreadBase for Debuggee {
 
     fn write_registers(&mut self, regs: &ArmCoreRegs) -> TargetResult<(), Self> {
         let cpu = self.machine.cpu_mut();
-        // The mode decides which registers the others are.
+        // First, because the mode selects the banked registers.
         if regs.cpsr != cpu.cpsr() {
             cpu.set_cpsr(regs.cpsr);
         }
@@ -258,7 +259,7 @@ impl SingleThreadBase for Debuggee {
 }
 
 impl SingleThreadResume for Debuggee {
-    // A signal to continue with means nothing to a core.
+    // A core has no signals: the one to continue with is ignored.
     fn resume(&mut self, _: Option<Signal>) -> Result<(), &'static str> {
         self.stepping = false;
         self.resumed = true;
@@ -394,7 +395,7 @@ impl MonitorCmd for Debuggee {
     }
 }
 
-/// gdbstub's loop: runs the board until it stands still or gdb says something.
+/// Event loop of gdbstub: runs the board until it stops or gdb sends data.
 pub enum EventLoop {}
 
 impl BlockingEventLoop for EventLoop {

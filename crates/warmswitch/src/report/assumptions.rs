@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the report rests on: every number of a board, with its source and how well it is known.
+//! Assumptions of the report: every number of a board, with its source and its confidence.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ const ALL: [(Confidence, &str); 4] = [
     (Confidence::Estimated, "estimated"),
 ];
 
-/// On what, in a few sentences; empty without runs. Of `recorded` those that the runs are not of were measured when they
-/// were recorded.
+/// Lists boards, kernels and Linux versions of the runs in a few sentences; empty without runs. Boards of `recorded`
+/// that no run used are listed as recorded.
 pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone, recorded: &[&str]) -> String {
     let boards = distinct(runs.clone().map(|run| run.point.board.as_str()));
     if boards.is_empty() {
@@ -33,7 +33,7 @@ pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone, recorded: &[
         .map(|run| version(run).trim_end_matches("-warmswitch"))
         .collect();
     let recorded = recorded.iter().filter(|name| !boards.contains(name));
-    let said = |name: &&str| match boards::load(name) {
+    let described = |name: &&str| match boards::load(name) {
         Ok((spec, _)) => format!(
             "{name} ({}: {} at {:.0} MHz, caches of {} + {} KB)",
             spec.title,
@@ -44,22 +44,22 @@ pub fn measured_on<'a>(runs: impl Iterator<Item = &'a Run> + Clone, recorded: &[
         ),
         Err(_) => name.to_string(),
     };
-    let recorded: Vec<String> = recorded.map(said).collect();
+    let recorded: Vec<String> = recorded.map(described).collect();
     let recorded = match recorded.is_empty() {
         true => String::new(),
-        false => format!(" As recorded, also {}.", recorded.join("; ")),
+        false => format!(" From records: {}.", recorded.join("; ")),
     };
-    let boards: Vec<String> = boards.iter().map(said).collect();
+    let boards: Vec<String> = boards.iter().map(described).collect();
     let versions: Vec<&str> = versions.into_iter().collect();
     format!(
-        "Simulated, memory timing estimated: {}.{recorded} Kernels: {}, of Linux {}; plain is without FCSE.",
+        "Simulated boards, with estimated memory timing: {}.{recorded} Kernels: {}, of Linux {}; plain has no FCSE.",
         boards.join("; "),
         kernels.join(", "),
         versions.join(", ")
     )
 }
 
-/// A part for each board of the runs.
+/// Returns one part per board of the runs.
 pub fn parts<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<Part> {
     let boards = distinct(runs.map(|run| (&*run.point.board, &*run.provenance.board_hash)));
     let parts = boards.into_iter().map(|(board, hash)| part(board, hash));
@@ -71,8 +71,8 @@ fn part(board: &str, hash: &str) -> Part {
         Ok((spec, now)) if now == hash => spec,
         _ => {
             return Part {
-                heading: format!("{board}: unknown numbers"),
-                text: "The board's file is not the one that these runs were made with.".into(),
+                heading: format!("{board}: numbers unknown"),
+                text: "The board's file has changed since these runs.".into(),
                 folded: true,
                 ..Part::default()
             };
@@ -99,14 +99,14 @@ fn part(board: &str, hash: &str) -> Part {
     Part {
         heading: format!("{board}: {}", counts.join(", ")),
         text: format!(
-            "{}: core, clocks, caches and memory. The end of a name is its unit: _bus counts bus \
-             clocks, _cpu core cycles.",
+            "{}: core, clocks, caches and memory. A name ends with its unit: _bus means bus clocks, \
+             _cpu core cycles.",
             spec.title
         ),
         folded: true,
         tables: vec![Grid {
             texts: 3,
-            headings: ["name", "known", "source", "value"]
+            headings: ["name", "confidence", "source", "value"]
                 .map(String::from)
                 .to_vec(),
             rows: rows.collect(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the Ethernet probe stamped, as pcapng. Times are nanoseconds since power-on in steps of ten,
-//! of each frame's first bit on the wire.
+//! Writes the frames that the Ethernet probe recorded as pcapng. A time stamp is the time of a frame's
+//! first bit on the wire, in nanoseconds since power-on, in steps of 10 ns.
 
 use std::io::Write;
 use std::time::Duration;
@@ -15,14 +15,16 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::{DataLink, Endianness};
 
-/// Of a block's flags: the frame went in (to the board) or out, and its checksum was wrong.
+/// Flag of a block: the frame went to the board.
 const INBOUND: u32 = 1;
+/// Flag of a block: the frame came from the board.
 const OUTBOUND: u32 = 2;
+/// Flag of a block: the frame's checksum is wrong.
 const BAD_CHECKSUM: u32 = 1 << 24;
-/// Stamps are in units of 10 to the power of minus this, seconds.
+/// Unit of time stamps: 10 to the power of minus this, seconds.
 const NANOSECONDS: u8 = 9;
 
-/// Writes the frames in the order in which they began.
+/// Writes the frames in the order of their first bits.
 pub fn pcapng(probe: &Probe, out: impl Write) -> Result<()> {
     let mut writer = PcapNgWriter::with_endianness(out, Endianness::Little)?;
     let remark = match probe.lost {
@@ -104,14 +106,14 @@ mod tests {
         assert!(text.contains("7 more frames lost"));
     }
 
-    /// Runs a program of Wireshark's on the file; what it says.
-    fn said(program: &str, before: &[&str], after: &[&str]) -> String {
+    /// Runs a program of Wireshark on the file, and returns its output.
+    fn run(program: &str, before: &[&str], after: &[&str]) -> String {
         let name = format!("warmswitch-{program}-{}.pcapng", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, file(&probe())).unwrap();
         let mut command = Command::new(program);
         let output = command.args(before).arg(&path).args(after).output();
-        let output = output.expect("the program is there");
+        let output = output.expect("Wireshark's programs are installed");
         std::fs::remove_file(&path).unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{program}: {text}");
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     #[ignore = "needs tshark"]
     fn capinfos_and_tshark_read_every_stamp_to_the_nanosecond() {
-        let infos = said("capinfos", &[], &[]);
+        let infos = run("capinfos", &[], &[]);
         for part in ["pcapng", "nanoseconds (9)", "Number of packets:   3"] {
             assert!(infos.contains(part), "{infos}");
         }
@@ -136,7 +138,7 @@ mod tests {
             "frame.packet_flags_direction",
         ];
         assert_eq!(
-            said("tshark", &["-r"], &fields),
+            run("tshark", &["-r"], &fields),
             "1.000000000\t60\t0x00000001\n1.000200000\t61\t0x00000001\n1.000313210\t1514\t0x00000002\n"
         );
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Experiments on the papers' own cores, which need kernels of their own: as they were measured here, or
-//! else as they were recorded.
+//! Experiments on the cores of the papers, which need kernels of their own. The report shows their
+//! measured figures, or else the recorded ones.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use results::figures::published::Papers;
 use results::render::grid::Grid;
 use results::render::part::{Chart, Part};
 
-/// The experiments; the first one runs on every core.
+/// Names of the experiments. The first one runs on every core.
 pub const EXPERIMENTS: [&str; 6] = [
     "cores",
     "switch-cost-ixp425",
@@ -27,20 +27,20 @@ pub const EXPERIMENTS: [&str; 6] = [
     "hackbench-at91rm9200",
 ];
 
-/// One of them: what is read first, and where it is from.
+/// Headlines of one of these experiments, with their source.
 pub struct Cores<'a> {
     name: String,
     title: String,
     lines: Vec<Line>,
-    /// Of a record. What was measured here has a section that says so.
+    /// Verdicts of a record. Empty for a measured experiment, whose own section shows them.
     verdicts: Vec<Verdict>,
-    /// The same.
+    /// Published figures beside a record. Empty for a measured experiment, whose own section shows them.
     pub beside: Vec<Pair<'a>>,
     text: String,
 }
 
 impl<'a> Cores<'a> {
-    /// Measured here.
+    /// Takes the headlines of a measured experiment.
     pub fn measured(material: &Material) -> Cores<'a> {
         Cores {
             name: material.experiment.name.clone(),
@@ -52,7 +52,7 @@ impl<'a> Cores<'a> {
         }
     }
 
-    /// As recorded; none without a record.
+    /// Reads the record of an experiment; `None` without a record.
     pub fn recorded(name: &str, papers: &'a Papers) -> Result<Option<Cores<'a>>> {
         let e = Experiment::load(name)?;
         let Some(measured) = recorded::figures(&e)? else {
@@ -66,23 +66,23 @@ impl<'a> Cores<'a> {
             verdicts,
             beside,
             text: format!(
-                "From records/{name}.csv, not measured here: make compare CORES=all measures its quick form, \
-                 warmswitch run {name} all of it."
+                "From records/{name}.csv, not measured here. make compare CORES=all measures the quick form, \
+                 warmswitch run {name} the full form."
             ),
         }))
     }
 
-    /// The experiment's.
+    /// Returns the name of the experiment.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is read first of it.
+    /// Returns the headlines.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// For the screen.
+    /// Renders the section for the terminal.
     pub fn screen(&self, papers: &Papers) -> String {
         let lines = table::headlines(&self.lines.iter().collect::<Vec<_>>());
         let mut text = format!(
@@ -93,17 +93,17 @@ impl<'a> Cores<'a> {
         text + &table::published(&self.beside, &papers.published)
     }
 
-    /// For the report, with published figures.
+    /// Renders the section for the report; `beside` is the table of published figures.
     pub fn part(&self, beside: Option<Grid>) -> Result<Part> {
         let lines: Vec<&Line> = self.lines.iter().collect();
         let name = format!("recorded-{}", self.name);
         let verdicts = self.verdicts.iter().map(|v| {
-            let said = [v.word(), &v.text, &v.source, &v.reason()];
-            said.map(String::from).to_vec()
+            let cells = [v.word(), &v.text, &v.source, &v.reason()];
+            cells.map(String::from).to_vec()
         });
         let claims = Grid {
             texts: 4,
-            headings: ["", "claim", "source", "measured"]
+            headings: ["verdict", "claim", "source", "measured"]
                 .map(String::from)
                 .to_vec(),
             rows: verdicts.collect(),
@@ -114,7 +114,7 @@ impl<'a> Cores<'a> {
             text: self.text.clone(),
             charts: vec![Chart::new(&name, plot_headlines::bars(&lines)?)],
             tables: claims.into_iter().chain(beside).collect(),
-            // All cores at once are for everybody.
+            // The first experiment has all cores: it stays open.
             folded: self.name != EXPERIMENTS[0],
         })
     }

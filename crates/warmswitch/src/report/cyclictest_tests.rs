@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The exports of cyclictest's runs beside what Debian's cyclictest itself writes on a board.
+//! Compares the exports of cyclictest runs with the files that Debian's cyclictest writes on a board.
 
 use base::boards;
 use results::outputs;
@@ -10,7 +10,7 @@ use session::boot::Recipe;
 use session::session::Session;
 use supply::kernel;
 
-/// What the program printed in a guest: its JSON, its text.
+/// Runs the program in a guest, and returns its JSON and its text.
 fn printed(session: &mut Session, command: &str) -> (Value, String) {
     let measured = session.run_guest(command, 60.0).unwrap();
     let console = String::from_utf8_lossy(&measured.console).replace('\r', "");
@@ -21,7 +21,7 @@ fn printed(session: &mut Session, command: &str) -> (Value, String) {
     (serde_json::from_str(json).unwrap(), text.to_string())
 }
 
-/// Both exports of a run that printed `text`: JSON, text.
+/// Returns both exports of a run that printed `text`: JSON and text.
 fn exported(command: &str, release: &str, text: &str) -> (Value, String) {
     let mut run = made_up_runs().remove(0);
     run.provenance.command = command.into();

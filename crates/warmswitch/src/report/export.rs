@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A campaign's figures as files beside its report: CSV, and what the kind of output adds. Pure
-//! functions of runs; docs/use/EXPORTS.md has every field.
+//! Renders a campaign's figures as files beside its report: CSV, and the files of the output kind.
+//! docs/use/EXPORTS.md describes every field.
 
 use crate::report::material::Material;
 use results::figures::figure::Measured;
 use results::runs::point::short_kernel;
 
-/// Names and contents.
+/// Returns names and contents of the files.
 pub fn files(material: &Material) -> Vec<(String, String)> {
     let name = &material.experiment.name;
-    let of_kind = material.kind.exports(material.runs).into_iter();
-    let of_kind = of_kind.map(|(end, text)| (format!("{name}-{end}"), text));
+    let exports = material.kind.exports(material.runs).into_iter();
+    let exports = exports.map(|(end, text)| (format!("{name}-{end}"), text));
     [(format!("{name}.csv"), figures(material))]
         .into_iter()
-        .chain(of_kind)
+        .chain(exports)
         .collect()
 }
 
-/// The figures of the tables, one a line.
+/// Renders the figures of the tables as CSV, one figure per line.
 pub fn figures(material: &Material) -> String {
     let mut text = String::from("board,axes,kernel,mode,series,metric,unit,value,low,high\n");
     for m in &material.results.measured {
@@ -27,7 +27,7 @@ pub fn figures(material: &Material) -> String {
     text
 }
 
-/// A figure as text, cell by cell.
+/// Returns the cells of a figure that follow board and axes.
 fn cells(m: &Measured) -> Vec<String> {
     let number = |x: f64| format!("{x:.3}");
     vec![
@@ -52,8 +52,8 @@ mod tests {
         let kernels = ["6.12/plain".to_string()];
         let head = "board,axes,kernel,mode,series,metric,unit,value,low,high\n";
         let line = "sam9263,size_kb=0 tasks=2,plain,process,,switch,us,140.140,139.000,141.500";
-        let read_one = read(&format!("{head}{line}\n"), &kernels).unwrap();
-        let m = &read_one[0];
+        let figures = read(&format!("{head}{line}\n"), &kernels).unwrap();
+        let m = &figures[0];
         assert_eq!((m.value, m.low, m.high), (140.14, 139.0, 141.5));
         assert_eq!(m.place.kernel, "6.12/plain");
         assert_eq!(

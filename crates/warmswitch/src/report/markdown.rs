@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the page says of an experiment, as Markdown, without the pictures.
+//! Renders the report of one experiment as Markdown, without charts.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use results::figures::headline::{self, Line};
 use results::render::grid::Grid;
 use results::render::part::Part;
 
-/// All of it.
+/// Renders the report.
 pub fn text(material: &Material) -> Result<String> {
     let (results, campaign) = (&material.results, material.campaign);
     let mut text = format!("# {}\n\n", material.experiment.title);
@@ -29,18 +29,18 @@ pub fn text(material: &Material) -> Result<String> {
     let (have, planned) = (campaign.runs.len(), campaign.planned);
     let _ = writeln!(
         text,
-        "`{command}` makes it again; {have} of {planned} points.\n"
+        "`{command}` reproduces it; {have} of {planned} points are measured.\n"
     );
     if !lines.is_empty() {
         text.push_str(&grid(&table::headlines(&lines)));
     }
     for v in &results.verdicts {
         let (word, reason) = (v.word(), v.reason());
-        let said = format!("{} ({}). {reason}.", v.text, v.source);
-        let _ = writeln!(text, "- **{word}**: {}", escaped(&said));
+        let sentence = format!("{} ({}). {reason}.", v.text, v.source);
+        let _ = writeln!(text, "- **{word}**: {}", escaped(&sentence));
     }
-    for not in &material.experiment.not_applicable {
-        let _ = writeln!(text, "- not applicable: {}", escaped(&not.to_string()));
+    for entry in &material.experiment.not_applicable {
+        let _ = writeln!(text, "- not applicable: {}", escaped(&entry.to_string()));
     }
     for warning in &results.warnings {
         let _ = writeln!(text, "- warning: {}", escaped(warning));
@@ -61,7 +61,7 @@ fn of_part(part: &Part) -> String {
     text
 }
 
-/// As a table, with numbers to the right.
+/// Renders a table; numbers are aligned to the right.
 fn grid(grid: &Grid) -> String {
     let row = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
@@ -77,7 +77,7 @@ fn grid(grid: &Grid) -> String {
     )
 }
 
-/// On one line, and nothing of it as a mark.
+/// Puts a text on one line, and escapes the special characters of Markdown.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.trim().chars() {
@@ -103,7 +103,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("`warmswitch run switch-cost` makes it again"),
+            text.contains("`warmswitch run switch-cost` reproduces it"),
             "{text}"
         );
         assert!(text.contains("\n|---|"), "{text}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All that is to be said of an experiment's runs: what tables, reports and JSON are made of.
+//! Material of tables, reports and JSON: an experiment, its runs, and the results computed from them.
 
 use anyhow::Result;
 
@@ -16,7 +16,7 @@ use results::render::part::Part;
 use results::runs::campaign::Campaign;
 use results::runs::run::Run;
 
-/// An experiment with its runs and what is to be said of them.
+/// An experiment with its runs and their results.
 pub struct Material<'a> {
     pub experiment: &'a Experiment,
     pub campaign: &'a Campaign,
@@ -24,12 +24,12 @@ pub struct Material<'a> {
     pub results: Results<'a>,
     pub kind: &'static dyn OutputKind,
     pub papers: &'a Papers,
-    /// What others have to say of the runs.
+    /// Additional parts of the report, from other modules.
     pub more: Vec<Part>,
 }
 
 impl<'a> Material<'a> {
-    /// With the results.
+    /// Computes the results of the runs.
     pub fn of(
         experiment: &'a Experiment,
         campaign: &'a Campaign,
@@ -50,12 +50,12 @@ impl<'a> Material<'a> {
         })
     }
 
-    /// The command that makes it again.
+    /// Returns the command that reproduces the campaign.
     pub fn command(&self) -> String {
         self.campaign.command(&self.experiment.named)
     }
 
-    /// For its kind.
+    /// Returns the input of the output kind.
     pub fn told(&self) -> ReportInput<'_> {
         ReportInput {
             experiment: &self.experiment.name,
@@ -66,21 +66,20 @@ impl<'a> Material<'a> {
     }
 }
 
-/// A pure function of an experiment, its runs and published figures.
+/// Results of an experiment. They depend only on the experiment, its runs and published figures.
 pub struct Results<'a> {
     pub measured: Vec<Measured>,
-    /// What is read first.
     pub headlines: Vec<Line>,
     pub verdicts: Vec<Verdict>,
     pub beside: Vec<Pair<'a>>,
-    /// Kernels against the first one, over seeds.
+    /// Comparison of each kernel with the first one, over seeds.
     pub versus: Vec<Versus>,
-    /// About the measurement itself, each saying what to do.
+    /// Warnings about the measurement. Each names a remedy.
     pub warnings: Vec<String>,
 }
 
 impl Results<'_> {
-    /// Everything there is to say.
+    /// Computes all results.
     fn of<'a>(
         e: &Experiment,
         kind: &'static dyn OutputKind,
@@ -101,16 +100,16 @@ impl Results<'_> {
         })
     }
 
-    /// Whether a claim is false of what was measured, and nobody has said why.
+    /// Returns whether the measured figures refute a claim that has no explanation.
     pub fn says_no(&self) -> bool {
         let unexplained = self.verdicts.iter().filter(|v| v.explained.is_none());
         unexplained.into_iter().any(|v| v.holds == Some(false))
     }
 }
 
-/// That of `switch-cost` with runs that are made up.
+/// Calls `use_it` with the material of `switch-cost` and made-up runs.
 #[cfg(test)]
-pub fn with_made_up<T>(say: impl FnOnce(&Material) -> T) -> T {
+pub fn with_made_up<T>(use_it: impl FnOnce(&Material) -> T) -> T {
     let e = Experiment::load("switch-cost").unwrap();
     let papers = Papers::load().unwrap();
     let (campaign, runs) = (
@@ -118,28 +117,28 @@ pub fn with_made_up<T>(say: impl FnOnce(&Material) -> T) -> T {
         results::runs::for_tests::made_up_runs(),
     );
     let mut material = Material::of(&e, &campaign, &runs, &papers).unwrap();
-    // Records change.
+    // Tests must not depend on records, which change.
     let verdicts = &mut material.results.verdicts;
     verdicts.iter_mut().for_each(|v| v.recorded = None);
-    say(&material)
+    use_it(&material)
 }
 
-/// Of claims for which nothing was measured, what the record says.
+/// Adds the verdict of the record to claims without measured figures.
 fn add_recorded(e: &Experiment, verdicts: &mut [Verdict]) -> Result<()> {
     if verdicts.iter().all(|v| v.count > 0) {
         return Ok(());
     }
     let all = recorded::figures(e)?.unwrap_or_default();
     for (claim, verdict) in e.claims.iter().zip(verdicts) {
-        let of_record = claim.judge(&all);
-        if verdict.count == 0 && of_record.count > 0 {
-            verdict.recorded = Some(Box::new(of_record));
+        let recorded = claim.judge(&all);
+        if verdict.count == 0 && recorded.count > 0 {
+            verdict.recorded = Some(Box::new(recorded));
         }
     }
     Ok(())
 }
 
-/// What an experiment's file makes of figures, measured or recorded.
+/// Computes headlines, verdicts and comparisons with papers from measured or recorded figures.
 pub fn judge<'a>(
     e: &Experiment,
     measured: &[Measured],
@@ -167,7 +166,7 @@ mod tests {
         assert_eq!(verdict.word(), "open");
         let recorded = verdict.recorded.as_ref().unwrap();
         assert_ne!(recorded.word(), "open");
-        let said = format!("the record says {}: Ratio", recorded.word());
-        assert!(verdict.reason().contains(&said), "{}", verdict.reason());
+        let expected = format!("the record says {}: Ratio", recorded.word());
+        assert!(verdict.reason().contains(&expected), "{}", verdict.reason());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is shown of an experiment: tables, charts, the page, files for other programs.
+//! Output of an experiment: tables, charts, the HTML page, and files for other programs.
 
 pub mod assumptions;
 pub mod capture;

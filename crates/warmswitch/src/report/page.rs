@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report: one self-contained HTML file, and its figures as files beside it. A pure function
-//! of experiments, runs and published figures.
+//! The report: one self-contained HTML page, and its figures as files beside it. It depends only on
+//! experiments, runs and published figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,35 +30,35 @@ use results::runs::run::Run;
 #[template(path = "report.html")]
 struct Page {
     title: String,
-    /// The first headline in words; empty without any.
+    /// Sentence with the first headline; empty without headlines.
     sentence: String,
-    /// The paper's effect beside ours; empty without any.
+    /// Sentence that compares the paper's effect with ours; empty without a paper.
     of_paper: String,
     /// Boards and kernels; empty without runs.
     measured_on: String,
-    /// How many claims hold, fail and are open; empty without any.
+    /// Numbers of claims that hold, fail and are open; empty without claims.
     verdict: String,
-    /// Those that do not hold, in short.
+    /// Claims that fail or are open, in short.
     undecided: Vec<Claim>,
-    /// Names of experiments of which this is the quick form.
+    /// Names of the experiments that were measured in their quick form.
     quick: String,
-    /// Empty without headlines.
+    /// SVG text; empty without headlines.
     headline_chart: String,
     headlines: Grid,
-    /// Of somebody's machine, then of each core; none in the report of one experiment.
+    /// Parts of the user's machine, then of each core; empty in the report of one experiment.
     cores: Vec<Part>,
     sections: Vec<Section>,
     assumptions: Vec<Part>,
     provenance: Vec<(String, String)>,
 }
 
-/// One experiment.
+/// Section of one experiment.
 struct Section {
     name: String,
     title: String,
-    /// What makes it again.
+    /// Command that reproduces the section.
     command: String,
-    /// How many of its claims hold, fail and are open; empty without any.
+    /// Numbers of its claims that hold, fail and are open; empty without claims.
     verdict: String,
     incomplete: String,
     failed: Vec<String>,
@@ -66,7 +66,7 @@ struct Section {
     warnings: Vec<String>,
     claims: Vec<Claim>,
     parts: Vec<Part>,
-    /// Names of the files beside the page with the figures.
+    /// Names of the files with the figures, which are beside the page.
     files: Vec<String>,
 }
 
@@ -77,8 +77,8 @@ struct Claim {
     reason: String,
 }
 
-/// Writes `index.html`, the charts and the exports into `dir`; gives the path of the page. `first` is read
-/// first.
+/// Writes `index.html`, the charts and the exports into `dir`, and returns the path of the page. The
+/// parts of `first` come before those of `cores`.
 pub fn write(
     materials: &[Material],
     first: &[Part],
@@ -87,8 +87,9 @@ pub fn write(
 ) -> Result<PathBuf> {
     let mut page = page(materials, cores)?;
     page.cores.splice(0..0, first.iter().cloned());
-    let of_sections = page.sections.iter().flat_map(|section| &section.parts);
-    for chart in of_sections.chain(&page.cores).flat_map(|part| &part.charts) {
+    let parts = page.sections.iter().flat_map(|section| &section.parts);
+    let parts = parts.chain(&page.cores);
+    for chart in parts.flat_map(|part| &part.charts) {
         let file = dir.join(format!("{}.svg", chart.name));
         paths::write_atomically(&file, chart.svg.as_bytes())?;
     }
@@ -107,25 +108,25 @@ pub fn write(
 }
 
 fn page(materials: &[Material], cores: &[Cores]) -> Result<Page> {
-    // What other cores are shown with needs no second place.
-    let elsewhere = |m: &&Material| cores.iter().any(|c| c.name() == m.experiment.name);
-    let first = materials.iter().filter(|m| !elsewhere(m));
-    let lines: Vec<&Line> = first.flat_map(|m| &m.results.headlines).collect();
+    // The headlines of `cores` have parts of their own, so the headline table omits them.
+    let in_cores = |m: &&Material| cores.iter().any(|c| c.name() == m.experiment.name);
+    let others = materials.iter().filter(|m| !in_cores(m));
+    let lines: Vec<&Line> = others.flat_map(|m| &m.results.headlines).collect();
     let with_cores = lines.iter().copied();
     let with_cores: Vec<&Line> = with_cores
         .chain(cores.iter().flat_map(Cores::lines))
         .collect();
-    let elsewhere_boards = headline::boards(&with_cores);
+    let boards = headline::boards(&with_cores);
     let verdicts = materials.iter().flat_map(|m| &m.results.verdicts);
     let quick = materials.iter().filter(|m| m.campaign.asked.quick);
     let quick = quick.map(|m| m.experiment.name.as_str());
     let runs = || materials.iter().flat_map(|m| m.runs);
     let mut assumptions = assumptions::parts(runs());
     assumptions.push(commands(runs()));
-    let mut of_cores = Vec::new();
+    let mut core_parts = Vec::new();
     for one in cores {
         let beside = (!one.beside.is_empty()).then(|| beside_grid(&one.beside));
-        of_cores.push(one.part(beside)?);
+        core_parts.push(one.part(beside)?);
     }
     Ok(Page {
         verdict: verdict(verdicts.clone()),
@@ -138,8 +139,8 @@ fn page(materials: &[Material], cores: &[Cores]) -> Result<Page> {
         sentence: headline::sentence(&lines).unwrap_or_default(),
         of_paper: headline::of_paper(&with_cores).unwrap_or_default(),
         undecided: verdicts.clone().filter_map(undecided).collect(),
-        measured_on: assumptions::measured_on(runs(), &elsewhere_boards),
-        cores: of_cores,
+        measured_on: assumptions::measured_on(runs(), &boards),
+        cores: core_parts,
         title: match materials {
             [one] => one.experiment.title.clone(),
             _ => "Context switches on cores with virtually tagged caches".to_string(),
@@ -150,7 +151,7 @@ fn page(materials: &[Material], cores: &[Cores]) -> Result<Page> {
     })
 }
 
-/// "4 claims hold, 1 is open".
+/// Counts verdicts in words: "4 claims hold, 1 is open".
 fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
     let words: Vec<&str> = verdicts.map(Verdict::word).collect();
     let count = |word: &str, one: &str, more: &str| {
@@ -165,14 +166,14 @@ fn verdict<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> String {
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// A claim that does not hold: what it came to, for those who read nothing else.
+/// Returns a claim that fails or is open, with a short reason for the top of the page.
 fn undecided(v: &Verdict) -> Option<Claim> {
     let reason = match (&v.worst, &v.recorded) {
         (Some(w), _) => {
             let why = match (v.holds, &v.explained) {
-                (None, _) => "the interval holds both",
-                (_, Some(_)) => "why is said below",
-                _ => "nobody has said why",
+                (None, _) => "the figures do not decide it",
+                (_, Some(_)) => "explained below",
+                _ => "not explained yet",
             };
             let [value, low, high] = [w.value, w.low, w.high].map(|x| format!("{x:.2}"));
             let what = v.quantity.to_lowercase();
@@ -189,7 +190,7 @@ fn undecided(v: &Verdict) -> Option<Claim> {
                 recorded.bound
             );
             format!(
-                "not measured in the quick form; in the full one, as recorded, {}: {what}",
+                "not measured in the quick form; record of the full form: {}: {what}",
                 recorded.word()
             )
         }
@@ -203,7 +204,7 @@ fn undecided(v: &Verdict) -> Option<Claim> {
     })
 }
 
-/// All that is said of an experiment below its claims.
+/// Returns the parts of an experiment below its claims.
 pub fn parts(m: &Material) -> Result<Vec<Part>> {
     let mut parts = m.kind.parts(&m.told())?;
     parts.extend(beside_part(&m.results.beside, &m.papers.published));
@@ -222,7 +223,7 @@ fn section(m: &Material) -> Result<Section> {
             m.campaign.planned
         )
     } else if m.campaign.asked.quick {
-        "This is the quick subset of the experiment.".to_string()
+        "Quick form: a subset of the experiment's points.".to_string()
     } else {
         String::new()
     };
@@ -261,12 +262,12 @@ fn failed(f: &Failed) -> String {
     )
 }
 
-/// Published figures with what was measured here.
+/// Returns a table of published figures and measured ones.
 fn beside_part(beside: &[Pair], published: &Published) -> Option<Part> {
     (!beside.is_empty()).then(|| Part {
-        heading: "Beside the papers".into(),
+        heading: "Comparison with the papers".into(),
         text: format!(
-            "Published figures are from other boards and kernels, and stand here for validation; \
+            "Published figures are from other boards and kernels. They validate the simulator; \
              no parameter was fitted to them. From: {}.",
             claim::papers(beside, published).join("; ")
         ),
@@ -277,7 +278,14 @@ fn beside_part(beside: &[Pair], published: &Published) -> Option<Part> {
 
 fn beside_grid(beside: &[Pair]) -> Grid {
     let headings = [
-        "what", "paper's", "board", "here", "board", "ratio", "place", "note",
+        "figure",
+        "paper",
+        "paper's board",
+        "here",
+        "board here",
+        "here / paper",
+        "place in paper",
+        "note",
     ];
     let rows = beside.iter().map(|pair| {
         let f = pair.figure;
@@ -305,36 +313,36 @@ fn beside_grid(beside: &[Pair]) -> Grid {
     }
 }
 
-/// Kernels against the first one, over seeds.
+/// Returns a table that compares each kernel with the first one, over seeds.
 fn versus_part(results: &Results) -> Option<Part> {
     let text = versus::caption(&results.versus)?;
     Some(Part {
-        heading: "Kernel against kernel".into(),
+        heading: "Comparison of kernels".into(),
         text,
         tables: vec![table::versus(&results.versus)],
         ..Part::default()
     })
 }
 
-/// What was measured on several boards.
+/// Returns tables of figures that were measured on several boards.
 fn boards_part(results: &Results) -> Option<Part> {
     let tables = boards::side_by_side(&results.measured);
     (!tables.is_empty()).then(|| Part {
-        heading: "Board against board".into(),
+        heading: "Comparison of boards".into(),
         text: boards::CAPTION.into(),
         tables,
         ..Part::default()
     })
 }
 
-/// What was typed on the boards' consoles.
+/// Returns a table of the commands that were typed on the boards' consoles.
 fn commands<'a>(runs: impl Iterator<Item = &'a Run>) -> Part {
     let all: BTreeSet<(&str, &str)> = runs
         .map(|run| (&*run.experiment, &*run.provenance.command))
         .collect();
     let rows = all.iter().map(|(e, c)| vec![e.to_string(), c.to_string()]);
     Part {
-        heading: format!("{} commands that were typed on the consoles", all.len()),
+        heading: format!("{} commands, as typed on the consoles", all.len()),
         tables: vec![Grid {
             texts: 2,
             headings: vec!["experiment".into(), "command".into()],
@@ -345,7 +353,7 @@ fn commands<'a>(runs: impl Iterator<Item = &'a Run>) -> Part {
     }
 }
 
-/// Every distinct input of the runs.
+/// Returns names and values of all inputs of the runs, without duplicates.
 fn provenance<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<(String, String)> {
     let mut lines = BTreeSet::new();
     let mut seeds = BTreeMap::new();
@@ -389,7 +397,7 @@ mod tests {
     use results::runs::campaign::Campaign;
     use results::runs::for_tests::made_up_runs;
 
-    /// The page, and the contents of the CSV files.
+    /// Renders the page, and the contents of the CSV files.
     fn rendered(runs: &[Run], planned: usize) -> (String, Vec<String>) {
         let experiment = Experiment {
             title: "<script>".into(),
@@ -412,7 +420,7 @@ mod tests {
         assert_eq!(
             html.matches("<svg").count(),
             15,
-            "headlines; of each board 2 sizes, where the time goes, 4 of its kernel"
+            "headlines; per board: 2 sizes, where the time goes, 4 of its kernel"
         );
         assert!(!html.contains("<script>") && !html.contains("src="));
         assert!(html.contains("30 of 30 points have not been measured"));

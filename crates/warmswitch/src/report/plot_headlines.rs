@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The headlines as bars: each kernel's figure in proportion to the first one's.
+//! Draws the headlines as bars. A bar's length is the ratio of a kernel's figure to that of the first kernel.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -9,22 +9,24 @@ use results::figures::headline::{self, Line};
 use results::render::plot::{Area, COLOURS, Hover, drawing, keys, titled};
 use results::runs::point::short_kernel;
 
+/// Width of the chart, pixels.
 const WIDTH: u32 = 480;
-/// Bars begin here, and end here at the largest ratio.
+/// Left end of all bars, pixels.
 const LEFT: i32 = 12;
+/// Right end of the longest bar, pixels.
 const RIGHT: i32 = 360;
-/// Of a bar.
+/// Height of a bar with its gap, pixels.
 const HEIGHT: i32 = 15;
 
-/// A group of bars a headline, as SVG text; empty without headlines.
+/// Draws one group of bars per headline, as SVG text; empty without headlines.
 pub fn bars(lines: &[&Line]) -> Result<String> {
     let kernels = headline::kernels(lines);
     let all = lines
         .iter()
         .flat_map(|line| kernels.iter().filter_map(|kernel| line.ratio(kernel)));
-    let of_papers = lines.iter().filter_map(|line| line.paper.as_ref());
-    let of_papers = of_papers.flat_map(|paper| paper.ratios.iter().map(|(_, ratio)| *ratio));
-    let largest = all.chain(of_papers).fold(1.0, f64::max);
+    let papers = lines.iter().filter_map(|line| line.paper.as_ref());
+    let paper_ratios = papers.flat_map(|paper| paper.ratios.iter().map(|(_, ratio)| *ratio));
+    let largest = all.chain(paper_ratios).fold(1.0, f64::max);
     let group = 30 + HEIGHT * kernels.len() as i32;
     let mut svg = String::new();
     let hover = {
@@ -71,23 +73,23 @@ impl Bars<'_> {
         LEFT + (f64::from(RIGHT - LEFT) * ratio / self.largest) as i32
     }
 
-    /// A kernel's, with its figure and the paper's mark; none without a figure.
+    /// Draws a kernel's bar, its figure and the paper's mark; nothing without a figure.
     fn bar(&mut self, line: &Line, kernel: &str, colour: RGBColor, y: i32) -> Result<()> {
         let Some(ratio) = line.ratio(kernel) else {
             return Ok(());
         };
         let end = self.x(ratio);
         let corners = [(LEFT, y), (end, y + HEIGHT - 2)];
-        let of_paper = line.paper.iter().flat_map(|paper| &paper.ratios);
-        let marks = of_paper.filter(|(of, _)| of == kernel);
+        let paper_ratios = line.paper.iter().flat_map(|paper| &paper.ratios);
+        let marks = paper_ratios.filter(|(name, _)| name == kernel);
         let marks: Vec<i32> = marks.map(|(_, ratio)| self.x(*ratio)).collect();
-        // Behind the bar, and behind a mark that is.
-        let behind = marks.iter().copied().fold(end, i32::max) + 6;
-        let figure = Text::new(line.cell(kernel), (behind, y), words(12));
-        // Where the area begins in the whole chart.
-        let above = self.area.get_pixel_range().1.start;
-        let here = corners.map(|(x, y)| (x, y + above));
-        self.hover.bar(here, words_of(line, kernel));
+        // The text starts right of the bar and of its marks.
+        let text_x = marks.iter().copied().fold(end, i32::max) + 6;
+        let figure = Text::new(line.cell(kernel), (text_x, y), words(12));
+        // `hover` takes coordinates of the whole chart.
+        let top = self.area.get_pixel_range().1.start;
+        let in_chart = corners.map(|(x, y)| (x, y + top));
+        self.hover.bar(in_chart, tooltip(line, kernel));
         self.area
             .draw(&Rectangle::new(corners, colour.filled()))
             .and_then(|()| self.area.draw(&figure))
@@ -102,9 +104,9 @@ impl Bars<'_> {
     }
 }
 
-/// A figure with its interval and what a paper has.
-fn words_of(line: &Line, kernel: &str) -> String {
-    let said = line.figure(kernel).map(|m| {
+/// Returns a kernel's figure with its interval, and the paper's ratio.
+fn tooltip(line: &Line, kernel: &str) -> String {
+    let measured = line.figure(kernel).map(|m| {
         let name = short_kernel(kernel);
         let samples = m.samples.map(|n| format!(", {} samples", thousands(n)));
         format!(
@@ -119,8 +121,8 @@ fn words_of(line: &Line, kernel: &str) -> String {
         .iter()
         .map(|paper| (&paper.source, &paper.ratios));
     let ratios = paper.flat_map(|(source, ratios)| ratios.iter().map(move |r| (source, r)));
-    let theirs = ratios.filter(|(_, (of, _))| of == kernel);
-    let theirs =
-        theirs.map(|(source, (_, ratio))| format!("; the paper's ratio: {ratio:.2} ({source})"));
-    said.into_iter().chain(theirs).collect()
+    let published = ratios.filter(|(_, (name, _))| name == kernel);
+    let published =
+        published.map(|(source, (_, ratio))| format!("; the paper's ratio: {ratio:.2} ({source})"));
+    measured.into_iter().chain(published).collect()
 }

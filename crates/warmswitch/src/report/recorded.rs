@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures that were written as CSV, read again: those of records.
+//! Reads the figures of records, which are CSV files.
 
 use std::fs;
 
@@ -10,10 +10,10 @@ use base::paths::{self, shown};
 use results::figures::figure::Measured;
 use results::runs::point::{Place, short_kernel};
 
-/// The figures that were written so, of an experiment with these kernels.
+/// Parses CSV with the figures of an experiment with these kernels.
 ///
 /// # Errors
-/// When a line is none.
+/// If a line is not a figure of these kernels.
 pub fn read(text: &str, kernels: &[String]) -> Result<Vec<Measured>> {
     let line = |(n, line): (usize, &str)| {
         read_line(line, kernels).with_context(|| format!("line {}: {line}", n + 1))
@@ -21,7 +21,7 @@ pub fn read(text: &str, kernels: &[String]) -> Result<Vec<Measured>> {
     text.lines().enumerate().skip(1).map(line).collect()
 }
 
-/// The figures of an experiment's record, of all of it and not of its quick form; none without one.
+/// Reads the figures of an experiment's record, which holds the full form; `None` without a record.
 pub fn figures(e: &Experiment) -> Result<Option<Vec<Measured>>> {
     let path = paths::root().join(format!("records/{}.csv", e.name));
     if !path.exists() {
@@ -61,7 +61,7 @@ fn read_line(line: &str, kernels: &[String]) -> Option<Measured> {
             series: series.to_string(),
             axes: axes.split_whitespace().map(axis).collect::<Option<_>>()?,
         },
-        // A few words, which are shown as long as the program runs.
+        // `Measured` needs static strings. These few words are needed until the program ends.
         metric: metric.to_string().leak(),
         unit: unit.to_string().leak(),
         value: value.parse().ok()?,

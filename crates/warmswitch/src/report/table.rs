@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the terminal shows of an experiment: a pure function of its material.
+//! Renders the tables of an experiment for the terminal. They depend only on its material.
 
 use std::fmt::Write as _;
 
@@ -16,10 +16,10 @@ use results::render::grid::{Grid, wrapped};
 use results::runs::campaign::Failed;
 use results::runs::point::short_kernel;
 
-/// Lines of a table that somebody reads on a terminal.
+/// Longest table of boards that the terminal shows, lines.
 const SCREEN: usize = 64;
 
-/// Everything `compare` prints.
+/// Renders everything that `compare` prints of an experiment.
 pub fn render(material: &Material) -> String {
     let results = &material.results;
     let mut text = material.kind.text(&material.told());
@@ -29,8 +29,8 @@ pub fn render(material: &Material) -> String {
     }
     text.push_str(&boards_text(&boards::side_by_side(&results.measured)));
     text.push_str(&published(&results.beside, &material.papers.published));
-    for not in &material.experiment.not_applicable {
-        text.push_str(&wrapped(&format!("not applicable: {not}")));
+    for entry in &material.experiment.not_applicable {
+        text.push_str(&wrapped(&format!("not applicable: {entry}")));
     }
     for warning in &results.warnings {
         text.push_str(&wrapped(&format!("warning: {warning}")));
@@ -38,7 +38,7 @@ pub fn render(material: &Material) -> String {
     text
 }
 
-/// What is read first: kernels side by side, with their ratio to the first one.
+/// Returns the table of headlines: the figures of all kernels with their ratio to the first kernel.
 pub fn headlines(lines: &[&Line]) -> Grid {
     let kernels = headline::kernels(lines);
     let has_papers = lines.iter().any(|line| line.paper.is_some());
@@ -48,7 +48,7 @@ pub fn headlines(lines: &[&Line]) -> Grid {
         let cells = [line.what()].into_iter().chain(cells);
         cells.chain(paper).collect()
     };
-    let mut headings = headings("what FCSE brings", &kernels);
+    let mut headings = headings("effect of FCSE", &kernels);
     headings.extend(has_papers.then(|| "the paper's ratios".to_string()));
     Grid {
         texts: 1,
@@ -57,7 +57,7 @@ pub fn headlines(lines: &[&Line]) -> Grid {
     }
 }
 
-/// A line for each metric, a column for each kernel but the first.
+/// Returns a table with a line per metric, and a column per kernel except the first.
 pub fn versus(all: &[Versus]) -> Grid {
     let metrics = distinct(all.iter().map(|v| v.metric));
     let kernels = distinct(all.iter().map(|v| v.place.kernel.as_str()));
@@ -81,7 +81,7 @@ fn headings(first: &str, kernels: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Boards side by side, where that is not too long for a screen.
+/// Renders the tables that compare boards, unless they are too long for a terminal.
 fn boards_text(grids: &[Grid]) -> String {
     let rows: usize = grids.iter().map(|grid| grid.rows.len()).sum();
     match rows {
@@ -90,11 +90,11 @@ fn boards_text(grids: &[Grid]) -> String {
             let grids: Vec<String> = grids.iter().map(Grid::to_string).collect();
             format!("{}{}\n\n", wrapped(boards::CAPTION), grids.join("\n"))
         }
-        more => format!("Boards side by side, {more} lines: in the report.\n\n"),
+        more => format!("The report compares the boards, in a table of {more} lines.\n\n"),
     }
 }
 
-/// What became of the claims.
+/// Renders the verdicts on the claims.
 pub fn verdicts(verdicts: &[Verdict]) -> String {
     let mut text = String::new();
     for v in verdicts {
@@ -110,7 +110,7 @@ pub fn verdicts(verdicts: &[Verdict]) -> String {
     text
 }
 
-/// Points without a result, each with its reason and where its console's log is.
+/// Lists the points without a result, each with the reason and the path of its console log.
 pub fn failed_text(failed: &[Failed]) -> String {
     let line = |f: &Failed| {
         let console = paths::shown(&paths::out().join(&f.console));
@@ -123,18 +123,18 @@ pub fn failed_text(failed: &[Failed]) -> String {
     failed.iter().map(line).collect()
 }
 
-/// Published figures with what stands beside them.
+/// Renders the table of published figures and measured ones.
 pub fn published(beside: &[Pair], published: &Published) -> String {
     if beside.is_empty() {
         return String::new();
     }
     let headings = [
-        "published, for validation, never fitted to",
+        "published figure, not fitted to",
         "paper",
-        "board",
+        "its board",
         "here",
-        "board",
-        "ratio",
+        "board here",
+        "here / paper",
     ];
     let mut table = Grid::new(1, headings);
     for pair in beside {
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Rewritten by `GOLDEN=write cargo test`.
+    /// `GOLDEN=write cargo test` rewrites the golden files.
     #[test]
     fn tables_fit_80_100_and_120_columns() {
         for columns in [80, 100, 120] {

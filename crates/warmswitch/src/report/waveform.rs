@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scope's recording as VCD, which every viewer of waveforms reads, and FST for long ones. Times
-//! are nanoseconds since power-on.
+//! Writes a scope's recording as VCD, which every waveform viewer reads, or as FST, for long recordings.
+//! Times are nanoseconds since power-on.
 
 use std::io::{Cursor, Write};
 
@@ -14,21 +14,21 @@ use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value};
 
 use base::time::nanoseconds;
 
-/// A recording and what is needed to write it down.
+/// A recording with its time base.
 pub struct Waveform<'a> {
     pub capture: &'a Capture,
     /// Pins with a probe.
     pub channels: &'a [u8],
     pub cpu_hz: u64,
-    /// Core cycle up to which the scope looked.
+    /// Core cycle at which the recording ends.
     pub end: u64,
 }
 
 impl Waveform<'_> {
-    /// First and last nanosecond for which the recording is whole.
+    /// Returns the first and the last nanosecond of the recording without lost edges.
     fn span(&self) -> Result<(u64, u64)> {
         let Some(from) = self.capture.from else {
-            bail!("the trigger never came: there is nothing to write");
+            bail!("the trigger never fired, so there is no recording to write");
         };
         let end = self.capture.lost_from.unwrap_or(self.end);
         Ok((self.ns(from), self.ns(end)))
@@ -42,7 +42,7 @@ impl Waveform<'_> {
         self.capture.initial >> pin & 1 != 0
     }
 
-    /// What stands in the file for people.
+    /// Returns the comment of the file.
     fn remark(&self) -> String {
         let lost = match self.capture.lost {
             0 => "no edge lost".to_string(),
@@ -91,7 +91,7 @@ impl Waveform<'_> {
         Ok(())
     }
 
-    /// The bytes of an FST file.
+    /// Returns the bytes of an FST file.
     pub fn fst(&self) -> Result<Vec<u8>> {
         let (from, end) = self.span()?;
         let info = FstInfo {
@@ -102,7 +102,7 @@ impl Waveform<'_> {
                 env!("CARGO_PKG_VERSION"),
                 self.remark()
             ),
-            // The same recording gives the same bytes.
+            // Without a date, equal recordings give equal bytes.
             date: String::new(),
             file_type: FstFileType::Verilog,
         };
@@ -147,7 +147,7 @@ mod tests {
 
     const HZ: u64 = 180_000_000;
 
-    /// Pulses of 50 us every 200 us on pin 2, answered on pin 0 after a while that grows.
+    /// Pulses of 50 us every 200 us on pin 2. Pin 0 answers each, with a growing delay.
     fn capture() -> Capture {
         let mut edges = Vec::new();
         for n in 0..20 {
@@ -188,7 +188,7 @@ mod tests {
         bytes
     }
 
-    /// The edges of a file behind `from` as a viewer's library sees them: nanoseconds, pin, level.
+    /// Reads the edges after `from` with a viewer's library: nanoseconds, pin, level.
     fn seen(bytes: Vec<u8>, from: u64) -> Vec<(u64, u8, bool)> {
         let mut wave = simple::read_from_reader(Cursor::new(bytes)).unwrap();
         let vars: Vec<(String, wellen::SignalRef)> = {
@@ -216,7 +216,7 @@ mod tests {
         all
     }
 
-    fn told(capture: &Capture, skip: usize) -> Vec<(u64, u8, bool)> {
+    fn recorded(capture: &Capture, skip: usize) -> Vec<(u64, u8, bool)> {
         let edges = capture.edges.iter().skip(skip);
         let mut all: Vec<_> = edges
             .map(|e| (nanoseconds(e.cycle, HZ), e.pin, e.level))
@@ -228,12 +228,12 @@ mod tests {
     #[test]
     fn a_viewers_library_sees_every_edge_where_the_scope_said() {
         let mut capture = capture();
-        // Recording that began without a trigger: every edge lies behind the beginning.
+        // The recording began without a trigger, so every edge comes after its begin.
         capture.from = Some(180_999_000);
         let from = nanoseconds(180_999_000, HZ);
-        assert_eq!(seen(vcd(&capture), from), told(&capture, 0));
+        assert_eq!(seen(vcd(&capture), from), recorded(&capture, 0));
         let fst = waveform(&capture).fst().unwrap();
-        assert_eq!(seen(fst, from), told(&capture, 0));
+        assert_eq!(seen(fst, from), recorded(&capture, 0));
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
     fn without_a_trigger_there_is_nothing_to_write() {
         let empty = Capture::default();
         let error = waveform(&empty).fst().unwrap_err().to_string();
-        assert!(error.starts_with("the trigger never came"), "{error}");
+        assert!(error.starts_with("the trigger never fired"), "{error}");
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         );
     }
 
-    /// sigrok reads the file into samples and writes down where they change, from 0 on.
+    /// sigrok converts the file to samples, and writes their changes with times from 0 on.
     #[test]
     #[ignore = "needs sigrok-cli"]
     fn sigrok_sees_every_edge_where_the_scope_said() {
@@ -285,17 +285,17 @@ mod tests {
             .args(["-I", "vcd", "-O", "vcd", "-i"])
             .arg(&path)
             .output()
-            .expect("sigrok-cli is there");
+            .expect("sigrok-cli is installed");
         std::fs::remove_file(&path).unwrap();
         assert!(output.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
         let vcd = text.lines().filter(|line| !line.starts_with("META"));
         let vcd: String = vcd.flat_map(|line| [line, "\n"]).collect();
         let first = nanoseconds(capture.edges[0].cycle, HZ);
-        assert_eq!(changes(&vcd, first), told(&capture, 1));
+        assert_eq!(changes(&vcd, first), recorded(&capture, 1));
     }
 
-    /// What changes in a VCD file behind its first time stamp, which is made `first`.
+    /// Returns the changes after the first time stamp of a VCD file. Times are counted from `first`.
     fn changes(text: &str, first: u64) -> Vec<(u64, u8, bool)> {
         let mut parser = vcd::Parser::new(text.as_bytes());
         let header = parser.parse_header().unwrap();

@@ -279,7 +279,7 @@ fn a_file_in_the_place_of_a_program_is_refused_before_the_boot() {
     let text = scratch("instead").join("README.md");
     fs::write(&text, "words\n").unwrap();
     for (place, part) in [
-        ("/bin/sh/x", "/bin/busybox is no folder in the guest"),
+        ("/bin/sh/x", "/bin/busybox is not a folder in the guest"),
         ("/bin/busybox", "/bin/busybox is a program of the guest"),
         ("/init", "/init is a program of the guest"),
     ] {
@@ -324,7 +324,7 @@ fn a_package_of_debians_runs_with_what_it_depends_on() {
         ("lua54", "did you mean \"lua5.4\"?"),
         (
             "awk",
-            "it is a virtual package\n  help: one of these is it: ",
+            "a virtual package\n  help: name one that provides it: ",
         ),
         ("Lua", "not a package's name"),
     ] {

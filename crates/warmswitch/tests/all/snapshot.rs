@@ -99,7 +99,7 @@ fn a_damaged_snapshot_is_named_replaced_and_changes_nothing() {
     for (bytes, reason) in [
         (&whole[..whole.len() / 2], "it is damaged"),
         (&flipped, "it is damaged"),
-        (b"GIF89a", "it is something else"),
+        (b"GIF89a", "it is not a snapshot"),
         (b"", "it is cut off"),
     ] {
         fs::write(snapshot, bytes).unwrap();

@@ -112,7 +112,8 @@ fn uneven_sides_are_marked(dir: &Path) {
     assert!(table.error.contains(goes_on), "{}", table.error);
     let words: Vec<&str> = table.out.split_whitespace().collect();
     let sentence = words.join(" ");
-    let marked = "sam9263 6.12/fcse-best-effort lat-fork, mb 1: marked * is 1 run beside 2 runs";
+    let marked =
+        "sam9263 6.12/fcse-best-effort lat-fork, mb 1: figures marked * have 1 run, others 2 runs";
     assert!(sentence.contains(marked), "{}", table.out);
     let again = said(dir, &format!("run few {two}"));
     assert_eq!(again.out, even.out);

@@ -311,7 +311,7 @@ const BAD: [(&str, &str); 62] = [
     ("coverage --save /nowhere/x", "--save /nowhere/x"),
     (
         "coverage --with ./Cargo.toml",
-        "./Cargo.toml: not what `coverage --save` writes",
+        "./Cargo.toml: not a file of `coverage --save`",
     ),
     ("look --at 0x1000 --svg /nowhere/x", "--svg /nowhere/x"),
     ("look --at 0x1000 --nth 0", "--nth 0"),
@@ -350,10 +350,13 @@ const BAD_OF_OTHERS: [(&str, &str); 12] = [
         "'--no-qemu' cannot be used with",
     ),
     ("bench --against /nowhere/x", "--against /nowhere/x"),
-    ("bench --against .", "--against .: no program"),
+    (
+        "bench --against .",
+        "--against .: not an executable file",
+    ),
     (
         "bench --against ./Cargo.toml",
-        "--against ./Cargo.toml: no program",
+        "--against ./Cargo.toml: not an executable file",
     ),
     ("kernel build plain --jobs 0", "--jobs"),
     ("kernel build nonsuch", "nonsuch"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who can look on besides: the checker, or nobody.
+//! Observers that can run together with chaos: the checker, or none.
 
 use super::Chaos;
 use crate::checker::Checker;
@@ -7,9 +7,9 @@ use arm::{Context, Cpu, Event, Exit, Reaction};
 use board::bus::SystemBus;
 use board::{Observed, Observer};
 
-/// Who can look on besides.
+/// An observer that can run together with chaos.
 pub trait Companion: Observer {
-    /// [`Observer::run_core`] of both, compiled in this crate.
+    /// Runs the core with chaos and this observer ([`Observer::run_core`]). It is compiled in this crate.
     fn run_core_of_both(cpu: &mut Cpu<Observed<Chaos<Self>>>, limit: u64) -> Exit
     where
         Self: Sized;

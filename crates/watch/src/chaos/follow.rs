@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an interrupt leads to: which instruction it interrupts, and with what the program goes on elsewhere.
+//! Follows an interrupt: the instruction that it interrupts, and how another process then enters the kernel.
 
 use super::{Chaos, FAULT, USER};
 use arm::Context;
 
-/// Exception vectors, where Linux has them.
+/// Linux's exception vectors.
 const SWI: u32 = 0xffff_0008;
 const PREFETCH_ABORT: u32 = 0xffff_000c;
 const DATA_ABORT: u32 = 0xffff_0010;
 const IRQ: u32 = 0xffff_0018;
 
-/// How far the one that came last got.
+/// Progress of the last interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Followed {
     No,
-    /// It was asked for.
+    /// The interrupt was raised.
     Asked,
-    /// It interrupted the kernel there.
+    /// It interrupted the kernel at this address.
     Taken(u32),
-    /// And the address space of who was woken is known.
+    /// It interrupted the kernel at the first address, and woke a task in the address space with this table base.
     Woken(u32, u32),
 }
 
 impl<O> Chaos<O> {
-    /// What the one that came last leads to.
+    /// Follows the last interrupt.
     #[inline]
     pub(super) fn follow(&mut self, context: &Context, registers: &[u32; 16]) {
         let is_user = context.mode & 0x1f == USER;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A disturber that is told of what a core might do.
+//! Chaos with events written by hand.
 
 use super::*;
 use arm::{Mva, Pa};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const SWITCH_TO: u32 = 0xc000_2000;
 const ENTRY: u32 = 0xc000_3000;
 const TASK: u32 = 0xc200_0000;
-/// MCR p15, 0, r0, c7, c14, 1 and the same of c13.
+/// MCR p15, 0, r0, c7, c14, 1, and MCR p15, 0, r0, c13, c0, 0.
 const CLEAN: u32 = 0xee07_0f3e;
 const PID: u32 = 0xee0d_0f10;
 
@@ -97,7 +97,7 @@ fn points(seed: u64, places: Places) -> Vec<Point> {
 }
 
 #[test]
-fn a_seed_draws_the_same_points_again_and_another_seed_others() {
+fn a_seed_always_draws_the_same_points_and_another_seed_draws_others() {
     let one = points(1, places());
     assert!(one.len() > 20, "{}", one.len());
     assert_eq!(one, points(1, places()));
@@ -117,7 +117,7 @@ fn every_window_is_met_and_one_that_needs_symbols_only_with_them() {
 }
 
 #[test]
-fn maintenance_is_told_from_a_wait_for_interrupt_and_from_a_change_of_address_space() {
+fn maintenance_differs_from_wait_for_interrupt_and_from_a_change_of_address_space() {
     assert_eq!(opened(CLEAN), Some(Window::Maintained));
     assert_eq!(opened(0xee08_0f17), Some(Window::Maintained));
     assert_eq!(opened(PID), Some(Window::Switch));
@@ -128,7 +128,7 @@ fn maintenance_is_told_from_a_wait_for_interrupt_and_from_a_change_of_address_sp
     }
 }
 
-/// Row G of the third review: `mrc p15, 0, pc, c7, c10, 3` and c14, in loops of which Linux cleans the D-cache.
+/// Linux cleans the whole D-cache with loops of `mrc p15, 0, pc, c7, c10, 3` and `mrc p15, 0, pc, c7, c14, 3`.
 #[test]
 fn test_and_clean_is_maintenance() {
     let mut occasions = Vec::new();
@@ -143,17 +143,17 @@ fn test_and_clean_is_maintenance() {
     assert_eq!(occasions, [(10, 3), (14, 3), (10, 3), (14, 3)]);
 }
 
-/// Row F of the third review: of 278 points 90 named a window that was not there.
+/// Regression test: 90 of 278 points named a window without an occasion.
 #[test]
-fn an_interrupt_without_an_occasion_came_anywhere() {
-    // The longest delay, behind the occasion.
+fn an_interrupt_without_an_occasion_has_the_window_anywhere() {
+    // Longest delay after the occasion, in instructions.
     const LATEST: u32 = 256;
     let mut all = 0;
     for seed in 0..24 {
         let mut script = Scripted::new(seed, places());
         let mut last: BTreeMap<Window, u32> = BTreeMap::new();
         for n in 0..400_000 {
-            // Mostly user land, where there is no occasion.
+            // Mostly user land, which has no occasions.
             let (pc, word, window) = match n % 5_000 {
                 4_000 => (0xc000_0100, 0, None),
                 4_001 => (0xc000_0104, 0, Some(Window::Unmasked)),
@@ -177,9 +177,9 @@ fn an_interrupt_without_an_occasion_came_anywhere() {
     assert!(all > 500, "{all}");
 }
 
-/// Stores are told of during a rest, too.
+/// Stores also arrive during a rest.
 #[test]
-fn an_occasion_within_a_rest_is_none() {
+fn an_occasion_during_a_rest_does_not_count() {
     for (rest, expected) in [(Rest::Since(0, false), false), (Rest::Over, true)] {
         let mut chaos = Scripted::new(1, places()).chaos;
         chaos.places.preemption = Some((SWITCH_TO, TASK, 4));
@@ -193,7 +193,7 @@ fn an_occasion_within_a_rest_is_none() {
 }
 
 #[test]
-fn before_it_begins_nothing_comes() {
+fn no_interrupt_comes_before_begin() {
     let mut script = Scripted::new(3, places());
     script.chaos = Chaos::new(Unobserved);
     for _ in 0..1000 {

@@ -1,62 +1,62 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls of the functions that suppressions ask for: what was called between the events of a report.
+//! Calls of the functions that suppressions name: which of them were called between the events of a report.
 
 use super::calls::{Call, Calls, Node, Stack, concerns};
 use arm::Mva;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Calls kept: the newest of all these functions together.
+/// Number of calls kept: the newest of all these functions together.
 const KEPT: usize = 1 << 16;
-/// Tasks that came back, kept: the newest.
+/// Number of resumed tasks kept: the newest.
 const BACK: usize = 1 << 10;
-/// Calls searched for the beginning of a writer's callers.
+/// Number of calls that are searched for those of a writer's callers.
 const SEARCHED: usize = 1 << 12;
-/// Log2 of the slot size of FCSE, whose processes give the kernel addresses below it.
+/// Log2 of FCSE's slot size. FCSE processes pass addresses below the slot size to the kernel.
 const SLOT: u32 = 25;
 
-/// A function that is asked for with what it is given.
+/// A function and a condition on one of its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
     /// The function.
     pub function: Range<u32>,
-    /// Only with one of these bits in an argument.
+    /// The condition: one of these bits is set. `None`: any argument.
     pub bits: Option<Bits>,
 }
 
 /// Bits of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bits {
-    /// Which of r0 to r3.
+    /// Register of the argument: 0 to 3 for r0 to r3.
     pub register: u8,
     /// The bits.
     pub mask: u32,
 }
 
-/// Functions by which reports are told apart, for each question that a list asks.
+/// Functions that distinguish reports: one list for each question that suppressions ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
-    /// Is it among the callers of what used or wrote the data?
+    /// Is it among the callers of the access or of the writer?
     pub callers: Vec<Range<u32>>,
-    /// Did the writer's callers call it next?
+    /// Did the writer's callers call it after the write, before one of them was called again?
     pub then_called: Vec<Range<u32>>,
-    /// Was the line filled while the writer's call of it ran, before the write?
+    /// Was the line filled during the call of it that led to the write, before the write?
     pub filled_in: Vec<Range<u32>>,
-    /// Was it called with an address of the data, by the process of its use or its write, since the line was filled?
+    /// Since the line was filled, did the process that used or wrote the data call it with an address of the data?
     pub called_since_fill: Vec<Given>,
     /// Was it called since the data was written?
     pub called_since: Vec<Range<u32>>,
-    /// Had another task been switched away from inside it when the data was written?
+    /// Was another task switched out inside it when the data was written?
     pub suspended_in: Vec<Range<u32>>,
 }
 
 impl Apart {
-    /// Nobody asks for anything.
+    /// Returns whether all lists are empty.
     pub fn is_empty(&self) -> bool {
         *self == Apart::default()
     }
 
-    /// Asks for what another list asks for, too.
+    /// Adds the functions of `other`.
     pub fn extend(&mut self, other: Apart) {
         self.callers.extend(other.callers);
         self.then_called.extend(other.then_called);
@@ -66,7 +66,8 @@ impl Apart {
         self.suspended_in.extend(other.suspended_in);
     }
 
-    /// Functions whose calls are kept: callers, too, as they say where a call of the writer's callers ends.
+    /// Returns the functions whose calls are kept. They include `callers`: a repeated call of a writer's caller ends
+    /// the search for calls after the write.
     fn calls(&self) -> impl Iterator<Item = &Range<u32>> {
         let lists = [
             &self.callers,
@@ -75,8 +76,8 @@ impl Apart {
             &self.called_since,
             &self.suspended_in,
         ];
-        let given = self.called_since_fill.iter().map(|given| &given.function);
-        lists.into_iter().flatten().chain(given)
+        let with_condition = self.called_since_fill.iter().map(|given| &given.function);
+        lists.into_iter().flatten().chain(with_condition)
     }
 }
 
@@ -89,60 +90,60 @@ impl From<Vec<Range<u32>>> for Apart {
     }
 }
 
-/// Functions that were called between the events of a report: addresses of their first instructions, each once.
+/// Functions called between the events of a report: addresses of their first instructions, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Between {
     /// [`Apart::then_called`].
     pub then_called: Vec<u32>,
     /// [`Apart::filled_in`].
     pub filled_in: Vec<u32>,
-    /// [`Apart::called_since_fill`], with the bits that were asked for.
+    /// [`Apart::called_since_fill`], with the bits of its condition.
     pub called_since_fill: Vec<(u32, Option<Bits>)>,
     /// [`Apart::called_since`].
     pub called_since: Vec<u32>,
     /// [`Apart::suspended_in`].
     pub suspended_in: Vec<u32>,
-    /// Whether the calls that are kept reach back to the write: if not, nothing is known of what was not called since.
+    /// Whether the kept calls reach back to the write. If not, it is unknown which functions were not called since.
     pub is_whole: bool,
-    /// The same of the fill.
+    /// Whether the kept calls reach back to the fill.
     pub is_whole_since_fill: bool,
 }
 
-/// The write and the fill that calls are placed by.
+/// The events of a report, between which calls are looked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Events {
-    /// Cycle and place of the write.
+    /// Cycle and call-tree node of the write.
     pub written: (u64, Node),
-    /// The stack of the task that wrote.
+    /// Stack of the task that wrote.
     pub stack: Stack,
-    /// Cycle of the fill of the line or TLB entry that was used.
+    /// Cycle in which the line or TLB entry used was filled.
     pub filled: Option<u64>,
-    /// Modified virtual addresses of the data, that of its use and that of its write.
+    /// Modified virtual addresses of the data: that of the use and that of the write.
     pub addresses: [Mva; 2],
-    /// Table bases of both.
+    /// Translation table bases of the use and of the write.
     pub tables: [u32; 2],
 }
 
 /// The newest calls of the functions.
 #[derive(Clone, Default)]
 pub(super) struct CallLog {
-    /// First instructions, in order, and a bit for each that one of them has.
+    /// Addresses of first instructions, sorted, and a Bloom filter of them.
     functions: Vec<u32>,
     filter: u64,
     calls: VecDeque<Call>,
     suspended: Suspended,
 }
 
-/// When tasks were switched away from inside of functions.
+/// Tasks that were switched out inside certain functions.
 #[derive(Clone, Default)]
 struct Suspended {
     /// First instructions of the functions.
     functions: Vec<u32>,
-    /// Places of their calls, each with its function.
+    /// Call-tree nodes of these functions, each with its function.
     inside: BTreeMap<Node, u32>,
-    /// By the stack of a task that is away: the function, and since when.
+    /// Suspended tasks by their stack: the function, and the cycle of the switch.
     away: BTreeMap<u32, (u32, u64)>,
-    /// The newest of those that came back: the function, since when and until when.
+    /// The newest resumed tasks: the function, and the cycles of suspension and resumption.
     back: VecDeque<(u32, u64, u64)>,
 }
 
@@ -153,7 +154,7 @@ impl Suspended {
         }
     }
 
-    /// The task on one stack gives way to that on another.
+    /// Notes a switch from the task on stack `from`, with these frames, to the task on stack `to`.
     fn switched(&mut self, from: u32, mut frames: impl Iterator<Item = Node>, to: u32, cycle: u64) {
         if let Some(function) = frames.find_map(|node| self.inside.get(&node)) {
             self.away.insert(from, (*function, cycle));
@@ -166,15 +167,15 @@ impl Suspended {
         }
     }
 
-    /// Functions that a task had been switched away from inside at that time.
+    /// Returns the functions inside which a task was suspended at that cycle.
     fn at(&self, cycle: u64) -> Vec<u32> {
         let away = self
             .away
             .values()
             .map(|(function, since)| (*function, *since, u64::MAX));
         let all = self.back.iter().copied().chain(away);
-        let then = all.filter(|(_, since, until)| (*since..*until).contains(&cycle));
-        let mut found: Vec<u32> = then.map(|(function, ..)| function).collect();
+        let suspended = all.filter(|(_, since, until)| (*since..*until).contains(&cycle));
+        let mut found: Vec<u32> = suspended.map(|(function, ..)| function).collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -186,7 +187,7 @@ fn bit(pc: u32) -> u64 {
 }
 
 impl CallLog {
-    /// Keeps calls of these from now on.
+    /// Keeps calls of these functions from now on.
     pub fn set(&mut self, apart: &Apart) {
         self.functions = apart.calls().map(|function| function.start).collect();
         self.functions.sort_unstable();
@@ -195,7 +196,7 @@ impl CallLog {
         self.filter = self.functions.iter().fold(0, |bits, pc| bits | bit(*pc));
     }
 
-    /// Takes note of a call.
+    /// Keeps a call if its function is in the list.
     #[inline]
     pub fn note(&mut self, call: &Call) {
         if self.filter & bit(call.to) != 0 && self.functions.binary_search(&call.to).is_ok() {
@@ -207,31 +208,32 @@ impl CallLog {
         }
     }
 
-    /// The task on one stack, with these places, gives way to that on another.
+    /// Notes a switch from the task on stack `from`, whose frames have these nodes, to the task on stack `to`.
     pub fn switched(&mut self, from: u32, frames: impl Iterator<Item = Node>, to: u32, cycle: u64) {
         self.suspended.switched(from, frames, to, cycle);
     }
 
-    /// Calls from `cycle` on, oldest first.
+    /// Returns the calls from `cycle` on, oldest first.
     fn since(&self, cycle: u64) -> impl Iterator<Item = &Call> {
         let from = self.calls.partition_point(|call| call.cycle < cycle);
         self.calls.range(from..)
     }
 
-    /// Calls before `cycle`, newest first.
+    /// Returns the calls before `cycle`, newest first.
     fn before(&self, cycle: u64) -> impl Iterator<Item = &Call> {
         let until = self.calls.partition_point(|call| call.cycle < cycle);
         self.calls.range(..until).rev()
     }
 
+    /// Returns whether the kept calls reach back to `cycle`.
     fn reaches(&self, cycle: u64) -> bool {
         let oldest = self.calls.front();
         self.calls.len() < KEPT || oldest.is_some_and(|call| call.cycle < cycle)
     }
 }
 
-/// The functions of `all` among those that were called, each once, in order.
-fn of<'a>(all: &[Range<u32>], called: impl Iterator<Item = &'a Call>) -> Vec<u32> {
+/// Returns those functions of `all` that were called, sorted, without duplicates.
+fn called_of<'a>(all: &[Range<u32>], called: impl Iterator<Item = &'a Call>) -> Vec<u32> {
     let is = |call: &&Call| all.iter().any(|function| function.start == call.to);
     let mut found: Vec<u32> = called.filter(is).map(|call| call.to).collect();
     found.sort_unstable();
@@ -239,8 +241,12 @@ fn of<'a>(all: &[Range<u32>], called: impl Iterator<Item = &'a Call>) -> Vec<u32
     found
 }
 
-/// The same of functions that are asked for with what they were given.
-fn given<'a>(all: &[Given], called: impl Iterator<Item = &'a Call>) -> Vec<(u32, Option<Bits>)> {
+/// Returns those functions of `all` that were called with an argument that meets their condition, sorted, without
+/// duplicates.
+fn called_with<'a>(
+    all: &[Given],
+    called: impl Iterator<Item = &'a Call>,
+) -> Vec<(u32, Option<Bits>)> {
     let has = |call: &Call, bits: Bits| {
         let argument = call.arguments.get(usize::from(bits.register));
         argument.is_some_and(|value| value & bits.mask != 0)
@@ -248,8 +254,8 @@ fn given<'a>(all: &[Given], called: impl Iterator<Item = &'a Call>) -> Vec<(u32,
     let is = |given: &&Given, call: &Call| {
         given.function.start == call.to && given.bits.is_none_or(|bits| has(call, bits))
     };
-    let of = |call: &'a Call| all.iter().filter(move |given| is(given, call));
-    let each = called.flat_map(of);
+    let met = |call: &'a Call| all.iter().filter(move |given| is(given, call));
+    let each = called.flat_map(met);
     let mut found: Vec<_> = each
         .map(|given| (given.function.start, given.bits))
         .collect();
@@ -258,29 +264,29 @@ fn given<'a>(all: &[Given], called: impl Iterator<Item = &'a Call>) -> Vec<(u32,
     found
 }
 
-/// The address that the kernel was given for a modified virtual one, where FCSE moved it.
-fn unmoved(mva: u32) -> u32 {
+/// Returns the address that an FCSE process passes to the kernel for an MVA.
+fn unrelocated(mva: u32) -> u32 {
     mva & ((1 << SLOT) - 1)
 }
 
 impl Calls {
-    /// Which functions were called between the events of a report.
+    /// Returns the functions called between the events of a report.
     pub(super) fn between(&self, apart: &Apart, events: Events) -> Between {
         let written = events.written.0;
         let filled_at = events.filled.unwrap_or(u64::MAX);
         let is_theirs = |call: &&Call| {
             let is_given = |at: u32| concerns(&call.arguments, at);
             let mut all = events.addresses.iter();
-            // Other processes have other pages at these addresses.
+            // Another process has another page at this address.
             events.tables.contains(&call.ttb)
-                && all.any(|at| is_given(at.0) || is_given(unmoved(at.0)))
+                && all.any(|at| is_given(at.0) || is_given(unrelocated(at.0)))
         };
-        let all = &self.asked;
+        let all = &self.call_log;
         let asks_of_fill = !apart.called_since_fill.is_empty();
         let theirs = |filled| all.since(filled).filter(is_theirs);
         Between {
             then_called: match !apart.then_called.is_empty() && all.reaches(written) {
-                true => of(&apart.then_called, self.next_by_callers(&events)),
+                true => called_of(&apart.then_called, self.next_by_callers(&events)),
                 false => Vec::new(),
             },
             filled_in: match filled_at < written && !apart.filled_in.is_empty() {
@@ -288,28 +294,29 @@ impl Calls {
                 false => Vec::new(),
             },
             called_since_fill: match events.filled {
-                Some(filled) => given(&apart.called_since_fill, theirs(filled)),
+                Some(filled) => called_with(&apart.called_since_fill, theirs(filled)),
                 None => Vec::new(),
             },
-            called_since: of(&apart.called_since, all.since(written + 1)),
+            called_since: called_of(&apart.called_since, all.since(written + 1)),
             suspended_in: all.suspended.at(written),
             is_whole: !apart.called_since.is_empty() && all.reaches(written),
             is_whole_since_fill: asks_of_fill && events.filled.is_some_and(|at| all.reaches(at)),
         }
     }
 
-    /// Calls behind a write by its callers, until one of those is called anew.
+    /// Returns the calls that the writer's callers made after the write, until one of them is called again.
     fn next_by_callers(&self, events: &Events) -> impl Iterator<Item = &Call> {
         let ((cycle, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(self.parent(node));
         let by = callers.clone();
-        let is_anew = move |call: &&Call| !callers.contains(&call.node);
-        let its = move |call: &&Call| call.stack == stack;
-        let behind = self.asked.since(cycle + 1).filter(its).take_while(is_anew);
-        behind.filter(move |call| by.contains(&self.parent(call.node)))
+        let is_not_repeated = move |call: &&Call| !callers.contains(&call.node);
+        let is_on_stack = move |call: &&Call| call.stack == stack;
+        let later = self.call_log.since(cycle + 1).filter(is_on_stack);
+        let until_repeated = later.take_while(is_not_repeated);
+        until_repeated.filter(move |call| by.contains(&self.parent(call.node)))
     }
 
-    /// A place and those that it was called from, without the one outside of all calls.
+    /// Returns a node and its ancestors, without the root.
     fn ancestors(&self, mut node: Node) -> Vec<Node> {
         let mut all = Vec::new();
         while node != 0 {
@@ -319,15 +326,16 @@ impl Calls {
         all
     }
 
-    /// Of the writer's callers those that had been called before `cycle`, for the call that wrote.
+    /// Returns the writer's callers whose call that led to the write began at `cycle` or before.
     fn began_before(&self, functions: &[Range<u32>], cycle: u64, events: &Events) -> Vec<u32> {
         let ((written, node), stack) = (events.written, events.stack);
         let callers = self.ancestors(node);
-        let its = |call: &&Call| call.stack == stack;
-        let calls = || self.asked.before(written + 1).take(SEARCHED).filter(its);
-        let last = |place: &Node| calls().find(|call| call.node == *place);
+        let is_on_stack = |call: &&Call| call.stack == stack;
+        let before = || self.call_log.before(written + 1).take(SEARCHED);
+        let calls = || before().filter(is_on_stack);
+        let last = |node: &Node| calls().find(|call| call.node == *node);
         let began = callers.iter().filter_map(last);
-        of(functions, began.filter(|call| call.cycle <= cycle))
+        called_of(functions, began.filter(|call| call.cycle <= cycle))
     }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which functions are seen between a fill, a write and a use, by instructions made up.
+//! Functions called between a fill, a write and a use, with invented instructions.
 
 use super::super::calls::stack;
 use super::*;
 use arm::{Context, Width};
 
 const SP: u32 = 0xc100_1f00;
-/// Calls the others.
+/// Calls the other functions.
 const SYSTEM_CALL: u32 = 0xc000_1000;
 const COPY: u32 = 0xc000_2000;
 const FLUSH: u32 = 0xc000_3000;
@@ -22,7 +22,7 @@ struct Run {
 impl Run {
     fn new(apart: &Apart) -> Run {
         let mut calls = Calls::new();
-        calls.asked.set(apart);
+        calls.call_log.set(apart);
         let mut run = Run {
             calls,
             cycle: 0,
@@ -33,12 +33,12 @@ impl Run {
         run
     }
 
-    /// An instruction; gives its place.
+    /// Executes an instruction and returns its call-tree node.
     fn at(&mut self, pc: u32, word: u32) -> Node {
         self.on(pc, word, SP, 0)
     }
 
-    /// An instruction on a stack, under a table base.
+    /// Executes an instruction on a stack and under a table base.
     fn on(&mut self, pc: u32, word: u32, sp: u32, ttb: u32) -> Node {
         self.cycle += 10;
         let mut registers = [0; 16];
@@ -56,13 +56,13 @@ impl Run {
         self.calls.now(&context)
     }
 
-    /// A call from the beginning of a function; gives the place of what was called.
+    /// Calls a function from the start of another, and returns the node of the call.
     fn call(&mut self, from: u32, to: u32) -> Node {
         self.at(from, bl(from, to));
         self.at(to, 0)
     }
 
-    /// A call that returns.
+    /// Makes a call that returns. Returns its cycle and node.
     fn called(&mut self, from: u32, to: u32) -> (u64, Node) {
         let node = self.call(from, to);
         let cycle = self.cycle;
@@ -87,7 +87,7 @@ fn bl(from: u32, to: u32) -> u32 {
     0xeb00_0000 | to.wrapping_sub(from + 8) >> 2 & 0xff_ffff
 }
 
-/// With one of these bits in r2.
+/// Returns a function whose condition is one of these bits in r2.
 fn given(start: u32, mask: Option<u32>) -> Vec<Given> {
     let bits = mask.map(|mask| Bits { register: 2, mask });
     let function = start..start + 0x100;
@@ -99,7 +99,7 @@ fn function(start: u32) -> Vec<Range<u32>> {
 }
 
 #[test]
-fn what_the_writers_callers_call_next_is_seen_until_they_are_called_anew() {
+fn calls_by_the_writers_callers_count_until_a_caller_is_called_again() {
     let apart = Apart {
         callers: function(SYSTEM_CALL),
         then_called: function(FLUSH),
@@ -147,7 +147,7 @@ fn a_line_is_filled_in_a_call_from_its_beginning_to_the_write() {
 }
 
 #[test]
-fn a_call_since_the_fill_counts_when_it_was_given_an_address_also_the_one_without_a_slot() {
+fn a_call_since_the_fill_counts_if_it_got_an_address_with_or_without_the_fcse_slot() {
     let apart = Apart {
         called_since_fill: given(FLUSH, None),
         ..Apart::default()
@@ -164,7 +164,7 @@ fn a_call_since_the_fill_counts_when_it_was_given_an_address_also_the_one_withou
 }
 
 #[test]
-fn what_was_called_since_the_write_is_known_as_far_as_calls_are_kept() {
+fn calls_since_the_write_are_known_as_far_as_calls_are_kept() {
     let apart = Apart {
         called_since: function(FLUSH),
         ..Apart::default()
@@ -180,7 +180,7 @@ fn what_was_called_since_the_write_is_known_as_far_as_calls_are_kept() {
     assert_eq!((found.called_since, found.is_whole), (vec![FLUSH], false));
 }
 
-/// Another task writes while the first one is away from a flush, before that and behind it.
+/// The first task is switched out inside a flush. The write comes before, during and after that.
 #[test]
 fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     let apart = Apart {
@@ -190,7 +190,7 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     let mut run = Run::new(&apart);
     let node = run.call(SYSTEM_CALL, FLUSH);
     let before = run.cycle;
-    let elsewhere = |run: &mut Run, stack: u32| {
+    let switch_to = |run: &mut Run, stack: u32| {
         run.cycle += 10;
         let mut registers = [0; 16];
         registers[13] = stack;
@@ -203,12 +203,12 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
         run.calls.fetched(&context, Width::Word, 0, &registers);
         run.cycle
     };
-    let away = elsewhere(&mut run, SP + 0x1_0000);
+    let away = switch_to(&mut run, SP + 0x1_0000);
     assert_eq!(
         run.between(&apart, (away + 1, 0), None).suspended_in,
         [FLUSH]
     );
-    let back = elsewhere(&mut run, SP - 4);
+    let back = switch_to(&mut run, SP - 4);
     for (cycle, is) in [
         (before, false),
         (away, true),
@@ -220,7 +220,7 @@ fn a_task_that_was_switched_away_inside_a_function_is_known_at_that_time() {
     }
 }
 
-/// Another task, in the same system call since before the write, flushes what it wrote itself.
+/// Another task, in the same system call since before the write, flushes its own data.
 #[test]
 fn a_flush_by_another_task_is_not_the_writers() {
     let apart = Apart {
@@ -228,19 +228,19 @@ fn a_flush_by_another_task_is_not_the_writers() {
         then_called: function(FLUSH),
         ..Apart::default()
     };
-    let mut run = Run::new(&apart); // the first task is in the system call
+    let mut run = Run::new(&apart); // the first task enters the system call
     let other = SP + 0x1_0000;
     run.on(OTHER, bl(OTHER, SYSTEM_CALL), other, 0);
-    run.on(SYSTEM_CALL, 0, other, 0); // so is the second one
+    run.on(SYSTEM_CALL, 0, other, 0); // the second task enters it too
     run.on(SYSTEM_CALL + 8, 0, SP, 0);
-    let written = run.called(SYSTEM_CALL, COPY); // the first one writes, and never flushes
+    let written = run.called(SYSTEM_CALL, COPY); // the first task writes and never flushes
     run.on(SYSTEM_CALL, bl(SYSTEM_CALL, FLUSH), other, 0);
-    run.on(FLUSH, 0, other, 0); // the second one flushes something
+    run.on(FLUSH, 0, other, 0); // the second task flushes
     let then = run.between(&apart, written, None).then_called;
     assert_eq!(then, [0; 0], "the writer's task called no flush");
 }
 
-/// Another process, with another PID and table base, calls it for its own page at the same address.
+/// Another process, with another PID and table base, calls the function for its own page at this address.
 #[test]
 fn a_call_of_another_process_is_for_another_page() {
     let apart = Apart {
@@ -250,18 +250,18 @@ fn a_call_of_another_process_is_for_another_page() {
     let mut run = Run::new(&apart);
     let filled = run.cycle;
     let written = run.called(SYSTEM_CALL, COPY);
-    // The data's address is 0x02005004: of the process in slot 1. Another one is running, by its tables.
+    // The data is at 0x02005004, in FCSE slot 1. The table base says that another process runs.
     run.argument = 0x5000;
     let other = SP + 0x1_0000;
     run.on(SYSTEM_CALL, bl(SYSTEM_CALL, FLUSH), other, 0x8000);
     run.on(FLUSH, 0, other, 0x8000);
     let found = run.between(&apart, written, Some(filled)).called_since_fill;
-    assert_eq!(found, [], "it was called for another process' page");
+    assert_eq!(found, [], "the call was for another process' page");
 }
 
-/// No flush behind the write; so many calls later the ones behind the write are not kept any more.
+/// No flush follows the write. After many more calls, the calls after the write are no longer kept.
 #[test]
-fn what_is_not_kept_any_more_was_not_called_next() {
+fn a_call_that_is_no_longer_kept_was_not_called_next() {
     let apart = Apart {
         callers: function(SYSTEM_CALL),
         then_called: function(FLUSH),
@@ -276,17 +276,20 @@ fn what_is_not_kept_any_more_was_not_called_next() {
     };
     again(&mut run);
     let then = run.between(&apart, written, None).then_called;
-    assert_eq!(then, [0; 0], "the system call was made anew before");
+    assert_eq!(
+        then, [0; 0],
+        "the system call was repeated before the flush"
+    );
     for _ in 0..KEPT {
         again(&mut run);
     }
     run.called(SYSTEM_CALL, FLUSH);
     let then = run.between(&apart, written, None).then_called;
-    assert_eq!(then, [0; 0], "and is not known any more");
+    assert_eq!(then, [0; 0], "the calls after the write are unknown");
 }
 
 #[test]
-fn a_function_may_be_asked_for_with_bits_of_what_it_was_given() {
+fn a_function_may_have_a_condition_on_the_bits_of_an_argument() {
     for (bits, is) in [(6, true), (4, true), (3, false)] {
         let apart = Apart {
             called_since_fill: given(FLUSH, Some(4)),

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who called whom in privileged code, followed by the order of instructions.
+//! The call tree of privileged code, derived from the order of instructions.
 //!
-//! A call is a BL, or a BLX of a register, that got where it leads; its frame is gone when
-//! execution comes to its return address with its stack pointer, or when the stack pointer is
-//! above. Stacks are told apart by their 8 KB, as Linux aligns them. Calls in tail position leave no
-//! frame, as in any backtrace, and one that an interrupt separates from its function is missed.
-//! Functions that inlining has swallowed are their callers.
+//! A call is a BL, or a BLX of a register, if the core executes its target next. Its frame ends when execution reaches
+//! the return address with the same stack pointer, or when the stack pointer rises above it. A stack is identified by
+//! its 8 KB block, because Linux aligns stacks to 8 KB.
+//!
+//! Limits: a tail call leaves no frame, as in any backtrace. An inlined function appears as its caller. A call is
+//! missed if an interrupt comes between the call and the first instruction of its function.
 
 use super::call_log::CallLog;
 use super::shadow::Writer;
 use arm::{Context, Mva, Width};
 use std::collections::BTreeMap;
 
-/// A place in the tree of calls: all frames there were, as one number. 0 is outside.
+/// Node of the call tree: a whole chain of frames as one number. 0 is outside all calls.
 pub(crate) type Node = u32;
 
-/// A task's stack: the low bits of its number. Stacks 512 MB apart share one, so that a word's writer stays small.
+/// A task's stack: the low bits of its number. Stacks 512 MB apart share a number, so that [`Writer`] stays small.
 pub(super) type Stack = u16;
 
-/// The stack of a stack pointer's top bits.
+/// Returns the stack for the top bits of a stack pointer.
 pub(super) fn stack(top: u32) -> Stack {
     top as Stack
 }
 
-/// A call, and what it was given.
+/// A call and its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Core cycles since power-on.
@@ -33,40 +34,40 @@ pub struct Call {
     /// Virtual address of the function.
     pub to: u32,
     pub(super) node: Node,
-    /// The stack that it is on.
+    /// Stack that the call is on.
     pub(super) stack: Stack,
-    /// Table base.
+    /// Translation table base.
     pub(super) ttb: u32,
     /// r0 to r3.
     pub(super) arguments: [u32; 4],
 }
 
-/// A new translation table base.
+/// A change of the translation table base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
     /// Core cycles since power-on.
     pub cycle: u64,
     /// Virtual address of the instruction that wrote it.
     pub pc: u32,
-    /// Its callers: virtual addresses of their calls, innermost first.
+    /// Virtual addresses of the calls that led to that instruction, innermost first.
     pub callers: Vec<u32>,
 }
 
 /// Log2 of a stack's size: Linux's THREAD_SIZE.
 const STACK: u32 = 13;
-/// Calls kept: the newest million.
+/// Number of calls kept: the newest million.
 const KEPT: usize = 1 << 20;
-/// Places in the tree; calls from beyond are those of their callers.
+/// Most nodes of the tree. A further call gets the node of its caller.
 const NODES: usize = 1 << 22;
-/// Slots of the table in front of the tree.
+/// Slots of the cache in front of the tree.
 const RECENT: usize = 1 << 14;
-/// Frames of a stack; more are a mistake of ours.
+/// Most frames of a stack. A deeper stack means that this module missed returns.
 const DEPTH: usize = 256;
-/// Vectors: no call leads there.
+/// Start of the exception vectors. No call leads there.
 const VECTORS: u32 = 0xffff_0000;
-/// Bytes of the longest range that two arguments are taken for.
+/// Longest range that two arguments can describe, in bytes.
 const RANGE: u32 = 1 << 20;
-/// Calls looked at behind a write for what its callers did next.
+/// Number of calls after a write that are searched for calls by the writer's callers.
 const NEXT: usize = 200;
 
 #[derive(Clone, Copy)]
@@ -81,24 +82,24 @@ struct Frame {
 /// The calls of a run.
 #[derive(Clone)]
 pub(crate) struct Calls {
-    /// Caller and return address of each place.
+    /// Parent and return address of each node.
     nodes: Vec<(Node, u32)>,
     children: BTreeMap<(Node, u32), Node>,
     recent: Vec<(Node, u32, Node)>,
-    /// Stacks but the current one, by the top bits of their addresses.
+    /// Frames of all stacks but the current one, by the top bits of their addresses.
     stacks: BTreeMap<u32, Vec<Frame>>,
     stack: u32,
     frames: Vec<Frame>,
-    /// The instruction before, where the next one in order is, and the table base.
+    /// The previous instruction, the address after it, and the table base.
     word: u32,
     next: u32,
     ttb: u32,
     switch: (u64, u32, Node),
     ring: Vec<Call>,
     at: usize,
-    /// Calls of functions that a list of suppressions asks for.
-    pub(super) asked: CallLog,
-    /// Instructions that are counted; a bit of the first for each that one of them has.
+    /// Calls of functions that a suppression list asks for.
+    pub(super) call_log: CallLog,
+    /// Instructions to count, and a Bloom filter of their addresses.
     counted: Vec<u32>,
     filter: u64,
     count: u64,
@@ -119,30 +120,30 @@ impl Calls {
             switch: (0, 0, 0),
             ring: Vec::new(),
             at: 0,
-            asked: CallLog::default(),
+            call_log: CallLog::default(),
             counted: Vec::new(),
             filter: 0,
             count: 0,
         }
     }
 
-    /// Counts executions of these instructions of privileged code from now on.
+    /// Starts to count executions of these privileged instructions, from 0.
     pub fn set_counted(&mut self, pcs: &[u32]) {
         self.counted = pcs.to_vec();
         self.filter = pcs.iter().fold(0, |bits, pc| bits | 1 << (pc >> 2 & 63));
         self.count = 0;
     }
 
-    /// How often any of them was executed.
+    /// Returns how often these instructions were executed.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// An instruction is about to be executed.
+    /// Follows an instruction that is about to be executed.
     #[inline]
     pub fn fetched(&mut self, context: &Context, width: Width, word: u32, registers: &[u32; 16]) {
         if is_user(context) {
-            // Whoever is back in user land has returned from everything.
+            // A task in user land has returned from all its calls.
             self.next = 0;
             self.frames.clear();
             return;
@@ -160,7 +161,7 @@ impl Calls {
         self.word = word;
     }
 
-    /// Where the current instruction was called from.
+    /// Returns the node of the current instruction.
     #[inline]
     pub fn now(&self, context: &Context) -> Node {
         match self.frames.last() {
@@ -169,13 +170,13 @@ impl Calls {
         }
     }
 
-    /// The stack of the current instruction.
+    /// Returns the stack of the current instruction.
     #[inline]
     pub fn stack(&self) -> Stack {
         stack(self.stack)
     }
 
-    /// Since when the outermost of the functions runs that have led here: the task's system call, as a rule.
+    /// Returns the cycle of the outermost call that has not returned: usually the task's system call.
     pub fn began(&self, context: &Context) -> Option<u64> {
         let outermost = self.frames.first().filter(|_| !is_user(context));
         outermost.map(|frame| frame.since)
@@ -185,12 +186,12 @@ impl Calls {
     fn jumped(&mut self, context: &Context, registers: &[u32; 16]) {
         let (pc, sp) = (context.pc, registers[13]);
         if sp >> STACK != self.stack {
-            let other = self.stacks.remove(&(sp >> STACK)).unwrap_or_default();
-            let left = core::mem::replace(&mut self.frames, other);
-            let places = left.iter().map(|frame| frame.node);
-            self.asked
-                .switched(self.stack, places, sp >> STACK, context.cycle);
-            self.stacks.insert(self.stack, left);
+            let next = self.stacks.remove(&(sp >> STACK)).unwrap_or_default();
+            let previous = core::mem::replace(&mut self.frames, next);
+            let nodes = previous.iter().map(|frame| frame.node);
+            self.call_log
+                .switched(self.stack, nodes, sp >> STACK, context.cycle);
+            self.stacks.insert(self.stack, previous);
             self.stack = sp >> STACK;
         }
         while self.frames.last().is_some_and(|f| f.sp < sp) {
@@ -229,7 +230,7 @@ impl Calls {
 
     fn switched(&mut self, context: &Context) {
         self.ttb = context.ttb;
-        // The instruction before wrote it.
+        // The previous instruction wrote the table base.
         self.switch = (context.cycle, self.next.wrapping_sub(4), self.now(context));
     }
 
@@ -253,7 +254,7 @@ impl Calls {
     }
 
     fn note(&mut self, call: Call) {
-        self.asked.note(&call);
+        self.call_log.note(&call);
         if self.ring.len() < KEPT {
             self.ring.push(call);
         } else {
@@ -262,12 +263,12 @@ impl Calls {
         }
     }
 
-    /// The place of the function that a call came from.
+    /// Returns the node of the function that made a call.
     pub fn parent(&self, node: Node) -> Node {
         self.nodes[node as usize].0
     }
 
-    /// Virtual addresses of the calls that led to a place, innermost first.
+    /// Returns the virtual addresses of the calls that led to a node, innermost first.
     pub fn callers(&self, mut node: Node) -> Vec<u32> {
         let mut callers = Vec::new();
         while node != 0 {
@@ -278,8 +279,8 @@ impl Calls {
         callers
     }
 
-    /// Of a writer's callers those whose functions have not returned. Calls that began after the write, and those of
-    /// other tasks, are others.
+    /// Returns those callers of a writer that have not returned. Ignores calls that began after the write, and calls of
+    /// other tasks.
     pub fn running(&self, writer: &Writer) -> Vec<u32> {
         let (mut node, cycle) = (writer.node, writer.cycle);
         let all = || self.stacks.iter().map(|(top, frames)| (*top, frames));
@@ -288,7 +289,7 @@ impl Calls {
         let is = |f: &Frame, n: Node| f.node == n && f.since <= cycle;
         let lives = |n: Node| stacks().any(|(_, s)| s.iter().any(|f| is(f, n)));
         let mut callers = self.callers(node);
-        // The function that made a call has the frame of the place that the call came from.
+        // An address in `callers` lies in the calling function, whose frame is that of the parent node.
         let mut returned = 0;
         while node != 0 {
             node = self.nodes[node as usize].0;
@@ -301,7 +302,7 @@ impl Calls {
         callers
     }
 
-    /// The newest change of the table base, if it was after `cycle`.
+    /// Returns the newest change of the table base, if it came after `cycle`.
     pub fn switch_since(&self, cycle: u64) -> Option<Switch> {
         let (at, pc, node) = self.switch;
         (at > cycle).then(|| Switch {
@@ -311,7 +312,7 @@ impl Calls {
         })
     }
 
-    /// Calls from `cycle` on, oldest first.
+    /// Returns the calls from `cycle` on, oldest first.
     fn since(&self, cycle: u64) -> impl DoubleEndedIterator<Item = &Call> {
         let (newer, older) = self.ring.split_at(self.at);
         let (older, newer) = (
@@ -321,8 +322,8 @@ impl Calls {
         older.iter().chain(newer)
     }
 
-    /// Calls from `cycle` on that were given a page of one of these addresses, or a range that
-    /// it is in: the first and the last ones of different functions and places, oldest first.
+    /// Returns calls from `cycle` on whose arguments name the page of one of these addresses, or a range around it.
+    /// Returns the first and the last such calls, one for each pair of calling instruction and function, oldest first.
     pub fn given(&self, cycle: u64, addresses: &[Mva], most: usize) -> Vec<Call> {
         let fits = |c: &&Call| addresses.iter().any(|a| concerns(&c.arguments, a.0));
         let mut found = distinct(self.since(cycle).filter(fits), most / 2);
@@ -334,7 +335,7 @@ impl Calls {
         found
     }
 
-    /// What the callers of the write at `cycle`, in `node`, called next.
+    /// Returns the next calls that the callers of the write at `cycle`, in `node`, made.
     pub fn next(&self, cycle: u64, node: Node, most: usize) -> Vec<Call> {
         let mut callers = Vec::new();
         let mut at = node;
@@ -342,7 +343,7 @@ impl Calls {
             at = self.nodes[at as usize].0;
             callers.push(at);
         }
-        // Outside of all calls anything could be next.
+        // Outside all calls, any call could be the next.
         callers.retain(|n| *n != 0);
         let after = self.since(cycle + 1).take(NEXT);
         let by_them = |c: &&Call| callers.contains(&self.nodes[c.node as usize].0);
@@ -354,20 +355,20 @@ fn is_user(context: &Context) -> bool {
     context.mode & 0x1f == 0x10
 }
 
-/// Whether `word` at `from` is a call that leads to `to`, as far as it says.
+/// Returns whether the instruction `word` at `from` can be a call of `to`. BLX does not name its target.
 fn leads(word: u32, from: u32, to: u32) -> bool {
     if word >> 28 == 15 {
         return false;
     }
-    // The sign of the 24 bits is carried up.
+    // Sign-extends the 24-bit offset.
     let words = (word & 0x00ff_ffff ^ 0x0080_0000).wrapping_sub(0x0080_0000);
     let target = from.wrapping_add(8).wrapping_add(words << 2);
     let bl = word & 0x0f00_0000 == 0x0b00_0000;
     bl && target == to || word & 0x0fff_fff0 == 0x012f_ff30
 }
 
-/// Whether arguments name the page of an address, or a range with it: a start with an end or a
-/// number of bytes behind it.
+/// Returns whether the arguments name the page of an address, or a range around it: a start, followed by an end or a
+/// number of bytes.
 pub(super) fn concerns(arguments: &[u32; 4], address: u32) -> bool {
     let page = |a: u32| a >> 12;
     arguments.iter().any(|a| page(*a) == page(address))
@@ -381,7 +382,7 @@ pub(super) fn concerns(arguments: &[u32; 4], address: u32) -> bool {
         })
 }
 
-/// The first call of each function from each place.
+/// Returns the first call for each pair of calling instruction and function, at most `most`.
 fn distinct<'a>(calls: impl Iterator<Item = &'a Call>, most: usize) -> Vec<Call> {
     let mut found: Vec<Call> = Vec::new();
     for call in calls {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What calls are seen, by instructions made up.
+//! The call tree of invented instructions.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn bl(from: u32, to: u32) -> u32 {
     0xeb00_0000 | (to.wrapping_sub(from + 8) >> 2) & 0xff_ffff
 }
 
-/// Executes at `pc` with a stack pointer; gives the callers.
+/// Executes `word` at `pc` with a stack pointer, and returns the callers.
 fn at(calls: &mut Calls, pc: u32, sp: u32, word: u32) -> Vec<u32> {
     let mut registers = [0; 16];
     registers[0] = pc;
@@ -24,7 +24,7 @@ fn at(calls: &mut Calls, pc: u32, sp: u32, word: u32) -> Vec<u32> {
     calls.callers(calls.now(&context))
 }
 
-/// Of the callers of what wrote on the first stack those that run still.
+/// Returns the callers of a write on the first stack that have not returned.
 fn running(calls: &Calls, node: Node, cycle: u64) -> Vec<u32> {
     running_on(calls, SP, node, cycle)
 }
@@ -64,7 +64,7 @@ fn callers_are_known_from_calls_to_returns() {
 fn a_branch_is_no_call_and_no_return() {
     let mut calls = in_h();
     assert_eq!(at(&mut calls, H + 0x40, SP - 16, 0), [G + 4, F]);
-    // In tail position: the one who returns is another.
+    // A tail call: another function returns.
     assert_eq!(at(&mut calls, F + 0x800, SP - 8, 0), [G + 4, F]);
     assert_eq!(at(&mut calls, G + 8, SP - 8, 0), [F]);
     // A conditional call that is not taken.
@@ -76,7 +76,7 @@ fn a_branch_is_no_call_and_no_return() {
 }
 
 #[test]
-fn user_land_has_no_callers_and_the_kernel_begins_anew_behind_it() {
+fn user_land_has_no_callers_and_the_next_kernel_entry_begins_a_new_tree() {
     let mut calls = in_h();
     assert_eq!(
         at(&mut calls, 0x1_0000, 0x7fff_0000, bl(0x1_0000, F)),
@@ -96,9 +96,9 @@ fn every_stack_has_its_own_calls() {
 }
 
 #[test]
-fn functions_run_until_they_return_also_while_another_stack_is_in_use() {
+fn functions_run_until_they_return_even_while_another_stack_is_in_use() {
     let mut calls = in_h();
-    // As F was called, it has a frame.
+    // The node of G: the parent of H's node.
     let in_g = calls.nodes[calls.frames.last().unwrap().node as usize].0;
     let other = SP + (1 << STACK);
     let in_h = calls.frames.last().unwrap().node;
@@ -112,7 +112,7 @@ fn functions_run_until_they_return_also_while_another_stack_is_in_use() {
     assert_eq!(running(&calls, in_g, u64::MAX), [0; 0]);
 }
 
-/// F has called G twice: the second call is none of what the first one wrote.
+/// F calls G twice. The write belongs to the first call.
 #[test]
 fn a_later_call_of_the_same_function_is_not_the_one_that_wrote() {
     let mut calls = in_h();
@@ -128,7 +128,7 @@ fn a_later_call_of_the_same_function_is_not_the_one_that_wrote() {
     assert_eq!(running(&calls, in_h, calls.ring.len() as u64), [G + 4, F]);
 }
 
-/// H is called again by the same G.
+/// One call of G calls H twice.
 #[test]
 fn a_caller_that_calls_again_has_not_returned() {
     let mut calls = in_h();
@@ -151,7 +151,7 @@ fn instructions_are_counted() {
 }
 
 #[test]
-fn what_the_callers_of_a_write_call_next_is_known() {
+fn the_next_calls_by_the_callers_of_a_write_are_known() {
     let mut calls = in_h();
     let in_h = calls.frames.last().unwrap().node;
     let written = calls.ring.len() as u64;
@@ -175,7 +175,7 @@ fn arguments_name_a_page_or_a_range() {
 }
 
 #[test]
-fn a_new_table_base_is_known_with_who_wrote_it() {
+fn a_new_table_base_is_known_with_its_writer() {
     let mut calls = in_h();
     let context = Context {
         cycle: 77,
@@ -192,9 +192,9 @@ fn a_new_table_base_is_known_with_who_wrote_it() {
     assert_eq!(calls.switch_since(77), None);
 }
 
-/// Another task has been inside of the same functions since before, on its own stack, and stays there.
+/// Another task has been inside these functions since before the write, on its own stack, and stays there.
 #[test]
-fn functions_of_another_task_are_not_the_writers_that_run_still() {
+fn functions_of_another_task_do_not_count_as_running() {
     let mut calls = in_h();
     let other = SP + (1 << STACK);
     at(&mut calls, F, other, bl(F, G));
@@ -203,7 +203,7 @@ fn functions_of_another_task_are_not_the_writers_that_run_still() {
     assert_eq!(at(&mut calls, H, other - 8, 0), [G + 4, F]);
     let writer = calls.frames.last().unwrap().node;
     let written = calls.ring.len() as u64;
-    // H returns to G, and G to F: whoever wrote in H is through.
+    // H returns to G, and G to F: the writer in H has returned.
     at(&mut calls, G + 8, other - 8, 0);
     at(&mut calls, F + 4, other, 0);
     assert_eq!(running_on(&calls, other, writer, written), [0; 0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which differences are one report, and how often each was met.
+//! Groups differences into reports, and counts them.
 
 use super::Checker;
 use super::call_log::Apart;
@@ -10,30 +10,30 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher};
 use std::ops::Range;
 
-/// Differences between the same two instructions that are diagnosed; those beyond are counted as
-/// the last one was.
+/// Number of differences between two instructions that are diagnosed. Further differences count towards the cause of
+/// the last diagnosis.
 const DIAGNOSED: u32 = 64;
 
-/// Bits of the kinds of access in a [`Pair`].
+/// Width of the kind of access in a [`Pair`], in bits.
 const KIND_BITS: u8 = 4;
 
-/// Which of the functions that are told apart had to do with a difference, as a hash (FNV-1a).
+/// Hash (FNV-1a) of the callers and circumstances by which suppressions distinguish reports.
 pub(super) type Among = u64;
 const EMPTY: Among = 0xcbf2_9ce4_8422_2325;
 const PRIME: Among = 0x100_0000_01b3;
 
-/// The causes that were met.
+/// The causes met so far.
 #[derive(Clone, Default)]
 pub(super) struct Causes {
-    /// How often each was met, and its report.
+    /// Count and report number of each cause.
     met: BTreeMap<(Cause, Among), (u64, usize)>,
-    /// How often two instructions have been diagnosed, and the last cause.
+    /// For each pair of instructions: number of diagnoses and last cause.
     pairs: BTreeMap<(Pair, Among), (u32, Cause)>,
-    /// Functions: whoever leaves reports out by their callers is to see one of each kind of callers.
+    /// Functions that suppressions name. A suppressed report must not stand for one with other callers.
     apart: Apart,
 }
 
-/// FNV-1a over what is told apart.
+/// FNV-1a.
 struct Fnv(Among);
 
 impl Hasher for Fnv {
@@ -49,40 +49,42 @@ impl Hasher for Fnv {
 }
 
 impl Causes {
-    /// Tells causes apart by whether these functions are among the callers, from now on.
+    /// Sets the functions that distinguish reports, for instance by being among the callers.
     pub fn set_apart(&mut self, functions: Apart) {
         self.apart = functions;
     }
 
-    /// The functions.
+    /// Returns the functions that distinguish reports.
     pub fn apart(&self) -> &Apart {
         &self.apart
     }
 
-    /// None was met.
+    /// Forgets all causes.
     pub fn forget(&mut self) {
         self.met.clear();
         self.pairs.clear();
     }
 
-    /// Whether callers matter.
+    /// Returns whether any functions distinguish reports.
     pub fn are_told_apart(&self) -> bool {
         !self.apart.is_empty()
     }
 
-    /// Which of the functions are among callers of three sorts, and under which circumstances.
+    /// Hashes which functions are among each of three lists of callers, and the circumstances.
     pub fn among(&self, callers: &[Vec<u32>; 3], circumstances: &Circumstances) -> Among {
-        let calls = |function: &Range<u32>, of: &[u32]| of.iter().any(|pc| function.contains(pc));
+        let calls =
+            |function: &Range<u32>, list: &[u32]| list.iter().any(|pc| function.contains(pc));
         let functions = self.apart.callers.iter();
         let mut hash = Fnv(EMPTY);
-        for is in functions.flat_map(|f| callers.iter().map(|of| calls(f, of))) {
+        for is in functions.flat_map(|f| callers.iter().map(|list| calls(f, list))) {
             is.hash(&mut hash);
         }
         circumstances.hash(&mut hash);
         hash.finish()
     }
 
-    /// Counts a difference like many before. False when it has to be diagnosed.
+    /// Counts a difference whose pair has been diagnosed often enough. Returns false if the difference needs a
+    /// diagnosis.
     pub fn is_well_known(&mut self, pair: Pair, among: Among) -> bool {
         match self.pairs.get_mut(&(pair, among)) {
             Some((n, cause)) if *n >= DIAGNOSED => {
@@ -95,7 +97,7 @@ impl Causes {
         }
     }
 
-    /// A difference was diagnosed: whether its cause is new. Its report is to be number `next` then.
+    /// Counts a diagnosed difference and returns whether its cause is new. A new cause gets report number `next`.
     pub fn is_new(&mut self, pair: Pair, report: &Report, among: Among, next: usize) -> bool {
         let cause = report.cause();
         let diagnosed = self.pairs.entry((pair, among)).or_insert((0, cause));
@@ -105,22 +107,23 @@ impl Causes {
         known.0 == 1
     }
 
-    /// How often each was met, and the number of its report.
+    /// Returns the count and the report number of each cause.
     pub fn counts(&self) -> impl Iterator<Item = (u64, usize)> {
         self.met.values().copied()
     }
 }
 
 impl Checker {
-    /// Counts a difference like many before. False when it has to be diagnosed.
+    /// Counts a difference whose pair has been diagnosed often enough. Returns false if the difference needs a
+    /// diagnosis.
     pub(super) fn is_well_known(&mut self, met: &Difference<'_>, among: Among) -> bool {
         let pair = self.pair(met);
         self.causes.is_well_known(pair, among)
     }
 
-    /// What differences are counted together by when there are many. Of the state of the lines it has what is known
-    /// without the history: whether the newest is in its dirty line, whether that which was used is dirty as well, and
-    /// whether it is of other memory.
+    /// Returns the key under which frequent differences are counted. It includes the state of the lines as far as it is
+    /// known without the events: whether the newest value is in its dirty line, whether the line used is dirty too, and
+    /// whether the line used holds other memory.
     pub(super) fn pair(&self, met: &Difference<'_>) -> Pair {
         let (access, pc, writer) = pair(met.access, met.context.pc, met.writer.pc);
         let fill = self.history.fill_of(met.access, met.mva);
@@ -130,12 +133,12 @@ impl Checker {
             is_line && self.dirty.since(met.mva.0).is_some(),
             fill.is_some_and(|fill| fill.pa != met.pa.0 & !31),
         ];
-        let with = |bits, is| bits << 1 | u8::from(is);
-        let state = states.into_iter().fold(0, with);
+        let append = |bits, is| bits << 1 | u8::from(is);
+        let state = states.into_iter().fold(0, append);
         (state << KIND_BITS | access, pc, writer)
     }
 
-    /// Which of the functions that are told apart had to do with it.
+    /// Hashes the callers and circumstances by which suppressions distinguish reports. Returns 0 without suppressions.
     pub(super) fn among(&self, met: &Difference<'_>) -> Among {
         if !self.causes.are_told_apart() {
             return 0;
@@ -153,7 +156,7 @@ mod tests {
     use crate::checker::tests::scripted::{CALLERS, FUNCTION, LOADED, STORED, Scripted};
 
     #[test]
-    fn each_instruction_that_uses_a_stale_word_is_reported_and_each_once() {
+    fn each_instruction_that_uses_a_stale_word_is_reported_once() {
         let mut script = Scripted::new(&[]);
         script.stored_and_loaded(0);
         for pc in [FUNCTION + 4, FUNCTION + 8, FUNCTION + 8] {
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn who_uses_a_stale_word_is_told_apart_by_callers_that_somebody_asks_for() {
+    fn uses_of_a_stale_word_are_distinguished_by_the_callers_in_the_list() {
         for (apart, expected) in [(&[][..], &[1][..]), (&CALLERS, &[1, 1, 1])] {
             let mut script = Scripted::new(apart);
             script.called(CALLERS[0], |script| script.stored_and_loaded(0));
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_begun_before_the_store_is_told_apart_from_who_began_behind_it() {
+    fn a_call_begun_before_the_store_is_distinguished_from_a_later_call() {
         let mut script = Scripted::new(&CALLERS);
         script.called(CALLERS[0], |script| {
             script.stored_and_loaded(0);
@@ -195,9 +198,10 @@ mod tests {
         assert_eq!(began.collect::<Vec<_>>(), [(true, 2), (false, 1)]);
     }
 
-    /// A line of the second address goes to memory with what was there, while the newest is still in that of the first.
+    /// The line of the second address is written back with old data, while the newest data is still in the line of the
+    /// first.
     #[test]
-    fn a_write_back_that_destroys_nothing_hides_nobody_however_well_known_its_like_is() {
+    fn a_write_back_that_destroys_nothing_hides_no_read_however_often_its_pair_was_met() {
         let mut script = Scripted::new(&[]);
         for n in 0..super::DIAGNOSED {
             script.stored(n);
@@ -212,7 +216,7 @@ mod tests {
         assert_eq!(script.checker.reports().count(), before + 1);
     }
 
-    /// How often each report was met when both have called twice, and their callers.
+    /// Returns the count of each report and the writer's callers, after both callers have called twice.
     fn reports(apart: &[u32]) -> Vec<(u64, Vec<u32>)> {
         let mut script = Scripted::new(apart);
         for (n, caller) in (0..).zip([CALLERS, CALLERS].concat()) {
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cause_is_a_report_for_each_sort_of_callers_that_somebody_asks_for() {
+    fn one_cause_is_one_report_for_each_set_of_callers_in_the_list() {
         let [one, other] = CALLERS.map(|caller| vec![caller]);
         assert_eq!(reports(&[]), [(4, one.clone())]);
         assert_eq!(reports(&[FUNCTION]), [(4, one.clone())]);

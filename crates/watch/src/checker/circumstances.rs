@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Circumstances of a report: what state the lines were in, and in which order things happened.
+//! Circumstances of a report: the state of the lines and the order of events.
 
 use super::Checker;
 use super::call_log::{Between, Events};
@@ -7,60 +7,59 @@ use super::report::{Access, Report};
 use super::shadow::Writer;
 use arm::{Context, Mapping, Mva, Pa, Width};
 
-/// Of a difference between what an access got and the newest.
+/// Circumstances of a difference between the value that an access got and the newest value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Circumstances {
-    /// The outermost of the functions that led to the access had been called before the data was written: who reads
-    /// while somebody writes may get either.
+    /// The outermost function that led to the access was called before the data was written. A read that overlaps a
+    /// write may return either value.
     pub overlapping: bool,
-    /// The access went through a page that user land may only read, and which is cached; the writer's page is the same
-    /// memory past the cache. So does a kernel map a file privately and shared that does not cache shared mappings. It
-    /// was mapped before the data was written: what is mapped later shows the newest, or lines outlived a mapping.
+    /// The access used a cached page that user land may only read, and the writer used an uncached mapping of the same
+    /// memory. This is how a kernel that does not cache shared mappings maps a file both privately and shared. The page
+    /// was mapped before the write: a page mapped later shows the newest data, unless lines outlived a mapping.
     pub private_view: bool,
-    /// The line or the TLB entry that was used had been filled before the data was written; nothing where it is not
-    /// known when that was.
+    /// The line or TLB entry used was filled before the data was written; `None` if the time of the fill is unknown.
     pub filled_before: Option<bool>,
-    /// The line that was used was dirty already when the data was written.
+    /// The line used was already dirty when the data was written.
     pub dirty_before: bool,
-    /// The access went through a page that user land may only read.
+    /// The access used a page that user land may only read.
     pub read_only: bool,
     /// The writer's address still leads to the data, and user land may write there.
     pub writer_maps: bool,
-    /// The writer's address still leads to the data, whatever user land may do there.
+    /// The writer's address still leads to the data, with any permissions.
     pub writer_leads: bool,
-    /// The newest descriptor leads to the same page as the one that was used, and differs in its permissions only.
+    /// The newest descriptor leads to the same page as the descriptor used, and differs only in its permissions.
     pub permissions_only: bool,
-    /// Which functions were called between the events.
+    /// Functions called between the events.
     pub between: Between,
 }
 
-/// Access permissions (`DDI0198D 3.5`): user land reads only, and it writes too.
+/// Access permissions (`DDI0198D 3.5`): user land may only read; user land may also write.
 const READ_ONLY: u8 = 2;
 const WRITABLE: u8 = 3;
 /// The bit C of [`Mapping::cb`].
 const CACHED: u8 = 2;
-/// The bits of a second-level descriptor's type, and the types of a small page and of XScale's extended one.
+/// Type bits of a second-level descriptor, and the types of a small page and of XScale's extended small page.
 const TYPE: u32 = 3;
 const SMALL: u32 = 2;
 const EXTENDED: u32 = 3;
-/// Permission bits of both.
+/// Permission bits of the two types.
 const PERMISSIONS: u32 = 0xff0;
 const EXTENDED_PERMISSIONS: u32 = 0x030;
-/// The bit B. For the XScale's erratum 40 Linux takes it from read-only pages.
+/// The bit B. Linux clears it in read-only pages because of XScale's erratum 40.
 const BUFFERED: u32 = 0x004;
 
-/// A difference as it is met, before it is diagnosed.
+/// A difference before its diagnosis.
 #[derive(Clone, Copy)]
 pub(super) struct Difference<'a> {
     pub context: &'a Context,
     pub access: Access,
     pub mva: Mva,
-    /// Of the data, or of the descriptor.
+    /// Physical address of the data, or of the descriptor.
     pub pa: Pa,
     pub writer: &'a Writer,
-    /// When the line or the TLB entry that was used was filled.
+    /// Cycle in which the line or TLB entry used was filled.
     pub filled: Option<u64>,
-    /// What was got, and the newest.
+    /// The value that the access got, and the newest value.
     pub values: [u32; 2],
 }
 
@@ -77,7 +76,7 @@ impl<'a> Difference<'a> {
         }
     }
 
-    /// A TLB entry was used of which only the permissions have changed.
+    /// Returns whether the access used a TLB entry and only its permissions have changed.
     fn permissions_only(&self) -> bool {
         let permissions = match self.values[0] & TYPE {
             SMALL => PERMISSIONS,
@@ -90,7 +89,7 @@ impl<'a> Difference<'a> {
 }
 
 impl Checker {
-    /// Of a difference that is met now.
+    /// Returns the circumstances of a difference that the current access meets.
     pub(super) fn circumstances(&self, met: &Difference<'_>) -> Circumstances {
         let Difference {
             context,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What state the lines were in when something was written, as a checker is told of it.
+//! The state of the lines at a write, as the checker derives it from events.
 
 use super::*;
 use crate::checker::tests::scripted::{CALLERS, FUNCTION, LOADED, STORED, Scripted};
@@ -15,7 +15,7 @@ impl Scripted {
         self.that(FUNCTION, fill);
     }
 
-    /// Of the first report.
+    /// Returns the circumstances of the first report.
     fn met(&self) -> Circumstances {
         let (report, _) = self.checker.reports().next().expect("a report");
         report.trace.circumstances.clone()
@@ -23,7 +23,7 @@ impl Scripted {
 }
 
 #[test]
-fn a_line_was_filled_before_the_write_or_behind_it_or_nobody_knows() {
+fn a_line_was_filled_before_the_write_after_it_or_at_an_unknown_time() {
     for (before, after, expected) in [
         (true, false, Some(true)),
         (true, true, Some(false)),
@@ -43,9 +43,9 @@ fn a_line_was_filled_before_the_write_or_behind_it_or_nobody_knows() {
     }
 }
 
-/// Somebody who uses a line that was filled again is told again: it is another mistake.
+/// A second fill is another bug, so the read gets another report.
 #[test]
-fn who_reads_a_line_that_was_filled_again_is_told_apart() {
+fn a_read_of_a_refilled_line_is_a_separate_report() {
     let mut script = Scripted::new(&CALLERS);
     let base = script.bus.ram_base();
     script.filled(LOADED, base);
@@ -61,9 +61,9 @@ fn who_reads_a_line_that_was_filled_again_is_told_apart() {
     assert_eq!(all, [(Some(true), 1), (Some(false), 1)]);
 }
 
-/// The line that is loaded from or written back is stored to at another word, before the other one is written or behind.
+/// Another word of the line that is loaded from or written back is stored to, before or after the write.
 #[test]
-fn a_line_was_dirty_before_the_write_or_became_so_behind_it() {
+fn a_line_was_dirty_before_the_write_or_became_dirty_after_it() {
     for (dirty_before, written_back) in [(true, false), (false, false), (true, true), (false, true)]
     {
         let mut script = Scripted::new(&CALLERS);
@@ -94,7 +94,8 @@ fn a_line_was_dirty_before_the_write_or_became_so_behind_it() {
     }
 }
 
-/// Tables map the page of line 0 at both addresses, and that of the writer is this at last.
+/// Returns the circumstances if tables map the page of line 0 at both addresses, and the writer's descriptor ends as
+/// `last`, an offset from the start of RAM.
 fn mapped(read_only: bool, last: u32) -> Circumstances {
     let mut script = Scripted::new(&CALLERS);
     let base = script.bus.ram_base();
@@ -117,7 +118,7 @@ fn mapped(read_only: bool, last: u32) -> Circumstances {
 }
 
 #[test]
-fn what_the_tables_say_of_both_addresses_when_old_data_is_used() {
+fn the_tables_decide_read_only_writer_maps_and_writer_leads() {
     let [reads, writes, elsewhere] = [0xaae, 0xffe, 0x1ffe];
     for (read_only, last, maps, leads) in [
         (true, writes, true, true),
@@ -134,7 +135,7 @@ fn what_the_tables_say_of_both_addresses_when_old_data_is_used() {
 }
 
 #[test]
-fn a_descriptor_that_leads_elsewhere_or_is_gone_differs_in_more_than_its_permissions() {
+fn a_descriptor_that_leads_elsewhere_or_is_zero_differs_in_more_than_its_permissions() {
     let (mva, first) = (0xc100_0000, 0x10_0000);
     for (newest, is) in [
         (0x20_0aae, true),
@@ -160,10 +161,10 @@ fn a_descriptor_that_leads_elsewhere_or_is_gone_differs_in_more_than_its_permiss
     }
 }
 
-/// An I-line of other memory is run (entries with `remapped` cover that), then one of the same memory that nobody
-/// invalidated (they do not): one instruction, one writer.
+/// One instruction runs from an I-cache line of other memory, which suppressions with `remapped` cover. Then it runs
+/// from a line of the same memory that was not invalidated, which they do not cover. The writer is the same.
 #[test]
-fn a_line_of_other_memory_hides_no_line_of_the_same() {
+fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
     let mut script = Scripted::new(&CALLERS);
     let base = script.bus.ram_base();
     for from in [base + 0x1000, base] {
@@ -193,10 +194,10 @@ fn a_line_of_other_memory_hides_no_line_of_the_same() {
     assert_eq!(all, [(true, 1), (false, 1)]);
 }
 
-/// So many words are met of which the newest is in memory (entries with `newest = "memory"` cover that), then one
-/// that nobody cleaned.
+/// Many stale words have their newest value in memory, which suppressions with `newest = "memory"` cover. Then the
+/// newest value of one word is still in a dirty line.
 #[test]
-fn however_often_a_covered_state_was_met_another_state_is_a_report() {
+fn another_state_is_a_report_however_often_a_covered_state_was_met() {
     for covered in [63, 64] {
         let mut script = Scripted::new(&CALLERS);
         for n in 0..covered {
@@ -211,12 +212,12 @@ fn however_often_a_covered_state_was_met_another_state_is_a_report() {
             .reports()
             .map(|(r, n)| (r.place, n))
             .collect();
-        assert_eq!(all.len(), 2, "behind {covered}: {all:?}");
+        assert_eq!(all.len(), 2, "after {covered}: {all:?}");
     }
 }
 
-/// XScale's extended small pages have type 3 and one AP (IXP42X 3.1.1; Linux: PTE_TYPE_EXT). `fork_window` names
-/// cpu_xscale_set_pte_ext as a writer, which makes pages that are read only write through (erratum 40).
+/// XScale's extended small pages have type 3 and one AP field (IXP42X 3.1.1; Linux: PTE_TYPE_EXT). The suppression
+/// `fork_window` names the writer cpu_xscale_set_pte_ext, which makes read-only pages write-through (erratum 40).
 #[test]
 fn an_extended_small_page_may_differ_in_its_permissions_only() {
     let (context, writer) = (arm::Context::default(), crate::checker::Writer::default());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a difference to its cause, by what happened to the line since the newest value was
-//! written.
+//! Finds the cause of a difference from the events of the line since the newest value was written.
 
 use super::dirty::DirtyLines;
 use super::history::{History, LineEvent, Movement};
@@ -8,10 +7,10 @@ use super::report::{Access, Newest, Report, Trace, Wrong};
 use super::shadow::{Path, Writer};
 use arm::{Context, Mva, Pa, Side, Width};
 
-/// Events since the newest write that a report shows at most.
+/// Most events since the newest write that a report shows.
 const SHOWN: usize = 24;
 
-/// A difference that was found.
+/// A difference between the value that an access got and the newest value.
 pub(super) struct Found {
     pub context: Context,
     pub access: Access,
@@ -24,17 +23,17 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Half of the line the data is in, as a bit.
+    /// Returns the half of the line that holds the data, as a bit.
     fn half(&self) -> u8 {
         1 << (self.pa.0 >> 4 & 1)
     }
 
-    /// Word of the line the data is in, as a bit.
+    /// Returns the word of the line that holds the data, as a bit.
     fn word(&self) -> u8 {
         1 << (self.pa.0 >> 2 & 7)
     }
 
-    /// What happened since the newest data was written.
+    /// Returns the events since the newest data was written, and whether they are complete.
     fn events(&self, history: &History) -> (Vec<LineEvent>, bool) {
         history.of_line(self.pa, Mva(self.writer.mva), self.writer.cycle)
     }
@@ -72,13 +71,15 @@ impl Found {
     }
 }
 
-/// Where the newest value is, and since when it is in memory if it is there.
+/// The result of [`follow`].
 struct Followed {
     place: Newest,
+    /// Cycle in which the newest value last left its line for memory; otherwise, the cycle of its write.
     left: u64,
 }
 
-/// Whether the dirty line that a word was stored into still has it: one that became dirty later is another.
+/// Returns whether the dirty line that a word was stored into still holds the word. A line that became dirty after the
+/// store is a different line.
 pub(super) fn holds(dirty: &DirtyLines, writer: &Writer, pa: Pa) -> bool {
     let since = dirty.since(writer.mva & !31 | pa.0 & 31);
     writer.path == Path::Line && since.is_some_and(|since| since <= writer.cycle)
@@ -114,14 +115,14 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
                     halves,
                 },
             ) if event.mva == mva.0 && halves & half != 0 => Newest::Lost(event),
-            // Another line had the newest value, too, and brought it back.
+            // Another line also held the newest value and restored it.
             (Newest::Lost(_) | Newest::Overwritten(_), Movement::WriteBack { halves, old, .. })
                 if event.pa == memory && halves & half != 0 && old & word == 0 =>
             {
                 left = event.cycle;
                 Newest::Memory
             }
-            // Whoever wrote words back that were the newest took nothing away.
+            // A write-back of the newest words overwrites nothing.
             (Newest::Memory, Movement::WriteBack { old, .. })
                 if event.pa == memory && old & word != 0 =>
             {
@@ -130,26 +131,26 @@ fn follow(found: &Found, history: &History, dirty: &DirtyLines) -> Followed {
             (same, _) => same,
         };
     }
-    // Events may have left the ring.
+    // The event that cleaned the line may have left the ring.
     if matches!(place, Newest::Dirty(_)) && !holds(dirty, &found.writer, found.pa) {
         place = Newest::Memory;
     }
     Followed { place, left }
 }
 
-/// An access got something else than the newest value.
+/// Diagnoses an access that did not get the newest value.
 pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Report {
     let Followed { mut place, left } = follow(&found, history, dirty);
     let fill = history.fill_of(found.access, found.mva);
     let read_since = match found.access {
-        Access::Walk => true,
+        Access::Walk | Access::Dma => true,
         Access::Fetch { .. } => {
             fill.is_some_and(|fill| fill.cycle >= left && fill.pa == found.pa.0 & !31)
         }
         _ => false,
     };
     if read_since && place == Newest::Memory {
-        // Memory was read behind the write: it is on its way there.
+        // Memory was read after the write, so the value was still in the write buffer.
         place = Newest::Buffer;
     }
     let other = fill.filter(|e| e.pa != found.pa.0 & !31);
@@ -163,6 +164,7 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
         (Newest::Overwritten(_), _) => Wrong::OldOverNewer,
         (_, Access::Fetch { .. }) => Wrong::StaleInstruction,
         (_, Access::Walk) => Wrong::UnseenDescriptor,
+        (_, Access::Dma) => Wrong::StaleDmaRead,
         (Newest::Memory, _) if found.writer.path == Path::Dma => Wrong::StaleAfterDma,
         (Newest::Dirty(mva), Access::Load { cached: true })
             if mva.0 != found.mva.0 & !31 && dirty.since(found.mva.0).is_some() =>
@@ -177,8 +179,8 @@ pub(super) fn stale(history: &History, dirty: &DirtyLines, found: Found) -> Repo
     }
 }
 
-/// A write-back carries something else than the newest data. `None` where it destroys nothing:
-/// the newest is in another line, or is lost already.
+/// Diagnoses a write-back of data that is not the newest. Returns `None` if it destroys nothing: the newest data is in
+/// another line, or is already lost.
 pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -> Option<Report> {
     let Followed { place, left } = follow(&found, history, dirty);
     let line = found.mva.0 & !31;
@@ -199,7 +201,7 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
             old: found.word(),
         },
     };
-    // Dirty already while the newest was still dirty in its line?
+    // Was this line already dirty while the newest data was still dirty in its own line?
     let was_in_line = found.writer.path == Path::Line && place == Newest::Memory;
     let since = dirty.since(found.mva.0);
     let wrong = if was_in_line && since.is_some_and(|since| since < left) {
@@ -210,7 +212,7 @@ pub(super) fn overwritten(history: &History, dirty: &DirtyLines, found: Found) -
     Some(found.report(history, wrong, Newest::Overwritten(event)))
 }
 
-/// A TLB entry was used whose descriptor, at `found.pa`, has changed.
+/// Diagnoses the use of a TLB entry whose descriptor, at `found.pa`, has changed.
 pub(super) fn stale_translation(
     history: &History,
     found: Found,

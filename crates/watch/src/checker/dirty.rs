@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which halves of D-cache lines are dirty, and since when.
+//! The dirty halves of D-cache lines, and the cycles in which they became dirty.
 
 use std::collections::BTreeMap;
 
-/// Slots of the table in front.
+/// Slots of the cache in front of the map.
 const RECENT: usize = 1024;
 
-/// Core cycle at which each half became dirty, lower half first.
+/// Core cycle in which each half became dirty, lower half first.
 type Since = [Option<u64>; 2];
 
 /// A dirty line.
 #[derive(Clone, Copy)]
 pub(super) struct DirtyLine {
-    /// Of its first byte.
+    /// MVA of the line's first byte.
     pub mva: u32,
-    /// The memory that the first store to it meant.
+    /// Physical address of the line's memory, from the first store to the line.
     pub pa: u32,
-    /// When it became dirty.
+    /// Core cycle in which the line became dirty.
     pub since: u64,
 }
 
@@ -24,11 +24,11 @@ pub(super) struct DirtyLine {
 #[derive(Clone)]
 pub(super) struct DirtyLines {
     lines: BTreeMap<u32, (Since, u32)>,
-    /// MVAs of lines known to be dirty, with the halves in bits 1:0: most stores go to one.
+    /// MVAs of lines known to be dirty, with the dirty halves in bits 1:0. Most stores go to such a line.
     recent: Vec<u32>,
 }
 
-/// Half of the line that `address` is in, 0 or 1.
+/// Returns the half of a line that holds `address`, 0 or 1.
 fn half(address: u32) -> usize {
     (address >> 4 & 1) as usize
 }
@@ -45,7 +45,7 @@ impl DirtyLines {
         (mva >> 5) as usize % RECENT
     }
 
-    /// A store to memory at `pa` went into the line that holds `mva`.
+    /// Records a store, for memory at `pa`, into the line that holds `mva`.
     #[inline]
     pub fn stored(&mut self, (mva, pa): (u32, u32), cycle: u64) {
         let known = self.recent[Self::slot(mva)];
@@ -62,7 +62,7 @@ impl DirtyLines {
         self.recent[Self::slot(mva)] = mva & !31 | halves;
     }
 
-    /// The line at `mva` is clean, or gone.
+    /// Records that the line at `mva` is clean or no longer in the cache.
     pub fn clean(&mut self, mva: u32) {
         self.lines.remove(&(mva & !31));
         let known = &mut self.recent[Self::slot(mva)];
@@ -71,7 +71,7 @@ impl DirtyLines {
         }
     }
 
-    /// All of them.
+    /// Returns all dirty lines.
     pub fn all(&self) -> impl Iterator<Item = DirtyLine> + use<'_> {
         self.lines.iter().map(|(mva, (since, pa))| DirtyLine {
             mva: *mva,
@@ -80,7 +80,7 @@ impl DirtyLines {
         })
     }
 
-    /// Since when the half that holds `mva` is dirty, if it is.
+    /// Returns the cycle in which the half that holds `mva` became dirty, if it is dirty.
     pub fn since(&self, mva: u32) -> Option<u64> {
         self.lines.get(&(mva & !31))?.0[half(mva)]
     }

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened to cache lines, as far back as there is room.
+//! The newest events of cache lines.
 
 use super::report::Access;
 use arm::{Context, Mva, Pa, Side};
 
-/// A movement of a line.
+/// What happened to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Movement {
     /// Filled from memory.
     Fill(Side),
-    /// Dirty halves left for memory.
+    /// Dirty halves were written to memory.
     WriteBack {
-        /// Bit 0 the lower 16 bytes, bit 1 the upper.
+        /// Bit 0: the lower 16 bytes; bit 1: the upper 16 bytes.
         halves: u8,
-        /// The line made room for another; false: an operation cleaned it.
+        /// Whether the line made room for another line. Otherwise, an operation cleaned it.
         victim: bool,
-        /// Words of them that were not the newest, bit 0 the first of the line.
+        /// Words written that were not the newest; bit 0 is the first word of the line.
         old: u8,
     },
     /// Discarded.
     Invalidate {
         /// Which cache.
         side: Side,
-        /// Halves that were dirty, and are lost.
+        /// Dirty halves, which are lost.
         halves: u8,
     },
     /// Everything in a cache was discarded.
     InvalidateAll(Side),
 }
 
-/// A movement, of which line, and by which instruction.
+/// An event of a line, and the instruction that caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineEvent {
     /// Core cycles since power-on.
@@ -44,9 +44,9 @@ pub struct LineEvent {
     pub movement: Movement,
 }
 
-/// Events kept: the newest million.
+/// Number of events kept: the newest million.
 const KEPT: usize = 1 << 20;
-/// Slots of the table of the last fill at each address, for each side.
+/// Slots per side of the table of each address' last fill.
 const FILLS: usize = 1 << 12;
 
 /// A ring of the newest events.
@@ -54,11 +54,11 @@ const FILLS: usize = 1 << 12;
 pub(super) struct History {
     events: Vec<LineEvent>,
     next: usize,
-    /// For each side, by slot: the address that was filled last, and where its event is in the ring.
+    /// For each side, by slot: the address filled last, and the index of its event in the ring.
     fills: [Vec<(u32, usize)>; 3],
 }
 
-/// The slot of a line in [`History::fills`].
+/// Returns the slot of a line in [`History::fills`].
 fn slot(mva: u32) -> usize {
     (mva >> 5) as usize % FILLS
 }
@@ -93,14 +93,14 @@ impl History {
         }
     }
 
-    /// Newest first.
+    /// Returns the events, newest first.
     fn backwards(&self) -> impl Iterator<Item = &LineEvent> {
         let (newer, older) = self.events.split_at(self.next);
         newer.iter().rev().chain(older.iter().rev())
     }
 
-    /// What happened from `cycle` on to lines with the memory at `pa`, and to the D-cache line at
-    /// `mva` whatever its memory; oldest first. Also whether the ring reaches back that far.
+    /// Returns the events from `cycle` on of lines that hold the memory at `pa`, and of the D-cache line at `mva` with
+    /// any memory, oldest first. The flag says whether the ring reaches back to `cycle`.
     pub fn of_line(&self, pa: Pa, mva: Mva, cycle: u64) -> (Vec<LineEvent>, bool) {
         let (pa, mva) = (pa.0 & !31, mva.0 & !31);
         let concerns = |e: &&LineEvent| match e.movement {
@@ -120,12 +120,12 @@ impl History {
         (found, whole)
     }
 
-    /// The last time a cache's line at `mva` was filled.
+    /// Returns the last fill of the line at `mva` in one cache.
     pub fn last_fill(&self, side: Side, mva: Mva) -> Option<&LineEvent> {
         let line = mva.0 & !31;
         let is = |e: &&LineEvent| e.mva == line && e.movement == Movement::Fill(side);
         match self.fills[side as usize].get(slot(line)) {
-            // An event that is not there any more has left the ring.
+            // Another event at this index means that the fill has left the ring.
             Some((mva, at)) if *mva == line => self.events.get(*at).filter(is),
             // Another line took the slot.
             Some(_) => self.backwards().find(is),
@@ -133,7 +133,7 @@ impl History {
         }
     }
 
-    /// The fill of the line that an access used.
+    /// Returns the fill of the line that an access used.
     pub fn fill_of(&self, access: Access, mva: Mva) -> Option<&LineEvent> {
         let side = match access {
             Access::Load { cached: true } | Access::WriteBack { .. } => Side::Data,
@@ -170,7 +170,7 @@ mod tests {
         note(&mut history, 4, 0x2000, 0x9000);
         let (events, whole) = history.of_line(Pa(0x8004), Mva(0x1008), 0);
         assert_eq!((cycles(&events), whole), (vec![1, 2, 3], true));
-        // Lines that it loses have been told one by one.
+        // InvalidateAll is not an event of this line: each dirty line that it discards has its own event.
         let all = Movement::InvalidateAll(Side::Data);
         let context = Context {
             cycle: 3,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_fill_is_found_whoever_shares_its_slot() {
+    fn the_last_fill_is_found_if_another_line_shares_its_slot() {
         let mut history = History::default();
         let other = 0x1000 + 32 * FILLS as u32;
         for (cycle, mva) in [(1, 0x1000), (2, other), (3, 0x2000)] {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The coherence checker: knows for every word of RAM the newest value and who wrote it, and
-//! compares every load, instruction, descriptor and write-back with it.
+//! The coherence checker. It knows the newest value of every word of RAM and its writer, and compares every load,
+//! instruction, descriptor and write-back with that value.
 //!
-//! It looks on ([`board::Observer`]) and changes nothing. A report says what was stale, who wrote
-//! the newest value, what happened to the line since, and which operation was missing. Stale data
-//! that nobody uses is not reported; a write-back of old data over newer data is, at once.
+//! The checker observes ([`board::Observer`]) and changes nothing. A report names the stale data, the writer of the
+//! newest value, the events of the line since then, and the missing operation. Stale data that is never used is not
+//! reported. A write-back of old data over newer data is reported at once.
 
 mod call_log;
 pub(crate) mod calls;
@@ -32,6 +32,7 @@ pub use shadow::{Path, Writer};
 use arm::{Context, Cpu, Event, Exit, Mva, Pa, Reaction, Side, Width};
 use board::boot::Boot;
 use board::bus::SystemBus;
+use board::bus::dma::Transfer;
 use board::machine::{Machine, SetupError};
 use board::spec::BoardSpec;
 use board::{Observed, Observer};
@@ -46,12 +47,12 @@ use shadow::{Shadow, User};
 use std::collections::BTreeMap;
 use translations::{Number, Translations, Use};
 
-/// Reports kept. When there are so many, those of other causes are not told any more.
+/// Most reports kept. Further causes are not reported.
 pub const REPORTS: usize = 10_000;
-/// Calls that a report shows at most, of each kind.
+/// Most calls of each kind that a report shows.
 const CALLS: usize = 16;
 
-/// Looks on while a board runs, and reports what is incoherent.
+/// Observes a running board and reports incoherent accesses.
 #[derive(Clone)]
 pub struct Checker {
     shadow: Shadow,
@@ -59,7 +60,7 @@ pub struct Checker {
     dirty: DirtyLines,
     translations: Translations,
     calls: Calls,
-    /// Who wrote a descriptor before its last writer.
+    /// Previous writer of each descriptor, by address.
     before: BTreeMap<u32, Writer>,
     reports: Vec<Report>,
     causes: Causes,
@@ -68,7 +69,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// A checker for the RAM as it is now: what a loader put there is coherent.
+    /// Returns a checker for the RAM as it is now. Data that a loader put there is coherent.
     pub fn new(bus: &SystemBus) -> Checker {
         Checker {
             shadow: Shadow::new(bus.ram().words().to_vec(), bus.ram_base()),
@@ -84,28 +85,29 @@ impl Checker {
         }
     }
 
-    /// With true, the run ends at every new report.
+    /// Sets whether the run ends at every new report.
     pub fn set_stop_at_report(&mut self, stop: bool) {
         self.stop_at_report = stop;
     }
 
-    /// One cause is a report for each set of these functions that called who wrote or used the data.
+    /// Sets the functions that distinguish reports. Differences of one cause become separate reports if they differ in
+    /// an answer to a question of [`Apart`].
     pub fn tell_apart(&mut self, functions: Apart) {
-        self.calls.asked.set(&functions);
+        self.calls.call_log.set(&functions);
         self.causes.set_apart(functions);
     }
 
-    /// Counts executions of these instructions of privileged code from now on.
+    /// Starts to count executions of these privileged instructions, from 0.
     pub fn set_counted(&mut self, pcs: &[u32]) {
         self.calls.set_counted(pcs);
     }
 
-    /// How often any of them was executed.
+    /// Returns how often these instructions were executed.
     pub fn counted(&self) -> u64 {
         self.calls.count()
     }
 
-    /// One report a cause, in the order they were met, each with how often it was met.
+    /// Returns one report for each cause, in the order of their first occurrence, with its count.
     pub fn reports(&self) -> impl Iterator<Item = (&Report, u64)> {
         let mut counts = vec![0; self.reports.len()];
         for (count, report) in self.causes.counts() {
@@ -116,24 +118,49 @@ impl Checker {
         self.reports.iter().zip(counts)
     }
 
-    /// Begins with reports anew; how many causes there were.
+    /// Discards all reports, and returns how many there were.
     pub fn forget_reports(&mut self) -> usize {
         self.causes.forget();
         core::mem::take(&mut self.reports).len()
     }
 
-    /// A bus master other than the core wrote to RAM. What comes back is for [`Cpu::react`].
+    /// Records a write to RAM by a bus master other than the core. The caller passes the result to [`Cpu::react`].
     #[must_use]
     pub fn dma_write(&mut self, cycle: u64, pa: Pa, value: u8) -> Reaction {
+        self.dma_written(cycle, pa, Width::Byte, u32::from(value))
+    }
+
+    fn dma_written(&mut self, cycle: u64, pa: Pa, width: Width, value: u32) -> Reaction {
         let writer = Writer {
             cycle,
             path: Path::Dma,
             ..Writer::default()
         };
-        self.written(pa, Width::Byte, u32::from(value), writer)
+        self.written(pa, width, value, writer)
     }
 
-    /// Takes note of a write. One to a descriptor concerns the TLB entries made from it.
+    /// Records a burst of a bus master other than the core: what it wrote is the newest data, and what it read has to
+    /// be.
+    fn dma(&mut self, transfer: &Transfer) -> Reaction {
+        let context = Context {
+            cycle: transfer.cycle,
+            ..Context::default()
+        };
+        let mut reaction = Reaction::Continue;
+        for (n, &word) in transfer.words.iter().enumerate() {
+            let pa = Pa(transfer.pa + 4 * n as u32);
+            let one = match transfer.writes {
+                true => self.dma_written(transfer.cycle, pa, Width::Word, word),
+                false => self.compare(&context, Access::Dma, (Mva(pa.0), pa), Width::Word, word),
+            };
+            if one != Reaction::Continue {
+                reaction = one;
+            }
+        }
+        reaction
+    }
+
+    /// Records a write. A write to a descriptor may make TLB entries stale.
     #[inline]
     fn written(&mut self, pa: Pa, width: Width, value: u32, writer: Writer) -> Reaction {
         if let Some(before) = self.shadow.store(pa.0, width, value, writer) {
@@ -161,7 +188,7 @@ impl Checker {
         }
     }
 
-    /// Compares what an access got with the newest value.
+    /// Compares the value that an access got with the newest value.
     #[inline]
     fn compare(
         &mut self,
@@ -207,7 +234,7 @@ impl Checker {
             among,
             in_line: diagnosis::holds(&self.dirty, &writer, pa),
         };
-        if !self.shadow.tell(pa.0, width, got, user) {
+        if !self.shadow.needs_report(pa.0, width, got, user) {
             return Reaction::Continue;
         }
         if self.is_well_known(&met, among) {
@@ -258,7 +285,8 @@ impl Checker {
         self.written(pa, width, value, writer)
     }
 
-    /// Old data written back over newer data destroys it, whoever reads it or not.
+    /// Records a write-back. It reports old data over newer data at once, because the newer data is lost even if
+    /// nothing reads it.
     fn write_back(
         &mut self,
         context: &Context,
@@ -313,7 +341,7 @@ impl Checker {
         reaction
     }
 
-    /// A line or a TLB entry came, went or was used.
+    /// Handles an event of a line or a TLB entry.
     fn moved(&mut self, context: &Context, event: Event<'_>) -> Reaction {
         self.pages.moved(context, &event);
         match event {
@@ -368,7 +396,8 @@ impl Checker {
             | Event::TlbUnlock { .. } => {
                 self.translations.moved(&mut self.shadow, context, event);
             }
-            // What a claimed line holds is nobody's: who uses it gets a report. Of accesses the caller knows.
+            // A claimed line needs no action: its contents are undefined, and a load of them gets a report. The caller
+            // handles accesses.
             _ => {}
         }
         Reaction::Continue
@@ -376,7 +405,7 @@ impl Checker {
 }
 
 impl Checker {
-    /// A board that the checker observes from power-on.
+    /// Returns a board that the checker observes from power-on.
     ///
     /// # Errors
     /// As [`Machine::new`].
@@ -386,6 +415,10 @@ impl Checker {
 }
 
 impl Observer for Checker {
+    fn transferred(&mut self, transfer: &Transfer) -> Reaction {
+        self.dma(transfer)
+    }
+
     #[inline(never)]
     fn run_core(cpu: &mut Cpu<Observed<Checker>>, limit: u64) -> Exit {
         cpu.run(limit)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is left in caches and TLBs of a page that was freed and is somebody else's by now, before anybody's data is lost.
+//! Finds lines and TLB entries of a page that was freed and has another owner, before data is lost.
 //!
-//! Seen by the functions that Linux calls with every page that it frees and gives. What is left when a page is given may
-//! still go at the next change of address space, on a kernel that flushes there; what is there behind it is reported.
-//! Lines through the kernel's own addresses are none of this: the kernel writes to pages that it has freed for others.
+//! The checker follows pages by the functions that Linux calls for every page that it frees or gives. A kernel may
+//! flush at the next change of address space, so lines and entries that remain when a page is given are reported only
+//! if they outlast that change. Lines of the kernel's own addresses are not reported: the kernel writes to freed pages
+//! on behalf of their next owners.
 
 use super::calls::Node;
 use super::diagnosis::Found;
@@ -13,83 +14,82 @@ use super::{Checker, Number};
 use arm::{Context, Event, Mva, Pa, Reaction, Side, Width};
 use std::collections::BTreeMap;
 
-/// What is known of the kernel.
+/// Functions and variables of the kernel by which the checker follows pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFunctions {
-    /// Entry of `free_unref_page_commit(zone, lists, page, ...)`: one page is freed, or the first of some.
+    /// Entry of `free_unref_page_commit(zone, lists, page, ...)`, which frees one page or the first of a block.
     pub freed: u32,
-    /// Entry of `free_one_page(zone, page, number, order, ...)`: so many are.
+    /// Entry of `free_one_page(zone, page, number, order, ...)`, which frees 2^order pages.
     pub freed_some: u32,
-    /// Entry of `get_page_from_freelist(flags, order, ...)`, which returns the first page of so many.
+    /// Entry of `get_page_from_freelist(flags, order, ...)`, which returns the first of 2^order pages.
     pub given: u32,
-    /// Physical address of the variable `mem_map`, which points to what the kernel has of its first page.
+    /// Physical address of the variable `mem_map`, which points to the `struct page` of the first page.
     pub map: u32,
-    /// Addresses from here on are the kernel's.
+    /// First address of the kernel.
     pub kernel: u32,
 }
 
-/// Frames of 4 KB.
+/// Log2 of the page size.
 const PAGE: u32 = 12;
-/// Orders of pages that are given at once are below it (Linux, MAX_PAGE_ORDER).
+/// Orders are below this number (Linux, MAX_PAGE_ORDER).
 const ORDERS: u32 = 11;
-/// Slots of the table of I-cache lines; one that shares a slot with another is not followed.
+/// Slots of the table of I-cache lines. Of lines that share a slot, only the newest is followed.
 const SLOTS: usize = 4096;
-/// Fewest pages seen before their distance is believed.
+/// Number of pages seen before the size of a `struct page` is trusted.
 const SEEN: u32 = 64;
-/// What is left of pages and waits for a change of address space; more is not followed.
+/// Most lines and entries that wait for a change of address space. Further ones are not followed.
 const WAITING: usize = 4096;
-/// Calls that give pages at a time; of more the oldest are not followed.
+/// Most unfinished calls that give pages. The oldest is dropped for a further one.
 const GIVING: usize = 32;
-/// Bytes that a kernel may have of a page, fewest and most.
+/// Smallest and largest possible size of a `struct page`, in bytes.
 const MAPPED: [u32; 2] = [32, 128];
 /// Bits M4:M0 of user mode.
 const USER: u32 = 0x10;
 
-/// When something was done with a page, by whom.
+/// State of the core and call-tree node when a page was freed or given.
 #[derive(Clone, Copy, Debug)]
 struct PageEvent {
     context: Context,
     node: Node,
 }
 
-/// Something of a page that was there when it was given.
+/// A line or TLB entry of a page that remained when the page was given.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     kept: Kept,
     mva: u32,
     pa: u32,
-    /// Its number, for a TLB entry.
+    /// Number of a TLB entry.
     entry: Option<Number>,
-    /// When it was filled, or became dirty.
+    /// Cycle in which it was filled or became dirty.
     since: u64,
     writer: Writer,
     freed: Option<PageEvent>,
     given: PageEvent,
 }
 
-/// What is known of pages.
+/// The state of pages.
 #[derive(Clone, Default)]
 pub(super) struct Pages {
     known: Option<PageFunctions>,
-    /// Greatest common divisor of all distances in the kernel's map, and of how many.
+    /// Greatest common divisor of all offsets in the kernel's map, and the number of offsets.
     bytes: u32,
     seen: u32,
-    /// Calls that will give pages, of several tasks and interrupts: where each returns to, its stack pointer, and the
-    /// order.
+    /// Unfinished calls that give pages, of several tasks and interrupts: return address, stack pointer and order.
     giving: Vec<(u32, u32, u32)>,
-    /// A bit for each that one of the addresses has at which a page may be freed or given; none when nothing is known.
+    /// Bloom filter of the addresses at which a page may be freed or given; 0 if the functions are unknown.
     filter: u64,
-    /// Who freed a page last, by its number.
+    /// Last free of each page, by page number.
     freed: BTreeMap<u32, PageEvent>,
-    /// Lines of the I-cache through user addresses: MVA, physical address, cycle.
+    /// I-cache lines of user addresses: MVA, physical address, cycle of the fill.
     lines: Vec<(u32, u32, u64)>,
     waiting: Vec<Left>,
-    /// All that waits was given under this table base: under it nothing is to be looked at.
+    /// Table base under which everything in `waiting` was given. User instructions under it need no check.
     looked: Option<u32>,
 }
 
 impl Pages {
-    /// From now on.
+    /// Follows pages by these functions from now on.
     pub fn follow(&mut self, known: PageFunctions) {
         self.known = Some(known);
         self.lines = vec![(0, 0, 0); SLOTS];
@@ -99,8 +99,8 @@ impl Pages {
     fn find_filter(&mut self) {
         let known = self.known.iter();
         let functions = known.flat_map(|known| [known.freed, known.freed_some, known.given]);
-        let backs = self.giving.iter().map(|call| call.0);
-        let all = functions.chain(backs);
+        let returns = self.giving.iter().map(|call| call.0);
+        let all = functions.chain(returns);
         self.filter = all.fold(0, |bits, pc| bits | bit(pc));
     }
 
@@ -109,7 +109,7 @@ impl Pages {
         self.lines.get_mut(slot)
     }
 
-    /// A line of the I-cache came or went.
+    /// Follows the fills and removals of I-cache lines.
     #[inline]
     pub fn moved(&mut self, context: &Context, event: &Event<'_>) {
         let Some(known) = self.known else { return };
@@ -132,8 +132,9 @@ impl Pages {
         }
     }
 
-    /// Number of the page behind an address in the kernel's map of so many pages, when the distance is known. What
-    /// cannot be in the map is no page: registers are a guest's.
+    /// Returns the page number of a `struct page` address in the kernel's map of `pages` pages, once the size of a
+    /// `struct page` is known. The address comes from a guest's register, so an address that cannot be in the map is
+    /// ignored.
     fn number(&mut self, page: u32, map: u32, pages: u32) -> Option<u32> {
         let distance = page.wrapping_sub(map);
         if !distance.is_multiple_of(4) || distance / MAPPED[1] >= pages {
@@ -150,9 +151,9 @@ impl Pages {
             .filter(|n| *n < pages)
     }
 
-    /// A call that will give pages begins.
+    /// Records the start of a call that gives pages.
     fn begins(&mut self, back: u32, sp: u32, order: u32) {
-        // What was called with this stack pointer before is over.
+        // An earlier call with this stack pointer is over.
         self.giving.retain(|call| call.1 != sp);
         if self.giving.len() == GIVING {
             self.giving.remove(0);
@@ -161,7 +162,7 @@ impl Pages {
         self.find_filter();
     }
 
-    /// The order of the call that comes back here, which is over.
+    /// Ends the call that returns here, and returns its order.
     fn ends(&mut self, pc: u32, sp: u32) -> Option<u32> {
         let call = self.giving.iter().rposition(|c| (c.0, c.1) == (pc, sp))?;
         let order = self.giving.remove(call).2;
@@ -170,12 +171,12 @@ impl Pages {
     }
 }
 
-/// An address' bit in [`Pages::filter`].
+/// Returns the bit of an address in [`Pages::filter`].
 fn bit(pc: u32) -> u64 {
     1 << (pc >> 2 & 63)
 }
 
-/// Whether a line or an entry belongs to one of so many pages.
+/// Returns whether a physical address is in one of `count` pages from `first` on.
 fn is_of(pa: u32, first: u32, count: u32) -> bool {
     (pa >> PAGE).wrapping_sub(first) < count
 }
@@ -186,7 +187,8 @@ impl Checker {
         self.pages.follow(known);
     }
 
-    /// An instruction is about to be executed: a page may be freed or given, or an address space have changed.
+    /// Follows an instruction that is about to be executed. A page may be freed or given there, or the address space
+    /// may have changed.
     #[inline]
     pub(super) fn pages_at(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let may_move = self.pages.filter & bit(context.pc) != 0;
@@ -203,13 +205,13 @@ impl Checker {
         };
         let pc = context.pc;
         let giving = &self.pages.giving;
-        let comes = giving
+        let returns = giving
             .iter()
             .any(|(back, sp, _)| pc == *back && registers[13] == *sp);
         if pc == known.given {
             self.pages
                 .begins(registers[14], registers[13], registers[1]);
-        } else if comes || pc == known.freed || pc == known.freed_some {
+        } else if returns || pc == known.freed || pc == known.freed_some {
             self.page_moves(context, registers, known);
         } else if !self.pages.waiting.is_empty()
             && context.mode & 0x1f == USER
@@ -260,13 +262,13 @@ impl Checker {
         }
         self.pages.looked = self.pages.looked.filter(|_| left.is_empty());
         self.pages.waiting.extend(left);
-        // Who freed it before is not who frees it next.
+        // The free before this owner is not the free after it.
         for page in first..first + count {
             self.pages.freed.remove(&page);
         }
     }
 
-    /// What there is of so many pages through addresses below `kernel`.
+    /// Returns the lines and entries of `count` pages with addresses below `kernel`.
     fn left_of(&self, first: u32, count: u32, kernel: u32) -> Vec<Left> {
         let nobody = PageEvent {
             context: Context::default(),
@@ -303,7 +305,7 @@ impl Checker {
         dirty.chain(lines).chain(entries).collect()
     }
 
-    /// Who stored to a line last, and which word.
+    /// Returns the physical address of the word that was stored to a line last, and its writer.
     fn last_into(&self, mva: u32, pa: u32) -> (u32, Writer) {
         let words = (0..32).step_by(4).map(|n| pa | n);
         let writers = words.map(|pa| (pa, self.shadow.writer(pa)));
@@ -312,7 +314,7 @@ impl Checker {
         last.unwrap_or((pa, self.shadow.writer(pa)))
     }
 
-    /// Behind a change of address space: what is still there?
+    /// Reports what still remains after a change of address space.
     #[cold]
     fn look_again(&mut self, context: &Context) -> Reaction {
         let mut reaction = Reaction::Continue;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is left of a page, and what is not.
+//! Lines and TLB entries that remain of a page, and those that do not.
 
 use super::tests::{BACK, KNOWN, Kernel, NUMBER, OTHER, store};
 use super::*;
 use arm::TlbSide;
 
-/// A line of the page, and a user's address of that.
+/// A line of the page, and a user address of the line.
 const LINE: u32 = NUMBER << PAGE | 0x40;
 const AT: u32 = 0x0001_0040;
-/// The address space that has it at first.
+/// First address space of the page.
 const TTB: u32 = 0x4000;
 
 impl Kernel {
-    /// The page is freed, and given.
+    /// Frees the page and gives it to another owner.
     fn changes_hands(&mut self) {
         self.frees(NUMBER);
         self.gives(NUMBER, 0);
     }
 
-    /// A user's instruction in that address space; what was reported by then.
+    /// Executes a user instruction in an address space, and returns all reports so far.
     fn goes_on(&mut self, ttb: u32) -> Vec<(Wrong, Access)> {
         self.runs(ttb);
         let reports = self.script.checker.reports();
@@ -41,7 +41,7 @@ fn outlives(kept: Kept) -> Vec<(Wrong, Access)> {
 }
 
 #[test]
-fn a_dirty_line_that_is_there_behind_a_change_of_address_space_is_reported_once() {
+fn a_dirty_line_that_remains_after_a_change_of_address_space_is_reported_once() {
     let mut script = Kernel::new();
     script.that(USER, 0x8000, store(AT, LINE, 7));
     script.changes_hands();
@@ -59,7 +59,7 @@ fn a_dirty_line_that_is_there_behind_a_change_of_address_space_is_reported_once(
 }
 
 #[test]
-fn what_is_cleaned_or_becomes_dirty_again_or_is_the_kernels_is_not() {
+fn a_cleaned_line_and_a_line_of_the_kernel_or_of_another_page_are_not_reported() {
     let clean = Event::WriteBack {
         mva: Mva(AT & !31),
         pa: Pa(LINE),
@@ -84,7 +84,7 @@ fn what_is_cleaned_or_becomes_dirty_again_or_is_the_kernels_is_not() {
 }
 
 #[test]
-fn a_line_of_the_i_cache_is_reported_and_one_that_was_invalidated_is_not() {
+fn an_i_cache_line_is_reported_unless_it_was_invalidated_or_replaced() {
     let fill = Event::Fill {
         side: Side::Instruction,
         mva: Mva(AT),
@@ -117,7 +117,7 @@ fn a_line_of_the_i_cache_is_reported_and_one_that_was_invalidated_is_not() {
 }
 
 #[test]
-fn a_tlb_entry_is_reported_and_one_that_was_invalidated_is_not() {
+fn a_tlb_entry_is_reported_unless_it_was_invalidated() {
     let side = TlbSide::Both;
     for (gone, expected) in [(false, outlives(Kept::Translation)), (true, vec![])] {
         let mut script = Kernel::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a hostile reader proved of pages that are freed and given.
+//! Pages that are freed and given. Most of these tests come from hostile reviews.
 
 use super::*;
 use crate::checker::tests::scripted::Scripted;
@@ -13,18 +13,18 @@ pub(super) const KNOWN: PageFunctions = PageFunctions {
     map: 0x0000_0100,
     kernel: 0xbf00_0000,
 };
-/// Where the kernel's map is, and what it has of each page.
+/// Address of the kernel's map, and size of a `struct page` in it.
 const MAP: u32 = 0xc0f0_0000;
 const BYTES: u32 = 36;
-/// Where calls that give pages come back to.
+/// Return address of calls that give pages.
 pub(super) const BACK: u32 = 0xc000_4000;
 const SP: u32 = 0xc010_0000;
-/// A user's address.
+/// A user address.
 const USERS: u32 = 0x0001_0000;
-/// A page of the RAM, from its first.
+/// Number of a page in RAM.
 pub(super) const NUMBER: u32 = 700;
 
-/// A kernel that has freed and given many pages.
+/// A kernel that has freed many pages.
 pub(super) struct Kernel {
     pub(super) script: Scripted,
     cycle: u64,
@@ -81,13 +81,14 @@ impl Kernel {
         self.at(0x13, KNOWN.freed_some, registers);
     }
 
-    /// A call that gives a page begins, and ends.
+    /// Enters the function that gives pages.
     fn begins(&mut self, sp: u32, order: u32) {
         let mut registers = [0; 16];
         (registers[1], registers[13], registers[14]) = (order, sp, BACK);
         self.at(0x13, KNOWN.given, registers);
     }
 
+    /// Returns from it with a page.
     fn ends(&mut self, sp: u32, page: u32) {
         let mut registers = [0; 16];
         (registers[0], registers[13]) = (page, sp);
@@ -99,19 +100,19 @@ impl Kernel {
         self.ends(SP, page(n));
     }
 
-    /// A user's store to a page makes a line dirty.
+    /// Makes a line of a page dirty by a user store.
     fn dirties(&mut self, n: u32) {
         let pa = self.script.bus.ram_base() + (n << PAGE);
         self.that(USER, USERS, store(USERS + (n << PAGE), pa, 7));
     }
 
-    /// An instruction of a user of that address space.
+    /// Executes a user instruction in an address space.
     pub(super) fn runs(&mut self, ttb: u32) {
         self.script.ttb = ttb;
         self.at(USER, USERS, [0; 16]);
     }
 
-    /// What was reported, who freed its page, and how often.
+    /// Returns the access, the cycle of the free, and the count of each report.
     fn reports(&self) -> Vec<(Access, Option<u64>, u64)> {
         let all = self.script.checker.reports();
         let all = all.map(|(r, count)| {
@@ -141,7 +142,7 @@ const LINE: Access = Access::Outlives(Kept::DirtyLine);
 pub(super) const OTHER: u32 = 0x8000;
 
 #[test]
-fn a_dirty_line_of_a_page_that_was_given_is_reported_behind_the_next_change_of_address_space() {
+fn a_dirty_line_of_a_given_page_is_reported_after_the_next_change_of_address_space() {
     let mut kernel = Kernel::new();
     kernel.dirties(NUMBER);
     kernel.frees(NUMBER);
@@ -154,7 +155,7 @@ fn a_dirty_line_of_a_page_that_was_given_is_reported_behind_the_next_change_of_a
 }
 
 #[test]
-fn nothing_is_said_of_a_line_that_went_in_between_and_of_one_that_became_dirty_for_the_new_owner() {
+fn a_line_invalidated_in_between_or_made_dirty_by_the_new_owner_is_not_reported() {
     let mut kernel = Kernel::new();
     kernel.dirties(NUMBER);
     kernel.frees(NUMBER);
@@ -172,7 +173,7 @@ fn nothing_is_said_of_a_line_that_went_in_between_and_of_one_that_became_dirty_f
 }
 
 #[test]
-fn a_call_that_gives_nothing_gives_nothing() {
+fn a_call_that_returns_no_page_gives_none() {
     let mut kernel = Kernel::new();
     kernel.dirties(0);
     kernel.begins(SP, 0);
@@ -182,9 +183,9 @@ fn a_call_that_gives_nothing_gives_nothing() {
     assert_eq!(kernel.reports(), []);
 }
 
-/// An interrupt's call, or another task's, comes between begin and end of one.
+/// A call of an interrupt or of another task comes between start and end of a call.
 #[test]
-fn each_of_two_calls_that_give_pages_at_a_time_gives_one() {
+fn each_of_two_nested_calls_gives_its_page() {
     let mut kernel = Kernel::new();
     for n in [NUMBER, NUMBER + 8] {
         kernel.dirties(n);
@@ -199,9 +200,9 @@ fn each_of_two_calls_that_give_pages_at_a_time_gives_one() {
     assert_eq!(counts, 2);
 }
 
-/// Entries of the I-cache and of the TLB that lead to the same page, whose first word nobody wrote.
+/// An I-cache line and a TLB entry lead to one page, whose first word was never written.
 #[test]
-fn a_line_of_instructions_hides_no_entry_of_the_tlb() {
+fn an_i_cache_line_hides_no_tlb_entry() {
     let mut kernel = Kernel::new();
     let base = kernel.script.bus.ram_base();
     let (mva, pa) = (USERS, base + (NUMBER << PAGE));
@@ -238,7 +239,7 @@ fn a_line_of_instructions_hides_no_entry_of_the_tlb() {
 }
 
 #[test]
-fn who_freed_a_page_is_not_who_freed_it_before_it_was_given_last() {
+fn a_free_before_the_last_owner_is_not_reported() {
     let mut kernel = Kernel::new();
     kernel.frees(NUMBER);
     kernel.gives(NUMBER, 0);
@@ -248,9 +249,9 @@ fn who_freed_a_page_is_not_who_freed_it_before_it_was_given_last() {
     assert_eq!(kernel.reports(), [(LINE, None, 1)]);
 }
 
-/// The registers are a guest's.
+/// A guest controls the registers.
 #[test]
-fn whatever_a_guest_calls_pages_what_is_kept_of_them_is_bounded() {
+fn a_guest_cannot_make_the_state_of_pages_grow_without_bound() {
     let mut kernel = Kernel::new();
     let last = 0xffff_ffe0;
     kernel.that(USER, USERS, store(USERS, last, 7));
@@ -271,9 +272,9 @@ fn whatever_a_guest_calls_pages_what_is_kept_of_them_is_bounded() {
     assert!(pages.freed.len() <= 1 << 16, "{}", pages.freed.len());
 }
 
-/// What is no page says nothing of how far pages lie apart.
+/// An address that is no `struct page` does not change the known size of one.
 #[test]
-fn what_is_no_page_changes_nothing() {
+fn an_address_that_is_no_page_changes_nothing() {
     let mut kernel = Kernel::new();
     for odd in [1, MAP + 1, MAP.wrapping_sub(4), u32::MAX] {
         kernel.frees_some(odd, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A report, as data. Words, symbols and source lines are the reader's.
+//! A report as data. The caller renders it with words, symbols and source lines.
 
 use super::calls::{Call, Switch};
 use super::circumstances::Circumstances;
@@ -10,29 +10,31 @@ use arm::{Context, Kind, Mva, Pa, Side, Width};
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wrong {
-    /// A load got old data; the newest was written through another address or with the line still
-    /// holding the old.
+    /// A load got old data: the newest data was written through another address, or while the line still held the old
+    /// data.
     StaleRead,
-    /// The newest data is dirty in one line, and the line that was read is dirty too.
+    /// The newest data is dirty in one line, and the line used is dirty too.
     TwoDirtyAliases,
-    /// An instruction was executed that is not the newest.
+    /// The core executed an instruction that is not the newest.
     StaleInstruction,
-    /// A TLB entry was used whose descriptor has changed.
+    /// The core used a TLB entry whose descriptor has changed.
     StaleTranslation,
-    /// A table walk read a descriptor while the newest was in the D-cache or the write buffer.
+    /// A table walk read an old descriptor while the newest was in the D-cache or the write buffer.
     UnseenDescriptor,
     /// The newest data was in a dirty line that was invalidated.
     LostByInvalidate,
-    /// A line was written back with data older than memory's.
+    /// A line was written back with data older than the data in memory.
     OldOverNewer,
-    /// Another bus master wrote, and the line still holds the old data.
+    /// Another bus master wrote to memory, and the line still holds the old data.
     StaleAfterDma,
-    /// Something of a page through a user's address is still there, and the page is somebody else's.
+    /// Another bus master read old data from memory, while the newest was in the D-cache or the write buffer.
+    StaleDmaRead,
+    /// A line or a TLB entry of a user address outlived its page, which now has another owner.
     OutlivesPage,
 }
 
 impl Wrong {
-    /// Short name, as in suppressions and JSON.
+    /// Returns the short name, as in suppressions and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Wrong::StaleRead => "stale-read",
@@ -43,12 +45,13 @@ impl Wrong {
             Wrong::LostByInvalidate => "lost-by-invalidate",
             Wrong::OldOverNewer => "old-over-newer",
             Wrong::StaleAfterDma => "stale-after-dma",
+            Wrong::StaleDmaRead => "stale-dma-read",
             Wrong::OutlivesPage => "outlives-page",
         }
     }
 
-    /// Every kind.
-    pub const ALL: [Wrong; 9] = [
+    /// All kinds.
+    pub const ALL: [Wrong; 10] = [
         Wrong::StaleRead,
         Wrong::TwoDirtyAliases,
         Wrong::StaleInstruction,
@@ -57,21 +60,23 @@ impl Wrong {
         Wrong::LostByInvalidate,
         Wrong::OldOverNewer,
         Wrong::StaleAfterDma,
+        Wrong::StaleDmaRead,
         Wrong::OutlivesPage,
     ];
 }
 
-/// What used the data.
+/// The access that used the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// A load.
     Load {
-        /// From a D-cache line; false: from the bus.
+        /// Whether the load was from a D-cache line. Otherwise, it was from the bus.
         cached: bool,
     },
     /// The execution of an instruction.
     Fetch {
-        /// From an I-cache line; false: past the cache, from the prefetch buffer.
+        /// Whether the instruction was from an I-cache line. Otherwise, it was from the prefetch buffer, past the
+        /// cache.
         cached: bool,
     },
     /// A table walk.
@@ -80,14 +85,16 @@ pub enum Access {
     Translation(Kind),
     /// A write-back.
     WriteBack {
-        /// The line made room for another; false: an operation cleaned it.
+        /// Whether the line made room for another line. Otherwise, an operation cleaned it.
         victim: bool,
     },
-    /// Nothing used it: its page was given to somebody.
+    /// A read by another bus master.
+    Dma,
+    /// No access: this outlived the page's owner.
     Outlives(Kept),
 }
 
-/// What is left of a page.
+/// What remains of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// A dirty line of the D-cache.
@@ -98,128 +105,126 @@ pub enum Kept {
     Translation,
 }
 
-/// When something was done with a page.
+/// When and where a page was freed or given to an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// The function that was called for it.
+    /// Virtual address: the entry of the function that frees pages, or the return address of the call that gave the
+    /// page.
     pub pc: u32,
-    /// Its callers, innermost first.
+    /// Callers, innermost first.
     pub callers: Vec<u32>,
 }
 
-/// How a page came to somebody else.
+/// How a page changed its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageMoves {
-    /// When it was freed, if that was seen.
+    /// When the page was freed, if the checker saw it.
     pub freed: Option<Moment>,
-    /// When it was given.
+    /// When the page was given to the new owner.
     pub given: Moment,
 }
 
 /// Where the newest data was when older data was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newest {
-    /// Still dirty in the line with this MVA: it should have been cleaned.
+    /// Still dirty in the line with this MVA, which should have been cleaned.
     Dirty(Mva),
-    /// In memory: the copy that was used should have been invalidated.
+    /// In memory: the copy used should have been invalidated.
     Memory,
-    /// In the write buffer: it should have been drained.
+    /// In the write buffer, which should have been drained.
     Buffer,
     /// Nowhere: the line was invalidated while dirty, or written back to other memory because
     /// the mapping of its address had changed.
     Lost(LineEvent),
-    /// Nowhere: it was in memory until this write-back.
+    /// Nowhere: this write-back overwrote it in memory.
     Overwritten(LineEvent),
 }
 
-/// Functions that had to do with a finding, as far as they are known. Callers are the virtual
-/// addresses of calls, innermost first.
+/// Code involved in a report, as far as it is known. Callers are virtual addresses of calls, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Callers of what used the data.
+    /// Callers of the access.
     pub used: Vec<u32>,
-    /// Callers of what wrote the newest.
+    /// Callers of the writer.
     pub written: Vec<u32>,
-    /// Of those, the ones that had not returned when the data was used.
+    /// Callers of the writer that had not returned when the data was used.
     pub running: Vec<u32>,
-    /// What may make the old data as good as the new.
+    /// Circumstances that may make the old data acceptable.
     pub circumstances: Circumstances,
-    /// Calls by the writer's callers, next after it wrote.
+    /// Next calls that the writer's callers made after the write.
     pub next: Vec<Call>,
-    /// Calls since [`Trace::since`] that were given one of the data's addresses.
+    /// Calls since [`Trace::since`] with an address of the data among their arguments.
     pub given: Vec<Call>,
-    /// Who mapped the addresses of both sides.
+    /// Writers of the descriptors that map the addresses of access and writer.
     pub mapped: Vec<Mapped>,
-    /// The newest change of the address space since [`Trace::since`].
+    /// Newest change of the address space since [`Trace::since`].
     pub switched: Option<Switch>,
-    /// Core cycle from which on the operation may have been missing: when the newest value was
-    /// written, or before that the line or the TLB entry that was used was filled, or an address
-    /// was mapped.
+    /// Core cycle from which the operation may have been missing: the earliest of the write of the newest value, the
+    /// fill of the line or TLB entry used, and the mapping of the addresses. It is the fill if the line used holds
+    /// other memory.
     pub since: u64,
 }
 
-/// Who wrote the descriptor of a page.
+/// The writers of a page's descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapped {
     /// An address in the page.
     pub mva: Mva,
-    /// Who wrote it.
+    /// Last writer of the descriptor.
     pub writer: Writer,
-    /// Callers of that.
+    /// Callers of the last writer.
     pub callers: Vec<u32>,
-    /// Who wrote it before, with the callers.
+    /// Previous writer and its callers.
     pub before: Option<(Writer, Vec<u32>)>,
 }
 
-/// One finding.
+/// A report of the checker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// What went wrong.
     pub wrong: Wrong,
-    /// Under what circumstances.
+    /// State of the core at the access.
     pub context: Context,
-    /// What used the data.
+    /// The access that used the data.
     pub access: Access,
-    /// Through which address.
+    /// Modified virtual address of the access.
     pub mva: Mva,
     /// Physical address of the data (of the descriptor, for walks and translations).
     pub pa: Pa,
-    /// Physical address a stale translation led to.
+    /// Physical address that a stale translation led to.
     pub led_to: Option<Pa>,
-    /// Memory that the line which was used belongs to, when it is other memory: the address was
-    /// mapped to it when the line was filled.
+    /// Memory that the line used holds, if that is other memory. The address was mapped to it when the line was filled.
     pub filled_from: Option<Pa>,
-    /// How much was used.
+    /// Width of the access.
     pub width: Width,
-    /// What it got.
+    /// Value that the access got.
     pub got: u32,
-    /// What it should have got.
+    /// Newest value, which the access should have got.
     pub newest: u32,
-    /// Who wrote that.
+    /// Writer of the newest value.
     pub writer: Writer,
-    /// Where that was.
+    /// Place of the newest value.
     pub place: Newest,
-    /// What happened to the line since, oldest first; before that, if it was earlier, the fill of
-    /// the line that was used.
+    /// Events of the line since the write, oldest first. If the fill of the line used was before the write, it comes
+    /// first.
     pub since: Vec<LineEvent>,
-    /// When the line or the TLB entry that was used was filled, if that is known.
+    /// Core cycle in which the line or TLB entry used was filled, if known.
     pub filled: Option<u64>,
     /// Whether `since` reaches back to the write.
     pub since_is_whole: bool,
-    /// How the page came to somebody else, of [`Wrong::OutlivesPage`].
+    /// How the page changed its owner, for [`Wrong::OutlivesPage`].
     pub page: Option<PageMoves>,
-    /// Who had to do with it.
+    /// Code involved.
     pub trace: Trace,
 }
 
-/// Reports with the same cause are one: the same wrong, between the same two instructions, with
-/// the same missing operation.
+/// Key of a cause: kind, the two instructions, and the missing operation. Differences with equal keys are one report.
 pub type Cause = (Wrong, u32, u32, u8);
 
 impl Report {
-    /// What the report is told apart by.
+    /// Returns the key of the report's cause.
     pub fn cause(&self) -> Cause {
         let place = match self.place {
             Newest::Dirty(_) => 0,
@@ -228,10 +233,10 @@ impl Report {
             Newest::Lost(_) => 3,
             Newest::Overwritten(_) => 4,
         };
-        // An instruction that was fetched by an old translation may make an access by another.
+        // An instruction fetched through a stale translation may access data through another one.
         let fetched = u8::from(self.access == Access::Translation(Kind::Fetch)) << 3;
         let by_victim = matches!(self.access, Access::WriteBack { victim: true });
-        // Whose access happens to evict the line says nothing about the cause.
+        // The access that happens to evict the line says nothing about the cause.
         let pc = if by_victim { 0 } else { self.context.pc };
         let kept = match self.access {
             Access::Outlives(Kept::DirtyLine) => 1 << 4,
@@ -248,7 +253,7 @@ impl Report {
         )
     }
 
-    /// Whether the D-cache line that was read came from memory after the newest data was written.
+    /// Returns whether the D-cache line used was filled after the newest data was written.
     fn filled_since(&self) -> bool {
         let fill = Movement::Fill(Side::Data);
         let line = self.mva.0 & !31;
@@ -257,7 +262,7 @@ impl Report {
             .any(|e| e.mva == line && e.movement == fill && e.cycle >= self.writer.cycle)
     }
 
-    /// The operation that was missing, in words.
+    /// Describes the missing operation.
     pub fn needed(&self) -> String {
         let line = |mva: Mva| Mva(mva.0 & !31);
         let here = line(self.mva);
@@ -265,12 +270,12 @@ impl Report {
         if let Access::Outlives(kept) = self.access {
             return match kept {
                 Kept::DirtyLine => format!(
-                    "clean and invalidate the D-cache line at MVA {here} (c7,c14,1) behind its last store and before \
+                    "clean and invalidate the D-cache line at MVA {here} (c7,c14,1) after its last store and before \
                      the page is freed"
                 ),
                 Kept::Instructions => format!("{i_invalidate} before the page is freed"),
                 Kept::Translation => format!(
-                    "invalidate the TLB entry for MVA {} (c8,c7,1 and its like) before the page is freed",
+                    "invalidate the TLB entry for MVA {} (c8,c7,1 or equivalent) before the page is freed",
                     self.mva
                 ),
             };
@@ -286,7 +291,7 @@ impl Report {
             }
             _ if self.wrong == Wrong::TwoDirtyAliases => format!(
                 "clean and invalidate the D-cache line at MVA {} (c7,c14,1) before the data is \
-                 used through MVA {here}, and the other way round",
+                 used through MVA {here}, and vice versa",
                 Mva(self.writer.mva & !31)
             ),
             (Newest::Dirty(mva), Access::Fetch { cached: false }) => format!(
@@ -310,6 +315,13 @@ impl Report {
                 "clean the D-cache line at MVA {mva} (c7,c10,1) and drain the write buffer \
                  (c7,c10,4) after the descriptor was written"
             ),
+            (Newest::Dirty(mva), Access::Dma) => format!(
+                "clean the D-cache line at MVA {mva} (c7,c10,1) and drain the write buffer \
+                 (c7,c10,4) before the device reads memory"
+            ),
+            (Newest::Buffer, Access::Dma) => {
+                "drain the write buffer (c7,c10,4) before the device reads memory".to_owned()
+            }
             (Newest::Dirty(mva), Access::Load { cached: false }) => format!(
                 "clean the D-cache line at MVA {mva} (c7,c10,1) before it is read past the cache"
             ),
@@ -329,7 +341,7 @@ impl Report {
             }
             (Newest::Memory, Access::Fetch { .. }) => i_invalidate,
             (Newest::Memory, Access::Translation(_)) => format!(
-                "invalidate the TLB entry for MVA {} (c8,c7,1 and its like) after its descriptor \
+                "invalidate the TLB entry for MVA {} (c8,c7,1 or equivalent) after its descriptor \
                  was written or the table base changed",
                 self.mva
             ),
@@ -350,7 +362,7 @@ impl Report {
     }
 }
 
-/// What is needed where an address is mapped elsewhere.
+/// Returns the operation needed before an address is remapped.
 fn remap(line: Mva) -> String {
     format!(
         "clean and invalidate the D-cache line at MVA {line} (c7,c14,1) before the mapping of \
@@ -358,8 +370,9 @@ fn remap(line: Mva) -> String {
     )
 }
 
-/// Kind of access and state of the lines ([`super::Checker::pair`]), instruction (0 for victims: whose access evicts them
-/// says nothing), writer.
+/// Key of a pair of instructions: the kind of access and the state of the lines ([`super::Checker::pair`]), the
+/// accessing instruction, and the writer. The accessing instruction is 0 for victims and for remains of pages, because
+/// it says nothing there.
 pub(super) type Pair = (u8, u32, u32);
 
 pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {
@@ -373,6 +386,7 @@ pub(super) fn pair(access: Access, pc: u32, writer: u32) -> Pair {
         Access::Translation(_) => (4, pc, writer),
         Access::WriteBack { victim: false } => (5, pc, writer),
         Access::WriteBack { victim: true } => (6, 0, writer),
+        Access::Dma => (12, pc, writer),
         Access::Outlives(Kept::DirtyLine) => (9, 0, writer),
         Access::Outlives(Kept::Instructions) => (10, 0, writer),
         Access::Outlives(Kept::Translation) => (11, 0, writer),

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The newest value of every word of RAM, and who wrote it.
+//! The newest value of every word of RAM, and its writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::causes::Among;
 use arm::Width;
 
-/// Which way a value went towards memory.
+/// Path of a value towards memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Path {
-    /// It was there when the board was switched on.
+    /// In memory when the board was switched on.
     #[default]
     Loaded,
     /// Into a D-cache line, which became dirty.
@@ -20,38 +20,38 @@ pub enum Path {
     Dma,
 }
 
-/// Who wrote a word last, wholly or in part.
+/// The last writer of a word or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Writer {
     /// Core cycles since power-on.
     pub cycle: u64,
     /// Virtual address of the instruction.
     pub pc: u32,
-    /// Through which modified virtual address.
+    /// Modified virtual address of the store.
     pub mva: u32,
     /// FCSE PID register.
     pub pid: u32,
     /// Translation table base.
     pub ttb: u32,
-    /// Which way it went.
+    /// Path of the value.
     pub path: Path,
-    /// Place in the checker's tree of calls.
+    /// Node of the checker's call tree.
     pub node: u32,
-    /// The stack that the calls are on: see [`super::calls::stack`].
+    /// Stack of the calls: see [`super::calls::stack`].
     pub stack: u16,
 }
 
-/// Words in a page of writers.
+/// Words for which one page of writers is allocated.
 const PAGE: usize = 1024;
 
-/// A page that nobody wrote to. Not inlined: it needs 32 KB of stack, which every caller would check for.
+/// Returns a page without writers. Not inlined: it needs 32 KB of stack, and every caller would probe for them.
 #[cold]
 #[inline(never)]
 fn unwritten() -> Box<[Writer; PAGE]> {
     Box::new([Writer::default(); PAGE])
 }
 
-/// A bit per word.
+/// One bit for each word.
 #[derive(Clone)]
 struct Bits(Vec<u64>);
 
@@ -70,41 +70,41 @@ impl Bits {
     }
 }
 
-/// Who meets a stale word.
+/// The user of a stale word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct User {
-    /// Address of the instruction, in which process.
+    /// Virtual address of the instruction.
     pub pc: u32,
-    /// Table base and PID register.
+    /// Process: table base and PID register.
     pub process: (u32, u32),
-    /// What it did, and by which line.
+    /// Kind of access and line.
     pub access: (u8, u32),
-    /// Which of the functions that are told apart had to do with it.
+    /// Callers and circumstances, as a hash.
     pub among: Among,
-    /// Whether the newest value is still in the dirty line that it was stored into: when that goes, it is another
-    /// mistake.
+    /// Whether the newest value is still in the dirty line that it was stored into. After the line has gone, the use is
+    /// another bug.
     pub in_line: bool,
 }
 
-/// Reports about a stale word since the last write to it.
+/// Reports of a stale word since the last write to it.
 #[derive(Clone, Default)]
 struct Reports {
     users: BTreeSet<User>,
-    /// A line was written back over it, and this is what memory holds now.
+    /// Value in memory, if a reported write-back destroyed the newest value.
     lost_to: Option<u32>,
 }
 
-/// What RAM would hold if there were no caches.
+/// The contents that RAM would have without caches.
 #[derive(Clone)]
 pub(super) struct Shadow {
     base: u32,
     words: Vec<u32>,
     writers: Vec<Option<Box<[Writer; PAGE]>>>,
-    /// Words that have had a report since the last write to them.
+    /// Words with a report since the last write to them.
     reported: Bits,
-    /// Their reports. Each instruction that uses such a word is a mistake of its own.
+    /// Their reports. Each instruction that uses such a word is a separate bug.
     reports: BTreeMap<usize, Reports>,
-    /// Words a table walk has read.
+    /// Words that a table walk has read.
     watched: Bits,
 }
 
@@ -121,12 +121,12 @@ impl Shadow {
         }
     }
 
-    /// Physical address of the first word.
+    /// Returns the physical address of the first word.
     pub fn base(&self) -> u32 {
         self.base
     }
 
-    /// How much RAM there is.
+    /// Returns the size of RAM in bytes.
     pub fn bytes(&self) -> u32 {
         u32::try_from(4 * self.words.len()).unwrap_or(u32::MAX)
     }
@@ -137,14 +137,14 @@ impl Shadow {
         (n < self.words.len()).then_some(n)
     }
 
-    /// The newest value at `pa`; `None` where there is no RAM.
+    /// Returns the newest value at `pa`; `None` outside RAM.
     #[inline(always)]
     pub fn newest(&self, pa: u32, width: Width) -> Option<u32> {
         let word = self.words[self.index(pa)?];
         Some(word >> (8 * (pa & 3)) & width.mask())
     }
 
-    /// Takes note of a write. The writer before, when a table walk has read the word.
+    /// Records a write. Returns the previous writer if a table walk has read the word.
     #[inline]
     pub fn store(&mut self, pa: u32, width: Width, value: u32, writer: Writer) -> Option<Writer> {
         let n = self.index(pa)?;
@@ -158,7 +158,7 @@ impl Shadow {
         self.watched.get(n).then_some(before)
     }
 
-    /// Who wrote the word at `pa` last.
+    /// Returns the last writer of the word at `pa`.
     pub fn writer(&self, pa: u32) -> Writer {
         let page = self
             .index(pa)
@@ -166,7 +166,7 @@ impl Shadow {
         page.map_or(Writer::default(), |(page, n)| page[n % PAGE])
     }
 
-    /// Reports about a word since the last write to it.
+    /// Returns the reports of a word since the last write to it.
     fn reports_of(&mut self, n: usize) -> &mut Reports {
         let reports = self.reports.entry(n).or_default();
         if !self.reported.get(n) {
@@ -176,9 +176,10 @@ impl Shadow {
         reports
     }
 
-    /// Whether `user`, who got a stale value, needs a report; records that he has had it. After a write-back over the
-    /// newest value was reported, readers of what memory holds since then need none: no operation of theirs would help.
-    pub fn tell(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
+    /// Returns whether `user`, which got a stale value, needs a report, and records that it has had one. After a
+    /// write-back destroyed the newest value, readers of the value in memory need no report: nothing they could do
+    /// would have saved it.
+    pub fn needs_report(&mut self, pa: u32, width: Width, got: u32, user: User) -> bool {
         let Some(n) = self.index(pa) else {
             return false;
         };
@@ -187,7 +188,7 @@ impl Shadow {
         !reports.lost_to.is_some_and(is_lost) && reports.users.insert(user)
     }
 
-    /// A line is written back over the word. True when the loss of the newest value was reported before, and this
+    /// Records a write-back of the word. Returns true if the loss of the newest value has been reported, and this
     /// write-back does not restore it.
     #[inline]
     pub fn written_back(&mut self, pa: u32, word: u32) -> bool {
@@ -202,14 +203,14 @@ impl Shadow {
         reports.lost_to.is_some()
     }
 
-    /// Records a report that the newest value is lost and that memory holds `memory`.
+    /// Records a report that the newest value is lost and memory holds `memory`.
     pub fn lose(&mut self, pa: u32, memory: u32) {
         if let Some(n) = self.index(pa) {
             self.reports_of(n).lost_to = Some(memory);
         }
     }
 
-    /// Makes [`Shadow::store`] tell of writes to the word.
+    /// Makes [`Shadow::store`] return the previous writer at writes to the word.
     pub fn watch(&mut self, pa: u32) {
         if let Some(n) = self.index(pa) {
             self.watched.set(n, true);
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_writer_of_a_word_is_known_and_the_loader_before() {
+    fn the_writer_of_a_word_is_the_loader_until_a_store() {
         let mut shadow = shadow();
         assert_eq!(shadow.writer(0x1000).path, Path::Loaded);
         shadow.store(0x1003, Width::Byte, 1, at(8));
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_ram_nothing_is_known() {
+    fn words_outside_ram_have_no_value_and_no_writer() {
         let mut shadow = shadow();
         for pa in [0, 0xffc, 0x1008, u32::MAX] {
             assert_eq!(shadow.store(pa, Width::Word, 7, at(8)), None);
@@ -274,18 +275,19 @@ mod tests {
     }
 
     #[test]
-    fn each_who_uses_a_stale_word_is_told_once_until_it_is_written_again() {
+    fn each_user_of_a_stale_word_gets_one_report_until_the_word_is_written_again() {
         let mut shadow = shadow();
-        let tell = |shadow: &mut Shadow, user| shadow.tell(0x1000, Width::Word, 1, user);
+        let needs_report =
+            |shadow: &mut Shadow, user| shadow.needs_report(0x1000, Width::Word, 1, user);
         for new in [user(4, 0), user(4, 1), user(8, 0)] {
-            assert!(tell(&mut shadow, new) && !tell(&mut shadow, new));
+            assert!(needs_report(&mut shadow, new) && !needs_report(&mut shadow, new));
         }
         let in_line = false;
         let left = User {
             in_line,
             ..user(4, 0)
         };
-        assert!(tell(&mut shadow, left) && !tell(&mut shadow, user(4, 0)));
+        assert!(needs_report(&mut shadow, left) && !needs_report(&mut shadow, user(4, 0)));
         let (process, access) = ((0, 0x0200_0000), (1, 32));
         for other in [
             User {
@@ -297,34 +299,34 @@ mod tests {
                 ..user(4, 0)
             },
         ] {
-            assert!(tell(&mut shadow, other) && !tell(&mut shadow, other));
+            assert!(needs_report(&mut shadow, other) && !needs_report(&mut shadow, other));
         }
-        assert!(shadow.tell(0x1004, Width::Word, 1, user(4, 0)));
+        assert!(shadow.needs_report(0x1004, Width::Word, 1, user(4, 0)));
         shadow.store(0x1002, Width::Byte, 0, at(8));
-        assert!(tell(&mut shadow, user(4, 0)));
+        assert!(needs_report(&mut shadow, user(4, 0)));
     }
 
     #[test]
-    fn who_gets_what_is_left_of_a_lost_word_is_not_told() {
+    fn a_reader_of_the_value_that_destroyed_a_word_gets_no_report() {
         let mut shadow = shadow();
         assert!(!shadow.written_back(0x1000, 0x0101));
         shadow.lose(0x1000, 0x0201);
-        assert!(!shadow.tell(0x1000, Width::Word, 0x0201, user(4, 0)));
-        assert!(!shadow.tell(0x1001, Width::Byte, 0x02, user(4, 0)));
-        assert!(shadow.tell(0x1001, Width::Byte, 0x01, user(4, 0)));
+        assert!(!shadow.needs_report(0x1000, Width::Word, 0x0201, user(4, 0)));
+        assert!(!shadow.needs_report(0x1001, Width::Byte, 0x02, user(4, 0)));
+        assert!(shadow.needs_report(0x1001, Width::Byte, 0x01, user(4, 0)));
         assert!(shadow.written_back(0x1000, 0x0303));
-        assert!(!shadow.tell(0x1000, Width::Word, 0x0303, user(8, 0)));
-        assert!(shadow.tell(0x1000, Width::Word, 0x0201, user(8, 0)));
+        assert!(!shadow.needs_report(0x1000, Width::Word, 0x0303, user(8, 0)));
+        assert!(shadow.needs_report(0x1000, Width::Word, 0x0201, user(8, 0)));
         assert!(!shadow.written_back(0x1000, 0x4433_2211));
         assert!(!shadow.written_back(0x1000, 0x0303));
         shadow.lose(0x1000, 0x0303);
         shadow.store(0x1000, Width::Word, 0, at(8));
         assert!(!shadow.written_back(0x1000, 0x0303));
-        assert!(shadow.tell(0x1000, Width::Word, 0x0303, user(8, 0)));
+        assert!(shadow.needs_report(0x1000, Width::Word, 0x0303, user(8, 0)));
     }
 
     #[test]
-    fn stores_to_watched_words_are_told() {
+    fn stores_to_watched_words_return_the_previous_writer() {
         let mut shadow = shadow();
         assert_eq!(shadow.store(0x1004, Width::Word, 1, at(8)), None);
         shadow.watch(0x1004);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who had to do with a report: callers, mappings, calls and switches.
+//! The code involved in a report: callers, mappings, calls and address-space switches.
 
 use super::circumstances::Difference;
 use super::report::{Access, Mapped, Report, Trace};
@@ -8,7 +8,7 @@ use super::{CALLS, Checker};
 use arm::{Descriptors, Mva, Pa, Width};
 
 impl Checker {
-    /// Who had to do with it.
+    /// Collects the code involved in a report.
     pub(super) fn trace(&self, report: &Report) -> Trace {
         let Report {
             context,
@@ -28,10 +28,10 @@ impl Checker {
             let other = self.mapped(tables, writer.ttb, Mva(writer.mva));
             mapped.extend(other.filter(|m| mapped.iter().all(|o| o.writer != m.writer)));
         }
-        // What is missing may have been due from any of these on.
+        // The missing operation may have been due after any of these events.
         let times = mapped.iter().map(|m| m.writer.cycle).chain(*filled);
         let since = match (report.filled_from, filled) {
-            // The mapping of a filled line changed: nothing before it was filled matters.
+            // The address was remapped after the fill, so nothing before the fill matters.
             (Some(_), Some(filled)) => *filled,
             _ => times.fold(writer.cycle, u64::min),
         };
@@ -52,7 +52,7 @@ impl Checker {
         }
     }
 
-    /// Who wrote the second-level descriptor for an address.
+    /// Returns the writer of the second-level descriptor for an address.
     pub(super) fn mapped(&self, descriptors: Descriptors, ttb: u32, mva: Mva) -> Option<Mapped> {
         let mut level = 0;
         let mut found = None;

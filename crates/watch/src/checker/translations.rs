@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TLB entries and the descriptors they were made from.
+//! TLB entries, and the descriptors they were made from.
 
 use super::causes::Among;
 use super::circumstances::Difference;
@@ -12,53 +12,54 @@ use std::collections::BTreeSet;
 /// A descriptor: physical address and value as read.
 pub(super) type Descriptor = (u32, u32);
 
-/// A page's entry that is loaded.
+/// A loaded TLB entry for a page.
 #[derive(Clone, Copy)]
 pub(super) struct Loaded {
     pub number: Number,
-    /// The address that it was loaded for, and the page that it leads to.
+    /// MVA that the entry was loaded for, and physical address of its page.
     pub mva: u32,
     pub pa: u32,
-    /// When.
+    /// Core cycle of the fill.
     pub cycle: u64,
 }
 
 #[derive(Clone, Default)]
 struct Entry {
-    /// The address that it was loaded for.
+    /// MVA that the entry was loaded for.
     mva: u32,
-    /// First and, for a page, second level.
+    /// Descriptor of the first level and, for a page, of the second level.
     descriptors: [Descriptor; 2],
     levels: usize,
-    /// Descriptors that were looked at when it was checked, under which table base: those of another
-    /// one may be others, and say the same.
+    /// Table base of the last check, and the addresses of all descriptors read in checks under it. The tables of
+    /// another base may have other descriptors with the same contents.
     checked: (u32, Vec<u32>),
-    /// Who was told under that table base that it is stale.
-    told: BTreeSet<User>,
-    /// Translation table base it was made under, and when.
+    /// Users that got a report under that table base.
+    reported_to: BTreeSet<User>,
+    /// Translation table base and core cycle of the fill.
     ttb: u32,
     cycle: u64,
-    /// A descriptor was written since, or it was used under another table base: every use is looked at.
+    /// A descriptor was written after the fill, or the entry was used under another table base. Every use needs a
+    /// check.
     changed: bool,
-    /// It stays when all are invalidated.
+    /// A locked entry survives an invalidate of all entries.
     locked: bool,
 }
 
-/// Who uses a stale entry.
+/// The user of a stale entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct User {
-    /// The instruction, under which PID.
+    /// Virtual address of the instruction, and its PID.
     pub pc: u32,
     pub pid: u32,
-    /// What it did.
+    /// Kind of access.
     pub kind: Kind,
-    /// Which of the functions that are told apart had to do with it.
+    /// Callers and circumstances, as a hash.
     pub among: Among,
-    /// The descriptor that differs.
+    /// Physical address of the descriptor that differs.
     pub descriptor: u32,
 }
 
-/// A TLB, and the number of an entry of it.
+/// A TLB, and the number of an entry in it.
 pub(super) type Number = (TlbSide, usize);
 
 /// An entry that a walk loaded.
@@ -80,23 +81,23 @@ pub(super) struct Use {
     pub privileged: bool,
 }
 
-/// What the tables now say of an access that a TLB entry allowed.
+/// What the tables now say about an access that a TLB entry allowed.
 pub(super) enum Verdict {
-    /// The same, or more is allowed.
+    /// The tables allow everything that the entry allows.
     Same,
-    /// This access is allowed; some other that the entry allows is not.
+    /// The tables allow this access, but not every access that the entry allows.
     Less,
-    /// It goes elsewhere, is cached otherwise or is forbidden: the descriptor that says so, with
-    /// the value the entry was made from, and its newest value.
+    /// The access goes to another address, has other cache bits, or is forbidden. Contains the first descriptor that
+    /// differs, with the value that the entry was made from, and its newest value.
     Stale(Descriptor, u32),
 }
 
-/// What is known of the TLBs.
+/// The state of the TLBs.
 #[derive(Clone)]
 pub(super) struct Translations {
-    /// Of each TLB as many as were ever loaded.
+    /// Entries of each TLB, up to the highest number ever loaded.
     entries: [Vec<Entry>; 3],
-    /// The two descriptors read last. Walks that failed have left theirs there.
+    /// The last two descriptors read, by any walk, including walks that failed.
     walk: [Descriptor; 2],
 }
 
@@ -108,7 +109,7 @@ impl Translations {
         }
     }
 
-    /// A walk read a descriptor; [`Translations::filled`] follows if it came to something.
+    /// Records that a walk read a descriptor. [`Translations::filled`] follows if the walk succeeds.
     pub fn walked(&mut self, pa: u32, value: u32) {
         self.walk = [self.walk[1], (pa, value)];
     }
@@ -121,7 +122,7 @@ impl Translations {
         &mut entries[entry]
     }
 
-    /// An entry was loaded or is gone.
+    /// Handles an event that loads, removes or unlocks entries.
     pub fn moved(&mut self, shadow: &mut Shadow, context: &Context, event: Event<'_>) {
         match event {
             Event::TlbFill {
@@ -149,7 +150,7 @@ impl Translations {
         }
     }
 
-    /// The walk loaded an entry.
+    /// Records an entry that a walk loaded.
     fn filled(&mut self, context: &Context, filled: Filled) {
         let (levels, descriptors) = match filled.bytes {
             0x10_0000 => (1, [self.walk[1], Descriptor::default()]),
@@ -160,7 +161,7 @@ impl Translations {
             descriptors,
             levels,
             checked: (context.ttb, Vec::new()),
-            told: BTreeSet::new(),
+            reported_to: BTreeSet::new(),
             ttb: context.ttb,
             cycle: context.cycle,
             changed: false,
@@ -168,8 +169,9 @@ impl Translations {
         };
     }
 
-    /// Second-level descriptors of a page that has several, which all have to say the same: an entry is for all of it.
-    /// They count as looked at.
+    /// Returns the addresses of all second-level descriptors of a page that has several. They must be equal, because
+    /// one entry covers the whole page. A write to any of them counts like a write to the descriptor that the walk
+    /// read.
     fn alike(&mut self, filled: Filled) -> Vec<u32> {
         let entry = self.entry(filled.number);
         let [(_, first), (at, _)] = entry.descriptors;
@@ -183,7 +185,7 @@ impl Translations {
         entry.checked.1.clone()
     }
 
-    /// A word that a walk has read was written. True when an entry hangs on it.
+    /// Records a write to a word that a walk has read. Returns true if an entry depends on the word.
     pub fn written(&mut self, pa: u32) -> bool {
         let word = pa & !3;
         let mut any = false;
@@ -192,7 +194,7 @@ impl Translations {
             let checked = entry.checked.1.contains(&word);
             if checked || made.iter().any(|d| d.0 == word) {
                 entry.changed = true;
-                entry.told.clear();
+                entry.reported_to.clear();
                 any = true;
             }
         }
@@ -203,7 +205,7 @@ impl Translations {
         *self.entry(entry) = Entry::default();
     }
 
-    /// All but the lockdown entries of a TLB were.
+    /// Removes all entries of a TLB except locked ones.
     fn invalidated_all(&mut self, side: TlbSide) {
         let entries = self.entries[side as usize].iter_mut();
         entries
@@ -211,19 +213,19 @@ impl Translations {
             .for_each(|entry| *entry = Entry::default());
     }
 
-    /// The lockdown entries of a TLB are entries as others from now on.
+    /// Unlocks all entries of a TLB.
     fn unlocked(&mut self, side: TlbSide) {
         let entries = self.entries[side as usize].iter_mut();
         entries.for_each(|entry| entry.locked = false);
     }
 
-    /// Entries of pages that are loaded.
+    /// Returns the loaded entries for pages.
     pub fn all(&self) -> impl Iterator<Item = Loaded> + use<'_> {
         let sides = [TlbSide::Both, TlbSide::Instruction, TlbSide::Data];
-        let of = |side: TlbSide| self.entries[side as usize].iter().enumerate();
+        let entries_of = |side: TlbSide| self.entries[side as usize].iter().enumerate();
         let all = sides
             .into_iter()
-            .flat_map(move |side| of(side).map(move |(n, e)| ((side, n), e)));
+            .flat_map(move |side| entries_of(side).map(move |(n, e)| ((side, n), e)));
         let pages = all.filter(|(_, entry)| entry.levels == 2);
         pages.map(|(number, entry)| Loaded {
             number,
@@ -233,14 +235,14 @@ impl Translations {
         })
     }
 
-    /// When an entry was loaded.
+    /// Returns the core cycle in which an entry was loaded.
     pub fn filled_at(&mut self, entry: Number) -> u64 {
         self.entry(entry).cycle
     }
 
-    /// Whether somebody who used a stale entry is to be told; from now on he has been.
-    pub fn tell(&mut self, entry: Number, user: User) -> bool {
-        self.entry(entry).told.insert(user)
+    /// Returns whether the user of a stale entry needs a report, and records that it has had one.
+    pub fn needs_report(&mut self, entry: Number, user: User) -> bool {
+        self.entry(entry).reported_to.insert(user)
     }
 
     /// Checks an access that an entry allowed.
@@ -269,7 +271,7 @@ impl Translations {
         };
         if entry.checked.0 != ttb {
             entry.checked = (ttb, Vec::new());
-            entry.told.clear();
+            entry.reported_to.clear();
         }
         for (pa, _) in read.into_iter().flatten() {
             if !entry.checked.1.contains(&pa) {
@@ -282,7 +284,8 @@ impl Translations {
             && now.cb == then.cb
             && now.allows(kind, privileged, dacr, sctlr)
         {
-            // Whatever was reported under another table base, it is in use.
+            // The entry is good under another table base. Its later uses need a check, and a stale one is reported
+            // again.
             entry.changed |= entry.ttb != ttb;
             return match gives_less(&now, &then, dacr, sctlr) {
                 false => Verdict::Same,
@@ -300,12 +303,12 @@ impl Translations {
 }
 
 impl Checker {
-    /// An entry was used: is it stale, and was this one told?
+    /// Checks the use of an entry, and reports it if the entry is stale.
     pub(super) fn use_translation(&mut self, context: &Context, access: Use) -> Reaction {
         let verdict = self.translations.check(&mut self.shadow, context, access);
         let (descriptor, newest) = match verdict {
             Verdict::Same => return Reaction::Continue,
-            // Tell me of the next use too: that one may be forbidden.
+            // The core must send the next use too, because that access may be forbidden.
             Verdict::Less => return Reaction::DropTranslations,
             Verdict::Stale(descriptor, newest) => (descriptor, newest),
         };
@@ -330,8 +333,8 @@ impl Checker {
             among,
             descriptor: descriptor.0,
         };
-        if !self.translations.tell(access.entry, user) || self.is_well_known(&met, among) {
-            // Tell me of the next use too: that one is another's.
+        if !self.translations.needs_report(access.entry, user) || self.is_well_known(&met, among) {
+            // The core must send the next use too, because it may come from another user.
             return Reaction::DropTranslations;
         }
         let found = diagnosis::Found {
@@ -352,7 +355,7 @@ impl Checker {
     }
 }
 
-/// What the tables now say of an address, and the descriptors that say so; `None` where they are not in RAM.
+/// Returns what the tables now say about an address, and the descriptors read; `None` if a descriptor is outside RAM.
 fn newest(
     shadow: &Shadow,
     context: &Context,
@@ -369,13 +372,13 @@ fn newest(
     is_known.then_some((now, read))
 }
 
-/// Whether a mapping of the same page allows less than it did, or is of a smaller one.
+/// Returns whether the mapping `now` allows less than `then`, or covers a smaller page.
 fn gives_less(now: &Mapping, then: &Mapping, dacr: u32, sctlr: u32) -> bool {
     let lost = |kind, privileged| {
         then.allows(kind, privileged, dacr, sctlr) && !now.allows(kind, privileged, dacr, sctlr)
     };
     let all = [Kind::Read, Kind::Write];
-    // The core asks for a translation once in 4 KB.
+    // The core asks for a translation once for each 4 KB.
     let pieces = now.bytes < then.bytes.min(4096);
     pieces || all.iter().any(|k| lost(*k, true) || lost(*k, false))
 }
@@ -394,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tlb_has_entries_of_its_own_and_locked_ones_stay() {
+    fn each_tlb_has_its_own_entries_and_locked_ones_stay() {
         let (mut translations, context) = (Translations::new(), Context::default());
         let mut load = |side, entry, locked, at| {
             let number = (side, entry);
@@ -417,9 +420,9 @@ mod tests {
         assert!(!translations.written(0x6000));
     }
 
-    /// The third suspicion of the third review: an unlocked entry of XScale's stayed for ever.
+    /// An unlocked entry of XScale's TLB must not stay for ever.
     #[test]
-    fn an_entry_that_is_not_locked_any_more_is_gone_when_all_are_invalidated() {
+    fn an_unlocked_entry_is_removed_by_an_invalidate_of_all() {
         let (mut shadow, context) = (Shadow::new(vec![0; 0x4000], 0), Context::default());
         let sides = [TlbSide::Instruction, TlbSide::Data];
         for unlocked in sides {
@@ -438,7 +441,7 @@ mod tests {
             }
             let unlock = Event::TlbUnlock { side: unlocked };
             translations.moved(&mut shadow, &context, unlock);
-            assert_eq!(translations.all().count(), 2, "they stay");
+            assert_eq!(translations.all().count(), 2, "unlocking removes no entry");
             for side in sides {
                 let all = Event::TlbInvalidateAll { side };
                 translations.moved(&mut shadow, &context, all);
@@ -450,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_of_the_last_descriptors_whatever_walks_failed_before() {
+    fn an_entry_is_made_from_the_last_descriptors_even_after_failed_walks() {
         let (first, second) = (0x4000, 0x8000);
         for failed in [
             &[][..],

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who called whom: a tree of calls in the kernel, whose cycles come to those of the ledger's cells.
+//! The call tree of the kernel. The cycles of its calls add up to those of the ledger's cells.
 //!
-//! What comes to a function's first instruction calls it; what comes to where a call returns to, with the stack pointer
-//! that it had, returns. What does neither, as behind an exception, goes on in the innermost call of that function, or
-//! else begins one.
+//! Execution that reaches a function's first instruction is a call. Execution that reaches the return address of a
+//! call, with the stack pointer of that call, is a return. Otherwise, for instance after an exception, execution
+//! continues in the innermost call of that function, or begins a call if there is none.
 
 use super::functions::Function;
 use super::table::Table;
@@ -14,29 +14,30 @@ use std::collections::BTreeMap;
 /// Number of a [`Call`].
 pub type CallId = u32;
 
-/// A deeper stack has lost its way, as a kernel's holds a few kilobytes, and begins anew.
+/// Most frames of a stack. A kernel stack holds a few kilobytes, so a deeper one is wrong and is cleared.
 const DEEPEST: usize = 256;
-/// Bytes of a task's stack in the kernel, and its alignment (Linux arch/arm/include/asm/thread_info.h, THREAD_SIZE).
+/// Size and alignment of a task's kernel stack, in bytes (Linux arch/arm/include/asm/thread_info.h, THREAD_SIZE).
 const STACK: u32 = 0x2000;
-/// A frame of which it is not known where it returns to: no instruction is there.
+/// Return address of a frame whose return address is unknown. No instruction has an odd address.
 const NOWHERE: u32 = 1;
-/// In place of a caller's number, with that of the place: a root's.
+/// Bit that marks a root in the key of a call. The rest of the key is then the number of the place instead of the
+/// caller.
 const ROOT: u64 = 1 << 31;
 
-/// A function called by the same chain of callers, of the same task or interrupt.
+/// All calls of a function by one chain of callers, in one task or interrupt.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who called; none where that is not known, and of user land.
+    /// The caller; `None` for user land and if the caller is unknown.
     pub caller: Option<CallId>,
-    /// Whose, and the function.
+    /// The owner, including the function.
     pub owner: Owner,
-    /// How often it was called.
+    /// Number of calls.
     pub count: u64,
     spent: [i64; Cause::COUNT],
 }
 
 impl Call {
-    /// What its own cycles went for, without those of what it called.
+    /// Returns its own cycles by cause, without those of its callees.
     pub fn cycles(&self) -> Cycles {
         self.spent.map(|cycles| cycles.max(0) as u64)
     }
@@ -51,18 +52,18 @@ struct Frame {
     stack: u32,
 }
 
-/// Where execution has come to.
+/// A transfer of execution to another function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub function: Function,
-    /// This is its first instruction.
+    /// Whether `pc` is the function's first instruction.
     pub first: bool,
     pub pc: u32,
     pub stack: u32,
     pub link: u32,
 }
 
-/// Which of the kernel's stacks a stack pointer is in.
+/// Returns the number of the kernel stack that contains a stack pointer.
 fn stack_of(pointer: u32) -> u32 {
     pointer.wrapping_sub(1) / STACK
 }
@@ -71,19 +72,19 @@ fn stack_of(pointer: u32) -> u32 {
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// By caller and function: number of the call, and 1.
+    /// By caller and function: number of the call plus 1; 0 if there is none.
     of: Table<u32>,
-    /// The task or interrupt, by the ledger's number, and its like for an owner.
+    /// The current place: its number in the ledger, and an owner in it.
     place: (usize, Owner),
     frames: Vec<Frame>,
-    /// Of tasks that do not run.
+    /// Frames of tasks that do not run.
     stacks: BTreeMap<TaskId, Vec<Frame>>,
-    /// Of what interrupts have interrupted.
+    /// Frames of interrupted code, the outermost first.
     interrupted: Vec<Vec<Frame>>,
     now: CallId,
-    /// The task that runs was not seen before, and still uses the stack of the one before it, which is this one.
+    /// Stack of the previous task, while a task that has not run before still uses it.
     new_from: Option<u32>,
-    /// What was charged on the way to a function that execution has not come to yet.
+    /// Charges for the fetch of an instruction in a function that execution has not reached yet.
     ahead: Option<(Function, [i64; Cause::COUNT])>,
 }
 
@@ -106,7 +107,7 @@ impl Calls {
         &self.calls
     }
 
-    /// Where execution is.
+    /// Returns the current call.
     pub fn now(&self) -> CallId {
         self.now
     }
@@ -120,13 +121,14 @@ impl Calls {
         spent[cause as usize] += cycles;
     }
 
-    /// Cycles are those of an instruction of this function, which is about to be executed.
+    /// Charges cycles from now on to this function, whose instruction is being fetched.
     pub fn go_ahead(&mut self, function: Function) {
         self.charge_ahead();
         self.ahead = Some((function, [0; Cause::COUNT]));
     }
 
-    /// Execution has not come there: to user land, back to one of those that called, or to what would have been called.
+    /// Charges a fetch that was not executed: to user land, to a caller that execution would have returned to, or to
+    /// the function that would have been called.
     fn charge_ahead(&mut self) {
         if let Some((function, spent)) = self.ahead.take() {
             let of_function = |frame: &&Frame| frame.function == function;
@@ -144,7 +146,7 @@ impl Calls {
         sums.zip(spent).for_each(|(sum, cycles)| *sum += cycles);
     }
 
-    /// The call of a function by the innermost of so many frames.
+    /// Returns the call of a function by the innermost of the first `frames` frames.
     fn call(&mut self, frames: usize, function: Function) -> CallId {
         let caller = frames.checked_sub(1).map(|n| self.frames[n].call);
         let from = caller.map_or(ROOT | self.place.0 as u64, u64::from);
@@ -179,7 +181,7 @@ impl Calls {
         });
     }
 
-    /// The innermost call is one of that function.
+    /// Continues in the innermost frame if it is of that function. Otherwise, pushes a frame.
     fn go_on_in(&mut self, function: Function, stack: u32) {
         if self.frames.last().map(|frame| frame.function) != Some(function) {
             self.push(function, NOWHERE, stack);
@@ -187,12 +189,12 @@ impl Calls {
         self.now = self.frames.last().map_or(0, |frame| frame.call);
     }
 
-    /// Execution came to another function.
+    /// Follows a transfer of execution to another function.
     pub fn arrived(&mut self, to: Arrival) {
         let ahead = (self.ahead).take_if(|(function, _)| *function == to.function);
         self.charge_ahead();
         match to.function {
-            // What has no name is entered with each of its instructions.
+            // Code without a function arrives with each of its instructions.
             Function::OTHER => self.now = self.call(self.frames.len(), to.function),
             Function::USER => {
                 self.frames.clear();
@@ -210,11 +212,11 @@ impl Calls {
         let frames = &mut self.frames;
         let returns = |f: &Frame| f.back == to.pc && f.stack == to.stack;
         let is_here = |f: &Frame| match to.first {
-            // An exception's return to it.
+            // An exception returns to the first instruction.
             true => (f.function, f.back, f.stack) == (to.function, to.link, to.stack),
             false => f.function == to.function && f.stack >= to.stack,
         };
-        // While a call lasts its stack is not above where it began.
+        // During a call, the stack pointer is not above its value at the start.
         let is_over = |f: &Frame| f.stack < to.stack && stack_of(f.stack) == stack_of(to.stack);
         while frames.last().is_some_and(is_over) {
             frames.pop();
@@ -228,14 +230,14 @@ impl Calls {
         }
         if let Some(last) = frames.iter().rposition(returns) {
             frames.truncate(last);
-            // One that ends with a jump to another returns where that does.
+            // A function that ends with a tail call returns with its callee.
             while frames.last().is_some_and(returns) {
                 frames.pop();
             }
-            // What is between may have begun nobody knows where.
+            // Frames above may have begun in the middle of their function.
             let is_it = |f: &Frame| f.function == to.function && f.stack >= to.stack;
-            if let Some(here) = frames.iter().rposition(is_it) {
-                frames.truncate(here + 1);
+            if let Some(same) = frames.iter().rposition(is_it) {
+                frames.truncate(same + 1);
             }
         } else if let Some(here) = frames.iter().rposition(is_here) {
             frames.truncate(here + 1);
@@ -245,14 +247,14 @@ impl Calls {
         self.go_on_in(to.function, to.stack);
     }
 
-    /// An interrupt is taken.
+    /// Begins an interrupt.
     pub fn interrupt(&mut self) {
         self.charge_ahead();
         let frames = core::mem::take(&mut self.frames);
         self.interrupted.push(frames);
     }
 
-    /// An exception comes from user land, where perhaps no instruction was executed yet.
+    /// Follows an exception from user land, possibly before its first instruction.
     pub fn arrived_from_user(&mut self) {
         self.charge_ahead();
         self.frames.clear();
@@ -260,7 +262,8 @@ impl Calls {
         self.go_on_in(Function::USER, u32::MAX);
     }
 
-    /// It was handled; gives what was interrupted. Its way out is called by that.
+    /// Ends an interrupt, and returns the interrupted call. The exit code of the interrupt becomes a callee of that
+    /// call.
     pub fn interrupt_ended(&mut self) -> Option<CallId> {
         self.charge_ahead();
         let mut frames = self.interrupted.pop().unwrap_or_default();
@@ -270,7 +273,7 @@ impl Calls {
         interrupted
     }
 
-    /// The task changes, `before` for good if that has `ended`; its stack is still in use.
+    /// Switches tasks. The frames of `before` are dropped if it has `ended`. Its stack is still in use.
     pub fn switch(&mut self, (before, to): (TaskId, TaskId), ended: bool, stack: u32) {
         self.charge_ahead();
         let next = self.stacks.remove(&to);
@@ -282,7 +285,7 @@ impl Calls {
         }
     }
 
-    /// Whose cycles these are has changed, in a call of that function: what has not returned goes on there.
+    /// Changes the owner of cycles. The open frames continue as calls of the new place.
     pub fn take_place(&mut self, place: (usize, Owner)) {
         self.charge_ahead();
         self.place = place;
@@ -296,7 +299,7 @@ impl Calls {
         };
     }
 
-    /// After a change of place execution is still in this function.
+    /// Continues in this function after a change of place.
     pub fn stay(&mut self, function: Function, stack: u32) {
         self.go_on_in(function, stack);
     }

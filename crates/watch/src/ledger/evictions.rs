@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who took a line or a translation away that is missed later.
+//! Finds the code that evicted a line or a translation that is missed later.
 
 use super::CellId;
 use super::switches::SwitchId;
@@ -15,34 +15,35 @@ pub enum Kind {
     Data,
     /// A translation.
     Translation,
-    /// A D-cache line, for a store, which goes to memory then and fills none. Its cycles are waits for the write buffer.
+    /// A D-cache line, by a store. The store goes to memory and fills no line. Its cycles are waits for the write
+    /// buffer.
     Store,
 }
 
-/// Whose doing a miss was.
+/// The cause of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
-    /// Nobody's: it was never there since the ledger looks on.
+    /// The line or translation was never present since the ledger began to observe.
     First,
-    /// Somebody filled another one in its place.
+    /// This cell replaced it with another line or entry.
     Replaced(CellId),
-    /// Somebody invalidated it, or all of them.
+    /// This cell invalidated it, or the whole cache or TLB.
     Invalidated(CellId),
 }
 
-/// Misses of a kind, of one owner, by the doing of another.
+/// A kind of miss, with its victim and its evictor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Miss {
     /// What was missed.
     pub kind: Kind,
-    /// Whose doing it was.
+    /// Cause of the miss, with the evictor.
     pub by: By,
-    /// Who suffered it.
+    /// Victim: the cell that missed.
     pub of: CellId,
 }
 
 impl Miss {
-    /// All of it in 64 bits. There are less than 2^30 cells.
+    /// Packs the miss into 64 bits. There are fewer than 2^30 cells.
     pub(super) fn key(self) -> u64 {
         let (how, by) = match self.by {
             By::First => (0, 0),
@@ -71,23 +72,23 @@ impl Miss {
     }
 }
 
-/// What was missed where.
+/// Kind and address of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// What was missed.
     pub kind: Kind,
-    /// Modified virtual address: of a line, or what a translation was wanted for.
+    /// Modified virtual address of the line, or of the access that needed a translation.
     pub mva: u32,
-    /// While pin 0 was high ([`super::Owner::timed`]).
+    /// Whether pin 0 was high ([`super::Owner::timed`]).
     pub timed: bool,
 }
 
-/// How often, and how many cycles it took.
+/// Number and cycles of misses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Misses.
+    /// Number of misses.
     pub count: u64,
-    /// Core cycles, waits for writes before them among these.
+    /// Core cycles, including waits for writes ahead of the fills.
     pub cycles: u64,
 }
 
@@ -104,15 +105,16 @@ pub struct Settled {
     pub miss: Miss,
     pub mva: Mva,
     pub cycles: u64,
-    /// The change of task in which it was lost.
+    /// Entry of the scheduler during which the line or translation was evicted.
     pub switch: SwitchId,
-    /// It was counted before, when a PLD began to fill the line: this is what waits for the rest of the fill.
+    /// Whether the miss is already counted, because a PLD began to fill the line. These are the cycles that wait for
+    /// the rest of the fill.
     pub counted: bool,
 }
 
 type Doer = (CellId, SwitchId);
 
-/// How something went.
+/// How a line or translation was evicted.
 #[derive(Clone, Copy, Debug)]
 struct Eviction {
     by: By,
@@ -120,7 +122,7 @@ struct Eviction {
 }
 
 impl Settled {
-    /// One that went so, or was never there.
+    /// Returns a miss without cycles. `gone` is the eviction; `None` if it was never present.
     fn new(kind: Kind, of: CellId, mva: Mva, gone: Option<Eviction>) -> Settled {
         let by = gone.map_or(By::First, |gone| gone.by);
         Settled {
@@ -133,61 +135,63 @@ impl Settled {
     }
 }
 
-/// A line, by what became of it.
+/// The history of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// When it was filled last; 0 before the ledger looked on.
+    /// Cycle of the last fill; 0 if there was none since the ledger began to observe.
     filled: u64,
-    /// How it had gone before that.
+    /// Eviction before the last fill.
     before: Option<Eviction>,
     gone: Option<Eviction>,
-    /// Misses of it; while pin 0 was high.
+    /// Misses while pin 0 was low, and while it was high.
     missed: [Missed; 2],
 }
 
 impl Line {
-    /// It is there from this cycle on; how it had gone before, if it had been there. `all` as in [`Line::gone`].
+    /// Records a fill, and returns the eviction before it, if there was one. `all` as in [`Line::gone`].
     fn fill(&mut self, cycle: u64, all: Option<(u64, Eviction)>) -> Option<Eviction> {
         self.before = self.gone(all);
         (self.filled, self.gone) = (cycle, None);
         self.before
     }
 
-    /// How it went, if it is not there. `all`: the last invalidation of its whole cache.
+    /// Returns the eviction, if the line is absent. `all` is the last invalidation of the whole cache.
     fn gone(&self, all: Option<(u64, Eviction)>) -> Option<Eviction> {
-        // One that was never filled may have been there before the ledger looked on, and have gone since.
+        // A line without a known fill or eviction was not present when the whole cache was invalidated, as far as
+        // known.
         let known = self.filled > 0 || self.gone.is_some();
         let since = |(at, _): &(u64, Eviction)| known && *at >= self.filled;
         self.gone.or(all.filter(since).map(|(_, gone)| gone))
     }
 }
 
-/// What an entry of a TLB holds.
+/// Contents of a TLB entry.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// Its page, and how many bytes that has.
+    /// Address and size of its page, in bytes.
     page: (u32, u32),
-    /// It stays when all entries are invalidated.
+    /// A locked entry survives an invalidate of all entries.
     locked: bool,
 }
 
-/// Lines and translations that are or were there.
+/// Lines and translations that are or were present, and their misses.
 #[derive(Clone, Debug)]
 pub struct Lost {
     /// By [`line_key`].
     lines: Table<Line>,
-    /// The last invalidation of each whole cache.
+    /// Last invalidation of each whole cache.
     all: [Option<(u64, Eviction)>; 2],
-    /// What the entries of each TLB hold.
+    /// Contents of the entries of each TLB.
     entries: [Vec<Option<Held>>; 2],
-    /// Pages that TLBs held and what became of them, by [`page_key`].
+    /// Evictions of the pages that TLBs held, by [`page_key`].
     pages: Table<Option<Eviction>>,
     /// By [`Miss::key`].
     missed: Table<Missed>,
+    /// The last miss, while its cycles are not yet known.
     waiting: Option<Settled>,
-    /// The line that it is of, by [`line_key`].
+    /// The line of the last miss, by [`line_key`].
     line: Option<u64>,
-    /// What was waited for writes that have the bus before it.
+    /// Cycles waited for writes that use the bus before the last miss.
     writes: u64,
 }
 
@@ -206,12 +210,12 @@ fn tlb_bit(side: TlbSide) -> usize {
     usize::from(side == TlbSide::Data)
 }
 
-/// A line's address, with the side in bit 0.
+/// Returns the key of a line: its address, with the side in bit 0.
 fn line_key(side: Side, mva: Mva) -> u64 {
     u64::from(mva.0 & !31 | side_bit(side))
 }
 
-/// A page of a TLB, whose size is a power of two from 1 KB on.
+/// Returns the key of a page in a TLB. Its size is a power of two and at least 1 KB.
 fn page_key(side: usize, (page, bytes): (u32, u32)) -> u64 {
     u64::from(page) << 8 | u64::from(bytes.trailing_zeros()) << 1 | side as u64
 }
@@ -237,7 +241,7 @@ impl Lost {
     }
 
     pub(super) fn by_line(&self) -> impl Iterator<Item = (Place, Missed)> + use<'_> {
-        let of = |(key, line): (u64, &Line)| {
+        let places = |(key, line): (u64, &Line)| {
             let kind = match key & 1 {
                 0 => Kind::Instruction,
                 _ => Kind::Data,
@@ -247,7 +251,7 @@ impl Lost {
             let [untimed, timed] = line.missed;
             [(place(false), untimed), (place(true), timed)]
         };
-        let all = self.lines.iter().flat_map(of);
+        let all = self.lines.iter().flat_map(places);
         all.filter(|(_, missed)| missed.count > 0 || missed.cycles > 0)
     }
 
@@ -256,8 +260,8 @@ impl Lost {
         self.waiting.is_some()
     }
 
-    /// Cycles of the miss that was told of last: its own wait, and just before that those for writes. Returns whether all
-    /// of it is known: what its instruction waits for behind that is not the miss's.
+    /// Adds cycles to the last miss: its own wait, and the waits for writes just before. Returns whether all its cycles
+    /// are known. Later waits of the instruction do not belong to the miss.
     #[inline]
     pub(super) fn spent(&mut self, cause: Cause, cycles: i64) -> bool {
         let Some(waiting) = &mut self.waiting else {
@@ -277,7 +281,7 @@ impl Lost {
         cause == own
     }
 
-    /// What the last miss took.
+    /// Ends the last miss and returns it with its cycles.
     pub(super) fn settle(&mut self, timed: bool) -> Option<Settled> {
         let settled = self.waiting.take()?;
         self.missed.at(settled.miss.key()).add(&settled);
@@ -295,7 +299,7 @@ impl Lost {
         self.line = Some(key);
     }
 
-    /// A D-cache line that was filled before is not there yet: whose doing its miss was, the wait is.
+    /// Begins a wait for a D-cache line whose fill has begun. The wait has the same evictor as the fill.
     pub(super) fn awaited(&mut self, of: CellId, mva: Mva) {
         let key = line_key(Side::Data, mva);
         let gone = self.lines.at(key).before;
@@ -304,7 +308,7 @@ impl Lost {
         self.line = Some(key);
     }
 
-    /// A store, whose wait is over.
+    /// Records a store that missed, after its wait.
     pub(super) fn store_missed(&mut self, of: CellId, mva: Mva, cycles: u64) -> Settled {
         let line = self.lines.at(line_key(Side::Data, mva));
         let gone = line.gone(self.all[side_bit(Side::Data) as usize]);
@@ -343,7 +347,7 @@ impl Lost {
         self.all[side_bit(side) as usize] = Some((cycle, Eviction { by, switch }));
     }
 
-    /// Entry `number` of a TLB holds the page of `mva` now.
+    /// Records that entry `number` of a TLB now holds the page of `mva`.
     pub(super) fn tlb_filled(
         &mut self,
         (of, switch): Doer,
@@ -372,7 +376,7 @@ impl Lost {
         }
     }
 
-    /// All entries of a TLB were invalidated, but for locked ones.
+    /// Records an invalidation of all entries of a TLB except locked ones.
     pub(super) fn tlb_all_invalidated(&mut self, by: Doer, side: TlbSide) {
         for number in 0..self.entries[tlb_bit(side)].len() {
             let held = &mut self.entries[tlb_bit(side)][number];
@@ -387,7 +391,7 @@ impl Lost {
         *self.pages.at(page_key(tlb_bit(side), old.page)) = Some(Eviction { by, switch });
     }
 
-    /// No entry of a TLB is locked any more.
+    /// Unlocks all entries of a TLB.
     pub(super) fn tlb_unlocked(&mut self, side: TlbSide) {
         let held = self.entries[tlb_bit(side)].iter_mut().flatten();
         held.for_each(|held| held.locked = false);

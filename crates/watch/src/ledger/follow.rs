@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows execution: in which function it is, which task runs, in which interrupt.
+//! Follows execution: the current function, task and interrupt.
 
 use super::calls::Arrival;
 use super::evictions::Settled;
@@ -8,10 +8,11 @@ use super::trace::{Step, What};
 use super::{Function, Hooks, IRQ, IRQ_VECTOR, Ledger, Masked, Task, TaskId, USER, VECTORS};
 use arm::{Cause, Context, Cpu, Event, Exit, Reaction, Side};
 use board::bus::SystemBus;
+use board::bus::dma::Transfer;
 use board::{Observed, Observer};
 
 impl Ledger {
-    /// From now on cycles are those of the instruction at the context's pc.
+    /// Charges cycles from now on to the instruction at the context's pc.
     #[inline]
     fn at(&mut self, context: &Context) {
         if context.pc.wrapping_sub(self.from) >= self.bytes {
@@ -32,12 +33,12 @@ impl Ledger {
         function
     }
 
-    /// An instruction outside of the last function's is about to be executed: is it an event?
+    /// Follows an instruction outside the last function. Such an instruction may be an event.
     #[inline(never)]
     fn arrived(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let pc = context.pc;
-        let of_interrupt = self.interrupts.last().and_then(|(_, back)| *back);
-        let ends = of_interrupt == Some((pc, registers[13]));
+        let handler_return = self.interrupts.last().and_then(|(_, back)| *back);
+        let ends = handler_return == Some((pc, registers[13]));
         let mut interrupted = None;
         if ends {
             self.interrupts.pop();
@@ -56,7 +57,7 @@ impl Ledger {
             self.trace.note(context.cycle, self.now, What::Interrupt);
         }
         let mut function = self.enter(context);
-        // Whoever is in user land is in no interrupt.
+        // User land is outside all interrupts.
         if self.user && !self.interrupts.is_empty() {
             self.interrupts.clear();
             self.take_place();
@@ -83,7 +84,7 @@ impl Ledger {
         self.called(context, registers)
     }
 
-    /// A user instruction is next.
+    /// Follows a user instruction that is about to be executed.
     fn in_user_land(&mut self, cycle: u64) {
         self.switches.in_user_land(&self.sum);
         let sample = self.wakes.in_user_land(cycle, self.task, &self.sum);
@@ -99,7 +100,7 @@ impl Ledger {
         }
     }
 
-    /// A function was called.
+    /// Follows the call of a function: recognises the hooks.
     fn called(&mut self, context: &Context, registers: &[u32; 16]) -> Reaction {
         let Hooks {
             schedule,
@@ -126,7 +127,7 @@ impl Ledger {
             }
         } else if pc == irq_line {
             if let Some(last) = self.interrupts.last_mut() {
-                // The first one is that of the controller at the core; behind it may be others.
+                // The first call is for the controller at the core. Calls for cascaded controllers may follow.
                 last.0.get_or_insert(registers[1]);
                 self.take_place();
                 let function = self.enter(context);
@@ -152,7 +153,7 @@ impl Ledger {
         if task != self.task {
             let line = self.interrupts.last().map(|(line, _)| *line);
             match line {
-                // In an interrupt whose line is not known nothing can be said.
+                // In an interrupt with an unknown line, the cause of the wake-up is unknown.
                 Some(None) => {}
                 line => self.wakes.woken(cycle, task, line.flatten(), self.task),
             }
@@ -190,7 +191,7 @@ impl Ledger {
             .note(context.cycle, self.now, What::Switch(self.task));
     }
 
-    /// A line or a translation came or went.
+    /// Follows an event of a line or a translation.
     #[inline(never)]
     fn moved(&mut self, context: &Context, event: Event<'_>) {
         self.at(context);
@@ -233,7 +234,7 @@ impl Ledger {
     }
 
     #[cold]
-    fn edges_came(&mut self, system: &SystemBus) {
+    fn follow_edges(&mut self, system: &SystemBus) {
         let edges = &system.edges()[self.edges.min(system.edges().len())..];
         self.edges = system.edges().len();
         if let Some(edge) = edges.iter().rev().find(|edge| edge.pin == 0) {
@@ -243,7 +244,7 @@ impl Ledger {
         }
     }
 
-    /// What the last miss took is known now.
+    /// Ends the last miss, whose cycles are now known.
     fn settle(&mut self) {
         if let Some(settled) = self.lost.settle(self.timed) {
             self.suffered(&settled);
@@ -259,7 +260,7 @@ impl Ledger {
 impl Observer for Ledger {
     const ACCESSES: bool = false;
 
-    /// Goes on behind the beginning of a task's end, when it has read the name.
+    /// Runs the core. At a task's exit, it reads the task's name and continues.
     #[inline(never)]
     fn run_core(cpu: &mut Cpu<Observed<Ledger>>, limit: u64) -> Exit {
         loop {
@@ -287,7 +288,7 @@ impl Observer for Ledger {
             self.settle();
         }
         if system.edges().len() != self.edges {
-            self.edges_came(system);
+            self.follow_edges(system);
         }
         if self.masked != context.masked {
             self.masked = context.masked;
@@ -299,11 +300,16 @@ impl Observer for Ledger {
             self.trace
                 .note(context.cycle, self.now, What::Masked(self.masked));
         }
-        // A miss of its own may have taken the ledger to its function already.
+        // A miss of this fetch may already have taken the ledger to its function.
         if context.pc.wrapping_sub(self.from) >= self.bytes || self.ahead {
             self.ahead = false;
             return self.arrived(context, registers);
         }
+        Reaction::Continue
+    }
+
+    fn transferred(&mut self, transfer: &Transfer) -> Reaction {
+        self.masters.add(transfer);
         Reaction::Continue
     }
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions by address.
 
-/// A function longer than this, in bytes, is none: what is behind the last one of a kernel has no name.
+/// Longest function, in bytes. Addresses further behind the last function of a kernel belong to no function.
 const LONGEST: u32 = 0x1_0000;
 
-/// A function of a kernel, or where there is none.
+/// A function of a kernel, or code without a known function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Function(u32);
 
 impl Function {
     /// User land.
     pub const USER: Function = Function(0);
-    /// The kernel, where no function is known: its modules, for example.
+    /// Kernel code without a known function, for instance in modules.
     pub const OTHER: Function = Function(1);
 
-    /// Number of a function, in the order of their addresses.
+    /// Returns the number of a function, in the order of addresses; `None` for code without a function.
     pub fn number(self) -> Option<usize> {
         self.0.checked_sub(2).map(|n| n as usize)
     }
@@ -24,7 +24,7 @@ impl Function {
     }
 }
 
-/// Where functions begin, ascending.
+/// Start addresses of functions, ascending.
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     starts: Vec<u32>,
@@ -32,19 +32,19 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Functions that begin there, of a kernel whose addresses begin at `kernel`.
+    /// Returns the functions at these start addresses, in a kernel that begins at address `kernel`.
     pub fn new(mut starts: Vec<u32>, kernel: u32) -> Functions {
         starts.sort_unstable();
         starts.dedup();
         Functions { starts, kernel }
     }
 
-    /// Functions, user land and the rest.
+    /// Returns the number of different [`Function`]s, including user land and kernel code without a function.
     pub(super) fn count(&self) -> usize {
         self.starts.len() + 2
     }
 
-    /// The function at `pc`, and the addresses from which on it is for how many bytes.
+    /// Returns the function at `pc`, with its start address and length in bytes.
     pub(super) fn at(&self, pc: u32, user: bool) -> (Function, u32, u32) {
         if user {
             let bytes = if pc < self.kernel { self.kernel } else { 0 };
@@ -62,16 +62,16 @@ impl Functions {
         }
     }
 
-    /// The function that an address is in.
+    /// Returns the function that contains an address.
     pub fn of(&self, pc: u32) -> Function {
         self.at(pc, pc < self.kernel).0
     }
 }
 
-/// Places that [`Recent`] has, a power of two.
+/// Number of slots of [`Recent`], a power of two.
 const PLACES: usize = 1 << 13;
 
-/// What [`Functions::at`] said of the addresses that execution came to lately: calls and returns come to the same ones.
+/// A cache of [`Functions::at`], because calls and returns reach the same addresses again.
 #[derive(Clone)]
 pub(super) struct Recent {
     places: Vec<(u32, (Function, u32, u32))>,
@@ -79,14 +79,14 @@ pub(super) struct Recent {
 
 impl Recent {
     pub fn new() -> Recent {
-        // An odd address is none of an instruction.
+        // No instruction has an odd address.
         let none = (1, (Function::OTHER, 0, 0));
         Recent {
             places: vec![none; PLACES],
         }
     }
 
-    /// [`Functions::at`].
+    /// Returns [`Functions::at`] of an address.
     #[inline]
     pub fn at(&mut self, functions: &Functions, pc: u32, user: bool) -> (Function, u32, u32) {
         if user {

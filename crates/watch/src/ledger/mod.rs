@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where every core cycle went: to what cause ([`arm::Cause`]), and to whom: which task ran, in which interrupt, in
-//! which function. The charges come to the clock, exactly.
+//! The cycle ledger. It charges every core cycle to a cause ([`arm::Cause`]) and to an owner: the task that ran, the
+//! interrupt and the function. The sum of the charges equals the clock, exactly.
 //!
-//! It looks on ([`board::Observer`]) and changes nothing. What it knows of Linux are a few functions ([`Hooks`]) whose
-//! entry it recognises; what they are called and where they are says who makes it.
+//! The ledger observes ([`board::Observer`]) and changes nothing. It recognises Linux by the entries of a few functions
+//! ([`Hooks`]). The caller looks up their addresses.
 
 mod calls;
 mod evictions;
@@ -26,6 +26,7 @@ pub use trace::{Step, What};
 pub use wakes::{KeptOn, Masked, Sample};
 
 use arm::Cause;
+use board::bus::dma::Transfer;
 use calls::Calls;
 use evictions::Lost;
 use functions::Recent;
@@ -41,36 +42,36 @@ pub type Cycles = [u64; Cause::COUNT];
 /// Number of a [`Cell`].
 pub type CellId = u32;
 
-/// Number of a [`Task`]. 0 is whoever ran first.
+/// Number of a [`Task`]. 0 is the task that ran first.
 pub type TaskId = u32;
 
-/// Where interrupts come in: 0xffff0018, or 0x18.
+/// Offset of the IRQ vector, at 0xffff0018 or 0x18.
 const IRQ_VECTOR: u32 = 0x18;
-/// Bytes of the vectors.
+/// Size of the exception vectors, in bytes.
 const VECTORS: u32 = 0x20;
-/// Modes: User, IRQ.
+/// Modes: User and IRQ.
 const USER: u32 = 0x10;
 const IRQ: u32 = 0x12;
 
-/// Entries of kernel functions that say what happens; 0 where a kernel has no such function.
+/// Entries of the kernel functions that the ledger recognises; 0 if a kernel has no such function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
-    /// `__schedule()`: a change of task begins.
+    /// `__schedule()`: a task switch begins.
     pub schedule: u32,
-    /// `__switch_to()`: the task in r2 goes on.
+    /// `__switch_to()`: the task in r2 runs next.
     pub switch_to: u32,
-    /// `do_exit()`: the current task begins to end.
+    /// `do_exit()`: the current task begins to exit.
     pub exit: u32,
-    /// `do_task_dead()`: it does not run again behind the next change of task.
+    /// `do_task_dead()`: the current task never runs again after the next task switch.
     pub dead: u32,
-    /// `generic_handle_arch_irq()`: an interrupt is handled until it returns.
+    /// `generic_handle_arch_irq()`: handles an interrupt until it returns.
     pub irq: u32,
-    /// `generic_handle_domain_irq()`: it is line r1.
+    /// `generic_handle_domain_irq()`: r1 is the interrupt line.
     pub irq_line: u32,
-    /// `enqueue_task_fair()` and its like of each scheduling class: the task in r1 is to run, and bit 0 of r2 says that
-    /// it slept (Linux kernel/sched/sched.h, ENQUEUE_WAKEUP).
+    /// `enqueue_task_fair()` and its counterparts in the other scheduling classes: the task in r1 becomes runnable. Bit
+    /// 0 of r2 is set if the task slept (Linux kernel/sched/sched.h, ENQUEUE_WAKEUP).
     pub enqueue: [u32; 3],
-    /// Where in a task_struct its name is, in bytes.
+    /// Offset of the name in a task_struct, in bytes.
     pub name_offset: Option<u32>,
 }
 
@@ -79,72 +80,72 @@ pub struct Hooks {
 pub struct Task {
     /// Address of its task_struct.
     pub address: u32,
-    /// It has begun to exit.
+    /// Whether the task has begun to exit.
     pub ended: bool,
-    /// It will not run again: the address may be another's soon.
+    /// Whether the task will never run again. Another task may get its address soon.
     pub dead: bool,
-    /// Its `comm`, as it was when it exited, or when somebody asked ([`name_tasks`]).
+    /// Its `comm`, read when the task exits or by [`name_tasks`].
     pub name: String,
 }
 
-/// To whom cycles are charged.
+/// The owner that cycles are charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
-    /// Task that ran, or was interrupted.
+    /// Task that ran or was interrupted.
     pub task: TaskId,
-    /// In an interrupt; its line when it is known.
+    /// `Some` in an interrupt, with the line if it is known.
     pub interrupt: Option<Option<u32>>,
     /// Function.
     pub function: Function,
-    /// While the guest held pin 0 of the probed port high, as around what it measures: from the first instruction
-    /// behind the edge on.
+    /// Whether pin 0 of the probed port is high, from the first instruction after the edge. Guests raise it around
+    /// measured code.
     pub timed: bool,
 }
 
-/// What one owner's cycles went for.
+/// The cycles of one owner, by cause.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// Whose.
+    /// The owner.
     pub owner: Owner,
-    /// Signed, as cycles can be taken back for a moment.
+    /// Signed, because refunds can exceed the charges for a moment.
     spent: [i64; Cause::COUNT],
 }
 
 impl Cell {
-    /// What its cycles went for.
+    /// Returns the cycles by cause.
     pub fn cycles(&self) -> Cycles {
         self.spent.map(|cycles| cycles.max(0) as u64)
     }
 }
 
-/// Adds up where cycles go.
+/// Charges cycles to causes and owners.
 #[derive(Clone)]
 pub struct Ledger {
     functions: Arc<Functions>,
     recent: Recent,
     hooks: Hooks,
     cells: Vec<Cell>,
-    /// Cells of a task and interrupt, by function; [`NO_CELL`] where there is none yet.
+    /// Cells of each place (task, interrupt and state of pin 0), by function; [`NO_CELL`] if there is none yet.
     by_function: Vec<Vec<CellId>>,
     places: BTreeMap<(TaskId, Option<Option<u32>>, bool), usize>,
     place: usize,
-    /// Whom cycles are charged to now, and the addresses for which that holds.
+    /// The cell that cycles are charged to now, and the addresses of its function.
     now: CellId,
     from: u32,
     bytes: u32,
-    /// It was taken there by what the instruction's fetch took, and the instruction itself is still to come.
+    /// `now` already belongs to the next instruction, because its fetch has been charged.
     ahead: bool,
     user: bool,
-    /// Interrupts are masked, or not.
+    /// Whether interrupts are masked.
     masked: bool,
     changed: Masked,
     timed: bool,
-    /// Edges of pins that were seen.
+    /// Number of pin edges seen.
     edges: usize,
     tasks: Vec<Task>,
     living: BTreeMap<u32, TaskId>,
     task: TaskId,
-    /// Interrupts that are being handled: line, where each returns to with which stack pointer, if that is known.
+    /// Interrupts being handled: the line, and the return of the handler, if known.
     interrupts: Vec<(Option<u32>, Back)>,
     sum: [i64; Cause::COUNT],
     calls: Calls,
@@ -152,17 +153,46 @@ pub struct Ledger {
     switches: Switches,
     trace: Trace,
     wakes: Wakes,
-    /// The run has stopped because a task exits, whose name is to be read.
+    /// The run has stopped to read the name of an exiting task.
     exiting: bool,
+    masters: BusMasters,
 }
 
-/// Where a function returns to, with which stack pointer, if that is known.
+/// Transfers of bus masters other than the core. The core's cycles that they cost are charged to the core's own causes:
+/// its accesses wait until a transfer is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BusMasters {
+    /// Words that they read from memory.
+    pub words_read: u64,
+    /// Words that they wrote to memory.
+    pub words_written: u64,
+    /// Core cycles in which they had the memory.
+    pub cycles: u64,
+}
+
+impl BusMasters {
+    fn add(&mut self, transfer: &Transfer) {
+        let words = match transfer.writes {
+            true => &mut self.words_written,
+            false => &mut self.words_read,
+        };
+        *words += transfer.words.len() as u64;
+        self.cycles += u64::from(transfer.cycles);
+    }
+}
+
+/// Return address and stack pointer of a function, if known.
 type Back = Option<(u32, u32)>;
 
 const NO_CELL: CellId = CellId::MAX;
 
 impl Ledger {
-    /// For a kernel with these functions. `current` is the address of the task that runs.
+    /// Returns the transfers of bus masters other than the core.
+    pub fn bus_masters(&self) -> BusMasters {
+        self.masters
+    }
+
+    /// Returns a ledger for a kernel with these functions. `current` is the address of the running task.
     pub fn new(functions: Arc<Functions>, hooks: Hooks, current: u32) -> Ledger {
         let mut ledger = Ledger {
             functions,
@@ -202,66 +232,67 @@ impl Ledger {
             trace: Trace::default(),
             wakes: Wakes::default(),
             exiting: false,
+            masters: BusMasters::default(),
         };
         ledger.take_place();
         ledger.now = ledger.cell(Function::OTHER);
         ledger
     }
 
-    /// Keeps what happened in so many of each task's worst latencies, and in its latency `wanted`, counted from 0
-    /// ([`Sample::steps`]).
+    /// Keeps the steps ([`Sample::steps`]) of the `worst` longest latencies of each task, and of its latency number
+    /// `wanted`, counted from 0.
     pub fn set_kept(&mut self, worst: usize, wanted: Option<usize>) {
         self.wakes.keep(worst, wanted);
         self.trace.set_on(worst > 0 || wanted.is_some());
     }
 
-    /// Keeps what happens in the latency that begins at this cycle.
+    /// Keeps the steps of the latency that begins in this cycle.
     pub fn set_kept_from(&mut self, rise: u64) {
         self.wakes.keep_from(rise);
         self.trace.set_on(true);
     }
 
-    /// Calls, callers before what they called. Their cycles come to those of the cells.
+    /// Returns the calls, callers before callees. Their cycles add up to those of the cells.
     pub fn calls(&self) -> &[Call] {
         self.calls.all()
     }
 
-    /// Owners and what their cycles went for, in the order they came.
+    /// Returns the cells in the order of their first charge.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// Tasks in the order they first ran.
+    /// Returns the tasks in the order of their first run or wake-up.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
     }
 
-    /// The task that runs.
+    /// Returns the running task.
     pub fn current(&self) -> TaskId {
         self.task
     }
 
-    /// All cycles since it looks on.
+    /// Returns all cycles since the ledger began to observe.
     pub fn total(&self) -> Cycles {
         self.sum.map(|cycles| cycles.max(0) as u64)
     }
 
-    /// Misses by who suffered them and whose doing they were.
+    /// Returns the misses by kind, victim and evictor.
     pub fn missed(&self) -> impl Iterator<Item = (Miss, Missed)> + use<'_> {
         self.lost.missed()
     }
 
-    /// Misses of lines by address.
+    /// Returns the misses of lines by address.
     pub fn missed_by_line(&self) -> impl Iterator<Item = (Place, Missed)> + use<'_> {
         self.lost.by_line()
     }
 
-    /// Changes of task.
+    /// Returns the task switches.
     pub fn switches(&self) -> &[Switch] {
         self.switches.all()
     }
 
-    /// Latencies of tasks that interrupts woke, in the order of time.
+    /// Returns the latencies of tasks that interrupts woke, in order of time.
     pub fn samples(&self) -> &[Sample] {
         self.wakes.samples()
     }
@@ -270,7 +301,7 @@ impl Ledger {
         self.interrupts.last().map(|(line, _)| *line)
     }
 
-    /// The task or interrupt has changed.
+    /// Follows a change of task, interrupt or pin 0.
     fn take_place(&mut self) {
         let next = self.by_function.len();
         let key = (self.task, self.interrupt(), self.timed);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of tasks, read from the guest's memory as the core sees it.
+//! Names of tasks, read from the guest's memory through the core's caches.
 
 use super::{Ledger, TaskId};
 use arm::{Cpu, Mva};
 use board::Observed;
 use board::machine::Machine;
 
-/// Bytes of a task's name (Linux include/linux/sched.h, TASK_COMM_LEN).
+/// Size of a task's name, in bytes (Linux include/linux/sched.h, TASK_COMM_LEN).
 const NAME: u32 = 16;
 
-/// Reads a task's name. Kernel addresses are the same in every process; FCSE does not relocate them.
+/// Reads a task's name. Its address is the same in every process, because FCSE does not relocate kernel addresses.
 pub(super) fn name(cpu: &mut Cpu<Observed<Ledger>>, task: TaskId) {
     let ledger = &cpu.bus.observer;
     let Some(offset) = ledger.hooks.name_offset else {

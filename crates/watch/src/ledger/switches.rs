@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changes of task: what each costs directly, from the scheduler's entry to the first user instruction, and what it
-//! costs later, as misses of what it took away.
+//! Task switches. The direct cost is the time from the scheduler's entry to the first user instruction. The indirect
+//! cost is later misses of lines and translations that the switch evicted.
 
 use super::evictions::{By, Kind, Missed, Settled};
 use super::{Cycles, TaskId};
 use arm::Cause;
 
-/// Changes kept; those beyond are not.
+/// Most switches kept. Further switches are dropped.
 const KEPT: usize = 1 << 20;
 const NO_SWITCH: u32 = u32::MAX;
 
-/// A time that the scheduler was entered, or none.
+/// Number of a call of the scheduler, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchId(u32);
 
@@ -18,44 +18,44 @@ impl SwitchId {
     pub const NONE: SwitchId = SwitchId(0);
 }
 
-/// A change of task.
+/// A task switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     /// Core cycle of the scheduler's entry.
     pub cycle: u64,
-    /// Who ran before.
+    /// Task that ran before.
     pub from: TaskId,
-    /// Who runs then.
+    /// Task that runs next.
     pub to: TaskId,
-    /// What went by until the first user instruction; none where there came another change before.
+    /// Cycles until the first user instruction, by cause; `None` if another switch came first.
     pub direct: Option<Cycles>,
-    /// Misses behind this time of I-cache lines, of D-cache lines, of translations and of lines to store to that went away in it.
+    /// Later misses of what the switch evicted: I-cache lines, D-cache lines, translations, and lines for stores.
     pub indirect: [Missed; 4],
-    /// Pin 0 was high ([`super::Owner::timed`]).
+    /// Whether pin 0 was high ([`super::Owner::timed`]).
     pub timed: bool,
 }
 
 impl Switch {
-    /// Cycles until the first user instruction.
+    /// Returns the cycles until the first user instruction.
     pub fn direct_cycles(&self) -> Option<u64> {
         self.direct.map(|direct| direct.iter().sum())
     }
 
-    /// Cycles of later misses.
+    /// Returns the cycles of later misses.
     pub fn indirect_cycles(&self) -> u64 {
         self.indirect.iter().map(|missed| missed.cycles).sum()
     }
 }
 
-/// The changes of a run.
+/// The task switches of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Switches {
     all: Vec<Switch>,
-    /// Which of `all` each entry of the scheduler led to, or [`NO_SWITCH`].
+    /// For each call of the scheduler: index in `all` of its switch, or [`NO_SWITCH`].
     of_entry: Vec<u32>,
-    /// The scheduler was entered.
+    /// Cycle and charges at the last call of the scheduler, until user land.
     begun: Option<(u64, [i64; Cause::COUNT])>,
-    /// And the task changed, which is the last of `all`.
+    /// Whether that call switched tasks. The switch is the last of `all`.
     open: bool,
     timed: bool,
 }
@@ -69,14 +69,14 @@ impl Switches {
         self.timed = timed;
     }
 
-    /// The scheduler is entered.
+    /// Records a call of the scheduler.
     pub(super) fn begin(&mut self, cycle: u64, sum: &[i64; Cause::COUNT]) {
         self.begun = Some((cycle, *sum));
         self.open = false;
         self.of_entry.push(NO_SWITCH);
     }
 
-    /// The task changes.
+    /// Records a task switch.
     pub(super) fn switch(&mut self, cycle: u64, (from, to): (TaskId, TaskId)) {
         if self.all.len() == KEPT {
             return;
@@ -95,7 +95,7 @@ impl Switches {
         });
     }
 
-    /// A user instruction is next.
+    /// Records that a user instruction is next.
     pub(super) fn in_user_land(&mut self, sum: &[i64; Cause::COUNT]) {
         if core::mem::take(&mut self.open)
             && let (Some(switch), Some((_, before))) = (self.all.last_mut(), self.begun)
@@ -106,7 +106,7 @@ impl Switches {
         self.begun = None;
     }
 
-    /// The entry of the scheduler that execution has not come back to user land from.
+    /// Returns the call of the scheduler from which execution has not returned to user land.
     pub(super) fn open(&self) -> SwitchId {
         match self.begun {
             Some(_) => SwitchId(self.of_entry.len() as u32),
@@ -114,7 +114,7 @@ impl Switches {
         }
     }
 
-    /// Somebody missed what may have gone away in a change.
+    /// Charges a miss to the switch that evicted its line or translation, if there is one.
     pub(super) fn suffered(&mut self, settled: &Settled) {
         let direct = settled.switch == self.open();
         if settled.miss.by == By::First || settled.switch == SwitchId::NONE || direct {
@@ -126,7 +126,7 @@ impl Switches {
             Kind::Translation => 2,
             Kind::Store => 3,
         };
-        // The scheduler may have been entered, and nothing changed.
+        // The scheduler may have been called without a switch.
         let found = self.of_entry[settled.switch.0 as usize - 1];
         if let Some(switch) = self.all.get_mut(found as usize) {
             switch.indirect[kind].add(settled);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A table that finds a value by its key in constant time, and mostly in one line of the host's cache: key and value
-//! stand side by side. Its order is the same in every run.
+//! A hash table. Keys and values are side by side, so a lookup usually touches one cache line of the host. Its order is
+//! the same in every run.
 
 /// Slots of an empty table, a power of two.
 const SLOTS: usize = 1 << 12;
-/// The key of a free slot; no value has it.
+/// Key of a free slot. No value has this key.
 const FREE: u64 = u64::MAX;
 
-/// Values by a key of less than 64 ones.
+/// Values by a 64-bit key other than [`FREE`].
 #[derive(Clone, Debug)]
 pub(super) struct Table<V> {
-    /// Each at or behind the place that its key hashes to.
+    /// Open addressing: each value is at or after the slot that its key hashes to.
     slots: Vec<(u64, V)>,
     used: usize,
 }
@@ -28,7 +28,7 @@ impl<V: Copy + Default> Table<V> {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - slots.trailing_zeros())) as usize
     }
 
-    /// The slot with the key, or the free one where it would be.
+    /// Returns the slot with the key, or the free slot for it.
     #[inline]
     fn slot(&self, key: u64) -> usize {
         let mut slot = Self::place(key, self.slots.len());
@@ -41,7 +41,7 @@ impl<V: Copy + Default> Table<V> {
         }
     }
 
-    /// The value of that key, which begins as its type's default.
+    /// Returns the value of a key, which begins as the default.
     #[inline]
     pub fn at(&mut self, key: u64) -> &mut V {
         let mut slot = self.slot(key);
@@ -66,7 +66,7 @@ impl<V: Copy + Default> Table<V> {
         }
     }
 
-    /// All of them.
+    /// Returns all keys and values.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &V)> {
         let used = self.slots.iter().filter(|(key, _)| *key != FREE);
         used.map(|(key, value)| (*key, value))

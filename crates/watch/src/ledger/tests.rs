@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ledger's sums are the clock's, and nothing changes when it looks on.
+//! The ledger's sums equal the clock, and observing changes nothing.
 
 #[path = "../../../board/src/machine/busy_tests.rs"]
 mod busy;
 mod calls;
+#[path = "../../../board/src/bus/copier_tests.rs"]
+mod copier;
 mod misses;
 
 use super::*;
+use arm::{Bus as _, Pa, Width};
+use board::BoardBus as _;
 use board::BoardSpec;
 use board::Machine;
 use board::boot::Boot;
+use board::bus::dma::Memory;
+use board::device::{Device, Unmodelled};
 use busy::{STORE, cached, cached_with};
 use std::time::Duration;
 
-/// A ledger that knows of no function.
+/// Returns a ledger without functions.
 fn ledger() -> Ledger {
     Ledger::new(Arc::default(), Hooks::default(), 0)
 }
@@ -29,7 +35,7 @@ fn sum(ledger: &Ledger) -> Cycles {
 }
 
 #[test]
-fn charges_come_to_the_clock_and_change_nothing_on_every_board() {
+fn charges_add_up_to_the_clock_and_change_nothing_on_every_board() {
     for board in board::spec::board_names() {
         let mut plain = cached(board, STORE);
         plain.run_for(Duration::from_micros(700));
@@ -50,21 +56,21 @@ fn charges_come_to_the_clock_and_change_nothing_on_every_board() {
 }
 
 #[test]
-fn every_miss_but_a_first_one_was_somebodys_doing() {
+fn every_miss_but_the_first_has_an_evictor() {
     let plain = cached("sam9263", STORE);
     let mut watched = plain.observed_by(ledger());
     watched.run_for(Duration::from_millis(2));
-    // Once more over the same lines, which later ones have replaced.
+    // Accesses the same lines again, which later lines have replaced.
     watched.cpu_mut().set_register(6, 0);
     watched.run_for(Duration::from_millis(2));
     let fills = watched.counters().dcache_fills;
     let missed: Vec<_> = watched.observer().missed().collect();
     let data = missed.iter().filter(|(m, _)| m.kind == Kind::Data);
     let count = |first: bool| -> u64 {
-        let of = data.clone().filter(|(m, _)| (m.by == By::First) == first);
-        of.map(|(_, missed)| missed.count).sum()
+        let selected = data.clone().filter(|(m, _)| (m.by == By::First) == first);
+        selected.map(|(_, missed)| missed.count).sum()
     };
-    // The newest may not be settled yet.
+    // The cycles of the newest miss may not be known yet.
     assert!(fills - count(true) - count(false) <= 1);
     assert!(count(true) > 100 && count(false) > 100, "{missed:?}");
     let cycles: u64 = data.clone().map(|(_, missed)| missed.cycles).sum();
@@ -76,8 +82,7 @@ fn every_miss_but_a_first_one_was_somebodys_doing() {
     assert_eq!(by_line, count(true) + count(false));
 }
 
-/// Misses of stores in a loop, and how many stores and cycles the core's counters have in the write
-/// buffer.
+/// Returns the misses of stores in a loop, and the buffered stores and write-buffer waits that the core counted.
 fn stores(mut plain: Machine) -> (Vec<(Miss, Missed)>, u64, u64) {
     plain.run_for(Duration::from_micros(10));
     let before = *plain.counters();
@@ -95,22 +100,22 @@ fn stores(mut plain: Machine) -> (Vec<(Miss, Missed)>, u64, u64) {
 }
 
 #[test]
-fn a_store_whose_line_is_not_there_is_a_miss_by_somebodys_doing() {
+fn a_store_whose_line_is_absent_is_a_miss_with_an_evictor() {
     // str r8, [r5, r7, lsl #1]
     let (missed, buffered, _) = stores(cached("sam9263", 0xe785_8087));
     let count = |first: bool| -> u64 {
-        let of = missed.iter().filter(|(m, _)| (m.by == By::First) == first);
-        of.map(|(_, missed)| missed.count).sum()
+        let selected = missed.iter().filter(|(m, _)| (m.by == By::First) == first);
+        selected.map(|(_, missed)| missed.count).sum()
     };
-    // Those to devices are no misses.
-    let of_devices = buffered - count(true) - count(false);
-    assert!(of_devices < buffered / 50, "{missed:?} {buffered}");
+    // Stores to devices are no misses.
+    let to_devices = buffered - count(true) - count(false);
+    assert!(to_devices < buffered / 50, "{missed:?} {buffered}");
     assert!(count(true) > 100 && count(false) > 100, "{missed:?}");
 }
 
 #[test]
-fn a_store_that_misses_is_charged_what_it_waits_for_the_write_buffer() {
-    // stmdb r5, {r0-r14}, where nothing is ever loaded, three times: more than the bus takes away meanwhile.
+fn a_store_that_misses_is_charged_its_waits_for_the_write_buffer() {
+    // Three times stmdb r5, {r0-r14}, to lines that are never loaded: more stores than the bus can drain.
     let (missed, _, waited) = stores(cached_with("sam9263", [0xe905_7fff; 3]));
     let cycles: u64 = missed.iter().map(|(_, missed)| missed.cycles).sum();
     assert!(cycles <= waited && waited > 10_000, "{cycles} {waited}");
@@ -118,9 +123,9 @@ fn a_store_that_misses_is_charged_what_it_waits_for_the_write_buffer() {
 }
 
 #[test]
-fn a_table_finds_what_was_put_in_however_much_that_is() {
+fn a_table_finds_every_value_after_it_grows() {
     let mut table = table::Table::<u64>::new();
-    // Keys that differ in their upper halves alone, too.
+    // Some keys differ only in their upper halves.
     let key = |n: u64| (n << 40) | (n % 3);
     for n in 0..10_000 {
         assert_eq!(*table.at(key(n)), 0);
@@ -136,7 +141,7 @@ fn a_table_finds_what_was_put_in_however_much_that_is() {
 }
 
 #[test]
-fn a_pair_of_owners_is_its_key() {
+fn a_miss_survives_packing_into_a_key() {
     let most = (1 << 30) - 1;
     for by in [
         By::First,
@@ -156,4 +161,31 @@ fn a_pair_of_owners_is_its_key() {
             }
         }
     }
+}
+
+#[test]
+fn transfers_of_a_bus_master_are_counted_and_the_sums_stay_the_clocks() {
+    let mut plain = cached("sam9263", STORE);
+    let copier = Box::new(copier::Copier::default());
+    let place = (0x5000_0000, 0x1000);
+    plain.cpu_mut().bus.attach("copier", place, copier).unwrap();
+    let mut alone = plain.clone();
+    let begun = plain.now();
+    let mut watched = plain.observed_by(ledger());
+    let now = watched.now();
+    for (n, value) in [0x40_0000, 0x80_0000, 4096, 1].into_iter().enumerate() {
+        let pa = Pa(place.0 + 4 * n as u32);
+        let bus = watched.cpu_mut().bus.system_mut();
+        bus.write(now, pa, Width::Word, value).unwrap();
+    }
+    watched.run_for(Duration::from_micros(700));
+    alone.run_for(Duration::from_micros(700));
+    let masters = watched.observer().bus_masters();
+    assert_eq!((masters.words_read, masters.words_written), (4096, 4096));
+    assert!(masters.cycles > 2 * 4096);
+    let total: u64 = watched.observer().total().iter().sum();
+    assert_eq!(total, watched.now() - begun);
+    // The core did less in the same time.
+    let (with, without) = (watched.counters(), alone.counters());
+    assert!(with.instructions < without.instructions);
 }

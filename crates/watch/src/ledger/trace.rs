@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened, step by step, since an interrupt's line rose.
+//! The steps of execution since an interrupt line rose.
 
 use super::evictions::Settled;
 use super::{CellId, Miss, TaskId};
 use arm::Mva;
 
-/// Steps kept at a time.
+/// Most steps kept.
 const KEPT: usize = 1 << 20;
-/// From so many on those that no latency needs go.
+/// Number of steps above which steps that no latency needs are dropped.
 const OLD: usize = 1 << 16;
 
-/// What happened.
+/// Kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Execution came to another function.
+    /// Execution reached another function.
     Function,
-    /// Lines of the interrupt controller rose.
+    /// These lines of the interrupt controller rose.
     Raised(u32),
-    /// The core takes an interrupt.
+    /// The core took an interrupt.
     Interrupt,
-    /// It was handled.
+    /// The interrupt was handled.
     InterruptEnd,
-    /// Interrupts are masked from here on, or not any more.
+    /// Interrupts were masked (true) or unmasked (false).
     Masked(bool),
-    /// The scheduler is entered.
+    /// The scheduler was called.
     Schedule,
-    /// This task goes on.
+    /// The core switched to this task.
     Switch(TaskId),
-    /// This task is woken.
+    /// This task was woken.
     Wake(TaskId),
-    /// A line or translation was missed.
+    /// A line or a translation was missed.
     Missed {
-        /// What, whose doing it was, and who suffered it.
+        /// Kind, evictor and victim.
         miss: Miss,
-        /// Its address.
+        /// Address of the miss.
         mva: Mva,
-        /// What it took, core cycles.
+        /// Core cycles of the miss.
         cycles: u64,
     },
 }
 
-/// It, and when and where.
+/// A step, with its time and place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// Where execution is from then on.
+    /// Cell of execution from then on.
     pub cell: CellId,
     /// What happened.
     pub what: What,
 }
 
-/// Steps of the newest stretch of time.
+/// The newest steps.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     on: bool,
@@ -67,7 +67,7 @@ impl Trace {
         self.on
     }
 
-    /// Nobody waits for an answer: what was long before may go.
+    /// Drops old steps. The caller ensures that no latency is under way.
     pub(super) fn begin(&mut self) {
         if self.steps.len() > OLD {
             self.steps.clear();
@@ -92,7 +92,7 @@ impl Trace {
         self.note(last.0, last.1, What::Missed { miss, mva, cycles });
     }
 
-    /// Those from a cycle on.
+    /// Returns the steps from a cycle on.
     pub(super) fn since(&self, cycle: u64) -> &[Step] {
         let from = self.steps.partition_point(|step| step.cycle < cycle);
         &self.steps[from..]

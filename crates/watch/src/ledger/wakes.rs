@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Latencies: from the rise of an interrupt's line to the first user instruction of a task that it woke, by itself or
-//! through tasks of the kernel.
+//! Latencies: from the rise of an interrupt line to the first user instruction of a task that the interrupt woke,
+//! directly or through kernel tasks.
 
 use super::trace::Step;
 use super::{CallId, CellId, Cycles, Function, TaskId};
 use arm::Cause;
 use std::collections::BTreeMap;
 
-/// Samples kept; those beyond are not.
+/// Most samples kept. Further samples are dropped.
 const KEPT: usize = 1 << 20;
-/// Samples of which it is kept where execution was.
+/// Number of samples that keep the functions visited.
 const VISITED_KEPT: usize = 1 << 17;
 
 type Sum = [i64; Cause::COUNT];
 
-/// Interrupts are masked.
+/// A change of the interrupt mask.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Masked {
-    /// Core cycle in which that was done.
+    /// Core cycle of the change.
     pub since: u64,
-    /// Where.
+    /// Cell of the change.
     pub at: CellId,
-    /// In which call.
+    /// Call of the change.
     pub call: CallId,
 }
 
-/// An interrupt's line rose.
+/// The rise of an interrupt line.
 #[derive(Clone, Copy, Debug)]
 struct Rise {
     cycle: u64,
     sum: Sum,
-    /// Interrupts had been masked then.
+    /// Change that masked interrupts, if they were masked at the rise.
     masked: Option<Masked>,
 }
 
-/// A task has been woken and has not come to user land yet.
+/// A woken task that has not reached user land yet.
 #[derive(Clone, Copy, Debug)]
 struct Woken {
     line: u32,
@@ -45,45 +45,46 @@ struct Woken {
     switched: Option<u64>,
 }
 
-/// Behind the interrupt that woke a task, what it had interrupted goes on, until the scheduler is called: as preemption is off
-/// there, or as the task has no more right to run.
+/// Interrupted code that continues after the interrupt that woke a task, until it calls the scheduler. Preemption is
+/// off there, or the woken task has no higher priority.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptOn {
-    /// Core cycle of the interrupt's end.
+    /// Core cycle in which the interrupt ended.
     pub since: u64,
-    /// What goes on.
+    /// Call that continues.
     pub call: CallId,
 }
 
-/// A latency, in core cycles since power-on.
+/// A latency. Times are core cycles since power-on.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Who was woken.
+    /// Task that was woken.
     pub task: TaskId,
-    /// By which line of the interrupt controller.
+    /// Line of the interrupt controller.
     pub line: u32,
     /// When the line rose and the core could see it.
     pub rise: u64,
-    /// Interrupts were masked then.
+    /// Change that masked interrupts, if they were masked when the line rose.
     pub masked: Option<Masked>,
     /// When the task was woken.
     pub woken: u64,
-    /// What kept on before the scheduler was called, if that was not in the interrupt itself.
+    /// Interrupted code that continued before it called the scheduler; `None` if the interrupt itself called the
+    /// scheduler.
     pub kept_on: Option<KeptOn>,
     /// When the task was switched to.
     pub switched: u64,
-    /// When its first user instruction was about to be executed.
+    /// When the task reached its first user instruction.
     pub user: u64,
-    /// What the cycles from rise to user land went for.
+    /// Cycles from the rise to user land, by cause.
     pub causes: Cycles,
-    /// Functions that execution came to meanwhile, ascending, if any steps are kept.
+    /// Functions that execution visited in this time, ascending, if any steps are kept.
     pub visited: Vec<Function>,
-    /// What happened in them, if the sample was one to be kept so: the first step is the rise.
+    /// Steps from the rise on, if they are kept.
     pub steps: Vec<Step>,
 }
 
 impl Sample {
-    /// How late.
+    /// Returns the latency in core cycles.
     pub fn cycles(&self) -> u64 {
         self.user - self.rise
     }
@@ -95,21 +96,22 @@ pub struct Wakes {
     rises: [Option<Rise>; 32],
     under_way: BTreeMap<TaskId, Woken>,
     samples: Vec<Sample>,
-    /// How many samples of each task there are, and which of its worst ones have their steps.
+    /// For each task: number of samples, and its worst samples, which have their steps.
     of: BTreeMap<TaskId, (usize, Vec<usize>)>,
     worst: usize,
     wanted: Option<usize>,
-    /// The rise of a sample whose steps are kept.
+    /// Rise of a sample whose steps are kept.
     rise: Option<u64>,
 }
 
 impl Wakes {
-    /// Keeps the steps of so many of the latest answers of each task, and of its sample `wanted`, counted from 0.
+    /// Keeps the steps of the `worst` longest latencies of each task, and of its sample number `wanted`, counted from
+    /// 0.
     pub(super) fn keep(&mut self, worst: usize, wanted: Option<usize>) {
         (self.worst, self.wanted) = (worst, wanted);
     }
 
-    /// Keeps the steps of the sample that begins there.
+    /// Keeps the steps of the sample that begins in cycle `rise`.
     pub(super) fn keep_from(&mut self, rise: u64) {
         self.rise = Some(rise);
     }
@@ -118,7 +120,7 @@ impl Wakes {
         &self.samples
     }
 
-    /// Whether what happens now may be a part of a sample.
+    /// Returns whether no sample is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
@@ -133,7 +135,7 @@ impl Wakes {
         }
     }
 
-    /// A task is woken, in the interrupt of a line or by another task.
+    /// Records the wake-up of a task by the interrupt of a line, or by another task.
     pub(super) fn woken(&mut self, cycle: u64, task: TaskId, line: Option<u32>, by: TaskId) {
         let rise = match line {
             Some(line) => self
@@ -165,7 +167,7 @@ impl Wakes {
         }
     }
 
-    /// An interrupt was handled, and this goes on.
+    /// Records that an interrupt has ended and the interrupted call continues.
     pub(super) fn interrupt_ended(&mut self, since: u64, call: CallId) {
         for woken in self.under_way.values_mut() {
             if !woken.scheduled && woken.switched.is_none() {
@@ -174,15 +176,15 @@ impl Wakes {
         }
     }
 
-    /// The scheduler is called.
+    /// Records a call of the scheduler.
     pub(super) fn scheduled(&mut self) {
         let under_way = self.under_way.values_mut();
         under_way.for_each(|woken| woken.scheduled = true);
     }
 
-    /// The core goes from a task to another.
+    /// Records a switch between tasks.
     pub(super) fn switched(&mut self, cycle: u64, (from, to): (TaskId, TaskId)) {
-        // One of the kernel has done what it was woken for.
+        // A kernel task has done its work when it is switched out.
         if self
             .under_way
             .get(&from)
@@ -195,7 +197,7 @@ impl Wakes {
         }
     }
 
-    /// The task that runs is in user land; gives the sample that this ends.
+    /// Records that the running task reaches user land. Returns the sample that this ends.
     pub(super) fn in_user_land(&mut self, cycle: u64, task: TaskId, sum: &Sum) -> Option<usize> {
         if self.under_way.get(&task)?.switched.is_none() || self.samples.len() == KEPT {
             return None;
@@ -218,7 +220,8 @@ impl Wakes {
         Some(self.samples.len() - 1)
     }
 
-    /// Whether the steps of this sample, the newest, are to be kept; those of a better one go.
+    /// Returns whether to keep the steps of the newest sample. If so, drops the steps of the shortest sample kept, if
+    /// there are too many.
     pub(super) fn keeps(&mut self, sample: usize) -> bool {
         let (task, cycles) = (self.samples[sample].task, self.samples[sample].cycles());
         let (count, worst) = self.of.entry(task).or_default();
@@ -242,7 +245,7 @@ impl Wakes {
         }
     }
 
-    /// Functions that execution came to in this sample, in any order.
+    /// Sets the functions that execution visited in this sample, in any order.
     pub(super) fn set_visited(&mut self, sample: usize, visited: impl Iterator<Item = Function>) {
         if sample < VISITED_KEPT {
             let mut visited = Vec::from_iter(visited);

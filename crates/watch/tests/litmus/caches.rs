@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Caches and write buffer against memory, against each other and against themselves.
+//! Coherence of caches and write buffer with memory, with each other, and between lines of one cache.
 
 use crate::rig::DATA;
 use crate::{Rig, run};
@@ -80,7 +80,7 @@ pub fn the_i_cache_is_tagged_by_address_not_by_memory() {
     assert_eq!(run("code_at_two_addresses", 1), [1, 2]);
 }
 
-/// What the program reads before and after a device writes 5.
+/// Returns what the program reads before and after a device writes 5.
 fn device_to_memory(variant: u32) -> Vec<u32> {
     let mut rig = Rig::new("device_to_memory", variant);
     rig.run_to_device();
@@ -97,7 +97,7 @@ pub fn what_a_device_writes_is_seen_after_invalidating_only() {
     assert_eq!(device_to_memory(2), [1, 5], "cleaned and invalidated");
 }
 
-/// What a device reads when the program has written 2 over 1.
+/// Returns what a device reads after the program has written 2 over 1.
 fn memory_to_device(variant: u32) -> u32 {
     let mut rig = Rig::new("memory_to_device", variant);
     rig.run_to_device();
@@ -140,7 +140,7 @@ pub fn round_robin_keeps_the_last_lines_of_a_set_and_random_does_not() {
     assert_eq!(run("replacement", 1), [16]);
     assert!(
         run("replacement", 0)[0] < 8,
-        "four random victims in a row are seldom different"
+        "four random victims in a row are seldom all different"
     );
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The coherence checker on the litmus programs: silent where maintenance is right, and where it is
-//! missing exactly the report that says so.
+//! The coherence checker on the litmus programs. It must be silent if maintenance is complete. If maintenance is
+//! missing, it must give exactly the report of that.
 //!
-//! Expected reports are lines: kind, label of the access, address, label of the newest data's
-//! writer, address, where that data is; then the operation needed.
+//! An expected report is two lines. The first has the kind, the label and address of the access, the label and address
+//! of the newest data's writer, and the place of that data. The second is the operation needed.
 
 use crate::rig::{DATA, Rig, name_of};
 use board::{Observed, Stop};
@@ -21,7 +21,7 @@ fn writer(report: &Report) -> String {
     }
 }
 
-/// A report as a line of what happened and a line of what was needed.
+/// Returns a report as two lines: what happened, and what was needed.
 fn lines(report: &Report) -> [String; 2] {
     let place = match report.place {
         Newest::Dirty(mva) => format!("dirty at {:#x}", mva.0),
@@ -48,7 +48,7 @@ fn reports_of(rig: &mut Rig<Observed<Checker>>) -> Vec<String> {
     reports.flat_map(|(report, _)| lines(report)).collect()
 }
 
-/// The reports of a program.
+/// Runs a program and returns its reports.
 fn reports(name: &str, variant: u32) -> Vec<String> {
     let mut rig = Rig::checked(name, variant);
     rig.run_to_end();
@@ -135,7 +135,7 @@ pub fn a_read_through_another_address_needs_a_clean_before() {
         by store_reaches_the_other_address.write at 0x70200000, dirty at 0x70200000";
     let needed = "clean the D-cache line at MVA 0x70200000 (c7,c10,1) before the line at MVA \
         0x80200000 is filled";
-    // Another one reads the same word, and is told as well.
+    // Another instruction reads this word, and gets a report too.
     let past = "stale-read: store_reaches_the_other_address.past+0x4 at 0x40200000, got 0x1, not 0x2 \
         by store_reaches_the_other_address.write at 0x70200000, dirty at 0x70200000";
     let needed_there =
@@ -191,19 +191,19 @@ pub fn of_two_dirty_aliases_the_second_write_back_is_reported() {
     let what = "two-dirty-aliases: two_dirty_aliases.last at 0x80200000, got 0x1, not 0xa by \
         two_dirty_aliases.write_here at 0x70200000, overwritten from 0x80200000";
     let needed = "clean and invalidate the D-cache line at MVA 0x70200000 (c7,c14,1) before the \
-        data is used through MVA 0x80200000, and the other way round";
+        data is used through MVA 0x80200000, and vice versa";
     assert_eq!(found, [what, needed]);
 
     let found = reports("two_dirty_aliases", 2);
     let what = "two-dirty-aliases: two_dirty_aliases.last_of_2 at 0x70200004, got 0x1, not 0xb \
         by two_dirty_aliases.write_there at 0x80200004, overwritten from 0x70200000";
     let needed = "clean and invalidate the D-cache line at MVA 0x80200000 (c7,c14,1) before the \
-        data is used through MVA 0x70200000, and the other way round";
+        data is used through MVA 0x70200000, and vice versa";
     assert_eq!(found, [what, needed]);
 }
 
 #[test]
-pub fn a_read_between_dirty_aliases_is_reported_as_that() {
+pub fn a_read_between_dirty_aliases_is_reported_as_two_dirty_aliases() {
     let found = reports("read_between_dirty_aliases", 0);
     let what = "two-dirty-aliases: read_between_dirty_aliases.read at 0x70200008, got 0x0, not \
         0xb by read_between_dirty_aliases.write at 0x80200008, dirty at 0x80200000";
@@ -298,8 +298,8 @@ pub fn a_pid_per_task_needs_nothing_until_memory_is_read_past_the_cache() {
     assert_eq!(found.len(), 4, "{found:#?}");
 }
 
-/// Name, variants without the right maintenance, where the translation is used, MVA, descriptor
-/// before and after, its address.
+/// Program, variants without the right maintenance, label of the use, MVA, old and new descriptor, address of the
+/// descriptor.
 type Translated = (
     &'static str,
     &'static [u32],
@@ -384,7 +384,7 @@ pub fn a_translation_used_after_its_descriptor_or_the_table_base_changed_is_repo
              {name}.write+0x8 at {descriptor:#x}, in memory"
         );
         let needed = format!(
-            "invalidate the TLB entry for MVA {mva:#x} (c8,c7,1 and its like) after its \
+            "invalidate the TLB entry for MVA {mva:#x} (c8,c7,1 or equivalent) after its \
              descriptor was written or the table base changed"
         );
         for variant in variants {
@@ -492,7 +492,7 @@ pub fn a_translation_older_than_what_a_device_wrote_is_reported_when_it_is_used(
     };
     let what = "stale-translation: descriptor_from_a_device.read at 0x9000f000, got 0x200ff2, not \
         0x201ff2 by a device, in memory";
-    let needed = "invalidate the TLB entry for MVA 0x9000f000 (c8,c7,1 and its like) after its \
+    let needed = "invalidate the TLB entry for MVA 0x9000f000 (c8,c7,1 or equivalent) after its \
         descriptor was written or the table base changed";
     let reports = [what, needed].map(str::to_owned).to_vec();
     assert_eq!(descriptor(0), (vec![1, 1], reports));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A debugger that steps, watches and reads is not noticed by the guest.
+//! A guest does not notice a debugger that steps, watches and reads.
 
 use arm::{Bus as _, Counters, Mva, Pa, Watched, Watchpoint};
 
 use crate::Rig;
 use crate::rig::DATA;
 
-/// Where the programs run, and the scratch memory seen from there.
+/// Virtual base address of the programs and of their scratch memory.
 const CODE: u32 = 0x7000_0000;
-/// Cycles after which runs are compared: behind the end of every program compared.
+/// Cycle in which runs are compared, after the end of every program.
 const END: u64 = 400_000;
 
 const PROGRAMS: [(&str, u32); 6] = [
@@ -29,7 +29,7 @@ fn watch(address: u32, reads: bool, writes: bool) -> Watchpoint {
     }
 }
 
-/// Cycle, counters and memory after a run that `advance` makes.
+/// Returns cycle, counters and memory hash after `advance` has run a program.
 fn state(program: (&str, u32), advance: impl FnOnce(&mut Rig)) -> (u64, Counters, String) {
     let mut rig = Rig::new(program.0, program.1);
     advance(&mut rig);
@@ -68,7 +68,7 @@ fn stepping_and_watching_change_no_cycle_and_no_memory() {
     }
 }
 
-/// The watched accesses of `store_miss`, which reads, stores to and reads a word of [`DATA`].
+/// Returns the watched accesses of `store_miss`, which reads a word of [`DATA`], stores to it, and reads it again.
 fn accesses(point: Watchpoint) -> Vec<Watched> {
     let mut rig = Rig::new("store_miss", 1);
     let machine = rig.machine();
@@ -90,7 +90,7 @@ fn a_watchpoint_sees_the_accesses_of_its_kind_and_address_only() {
     assert_eq!(accesses(watch(mva.0, true, true)), [read, write, read]);
     assert_eq!(accesses(watch(mva.0 + 4, true, true)), []);
     assert_eq!(accesses(watch(mva.0 - 4, true, true)), []);
-    // Another address of the same memory is another address.
+    // Another virtual address of this memory is not watched.
     assert_eq!(accesses(watch(0x8000_0000 + DATA, true, true)), []);
 }
 

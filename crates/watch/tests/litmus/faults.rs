@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Alignment, domains, permissions, and what aborts leave behind. A fault reads 0x100 (data) or
-//! 0x200 (instruction) plus the fault status register.
+//! Alignment, domains, permissions, and the state after aborts. A fault appears in the results as 0x100 (data) or 0x200
+//! (instruction) plus the fault status register.
 
 use crate::run;
 
@@ -9,7 +9,7 @@ pub fn unaligned_words_rotate_unless_alignment_is_checked() {
     let rotated = [
         [0x4433_2211, 0, 0x1144_3322, 0],
         [0x2211_4433, 0, 0x3322_1144, 0],
-        // LDM and STR ignore the low bits, SWP rotates; no fault was taken.
+        // LDM and STR ignore the low bits, and SWP rotates. There is no fault.
         [0x4433_2211, 0x8877_6655, 0, 0],
         [0x1000, 0x2211_4433, 0, 0],
     ];
@@ -34,18 +34,18 @@ pub fn a_domain_is_closed_checked_or_open() {
     assert_eq!(
         run("domain_field", 2),
         closed,
-        "reserved: taken as no access"
+        "reserved: treated as no access"
     );
     assert_eq!(
         run("domain_field", 3),
         [0; 6],
-        "manager: permissions are not looked at"
+        "manager: permissions are ignored"
     );
 }
 
 #[test]
 pub fn permissions_follow_ap_s_and_r() {
-    // ARM ARM table B4-1; both S and R is unpredictable.
+    // ARM ARM table B4-1. S and R together are unpredictable.
     let statuses = 1 << 13 | 1 << 15;
     assert_eq!(run("permissions", 0), [0xf730, 0xf730, statuses]);
     assert_eq!(run("permissions", 1), [0xf731, 0xf731, statuses], "S");

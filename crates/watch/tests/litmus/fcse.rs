@@ -25,7 +25,7 @@ pub fn two_pids_share_an_address_without_maintenance_and_page_tables_do_not() {
     assert_eq!(
         run("two_tasks_at_one_address", 2),
         [0x33, 0x2200, 0x3300, 0x2200, 0x3300],
-        "cleaned and invalidated at each switch"
+        "with clean and invalidate at each switch"
     );
 }
 

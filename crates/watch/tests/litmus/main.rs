@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Litmus tests: small ARM programs (`guest/litmus`) that read stale data where software leaves
-//! maintenance out, and the architecture's answer where it does not. Each test names the claim; the
-//! programs say what their variants are.
+//! Litmus tests: small ARM programs (`guest/litmus`) that read stale data if maintenance is missing, and the right data
+//! otherwise. The name of each test is its claim. The programs describe their variants.
 //!
-//! Right answers are those of the ARM926EJ-S manual (DDI0198D) and the ARM ARM (DDI0100); what both
-//! leave open is not asserted.
+//! The expected answers come from the ARM926EJ-S manual (DDI0198D) and the ARM ARM (DDI0100). Cases that both leave
+//! open are not asserted.
 
 mod caches;
 mod coherence;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Looking on changes nothing, and costs nothing where nobody looks on.
+//! Observing changes nothing, and a board without an observer pays nothing for it.
 
 use crate::rig::Rig;
 use arm::Bus as _;
@@ -7,7 +7,7 @@ use board::Observed;
 use board::bus::SystemBus;
 use watch::checker::Checker;
 
-/// Cycles, counters and memory hash of a program, and what it observed.
+/// Results, cycle, counters and memory hash of a program.
 macro_rules! trace {
     ($rig:expr) => {{
         let mut rig = $rig;
@@ -41,6 +41,6 @@ fn observing_changes_no_cycle_no_counter_and_no_memory() {
 }
 
 #[test]
-fn a_board_without_a_checker_has_no_telling_compiled_in() {
+fn a_board_without_a_checker_has_no_observer_code_compiled_in() {
     const { assert!(!SystemBus::OBSERVED && Observed::<Checker>::OBSERVED) }
 }

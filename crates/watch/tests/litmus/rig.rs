@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds the programs and runs them on the default board.
+//! Builds the programs and runs them on a board: `sam9263`, or `ixp425` for XScale.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ const GO: u32 = 0xe014;
 const RESULTS: u32 = 0xe100;
 const RESULTS_VA: u32 = 0x4000_0000 + RESULTS;
 const DONE_MARK: u32 = 0x600d;
-/// Scratch memory of the programs.
+/// Physical address of the programs' scratch memory.
 pub const DATA: u32 = 0x20_0000;
 
-/// Core cycles a program may take: a few milliseconds of board time.
+/// Longest run of a program, in core cycles: a few milliseconds of board time.
 const LIMIT: u64 = 5_000_000;
 
 struct Programs {
@@ -39,7 +39,7 @@ fn output(command: &mut Command) -> Vec<u8> {
     let name = command.get_program().to_string_lossy().into_owned();
     let out = command
         .output()
-        .unwrap_or_else(|e| panic!("{name}: {e}; the litmus tests need gcc-arm-linux-gnueabi"));
+        .unwrap_or_else(|e| panic!("cannot run {name}: {e}; install gcc-arm-linux-gnueabi"));
     assert!(
         out.status.success(),
         "{name}: {}",
@@ -49,11 +49,11 @@ fn output(command: &mut Command) -> Vec<u8> {
 }
 
 thread_local! {
-    /// The board that this thread's programs run on.
+    /// Board of this thread's programs.
     static BOARD: Cell<&'static str> = const { Cell::new("sam9263") };
 }
 
-/// Does something with programs for XScale, and its board.
+/// Runs a test with programs for XScale and on its board.
 pub fn on_xscale(test: impl FnOnce()) {
     let before = BOARD.replace("ixp425");
     test();
@@ -81,7 +81,7 @@ fn build(to: &str, defined: &[&str]) -> Programs {
         .map(|entry| entry.expect("a directory entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "S"))
         .collect();
-    // The entry comes first in the image.
+    // The entry must come first in the image.
     files.sort_by_key(|path| (!path.ends_with("start.S"), path.clone()));
     output(
         Command::new("arm-linux-gnueabi-gcc")
@@ -121,7 +121,7 @@ fn bare() -> Boot {
     }
 }
 
-/// Name of the program or label at or before a virtual address, and the distance.
+/// Returns the program or label at or before a virtual address, and the distance.
 pub fn name_of(pc: u32) -> String {
     let symbols = programs().symbols.iter();
     let before = symbols.filter(|(_, at)| **at <= pc && pc - **at < 0x200);
@@ -132,9 +132,9 @@ pub fn name_of(pc: u32) -> String {
     }
 }
 
-/// A bus that may have to be told of what devices write.
+/// A bus whose observer may need the writes of devices.
 pub trait Poked: BoardBus {
-    /// A device wrote a byte.
+    /// Passes a byte that a device writes to the observer.
     fn poked(&mut self, _: u64, _: Pa, _: u8) -> Reaction {
         Reaction::Continue
     }
@@ -148,14 +148,14 @@ impl Poked for Observed<Checker> {
     }
 }
 
-/// A board with one program, running.
+/// A board that runs one program.
 pub struct Rig<B: BoardBus = SystemBus> {
     machine: Machine<B>,
     name: String,
 }
 
 impl Rig {
-    /// Loads `name` with the given variant.
+    /// Loads a variant of the program `name`.
     pub fn new(name: &str, variant: u32) -> Rig {
         let machine = Machine::new(board(), &bare()).unwrap_or_else(|e| panic!("{e}"));
         Rig::with(machine, name, variant)
@@ -163,7 +163,7 @@ impl Rig {
 }
 
 impl Rig<Observed<Checker>> {
-    /// The same with the coherence checker on.
+    /// Loads a variant of the program `name`, with the coherence checker on.
     pub fn checked(name: &str, variant: u32) -> Rig<Observed<Checker>> {
         let machine = Checker::machine(board(), &bare());
         Rig::with(machine.unwrap_or_else(|e| panic!("{e}")), name, variant)
@@ -173,7 +173,7 @@ impl Rig<Observed<Checker>> {
 impl<B: Poked> Rig<B> {
     fn with(machine: Machine<B>, name: &str, variant: u32) -> Rig<B> {
         let case = programs().symbols.get(name);
-        let case = *case.unwrap_or_else(|| panic!("no litmus program is called {name}"));
+        let case = *case.unwrap_or_else(|| panic!("there is no litmus program {name}"));
         let mut rig = Rig {
             machine,
             name: format!("{name}/{variant}"),
@@ -188,7 +188,7 @@ impl<B: Poked> Rig<B> {
         &mut self.machine
     }
 
-    /// Writes a word of memory behind every cache, as a device does.
+    /// Writes a word of memory past all caches, as a device does.
     pub fn poke(&mut self, pa: u32, value: u32) {
         let now = self.machine.now();
         let cpu = self.machine.cpu_mut();
@@ -199,7 +199,7 @@ impl<B: Poked> Rig<B> {
         }
     }
 
-    /// Reads a word of memory behind every cache, as a device does.
+    /// Reads a word of memory past all caches, as a device does.
     pub fn peek(&self, pa: u32) -> u32 {
         let bus = &self.machine.cpu().bus;
         let bytes = [0, 1, 2, 3].map(|n| bus.peek(Pa(pa + n)).expect("an address of memory"));
@@ -212,7 +212,7 @@ impl<B: Poked> Rig<B> {
             let stop = self.machine.run_until(self.machine.now() + 1000);
             let message = self.machine.message(&stop, |_| None);
             let going = stop == Stop::Limit && self.machine.now() < end;
-            assert!(going, "{} does not come to its end: {message}", self.name);
+            assert!(going, "{} does not finish: {message}", self.name);
         }
         self.peek(flag)
     }
@@ -222,7 +222,7 @@ impl<B: Poked> Rig<B> {
         self.run_until(READY);
     }
 
-    /// Lets a program that waits for the device go on.
+    /// Lets a program that waits for the device continue.
     pub fn go_on(&mut self) {
         self.poke(GO, 1);
     }
@@ -237,7 +237,7 @@ impl<B: Poked> Rig<B> {
         let mark = self.run_until(DONE);
         assert_eq!(
             mark, DONE_MARK,
-            "{} took an exception it did not expect",
+            "{} took an unexpected exception",
             self.name
         );
         let words = (self.peek(END) - RESULTS_VA) / 4;

@@ -3,7 +3,7 @@
 
 use crate::run;
 
-/// Variants of the programs in `tlb.S`: what invalidates the page's translation, what does not.
+/// Variants of the programs in `tlb.S` that do not invalidate the page's translation, and variants that do.
 const USELESS: [u32; 2] = [0, 3];
 const USEFUL: [u32; 4] = [1, 2, 4, 5];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same on XScale. Left out is what it does not have: ways and entries locked by a register, test and clean,
-//! random victims, a fault status of fetches, one TLB for both sides; and reports of places in a program that are
-//! others there.
+//! Litmus tests on XScale. Tests of features that XScale does not have are left out: ways and entries locked by a
+//! register, test and clean, random victims, a fault status of fetches, and a unified TLB. Tests of reports at program
+//! places that differ on XScale are left out too.
 
 use crate::rig::on_xscale;
 
@@ -66,7 +66,7 @@ on_xscale! {
         a_cached_alias_needs_what_was_left_out_of_clean_and_invalidate
         reading_past_the_cache_needs_a_clean_before
         of_two_dirty_aliases_the_second_write_back_is_reported
-        a_read_between_dirty_aliases_is_reported_as_that
+        a_read_between_dirty_aliases_is_reported_as_two_dirty_aliases
         a_stale_instruction_needs_what_was_left_out
         code_invalidated_in_the_d_cache_is_reported_as_lost
         lines_that_outlive_the_mapping_of_their_address_are_reported

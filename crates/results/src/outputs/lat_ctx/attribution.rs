@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the cycles of a switch went, from the core's counters.
+//! Splits the cycles of a switch into terms, by the core's counters.
 //!
-//! The counters are taken while the guest holds a pin high: around the ring's timed sections and
-//! around the overhead's. A term of a switch is (ring per hop) minus (overhead per hop); it may be
-//! negative when the overhead, which reads all arrays from one task, waits longer than the ring.
+//! The counters run while the guest holds a pin high: during the timed sections of the ring and of
+//! the overhead. A term of a switch is (ring per hop) minus (overhead per hop). It may be negative:
+//! the overhead reads all arrays from one task, and may wait longer than the ring.
 
 use serde::Serialize;
 
 use super::LatCtx;
 use crate::runs::run::{Run, Window};
 
-/// A term: its name in files, its heading, the counters of cycles it adds up.
+/// A term: its name in files, its heading, and the cycle counters whose sum it is.
 struct TermRow {
     name: &'static str,
     heading: &'static str,
     counters: &'static [&'static str],
 }
 
-/// In the order of tables and charts; what is left over comes last.
+/// All terms except the rest, in the order of tables and charts.
 const TERMS: [TermRow; COUNT - 1] = [
     TermRow {
         name: "direct",
@@ -60,22 +60,22 @@ pub const DCACHE_REFILL: usize = 2;
 pub const TABLE_WALKS: usize = 3;
 pub const REST: usize = COUNT - 1;
 
-/// Names for files, in order.
+/// Returns the names of the terms in files, in order.
 pub fn names() -> [&'static str; COUNT] {
     std::array::from_fn(|i| TERMS.get(i).map_or("rest", |term| term.name))
 }
 
-/// Headings for people, in order.
+/// Returns the headings of the terms, in order.
 pub fn headings() -> [&'static str; COUNT] {
     std::array::from_fn(|i| TERMS.get(i).map_or("the rest", |term| term.heading))
 }
 
-/// Core cycles per switch, term by term, with the events behind them.
+/// Core cycles per switch by term, and counts of events per switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Terms {
     /// All cycles of a switch.
     pub total: f64,
-    /// In the order of `names`; they add up to `total`.
+    /// Cycles of each term, in the order of `names`. Their sum is `total`.
     #[serde(serialize_with = "by_name")]
     pub cycles: [f64; COUNT],
     /// Instructions executed.
@@ -99,7 +99,7 @@ fn by_name<S: serde::Serializer>(cycles: &[f64; COUNT], s: S) -> Result<S::Ok, S
 }
 
 impl Terms {
-    /// The terms of a switch of `run`; `None` when it is no ring's or the pins were never moved.
+    /// Computes the terms of a switch; `None` when the run is not of a ring, or its guest moved no pins.
     pub fn of(run: &Run) -> Option<Terms> {
         let guest = LatCtx::of(run)?;
         let ring = per_hop(&guest, &run.ring)?;
@@ -107,7 +107,7 @@ impl Terms {
         Some(ring.minus(&overhead))
     }
 
-    /// Term by term.
+    /// Subtracts term by term.
     pub fn minus(&self, other: &Terms) -> Terms {
         Terms {
             total: self.total - other.total,
@@ -122,25 +122,25 @@ impl Terms {
         }
     }
 
-    /// The mean of several; `None` of none.
+    /// Computes the mean term by term; `None` without terms.
     pub fn mean(all: &[Terms]) -> Option<Terms> {
         let n = all.len() as f64;
-        let of = |get: fn(&Terms) -> f64| all.iter().map(get).sum::<f64>() / n;
+        let mean = |get: fn(&Terms) -> f64| all.iter().map(get).sum::<f64>() / n;
         (!all.is_empty()).then(|| Terms {
-            total: of(|t| t.total),
+            total: mean(|t| t.total),
             cycles: std::array::from_fn(|i| all.iter().map(|t| t.cycles[i]).sum::<f64>() / n),
-            instructions: of(|t| t.instructions),
-            icache_fills: of(|t| t.icache_fills),
-            dcache_fills: of(|t| t.dcache_fills),
-            cleans: of(|t| t.cleans),
-            walks: of(|t| t.walks),
-            ttb_writes: of(|t| t.ttb_writes),
-            pid_writes: of(|t| t.pid_writes),
+            instructions: mean(|t| t.instructions),
+            icache_fills: mean(|t| t.icache_fills),
+            dcache_fills: mean(|t| t.dcache_fills),
+            cleans: mean(|t| t.cleans),
+            walks: mean(|t| t.walks),
+            ttb_writes: mean(|t| t.ttb_writes),
+            pid_writes: mean(|t| t.pid_writes),
         })
     }
 }
 
-/// What one hop took in a window.
+/// Computes the terms of one hop; `None` when the window has no hops.
 fn per_hop(guest: &LatCtx, window: &Window) -> Option<Terms> {
     let hops = guest.hops(window.sections);
     if hops == 0 {

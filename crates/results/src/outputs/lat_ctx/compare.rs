@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From runs to the cost of changing the address space: what a switch between processes costs
-//! more than one between threads of one process, with the same board, kernel, ring and sizes.
+//! Computes the cost of changing the address space: the time of a switch between processes minus the
+//! time of a switch between threads of one process, with equal board, kernel, ring and sizes.
 //!
-//! Everything here is a pure function of runs and published figures.
+//! All results are pure functions of runs and published figures.
 
 use serde::Serialize;
 
@@ -16,16 +16,16 @@ use crate::figures::warnings::Warnings;
 use crate::runs::point::Place;
 use crate::runs::run::Run;
 
-/// The overhead's samples may differ by this share of their median before a warning.
+/// Range of the overhead's samples, as a share of their median, above which a warning is given.
 const OVERHEAD_SPREAD: f64 = 0.05;
-/// The guest's clock and the pins' edges may differ by this share before a warning.
+/// Difference between the guest's clock and the pins' edges, as a share, above which a warning is given.
 const CLOCK_DISAGREEMENT: f64 = 0.02;
-/// The mode of rings of threads.
+/// Mode of rings of threads.
 const THREAD: &str = "thread";
-/// The aim of an interval's coverage.
+/// Intended coverage of an interval.
 const COVERAGE: f64 = 0.95;
 
-/// One size and number of tasks on one board.
+/// One size and number of tasks with one kernel on one board.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub board: String,
@@ -33,26 +33,26 @@ pub struct Row {
     pub cpu_hz: u64,
     pub size_kb: u32,
     pub tasks: u32,
-    /// Microseconds per switch, by the guest's clock.
+    /// Time per switch by the guest's clock.
     pub process_us: Summary,
     pub thread_us: Summary,
-    /// Overhead per hop that was subtracted, in microseconds.
+    /// Overhead per hop that was subtracted.
     pub overhead_us: f64,
-    /// Changing the address space: process less thread.
+    /// Cost of changing the address space: processes minus threads.
     pub difference_us: Estimate,
     pub difference_cycles: f64,
-    /// Core cycles per switch by counter; absent when the pins were not moved.
+    /// Core cycles per switch by term; `None` when the guest moved no pins.
     pub process: Option<Terms>,
     pub thread: Option<Terms>,
     pub difference: Option<Terms>,
-    /// Names of the runs this row was made of.
+    /// Hashes of the runs of this row.
     pub runs: Vec<String>,
-    /// Whether it stands beside one of other or more seeds.
+    /// Whether a row that it is compared with has other or more seeds.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub uneven: bool,
 }
 
-/// A board's measured difference beside the envelope.
+/// A measured difference against the board's envelope.
 #[derive(Clone, Debug, Serialize)]
 pub struct BesideEnvelope {
     pub board: String,
@@ -61,26 +61,26 @@ pub struct BesideEnvelope {
     pub measured_us: Estimate,
     pub envelope_us: Range,
     pub inside: bool,
-    /// Which counter explains the disagreement.
+    /// Counter that explains most of the difference, in words.
     pub sentence: String,
 }
 
-/// A kernel's switch beside that of the first kernel.
+/// A kernel's switch against the first kernel's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Against {
     pub board: String,
     pub kernel: String,
-    /// The first kernel.
+    /// Name of the first kernel.
     pub base: String,
     pub size_kb: u32,
     pub tasks: u32,
     /// Switch between processes, divided by the first kernel's.
     pub to_base: f64,
-    /// The same, divided by the kernel's own switch between threads.
+    /// Switch between processes, divided by the same kernel's switch between threads.
     pub to_threads: f64,
 }
 
-/// A switch between threads of a kernel that has no processes to compare with, beside the first kernel's switches.
+/// A switch between threads of a kernel without rings of processes, against the first kernel's switches.
 #[derive(Clone, Debug, Serialize)]
 pub struct Alone {
     pub board: String,
@@ -89,13 +89,15 @@ pub struct Alone {
     pub tasks: u32,
     pub thread_us: Summary,
     pub thread: Option<Terms>,
-    /// The first kernel, and its switches between processes and threads, divided by this one.
+    /// Name of the first kernel.
     pub base: String,
+    /// The first kernel's switch between processes, divided by this switch.
     pub processes_of_base: f64,
+    /// The first kernel's switch between threads, divided by this switch.
     pub threads_of_base: f64,
 }
 
-/// All rows of an experiment, and what is to be said about them.
+/// All rows of an experiment, their comparisons, and warnings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     pub rows: Vec<Row>,
@@ -107,10 +109,10 @@ pub struct Comparison {
     pub warnings: Warnings,
 }
 
-/// Rings of one place, one for each seed.
+/// Rings of one place, one for each run.
 type Rings<'a> = (Place, Vec<Ring<'a>>);
 
-/// A run of a ring, and what the guest said of it.
+/// A run of a ring, and its guest's result.
 struct Ring<'a> {
     run: &'a Run,
     guest: LatCtx,
@@ -123,7 +125,7 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// The number of `name` in the order in which names come.
+/// Returns the number of a name, in order of first occurrence.
 fn number<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
     let known = names.iter().position(|n| *n == name);
     known.unwrap_or_else(|| {
@@ -132,8 +134,8 @@ fn number<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
     })
 }
 
-/// Makes the rows: both modes of every board, kernel, size and number of tasks, in order. The first
-/// kernel is the one that the envelope is about.
+/// Makes a row of each pair of process and thread rings with equal board, kernel, size and number of
+/// tasks, in order. The envelope applies to the first kernel.
 pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
     let rings: Vec<Rings> = measure::repeated(runs)
         .into_iter()
@@ -188,7 +190,7 @@ pub fn compare(runs: &[Run], envelope: &Envelope) -> Comparison {
     }
 }
 
-/// Marks rows of uneven figures.
+/// Marks the rows that have uneven figures.
 fn mark(rows: &mut [Row], runs: &[Run]) {
     let (figures, _) = measure::measured(runs, &super::Rings);
     for row in rows {
@@ -233,7 +235,7 @@ fn row(process: &[Ring], thread: &[Ring]) -> Option<Row> {
     })
 }
 
-/// The row of the first kernel with the same board, size and tasks beside `row`.
+/// Compares a row with the first kernel's row of equal board, size and tasks.
 fn against(row: &Row, first: &[&Row]) -> Option<Against> {
     let same = |r: &&&Row| (&r.board, r.size_kb, r.tasks) == (&row.board, row.size_kb, row.tasks);
     let base = first.iter().find(same)?;
@@ -248,7 +250,7 @@ fn against(row: &Row, first: &[&Row]) -> Option<Against> {
     })
 }
 
-/// Beside the row of the first kernel with the same board, size and tasks.
+/// Compares thread rings with the first kernel's row of equal board, size and tasks.
 fn alone_beside(threads: &[Ring], first: &[&Row]) -> Option<Alone> {
     let Ring { run, guest } = threads.first()?;
     let board = &run.point.board;
@@ -269,9 +271,9 @@ fn alone_beside(threads: &[Ring], first: &[&Row]) -> Option<Alone> {
     })
 }
 
-/// Of one seed its samples, of several the seeds' medians, microseconds.
-fn repetitions_us(rings: &[Ring], of: fn(&LatCtx) -> &Vec<f64>) -> Vec<f64> {
-    let us = |ring: &Ring| of(&ring.guest).iter().map(|ns| ns / 1e3).collect();
+/// Returns the samples of one seed, or the medians of several seeds, in microseconds.
+fn repetitions_us(rings: &[Ring], times: fn(&LatCtx) -> &Vec<f64>) -> Vec<f64> {
+    let us = |ring: &Ring| times(&ring.guest).iter().map(|ns| ns / 1e3).collect();
     statistics::repetitions(&rings.iter().map(us).collect::<Vec<_>>())
 }
 
@@ -280,14 +282,14 @@ fn mean_terms(rings: &[Ring]) -> Option<Terms> {
     Terms::mean(&terms?)
 }
 
-/// Sets the row beside the envelope and says which term, by its counter, disagrees most.
+/// Compares a row with the envelope, and names the term that differs most.
 fn beside_envelope(row: &Row, envelope: &Envelope) -> Option<BesideEnvelope> {
     let board = envelope.board(&row.board)?;
     let total = &board.total_us;
     let value = row.difference_us.value;
     let inside = (total.low..=total.high).contains(&value);
     let sentence = match &row.difference {
-        None => "no counters were taken, so that nothing explains the disagreement".to_string(),
+        None => "not explained: the run has no counters".to_string(),
         Some(terms) => explain(row, terms, board, envelope.assumed_lines.typical),
     };
     Some(BesideEnvelope {
@@ -302,22 +304,27 @@ fn beside_envelope(row: &Row, envelope: &Envelope) -> Option<BesideEnvelope> {
 }
 
 fn explain(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> String {
-    let off = |term: &Said| (term.0 - term.1).abs();
-    let said = said(row, terms, board, assumed_lines).into_iter();
-    let largest = said.max_by(|a, b| off(a).total_cmp(&off(b)));
-    let largest = largest.map(|said| said.2).unwrap_or_default();
-    let less = row.difference_us.value - board.total_us.typical;
-    let side = if less < 0.0 { "less" } else { "more" };
+    let off = |term: &Explained| (term.0 - term.1).abs();
+    let explained = explained_terms(row, terms, board, assumed_lines).into_iter();
+    let largest = explained.max_by(|a, b| off(a).total_cmp(&off(b)));
+    let largest = largest.map(|term| term.2).unwrap_or_default();
+    let excess = row.difference_us.value - board.total_us.typical;
+    let side = if excess < 0.0 { "less" } else { "more" };
     format!(
-        "{:.1} us {side} than the typical envelope; most of it: {largest}",
-        less.abs()
+        "{:.1} us {side} than the typical envelope; largest deviation: {largest}",
+        excess.abs()
     )
 }
 
-/// A term in microseconds, measured and expected, and what is to be said of it.
-type Said = (f64, f64, String);
+/// A term: measured time and envelope's time in microseconds, and an explanation.
+type Explained = (f64, f64, String);
 
-fn said(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> [Said; 4] {
+fn explained_terms(
+    row: &Row,
+    terms: &Terms,
+    board: &BoardEnvelope,
+    assumed_lines: f64,
+) -> [Explained; 4] {
     let us = |cycles: f64| cycles * 1e6 / row.cpu_hz as f64;
     let direct = us(terms.cycles[attribution::DIRECT]);
     let refill =
@@ -329,8 +336,8 @@ fn said(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> 
             direct,
             board.direct_us.typical,
             format!(
-                "cache operations (cache_op_cycles) take {direct:.1} us against {:.1} us: {:.0} \
-                 lines are written back per switch",
+                "cache operations (cache_op_cycles) take {direct:.1} us, the envelope has {:.1} us; a \
+                 switch writes back {:.0} lines",
                 board.direct_us.typical, terms.cleans
             ),
         ),
@@ -338,9 +345,9 @@ fn said(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> 
             refill,
             board.refill_us.typical,
             format!(
-                "refill (icache_fill_cycles + dcache_fill_cycles) takes {refill:.1} us against \
-                 {:.1} us: {:.0} lines ({:.0} I, {:.0} D) are filled more per switch, {:.0} were \
-                 assumed",
+                "refill (icache_fill_cycles + dcache_fill_cycles) takes {refill:.1} us, the envelope \
+                 has {:.1} us; a switch fills {:.0} more lines ({:.0} I, {:.0} D), the envelope \
+                 assumes {:.0}",
                 board.refill_us.typical,
                 terms.icache_fills + terms.dcache_fills,
                 terms.icache_fills,
@@ -352,8 +359,8 @@ fn said(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> 
             walks,
             0.0,
             format!(
-                "table walks (tlb_walk_cycles) take {walks:.1} us more, {:.0} walks per switch; \
-                 the envelope charges them to both sides",
+                "table walks (tlb_walk_cycles) take {walks:.1} us more ({:.0} walks per switch); the \
+                 envelope assumes no difference",
                 terms.walks
             ),
         ),
@@ -361,7 +368,7 @@ fn said(row: &Row, terms: &Terms, board: &BoardEnvelope, assumed_lines: f64) -> 
             rest,
             0.0,
             format!(
-                "what is neither cache operation, refill nor walk takes {rest:.1} us more ({:.0} \
+                "everything except cache operations, refill and walks takes {rest:.1} us more ({:.0} \
                  instructions); the envelope has no such term",
                 terms.instructions
             ),
@@ -375,54 +382,54 @@ fn warn_of(rings: &[Ring], warnings: &mut Warnings) {
         let spread = statistics::spread(&ring.guest.overhead_ns);
         if spread > OVERHEAD_SPREAD {
             let percent = spread * 100.0;
-            let what = format!("the overhead's samples differ by {percent:.0} %: raise `hops`");
-            warnings.at(label, what);
+            let text = format!("the overhead's samples differ by {percent:.0} %: raise `hops`");
+            warnings.at(label, text);
         }
         warn_of_pin(ring, warnings);
     }
     for pair in rings.windows(2) {
         let [a, b] = [&pair[0].run.point, &pair[1].run.point];
         if a.seed != b.seed && pair[0].guest == pair[1].guest {
-            let what = format!(
-                "seeds {} and {} gave identical results: the seed does not reach this point",
+            let text = format!(
+                "seeds {} and {} gave identical results: the seed has no effect at this point",
                 a.seed, b.seed
             );
-            warnings.at(a.label(), what);
+            warnings.at(a.label(), text);
         }
     }
 }
 
-/// The guest's own clock against the edges of its pin.
+/// Warns if the guest's clock and the edges of its pin disagree.
 fn warn_of_pin(ring: &Ring, warnings: &mut Warnings) {
     let Ring { run, guest } = ring;
     let hops = guest.hops(run.ring.sections);
     if hops == 0 {
-        let what = "no edge on pin 0, so no counters: is `-g` missing?";
-        return warnings.at(run.point.label(), what);
+        let text = "pin 0 has no edges, so there are no counters: give lat_ctx the option `-g`";
+        return warnings.at(run.point.label(), text);
     }
     let pin_ns = run.ring.cycles as f64 / hops as f64 * 1e9 / run.cpu_hz as f64;
     let samples = guest.hop_ns.len() as f64;
     let guest_ns = guest.hop_ns.iter().sum::<f64>() / samples;
     if (pin_ns - guest_ns).abs() / guest_ns > CLOCK_DISAGREEMENT {
-        let what = format!(
+        let text = format!(
             "a hop takes {:.2} us by the guest's clock and {:.2} us by the pin: check the timer's \
              rate",
             guest_ns / 1e3,
             pin_ns / 1e3
         );
-        warnings.at(run.point.label(), what);
+        warnings.at(run.point.label(), text);
     }
 }
 
-/// One warning for all rows whose intervals cover too little.
+/// Gives one warning for all rows whose intervals cover too little.
 fn warn_of_coverage(rows: &[Row], warnings: &mut Warnings) {
     let summaries = rows.iter().flat_map(|r| [&r.process_us, &r.thread_us]);
     let worst = summaries.min_by(|a, b| a.coverage.total_cmp(&b.coverage));
     if let Some(worst) = worst.filter(|worst| worst.coverage < COVERAGE) {
         let (count, percent) = (worst.count, worst.coverage * 100.0);
         warnings.of_all(format!(
-            "{count} repetitions give an interval of {percent:.0} % only: raise `samples`, or with \
-             several seeds --seeds"
+            "{count} repetitions give an interval of only {percent:.0} %: raise `samples`, or, with \
+             several seeds, --seeds"
         ));
     }
 }
@@ -430,12 +437,12 @@ fn warn_of_coverage(rows: &[Row], warnings: &mut Warnings) {
 fn warn_of_row(row: &Row, warnings: &mut Warnings) {
     let d = &row.difference_us;
     if d.low <= 0.0 {
-        let what = format!(
-            "the difference is not clear of zero ({:.2} to {:.2} us): raise `samples`",
+        let text = format!(
+            "the difference is not clearly above 0 ({:.2} to {:.2} us): raise `samples`",
             d.low, d.high
         );
-        let at = format!("{}, {} tasks, {} KB", row.board, row.tasks, row.size_kb);
-        warnings.at(at, what);
+        let place = format!("{}, {} tasks, {} KB", row.board, row.tasks, row.size_kb);
+        warnings.at(place, text);
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims about the comparison, on made-up runs.
+//! Tests of the comparison with made-up runs.
 
 use super::*;
 use crate::runs::for_tests::{change, made_up_run, made_up_runs};
@@ -68,7 +68,7 @@ fn a_difference_within_the_noise_is_warned_about() {
         made_up_run("sam9263", "thread", 0, 2, 30.0),
     ];
     let warnings = compared(&runs).warnings.texts().join("\n");
-    assert!(warnings.contains("not clear of zero"), "{warnings}");
+    assert!(warnings.contains("not clearly above 0"), "{warnings}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `lat_ctx`: switches in a ring of tasks, by the guest's clock and by the core's counters.
+//! `lat_ctx`: context switches in a ring of tasks, measured by the guest's clock and by the core's
+//! counters.
 
 mod attribution;
 mod compare;
@@ -21,7 +22,7 @@ use crate::runs::run::Run;
 
 use compare::compare;
 
-/// See the module.
+/// Output kind of `lat_ctx`.
 pub struct Rings;
 
 impl Measures for Rings {
@@ -51,21 +52,21 @@ impl OutputKind for Rings {
         Ok(serde_json::to_value(read(&run.output)?)?)
     }
 
-    fn text(&self, told: &ReportInput) -> String {
-        let comparison = compare(told.runs, &told.papers.envelope);
+    fn text(&self, input: &ReportInput) -> String {
+        let comparison = compare(input.runs, &input.papers.envelope);
         if comparison.rows.is_empty() {
-            return format!("{}\n\n", grid::figures(told.measured));
+            return format!("{}\n\n", grid::figures(input.measured));
         }
         tables::text(&comparison)
     }
 
-    fn parts(&self, told: &ReportInput) -> Result<Vec<Part>> {
-        let envelope = &told.papers.envelope;
-        parts::parts(told.experiment, &compare(told.runs, envelope), envelope)
+    fn parts(&self, input: &ReportInput) -> Result<Vec<Part>> {
+        let envelope = &input.papers.envelope;
+        parts::parts(input.experiment, &compare(input.runs, envelope), envelope)
     }
 
-    fn document(&self, told: &ReportInput) -> Result<Vec<(&'static str, Value)>> {
-        let comparison = compare(told.runs, &told.papers.envelope);
+    fn document(&self, input: &ReportInput) -> Result<Vec<(&'static str, Value)>> {
+        let comparison = compare(input.runs, &input.papers.envelope);
         Ok(vec![
             ("rows", json!(comparison.rows)),
             ("against", json!(comparison.against)),
@@ -78,7 +79,7 @@ impl OutputKind for Rings {
     }
 }
 
-/// The one line of `lat_ctx`. Times are nanoseconds per hop, one value per timed section.
+/// The guest's JSON line. Times are in nanoseconds per hop, with one value per timed section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct LatCtx {
     guest: String,
@@ -86,23 +87,23 @@ struct LatCtx {
     mode: String,
     tasks: u32,
     size_kb: u32,
-    /// Times around the ring per timed section.
+    /// Number of rounds per timed section.
     rounds: u32,
-    /// The same work without a switch.
+    /// Time of the work of a hop without a switch.
     overhead_ns: Vec<f64>,
-    /// A hop around the ring.
+    /// Time of a hop in the ring.
     hop_ns: Vec<f64>,
-    /// A hop less the median overhead: the switch.
+    /// Time of a switch: a hop minus the median overhead.
     switch_ns: Vec<f64>,
 }
 
 impl LatCtx {
-    /// What a ring said.
+    /// Reads the output of a run.
     fn of(run: &Run) -> Option<LatCtx> {
         read(&run.output).ok()
     }
 
-    /// Hops in `sections` timed sections.
+    /// Number of hops in `sections` timed sections.
     fn hops(&self, sections: u64) -> u64 {
         sections * u64::from(self.rounds) * u64::from(self.tasks)
     }
@@ -112,8 +113,9 @@ fn read(output: &str) -> Result<LatCtx> {
     let result: LatCtx = json_line("lat_ctx", output)?;
     if result.switch_ns.is_empty() || result.switch_ns.len() != result.hop_ns.len() {
         bail!(
-            "lat_ctx's line holds {} switch samples",
-            result.switch_ns.len()
+            "the result line of lat_ctx has {} switch samples and {} hop samples",
+            result.switch_ns.len(),
+            result.hop_ns.len()
         );
     }
     Ok(result)

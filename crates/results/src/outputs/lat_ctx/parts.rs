@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the report says of rings: curves over tasks, where the cycles went, the envelope.
+//! Report sections of rings: curves over the number of tasks, cycles by cause, and the envelope.
 
 use anyhow::Result;
 
@@ -13,7 +13,7 @@ use crate::render::part::{Chart, Part};
 use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 
-/// A part for each board.
+/// Makes the sections of each board.
 pub fn parts(experiment: &str, comparison: &Comparison, envelope: &Envelope) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     for board in tables::boards(comparison) {
@@ -30,23 +30,23 @@ pub fn parts(experiment: &str, comparison: &Comparison, envelope: &Envelope) -> 
 
 fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
     let looks = Looks::of(rows);
-    let draw = |of: &[&Row], shown: Shown, words: &str| {
-        let title = format!("{board}, {words}");
-        plot::latency(of, &looks, shown, &title, plot::scale_us(rows))
+    let draw = |drawn: &[&Row], shown: Shown, text: &str| {
+        let title = format!("{board}, {text}");
+        plot::latency(drawn, &looks, shown, &title, plot::scale_us(rows))
     };
-    let charts = |shown: Shown, name: &str, words: &str| {
-        each_kernel(experiment, board, rows, name, |kernel, of| {
-            draw(of, shown, &format!("{kernel}: {words}"))
+    let charts = |shown: Shown, name: &str, text: &str| {
+        each_kernel(experiment, board, rows, name, |kernel, of_kernel| {
+            draw(of_kernel, shown, &format!("{kernel}: {text}"))
         })
     };
     let mut by_size = Vec::new();
     for size in looks.sizes() {
-        let of: Vec<&Row> = (rows.iter().copied())
+        let of_size: Vec<&Row> = (rows.iter().copied())
             .filter(|row| row.size_kb == *size)
             .collect();
         by_size.push(Chart {
             name: format!("{experiment}-{board}-{size}-kb"),
-            svg: draw(&of, Shown::Processes, &format!("{size} KB: processes"))?,
+            svg: draw(&of_size, Shown::Processes, &format!("{size} KB: processes"))?,
         });
     }
     let mut others = charts(Shown::Processes, "processes", "processes")?;
@@ -54,14 +54,13 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
     others.extend(charts(
         Shown::Difference,
         "difference",
-        "processes less threads",
+        "processes minus threads",
     )?);
     let mut parts = vec![Part {
         heading: format!("{board} at {:.0} MHz", rows[0].cpu_hz as f64 / 1e6),
-        text: "A ring of tasks hands a token around through pipes; whoever holds it reads some \
-               KB of its own array. Every hop is a context switch, the same work without a \
-               switch subtracted. Points are medians by the guest's own clock with 95 % \
-               intervals."
+        text: "A ring of tasks hands a token around through pipes. The task with the token reads \
+               some KB of its own array. A hop of the token minus its work without a switch is a \
+               context switch. Points are medians by the guest's clock, with 95 % intervals."
             .into(),
         charts: by_size,
         ..Part::default()
@@ -70,14 +69,14 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
     parts.extend([
         Part {
             heading: format!(
-                "{board}: a chart for each kernel, as the paper draws it; threads, and processes less threads"
+                "{board}: charts of each kernel, as in the paper: processes, threads, and processes minus threads"
             ),
             charts: others,
             folded: true,
             ..Part::default()
         },
         Part {
-            heading: format!("{board}: {} rings in figures and counters", rows.len()),
+            heading: format!("{board}: figures and counters of {} rings", rows.len()),
             tables: vec![counters(rows)],
             folded: true,
             ..Part::default()
@@ -86,8 +85,8 @@ fn board_parts(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>
     Ok(parts)
 }
 
-/// What a switch is made of, for the first two kernels at both ends of the axes; what changing the address space
-/// is, for all rows.
+/// Draws the cycles by cause: of a switch, for the first two kernels at both ends of the axes; and of changing the
+/// address space, for all rows.
 fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Part>> {
     let ring = |row: &Row| (row.size_kb, row.tasks);
     let ends = [
@@ -108,21 +107,21 @@ fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Par
     }
     let title = format!("{board}: a switch between processes");
     let svg = plot::stacked(&bars, &title, plot::scale_of(&bars))?;
-    let bars_of = |of: &[&Row]| -> Vec<Bar> {
+    let bars_of = |rows: &[&Row]| -> Vec<Bar> {
         let name = |row: &Row| format!("{} KB x {}", row.size_kb, row.tasks);
         let bar = |row: &&Row| Some(Bar::of(name(row), row, row.difference.as_ref()?));
-        of.iter().filter_map(bar).collect()
+        rows.iter().filter_map(bar).collect()
     };
     let scale = plot::scale_of(&bars_of(rows));
-    let all = each_kernel(experiment, board, rows, "cycles", |kernel, of| {
-        let title = format!("{board}, {kernel}: process less thread");
-        plot::stacked(&bars_of(of), &title, scale.clone())
+    let all = each_kernel(experiment, board, rows, "cycles", |kernel, of_kernel| {
+        let title = format!("{board}, {kernel}: process minus thread");
+        plot::stacked(&bars_of(of_kernel), &title, scale.clone())
     })?;
     Ok(vec![
         Part {
             heading: format!("{board}: where the time goes"),
-            text: "By the core's counters, taken while the guest holds a pin high, with the work that needs no \
-                   switch subtracted: to the left of zero is what that has more of."
+            text: "By the core's counters while the guest holds a pin high, minus the work without a switch. A bar to \
+                   the left of zero: the work without a switch takes more of it."
                 .into(),
             charts: vec![Chart {
                 name: format!("{experiment}-{board}-where"),
@@ -131,10 +130,10 @@ fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Par
             ..Part::default()
         },
         Part {
-            heading: format!("{board}: where it goes in every ring, between processes less between threads"),
-            text: "Between processes a switch changes the address space, between threads of one \
-                   process it does not; the difference is what changing the address space costs: to \
-                   the right of zero what takes longer between processes, to the left what takes \
+            heading: format!("{board}: where the time goes in every ring, processes minus threads"),
+            text: "A switch between processes changes the address space, a switch between threads of \
+                   one process does not. The difference is the cost of changing the address space. \
+                   Bars to the right of zero take longer between processes, bars to the left take \
                    less."
                 .into(),
             charts: all,
@@ -144,7 +143,7 @@ fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Par
     ])
 }
 
-/// A chart of each kernel's rows, drawn with its short name.
+/// Draws a chart of each kernel's rows. `draw` gets the kernel's short name.
 fn each_kernel(
     experiment: &str,
     board: &str,
@@ -174,7 +173,7 @@ fn counters(rows: &[&Row]) -> Grid {
         "processes us",
         "threads us",
         "difference us",
-        "95 % interval",
+        "95 % interval us",
         "cycles",
         "instructions",
         "I lines",
@@ -237,7 +236,7 @@ fn envelope_part(comparison: &Comparison, envelope: &Envelope, board: &str) -> O
     let inside = rows.iter().filter(|row| row[0] == "inside").count();
     let headings = [
         "envelope",
-        "what explains the difference",
+        "explanation of the difference",
         "KB",
         "tasks",
         "measured us",
@@ -245,7 +244,7 @@ fn envelope_part(comparison: &Comparison, envelope: &Envelope, board: &str) -> O
     ];
     (!rows.is_empty()).then(|| Part {
         heading: format!(
-            "{board} beside the envelope: {inside} of {} inside",
+            "{board} against the envelope: {inside} of {} inside",
             rows.len()
         ),
         text: format!("{}. A plausibility check, not a fit.", envelope.source),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charts of rings: latency over tasks, and what a switch is made of, stacked.
+//! Charts of rings: latency over the number of tasks, and stacked bars of a switch's time by cause.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::render::plot::{
 use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 
-/// Which latency a chart shows.
+/// Latency that a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     Processes,
@@ -41,14 +41,14 @@ impl Shown {
     }
 }
 
-/// How curves of a board look: a colour for each kernel, a marker for each size, in all of its charts.
+/// Looks of the curves in all charts of a board: a colour for each kernel, a marker for each size.
 pub struct Looks<'a> {
     kernels: Vec<&'a str>,
     sizes: Vec<u32>,
 }
 
 impl<'a> Looks<'a> {
-    /// Of all rows of the board.
+    /// Assigns colours and markers; `rows` are all rows of the board.
     pub fn of(rows: &[&'a Row]) -> Looks<'a> {
         let mut sizes: Vec<u32> = rows.iter().map(|r| r.size_kb).collect();
         sizes.sort_unstable();
@@ -59,7 +59,7 @@ impl<'a> Looks<'a> {
         }
     }
 
-    /// KB that tasks read, ascending.
+    /// Sizes in KB that tasks read, ascending.
     pub fn sizes(&self) -> &[u32] {
         &self.sizes
     }
@@ -74,27 +74,28 @@ impl<'a> Looks<'a> {
         MARKERS[at.unwrap_or(0) % MARKERS.len()]
     }
 
-    /// The curves of `rows`, each with its key: kernels, or the sizes if there is one kernel.
+    /// Returns the curves of `rows` with their legend entries: names of kernels, or sizes if there is only one
+    /// kernel.
     fn curves<'r>(&self, rows: &[&'r Row]) -> Vec<(Key, Vec<&'r Row>)> {
-        let one = distinct(rows.iter().map(|r| r.kernel.as_str())).len() == 1;
+        let one_kernel = distinct(rows.iter().map(|r| r.kernel.as_str())).len() == 1;
         let mut curves = Vec::new();
         for (kernel, size) in distinct(rows.iter().map(|r| (r.kernel.as_str(), r.size_kb))) {
             let key = Key {
-                name: match one {
+                name: match one_kernel {
                     true => format!("{size} KB"),
                     false => short_kernel(kernel).to_string(),
                 },
                 colour: self.colour(kernel),
                 marker: Some(self.marker(size)),
             };
-            let of = (rows.iter()).filter(|r| (r.kernel.as_str(), r.size_kb) == (kernel, size));
-            curves.push((key, of.copied().collect()));
+            let curve = (rows.iter()).filter(|r| (r.kernel.as_str(), r.size_kb) == (kernel, size));
+            curves.push((key, curve.copied().collect()));
         }
         curves
     }
 }
 
-/// Latency per switch in microseconds over the number of tasks; several charts can share `scale_us`.
+/// Draws the time per switch in microseconds over the number of tasks. Charts can share `scale_us`.
 pub fn latency(
     rows: &[&Row],
     looks: &Looks,
@@ -156,7 +157,8 @@ pub fn latency(
     Ok(hover.over(svg))
 }
 
-/// A scale that shows all rows in every chart, and zero. Processes may be faster than threads.
+/// Returns a scale for all charts of these rows. It includes zero, and differences below zero: processes may be
+/// faster than threads.
 pub fn scale_us(rows: &[&Row]) -> Range<f64> {
     let all = rows.iter().flat_map(|r| {
         let shown = [Shown::Processes, Shown::Threads, Shown::Difference];
@@ -170,14 +172,14 @@ pub fn scale_us(rows: &[&Row]) -> Range<f64> {
     (lowest * 1.02 / below).floor() * below..(largest * 1.02 / step).ceil() * step
 }
 
-/// What a bar is made of, in microseconds by counter.
+/// A bar: microseconds of each term.
 pub struct Bar {
     pub name: String,
     us: [f64; attribution::COUNT],
 }
 
 impl Bar {
-    /// Of cycles of a row.
+    /// Makes a bar from the cycles of a row.
     pub fn of(name: String, row: &Row, terms: &Terms) -> Bar {
         let us = |cycles: f64| cycles * 1e6 / row.cpu_hz as f64;
         Bar {
@@ -187,7 +189,7 @@ impl Bar {
     }
 }
 
-/// A scale on which all bars can be compared.
+/// Returns a scale for all bars.
 pub fn scale_of(bars: &[Bar]) -> Range<f64> {
     let (lowest, largest) = bars.iter().fold((0.0, 1.0), |(lowest, largest), bar| {
         (
@@ -198,15 +200,15 @@ pub fn scale_of(bars: &[Bar]) -> Range<f64> {
     lowest * 1.05..largest * 1.05
 }
 
-/// Bars, stacked by counter: to the right of zero what takes time, to the left what saves some.
+/// Draws bars of stacked terms: positive terms to the right of zero, negative terms to the left.
 pub fn stacked(bars: &[Bar], title: &str, scale: Range<f64>) -> Result<String> {
     let count = bars.len() as i32;
-    // Few bars are as high as those of other charts.
-    let one = if bars.len() < 8 { 26 } else { 12 };
+    // A chart with few bars has high bars, so that it is about as high as other charts.
+    let bar_height = if bars.len() < 8 { 26 } else { 12 };
     let mut svg = String::new();
     let mut hover = Hover::default();
     {
-        let height = 130 + one * bars.len() as u32;
+        let height = 130 + bar_height * bars.len() as u32;
         let root = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
         let names = attribution::headings();
@@ -240,10 +242,10 @@ pub fn stacked(bars: &[Bar], title: &str, scale: Range<f64>) -> Result<String> {
                     (start, SegmentValue::Exact(at)),
                     (start + bar.us[term], SegmentValue::Exact(at + 1)),
                 ];
-                let words = format!("{}: {} {:.1} us", bar.name, names[term], bar.us[term]);
+                let text = format!("{}: {} {:.1} us", bar.name, names[term], bar.us[term]);
                 hover.bar(
                     corners.each_ref().map(|corner| chart.backend_coord(corner)),
-                    words,
+                    text,
                 );
                 let mut drawn = Rectangle::new(corners, colour.filled());
                 drawn.set_margin(1, 1, 0, 0);
@@ -257,7 +259,7 @@ pub fn stacked(bars: &[Bar], title: &str, scale: Range<f64>) -> Result<String> {
     Ok(hover.over(svg))
 }
 
-/// What those `terms` are together that have the sign of `side`.
+/// Returns the sum of the terms that have the sign of `side`.
 fn on_its_side(terms: &[f64], side: f64) -> f64 {
     terms.iter().filter(|t| **t * side > 0.0).sum()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the terminal shows of rings.
+//! Tables of rings for the terminal.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::render::grid::{Grid, wrapped};
 use crate::runs::point::short_kernel;
 use base::distinct::distinct;
 
-/// Board by board: switches, where their cycles went, and the envelope.
+/// Makes the text: for each board, times of switches and their cycles by cause; then the envelope.
 pub fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for board in boards(comparison) {
@@ -20,14 +20,14 @@ pub fn text(comparison: &Comparison) -> String {
             .collect();
         let mhz = rows[0].cpu_hz as f64 / 1e6;
         text += &wrapped(&format!(
-            "{board} ({mhz:.0} MHz): a context switch in a ring of tasks, by the guest's clock, medians in us."
+            "{board} ({mhz:.0} MHz): context switch in a ring of tasks, median in us by the guest's clock."
         ));
         text += &wrapped(
-            "Changing the address space = processes less threads of the same kernel, with its 95 % interval.",
+            "Address space: processes minus threads of the same kernel, with its 95 % interval.",
         );
         let _ = writeln!(text, "{}\n", switch_table(&rows));
         text += &wrapped(
-            "Where it went: core cycles per switch, processes less threads, by the core's counters.",
+            "Cycles by cause: core cycles per switch, processes minus threads, by the core's counters.",
         );
         let _ = writeln!(text, "{}\n", cycles_table(&rows));
         let alone = comparison.alone.iter().filter(|a| a.board == board);
@@ -35,8 +35,8 @@ pub fn text(comparison: &Comparison) -> String {
         if let Some(first) = alone.first() {
             let base = short_kernel(&first.base);
             text += &wrapped(&format!(
-                "{board}: a switch between threads of kernels without processes in rings; {base}'s, divided by it; core \
-                 cycles per switch by the core's counters."
+                "{board}: switch between threads, for kernels without rings of processes. Columns {base}: {base}'s \
+                 switch divided by this one. Other columns: core cycles per switch, by the core's counters."
             ));
             let _ = writeln!(text, "{}\n", alone_table(&alone, base));
         }
@@ -76,17 +76,17 @@ fn alone_table(alone: &[&Alone], base: &str) -> Grid {
     table
 }
 
-/// Boards in the order of their first row.
+/// Returns the boards, in order of first occurrence.
 pub fn boards(comparison: &Comparison) -> Vec<&str> {
     distinct(comparison.rows.iter().map(|row| row.board.as_str()))
 }
 
-/// Kernels in the order of their first row.
+/// Returns the kernels, in order of first occurrence.
 pub fn kernels<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
     distinct(rows.iter().map(|row| row.kernel.as_str()))
 }
 
-/// A line for each size and number of tasks, a column for each kernel.
+/// Makes a table with a row for each size and number of tasks, and columns for each kernel.
 fn switch_table(rows: &[&Row]) -> Grid {
     let kernels = kernels(rows);
     let names: Vec<&str> = kernels.iter().map(|k| short_kernel(k)).collect();
@@ -127,7 +127,7 @@ fn switch_table(rows: &[&Row]) -> Grid {
     table
 }
 
-/// The ends of the axes for each kernel; all rows are in the report.
+/// Makes a table of the ends of the axes for each kernel. The report has all rows.
 fn cycles_table(rows: &[&Row]) -> Grid {
     let mut headings = vec!["kernel", "KB", "tasks", "all"];
     headings.extend(attribution::headings());
@@ -165,7 +165,7 @@ fn cycles_table(rows: &[&Row]) -> Grid {
     table
 }
 
-/// The envelope at the ends of the axes; all rows are in `--json`.
+/// Compares the ends of the axes with the envelope. `--json` has all rows.
 fn envelope_text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for board in boards(comparison) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A prompt as a console's log shows it: a line that was begun and not ended.
+//! Finds a prompt in a console log: a line that has begun and has not ended.
 
-/// How much of the log is looked at: more than a prompt and what a kernel says behind it.
+/// Searched length of the log, in bytes; longer than a prompt and the kernel messages after it.
 const TAIL: usize = 4096;
-/// Visible characters by which two prompts are the same; what stands before may be a directory.
+/// Two prompts are equal if this many last visible characters are. A directory may stand before them.
 const SAME: usize = 2;
 
-/// The end of the prompt that the log shows, if it shows one. What a kernel says behind it, with a
-/// time, does not count.
+/// Returns the end of the prompt that the log shows, if it shows one. Kernel messages with a time stamp after the
+/// prompt do not count.
 pub fn of(log: &[u8]) -> Option<String> {
     let text = anstream::adapter::strip_bytes(&log[log.len().saturating_sub(TAIL)..]).into_vec();
     let text = String::from_utf8_lossy(&text);
@@ -16,7 +16,7 @@ pub fn of(log: &[u8]) -> Option<String> {
         return Some(prompt);
     }
     for line in lines {
-        // It was ended: by the kernel, or there is no prompt.
+        // If anything but a kernel message ended the line, it is no prompt.
         let begun = &line[..kernel_part(line)?];
         if let Some(prompt) = end(begun) {
             return Some(prompt);
@@ -25,10 +25,10 @@ pub fn of(log: &[u8]) -> Option<String> {
     None
 }
 
-/// The last visible characters of a line that has any.
+/// Returns the last visible characters of a line that ends like a prompt.
 fn end(line: &str) -> Option<String> {
     let line = line.trim_matches('\r');
-    // A shell's, a question's.
+    // The first three end shell prompts, the others end questions.
     if !["# ", "$ ", "> ", ": ", "? "]
         .iter()
         .any(|end| line.ends_with(end))
@@ -40,7 +40,7 @@ fn end(line: &str) -> Option<String> {
     Some(line[from..].to_string())
 }
 
-/// Where in a line the kernel's part begins, `[    1.234567] `, if it has one.
+/// Returns where a kernel message begins in a line: at its time stamp, `[    1.234567] `.
 fn kernel_part(line: &str) -> Option<usize> {
     let is = |(at, _): &(usize, &str)| {
         let time = line[at + 1..]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `coherence --chaos SEED` and `--chaos-seeds A..B`: the checker beside interrupts that a seed draws.
+//! `coherence --chaos SEED` and `--chaos-seeds A..B`: checks a command under interrupts that a seed draws.
 
 use anyhow::{Context, Result, bail};
 use board::boot::Boot;
@@ -28,71 +28,76 @@ use supply::cache::Inputs;
 use supply::mutant::Mutant;
 use supply::toolchain::default_jobs;
 
-/// Board seconds that a seed's command may take when nobody says.
+/// Default of `--limit` for a seed's command, in seconds of board time.
 const SEED_LIMIT_S: f64 = 30.0;
 
 mod all;
 
-/// Which seeds.
+/// Options for the seeds.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Interrupts where this seed draws them, each of which another task of the command follows; `mm_chaos` alone is
-    /// that seed's random program (docs/use/CHAOS.md)
+    /// Interrupt the command at moments that this seed draws, and switch to another of its tasks (docs/use/CHAOS.md)
+    ///
+    /// The command `mm_chaos` alone is the seed's random program.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
     chaos: Option<u64>,
-    /// The same for many seeds, from A to before B, on all processors; seeds that were run are not run again
+    /// Do this for the seeds from A up to but not including B, on all processors; stored results are not run again
     #[arg(long, value_name = "A..B", conflicts_with_all = ["cost", "bisect", "tap", "gdb"])]
     chaos_seeds: Option<Seeds>,
-    /// Forget what seeds came to, and run them again
+    /// Forget stored results of the seeds, and run them again
     #[arg(long, requires = "chaos_seeds")]
     again: bool,
-    /// Then make the first bad seed's program of each cause as short as it can be
+    /// Then shorten the program of the first seed of each cause
     #[arg(long, requires = "chaos_seeds", conflicts_with = "json")]
     reduce: bool,
 }
 
 impl Options {
-    /// Whether there is chaos.
+    /// Returns whether the run has chaos.
     pub fn is_asked(&self) -> bool {
         self.chaos.is_some() || self.chaos_seeds.is_some()
     }
 
-    /// What clap does not see.
+    /// Checks what clap cannot check.
     pub fn check(&self, args: &Args) -> Result<()> {
         if args.jobs.is_some() && !args.all_mutants && self.chaos_seeds.is_none() {
-            bail!("--jobs: is for --all-mutants and --chaos-seeds");
+            bail!(
+                "--jobs: it has an effect only with --all-mutants or --chaos-seeds; leave it out"
+            );
         }
         if args.all_mutants && !args.command.is_empty() && !self.is_asked() {
-            bail!("--all-mutants: each mutant has its own command");
+            bail!("--all-mutants: each mutant has its own command; leave yours out");
         }
         if args.all_mutants && (self.reduce || args.json) && self.is_asked() {
-            bail!("--all-mutants with --chaos-seeds: prints a table, no --reduce and no --json");
+            bail!(
+                "--all-mutants: with --chaos-seeds it prints only a table; leave out --reduce and --json"
+            );
         }
         if self.is_asked() && args.command.is_empty() {
             bail!(
-                "chaos needs a command behind --; `-- mm_chaos` is each seed's own random program"
+                "chaos needs a command after --; `-- mm_chaos` runs each seed's own random program"
             );
         }
         Ok(())
     }
 }
 
-/// What a campaign is made of.
+/// Parts of a campaign.
 struct Made<'a> {
-    asked: &'a Request<'a>,
+    request: &'a Request<'a>,
     boot: &'a Boot,
     names: Names,
 }
 
 impl Made<'_> {
-    /// Where results are kept: they depend on all that is named here.
+    /// Opens the store of the campaign's results. Its name is a hash of all inputs that can change them.
     fn store(&self, campaign: &Campaign<'_>) -> Result<Store> {
-        let Request { args, board, .. } = self.asked;
+        let Request { args, board, .. } = self.request;
         let mut inputs = Inputs::new("chaos 2");
         let name = session::snapshot::name(board, self.boot).unwrap_or_default();
         inputs.add("machine", name.as_bytes());
         inputs.add("seeds", env!("WARMSWITCH_CHAOS").as_bytes());
-        // Its symbols say where interrupts may come.
+        // The kernel's symbols decide where interrupts may come.
         let symbols = campaign.vmlinux.map(std::fs::read).transpose()?;
         inputs.add("symbols", &symbols.unwrap_or_default());
         inputs.add("command", args.command.join("\0").as_bytes());
@@ -105,14 +110,14 @@ impl Made<'_> {
         Store::of(inputs, args.chaos.again)
     }
 
-    /// Runs seeds that are not kept yet.
+    /// Runs seeds without a stored result. Returns the results of all.
     fn run(&self, campaign: &Campaign<'_>, seeds: Seeds) -> Result<Vec<Tried>> {
         campaign.run(seeds, &self.store(campaign)?)
     }
 }
 
 impl Request<'_> {
-    /// With chaos.
+    /// Runs with chaos: one seed, many seeds, or all mutants.
     pub fn disturbed(&self) -> Result<Outcome> {
         let command = Command::of(&self.args.command)?;
         let guest = chaos::prepare(&self.args.target, &self.board)?;
@@ -132,7 +137,7 @@ impl Request<'_> {
         })
     }
 
-    /// Does something with a guest that a mutant has been made of, if one is given.
+    /// Prepares a campaign of this guest, with the mutant applied if one is given, and calls `then` with it.
     fn campaign<T>(
         &self,
         command: &Command,
@@ -164,7 +169,7 @@ impl Request<'_> {
             jobs: args.jobs.unwrap_or_else(default_jobs),
         };
         let made = Made {
-            asked: self,
+            request: self,
             boot: &boot,
             names,
         };
@@ -234,7 +239,7 @@ impl Request<'_> {
             );
         }
         for bad in summary.bad_without_report() {
-            println!("{}", self.otherwise(bad));
+            println!("{}", self.bad_without_report(bad));
         }
         if args.chaos.reduce {
             self.reduce(campaign, &summary, names)?;
@@ -243,7 +248,7 @@ impl Request<'_> {
         Ok(summary.outcome())
     }
 
-    /// The whole report of the first seed that met a cause.
+    /// Prints the whole report of a seed.
     fn show_cause(&self, campaign: &Campaign<'_>, names: &Names, seed: u64) -> Result<()> {
         let ran = campaign.ran(seed, &names)?;
         let groups = coherence::groups(&ran.findings.reports, &self.suppressions, names);
@@ -262,18 +267,18 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// A seed without a report that is bad all the same.
-    fn otherwise(&self, tried: &Tried) -> String {
-        let what = match (&tried.place, tried.status) {
+    /// Describes a seed that is bad without a report.
+    fn bad_without_report(&self, tried: &Tried) -> String {
+        let detail = match (&tried.place, tried.status) {
             (Some(place), _) if tried.hung() => format!("hung at {place}"),
             (Some(place), _) => place.clone(),
             (None, status) => format!("status {}", status.unwrap_or_default()),
         };
-        let said: String = tried.said.iter().map(|l| format!("\n  {l}")).collect();
-        format!("seed {}: {} ({what}){said}", tried.seed, tried.ended)
+        let output: String = tried.said.iter().map(|l| format!("\n  {l}")).collect();
+        format!("seed {}: {} ({detail}){output}", tried.seed, tried.ended)
     }
 
-    /// The first bad seed's program of each cause, shorter.
+    /// Shortens the program of the first seed of each cause, and prints it.
     fn reduce(&self, campaign: &Campaign<'_>, summary: &Summary, names: &Names) -> Result<()> {
         for (cause, seeds) in summary.causes() {
             let seed = seeds[0];
@@ -284,7 +289,7 @@ impl Request<'_> {
             let mut fails = |program: &program::Program| -> Result<bool> {
                 runs += 1;
                 let work = campaign.command.work_of(seed, program);
-                let work = work.context("programs of mm_chaos get shorter")?;
+                let work = work.context("--reduce: only programs of mm_chaos can be shortened")?;
                 let ends = |report: &watch::checker::Report| !campaign.covers(report, names);
                 let ran = campaign.bases.run(seed, &work, campaign.limit_s, &ends)?;
                 let reports = ran.findings.reports.iter().filter(|(r, _)| ends(r));

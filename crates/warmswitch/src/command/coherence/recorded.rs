@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `coherence --baseline FILE` and `--write-baseline`: how often reports may be left out.
+//! `coherence --baseline FILE` and `--write-baseline`: how many reports each suppression may cover.
 
 use std::path::{Path, PathBuf};
 
@@ -18,19 +18,19 @@ use base::shell;
 use session::boot::is_path;
 use supply::toolchain::default_jobs;
 
-/// Runs that a baseline is made of: one with the board's seed of the victims, others with other seeds.
+/// Number of runs behind a baseline: one with the board's victim seed, the others with other seeds.
 const RUNS: u32 = 4;
 
-/// The baselines that a run is compared with.
+/// Baselines for comparison with a run.
 pub struct Recorded {
-    /// Where new ones go.
+    /// File of the baselines, which also takes new ones.
     file: Option<PathBuf>,
     key: Key,
     all: Vec<Baseline>,
 }
 
 impl Recorded {
-    /// What there is; an error where a file is bad, or a new one would have no place.
+    /// Loads the baselines. Gives an error for a bad file, and for a new baseline that has no file to go to.
     pub fn of(args: &Args) -> Result<Recorded> {
         let target = &args.target;
         let kernel = target.kernel()?;
@@ -41,11 +41,12 @@ impl Recorded {
         let file = args.baseline.clone().or_else(own);
         if args.write_baseline && file.is_none() {
             bail!(
-                "--write-baseline: the kernel or what it is given is yours: --baseline FILE says where to record it"
+                "--write-baseline: a run with your own kernel, files or options has no list of baselines; name one \
+                 with --baseline FILE"
             );
         }
         let all = match &file {
-            // One that is named has to be there, unless it is about to be made.
+            // A file that --baseline names must exist, unless --write-baseline creates it.
             Some(path) if path.exists() || (args.baseline.is_some() && !args.write_baseline) => {
                 baseline::load(path)?
             }
@@ -58,14 +59,14 @@ impl Recorded {
         })
     }
 
-    /// The one for this kernel, board and program.
+    /// Returns the baseline for this kernel, board and command.
     pub fn baseline(&self) -> Option<&Baseline> {
         self.all.iter().find(|entry| entry.key() == self.key)
     }
 }
 
 impl Args {
-    /// What a baseline is recorded for.
+    /// Returns the key of this run's baseline.
     fn key(&self, name: &str) -> Key {
         let kernel = match is_path(name) || name.contains('/') {
             true => name.to_string(),
@@ -82,12 +83,12 @@ impl Args {
 }
 
 impl Request<'_> {
-    /// Runs with other seeds, and writes what all of them came to.
+    /// Repeats the run with other seeds, and writes the counts of all runs.
     pub fn record(&self, boot: &Boot, plan: &Plan<'_>, first: &Shown<'_>) -> Result<()> {
         let Some(file) = &self.recorded.file else {
             return Ok(());
         };
-        // Late victims do not hang on a seed.
+        // Late victims do not depend on a seed.
         let seeds = match self.board.core.victims {
             Victims::Random => 1..RUNS,
             Victims::Late => 0..0,
@@ -112,13 +113,17 @@ impl Request<'_> {
         let mut runs = vec![baseline::counts(&first.groups, &self.suppressions)];
         for (seed, findings) in seeds.iter().zip(found) {
             if !matches!(findings.ended, RunEnd::Finished(None | Some(0))) {
-                bail!("--write-baseline: the run with seed {seed} did not get to a good end");
+                bail!(
+                    "--write-baseline: the run with seed {seed} did not end with 0; nothing is recorded"
+                );
             }
             let (all, names) = (&self.suppressions, first.style.names);
             let groups = coherence::groups(&findings.reports, all, names);
             if let Some(group) = groups.iter().find(|g| g.suppression.is_none()) {
                 print!("{}", first.style.group(group));
-                bail!("--write-baseline: with seed {seed} there is a report; nothing is recorded");
+                bail!(
+                    "--write-baseline: the run with seed {seed} has a report; nothing is recorded"
+                );
             }
             runs.push(baseline::counts(&groups, all));
         }
@@ -128,7 +133,10 @@ impl Request<'_> {
     fn write(&self, file: &Path, runs: Vec<Counts>) -> Result<()> {
         let count = runs.len();
         baseline::write(file, Baseline::of(self.recorded.key.clone(), &runs))?;
-        eprintln!("note: the baseline of {count} runs is in {}", shown(file));
+        eprintln!(
+            "note: the baseline of {count} runs was written to {}",
+            shown(file)
+        );
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What came of a checked run: text, JSON, TAP and the exit code.
+//! The output of a checked run: text, JSON, TAP and the exit code.
 
 use anyhow::{Result, bail};
 use serde_json::json;
@@ -14,27 +14,27 @@ use base::{colour, shell};
 use results::runs::markers;
 use watch::checker::REPORTS;
 
-/// A result and how to show it.
+/// A result, and what its output needs.
 pub struct Shown<'a> {
-    /// What was asked for.
+    /// Options of the command line.
     pub args: &'a Args,
-    /// The run.
+    /// Reports and end of the run.
     pub findings: &'a Findings,
-    /// What checking cost, if that was asked.
+    /// Cost of checking, with `--cost`.
     pub cost: Option<Cost>,
-    /// Its reports.
+    /// Groups of equal reports.
     pub groups: Vec<Group>,
-    /// Entries that groups refer to.
+    /// Suppressions that groups refer to.
     pub suppressions: &'a [Suppression],
-    /// How often they may cover reports, if that was recorded.
+    /// Baseline of this kernel, board and command, if one is recorded.
     pub baseline: Option<&'a Baseline>,
-    /// Names, clock and replay.
+    /// Names, clock and replay command.
     pub style: Style<'a>,
 }
 
 impl Shown<'_> {
-    /// What the command printed, to the end if it came there.
-    fn said(&self) -> String {
+    /// Returns the command's output, as far as the run went.
+    fn output(&self) -> String {
         String::from_utf8_lossy(&self.findings.said).into_owned()
     }
 
@@ -42,7 +42,7 @@ impl Shown<'_> {
         self.groups.iter().filter(|g| g.suppression.is_none())
     }
 
-    /// Prints it as asked for.
+    /// Prints the result in the chosen format.
     pub fn print(&self) -> Result<()> {
         if self.args.json {
             println!("{}", serde_json::to_string_pretty(&self.json())?);
@@ -55,7 +55,7 @@ impl Shown<'_> {
     }
 
     fn text(&self) -> String {
-        let mut text = self.said();
+        let mut text = self.output();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -84,7 +84,7 @@ impl Shown<'_> {
         }
         if self.findings.reports.len() == REPORTS {
             text.push_str(&format!(
-                "the run was ended: {REPORTS} causes were met, and no more can be kept\n"
+                "the run ended early: the checker keeps at most {REPORTS} causes\n"
             ));
         }
         for more in self.exceeded() {
@@ -116,12 +116,12 @@ impl Shown<'_> {
             .filter(move |g| g.suppression == Some(entry))
     }
 
-    /// What each entry covered.
+    /// Counts what each suppression covered.
     fn counts(&self) -> Counts {
         baseline::counts(&self.groups, self.suppressions)
     }
 
-    /// Entries that covered more than the baseline allows, in sentences.
+    /// Returns one line for each suppression that covered more than the baseline allows.
     fn exceeded(&self) -> Vec<String> {
         let Some(baseline) = self.baseline else {
             return Vec::new();
@@ -133,20 +133,20 @@ impl Shown<'_> {
         more.map(|(name, count)| {
             let most = baseline.allows(name);
             format!(
-                "{name}: {} reports were left out, {} times; the baseline allows {}, {} times: another bug may be \
-                 behind this suppression (--suppressions /dev/null shows all reports)",
+                "{name}: {} reports were suppressed, {} times; the baseline allows {}, {} times. This suppression may \
+                 hide another bug: --suppressions /dev/null shows all reports",
                 count.reports, count.times, most.reports, most.times
             )
         })
         .collect()
     }
 
-    /// Whether a baseline says how good the run is.
+    /// Returns whether the run is compared with a baseline.
     fn is_compared(&self) -> bool {
         !self.args.chaos.is_asked() && !self.args.write_baseline
     }
 
-    /// Reports were left out, and nothing says how many are to be expected.
+    /// Returns whether reports were suppressed and no baseline says how many to expect.
     fn lacks_baseline(&self) -> bool {
         self.baseline.is_none() && !self.counts().is_empty()
     }
@@ -183,7 +183,7 @@ impl Shown<'_> {
             "command": shell::shown(&self.args.command),
             "ended": self.findings.ended.word(),
             "status": self.findings.ended.status(),
-            "output": self.said(),
+            "output": self.output(),
             "cycles": self.findings.cycles,
             "seconds": self.findings.seconds,
             "instructions": self.findings.instructions,
@@ -197,7 +197,7 @@ impl Shown<'_> {
 
     fn tap(&self) -> String {
         let mut text = "TAP version 14\n".to_string();
-        for line in self.said().lines() {
+        for line in self.output().lines() {
             text.push_str(&format!("# {line}\n"));
         }
         let mut number = 0;
@@ -238,19 +238,19 @@ impl Shown<'_> {
         text
     }
 
-    /// The exit code, with a note of what it does not say.
+    /// Returns the exit code. Prints notes on what the code does not tell.
     pub fn outcome(&self) -> Result<Outcome> {
         if self.findings.ended == RunEnd::Interrupted && self.args.bisect {
             eprintln!("error: stopped");
             return Ok(Outcome::Abort);
         }
-        let is_more = self.is_compared() && !self.exceeded().is_empty();
+        let is_exceeded = self.is_compared() && !self.exceeded().is_empty();
         let outcome = match self.judged() {
             Ok(outcome) => outcome,
-            Err(error) if !is_more || self.findings.ended == RunEnd::Interrupted => {
+            Err(error) if !is_exceeded || self.findings.ended == RunEnd::Interrupted => {
                 return Err(error);
             }
-            // More was left out than the baseline allows, however the command ended.
+            // An exceeded baseline decides, however the command ended.
             Err(error) => {
                 eprintln!("note: {error:#}");
                 Outcome::Done
@@ -269,18 +269,18 @@ impl Shown<'_> {
         }
     }
 
-    /// The exit code of a run without a report, by how many reports were left out.
+    /// Returns the exit code of a run without a report: by the number of suppressed reports.
     fn against_baseline(&self) -> Result<Outcome> {
         let args = self.args;
         if !self.is_compared() {
             return Ok(Outcome::Done);
         }
         if self.lacks_baseline() {
-            let what = "no baseline for this kernel, board and program says how many reports may be left out";
+            let what = "no baseline for this kernel, board and command: the number of suppressed reports is not checked";
             if args.bisect {
-                bail!("{what}: record one at a good commit (--baseline FILE --write-baseline)");
+                bail!("{what}; record one at a good commit with --baseline FILE --write-baseline");
             }
-            eprintln!("note: {what} (--write-baseline records one)");
+            eprintln!("note: {what}; --write-baseline records one");
         }
         Ok(match self.exceeded().is_empty() {
             true => Outcome::Done,
@@ -289,7 +289,7 @@ impl Shown<'_> {
         })
     }
 
-    /// What the run says, or why it says nothing.
+    /// Returns what the run proves, or an error if it proves nothing.
     fn judged(&self) -> Result<Outcome> {
         if self.reported().next().is_some() {
             return Ok(Outcome::No);
@@ -297,17 +297,15 @@ impl Shown<'_> {
         match &self.findings.ended {
             RunEnd::Limit if self.args.bisect => {
                 bail!(
-                    "--limit ended the command: that nothing was reported until then says nothing"
+                    "--limit ended the command: no report up to then proves nothing; set a longer limit"
                 )
             }
             RunEnd::Limit if self.args.limit.is_some() => Ok(Outcome::Done),
             RunEnd::Finished(status) => {
                 let status = status.unwrap_or(0);
-                markers::check_that_it_ran(status, &self.said())?;
+                markers::check_that_it_ran(status, &self.output())?;
                 if self.args.bisect && status != 0 {
-                    bail!(
-                        "the command ended with {status}: that nothing was reported says nothing"
-                    );
+                    bail!("the command ended with {status}: no report up to then proves nothing");
                 }
                 if self.args.write_baseline && status != 0 {
                     bail!("--write-baseline: the command ended with {status}; nothing is recorded");
@@ -315,11 +313,10 @@ impl Shown<'_> {
                 Ok(Outcome::Done)
             }
             RunEnd::Report => bail!(
-                "{REPORTS} causes were met, suppressions cover all, and no more can be kept: that nothing was reported \
-                 says nothing"
+                "suppressions cover all {REPORTS} causes that the checker can keep: no other report proves nothing"
             ),
             RunEnd::Limit => bail!(
-                "the command ran longer than {LIMIT_S} s of board time; --limit gives it more{}",
+                "the command ran longer than {LIMIT_S} s of board time; set a longer limit with --limit{}",
                 markers::last_words(&self.findings.console)
             ),
             RunEnd::BootLimit => bail!(
@@ -331,7 +328,7 @@ impl Shown<'_> {
         }
     }
 
-    /// What the command ended with, if that was not 0.
+    /// Returns the command's status, if that is not 0.
     fn failed(&self) -> Option<i32> {
         self.findings.ended.status().filter(|status| *status != 0)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `host calibrate`: somebody's board beside the simulated one, which numbers of its file the memory there
-//! suggests, and what then changes.
+//! `host calibrate`: fits the numbers of a simulated board's file to the memory figures of a real board, and shows
+//! what the changed numbers do to a context switch.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -26,19 +26,19 @@ use results::runs::point::short_kernel;
 use session::boot::Recipe;
 use session::session::Session;
 
-/// Figures that differ by less are called the same.
+/// Figures that differ by less count as equal.
 const SAME_PERCENT: f64 = 5.0;
-/// Board seconds that a program may take.
+/// Limit of board time for a program, in seconds.
 const LIMIT_S: f64 = 120.0;
-/// Rings whose switches are shown: tasks and KB.
+/// Rings whose switches are shown: number of tasks, KB per task.
 const RINGS: [(u32, u32); 2] = [(2, 0), (8, 16)];
 
 #[derive(clap::Args)]
 pub struct Calibrate {
-    /// What `memory` measured: out/host/NAME/memory.json, or a log of `warmswitch-target`
+    /// Measured memory figures: out/host/NAME/memory.json, or a log of `warmswitch-target`
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The simulated board that is nearest to it
+    /// Simulated board that is nearest to the measured one
     #[arg(long, value_name = "BOARD", default_value = DEFAULT_BOARD)]
     board: String,
     /// Print JSON
@@ -47,18 +47,18 @@ pub struct Calibrate {
 }
 
 impl Calibrate {
-    /// Measures the simulated board until it fits, and what then changes.
+    /// Fits the simulated board, and prints the fit and its effect on switches.
     pub fn execute(&self) -> Result<Outcome> {
         boards::check_name(&self.board)?;
         let machine = import::file(&self.file)?;
-        let said = calibrate(&machine, &self.board)?;
+        let calibration = calibrate(&machine, &self.board)?;
         if self.json {
             println!(
                 "{}",
-                json!({"format": 1, "board": self.board, "fit": said.fit, "switches": said.switches})
+                json!({"format": 1, "board": self.board, "fit": calibration.fit, "switches": calibration.switches})
             );
         } else {
-            println!("{}", said.text(&self.board));
+            println!("{}", calibration.text(&self.board));
         }
         for note in &machine.notes {
             eprintln!("note: {note}");
@@ -67,7 +67,7 @@ impl Calibrate {
     }
 }
 
-/// A switch with the board as it is and as it was changed, in microseconds.
+/// Time of a switch on the board with its own numbers and with the fitted ones, in microseconds.
 #[derive(Serialize)]
 struct Switch {
     kernel: &'static str,
@@ -77,13 +77,13 @@ struct Switch {
     changed_us: f64,
 }
 
-/// What the memory of a machine says of a board's file.
+/// A fit of a board's file to a machine's memory figures, and its effect on switches.
 pub struct Said {
     fit: Fit,
     switches: Vec<Switch>,
 }
 
-/// Kernels for a board's core, without and with FCSE, and what programs are built for.
+/// Returns the kernels for a core, without and with FCSE, and the architecture of its programs.
 fn made_for(core: &Core) -> ([&'static str; 2], Architecture) {
     match core.name {
         "arm920t" => (
@@ -101,25 +101,28 @@ fn made_for(core: &Core) -> ([&'static str; 2], Architecture) {
     }
 }
 
-/// Fits the board's numbers to what was measured there.
+/// Fits the board's numbers to the machine's memory figures.
 pub fn calibrate(machine: &Machine, name: &str) -> Result<Said> {
     if machine.memory.is_empty() {
-        bail!("{}: nothing that `memory` measured is in it", machine.name);
+        bail!(
+            "{}: it has no figures of `memory`; measure them with `warmswitch-target all` on your board",
+            machine.name
+        );
     }
     if !machine.is_arm {
         bail!(
-            "{}: no ARM, so that no board here is near to it",
+            "{}: the machine is no ARM, so no simulated board is near it; use figures of an ARM9",
             machine.name
         );
     }
     let (spec, _) = boards::load(name)?;
     let (kernels, _) = made_for(spec.core.core);
-    // Searching takes as many boots as it takes: what there is to say is which one it is at.
+    // The number of boots is not known in advance. The progress names the changes of the current one.
     let mut progress = Progress::new("calibrating", 0);
-    let mut simulate = |changes: &[Change], most: u32| {
+    let mut simulate = |changes: &[Change], max_kb: u32| {
         let text: Vec<String> = changes.iter().map(ToString::to_string).collect();
         progress.step(&text.join(" "));
-        memory(name, changes, kernels[0], most)
+        memory(name, changes, kernels[0], max_kb)
     };
     let fit = fit::fit(&spec, &machine.memory, &mut simulate)?;
     let mut switches = Vec::new();
@@ -146,10 +149,10 @@ pub fn calibrate(machine: &Machine, name: &str) -> Result<Said> {
     Ok(Said { fit, switches })
 }
 
-/// The board with these numbers, at its prompt, with the program for products in it.
+/// Boots the board with these changes, and with `warmswitch-target` in its root file system.
 fn booted(name: &str, changes: &[Change], kernel: &str) -> Result<Session> {
     let (board, _) = boards::load(&boards::changed(name, changes))?;
-    // The same program as on the product: what a library's memset() does is in the figures.
+    // This is the product's own program, because the figures depend on its C library's memset().
     let program = target::built(made_for(board.core.core).1)?;
     let added = format!("{}:/usr/bin/{}", program.display(), target::NAME);
     let recipe = Recipe {
@@ -166,9 +169,9 @@ fn printed(session: &mut Session, guest: &str, arguments: &str) -> Result<serde_
     read::printed(guest, &String::from_utf8_lossy(&measured.console))
 }
 
-fn memory(name: &str, changes: &[Change], kernel: &str, most: u32) -> Result<Vec<Memory>> {
+fn memory(name: &str, changes: &[Change], kernel: &str, max_kb: u32) -> Result<Vec<Memory>> {
     let mut session = booted(name, changes, kernel)?;
-    let printed = printed(&mut session, "memory", &format!("-m {most} -r 3 -t 1"))?;
+    let printed = printed(&mut session, "memory", &format!("-m {max_kb} -r 3 -t 1"))?;
     let figures = read::figures("memory", &printed)?;
     Ok(import::memory(&printed, |at, metric| {
         let figure = figures.iter().find(|f| f.at == at && f.metric == metric);
@@ -176,10 +179,10 @@ fn memory(name: &str, changes: &[Change], kernel: &str, most: u32) -> Result<Vec
     }))
 }
 
-/// Medians of switches.
+/// Returns the median time of a switch in each ring, in microseconds.
 fn rings(name: &str, changes: &[Change], kernel: &str) -> Result<Vec<f64>> {
     let mut session = booted(name, changes, kernel)?;
-    let mut of = |(tasks, kb): (u32, u32)| {
+    let mut median = |(tasks, kb): (u32, u32)| {
         let printed = printed(
             &mut session,
             "lat_ctx",
@@ -189,7 +192,7 @@ fn rings(name: &str, changes: &[Change], kernel: &str) -> Result<Vec<f64>> {
         let switch = figures.iter().find(|figure| figure.metric == "switch");
         Ok(switch.context("no switch was measured")?.estimate.value)
     };
-    RINGS.into_iter().map(&mut of).collect()
+    RINGS.into_iter().map(&mut median).collect()
 }
 
 impl Said {
@@ -203,38 +206,37 @@ impl Said {
             off_percent,
             ..
         } = self.fit;
-        let left = format!(
-            "from {from} to {to} KB the largest difference that is left is {off_percent:.0} %"
-        );
+        let left =
+            format!("from {from} to {to} KB, the largest difference left is {off_percent:.0} %");
         if self.fit.changes.is_empty() {
-            return format!("No other numbers of {file} come nearer than its own: {left}.");
+            return format!("The numbers of {file} fit best as they are: {left}.");
         }
         let changes = self.fit.changes.iter().map(ToString::to_string);
         let changes: Vec<String> = changes.collect();
-        let come = if self.fit.off_percent < SAME_PERCENT {
+        let result = if self.fit.off_percent < SAME_PERCENT {
             "gives the same figures"
         } else {
             "comes nearest"
         };
-        let clocks = "the ratio of the clocks is the file's, and ";
+        let clocks = "The ratio of the clocks is still the file's. ";
         let clocks = changes
             .iter()
             .any(|change| change.starts_with("clocks."))
             .then_some(clocks);
         format!(
-            "Numbers of {file} with which the simulated board {come}: {}; {}{left}. What was fitted to these \
-             figures they cannot validate: do that with others. In the file, name them as the source.",
+            "The simulated board {result} with these numbers in {file}: {}. {}In the range {left}. These figures \
+             cannot validate the fit: use other figures for that. In the file, name these figures as the source.",
             changes.join(", "),
             clocks.unwrap_or_default(),
         )
     }
 
     fn switches(&self) -> Grid {
-        let headings = ["kernel", "what", "as it is\nus", "changed\nus", "ratio"];
+        let headings = ["kernel", "switch", "as it is\nus", "changed\nus", "ratio"];
         let row = |s: &Switch| {
             vec![
                 short_kernel(s.kernel).to_string(),
-                format!("a switch, {} processes, {} KB", s.tasks, s.kb),
+                format!("{} processes, {} KB", s.tasks, s.kb),
                 digits(s.as_it_is_us),
                 digits(s.changed_us),
                 format!("{:.2}", s.changed_us / s.as_it_is_us),
@@ -247,14 +249,18 @@ impl Said {
         }
     }
 
-    /// For the terminal.
+    /// Returns the text for the terminal.
     pub fn text(&self, board: &str) -> String {
         let mut text = format!("{}\n\n{}\n", self.fit.table(), self.suggestion(board));
-        let _ = write!(text, "\nWhat then changes:\n\n{}", self.switches());
+        let _ = write!(
+            text,
+            "\nEffect on the time of a switch:\n\n{}",
+            self.switches()
+        );
         text
     }
 
-    /// For the report.
+    /// Returns the part for the report.
     pub fn part(&self, machine: &Machine, board: &str) -> Part {
         Part {
             heading: format!("{} beside the simulated {board}", machine.name),

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options of `host cyclic`, which are cyclictest's.
+//! The options of `host cyclic`, which are those of cyclictest.
 
 use super::Measure;
 
-/// `-h` is the histogram's, as cyclictest has it.
+// As in cyclictest, `-h` is the histogram, so help has no short option.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Cyclic {
     #[command(flatten)]
     pub measure: Measure,
-    /// Interval of the first thread, us
+    /// Interval of the first thread, in us
     #[arg(short, long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     interval: u32,
-    /// How much longer each further thread's is, us
+    /// Increase of the interval from thread to thread, in us
     #[arg(short, long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     distance: u32,
-    /// Threads
+    /// Number of threads
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     threads: u32,
-    /// SCHED_FIFO priority; 0 is no real time
+    /// SCHED_FIFO priority; 0 for no real-time priority
     #[arg(short, long, value_name = "P", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=99))]
     priority: u32,
     /// Lock memory
     #[arg(short, long)]
     mlockall: bool,
-    /// How many times the first thread wakes
+    /// Number of wake-ups of the first thread, instead of a duration
     #[arg(short, long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     loops: Option<u32>,
-    /// For how many seconds
+    /// Duration, in seconds [default: 10, with --quick 1]
     #[arg(short = 'D', long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     duration: Option<u32>,
-    /// A histogram of whole microseconds below this instead of raw samples
+    /// Keep a histogram of whole microseconds below US, instead of raw samples
     #[arg(short = 'h', long, value_name = "US", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     histogram: Option<u32>,
     /// Print help
@@ -39,7 +39,7 @@ pub struct Cyclic {
 }
 
 impl Cyclic {
-    /// For `guest/cyclic`, which has the same letters.
+    /// Returns the options for `guest/cyclic`, which has the same letters.
     pub fn options(&self) -> String {
         let Cyclic {
             interval: i,

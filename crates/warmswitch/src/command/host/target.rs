@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `host build` and `host read`: this machine's measurements on a product.
+//! `host build` and `host read`: build the measuring program for a product, and read its results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use base::standard_input;
 use host::target::{self, Architecture};
 use host::{document, import, log, rows};
 
-/// Of a log that comes on standard input.
+/// Name of a log on standard input.
 const STDIN: &str = "-";
 
 #[derive(clap::Args)]
 pub struct Build {
-    /// The product's processor
+    /// Processor of the product
     #[arg(
         long = "for",
         value_name = "ARCHITECTURE",
@@ -26,57 +26,58 @@ pub struct Build {
         default_value = "armv5te"
     )]
     architecture: Architecture,
-    /// Where to put it [default: out/host/warmswitch-target-ARCHITECTURE]
+    /// File to write [default: out/host/warmswitch-target-ARCHITECTURE]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 impl Build {
-    /// Builds and puts it there.
+    /// Builds the program and copies it to the output file.
     pub fn execute(&self) -> Result<Outcome> {
         let built = target::built(self.architecture)?;
-        let place = self.output.clone();
-        let place = place.unwrap_or_else(|| target::default_place(self.architecture));
-        if let Some(dir) = place.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        let path = self.output.clone();
+        let path = path.unwrap_or_else(|| target::default_place(self.architecture));
+        if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             fs::create_dir_all(dir).with_context(|| shown(dir).to_string())?;
         }
-        fs::copy(&built, &place).with_context(|| format!("cannot write {}", shown(&place)))?;
-        println!("{}", shown(&place));
+        fs::copy(&built, &path).with_context(|| format!("cannot write {}", shown(&path)))?;
+        println!("{}", shown(&path));
         Ok(Outcome::Done)
     }
 }
 
 #[derive(clap::Args)]
 pub struct Read {
-    /// What the product's console or connection said, or a file as `compare --with` takes; `-` is standard input
+    /// Log of the product's console or connection, or a file that `compare --with` takes; - for standard input
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// The product's name: its results are kept below out/host/NAME [default: the log's]
+    /// Name of the product; its results are kept in out/host/NAME [default: the log's name]
     #[arg(long, value_name = "NAME", value_parser = name)]
     name: Option<String>,
-    /// Print the results as JSON, a document a tool
+    /// Print the results as JSON, one document per tool
     #[arg(long)]
     json: bool,
 }
 
-/// A folder's.
+/// Checks that a product's name can be the name of a folder.
 fn name(text: &str) -> Result<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if text.is_empty() || text.starts_with('.') || !text.chars().all(is_plain) {
-        bail!("letters, digits, \".\", \"_\" and \"-\" make a name");
+        bail!("use letters, digits, \".\", \"_\" and \"-\", and no \".\" at the start");
     }
     Ok(text.to_string())
 }
 
 impl Read {
-    /// Prints each tool's table, and keeps its document.
+    /// Prints each tool's table and keeps its document.
     pub fn execute(&self) -> Result<Outcome> {
         let stem = self.log.file_stem().unwrap_or_default().to_string_lossy();
         let named = self.name.clone();
         let by_log = name(&stem).ok().filter(|name| name != STDIN);
         let named = named.or(by_log).unwrap_or_else(|| "target".to_string());
         let bytes = if self.log == Path::new(STDIN) {
-            standard_input::given()?.context("- is standard input, and that is a terminal")?
+            standard_input::given()?
+                .context("-: standard input is a terminal; pipe the log into this command")?
         } else {
             fs::read(&self.log).with_context(|| format!("cannot read {}", shown(&self.log)))?
         };
@@ -114,7 +115,7 @@ impl Read {
         Ok(outcome)
     }
 
-    /// Prints what another program measured, beside the boards' records. Nothing is kept.
+    /// Prints the results of another program beside the boards' records. Keeps nothing.
     fn other(&self, bytes: &[u8]) -> Result<Outcome> {
         let mut machine = import::bytes_of(bytes).with_context(|| shown(&self.log).to_string())?;
         machine.name = shown(&self.log).to_string();
@@ -144,7 +145,7 @@ mod tests {
     use session::boot::Recipe;
     use session::session::Session;
 
-    /// Sums of a guest's samples of its timed sections, in nanoseconds.
+    /// Returns the total length of a guest's timed sections by its own samples, in nanoseconds.
     fn sum_ns(samples: &Value, times: f64) -> f64 {
         let samples = samples.as_array().expect("samples").iter();
         samples
@@ -152,8 +153,8 @@ mod tests {
             .sum()
     }
 
-    /// Its clock is read within the pins' edges: the difference is what reading it and moving a pin take,
-    /// and its resolution.
+    /// The program reads its clock between the pins' edges. The difference is the time to read the clock and to move
+    /// a pin, and the clock's resolution.
     #[test]
     #[ignore = "needs the kernel"]
     fn the_products_program_measures_on_the_board_what_the_pins_show() {
@@ -177,15 +178,15 @@ mod tests {
         for form in ["-P", "-T"] {
             let command = format!("warmswitch-target run lat_ctx -g {form} -s 4 -n 100 -r 5 2");
             let measured = booted.clone().run_guest(&command, 20.0).expect("it runs");
-            let said = String::from_utf8_lossy(&measured.console).into_owned();
-            let printed = host::read::printed("lat_ctx", &said).expect("its line");
+            let console = String::from_utf8_lossy(&measured.console).into_owned();
+            let printed = host::read::printed("lat_ctx", &console).expect("its line");
             for (pin, key) in ["hop_ns", "overhead_ns"].into_iter().enumerate() {
                 let window = &measured.windows[pin];
                 assert_eq!(window.sections as f64, SAMPLES, "{form} {key}");
                 let by_pin = window.cycles as f64 * ns;
-                let more = (by_pin - sum_ns(&printed[key], HOPS)) / SAMPLES;
-                println!("{form} {key}: {by_pin:.0} ns by pin, {more:.0} a section more");
-                assert!((0.0..AROUND_NS).contains(&more), "{form} {key}: {more}");
+                let excess = (by_pin - sum_ns(&printed[key], HOPS)) / SAMPLES;
+                println!("{form} {key}: {by_pin:.0} ns by pin, {excess:.0} ns more per section");
+                assert!((0.0..AROUND_NS).contains(&excess), "{form} {key}: {excess}");
             }
         }
     }

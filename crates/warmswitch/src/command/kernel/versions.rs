@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch kernel versions`: the versions, what applies to each, and what each has.
+//! `warmswitch kernel versions`: lists the versions, and the patch series and features of each.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -8,9 +8,9 @@ use crate::Outcome;
 use results::render::grid::Grid;
 use supply::kernel::versions::{self, Applies, Feature, Version};
 
-/// List the kernel's versions: which series of patches apply to the source of each, and which features it has
+/// List the kernel versions, with the patch series that apply to each and the features that each has
 ///
-/// The source of each is fetched and unpacked where the cache has none.
+/// Fetches and unpacks the source of a version if the cache has none.
 #[derive(clap::Args)]
 pub struct Args {
     /// Print JSON
@@ -18,18 +18,20 @@ pub struct Args {
     json: bool,
 }
 
-/// Lists.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let features = versions::features()?;
     let all = versions::all(&features)?;
     if args.json {
-        let all: Vec<Value> = all.iter().map(|one| json_of(one, &features)).collect();
+        let all: Vec<Value> = all
+            .iter()
+            .map(|version| json_of(version, &features))
+            .collect();
         println!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(Outcome::Done);
     }
     for version in &all {
         let from = version.from.as_ref();
-        let from = from.map_or(String::new(), |from| format!(", with series of {from}"));
+        let from = from.map_or(String::new(), |from| format!(", with the series of {from}"));
         let (name, source) = (&version.name, &version.source);
         println!("{name}  {source}, {} variants{from}", version.variants);
         if !source.ends_with(&version.tested) {
@@ -40,6 +42,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Returns an empty table with these headings and one column per version.
 fn headed(first: &[&str], all: &[Version]) -> Grid {
     let names = all.iter().map(|version| version.name.clone());
     let first = first.iter().map(ToString::to_string);
@@ -47,7 +50,7 @@ fn headed(first: &[&str], all: &[Version]) -> Grid {
 }
 
 fn series(all: &[Version]) -> Grid {
-    let mut grid = headed(&["series, one behind the other"], all);
+    let mut grid = headed(&["series, applied in this order"], all);
     for series in all.iter().take(1).flat_map(|version| version.series.keys()) {
         let cells = all.iter().map(|version| shown(&version.series[series]));
         grid.add_row([series.clone()].into_iter().chain(cells));
@@ -59,7 +62,7 @@ fn shown(applies: &Applies) -> String {
     match applies {
         Applies::All(count, 0) => format!("{count} apply"),
         Applies::All(count, fixups) => format!("{count} apply, {fixups} fixed up"),
-        // The series, and the number that its name begins with.
+        // The series, and the number at the start of the patch's name.
         Applies::Not(patch) => {
             let (series, name) = patch.split_once('/').unwrap_or(("", patch));
             format!("not {series}/{}", name.split('-').next().unwrap_or(name))

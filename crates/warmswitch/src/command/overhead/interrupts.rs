@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One task, and timer interrupts in place of switches.
+//! One task with timer interrupts, in place of switches between two.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -8,22 +8,22 @@ use super::sheet::{self, Interrupted, Row, Sheet};
 use super::{Args, Bench, GUEST};
 use crate::explain::overhead::{Charges, Lost};
 
-/// What the task does.
+/// Names of the task's work.
 pub const WORKS: [&str; 4] = ["sort", "deflate", "aes", "crc"];
-/// In registers, so that nothing of it can be missed but its few lines: what an interrupt costs directly.
+/// A loop in registers, which misses only its few lines of code. Its interrupts show the direct cost.
 const SPIN: &str = "spin";
-/// As many as in the paper.
+/// Number of interrupts, as in the paper.
 const TIMES: u32 = 49;
 
-/// A task with interrupts, measured on one board.
+/// Result of a task with interrupts on one board.
 pub struct Task {
-    /// By the formula, us: an interrupt of a loop in registers, and what one of this work costs beside that.
+    /// The formula's figures, in us: an interrupt of the loop in registers, and what one of this work costs more.
     formula: [f64; 2],
-    /// What the interrupts cost, cycles.
+    /// Cycles of a run with interrupts, less those of a run without.
     exact: Charges,
 }
 
-/// All works on one board.
+/// Measures all works on one board.
 pub fn measured(args: &Args, bench: &Bench<'_>) -> Result<Vec<Task>> {
     let (_, direct) = of_work(args, bench, SPIN)?;
     let task = |work| {
@@ -34,21 +34,21 @@ pub fn measured(args: &Args, bench: &Bench<'_>) -> Result<Vec<Task>> {
     WORKS.into_iter().map(task).collect()
 }
 
-/// What the interrupts cost: cycles by the ledger, and us each by the guest's clock.
+/// Measures the interrupts of one work: all their cycles by the ledger, and us per interrupt by the guest's clock.
 fn of_work(args: &Args, bench: &Bench<'_>, work: &str) -> Result<(Charges, f64)> {
     let run = |interrupts: u32| -> Result<(Charges, f64)> {
         let (pieces, kb) = (args.pieces * (TIMES + 1), args.kb);
-        // As long whatever the count is, as it stands on the program's stack.
+        // Always two digits: the line is on the program's stack, and its length moves the program's data.
         let line = format!("{GUEST} -i -g -n {pieces} -k {kb} -r 1 {work} {interrupts:02}");
-        let (charges, said) = bench.run(&line, 1)?;
-        let sample = &said["interrupts"][0];
+        let (charges, printed) = bench.run(&line, 1)?;
+        let sample = &printed["interrupts"][0];
         ensure!(
             sample["expired"][0] == interrupts,
-            "{line}: {} timers expired while it worked",
+            "{line}: {} timers expired during the work, not {interrupts}",
             sample["expired"][0]
         );
         let ns = sample["ns"][0].as_f64();
-        Ok((charges, ns.context("the guest has no time")?))
+        Ok((charges, ns.context("guest/overhead printed no time")?))
     };
     let ((few, before), (many, with)) = (run(0)?, run(TIMES)?);
     Ok((many.less(&few), (with - before) / 1e3 / f64::from(TIMES)))
@@ -88,7 +88,7 @@ fn rows(sheet: &Sheet, work: &str, task: &Task) -> Vec<Row> {
     rows
 }
 
-/// Of one work, the figures of each board.
+/// Results of one work on all boards.
 pub struct Boards<'a> {
     pub work: &'a str,
     pub tasks: Vec<&'a Task>,
@@ -117,7 +117,7 @@ impl Boards<'_> {
             "{}, {TIMES} timer interrupts, {} seeds\n{}\n{}{}\n",
             self.work,
             self.tasks.len(),
-            sheet::table("an interrupt, us", &self.rows(sheet)),
+            sheet::table("per interrupt, us", &self.rows(sheet)),
             sheet.claim(&interrupted(self.work), &self.lost()),
             sheet::formula_holds("an interrupt", self.sums(sheet))
         )

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch overhead`: the paper of 2007 on a board, by its formula and by exact attribution.
+//! `warmswitch overhead`: measures the tasks of the paper of 2007 on a board, by its formula and by exact charges.
 
 mod interrupts;
 mod sheet;
@@ -25,12 +25,12 @@ use supply::kernel;
 use switches::{PAIRS, Pair, Plan};
 
 const GUEST: &str = "overhead";
-/// For the kernel: two runs of a program are to have their data at the same addresses.
+/// Kernel option: a program has its data at the same addresses in every run.
 const SAME_PLACES: &str = "norandmaps";
-/// Board seconds that a run may take.
+/// Limit of board time for a run, in seconds.
 const LIMIT_S: f64 = 300.0;
 
-/// What switches cost two tasks that work: the pairs of the paper of 2007, by its formula and exactly
+/// Measure what switches cost two working tasks, by the formula of the paper of 2007 and exactly
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of a board, or a path to a board file
@@ -39,19 +39,19 @@ pub struct Args {
     /// Name of a kernel
     #[arg(long, value_name = "KERNEL", default_value = "plain")]
     kernel: String,
-    /// Timer interrupts of one task in place of switches between two
+    /// Measure timer interrupts of one task, instead of switches between two
     #[arg(long, conflicts_with = "sweep")]
     interrupts: bool,
-    /// Sort beside CRC, by how much is sorted
+    /// Measure sort beside CRC, with several sizes of the sorted data
     #[arg(long)]
     sweep: bool,
-    /// Pieces of work in a turn
+    /// Pieces of work per turn
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pieces: u32,
-    /// Data that each task works on, but for sort
+    /// Data of each task but sort, in KB
     #[arg(long, value_name = "KB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     kb: u32,
-    /// Boards that differ in the seed of the caches' random choice of victims: figures are means over these
+    /// Number of boards, each with another seed of the caches' random victims; figures are means over the boards
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     seeds: u32,
     /// Print JSON
@@ -59,18 +59,17 @@ pub struct Args {
     json: bool,
 }
 
-/// A board that has booted, on which the guest runs.
+/// A booted board. Each run of the guest starts from it.
 struct Bench<'a> {
     booted: Session,
     vmlinux: Option<&'a Path>,
 }
 
-/// Measures and prints.
 pub fn execute(args: &Args) -> Result<Outcome> {
     let spec = boards::load(&args.board)?.0;
     ensure!(
         Programs::of(spec.core.core, false) == Programs::Armv5te,
-        "--board {}: guest/overhead is not compiled for its core",
+        "--board {}: guest/overhead is not compiled for its core; name a board with an ARMv5TE core",
         args.board
     );
     kernel::check_name(&args.kernel)?;
@@ -156,16 +155,17 @@ impl Args {
 }
 
 impl Bench<'_> {
-    /// All charges of a run with so many tasks, and the guest's line.
+    /// Runs a line with this number of tasks. Returns the charges, and the guest's line of JSON.
     fn run(&self, line: &str, tasks: usize) -> Result<(Charges, Value)> {
         let (mut session, _) = setup::charge(self.booted.clone(), self.vmlinux);
         let typed = Typed::own(line);
         let measured = session.run(&typed, LIMIT_S)?;
-        let (said, status) = typed.ended(&measured.console)?;
+        let (output, status) = typed.ended(&measured.console)?;
         markers::check_that_it_ran(status, "")?;
         ensure!(status == 0, "{line} ended with {status}");
         session.name_tasks();
-        let said = read::line(GUEST, &String::from_utf8_lossy(&said))?;
-        Ok((overhead::charges(session.ledger(), GUEST, tasks)?, said))
+        let printed = read::line(GUEST, &String::from_utf8_lossy(&output))?;
+        let charges = overhead::charges(session.ledger(), GUEST, tasks)?;
+        Ok((charges, printed))
     }
 }

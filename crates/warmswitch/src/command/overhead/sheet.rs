@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How what was measured is shown: means over boards beside the paper's figures, and verdicts.
+//! Tables of the results: means over boards beside the paper's figures, and verdicts.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -8,22 +8,22 @@ use crate::explain::overhead::{self, Charges, DOINGS, Lost, Verdict};
 use results::figures::published::Published;
 use results::render::grid::{self, Grid};
 
-/// Interruptions of a task in the paper, over which its figures are sums.
+/// Interruptions of a task in the paper. The paper's figures are sums over them.
 const PAPERS: u32 = 49;
 
-/// A figure of one board: what it is, microseconds, the paper's.
+/// A figure of one board: name, microseconds, the paper's figure.
 pub type Row = (String, f64, Option<f64>);
 
-/// What figures are shown by.
+/// Clock and published figures, by which results are shown.
 pub struct Sheet {
     cpu_hz: u64,
     published: Published,
 }
 
-/// What was interrupted, and how often.
+/// A task that was interrupted.
 pub struct Interrupted<'a> {
     pub work: &'a str,
-    /// By what, as the paper's figures are named.
+    /// Kind of interruption, `switch` or `irq`, as in the names of the paper's figures.
     pub by: &'a str,
     pub times: u32,
 }
@@ -34,30 +34,32 @@ impl Sheet {
         Ok(Sheet { cpu_hz, published })
     }
 
-    /// A figure of the paper.
+    /// Returns a figure of the paper.
     pub fn published(&self, id: &str) -> Option<f64> {
         self.published.figure(&format!("david2007.{id}"))?.value
     }
 
-    /// The paper's figure of an interruption, where a task is interrupted as often as there: a sweep works on other data, too.
+    /// Returns the paper's figure of one interruption, if the task is interrupted as often as in the paper. A sweep has
+    /// other counts, and other data.
     pub fn interruption(&self, by: &str, work: &str, times: u32) -> Option<f64> {
         if times != PAPERS {
             return None;
         }
-        let all = self.published(&format!("indirect{PAPERS}.{by}.{work}"))?;
-        Some(all / f64::from(PAPERS))
+        let sum = self.published(&format!("indirect{PAPERS}.{by}.{work}"))?;
+        Some(sum / f64::from(PAPERS))
     }
 
-    pub fn us(&self, cycles: f64, of: u32) -> f64 {
-        1e6 * cycles / self.cpu_hz as f64 / f64::from(of)
+    /// Converts the cycles of `count` events to microseconds per event.
+    pub fn us(&self, cycles: f64, count: u32) -> f64 {
+        1e6 * cycles / self.cpu_hz as f64 / f64::from(count)
     }
 
-    /// What a task lost in user land, and by whose doing it missed something.
-    pub fn lost(&self, of: &Interrupted<'_>, exact: &Charges, task: usize) -> Vec<Row> {
-        let Interrupted { work, by, times } = *of;
+    /// Returns what a task lost in user land, and its misses by who caused them.
+    pub fn lost(&self, interrupted: &Interrupted<'_>, exact: &Charges, task: usize) -> Vec<Row> {
+        let Interrupted { work, by, times } = *interrupted;
         let us = |cycles: i64| self.us(cycles as f64, times);
         let published = self.interruption(by, work, times);
-        let name = format!("exact: {work} in user land, an interruption");
+        let name = format!("exact: {work} in user land, per interruption");
         let mut rows = vec![(name, us(exact.user[task]), published)];
         for (doing, missed) in DOINGS.into_iter().zip(exact.missed[task]) {
             rows.push((format!("  missed, {doing}"), us(missed), None));
@@ -65,18 +67,19 @@ impl Sheet {
         rows
     }
 
-    /// Whether what a task lost by whose doing comes to what it lost by differencing two runs.
-    pub fn claim(&self, of: &Interrupted<'_>, lost: &Lost) -> String {
-        let us = |cycles: f64| self.us(cycles, of.times);
-        let said = match lost.verdict() {
-            Verdict::Agree => "HOLDS, agree within 5 %",
-            Verdict::Explained => "HOLDS, the difference has names",
+    /// Compares two figures of a task's loss: the difference of two runs, and the misses that others caused.
+    pub fn claim(&self, interrupted: &Interrupted<'_>, lost: &Lost) -> String {
+        let us = |cycles: f64| self.us(cycles, interrupted.times);
+        let verdict = match lost.verdict() {
+            Verdict::Agree => "HOLDS, the figures agree within 5 %",
+            Verdict::Explained => "HOLDS, the difference is explained",
             Verdict::Fails => "FAILS",
         };
         grid::wrapped(&format!(
-            "{said}: {} lost {:.2} us an interruption by differencing, {:.2} us by the doing of others; \
-             its own replacements {:+.2}, instructions to hand over {:+.2}, without a name {:+.2}",
-            of.work,
+            "{verdict}: {} lost {:.2} us per interruption by the difference of two runs, and {:.2} us by misses that \
+             others caused. Misses that it caused itself: {:+.2} us, instructions of the hand-over: {:+.2} us, \
+             unexplained: {:+.2} us",
+            interrupted.work,
             us(lost.difference),
             us(lost.by_others),
             us(lost.by_itself),
@@ -86,19 +89,19 @@ impl Sheet {
     }
 }
 
-/// Whether the formula's answer is the exact one, us.
+/// Compares the formula's cost with the exact cost, both in us.
 pub fn formula_holds(what: &str, [formula, exact]: [f64; 2]) -> String {
-    let said = match overhead::agree(formula, exact) {
+    let verdict = match overhead::agree(formula, exact) {
         true => "HOLDS",
         false => "FAILS",
     };
     grid::wrapped(&format!(
-        "{said}: the formula's direct and indirect cost of {what}, {formula:.2} us, are the exact sum, \
+        "{verdict}: the formula's direct and indirect cost of {what}, {formula:.2} us, equals the exact sum, \
          {exact:.2} us, within 5 %"
     ))
 }
 
-/// The same rows over all boards: mean, least, most, the paper's.
+/// Returns each row over all boards: name; mean, minimum and maximum; the paper's figure.
 pub fn over_seeds(each: &[Vec<Row>]) -> Vec<(String, [f64; 3], Option<f64>)> {
     let row = |n: usize| {
         let values: Vec<f64> = each.iter().map(|rows| rows[n].1).collect();
@@ -111,7 +114,7 @@ pub fn over_seeds(each: &[Vec<Row>]) -> Vec<(String, [f64; 3], Option<f64>)> {
     (0..each.first().map_or(0, Vec::len)).map(row).collect()
 }
 
-/// As text, under this heading.
+/// Returns the rows over all boards as a table under this heading.
 pub fn table(heading: &str, each: &[Vec<Row>]) -> String {
     let shown = |us: f64| format!("{us:.2}");
     let rows = over_seeds(each)
@@ -120,7 +123,7 @@ pub fn table(heading: &str, each: &[Vec<Row>]) -> String {
             let published = published.map(shown).unwrap_or_default();
             vec![name, shown(mean), shown(least), shown(most), published]
         });
-    let headings = [heading, "mean", "least", "most", "paper of 2007"];
+    let headings = [heading, "mean", "min", "max", "paper of 2007"];
     let grid = Grid {
         texts: 1,
         headings: headings.map(String::from).into(),
@@ -129,13 +132,13 @@ pub fn table(heading: &str, each: &[Vec<Row>]) -> String {
     grid.to_string()
 }
 
-/// As JSON.
+/// Returns the rows over all boards as JSON.
 pub fn rows_json(each: &[Vec<Row>]) -> Vec<Value> {
     let row = |(name, [mean, least, most], published): (String, [f64; 3], Option<f64>)| json!({"what": name.trim(), "us": mean, "least_us": least, "most_us": most, "published_us": published});
     over_seeds(each).into_iter().map(row).collect()
 }
 
-/// The mean of pairs of figures.
+/// Returns the means of pairs of figures.
 pub fn mean(pairs: impl ExactSizeIterator<Item = [f64; 2]>) -> [f64; 2] {
     let count = pairs.len() as f64;
     let sum = pairs.fold([0.0; 2], |sum, pair| [0, 1].map(|n| sum[n] + pair[n]));

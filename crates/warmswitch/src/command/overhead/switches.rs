@@ -9,33 +9,33 @@ use super::{Args, Bench, GUEST};
 use crate::explain::overhead::{Charges, Lost};
 use host::read;
 
-/// What the two tasks do.
+/// Names of the two tasks' work.
 pub type Works = [&'static str; 2];
 
 /// The paper's pairs.
 pub const PAIRS: [Works; 2] = [["sort", "deflate"], ["aes", "crc"]];
-/// Turns of each task: 99 switches, as in the paper, 49 interruptions of each.
+/// Turns of each task, as in the paper: 99 switches, and 49 interruptions of each task.
 pub const TURNS: u32 = 50;
-/// Numbers that are sorted, 4 bytes each, where it is not asked how much depends on them.
+/// Numbers to sort without `--sweep`, 4 bytes each.
 const SORTED: u32 = 512;
-/// Those that are tried to see what depends on them.
+/// Numbers to sort with `--sweep`.
 const SWEEP: [u32; 6] = [128, 256, 512, 1024, 2048, 4096];
-/// Turns of each task then, as a piece of the last takes as long as a thousand of the first.
+/// Turns of each task with `--sweep`. A piece of the largest size takes as long as a thousand of the smallest.
 const SWEEP_TURNS: u32 = 10;
 
-/// What is measured of two tasks.
+/// Two tasks to measure.
 pub struct Plan {
     pub works: Works,
     pub turns: u32,
-    /// Numbers that are sorted.
+    /// Numbers to sort.
     sorted: u32,
 }
 
-/// A pair of tasks, measured on one board.
+/// Result of two tasks on one board.
 pub struct Pair {
-    /// By the formula, us: a hop without work, and the indirect overhead of all switches.
+    /// The formula's figures, in us: a hop without work, and the indirect overhead of all switches.
     formula: [f64; 2],
-    /// What the switches that one run has more than the other cost, cycles.
+    /// Cycles of a run with all turns, less those of a run with one turn.
     exact: Charges,
 }
 
@@ -48,7 +48,7 @@ impl Plan {
         }
     }
 
-    /// Sort by how much it sorts, beside CRC.
+    /// Returns plans for sort beside CRC, one for each size of the sorted data.
     pub fn sweep() -> Vec<Plan> {
         let plan = |sorted| Plan {
             works: ["sort", "crc"],
@@ -62,22 +62,23 @@ impl Plan {
         2 * self.turns - 1
     }
 
-    /// Interruptions that one run has more than the other.
+    /// Returns by how many interruptions of a task the two runs differ.
     fn times(&self) -> u32 {
         self.turns - 1
     }
 
     pub fn measured(&self, args: &Args, bench: &Bench<'_>) -> Result<Pair> {
         let (few, _) = self.run(args, bench, 1)?;
-        let (many, said) = self.run(args, bench, self.turns)?;
-        let figures = read::overhead(&said)?;
-        let of = |metric: &str| {
+        let (many, printed) = self.run(args, bench, self.turns)?;
+        let figures = read::overhead(&printed)?;
+        let figure = |metric: &str| {
             let found = figures.iter().find(|figure| figure.metric == metric);
-            let found = found.with_context(|| format!("the guest has no {metric}"))?;
+            let found =
+                found.with_context(|| format!("guest/overhead printed no figure \"{metric}\""))?;
             Ok::<f64, anyhow::Error>(found.estimate.value)
         };
         Ok(Pair {
-            formula: [of("hop")?, of("indirect")?],
+            formula: [figure("hop")?, figure("indirect")?],
             exact: many.less(&few),
         })
     }
@@ -85,14 +86,14 @@ impl Plan {
     fn run(&self, args: &Args, bench: &Bench<'_>, turns: u32) -> Result<(Charges, Value)> {
         let (pieces, kb, sorted) = (args.pieces * self.turns, args.kb, self.sorted);
         let [first, second] = self.works;
-        // As long whatever the turns are, as it stands on the program's stack.
+        // Always two digits: the line is on the program's stack, and its length moves the program's data.
         let line = format!(
             "{GUEST} -g -n {pieces} -k {kb} -s {sorted} -r 1 {first} {second} 1 {turns:02}"
         );
         bench.run(&line, 2)
     }
 
-    /// Kilobytes that are sorted.
+    /// Returns the size of the sorted data, in KB.
     fn kb(&self) -> f64 {
         f64::from(4 * self.sorted) / 1024.0
     }
@@ -106,11 +107,11 @@ impl Plan {
     }
 
     fn rows(&self, sheet: &Sheet, pair: &Pair) -> Vec<Row> {
-        let more = 2 * self.times();
+        let switches = 2 * self.times();
         let [hop, indirect] = pair.formula;
         let exact = &pair.exact;
         let direct = sheet.published("direct");
-        let us = |cycles: i64| sheet.us(cycles as f64, more);
+        let us = |cycles: i64| sheet.us(cycles as f64, switches);
         let indirect = indirect / f64::from(self.switches());
         let mut rows = vec![
             ("formula: direct, a hop without work".into(), hop, direct),
@@ -140,7 +141,7 @@ impl Plan {
         [0, 1].map(|task| Lost::of(&exact, task))
     }
 
-    /// The formula's direct and indirect cost of a switch, and the exact sum, us.
+    /// Returns the formula's direct and indirect cost of a switch, and the exact sum, in us.
     fn sums(&self, sheet: &Sheet, pairs: &[Pair]) -> [f64; 2] {
         sheet::mean(pairs.iter().map(|pair| {
             let [hop, indirect] = pair.formula;
@@ -155,7 +156,7 @@ impl Plan {
             "{first} and {second}, {} switches, {} seeds\n{}\n",
             self.switches(),
             pairs.len(),
-            sheet::table("a switch, us", &self.all_rows(sheet, pairs))
+            sheet::table("per switch, us", &self.all_rows(sheet, pairs))
         );
         for (task, lost) in Plan::lost(pairs).iter().enumerate() {
             text += &sheet.claim(&self.interrupted(task), lost);
@@ -180,7 +181,7 @@ impl Plan {
     }
 }
 
-/// What sort lost, by how much it sorts.
+/// Returns a table of what sort lost, by the size of the sorted data.
 pub fn sweep_text(sheet: &Sheet, measured: &[(Plan, Vec<Pair>)]) -> String {
     let row = |(plan, pair): (&Plan, &Pair)| -> Row {
         let name = format!("{:4} KB", plan.kb());
@@ -198,6 +199,6 @@ pub fn sweep_text(sheet: &Sheet, measured: &[(Plan, Vec<Pair>)]) -> String {
             .collect()
     };
     let each: Vec<Vec<Row>> = (0..seeds).map(board).collect();
-    let heading = "sort in user land, an interruption, us, by what it sorts";
+    let heading = "sorted data: loss of sort in user land per interruption, us";
     format!("{}\n", sheet::table(heading, &each))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A checker that gets events written by hand, and the bugs that a hostile reader proved with it.
+//! A checker that gets events written by hand, and regression tests for bugs that a hostile review proved with it.
 
 use crate::checker::Checker;
 use arm::{Context, Event, Kind, Mva, Pa, Side, TlbSide, Width};
@@ -7,10 +7,10 @@ use board::Observer as _;
 use board::bus::SystemBus;
 use board::spec::BoardSpec;
 
-/// The function that writes and uses, and two that call it.
+/// The function that writes and uses data, and two functions that call it.
 pub(crate) const FUNCTION: u32 = 0xc000_2000;
 pub(crate) const CALLERS: [u32; 2] = [0xc000_1000, 0xc000_3000];
-/// Of line 0 the address that is stored to, and the one that is loaded from.
+/// Address of line 0 for stores, and for loads.
 pub(crate) const STORED: u32 = 0xc100_0000;
 pub(crate) const LOADED: u32 = 0xc200_0000;
 
@@ -48,7 +48,7 @@ impl Scripted {
         self.checker.observe(&self.bus, &context, event);
     }
 
-    /// An instruction that RAM has nothing to do with.
+    /// Executes an instruction outside RAM.
     fn fetched(&mut self, pc: u32, value: u32) {
         let mut registers = [0; 16];
         registers[13] = 0xc010_0000;
@@ -63,7 +63,7 @@ impl Scripted {
         self.that(pc, fetch);
     }
 
-    /// The function does it, called by another.
+    /// Calls the function from a caller, and runs `does` in it.
     pub(crate) fn called(&mut self, caller: u32, does: impl FnOnce(&mut Scripted)) {
         let call = 0xeb00_0000 | (FUNCTION.wrapping_sub(caller + 8) >> 2) & 0x00ff_ffff;
         self.fetched(caller, call);
@@ -72,7 +72,7 @@ impl Scripted {
         self.fetched(caller + 4, 0);
     }
 
-    /// The function stores to line `n` by one address, and loads from it by another what was there.
+    /// Stores to line `n` through one address, and loads the old data through the other.
     pub(crate) fn stored_and_loaded(&mut self, n: u32) {
         self.stored(n);
         self.loaded(n, FUNCTION + 4);
@@ -89,7 +89,7 @@ impl Scripted {
         self.that(FUNCTION, store);
     }
 
-    /// The line of one of the addresses goes to memory.
+    /// Writes the line of one of the addresses back.
     pub(crate) fn written_back(&mut self, n: u32, address: u32, first: u32) {
         let back = Event::WriteBack {
             mva: Mva(address + 64 * n),
@@ -101,7 +101,7 @@ impl Scripted {
         self.that(FUNCTION + 8, back);
     }
 
-    /// An instruction loads what was there.
+    /// Loads the old data.
     pub(crate) fn loaded(&mut self, n: u32, pc: u32) {
         let load = Event::Load {
             mva: Mva(LOADED + 64 * n),
@@ -114,9 +114,9 @@ impl Scripted {
     }
 }
 
-/// What hangs on translations.
+/// Events of translations.
 impl Scripted {
-    /// Something stores past the caches.
+    /// Stores past the caches.
     pub(crate) fn puts(&mut self, pc: u32, at: u32, value: u32) {
         let store = Event::Store {
             mva: Mva(at),
@@ -128,7 +128,7 @@ impl Scripted {
         self.that(pc, store);
     }
 
-    /// A walk reads descriptors, and makes an entry of them.
+    /// Walks the tables: reads descriptors and loads a TLB entry.
     pub(crate) fn walked(&mut self, mva: u32, descriptors: &[(u32, u32)], bytes: u32) {
         for (at, value) in descriptors {
             let walk = Event::Walk {
@@ -148,12 +148,12 @@ impl Scripted {
         self.that(FUNCTION, fill);
     }
 
-    /// A load goes by the entry.
+    /// Loads through the TLB entry.
     fn uses(&mut self, mva: u32, pa: u32) {
         self.goes_by_entry(mva, pa, Kind::Read);
     }
 
-    /// A store of user land goes by it.
+    /// Stores through the TLB entry in user mode.
     pub(crate) fn wrote(&mut self, mva: u32, pa: u32) {
         self.goes_by_entry(mva, pa, Kind::Write);
     }
@@ -170,15 +170,15 @@ impl Scripted {
         self.that(FUNCTION + 4, used);
     }
 
-    /// Who wrote what was newer, of each report.
+    /// Returns the writer in each report.
     fn writers(&self) -> Vec<u32> {
         let reports = self.checker.reports();
         reports.map(|(report, _)| report.writer.pc).collect()
     }
 }
 
-/// An entry of 64 KB made from the first of its descriptors; others write those of two other pages, perhaps the first
-/// one again, and one instruction uses both.
+/// A 64 KB entry is made from the first of its 16 descriptors. Two writers change two other descriptors, and in one
+/// case the first is written again. One instruction uses both changed pages.
 #[test]
 fn each_descriptor_of_a_large_page_counts() {
     for first_again in [false, true] {
@@ -206,9 +206,9 @@ fn each_descriptor_of_a_large_page_counts() {
     }
 }
 
-/// The first level outside of RAM, the second in it and written again with the same value.
+/// The first-level table is outside RAM. The second-level table is in RAM and is written again with the same value.
 #[test]
-fn nothing_is_said_of_tables_outside_of_ram() {
+fn tables_outside_ram_are_not_reported() {
     let mut script = Scripted::new(&[]);
     script.ttb = 0xf000_0000;
     let (mva, table) = (0xc100_0000, script.bus.ram_base() + 0x10_0000);
@@ -225,7 +225,7 @@ fn nothing_is_said_of_tables_outside_of_ram() {
     assert_eq!(script.writers(), []);
 }
 
-/// An entry that is stale under two table bases, used under each by turns: the first 64 are diagnosed.
+/// An entry is stale under two table bases and is used under each in turn. Only the first 64 uses are diagnosed.
 #[test]
 fn a_stale_entry_under_two_table_bases_is_counted() {
     let mut script = Scripted::new(&[]);
@@ -249,7 +249,7 @@ fn a_stale_entry_under_two_table_bases_is_counted() {
     assert_eq!(counts, [400]);
 }
 
-/// One instruction that is of a stale word and loads it.
+/// One instruction comes from a stale word and loads this word.
 #[test]
 fn a_fetch_hides_no_load() {
     let mut script = Scripted::new(&[]);
@@ -272,9 +272,9 @@ fn a_fetch_hides_no_load() {
     assert_eq!(all, ["stale-instruction", "stale-read"]);
 }
 
-/// Behind a million movements the address of the writer's line is dirty for another process.
+/// After a million events, the address of the writer's line is dirty for another process.
 #[test]
-fn a_write_back_that_destroys_is_told_whatever_is_at_the_writers_address_now() {
+fn a_destructive_write_back_is_reported_even_if_the_writers_line_is_dirty_again() {
     for other in [false, true] {
         let mut script = Scripted::new(&[]);
         script.stored(0);
@@ -303,10 +303,10 @@ fn a_write_back_that_destroys_is_told_whatever_is_at_the_writers_address_now() {
     }
 }
 
-/// A cached page for reading, of memory that others write past the cache: mapped before they did, and behind it.
+/// A cached read-only page of memory that is written past the cache. It is mapped before the write, or after it.
 #[test]
 fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
-    for mapped_behind in [false, true] {
+    for mapped_after in [false, true] {
         let mut script = Scripted::new(&CALLERS);
         let base = script.bus.ram_base();
         script.ttb = base + 0x4000;
@@ -325,7 +325,7 @@ fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
             cached: false,
         };
         script.that(FUNCTION, store);
-        if mapped_behind {
+        if mapped_after {
             script.puts(FUNCTION, tables[0], 0);
             script.puts(FUNCTION, tables[0], read_only);
         }
@@ -340,6 +340,6 @@ fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
         let is =
             |(report, _): (&crate::checker::Report, u64)| report.trace.circumstances.private_view;
         let all: Vec<bool> = script.checker.reports().map(is).collect();
-        assert_eq!(all, [!mapped_behind]);
+        assert_eq!(all, [!mapped_after]);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Calls are followed through returns, jumps, exceptions, interrupts and changes of task. The last ones are of a reader who
-//! wanted to break that, and failed.
+//! Calls are followed through returns, jumps, exceptions, interrupts and task switches. The last tests come from a
+//! hostile review.
 
 use super::ledger;
 use crate::ledger::calls::{Arrival, Calls};
@@ -11,7 +11,7 @@ fn inside(function: u32) -> u32 {
     entry(function) + 0x40
 }
 
-/// Functions of 4 KB each: the first one is number 0 at 0xc0000000.
+/// Functions of 4 KB each. Function 0 is at 0xc0000000.
 struct Followed {
     calls: Calls,
     functions: Functions,
@@ -32,7 +32,7 @@ impl Followed {
         followed
     }
 
-    /// User land has called 1; and the stack pointer with which it did.
+    /// User land has called function 1. Returns the stack pointer of that call too.
     fn in_system_call() -> (Followed, u32) {
         let (mut f, stack) = (Followed::new(), 0xc780_1f00);
         f.at(0x8000, 0xbe00_0000, 0);
@@ -40,7 +40,7 @@ impl Followed {
         (f, stack)
     }
 
-    /// Comes to an address, stays there for a cycle, and says by which calls.
+    /// Executes at an address for one cycle, and returns the chain of calls.
     fn at(&mut self, pc: u32, stack: u32, link: u32) -> Vec<Option<usize>> {
         let user = pc < KERNEL;
         let (function, from, _) = self.functions.at(pc, user);
@@ -73,7 +73,7 @@ fn owner(task: TaskId, interrupt: Option<Option<u32>>) -> Owner {
     }
 }
 
-/// Functions by number.
+/// Returns the chain of these functions.
 fn chain<const N: usize>(numbers: [usize; N]) -> Vec<Option<usize>> {
     numbers.map(Some).to_vec()
 }
@@ -99,34 +99,34 @@ fn calls_returns_and_jumps_at_the_end_are_followed() {
         from_user(chain([1, 2, 3, 4]))
     );
     assert_eq!(f.at(inside(2), stack - 32, 0), from_user(chain([1, 2])));
-    // Again, and 3 returns itself: the same call, twice.
+    // 2 calls 3 again, and 3 returns itself. Both calls count as one.
     let at = f.at(entry(3), stack - 32, inside(2) + 8);
     assert_eq!(at, from_user(chain([1, 2, 3])));
     assert_eq!(f.calls.all()[f.calls.now() as usize].count, 2);
     assert_eq!(f.at(inside(2) + 8, stack - 32, 0), from_user(chain([1, 2])));
     assert_eq!(f.at(inside(1), stack - 16, 0), from_user(chain([1])));
-    // An exception of 1, whose handler returns to the instruction; 5 stands for all of it.
+    // An exception in 1, whose handler, 5, returns to the instruction.
     assert_eq!(
         f.at(entry(5), 0x40, inside(1) + 8),
         from_user(chain([1, 5]))
     );
     assert_eq!(f.at(inside(1) + 8, stack - 16, 0), from_user(chain([1])));
-    // Another system call begins at user land.
+    // The next system call begins in user land.
     f.at(0x8008, 0xbe00_0000, 0);
     assert_eq!(f.at(entry(6), stack, 0x800c), from_user(chain([6])));
 }
 
 #[test]
-fn each_task_and_interrupt_has_its_own_calls_and_goes_on_in_them() {
+fn each_task_and_interrupt_has_its_own_calls_and_continues_in_them() {
     let mut f = Followed::new();
     let stack = 0xc780_1f00;
     f.at(entry(1), stack, 0);
     assert_eq!(f.at(entry(2), stack - 16, inside(1)), chain([1, 2]));
-    // An interrupt in 2, which calls 3 in it and goes on.
+    // An interrupt in 2. Its handler is 3.
     f.calls.interrupt();
     f.calls.take_place((1, owner(0, Some(None))));
     assert_eq!(f.at(entry(3), stack - 32, inside(9)), chain([3]));
-    // Its line is known only now.
+    // The interrupt line becomes known.
     f.calls.take_place((2, owner(0, Some(Some(4)))));
     f.calls.stay(f.functions.of(entry(3)), stack - 32);
     assert_eq!(f.chain(), chain([3]));
@@ -135,7 +135,7 @@ fn each_task_and_interrupt_has_its_own_calls_and_goes_on_in_them() {
     f.calls.interrupt_ended();
     f.calls.take_place((0, owner(0, None)));
     assert_eq!(f.at(inside(2), stack - 16, 0), chain([1, 2]));
-    // 7 changes the task to one that never ran, and that one back to the first.
+    // 7 switches to a task that has not run before, which switches back.
     assert_eq!(f.at(entry(7), stack - 48, inside(2)), chain([1, 2, 7]));
     for (n, place, task, to) in [(1, 3, 1, vec![7]), (2, 0, 0, vec![1, 2, 7])] {
         f.calls.switch((1 - task, task), false, stack - 48);
@@ -147,7 +147,7 @@ fn each_task_and_interrupt_has_its_own_calls_and_goes_on_in_them() {
 }
 
 #[test]
-fn what_is_charged_on_the_way_to_a_function_is_that_functions() {
+fn the_fetch_of_a_function_is_charged_to_that_function() {
     let mut f = Followed::new();
     let stack = 0xc780_1f00;
     f.at(entry(1), stack, 0);
@@ -157,12 +157,12 @@ fn what_is_charged_on_the_way_to_a_function_is_that_functions() {
         let of = all.filter(|call| call.owner.function == function);
         of.map(|call| call.cycles().iter().sum::<u64>()).sum()
     };
-    // Its first instruction is fetched, 20 cycles, and then it runs.
+    // The fetch of the first instruction of 2 takes 20 cycles. Then it executes.
     f.calls.go_ahead(f.functions.of(entry(2)));
     f.calls.spent(Cause::InstructionMiss, 20);
     f.at(entry(2), stack, entry(1) + 4);
     assert_eq!((own(&f, 1), own(&f, 2)), (1, 21));
-    // Another one's is fetched, and an interrupt comes first.
+    // The first instruction of 3 is fetched, but an interrupt comes before it executes.
     f.calls.go_ahead(f.functions.of(entry(3)));
     f.calls.spent(Cause::InstructionMiss, 30);
     f.calls.interrupt();
@@ -172,7 +172,7 @@ fn what_is_charged_on_the_way_to_a_function_is_that_functions() {
 }
 
 #[test]
-fn what_never_returns_does_not_make_a_stack_without_end() {
+fn calls_that_never_return_do_not_grow_a_stack_without_bound() {
     let mut f = Followed::new();
     for n in 0..10_000 {
         f.at(
@@ -186,10 +186,10 @@ fn what_never_returns_does_not_make_a_stack_without_end() {
 }
 
 #[test]
-fn the_fetch_of_a_return_that_an_interrupt_comes_before_is_no_call() {
+fn an_interrupted_fetch_of_a_return_is_no_call() {
     let (mut f, stack) = Followed::in_system_call();
     f.at(entry(2), stack - 16, inside(1));
-    // 2 returns to 1: its fetch misses, and an interrupt comes first.
+    // 2 returns to 1. The fetch misses, and an interrupt comes before the instruction executes.
     f.calls.go_ahead(f.functions.of(inside(1)));
     f.calls.spent(Cause::InstructionMiss, 30);
     f.calls.interrupt();
@@ -204,7 +204,7 @@ fn the_fetch_of_a_return_that_an_interrupt_comes_before_is_no_call() {
 }
 
 #[test]
-fn user_land_is_not_called_by_the_kernel_when_its_fetch_was_for_nothing() {
+fn an_interrupted_fetch_of_user_land_is_no_call_by_the_kernel() {
     let mut f = Followed::new();
     f.at(0x8000, 0xbe00_0000, 0);
     f.at(entry(1), 0xc780_1f00, 0x8004);
@@ -223,10 +223,10 @@ fn user_land_is_not_called_by_the_kernel_when_its_fetch_was_for_nothing() {
 #[test]
 fn a_return_to_a_first_instruction_is_a_return() {
     let (mut f, stack) = Followed::in_system_call();
-    // 1 has set lr to the entry of 3 (ret_fast_syscall) and jumps to 2, which jumps to 4.
+    // 1 sets lr to the entry of 3 (ret_fast_syscall) and jumps to 2, which jumps to 4.
     f.at(entry(2), stack, entry(3));
     f.at(entry(4), stack, entry(3));
-    // It comes to 3's entry with its own link register.
+    // 4 returns to the entry of 3, with another value in lr.
     assert_eq!(
         f.at(entry(3), stack, 0xdead_0000),
         [vec![None], chain([1, 3])].concat()
@@ -234,9 +234,9 @@ fn a_return_to_a_first_instruction_is_a_return() {
 }
 
 #[test]
-fn a_return_below_a_call_that_began_nobody_knows_where_is_found() {
+fn a_return_below_a_call_with_an_unknown_start_is_found() {
     let (mut f, stack) = Followed::in_system_call();
-    // 1 calls a local label in 2 (v5tj_early_abort), which jumps to 3, which returns to 1.
+    // 1 calls a local label inside 2 (v5tj_early_abort), which jumps to 3, which returns to 1.
     f.at(inside(2), stack - 16, inside(1));
     f.at(entry(3), stack - 16, inside(1));
     assert_eq!(
@@ -254,7 +254,7 @@ fn a_new_task_is_not_called_by_what_switched_to_it() {
     f.calls.switch((0, 1), false, stack - 48);
     f.calls.take_place((1, owner(1, None)));
     f.calls.stay(f.functions.of(entry(7)), stack - 48);
-    // 7 calls 8, still on the other stack; then the task goes on where it was, on its own one: in 3.
+    // 7 calls 8, still on the stack of the previous task. Then the new task continues in 3, on its own stack.
     f.at(entry(8), stack - 48, entry(7) + 0x40);
     f.at(entry(7) + 0x40, stack - 48, 0);
     assert_eq!(f.at(entry(3) + 0x40, 0xc790_1e00, 0), chain([3]));
@@ -267,7 +267,7 @@ fn a_task_that_is_preempted_while_it_exits_is_the_same_task() {
     let first = l.task_at(0x100);
     l.task = first;
     l.tasks[first as usize].ended = true;
-    // It is preempted by another, and comes back.
+    // Another task preempts it, and it continues later.
     let other = l.task_at(0x200);
     l.task = other;
     assert_eq!(l.task_at(0x100), first);

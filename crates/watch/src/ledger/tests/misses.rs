@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small programs whose misses are known: what each took, and whose doing it was. A reader who wanted to break the
-//! ledger wrote them; all but one failed.
+//! Small programs with known misses: the cycles and the evictor of each. They come from hostile reviews.
 
 use super::ledger;
 use crate::ledger::{By, Kind, Miss, Missed};
@@ -9,7 +8,7 @@ use board::boot::Boot;
 use board::{BoardSpec, Machine, Stop};
 use std::time::Duration;
 
-/// Sections, in megabytes: cached ones, one that is buffered and not cached, and one that is neither, elsewhere in memory.
+/// Section descriptors: cached; buffered but not cached; neither buffered nor cached, mapped to other memory.
 const CACHED: u32 = 0xc1e;
 const BUFFERED: u32 = 0xc16;
 const UNBUFFERED: u32 = (4 << 20) | 0xc12;
@@ -19,7 +18,7 @@ const ICACHE: u32 = 1 << 12;
 const SELF: u32 = 0xeaff_fffe;
 const NOP: u32 = 0xe1a0_0000;
 
-/// Runs code with the MMU and these bits on, in memory that `section` describes.
+/// Runs code with the MMU and these control bits on, and with the sections that `section` returns.
 fn run(
     board: &str,
     code: &[u32],
@@ -30,7 +29,7 @@ fn run(
     words.extend(code);
     words.push(SELF);
     words.resize(0x3000 / 4, 0);
-    // The table is at 0x4000, all domains are open; then the code at 0x200.
+    // Sets the table at 0x4000, opens all domains, and jumps to the code at 0x200.
     words.extend([0xe3a0_0901, 0xee02_0f10, 0xe3e0_0000, 0xee03_0f10]);
     words.extend([0xee11_0f10, 0xe380_0001 | (on & DCACHE)]);
     words.push(if on & ICACHE != 0 { 0xe380_0a01 } else { NOP });
@@ -63,11 +62,11 @@ fn stores(missed: &[(Miss, Missed)]) -> Missed {
     sum
 }
 
-/// `mov r1, #MB`, `ldr r3, [r1, #-0x800]`: the translation is there.
+/// `mov r1, #2 MB`, `ldr r3, [r1, #-0x800]`, which loads the translation.
 const AT_2_MB: [u32; 2] = [0xe3a0_1602, 0xe511_3800];
 
-/// r1 is 16 bytes below 3 MB; translations of 2, 3 and 5 MB are there where `warm` says so. Then `last`, twice, the second
-/// time from the I-cache.
+/// Returns code that runs `last` with r1 16 bytes below 3 MB. If `warm`, the translations of 2, 3 and 5 MB are loaded
+/// before, and `last` runs twice, the second time from the I-cache.
 fn at_3_mb(last: &[u32], warm: bool) -> Vec<u32> {
     let or_nop = |word: u32| if warm { word } else { NOP };
     let mut code = vec![
@@ -87,7 +86,7 @@ fn at_3_mb(last: &[u32], warm: bool) -> Vec<u32> {
     code
 }
 
-/// mov r6, #2; what is to be done; subs r6, r6, #1; bne
+/// Appends a loop of two rounds: mov r6, #2; `what`; subs r6, r6, #1; bne
 fn twice(code: &mut Vec<u32>, what: &[u32]) {
     code.push(0xe3a0_6002);
     code.extend(what);
@@ -95,7 +94,7 @@ fn twice(code: &mut Vec<u32>, what: &[u32]) {
     code.extend([0xe256_6001, 0x1a00_0000 | back]);
 }
 
-/// 3 MB is not cached and not buffered, 5 MB is buffered.
+/// Returns the section of a megabyte: 3 MB is neither cached nor buffered, 5 MB is buffered.
 fn around(megabyte: u32) -> u32 {
     match megabyte {
         3 => UNBUFFERED,
@@ -105,8 +104,8 @@ fn around(megabyte: u32) -> u32 {
 }
 
 #[test]
-fn a_store_is_not_charged_what_the_rest_of_its_stm_waits_elsewhere() {
-    // stmia r1, {r4-r11}: four words miss in a cached page. As one instruction, and as two.
+fn a_store_is_not_charged_the_waits_of_the_rest_of_its_stm() {
+    // stmia r1, {r4-r11}, as one instruction and as two. Four words miss in a cached page.
     let on = DCACHE | ICACHE;
     let one = run("sam9263", &at_3_mb(&[0xe881_0ff0], true), on, around);
     let two = at_3_mb(&[0xe8a1_00f0, 0xe881_0f00], true);
@@ -117,7 +116,7 @@ fn a_store_is_not_charged_what_the_rest_of_its_stm_waits_elsewhere() {
 }
 
 #[test]
-fn a_store_is_not_charged_what_the_walk_of_a_page_that_faults_waits() {
+fn a_store_is_not_charged_the_waits_of_a_faulting_walk() {
     let faulting = |n: u32| if n == 3 { 0 } else { around(n) };
     let code = at_3_mb(&[0xe881_0ff0], false);
     let (missed, counters) = run("sam9263", &code, DCACHE | ICACHE, faulting);
@@ -126,10 +125,10 @@ fn a_store_is_not_charged_what_the_walk_of_a_page_that_faults_waits() {
 }
 
 #[test]
-fn a_store_is_not_charged_what_the_next_uncached_fetch_waits() {
+fn a_store_is_not_charged_the_waits_of_the_next_uncached_fetch() {
     let mut code = AT_2_MB.to_vec();
     for n in 0..40 {
-        // str r0, [r1, #n * 32]; and a branch to the next, which has to be fetched.
+        // str r0, [r1, #n * 32]; and a branch to the next instruction, which needs a fetch.
         code.extend([0xe581_0000 | (n * 32), 0xeaff_ffff]);
     }
     for n in 0..8 {
@@ -142,12 +141,12 @@ fn a_store_is_not_charged_what_the_next_uncached_fetch_waits() {
 }
 
 #[test]
-fn a_store_is_charged_what_it_waits_for_a_line_that_was_cleaned() {
-    // mcr p15, 0, r1, c7, c10, 1; the same of r4.
+fn a_store_is_charged_its_waits_for_a_cleaned_line() {
+    // mcr p15, 0, r1, c7, c10, 1; mcr p15, 0, r4, c7, c10, 1.
     for cleans in [[NOP; 2], [0xee07_1f3a, 0xee07_4f3a]] {
         let mut code = vec![
             0xe3a0_1602, // mov r1, #0x200000
-            0xe3a0_2605, // mov r2, #0x500000: cached, not there
+            0xe3a0_2605, // mov r2, #0x500000: cached, but absent
             0xe592_3800, // ldr r3, [r2, #0x800]
             0xe591_3000, // ldr r3, [r1]
             0xe581_3000, // str r3, [r1]
@@ -157,7 +156,7 @@ fn a_store_is_charged_what_it_waits_for_a_line_that_was_cleaned() {
             0xe581_3030, // str r3, [r1, #48]
             0xe281_4020, // add r4, r1, #32
         ];
-        // strb r0, [r2, #n * 64]; then both lines are dirty again.
+        // strb r0, [r2, #n * 64]; then stores that make both lines dirty again.
         let missing = Vec::from_iter((0..8).map(|n| 0xe5c2_0000 | (n * 64)));
         let dirty = [0xe581_3000, 0xe581_3010, 0xe581_3020, 0xe581_3030];
         twice(&mut code, &[&cleans[..], &missing, &dirty].concat());
@@ -170,7 +169,7 @@ fn a_store_is_charged_what_it_waits_for_a_line_that_was_cleaned() {
 }
 
 #[test]
-fn who_allocates_a_line_takes_another_one_away() {
+fn an_allocated_line_evicts_another_line() {
     let mut code = vec![
         0xe3a0_1602, // mov r1, #0x200000
         0xe591_3000, // ldr r3, [r1]
@@ -194,7 +193,7 @@ fn who_allocates_a_line_takes_another_one_away() {
 }
 
 #[test]
-fn without_a_cache_nothing_is_missed() {
+fn without_a_d_cache_no_store_misses() {
     for board in board::spec::board_names() {
         let code = [0xe3a0_1602, 0xe581_0000, 0xe581_0040, 0xe8a1_0ff0];
         let (missed, _) = run(board, &code, ICACHE, |_| CACHED);
@@ -207,9 +206,9 @@ fn of_kind(missed: &[(Miss, Missed)], kind: Kind) -> Vec<(By, Missed)> {
     of_kind.map(|(miss, missed)| (miss.by, *missed)).collect()
 }
 
-/// Row H of the third review: loads waited 222 cycles for lines, of which 142 were nobody's.
+/// Regression test: of 222 cycles that loads waited for lines, 142 were not charged to a miss.
 #[test]
-fn what_is_waited_for_a_line_that_a_pld_fills_is_a_part_of_its_miss() {
+fn the_wait_for_a_line_that_a_pld_fills_is_part_of_its_miss() {
     let preload = |n: u32| 0xf5d1_f000 | (n * 32); // pld [r1, #n * 32]
     let load = |n: u32| 0xe591_3000 | (n * 32); // ldr r3, [r1, #n * 32]
     let store = |n: u32| 0xe581_3000 | (n * 32); // str r3, [r1, #n * 32]
@@ -217,7 +216,7 @@ fn what_is_waited_for_a_line_that_a_pld_fills_is_a_part_of_its_miss() {
         &[preload(0), load(0)],
         &[preload(0), preload(1), load(1), load(0)],
         &[preload(0), store(0)],
-        // One more than there are buffers.
+        // One more PLD than there are fill buffers.
         &[preload(0), preload(1), preload(2), preload(3), preload(4)],
         // ldmia r1, {r3-r11}, which ends in the next line.
         &[preload(0), preload(1), 0xe891_0ff8],
@@ -229,16 +228,16 @@ fn what_is_waited_for_a_line_that_a_pld_fills_is_a_part_of_its_miss() {
         let cycles: u64 = data.iter().map(|(_, missed)| missed.cycles).sum();
         let count: u64 = data.iter().map(|(_, missed)| missed.count).sum();
         assert!(counters.dcache_fill_cycles > 60, "{counters:?}");
-        // What precedes a fill on the bus is its miss's, too.
+        // A miss includes the waits ahead of its fill on the bus.
         assert!(cycles >= counters.dcache_fill_cycles, "{data:?}");
         assert!(cycles - counters.dcache_fill_cycles < 30, "{data:?}");
         assert_eq!(count, counters.dcache_fills, "{data:?}");
     }
 }
 
-/// The wait is the doing of whoever took the line away, as its fill is.
+/// The wait has the evictor of the line, as its fill has.
 #[test]
-fn a_line_that_was_invalidated_and_a_pld_brings_back_is_missed_by_that_doing() {
+fn the_wait_for_a_pld_has_the_evictor_of_the_line() {
     let code = [
         &AT_2_MB[..],
         &[
@@ -254,28 +253,28 @@ fn a_line_that_was_invalidated_and_a_pld_brings_back_is_missed_by_that_doing() {
     let by = |invalidated: bool| -> (u64, u64) {
         let is = |by: &By| matches!(by, By::Invalidated(_)) == invalidated;
         let data = of_kind(&missed, Kind::Data);
-        let of = data.iter().filter(|(by, _)| is(by));
-        of.fold((0, 0), |sum, (_, m)| (sum.0 + m.count, sum.1 + m.cycles))
+        let selected = data.iter().filter(|(by, _)| is(by));
+        selected.fold((0, 0), |sum, (_, m)| (sum.0 + m.count, sum.1 + m.cycles))
     };
     assert_eq!((by(true).0, by(false).0), (1, 2));
     assert!(by(true).1 > 20, "{missed:?}");
     assert!(by(true).1 + by(false).1 >= counters.dcache_fill_cycles);
 }
 
-/// `mov r2, #P`, `mcr p15, 0, r2, c10, c0, 0`: what is loaded next becomes lockdown entry 0, or does not.
+/// `mov r2, #P`, `mcr p15, 0, r2, c10, c0, 0`: with P = 1, the next translation becomes lockdown entry 0.
 fn locks(preserve: u32) -> [u32; 2] {
     [0xe3a0_2000 | preserve, 0xee0a_2f10]
 }
 
-/// Row I of the third review, `DDI0198D 2.3.9`: the entry is there until another one is locked in its place.
+/// A locked entry stays until another entry is locked in its place (`DDI0198D 2.3.9`).
 #[test]
-fn a_locked_translation_is_not_taken_away_when_all_are_invalidated() {
+fn a_locked_translation_survives_an_invalidate_of_all() {
     let mut code = vec![0xe3a0_1605, 0xe3a0_4606]; // mov r1, #0x500000; mov r4, #0x600000
     code.extend(locks(1));
     code.push(0xe591_3000); // ldr r3, [r1]
     code.extend(locks(0));
     code.push(0xee08_2f17); // mcr p15, 0, r2, c8, c7, 0
-    // So that the code's own translation is there again.
+    // Loads the code's own translation again.
     code.extend([NOP; 20]);
     code.push(0xe591_3000);
     code.extend(locks(1));
@@ -285,17 +284,17 @@ fn a_locked_translation_is_not_taken_away_when_all_are_invalidated() {
     let (missed, _) = run("sam9263", &code, DCACHE | ICACHE, |_| CACHED);
     let walks = of_kind(&missed, Kind::Translation);
     let count = |is: fn(&By) -> bool| -> u64 {
-        let of = walks.iter().filter(|(by, _)| is(by));
-        of.map(|(_, missed)| missed.count).sum()
+        let selected = walks.iter().filter(|(by, _)| is(by));
+        selected.map(|(_, missed)| missed.count).sum()
     };
-    // The code's, by what the invalidation took; that of 5 MB, in whose place another one is.
+    // The invalidate evicted the translation of the code. The translation of 6 MB replaced that of 5 MB.
     assert_eq!(count(|by| matches!(by, By::Invalidated(_))), 1, "{walks:?}");
     assert_eq!(count(|by| matches!(by, By::Replaced(_))), 1, "{walks:?}");
 }
 
-/// The third suspicion of that review: XScale's unlock was told to nobody.
+/// Regression test: XScale's unlock sent no event.
 #[test]
-fn a_translation_that_is_not_locked_any_more_goes_with_all_others() {
+fn an_unlocked_translation_is_evicted_by_an_invalidate_of_all() {
     for unlocks in [false, true] {
         let mut code = vec![
             0xe3a0_1605, // mov r1, #0x500000
@@ -306,15 +305,15 @@ fn a_translation_that_is_not_locked_any_more_goes_with_all_others() {
         code.extend([0xee08_1f16, 0xe591_3000, NOP]);
         let (missed, _) = run("ixp425", &code, DCACHE | ICACHE, |_| CACHED);
         let walks = of_kind(&missed, Kind::Translation);
-        let of = walks
+        let invalidated = walks
             .iter()
             .filter(|(by, _)| matches!(by, By::Invalidated(_)));
-        let count: u64 = of.map(|(_, missed)| missed.count).sum();
+        let count: u64 = invalidated.map(|(_, missed)| missed.count).sum();
         assert_eq!(count, u64::from(unlocks), "{walks:?}");
     }
 }
 
-/// Cycles of all misses of lines of data, and what counters say of fills.
+/// Returns the cycles of all misses of data lines, and the fill cycles that the core counted.
 fn of_data((missed, counters): (Vec<(Miss, Missed)>, Counters)) -> (u64, u64) {
     let data = of_kind(&missed, Kind::Data);
     let cycles = data.iter().map(|(_, missed)| missed.cycles).sum();
@@ -322,10 +321,10 @@ fn of_data((missed, counters): (Vec<(Miss, Missed)>, Counters)) -> (u64, u64) {
 }
 
 #[test]
-fn a_miss_is_not_charged_what_its_instruction_waits_for_behind_it() {
-    // ldmia r1, {r3-r5, r8-r12}: four words miss, and four are in a page that is not cached.
+fn a_miss_is_not_charged_later_waits_of_its_instruction() {
+    // ldmia r1, {r3-r5, r8-r12}: four words miss, and four words are in an uncached page.
     let reads_past = at_3_mb(&[0xe891_1f38], true);
-    // strb r0, [r2, #n * 64], all of them buffered; sub r7, r7, #64; swp r3, r0, [r7], which waits until they are written.
+    // Buffered stores strb r0, [r2, #n * 64]; sub r7, r7, #64; swp r3, r0, [r7], which waits for the write buffer.
     let mut drains = at_3_mb(&[], true);
     drains.extend((0..4).map(|n| 0xe5c2_0000 | (n * 64)));
     drains.extend([0xe247_7040, 0xe107_3090]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `coherence --all-mutants --chaos-seeds A..B`: which mutants chaos finds, and in how many seeds.
+//! `coherence --all-mutants --chaos-seeds A..B`: prints which mutants chaos finds, and at which seed.
 
 use anyhow::{Context, Result, bail};
 
@@ -13,16 +13,16 @@ use results::render::grid::Grid;
 use session::boot::Prepared;
 use supply::mutant::{self, Expected, Mutant};
 
-/// A mutant, and its seeds up to the first one with a report.
+/// A mutant, and the results of its seeds up to the first one with a report.
 struct Found {
     mutant: Mutant,
     tried: Vec<Tried>,
-    /// Why there are none.
+    /// Error of the run, if it gave no results.
     failed: Option<String>,
 }
 
 impl Request<'_> {
-    /// Each mutant of the list, until a seed has a report.
+    /// Runs each mutant of the list until a seed has a report, and prints a table.
     pub(super) fn all_disturbed(&self, command: &Command, guest: &Prepared) -> Result<Outcome> {
         let seeds = self.args.chaos.chaos_seeds.context("no seeds")?;
         let mut all = Vec::new();
@@ -31,9 +31,9 @@ impl Request<'_> {
                 made.run(campaign, seeds)
             });
             if interrupt::asked() {
-                bail!("stopped; the seeds that are done are kept");
+                bail!("stopped; results of finished seeds are kept");
             }
-            // One of them may be so broken that nothing runs.
+            // A mutant may be so broken that no seed runs.
             let failed = run.as_ref().err().map(|error| format!("{error:#}"));
             let found = Found {
                 mutant,
@@ -49,7 +49,7 @@ impl Request<'_> {
 
     fn table(&self, all: &[Found], seeds: Seeds) -> String {
         let victims = self.board.core.victims;
-        let mut table = Grid::new(4, ["mutant", "the suite", "executed", "chaos"]);
+        let mut table = Grid::new(4, ["mutant", "test suite", "executions", "chaos"]);
         for found in all {
             let suite = match found.mutant.expected(victims) {
                 Expected::Nothing(_) => "survives",
@@ -63,7 +63,7 @@ impl Request<'_> {
                 found.what(seeds),
             ]);
         }
-        let is = |found: &&Found| found.report().is_some();
+        let has_report = |found: &&Found| found.report().is_some();
         let survives = |found: &&Found| {
             matches!(
                 found.mutant.expected(victims),
@@ -71,18 +71,18 @@ impl Request<'_> {
             )
         };
         format!(
-            "{}\n{} of {} found by chaos, among them {} of the {} that the suite does not find for certain",
+            "{}\nChaos finds {} of {} mutants, among them {} of the {} that the suite does not always find",
             table,
-            all.iter().filter(is).count(),
+            all.iter().filter(has_report).count(),
             all.len(),
-            all.iter().filter(is).filter(survives).count(),
+            all.iter().filter(has_report).filter(survives).count(),
             all.iter().filter(survives).count(),
         )
     }
 }
 
 impl Found {
-    /// The seed that has a report, and its first cause.
+    /// Returns the seed with a report, and the report's cause.
     fn report(&self) -> Option<(u64, String)> {
         let last = self.tried.last()?;
         Some((last.seed, last.reports.first()?.text()))

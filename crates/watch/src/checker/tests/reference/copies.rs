@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's caches: what lines hold, and what becomes of a write when one goes.
+//! The model's caches: the contents of lines, and the fate of a write when its line leaves the cache.
 
 use super::model::{Model, half, lane};
 use super::words::{Author, Finding, Place, Route};
 use arm::{Context, Side, Width};
 
-/// A line of the D-cache. Clean ones may have been replaced unseen: they are filled again then.
+/// A line of the D-cache. A clean line may have been replaced without an event; it is filled again before its next use.
 #[derive(Clone)]
 pub struct Line {
     pub pa: u32,
     pub data: [u32; 8],
-    /// Event since which each half is dirty.
+    /// Number of the event in which each half became dirty.
     pub dirty: [Option<u64>; 2],
 }
 
-/// A line of the I-cache: memory and when it was filled.
+/// A line of the I-cache: its memory, and the number of the event that filled it.
 #[derive(Clone, Copy)]
 pub struct Code {
     pub pa: u32,
@@ -41,7 +41,9 @@ impl Model {
                 line.dirty[half(mva)].get_or_insert(self.now);
             }
         } else if cached {
-            self.puzzle(format!("store at {mva:#x} into no line"));
+            self.contradict(format!(
+                "store at {mva:#x} into a line that the model does not have"
+            ));
         }
         let Context {
             cycle,
@@ -88,8 +90,8 @@ impl Model {
     pub fn wrote_back(&mut self, cycle: u64, mva: u32, pa: u32, halves: u8, data: &[u32; 8]) {
         let known = self.lines.get(&mva).map(|line| (line.pa, line.data));
         if known != Some((pa, *data)) {
-            self.puzzle(format!(
-                "line at {mva:#x} leaves as {pa:#x} {data:x?}, not {known:x?}"
+            self.contradict(format!(
+                "line at {mva:#x} is written back as {pa:#x} {data:x?}, not {known:x?}"
             ));
         }
         let dirty = self.lines.get(&mva).map_or([None; 2], |line| line.dirty);
@@ -112,7 +114,7 @@ impl Model {
         }
     }
 
-    /// A word of a line gets to memory.
+    /// Writes a word of a line to memory.
     pub fn wrote_word(
         &mut self,
         (mva, at): (u32, u32),
@@ -126,12 +128,12 @@ impl Model {
         };
         let newest = word.newest();
         word.memory = value;
-        // What is in another line, or lost already, is not lost here. What is in this line and
-        // another value than the newest was stored for other memory.
+        // A newest value in another line, or one already lost, is not lost here. If the newest value went to this line
+        // but the line holds another value, a store for other memory has replaced it.
         let place = word.last().place;
         if newest == value {
-            // Whatever had become of the newest, here it is.
-            word.told_lost = false;
+            // This write-back restores the newest value, even if it was lost.
+            word.loss_reported = false;
             if !matches!(place, Place::Line(_) | Place::Memory) {
                 let last = word.last_mut();
                 (last.place, last.left) = (Place::Memory, now);
@@ -141,12 +143,12 @@ impl Model {
         if place != Place::Memory && place != Place::Line(mva) {
             return;
         }
-        let gone = Place::Overwritten(mva, cycle);
+        let overwritten = Place::Overwritten(mva, cycle);
         let last = word.last_mut();
-        last.place = gone;
+        last.place = overwritten;
         let (author, left) = (last.author, last.left);
-        word.told_lost = true;
-        // Both were dirty if this half was before the newest left its line.
+        word.loss_reported = true;
+        // Both lines were dirty if this half became dirty before the newest value left its line.
         let both = author.route == Route::Line
             && place == Place::Memory
             && dirty.is_some_and(|since| since < left);
@@ -162,13 +164,13 @@ impl Model {
             got: value,
             newest,
             author,
-            place: gone,
+            place: overwritten,
             led_to: None,
             filled_from: None,
         });
     }
 
-    /// What is in dirty halves of a line gets to another place.
+    /// Moves the data in dirty halves of a line to another place.
     pub fn left_line(&mut self, mva: u32, halves: u8, to: impl Fn(u32) -> Place) {
         for (at, word) in &mut self.words {
             let write = word.last_mut();
@@ -187,8 +189,8 @@ impl Model {
         let line = self.lines.remove(&mva);
         let dirty = line.map_or([None; 2], |line| line.dirty);
         if [0, 1].map(|n| dirty[n].is_some()) != [0, 1].map(|n| halves >> n & 1 != 0) {
-            self.puzzle(format!(
-                "line at {mva:#x} goes with {halves:b} dirty, not {dirty:?}"
+            self.contradict(format!(
+                "line at {mva:#x} is invalidated with dirty halves {halves:b}, not {dirty:?}"
             ));
         }
         self.left_line(mva, halves, |_| Place::Invalidated(mva, cycle));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model's TLB: what entries were made from, and what the tables say of them at each use.
+//! The model's TLB: the descriptors of each entry, and what the tables say at each use.
 
 use super::model::Model;
 use super::tables::{Page, Read, follow};
 use super::words::{Finding, Place};
 use arm::{Context, Kind, TlbSide};
 
-/// A TLB, and the number of an entry of it.
+/// A TLB, and the number of an entry in it.
 pub type Number = (TlbSide, usize);
 
 #[derive(Clone)]
@@ -14,24 +14,24 @@ pub struct Entry {
     pub made_from: Read,
     ttb: u32,
     reported: Reported,
-    /// It stays when all are invalidated.
+    /// A locked entry survives an invalidate of all entries.
     pub locked: bool,
 }
 
-/// What was said of an entry under one table base.
+/// Reports of an entry under one table base.
 #[derive(Clone, Default)]
 struct Reported {
     ttb: u32,
-    /// The walk that made it read something old: that report stands for all.
+    /// The walk that loaded the entry read an old descriptor. The report of the walk stands for all uses.
     by_walk: bool,
-    /// Instructions, with their PID, what they did, and which descriptor was another.
+    /// Users that got a report: instruction, PID, kind of access, and the descriptor that differs.
     to: Vec<(u32, u32, Kind, u32)>,
-    /// Descriptors that were looked at.
+    /// Descriptors read in checks.
     read: Vec<u32>,
 }
 
 impl Entry {
-    /// When a descriptor is written there may be something new to tell.
+    /// Allows new reports after a write to a descriptor of the entry.
     pub fn written(&mut self, at: u32) {
         let made_from = self.made_from.iter().map(|(at, _)| at);
         if made_from.chain(&self.reported.read).any(|a| *a == at) {
@@ -42,7 +42,7 @@ impl Entry {
 }
 
 impl Model {
-    /// An access went by the TLB, perhaps without a word of it.
+    /// Checks an access through the TLB. The core sends [`Event::TlbUse`](arm::Event::TlbUse) only for some accesses.
     pub fn translated(&mut self, context: &Context, mva: u32, pa: u32, kind: Kind) {
         if context.sctlr & 1 == 0 {
             return;
@@ -52,7 +52,7 @@ impl Model {
                 let privileged = context.mode != 0x10;
                 self.used_entry(context, *entry, (mva, pa), kind, privileged);
             }
-            _ => self.puzzle(format!("{mva:#x} was translated by nothing")),
+            _ => self.contradict(format!("no entry translated {mva:#x}")),
         }
     }
 
@@ -65,7 +65,7 @@ impl Model {
         privileged: bool,
     ) {
         let Some(entry) = self.tlb.get(&number) else {
-            return self.puzzle(format!("entry {number:?} is used and was never loaded"));
+            return self.contradict(format!("entry {number:?} is used but was never loaded"));
         };
         if entry.reported.by_walk && entry.reported.ttb == context.ttb {
             return;
@@ -119,7 +119,7 @@ impl Model {
     pub fn tlb_filled(&mut self, ttb: u32, number: Number, locked: bool) {
         let made_from = core::mem::take(&mut self.walked);
         let old = |(at, value): &(u32, u32)| self.newest(*at).is_some_and(|new| new != *value);
-        // A walk that read an old descriptor is where that is reported.
+        // An old descriptor is reported at the walk that read it.
         let reported = Reported {
             ttb,
             by_walk: made_from.iter().any(old),
@@ -145,7 +145,7 @@ impl Model {
     }
 }
 
-/// What an entry says of an address.
+/// Returns the mapping of an address by an entry.
 fn made_as(entry: &Entry, mva: u32) -> Option<Page> {
     let mut levels = entry.made_from.iter();
     follow(entry.ttb, mva, |_| levels.next().map(|d| d.1)).0

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the checker was found to judge wrongly, as the reducer printed it, and what random programs
-//! seldom meet.
+//! Programs that the checker once judged wrongly, as the reducer printed them, and cases that random programs seldom
+//! meet.
 
 use super::program::Program;
 use super::run::{Tally, run};
 
-/// Runs a program on which both agree; the kinds they report, each as often as it is.
+/// Runs a program on which checker and reference must agree, and returns the kind of every report.
 fn reports(text: &str) -> Vec<&'static str> {
     let program = Program::parse(text).expect("a program");
     let mut tally = Tally::new();
@@ -13,13 +13,14 @@ fn reports(text: &str) -> Vec<&'static str> {
         panic!("{}:\n{}", failure.sort, failure.text);
     }
     let kinds = super::Wrong::ALL.map(|kind| kind.name());
-    let met = tally.into_iter().filter(|(name, _)| kinds.contains(name));
-    met.flat_map(|(name, count)| std::iter::repeat_n(name, count as usize))
+    let reports = tally.into_iter().filter(|(name, _)| kinds.contains(name));
+    reports
+        .flat_map(|(name, count)| std::iter::repeat_n(name, count as usize))
         .collect()
 }
 
 #[test]
-fn a_line_that_went_to_memory_with_the_newest_words_has_taken_nothing_away() {
+fn a_write_back_of_the_newest_words_destroys_nothing() {
     let kinds = reports(
         "victims 272a2859 1
         ldrbt 8002243b 0
@@ -32,7 +33,7 @@ fn a_line_that_went_to_memory_with_the_newest_words_has_taken_nothing_away() {
 }
 
 #[test]
-fn words_are_lost_to_an_old_line_also_after_another_line_went_with_the_newest() {
+fn an_old_line_destroys_words_even_after_a_write_back_of_the_newest() {
     let kinds = reports(
         "victims 1c90676c 1
         ldr 80020400 0
@@ -47,7 +48,7 @@ fn words_are_lost_to_an_old_line_also_after_another_line_went_with_the_newest() 
 }
 
 #[test]
-fn an_entry_hangs_on_the_tables_that_it_is_used_under_too() {
+fn an_entry_depends_on_the_tables_it_is_used_under() {
     let kinds = reports(
         "victims 1b9e279a 1
         str 40006400 c011
@@ -61,7 +62,7 @@ fn an_entry_hangs_on_the_tables_that_it_is_used_under_too() {
 }
 
 #[test]
-fn an_entry_under_tables_of_smaller_pieces_is_checked_for_each() {
+fn an_entry_under_tables_of_smaller_pages_is_checked_for_each_page() {
     let kinds = reports(
         "victims 2fbae368 1
         str 4000d214 2143b
@@ -89,7 +90,7 @@ fn an_entry_that_forbade_an_access_is_checked_when_it_allows_the_next() {
 }
 
 #[test]
-fn an_instruction_past_the_cache_is_not_of_the_line_that_the_cache_once_had() {
+fn an_instruction_past_the_cache_does_not_come_from_an_old_line() {
     let kinds = reports(
         "victims 84c3965 1
         execute 91023040
@@ -121,7 +122,7 @@ fn an_entry_that_was_good_under_another_table_base_since_is_reported_again() {
 }
 
 #[test]
-fn an_instruction_of_a_line_of_other_memory_is_stale_whatever_became_of_the_newest() {
+fn an_instruction_from_a_line_of_other_memory_is_stale_even_if_the_newest_is_lost() {
     let kinds = reports(
         "victims 1 1
         execute 90021000
@@ -136,7 +137,7 @@ fn an_instruction_of_a_line_of_other_memory_is_stale_whatever_became_of_the_newe
 }
 
 #[test]
-fn each_instruction_that_uses_a_stale_entry_is_told_and_each_once() {
+fn each_instruction_that_uses_a_stale_entry_gets_one_report() {
     let text = |alike: &str| {
         format!(
             "victims 1 1
@@ -154,7 +155,7 @@ fn each_instruction_that_uses_a_stale_entry_is_told_and_each_once() {
 }
 
 #[test]
-fn who_uses_a_stale_entry_is_told_again_once_its_descriptor_is_written() {
+fn a_user_of_a_stale_entry_gets_another_report_after_a_descriptor_write() {
     let kinds = reports(
         "victims 1 1
         alike
@@ -168,7 +169,7 @@ fn who_uses_a_stale_entry_is_told_again_once_its_descriptor_is_written() {
 }
 
 #[test]
-fn a_stale_word_that_is_lost_then_is_told_of_again() {
+fn a_stale_word_is_reported_again_after_its_loss() {
     let kinds = reports(
         "victims 1 1
         alike
@@ -185,7 +186,7 @@ fn a_stale_word_that_is_lost_then_is_told_of_again() {
 }
 
 #[test]
-fn who_reads_something_older_than_what_was_written_back_over_a_word_is_told() {
+fn a_reader_of_an_even_older_line_gets_a_report() {
     let kinds = reports(
         "victims 1 1
         ldr 80020400 0
@@ -201,7 +202,7 @@ fn who_reads_something_older_than_what_was_written_back_over_a_word_is_told() {
 }
 
 #[test]
-fn an_entry_of_an_old_descriptor_is_told_of_once_it_was_used_under_another_table_base() {
+fn an_entry_of_an_old_descriptor_is_reported_after_use_under_another_table_base() {
     let kinds = reports(
         "victims 1 1
         ldr 70006400 0
@@ -217,7 +218,7 @@ fn an_entry_of_an_old_descriptor_is_told_of_once_it_was_used_under_another_table
 }
 
 #[test]
-fn a_word_that_came_back_to_memory_and_is_destroyed_again_is_told_of_again() {
+fn a_word_that_was_restored_and_destroyed_again_is_reported_again() {
     let kinds = reports(
         "victims 1 1
         ldr 80020400 0
@@ -237,7 +238,7 @@ fn a_word_that_came_back_to_memory_and_is_destroyed_again_is_told_of_again() {
 }
 
 #[test]
-fn processes_whose_instructions_have_one_address_are_others() {
+fn two_processes_with_one_instruction_address_get_two_reports() {
     let kinds = reports(
         "victims 1 1
         alike
@@ -252,7 +253,7 @@ fn processes_whose_instructions_have_one_address_are_others() {
 }
 
 #[test]
-fn another_kind_by_the_same_instruction_is_told() {
+fn two_kinds_by_one_instruction_are_two_reports() {
     for alike in ["", "alike"] {
         let kinds = reports(&format!(
             "victims 1 1

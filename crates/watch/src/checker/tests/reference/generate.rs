@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs: a few lines of memory at many addresses, written and read by all paths, with
-//! the right maintenance, with some of it, and without.
+//! Random programs: a few lines of memory at many addresses, written and read in all ways, with complete, partial or no
+//! maintenance.
 
 use super::layout::{
     COARSE, CONTROL, DATA, FINE, PAGES, SECTIONS, TABLES, WINDOWS, data_word, first_level, section,
@@ -9,26 +9,29 @@ use super::layout::{
 use super::program::{Op, Program};
 use board::random::Random;
 
-/// Operations of a program, about.
+/// Approximate number of operations of a program.
 const LENGTH: usize = 1200;
 
 struct Generator {
     random: Random,
     ops: Vec<Op>,
-    /// Offsets of lines in pages, and pages.
+    /// Offsets of lines in pages, and numbers of pages.
     offsets: Vec<u32>,
     pages: Vec<u32>,
-    /// How much of what a program does, how it gets to data, and how many values it has.
+    /// Weight of each sort of operation.
     weights: Vec<u32>,
+    /// Weight of each section for accesses; the last weight is that of windows.
     paths: Vec<u32>,
+    /// Number of different values that are stored.
     values: u32,
+    /// Probability of each maintenance operation, in percent.
     maintained: u32,
     pid: u32,
-    /// MVAs used of late.
+    /// MVAs used most recently.
     recent: Vec<u32>,
 }
 
-/// The program of a seed.
+/// Returns the program of a seed.
 pub fn program(seed: u64) -> Program {
     let mut random = Random::new(seed);
     let mut below = |n| random.below(n) as u32;
@@ -55,7 +58,7 @@ pub fn program(seed: u64) -> Program {
         recent: Vec::new(),
     };
     while generator.ops.len() < LENGTH {
-        generator.something();
+        generator.operation();
     }
     Program {
         seed: victims,
@@ -93,7 +96,7 @@ impl Generator {
         self.ops.push(Op::named(name, r0, r1));
     }
 
-    fn something(&mut self) {
+    fn operation(&mut self) {
         match self.weighed(&self.weights.clone()) {
             0 => self.access(),
             1 => self.execute(),
@@ -103,12 +106,12 @@ impl Generator {
             5 => self.device(),
             6 => self.rewritten_code(),
             7 => self.changed_mapping(),
-            8 => self.tightened(),
+            8 => self.tightened_permissions(),
             _ => self.configure(),
         }
     }
 
-    /// A word of one of the lines.
+    /// Returns the physical address of a word of one of the lines.
     fn pa(&mut self) -> u32 {
         let (page, offset) = (
             self.pick(&self.pages.clone()),
@@ -118,7 +121,7 @@ impl Generator {
         DATA + 0x1000 * page + offset + 4 * word
     }
 
-    /// An address, for the core, that leads to memory or did or will.
+    /// Returns a virtual address that leads, led or will lead to memory at `pa`.
     fn address_of(&mut self, pa: u32) -> u32 {
         let path = self.weighed(&self.paths.clone());
         if let Some((base, _)) = SECTIONS.get(path) {
@@ -212,7 +215,7 @@ impl Generator {
         self.execute_at(va);
     }
 
-    /// A cache operation at an address, mostly one that was used.
+    /// Emits a cache operation on an address, usually one used recently.
     fn at_line(&mut self, names: &[&str]) {
         let name = self.pick(names);
         let mva = if self.recent.is_empty() || self.percent(15) {
@@ -271,7 +274,7 @@ impl Generator {
         self.emit(name, mva, 0);
     }
 
-    /// Address and value of a descriptor of a window.
+    /// Returns the address and the new value of a descriptor of a window.
     fn descriptor(&mut self, window: usize, page: u32) -> (u32, u32) {
         let domain = u32::from(self.percent(30));
         let cb = self.pick(&[3, 3, 3, 2, 0, 1]);
@@ -282,12 +285,12 @@ impl Generator {
                 0..3 => section(ap, domain, cb),
                 3 => 0,
                 _ => {
-                    let of = if self.percent(70) {
+                    let other = if self.percent(70) {
                         window
                     } else {
                         self.below(5) as usize
                     };
-                    first_level(of, domain)
+                    first_level(other, domain)
                 }
             };
             return (at, value);
@@ -296,7 +299,7 @@ impl Generator {
         let value = match self.below(20) {
             0 => 0,
             2 if window != 4 => small(data, 0, cb) | self.below(256) << 4,
-            // A page over several entries would have to be the same in all of them.
+            // No pages with several descriptors: all of them would have to be equal.
             _ if window == 4 => tiny(self.below(4 * PAGES), ap, cb),
             _ => small(data, ap, cb),
         };
@@ -308,7 +311,7 @@ impl Generator {
         (at, value)
     }
 
-    /// Writes a descriptor, by one of the ways to memory.
+    /// Writes a descriptor, by a device or through one of the sections.
     fn write_descriptor(&mut self, at: u32, value: u32) {
         if self.percent(10) {
             return self.ops.push(Op::Device(at, 4, value));
@@ -340,7 +343,7 @@ impl Generator {
         }
     }
 
-    /// An access, another mapping, and the access again.
+    /// Accesses an address, remaps it, and accesses it again.
     fn changed_mapping(&mut self) {
         let (window, page) = (1 + self.below(4) as usize, self.below(PAGES));
         let va = WINDOWS[window] + DATA + 0x1000 * page + self.pick(&self.offsets.clone());
@@ -366,8 +369,8 @@ impl Generator {
         self.remember(va);
     }
 
-    /// Permissions are taken away, and what is allowed still comes before what no longer is.
-    fn tightened(&mut self) {
+    /// Makes a page read-only, and then loads from it, which is still allowed, before it stores, which is not.
+    fn tightened_permissions(&mut self) {
         let (window, page) = (1 + self.below(4), self.below(PAGES));
         let va = WINDOWS[window as usize] + DATA + 0x1000 * page;
         let data = self.below(PAGES);
@@ -396,7 +399,7 @@ impl Generator {
         self.ops.push(as_user(&store, user));
     }
 
-    /// A line is executed, written, and executed.
+    /// Executes a line, writes it, and executes it again.
     fn rewritten_code(&mut self) {
         let pa = self.pa();
         let (code, data) = (self.address_of(pa), self.address_of(pa));
@@ -452,16 +455,16 @@ impl Generator {
         }
     }
 
-    /// Something is set otherwise, and mostly back again soon.
+    /// Changes a setting of the core for a few operations.
     fn configure(&mut self) {
-        let back: (&str, u32, &[u32]) = match self.below(12) {
+        let setting: (&str, u32, &[u32]) = match self.below(12) {
             0..4 => ("control", CONTROL, &[4, 0x1000, 0x100, 0x200, 0x4000]),
             4..8 => ("domains", 0x5, &[2, 8, 4, 10]),
             8 | 9 => ("tlb-lockdown", 0, &[1, 0x0400_0001]),
             10 => ("debug", 0, &[4]),
             _ => ("d-lockdown", 0, &[1, 3, 7]),
         };
-        let (name, normal, others) = back;
+        let (name, normal, others) = setting;
         let other = self.pick(others);
         self.emit(name, normal ^ other, 0);
         for _ in 0..self.below(6) {
@@ -475,7 +478,7 @@ impl Generator {
     }
 }
 
-/// The same in user mode, or not.
+/// Returns the operation in user mode, or in privileged mode.
 fn as_user(op: &Op, user: bool) -> Op {
     match *op {
         Op::Do(slot, r0, r1, _) => Op::Do(slot, r0, r1, user),

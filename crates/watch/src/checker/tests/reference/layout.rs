@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is where: the tables that programs start with, their instructions, and data that can be
-//! executed.
+//! Memory layout of the programs: translation tables at the start, instructions, and data that can be executed.
 
 use super::program::INSTRUCTIONS;
 use std::sync::{Arc, OnceLock};
@@ -9,16 +8,16 @@ use std::sync::{Arc, OnceLock};
 pub const RAM: u32 = 0x4_0000;
 /// Two first-level tables.
 pub const TABLES: [u32; 2] = [0x4000, 0x8000];
-/// Two coarse tables and a fine one.
+/// Two coarse tables and a fine table.
 pub const COARSE: [u32; 2] = [0xc000, 0xc400];
 pub const FINE: u32 = 0xd000;
 /// The instructions of [`INSTRUCTIONS`].
 pub const CODE: u32 = 0x1_0000;
-/// Pages of data.
+/// Pages of data: address and number.
 pub const DATA: u32 = 0x2_0000;
 pub const PAGES: u32 = 4;
 
-/// All of RAM, at addresses of their own: uncached, bufferable, write-through, write-back twice.
+/// All of RAM, mapped five times: uncached, bufferable, write-through, and twice write-back.
 pub const SECTIONS: [(u32, u32); 5] = [
     (0x4000_0000, 0),
     (0x5000_0000, 1),
@@ -26,24 +25,24 @@ pub const SECTIONS: [(u32, u32); 5] = [
     (0x7000_0000, 3),
     (0x8000_0000, 3),
 ];
-/// Where the code is executed. Nothing else uses these addresses.
+/// Virtual address of the code. Only the code uses these addresses.
 pub const CODE_VA: u32 = 0xc000_0000 + CODE;
-/// MVAs of pages that programs map anew. The first three are those of FCSE processes.
+/// MVAs of pages that programs remap. The first three belong to FCSE processes.
 pub const WINDOWS: [u32; 5] = [0, 0x0200_0000, 0x0400_0000, 0x9000_0000, 0x9100_0000];
-/// Control register: MMU, caches; what the model always sets is left out.
+/// Control register with MMU and caches on, without the bits that the core always sets.
 pub const CONTROL: u32 = 0x1005;
 
-/// An instruction without effect on memory: `mov r2, #n`, and in halves something as harmless.
+/// Returns an instruction without effect on memory: `mov r2, #n`, and harmless Thumb instructions in its halves.
 pub fn data_word(n: u32) -> u32 {
     0xe3a0_2000 | (n & 0x100) << 12 | (n & 0x200) << 3 | n & 0xff
 }
 
-/// A section of the first megabyte.
+/// Returns the descriptor of a section that maps the first megabyte.
 pub fn section(ap: u32, domain: u32, cb: u32) -> u32 {
     ap << 10 | domain << 5 | 0x10 | cb << 2 | 2
 }
 
-/// First-level descriptors of the windows.
+/// Returns the first-level descriptor of a window.
 pub fn first_level(window: usize, domain: u32) -> u32 {
     match window {
         4 => FINE | domain << 5 | 0x13,
@@ -51,17 +50,17 @@ pub fn first_level(window: usize, domain: u32) -> u32 {
     }
 }
 
-/// A small page of data.
+/// Returns the descriptor of a small page of data.
 pub fn small(page: u32, ap: u32, cb: u32) -> u32 {
     (DATA + 0x1000 * page) | (ap * 0x550) | cb << 2 | 2
 }
 
-/// A tiny page of data.
+/// Returns the descriptor of a tiny page of data.
 pub fn tiny(quarter: u32, ap: u32, cb: u32) -> u32 {
     (DATA + 0x400 * quarter) | ap << 4 | cb << 2 | 3
 }
 
-/// What RAM holds at first.
+/// Returns the contents of RAM at the start.
 pub fn ram() -> Arc<Vec<u32>> {
     static WORDS: OnceLock<Arc<Vec<u32>>> = OnceLock::new();
     WORDS.get_or_init(|| Arc::new(make())).clone()

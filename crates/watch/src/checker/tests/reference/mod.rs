@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The checker against a second opinion: random programs on which it and a small reference model
-//! have to agree at every event, on reports and on silence.
+//! The checker against a reference model: random programs, on which both must agree at every event whether there is a
+//! report, and which.
 //!
-//! `FUZZ_SEEDS=A..B` draws other programs, `FUZZ_HOURS=H` goes on for so long, `FUZZ_ACCESSES=N` until so
-//! many accesses were judged, and asks for every kind of report among them; `FUZZ_REPLAY=FILE` runs a
-//! program as a failure prints it (`cargo xtask fuzz --checker`). With `FUZZ_BRIEF` set the first failure
-//! ends the test and is not made short (`cargo xtask mutants --checker`).
+//! Environment variables (`cargo xtask fuzz --checker` sets them):
+//!
+//! - `FUZZ_SEEDS=A..B` draws the programs of these seeds.
+//! - `FUZZ_HOURS=H` runs for H hours.
+//! - `FUZZ_ACCESSES=N` runs until N accesses were judged, and fails unless every kind of report was met often enough.
+//! - `FUZZ_REPLAY=FILE` runs a program as a failure prints it.
+//! - `FUZZ_BRIEF` ends the test at the first failure and does not shorten it (`cargo xtask mutants --checker`).
 
 mod copies;
 mod entries;
@@ -27,25 +30,25 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Programs of an ordinary test run.
+/// Number of programs in an ordinary test run.
 const SEEDS: u64 = 400;
-/// Reports of each kind that a run of many accesses has to have met.
+/// Fewest reports of each kind in a run with `FUZZ_ACCESSES`.
 const OF_EACH_KIND: u64 = 1000;
 
-/// Failures of so many sorts end the search.
+/// Number of different failures that ends the search.
 const SORTS: usize = 6;
 
-/// What is to be run.
+/// The programs to run, and when to stop.
 struct Plan {
     from: u64,
     to: u64,
     time: Option<Duration>,
     accesses: Option<u64>,
-    /// Of failures.
+    /// Number of different failures that ends the search.
     sorts: usize,
 }
 
-/// Only whether they agree is asked for.
+/// Returns whether `FUZZ_BRIEF` is set.
 fn is_brief() -> bool {
     std::env::var_os("FUZZ_BRIEF").is_some()
 }
@@ -53,14 +56,14 @@ fn is_brief() -> bool {
 fn number<T: core::str::FromStr>(name: &str) -> Option<T> {
     let text = std::env::var(name).ok()?;
     let number = text.parse().ok();
-    Some(number.unwrap_or_else(|| panic!("{name}={text}: no number")))
+    Some(number.unwrap_or_else(|| panic!("{name}={text} is not a number")))
 }
 
 fn plan() -> Plan {
     let seeds = std::env::var("FUZZ_SEEDS").ok();
     let bound = |text: &str| {
         let number = text.parse::<u64>();
-        number.unwrap_or_else(|_| panic!("{text}: no number"))
+        number.unwrap_or_else(|_| panic!("FUZZ_SEEDS: {text} is not a number"))
     };
     let time = number::<f64>("FUZZ_HOURS").map(|hours| Duration::from_secs_f64(3600.0 * hours));
     let accesses = number("FUZZ_ACCESSES");
@@ -82,7 +85,7 @@ fn plan() -> Plan {
     }
 }
 
-/// Accesses among what was met.
+/// Returns the number of accesses in a tally.
 fn accesses(tally: &Tally) -> u64 {
     let kinds = ["load", "store", "instruction", "walk", "write-back"];
     kinds.iter().filter_map(|kind| tally.get(kind)).sum()
@@ -91,13 +94,13 @@ fn accesses(tally: &Tally) -> u64 {
 /// The first failure of each sort, and its seed.
 type Failures = BTreeMap<String, (u64, Failure)>;
 
-/// The failures of all seeds, and what the programs came to.
+/// Runs the programs of all seeds, and returns their failures and the tally of their events.
 fn search(plan: &Plan) -> (Failures, Tally) {
     let start = Instant::now();
     let (next, judged) = (AtomicU64::new(plan.from), AtomicU64::new(0));
     let stop = AtomicBool::new(false);
     let result = Mutex::new((Failures::new(), Tally::new()));
-    let goes_on = || {
+    let continues = || {
         !stop.load(Ordering::Relaxed)
             && plan.time.is_none_or(|time| start.elapsed() < time)
             && plan
@@ -105,7 +108,7 @@ fn search(plan: &Plan) -> (Failures, Tally) {
                 .is_none_or(|n| judged.load(Ordering::Relaxed) < n)
     };
     let work = || {
-        while goes_on() {
+        while continues() {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= plan.to {
                 break;
@@ -136,21 +139,21 @@ fn search(plan: &Plan) -> (Failures, Tally) {
     result.into_inner().unwrap()
 }
 
-/// Prints a failure and a short program that has it.
+/// Prints a failure and a shortened program that has it.
 fn complain(seed: u64, failure: Failure) {
     println!("seed {seed}: {}", failure.sort);
     let (program, failure) = reduce::reduce(generate::program(seed), failure);
-    println!("in operation {}: {}\n{program}", failure.op, failure.text);
+    println!("operation {}: {}\n{program}", failure.op, failure.text);
 }
 
 #[test]
 fn checker_and_reference_agree_on_random_programs() {
     if let Ok(path) = std::env::var("FUZZ_REPLAY") {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-        let program = Program::parse(&text).unwrap_or_else(|| panic!("{path} is no program"));
+        let program = Program::parse(&text).unwrap_or_else(|| panic!("{path} is not a program"));
         if let Err(failure) = run(&program, &mut Tally::new()) {
             panic!(
-                "{}, in operation {}:\n{}",
+                "{}, at operation {}:\n{}",
                 failure.sort, failure.op, failure.text
             );
         }
@@ -168,11 +171,11 @@ fn checker_and_reference_agree_on_random_programs() {
     for (seed, failure) in failed.into_values().filter(|_| !is_brief()) {
         complain(seed, failure);
     }
-    assert!(sorts.is_empty(), "they differ: {sorts:#?}");
+    assert!(sorts.is_empty(), "checker and reference differ: {sorts:#?}");
     if plan.accesses.is_some() {
         for kind in Wrong::ALL.map(Wrong::name) {
             let met = tally.get(kind).copied().unwrap_or(0);
-            assert!(met >= OF_EACH_KIND, "{kind}: {met} reports only");
+            assert!(met >= OF_EACH_KIND, "{kind}: only {met} reports");
         }
     }
 }

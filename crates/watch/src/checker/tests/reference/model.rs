@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The second opinion: which value an access may see, from a list of all writes and where each of
-//! them is now. Small and slow; of the checker it shares the events only.
+//! The reference model: the value that an access may see, derived from a list of all writes and the present place of
+//! each. It is small and slow, and shares only the events with the checker.
 //!
-//! Every write to a word of memory is kept, with who made it and where its data is: in a dirty
-//! line, in memory (or on its way there), or lost. Lines hold words. What a line, the memory or
-//! the tables then give is compared with the newest value, byte by byte, and the place of the
-//! newest write says which kind of report `docs/use/COHERENCE.md` has for it.
+//! The model keeps every write to a word of memory, with its author and the place of its data: in a dirty line, in
+//! memory (or in the write buffer), or lost. Lines hold words. The model compares every value from a line, from memory
+//! or from the tables with the newest value, byte by byte. The place of the newest write decides the kind of report, by
+//! the table in `docs/use/COHERENCE.md`.
 
 use super::copies::{Code, Line};
 use super::entries::Entry;
 use super::entries::Number;
 use super::tables::Read;
-use super::words::{Author, Finding, NOBODY, Place, Route, User, Word, Write};
+use super::words::{Author, Finding, NO_INSTRUCTION, Place, Route, User, Word, Write};
 use arm::{Context, Event, Kind, Side, Width};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 #[derive(Clone)]
 pub struct Model {
-    /// At the start.
+    /// Memory at the start.
     pub(super) ram: Arc<Vec<u32>>,
-    /// What was accessed since.
+    /// Words accessed after the start.
     pub(super) words: BTreeMap<u32, Word>,
     pub(super) lines: BTreeMap<u32, Line>,
     pub(super) code: BTreeMap<u32, Code>,
-    /// What the prefetch buffer was filled from.
+    /// Memory that the prefetch buffer was filled from.
     pub(super) prefetched: Option<Code>,
     pub(super) tlb: HashMap<Number, Entry>,
-    /// Entry that translated each 4 KB last.
+    /// Last entry that translated each 4 KB.
     pub(super) used: BTreeMap<u32, Number>,
-    /// Descriptors of the walk that is going on.
+    /// Descriptors read by the current walk.
     pub(super) walked: Read,
     pub(super) now: u64,
-    /// Of the event that is looked at: the instruction and its process.
+    /// Instruction and process of the current event.
     pub(super) pc: u32,
     pub(super) process: (u32, u32),
-    /// The instruction that it is of.
+    /// Address of the instruction that caused the event. Differs from `pc` if events have invented addresses.
     pub instruction: u32,
     pub(super) findings: Vec<Finding>,
-    /// The core did what this model cannot explain.
-    pub puzzled: Option<String>,
+    /// Behaviour of the core that this model cannot explain.
+    pub contradiction: Option<String>,
 }
 
 pub fn half(address: u32) -> usize {
@@ -52,7 +52,7 @@ pub fn lane(pa: u32, width: Width) -> (u32, u32) {
 }
 
 impl Model {
-    /// With these words in memory, from address 0.
+    /// Returns a model with these words in memory, from address 0.
     pub fn new(ram: Arc<Vec<u32>>) -> Model {
         Model {
             ram,
@@ -68,11 +68,11 @@ impl Model {
             process: (0, 0),
             instruction: 0,
             findings: Vec::new(),
-            puzzled: None,
+            contradiction: None,
         }
     }
 
-    /// What was there at the start.
+    /// Returns the word in memory at the start.
     pub(super) fn loaded_at(&self, at: u32) -> Option<u32> {
         self.ram.get(at as usize / 4).copied()
     }
@@ -92,8 +92,8 @@ impl Model {
         word.or_else(|| self.loaded_at(at))
     }
 
-    /// What has to be reported of an event.
-    pub fn saw(&mut self, context: &Context, event: Event<'_>) -> Vec<Finding> {
+    /// Follows an event and returns the expected reports.
+    pub fn observe(&mut self, context: &Context, event: Event<'_>) -> Vec<Finding> {
         self.now += 1;
         self.pc = context.pc;
         self.process = (context.ttb, context.pid);
@@ -148,7 +148,7 @@ impl Model {
         core::mem::take(&mut self.findings)
     }
 
-    /// A line or a TLB entry came, went or was used.
+    /// Follows an event of a line or a TLB entry.
     fn moved(&mut self, context: &Context, event: Event<'_>) {
         match event {
             Event::Claim { .. } | Event::Replaced { .. } => {}
@@ -201,33 +201,35 @@ impl Model {
         }
     }
 
-    /// A device wrote a byte.
+    /// Follows a byte that a device writes.
     pub fn device_wrote(&mut self, cycle: u64, pa: u32, value: u8) {
         self.now += 1;
         let route = Route::Device;
         let author = Author {
             cycle,
             route,
-            ..NOBODY
+            ..NO_INSTRUCTION
         };
         self.write(pa, Width::Byte, u32::from(value), author, Place::Memory);
     }
 
-    /// A byte of memory that is another than it should be, everything being written.
-    pub fn unlike(&self, memory: impl Fn(u32) -> Option<u8>) -> Option<String> {
+    /// Compares memory with the model after all write buffers are empty, and describes the first difference.
+    pub fn memory_difference(&self, memory: impl Fn(u32) -> Option<u8>) -> Option<String> {
         for (at, word) in &self.words {
             let bytes = [0, 1, 2, 3].map(|n| memory(at + n).unwrap_or(0));
-            let there = u32::from_le_bytes(bytes);
-            if there != word.memory {
-                let known = word.memory;
-                return Some(format!("memory at {at:#x} is {there:#x}, not {known:#x}"));
+            let actual = u32::from_le_bytes(bytes);
+            if actual != word.memory {
+                let expected = word.memory;
+                return Some(format!(
+                    "memory at {at:#x} is {actual:#x}, not {expected:#x}"
+                ));
             }
         }
         None
     }
 
-    pub(super) fn puzzle(&mut self, what: String) {
-        self.puzzled.get_or_insert(what);
+    pub(super) fn contradict(&mut self, what: String) {
+        self.contradiction.get_or_insert(what);
     }
 
     pub(super) fn write(
@@ -251,8 +253,8 @@ impl Model {
             place,
             left: now,
         });
-        word.told.clear();
-        word.told_lost = false;
+        word.reported_to.clear();
+        word.loss_reported = false;
         if place == Place::Memory {
             word.memory = word.memory & !mask | value;
         }
@@ -261,8 +263,8 @@ impl Model {
         }
     }
 
-    /// Compares with the newest value; what is to be said if it is another, for the first time.
-    pub(super) fn old(
+    /// Compares a value with the newest value. Returns a finding if they differ and this user has had no report.
+    pub(super) fn stale(
         &mut self,
         how: &'static str,
         (mva, pa): (u32, u32),
@@ -279,9 +281,9 @@ impl Model {
         let word = self.word(pa & !3)?;
         let (shift, mask) = lane(pa, width);
         let newest = (word.newest() & mask) >> shift;
-        // Memory will hold nothing else, and that was told.
-        let gone = word.told_lost && (word.memory & mask) >> shift == got;
-        if newest == got || gone || !word.tell(user) {
+        // A reported write-back destroyed the newest value, and this is the value in memory.
+        let is_loss_known = word.loss_reported && (word.memory & mask) >> shift == got;
+        if newest == got || is_loss_known || !word.needs_report(user) {
             return None;
         }
         let last = word.last();
@@ -316,12 +318,12 @@ impl Model {
         let lost = cached && line.is_none();
         let (shift, mask) = lane(pa, width);
         if lost || word.is_some_and(|word| (word & mask) >> shift != value) {
-            self.puzzle(format!(
-                "load at {mva:#x} took {value:#x}, not of {word:x?}"
+            self.contradict(format!(
+                "load at {mva:#x} got {value:#x}, but the model has {word:x?}"
             ));
         }
         let how = if cached { "load" } else { "uncached load" };
-        let Some(mut found) = self.old(how, at, width, value) else {
+        let Some(mut found) = self.stale(how, at, width, value) else {
             return;
         };
         found.filled_from = other;
@@ -341,13 +343,13 @@ impl Model {
             false => self.prefetched,
         };
         let how = if cached { "fetch" } else { "uncached fetch" };
-        let Some(mut found) = self.old(how, at, width, value) else {
+        let Some(mut found) = self.stale(how, at, width, value) else {
             return;
         };
         found.filled_from = code.map(|code| code.pa).filter(|pa| *pa != at.1 & !31);
         let left = self.words[&(at.1 & !3)].last().left;
-        let read_behind = code.is_some_and(|code| code.at > left);
-        if found.place == Place::Memory && read_behind && found.filled_from.is_none() {
+        let read_after = code.is_some_and(|code| code.at > left);
+        if found.place == Place::Memory && read_after && found.filled_from.is_none() {
             found.place = Place::Buffer;
         }
         if found.kind.is_empty() || found.filled_from.is_some() {
@@ -357,7 +359,7 @@ impl Model {
     }
 
     pub(super) fn read_descriptor(&mut self, mva: u32, descriptor: u32, value: u32) {
-        let Some(mut found) = self.old("walk", (mva, descriptor), Width::Word, value) else {
+        let Some(mut found) = self.stale("walk", (mva, descriptor), Width::Word, value) else {
             return;
         };
         if found.place == Place::Memory {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program: what the core and a device do, one thing after the other. It can be written down and
-//! read again.
+//! A program: the operations of the core and of a device, in order. It can be printed and parsed.
 
 use core::fmt;
 
-/// Instructions of r0, an address or a value, and r1, data. More data is in r2 to r9.
+/// Instructions that use r0, an address or a value, and r1, data. Wider stores take more data from r2 to r9.
 pub const INSTRUCTIONS: [(&str, u32); 50] = [
     ("ldr", 0xe590_2000),
     ("ldrb", 0xe5d0_2000),
@@ -62,34 +61,34 @@ const fn mcr(opc1: u32, crn: u32, crm: u32, opc2: u32) -> u32 {
     0xee00_0f10 | opc1 << 21 | crn << 16 | opc2 << 5 | crm
 }
 
-/// One thing.
+/// An operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// An instruction, with r0 and r1, in user mode or not.
+    /// Executes an instruction: its index, r0, r1, and whether in user mode.
     Do(usize, u32, u32, bool),
-    /// Executes what is at a virtual address, as Thumb or not, in user mode or not.
+    /// Executes the instruction at a virtual address: the address, whether it is Thumb, and whether in user mode.
     Execute(u32, bool, bool),
-    /// A device writes so many bytes of a value.
+    /// A device writes: physical address, number of bytes, value.
     Device(u32, u32, u32),
 }
 
 impl Op {
-    /// The instruction of that name.
+    /// Returns the operation for a named instruction.
     pub fn named(name: &str, r0: u32, r1: u32) -> Op {
         let slot = INSTRUCTIONS.iter().position(|(n, _)| *n == name);
         Op::Do(slot.unwrap_or_else(|| panic!("{name}")), r0, r1, false)
     }
 }
 
-/// All of it.
+/// A whole program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Of the random victims.
+    /// Seed of the random victims.
     pub seed: u32,
-    /// Late victims.
+    /// Whether victims are late.
     pub late: bool,
-    /// Instructions have the addresses they are at, so that the same one comes again. Without, each event is of one of
-    /// its own, and no report hides behind one like it.
+    /// Whether instructions keep their addresses, so that an instruction may repeat. Otherwise, each event has an
+    /// invented address, and an earlier report hides none.
     pub alike: bool,
     pub ops: Vec<Op>,
 }
@@ -121,7 +120,7 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Reads what was written by [`fmt::Display`]; nothing when it is something else.
+    /// Parses the output of [`fmt::Display`]. Returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Program> {
         let mut program = Program {
             seed: 0,

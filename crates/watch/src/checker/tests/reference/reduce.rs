@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a program that fails short: what can go without the failure going goes.
+//! Shortens a failing program: removes every operation that the failure does not need.
 
 use super::program::{Op, Program};
 use super::run::{Failure, Tally, run};
 
-/// Programs tried at most.
+/// Most programs tried.
 const TRIALS: usize = 4000;
 
-/// The shortest program found, and its failure.
+/// Returns the shortest failing program found, and its failure.
 pub fn reduce(mut program: Program, mut failure: Failure) -> (Program, Failure) {
     program.ops.truncate(failure.op + 1);
     let mut trials = 0;
@@ -24,23 +24,23 @@ pub fn reduce(mut program: Program, mut failure: Failure) -> (Program, Failure) 
         while chunk > 0 {
             let mut at = 0;
             while at < program.ops.len() {
-                let mut other = program.clone();
-                other.ops.drain(at..other.ops.len().min(at + chunk));
-                match fails(&other, &failure.sort) {
-                    Some(other_failure) => (program, failure) = (other, other_failure),
+                let mut shorter = program.clone();
+                shorter.ops.drain(at..shorter.ops.len().min(at + chunk));
+                match fails(&shorter, &failure.sort) {
+                    Some(new_failure) => (program, failure) = (shorter, new_failure),
                     None => at += chunk,
                 }
             }
             chunk /= 2;
         }
         for at in 0..program.ops.len() {
-            let mut other = program.clone();
-            let Op::Do(slot, r0, r1, true) = other.ops[at] else {
+            let mut simpler = program.clone();
+            let Op::Do(slot, r0, r1, true) = simpler.ops[at] else {
                 continue;
             };
-            other.ops[at] = Op::Do(slot, r0, r1, false);
-            if let Some(other_failure) = fails(&other, &failure.sort) {
-                (program, failure) = (other, other_failure);
+            simpler.ops[at] = Op::Do(slot, r0, r1, false);
+            if let Some(new_failure) = fails(&simpler, &failure.sort) {
+                (program, failure) = (simpler, new_failure);
             }
         }
     }

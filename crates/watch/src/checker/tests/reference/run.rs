@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a program on a core with both looking on, and compares them at every event.
+//! Runs a program on a core that both the checker and the reference observe, and compares the two at every event.
 
 use super::layout;
 use super::model::Model;
@@ -14,14 +14,14 @@ use board::{Observed, Observer};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// How often what was met.
+/// Counts of events and reports, by name.
 pub type Tally = BTreeMap<&'static str, u64>;
 
-/// What went wrong, in which operation of the program.
+/// A failure, and the operation of the program that met it.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub op: usize,
-    /// What both said in short, or that the model does not follow the core.
+    /// Short form of both answers, or that the reference cannot explain the core.
     pub sort: String,
     pub text: String,
 }
@@ -30,15 +30,15 @@ pub struct Failure {
 struct Both {
     checker: Checker,
     model: Model,
-    /// Instructions and events, where each is to be like no other.
+    /// Numbers of instructions and events, if each needs its own address.
     numbers: Option<(u32, u32)>,
     tally: Tally,
-    /// How they differed first: in short, and all of it.
+    /// First difference: short form and full text.
     differ: Option<(String, String)>,
 }
 
 impl Both {
-    /// Takes what the checker has reported, so that no report is like one before.
+    /// Takes the reports of the checker, so that an equal report later counts as new.
     fn reported(&mut self) -> Vec<Finding> {
         if self.checker.reports.is_empty() {
             return Vec::new();
@@ -53,7 +53,7 @@ impl Both {
 
     fn compare(&mut self, event: &Event<'_>, context: &Context, mut expected: Vec<Finding>) {
         let found = self.reported();
-        // A report a cause: of the words of one line that the same one wrote the first is shown.
+        // One report for each cause: of several words of a line with one writer, the checker reports the first.
         let cause = |f: &Finding| (f.kind, f.author.pc, core::mem::discriminant(&f.place));
         let mut causes = Vec::new();
         expected.retain(|f| {
@@ -160,7 +160,7 @@ impl Observer for Both {
         };
         *self.tally.entry(name).or_default() += 1;
         let reaction = self.checker.observe(system, &context, event);
-        let expected = self.model.saw(&context, event);
+        let expected = self.model.observe(&context, event);
         self.compare(&event, &context, expected);
         reaction
     }
@@ -240,7 +240,7 @@ impl Run {
                 self.step(va, mode(user) | state, [0, 0]);
             }
             Op::Device(pa, bytes, value) => {
-                // Nothing is on its way to memory when a device begins.
+                // The write buffer is empty when a device begins.
                 self.does(&Op::named("drain", 0, 0));
                 let now = self.cpu.cycles();
                 for (pa, byte) in (pa..).zip(value.to_le_bytes()).take(bytes as usize) {
@@ -252,19 +252,20 @@ impl Run {
         }
     }
 
-    /// What has been found.
+    /// Returns a failure if the last operation met one.
     fn failure(&mut self, op: usize) -> Result<(), Failure> {
         let both = &mut self.cpu.bus.observer;
-        let puzzled = both.model.puzzled.take();
-        let puzzled = puzzled.map(|text| ("the reference is puzzled".to_owned(), text));
-        match puzzled.or(both.differ.take()) {
+        let contradiction = both.model.contradiction.take();
+        let contradiction =
+            contradiction.map(|text| ("the reference cannot explain the core".to_owned(), text));
+        match contradiction.or(both.differ.take()) {
             Some((sort, text)) => Err(Failure { op, sort, text }),
             None => Ok(()),
         }
     }
 }
 
-/// Runs a program. What it came to is added to `tally`.
+/// Runs a program, and adds its events and reports to `tally`.
 pub fn run(program: &Program, tally: &mut Tally) -> Result<(), Failure> {
     let mut run = core(program);
     run.does(&Op::named("table-base", layout::TABLES[0], 0));
@@ -277,7 +278,7 @@ pub fn run(program: &Program, tally: &mut Tally) -> Result<(), Failure> {
     }
     run.does(&Op::named("drain", 0, 0));
     let bus = &run.cpu.bus;
-    if let Some(wrong) = bus.observer.model.unlike(|pa| bus.peek(Pa(pa))) {
+    if let Some(wrong) = bus.observer.model.memory_difference(|pa| bus.peek(Pa(pa))) {
         return Err(Failure {
             op: program.ops.len(),
             sort: "memory".to_owned(),

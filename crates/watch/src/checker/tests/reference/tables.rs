@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables, read as the manual has them (ARM ARM B4.7), once more: the checker uses the
-//! core's own walk.
+//! A second implementation of the table walk (ARM ARM B4.7), because the checker uses the core's own.
 
 use arm::Kind;
 
-/// What tables say of an address.
+/// Mapping of an address by the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     pub pa: u32,
@@ -14,10 +13,10 @@ pub struct Page {
     domain: u32,
 }
 
-/// Descriptors that were read on the way: address and value.
+/// Descriptors read by a walk: address and value.
 pub type Read = Vec<(u32, u32)>;
 
-/// Follows the tables at `ttb`. Nothing where they have a fault or where no memory is.
+/// Walks the tables at `ttb`. Returns no page if the walk faults or leaves memory.
 pub fn follow(
     ttb: u32,
     mva: u32,
@@ -47,7 +46,7 @@ fn descend(ttb: u32, mva: u32, get: &mut impl FnMut(u32) -> Option<u32>) -> Opti
         _ => return None,
     };
     let second = get(at)?;
-    // log2 of the page's size, and the quarter of it that has permissions of its own.
+    // Log2 of the page's size, and the quarter of the page, which has its own permissions.
     let (bits, quarter) = match second & 3 {
         1 => (16, mva >> 14 & 3),
         2 => (12, mva >> 10 & 3),
@@ -62,13 +61,13 @@ fn descend(ttb: u32, mva: u32, get: &mut impl FnMut(u32) -> Option<u32>) -> Opti
     })
 }
 
-/// The upper bits of one and the lower ones of the other.
+/// Joins the upper bits of one number with the lower `bits` bits of the other.
 fn join(upper: u32, lower: u32, bits: u32) -> u32 {
     upper >> bits << bits | lower & ((1 << bits) - 1)
 }
 
 impl Page {
-    /// Whether an access is allowed (ARM ARM B4.3).
+    /// Returns whether an access is allowed (ARM ARM B4.3).
     pub fn allows(&self, kind: Kind, privileged: bool, dacr: u32, sctlr: u32) -> bool {
         let write = kind == Kind::Write;
         let (system, rom) = (sctlr & 0x100 != 0, sctlr & 0x200 != 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words of memory with all their writes, and what is to be said of one.
+//! Words of memory with all their writes, and the reports of a word.
 
-/// Which way a write went.
+/// Path of a write towards memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     Loaded,
@@ -10,24 +10,24 @@ pub enum Route {
     Device,
 }
 
-/// Where the data of a write is.
+/// Place of the data of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the dirty line at this MVA.
     Line(u32),
     Memory,
-    /// The same, but it had not arrived yet when memory was read.
+    /// In memory now, but still in the write buffer when memory was read.
     Buffer,
-    /// Lost: the line at this MVA was invalidated, at this cycle.
+    /// Lost: the line at this MVA was invalidated in this cycle.
     Invalidated(u32, u64),
-    /// Lost: the line went to other memory.
+    /// Lost: the line at this MVA was written back to other memory in this cycle.
     Elsewhere(u32, u64),
-    /// Lost: the line was written over it in memory.
+    /// Lost: a write-back of the line at this MVA overwrote it in memory in this cycle.
     Overwritten(u32, u64),
 }
 
 impl Place {
-    /// In one word.
+    /// Returns the short name.
     pub fn name(self) -> &'static str {
         match self {
             Place::Line(_) => "/line",
@@ -40,7 +40,7 @@ impl Place {
     }
 }
 
-/// Who wrote.
+/// Author of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Author {
     pub cycle: u64,
@@ -51,7 +51,7 @@ pub struct Author {
     pub route: Route,
 }
 
-/// What a report has to say.
+/// The expected contents of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub kind: &'static str,
@@ -62,13 +62,14 @@ pub struct Finding {
     pub newest: u32,
     pub author: Author,
     pub place: Place,
-    /// Where a stale translation led.
+    /// Physical address that a stale translation led to.
     pub led_to: Option<u32>,
-    /// Other memory that the line is of.
+    /// Other memory that the line used holds.
     pub filled_from: Option<u32>,
 }
 
-pub const NOBODY: Author = Author {
+/// Author of data that no instruction wrote.
+pub const NO_INSTRUCTION: Author = Author {
     cycle: 0,
     pc: 0,
     mva: 0,
@@ -83,11 +84,11 @@ pub struct Write {
     pub mask: u32,
     pub value: u32,
     pub place: Place,
-    /// When it was in memory at the earliest, or lost. In events.
+    /// Number of the event in which the data reached memory, at the earliest, or was lost.
     pub left: u64,
 }
 
-/// Who uses a word: an instruction, of which process, how and by which line.
+/// The user of a word: instruction, process, kind of access and line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct User {
     pub pc: u32,
@@ -100,18 +101,18 @@ pub struct User {
 #[derive(Clone)]
 pub struct Word {
     pub writes: Vec<Write>,
-    /// What memory holds once the write buffer is empty.
+    /// Value in memory once the write buffer is empty.
     pub memory: u32,
-    /// Who used it and was told since the last write, and whether the newest was still in its line then.
-    pub told: Vec<(User, bool)>,
-    /// It was told that a line was written over it.
-    pub told_lost: bool,
+    /// Users with a report since the last write, and whether the newest value was still in its line then.
+    pub reported_to: Vec<(User, bool)>,
+    /// The loss of the newest value by a write-back was reported.
+    pub loss_reported: bool,
 }
 
 impl Word {
     pub fn loaded(value: u32) -> Word {
         let write = Write {
-            author: NOBODY,
+            author: NO_INSTRUCTION,
             mask: u32::MAX,
             value,
             place: Place::Memory,
@@ -120,16 +121,16 @@ impl Word {
         Word {
             writes: vec![write],
             memory: value,
-            told: Vec::new(),
-            told_lost: false,
+            reported_to: Vec::new(),
+            loss_reported: false,
         }
     }
 
-    /// Whether an instruction that uses it is to be told now.
-    pub fn tell(&mut self, user: User) -> bool {
+    /// Returns whether a user of the stale word needs a report, and records that it has had one.
+    pub fn needs_report(&mut self, user: User) -> bool {
         let user = (user, matches!(self.last().place, Place::Line(_)));
-        let new = !self.told.contains(&user);
-        self.told.push(user);
+        let new = !self.reported_to.contains(&user);
+        self.reported_to.push(user);
         new
     }
 
