@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: is this tree's simulator slower than
-//! that of a commit? Builds the commit in `target/against`, and runs both on one core at the same time.
+//! `cargo xtask bench --against COMMIT [--pairs N] [--json]`: is the simulator of this tree slower than that of a
+//! commit? Builds the commit in `target/against`, and runs both programs at the same time on one processor core.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,19 +10,20 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{cargo, git, must, root, warmswitch};
 
-/// Builds the commit and hands the program over in its place. One at a time: there is one place for such a tree.
+/// Builds the commit, and runs `warmswitch bench` with the built program's path in place of the commit. Takes a lock,
+/// because there is only one directory for such a tree.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let mut arguments = arguments.to_vec();
     let at = arguments.iter().position(|word| word == "--against");
     let commit =
-        (at.and_then(|at| arguments.get_mut(at + 1))).context("--against: which commit?")?;
+        (at.and_then(|at| arguments.get_mut(at + 1))).context("--against: name a commit")?;
     let target = root().join("target/against");
     fs::create_dir_all(&target).with_context(|| format!("cannot create {}", target.display()))?;
     let lock = target.join("lock");
     let lock = File::create(&lock).with_context(|| format!("cannot write {}", lock.display()))?;
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => bail!("another bench --against runs in this tree"),
+        Err(TryLockError::WouldBlock) => bail!("another bench --against runs in this tree: wait for its end"),
         Err(TryLockError::Error(error)) => return Err(error).context("target/against/lock"),
     }
     let source = Source::of(commit, target.join("source"))?;
@@ -30,8 +31,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     warmswitch("bench", &arguments)
 }
 
-/// A commit's tree. It is there while both run, as an older program reads its own kernels' and boards'
-/// descriptions and may not understand today's.
+/// The source tree of a commit. It exists while both programs run: an older program needs its own descriptions of
+/// kernels and boards, and may not understand the current ones.
 struct Source(PathBuf);
 
 impl Source {
@@ -64,7 +65,7 @@ impl Drop for Source {
     }
 }
 
-/// Removes the tree, and what an interrupted run has left of one.
+/// Removes the tree, or the rest of one that an interrupted run left.
 fn remove(place: &Path) -> Result<()> {
     if place.exists() {
         fs::remove_dir_all(place).with_context(|| format!("cannot remove {}", place.display()))?;
@@ -72,7 +73,8 @@ fn remove(place: &Path) -> Result<()> {
     must(git().args(["worktree", "prune"]))
 }
 
-/// The program of the tree, at the top of it, so that it takes the tree for its own. What cargo built before is kept.
+/// Builds the tree's program and copies it to the top of the tree, so that it uses that tree. Objects of earlier
+/// builds are kept.
 fn build(source: &Path, target: &Path) -> Result<PathBuf> {
     let built = cargo()
         .current_dir(source)
@@ -83,17 +85,17 @@ fn build(source: &Path, target: &Path) -> Result<PathBuf> {
         .output()
         .context("cannot run cargo")?;
     if !built.status.success() {
-        bail!("{}", built.status);
+        bail!("cargo build failed: {}", built.status);
     }
-    // Where it is, is cargo's business, which may be configured.
-    let said = String::from_utf8_lossy(&built.stdout);
+    // Cargo's configuration may change the path: read it from cargo's messages.
+    let messages = String::from_utf8_lossy(&built.stdout);
     let executable = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         let is_program = message["target"]["kind"][0] == "bin";
         let executable = message["executable"].as_str()?;
         is_program.then(|| executable.to_string())
     };
-    let executable = said.lines().find_map(executable);
+    let executable = messages.lines().find_map(executable);
     let executable = executable.context("cargo built no program")?;
     let program = source.join("warmswitch");
     fs::copy(&executable, &program)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask bisect-demo [DIR]`: does `git bisect run warmswitch coherence` find a planted bug?
 //!
-//! Makes a git repository of the kernel's source with nine commits, one of which drops a cache
-//! flush, lets git look for it in kernels of a `.config` of the user's own, and fails when it finds
-//! another one. The first kernel takes some
-//! minutes, the next ones build little anew. DIR is made anew; 1.5 GB.
+//! Makes a git repository of the kernel's source with nine commits, one of which drops a cache flush. Lets git search
+//! for it in kernels built from a user's `.config`, and fails when git finds another commit. The first kernel takes
+//! some minutes; the next ones recompile little. Deletes DIR first; needs 1.5 GB.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +13,13 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{cargo, must, root};
 
-/// A commit: subject, file, text that is there, text instead.
+/// A commit: subject, file, text to replace, replacement.
 type Change = (&'static str, &'static str, &'static str, &'static str);
 
-/// The bug has this subject.
+/// Subject of the commit with the bug.
 const BUG: &str = "mm: filemap: flush a written folio once";
 
-/// All but one change nothing that matters.
+/// The commits. All but one change only comments or messages.
 const SERIES: [Change; 9] = [
     (
         "pipe: say what the default size is",
@@ -82,14 +81,14 @@ const SERIES: [Change; 9] = [
     ),
 ];
 
-/// The test of the suite that reaches the bug.
+/// The test of the memory suite that reaches the bug.
 const TEST: [&str; 3] = ["mm_suite", "--only", "shared_and_write"];
 
-/// Makes the repository, bisects, compares.
+/// Makes the repository, bisects it and checks the result.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let dir = made_anew("bisect-demo", arguments)?;
     let program = program(&dir)?;
-    // The cache has the source once a kernel was built from it.
+    // Building a kernel puts the source into the cache.
     let config = own_config(&program, &dir)?;
     let tree = Tree(dir.join("linux"));
     tree.fill(&source()?)?;
@@ -105,14 +104,14 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     must(bisect.args(TEST))?;
     let found = tree.git(&["log", "-1", "--format=%s", "refs/bisect/bad"])?;
     if found.trim() != BUG {
-        bail!("found \"{}\" instead of \"{BUG}\"", found.trim());
+        bail!("git bisect found \"{}\", not \"{BUG}\"", found.trim());
     }
     println!("{}", tree.git(&["bisect", "log"])?);
     println!("found: {BUG}");
     Ok(ExitCode::SUCCESS)
 }
 
-/// The directory that is given, or one of that name, empty.
+/// Makes an empty directory: the one in `arguments`, else `target/NAME`.
 pub fn made_anew(name: &str, arguments: &[String]) -> Result<PathBuf> {
     let dir = match arguments {
         [] => root().join("target").join(name),
@@ -124,7 +123,7 @@ pub fn made_anew(name: &str, arguments: &[String]) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// The program, copied to `dir`: it stays as it is while the sources are edited.
+/// Builds the program and copies it to `dir`, so that later builds do not change it.
 pub fn program(dir: &Path) -> Result<PathBuf> {
     must(cargo().args(["build", "--quiet", "--release", "--bin", "warmswitch"]))?;
     let target =
@@ -135,14 +134,14 @@ pub fn program(dir: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A configuration of the user's: that of the plain kernel with a name of its own.
+/// Writes a user's configuration: that of the plain kernel, with another `LOCALVERSION`.
 fn own_config(program: &Path, dir: &Path) -> Result<PathBuf> {
     let built = Command::new(program)
         .args(["kernel", "build", "6.12/plain", "--json"])
         .stderr(std::process::Stdio::inherit())
         .output()?;
     let built: serde_json::Value = serde_json::from_slice(&built.stdout)?;
-    let config = built["config"].as_str().context("no configuration")?;
+    let config = built["config"].as_str().context("kernel build --json printed no \"config\"")?;
     let text = fs::read_to_string(config).with_context(|| config.to_string())?;
     let lines = text.lines().map(|line| match line {
         line if line.starts_with("CONFIG_LOCALVERSION=") => "CONFIG_LOCALVERSION=\"-mine\"",
@@ -153,16 +152,16 @@ fn own_config(program: &Path, dir: &Path) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// Where the program keeps what it fetched and built.
+/// Returns the program's cache directory.
 pub fn cache() -> Result<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
     set("WARMSWITCH_CACHE")
         .or_else(|| Some(set("XDG_CACHE_HOME")?.join("warmswitch")))
         .or_else(|| Some(set("HOME")?.join(".cache/warmswitch")))
-        .context("HOME is not set")
+        .context("no directory for the cache: set WARMSWITCH_CACHE or HOME")
 }
 
-/// The kernel's source in the cache.
+/// Returns the kernel's source in the cache.
 fn source() -> Result<PathBuf> {
     let dir = cache()?.join("source");
     let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
@@ -174,10 +173,10 @@ fn source() -> Result<PathBuf> {
     trees.sort();
     trees
         .pop()
-        .with_context(|| format!("no source in {}", dir.display()))
+        .with_context(|| format!("no source of linux-source-6.12 in {}", dir.display()))
 }
 
-/// The repository.
+/// A git repository of the kernel's source.
 struct Tree(PathBuf);
 
 impl Tree {
@@ -199,7 +198,7 @@ impl Tree {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The source as the first commit.
+    /// Copies the source and makes the first commit.
     fn fill(&self, source: &Path) -> Result<()> {
         must(Command::new("cp").arg("-a").arg(source).arg(&self.0))?;
         self.git(&["init", "--quiet", "--initial-branch=main"])?;
@@ -212,7 +211,7 @@ impl Tree {
         let path = self.0.join(file);
         let text = fs::read_to_string(&path).with_context(|| file.to_string())?;
         if text.matches(old).count() != 1 {
-            bail!("\"{subject}\": {file} does not have {old:?} once");
+            bail!("\"{subject}\": {file}: the text to replace is not there exactly once: {old:?}");
         }
         fs::write(&path, text.replacen(old, new, 1))?;
         self.git(&["commit", "--quiet", "--all", "--message", subject])?;

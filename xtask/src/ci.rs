@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything that must hold, in one command: what a developer runs is what CI runs.
+//! All checks in one command. A developer and CI run the same command.
 //!
-//! Tests that need a kernel, QEMU or gdb are marked `#[ignore]` with that reason; the whole test
-//! step runs them, too, after the kernel is there.
+//! Tests that need a kernel, QEMU or gdb are marked `#[ignore]` with that reason. The step "tests" runs them, too,
+//! after the step "kernels" has built the kernels.
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -13,17 +13,17 @@ use crate::{cargo, must, root, slowest};
 
 enum Step {
     Cargo(&'static [&'static str]),
-    /// `warmswitch` as the tests are built with it: run through cargo alone it would be built once
-    /// more, because without tests some of its libraries have other features.
+    /// The `warmswitch` that was built with the tests. `cargo run` would build it again, because some libraries have
+    /// other features without tests.
     Program(&'static [&'static str]),
     /// Builds the kernels of the tests.
     Kernels,
-    /// All tests, with their times.
+    /// Runs all tests and prints the slowest.
     Tests,
 }
 
-/// All kernels that the tests and the quick experiments use, at most six; others are an error
-/// (`WARMSWITCH_NO_BUILD`). `cargo xtask ci --all` builds every one.
+/// All kernels that the tests and the quick experiments use. Use of another one is an error (`WARMSWITCH_NO_BUILD`).
+/// `cargo xtask ci --all` builds every kernel.
 const KERNELS: [&str; 6] = [
     "6.12/plain",
     "6.12/fcse-guaranteed",
@@ -54,14 +54,14 @@ const STEPS: [(&str, Step); 7] = [
     ("kernels", Step::Kernels),
     ("tests", Step::Tests),
     ("quick experiments", Step::Program(&["compare", "--quick"])),
-    // Other quick records are of kernels that are not built here.
+    // Without --compared this would need kernels that are not built here.
     (
         "records",
         Step::Program(&["records", "--quick", "--all", "--compared"]),
     ),
 ];
 
-/// What a developer runs after each change: seconds.
+/// Checks after each change; they take seconds.
 const CHECKS: [(&str, Step); 3] = [
     ("formatting", Step::Cargo(&["fmt", "--all", "--check"])),
     ("lints", Step::Cargo(LINTS)),
@@ -80,17 +80,17 @@ const CHECKS: [(&str, Step); 3] = [
     ),
 ];
 
-/// Everything.
+/// Runs all checks.
 pub fn run() -> Result<ExitCode> {
     all(&STEPS)
 }
 
-/// The inner loop.
+/// Runs the quick checks.
 pub fn check() -> Result<ExitCode> {
     all(&CHECKS)
 }
 
-/// Runs all steps, stopping at the first that fails.
+/// Runs the steps in order; stops at the first failure.
 fn all(steps: &[(&str, Step)]) -> Result<ExitCode> {
     let mut tests = String::new();
     for (index, (name, step)) in steps.iter().enumerate() {
@@ -105,7 +105,7 @@ fn all(steps: &[(&str, Step)]) -> Result<ExitCode> {
         passed.with_context(|| format!("step \"{name}\" failed"))?;
         println!("ci: {name} passed in {} s", start.elapsed().as_secs());
     }
-    // The last line of CI's log.
+    // CI shows the last line of the log.
     println!("ci: all {} steps passed{tests}", steps.len());
     Ok(ExitCode::SUCCESS)
 }
@@ -122,10 +122,10 @@ fn kernels() -> Result<()> {
     Ok(())
 }
 
-/// Cargo puts it beside us.
+/// Returns a command of the `warmswitch` beside this program, where cargo puts it.
 pub fn program() -> Result<Command> {
-    let us = std::env::current_exe().context("where is this program?")?;
-    let mut command = Command::new(us.with_file_name("warmswitch"));
+let xtask = std::env::current_exe().context("cannot find the path of xtask")?;
+let mut command = Command::new(xtask.with_file_name("warmswitch"));
     command.current_dir(root());
     Ok(command)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask coverage`: what of the core the tests of core and board reach, and the lines that
-//! none does. docs/log/COVERAGE.md says why.
+//! `cargo xtask coverage`: lists the lines of the core that no test of core, board and checker reaches.
+//! docs/log/COVERAGE.md gives the reasons.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{cargo, must};
 
-/// Builds apart from the other builds, whose options are others.
+/// Arguments of cargo. The target directory is separate, because other builds have other options.
 const ARGUMENTS: &[&str] = &[
     "tarpaulin",
     "--engine=llvm",
@@ -29,7 +29,7 @@ pub fn run() -> Result<ExitCode> {
         .output()
         .context("cannot run cargo")?;
     if !version.status.success() {
-        bail!("cargo-tarpaulin is not there: cargo install --locked cargo-tarpaulin");
+        bail!("cargo-tarpaulin is not installed\n  help: cargo install --locked cargo-tarpaulin");
     }
     must(cargo().args(ARGUMENTS))?;
     Ok(ExitCode::SUCCESS)

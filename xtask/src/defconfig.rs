@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask defconfig-demo [DIR]`: does a kernel that nobody adapted run on the boards?
+//! `cargo xtask defconfig-demo [DIR]`: does an unmodified kernel run on the boards?
 //!
-//! Builds Linux's own `versatile_defconfig` from Debian's whole source package with `make`, boots it
-//! with its own `versatile-pb.dtb`, types commands, and fails when it does not answer, or when its ten
-//! seconds are not ten seconds of board time. DIR is made anew; 2.5 GB.
+//! Builds Linux's own `versatile_defconfig` from Debian's whole source package with `make`, boots it with its own
+//! `versatile-pb.dtb`, and types commands. Fails when the kernel does not answer, or when its ten seconds are not ten
+//! seconds of board time. Deletes DIR first; needs 2.5 GB.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,17 +15,18 @@ use anyhow::{Context as _, Result, bail};
 use crate::bisect::{cache, made_anew, program};
 use crate::must;
 
-/// The clock of the guest before and behind ten seconds of it.
+/// Commands that print the guest's clock before and after ten seconds of sleep.
 const TYPED: &str = "uname -r; cat /proc/uptime; sleep 10; cat /proc/uptime\n";
-/// Between the two, as the guest has it, and the board beside it may differ by so much: 1 %.
+/// Time between the two by the guest's clock, in seconds.
 const SECONDS: f64 = 10.0;
+/// Allowed error of that time, in seconds: 1 %.
 const ERROR: f64 = 0.1;
 
-/// Builds, boots, types, compares.
+/// Builds and boots the kernel, types the commands and compares the clocks.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let dir = made_anew("defconfig-demo", arguments)?;
     let program = program(&dir)?;
-    // The cache has the package once a kernel was built from it.
+    // Building a kernel puts the package into the cache.
     must(Command::new(&program).args(["kernel", "build", "6.12/plain"]))?;
     let boot = built(&dir)?;
     let (zimage, dtb) = (boot.join("zImage"), boot.join("dts/arm/versatile-pb.dtb"));
@@ -45,27 +46,27 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
     if !output.status.success() {
-        bail!("the boot: {}", output.status);
+        bail!("warmswitch boot failed: {}", output.status);
     }
     let took = seconds_between(&text)?;
     let end = text.lines().rev().find(|line| line.starts_with('{'));
-    let end: serde_json::Value = serde_json::from_str(end.context("no JSON")?)?;
-    let board_s = end["seconds"].as_f64().context("no seconds")?;
-    println!("\nsleep 10: {took} s by the guest's clock, of {board_s:.2} s of the board's in all");
+    let end: serde_json::Value = serde_json::from_str(end.context("warmswitch boot printed no JSON")?)?;
+    let board_s = end["seconds"].as_f64().context("the JSON has no \"seconds\"")?;
+    println!("\nsleep 10: {took} s by the guest's clock; whole run: {board_s:.2} s of board time");
     if !(SECONDS..SECONDS + ERROR).contains(&took) || board_s < SECONDS {
-        bail!("the guest's clock is not the board's");
+        bail!("the guest's clock differs from board time");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// `arch/arm/boot` of a build.
+/// Builds the kernel and returns its `arch/arm/boot`.
 fn built(dir: &Path) -> Result<PathBuf> {
     let packages = cache()?.join("packages/amd64");
     let entries = fs::read_dir(&packages).with_context(|| packages.display().to_string())?;
     let package = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.to_string_lossy().contains("linux-source-6.12"))
-        .with_context(|| format!("no source package in {}", packages.display()))?;
+        .with_context(|| format!("no package linux-source-6.12 in {}", packages.display()))?;
     must(Command::new("dpkg-deb").arg("-x").arg(&package).arg(dir))?;
     let tar = dir.join("usr/src/linux-source-6.12.tar.xz");
     must(Command::new("tar").arg("xJf").arg(&tar).arg("-C").arg(dir))?;
@@ -86,7 +87,7 @@ fn built(dir: &Path) -> Result<PathBuf> {
     Ok(objects.join("arch/arm/boot"))
 }
 
-/// Between the two lines of `/proc/uptime`.
+/// Returns the time between the two lines of `/proc/uptime`, in seconds.
 fn seconds_between(console: &str) -> Result<f64> {
     let uptime = |line: &str| {
         let (up, idle) = line.trim().split_once(' ')?;
@@ -96,6 +97,6 @@ fn seconds_between(console: &str) -> Result<f64> {
     let times: Vec<f64> = console.lines().filter_map(uptime).collect();
     match times.as_slice() {
         [before, behind] => Ok(behind - before),
-        _ => bail!("the console has {} uptimes", times.len()),
+        _ => bail!("the console has {} lines of /proc/uptime, not 2", times.len()),
     }
 }

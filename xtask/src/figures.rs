@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures in prose are those of `records/*.csv`: `cargo xtask figures` checks them, `--write` writes
-//! them anew. A figure is followed by a comment that says which it is,
+//! `cargo xtask figures`: checks that the figures in documents equal those of `records/*.csv`; `--write` updates
+//! them. A comment after a figure names it:
 //!
 //!     39.27<!-- switch-cost; sam9263; size_kb=0 tasks=2; fcse-guaranteed; process; switch -->
 //!
-//! and has as many decimals as it is written with. `A / B` is a ratio, `A - B` a difference, `switch.low`
-//! the lower end of the interval, and `load/reply` a series of a mode. A table is made whole from the
-//! comment before it, in which a word may stand for others:
+//! The figure keeps its number of decimals. `A / B` is a ratio, `A - B` a difference, `switch.low` the lower end of
+//! the interval, and `load/reply` a series of a mode. A whole table follows from the comment before it. In that
+//! comment, `NAME := TEXT` defines an abbreviation:
 //!
 //!     <!-- table: size_kb=0,16 tasks=2,16
 //!     at := switch-cost; sam9263; size_kb={size_kb} tasks={tasks}
@@ -23,10 +23,10 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::root;
 
-/// Value, low and high by "campaign; board; axes; kernel; mode; metric".
+/// Value, low end and high end, by "campaign; board; axes; kernel; mode; metric".
 type Records = BTreeMap<String, [f64; 3]>;
 
-/// Checks or writes the figures of all documents; says no when one differs.
+/// Checks or updates the figures of all documents. Returns failure if a checked figure differs.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let write = match arguments {
         [] => false,
@@ -49,7 +49,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Documents whose figures are not those of the records: path, as it is, as it would be.
+/// Returns the documents whose figures differ from the records: path, current text, updated text.
 pub fn differing() -> Result<Vec<(PathBuf, String, String)>> {
     let records = records()?;
     let mut all = Vec::new();
@@ -112,7 +112,7 @@ fn read(campaign: &str, text: &str, all: &mut Records) -> Result<()> {
             high,
         ] = cells[..]
         else {
-            bail!("not a line of figures: {line}");
+            bail!("expected a line with 10 cells: {line}");
         };
         let mode = match series {
             "" => mode.to_string(),
@@ -124,11 +124,11 @@ fn read(campaign: &str, text: &str, all: &mut Records) -> Result<()> {
     Ok(())
 }
 
-/// The text with the records' figures.
+/// Returns the text with the records' figures.
 fn renewed(text: &str, records: &Records) -> Result<String> {
     let (mut new, mut rest) = (String::new(), text);
     while let Some(at) = rest.find("<!--") {
-        let end = rest[at..].find("-->").context("a comment has no end")? + at;
+        let end = rest[at..].find("-->").context("a comment has no end \"-->\"")? + at;
         let comment = rest[at + 4..end].trim();
         let (before, after) = (&rest[..at], &rest[end + 3..]);
         if let Some(table) = comment.strip_prefix("table:") {
@@ -158,7 +158,7 @@ fn renewed(text: &str, records: &Records) -> Result<String> {
     Ok(new + rest)
 }
 
-/// "A", "A / B" or "A - B".
+/// Returns the value of "A", "A / B" or "A - B".
 fn value(text: &str, records: &Records) -> Result<f64> {
     let one = |text: &str| -> Result<f64> {
         let text = text.trim();
@@ -178,7 +178,7 @@ fn value(text: &str, records: &Records) -> Result<f64> {
     }
 }
 
-/// A table: the axes and their values, then a column a line.
+/// Makes a table from its comment: the axes with their values, abbreviations, and a line per column.
 fn made(text: &str, records: &Records) -> Result<String> {
     let mut lines = text.lines();
     let axes: Vec<(&str, Vec<&str>)> = lines
@@ -233,7 +233,7 @@ fn made(text: &str, records: &Records) -> Result<String> {
     Ok(table)
 }
 
-/// Words as they are, and figures, "FIGURE : DECIMALS"; several behind commas.
+/// Returns the text of a cell: plain words, or figures "FIGURE : DECIMALS". Commas separate several of these.
 fn cell(text: &str, records: &Records) -> Result<String> {
     let one = |part: &str| -> Result<String> {
         let Some((figure, decimals)) = part.rsplit_once(" : ") else {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz --core|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: the fuzzers of the test
-//! suite, for longer, built for speed. `--core --on NAME` has another core (`crates/arm/src/tests/fuzz/mod.rs`
-//! lists them); `--bus` compares bus transactions, of all cores without `--on NAME`, and names the seed of what
-//! differs; `--checker --accesses N` goes on until the checker has been
-//! compared on so many accesses, and asks for reports of every kind among them.
+//! `cargo xtask fuzz --core|--bus|--checker [--seed A..B | --hours H | --replay FILE]`: runs the fuzzers of the test
+//! suite for longer, in release mode. `--on NAME` selects a core (`crates/arm/src/tests/fuzz/mod.rs` lists them).
+//! `--bus` compares bus transactions and names the seed of a difference; without `--on` it compares all cores.
+//! `--checker --accesses N` compares the checker on N accesses, and requires reports of every kind among them.
 
 use std::process::ExitCode;
 
@@ -13,10 +12,10 @@ use crate::{cargo, must};
 
 const USAGE: &str = "usage: cargo xtask fuzz --core|--bus|--checker [--on CORE] [--seed A..B] [--hours H] \
     [--accesses N] [--replay FILE]";
-/// Where seeds begin that no ordinary test run has.
+/// First seed. Ordinary test runs use smaller ones.
 const FIRST: &str = "1000000";
 
-/// Runs one until it finds something, or is done.
+/// Runs one fuzzer until it finds a difference or is done.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let Some((which, options)) = arguments.split_first() else {
         bail!(USAGE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask ci --all`: every variant of every kernel is built and booted, and those tests run that need
-//! other kernels than `make test` builds. What came of building is written to `docs/understand/KERNELS.md`.
+//! `cargo xtask ci --all`: builds and boots every variant of every kernel, and runs the tests that need other kernels
+//! than those of `make test`. Writes the results to `docs/understand/KERNELS.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::{cargo, ci, git, must, root};
 
-/// Board seconds that it may take on each.
+/// Time limit on each board, in seconds of board time.
 const LIMIT_S: &str = "120";
-/// A board of each core.
+/// One board per core.
 const BOARDS: [&str; 2] = ["sam9263", "at91rm9200"];
-/// How a kernel is refused that is not for a board's core.
+/// Part of the error for a kernel without code for a board's core.
 const NOT_FOR_IT: &str = "has no code for the board's core";
 
-/// The tests that need them.
+/// Arguments of cargo for the tests that need these kernels.
 const TESTS: [&[&str]; 2] = [
     &[
         "test",
@@ -42,30 +42,30 @@ const TESTS: [&[&str]; 2] = [
     ],
 ];
 
-/// One variant.
+/// Result for one variant.
 struct Tried {
-    name: String,
-    /// Or what went wrong.
-    came_to: Result<Booted, String>,
+name: String,
+/// The error is text for the page.
+result: Result<Booted, String>,
 }
 
 /// A variant that boots.
 struct Booted {
-    /// As it says itself.
+    /// Output of `uname -rv`.
     release: String,
-    /// Of what it was made of.
+    /// Hash of its inputs.
     hash: String,
     boards: Vec<&'static str>,
 }
 
-/// Builds and boots all, and runs the tests; says no when one did not or failed.
+/// Builds and boots all kernels, and runs the tests. Returns failure if one of them failed.
 pub fn run() -> Result<ExitCode> {
     let list = json(ci::program()?.args(["list", "kernels", "--json"]))?;
-    let names = list["kernels"].as_array().context("no list of kernels")?;
+    let names = list["kernels"].as_array().context("list kernels --json printed no \"kernels\"")?;
     let mut all = Vec::new();
     for name in names.iter().filter_map(|kernel| kernel["name"].as_str()) {
-        let came_to = tried(name).map_err(|error| format!("{error:#}"));
-        match &came_to {
+        let result = build_and_boot(name).map_err(|error| format!("{error:#}"));
+        match &result {
             Ok(booted) => println!(
                 "ci: {name}: {}, {}",
                 booted.release,
@@ -75,12 +75,12 @@ pub fn run() -> Result<ExitCode> {
         }
         all.push(Tried {
             name: name.to_string(),
-            came_to,
+            result,
         });
     }
     let path = root().join("docs/understand/KERNELS.md");
     fs::write(&path, page(&all)?).with_context(|| format!("cannot write {}", path.display()))?;
-    let failed = all.iter().filter(|kernel| kernel.came_to.is_err()).count();
+    let failed = all.iter().filter(|kernel| kernel.result.is_err()).count();
     println!("ci: {} kernels, {failed} failed", all.len());
     for tests in TESTS {
         must(cargo().args(tests))?;
@@ -88,9 +88,9 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-fn tried(name: &str) -> Result<Booted> {
+fn build_and_boot(name: &str) -> Result<Booted> {
     let built = json(ci::program()?.args(["kernel", "build", name, "--json"]))?;
-    let hash = built["kernel"]["hash"].as_str().context("it has no hash")?;
+    let hash = built["kernel"]["hash"].as_str().context("kernel build --json printed no \"hash\"")?;
     let mut booted = Booted {
         release: String::new(),
         hash: hash.to_string(),
@@ -101,8 +101,8 @@ fn tried(name: &str) -> Result<Booted> {
             "guest", "--board", board, "--kernel", name, "--limit", LIMIT_S, "--",
         ];
         match output(ci::program()?.args(guest).args(["uname", "-rv"])) {
-            Ok(said) => {
-                booted.release = said.trim().to_string();
+            Ok(version) => {
+            booted.release = version.trim().to_string();
                 booted.boards.push(board);
             }
             Err(error) if format!("{error:#}").contains(NOT_FOR_IT) => {}
@@ -115,11 +115,11 @@ fn tried(name: &str) -> Result<Booted> {
 fn output(command: &mut Command) -> Result<String> {
     let out = command.output().context("cannot run warmswitch")?;
     if !out.status.success() {
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        let error = said.lines().find(|line| line.starts_with("error"));
+        let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+        let error = errors.lines().find(|line| line.starts_with("error"));
         bail!(
             "{}",
-            error.or(said.lines().last()).unwrap_or("it said nothing")
+            error.or(errors.lines().last()).unwrap_or("warmswitch failed without a message")
         );
     }
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
@@ -135,17 +135,18 @@ fn page(all: &[Tried]) -> Result<String> {
     let mut page = format!(
         "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
          # Every kernel, built and booted\n\n\
-         Written by `cargo xtask ci --all`: each variant was built, or found in the cache by the hash of all its\n\
-         inputs, and ran `uname -rv` on a board of each core that it has code for. State of {}.\n\n\
+         This page shows that every kernel variant builds, and on which boards it boots. `cargo xtask ci --all` writes it. The command builds each\n\
+         variant, or finds it in the cache by the hash of all its inputs. Then it runs `uname -rv` on one board of each core that the variant has\n\
+         code for. State of {}.\n\n\
          | kernel | says | inputs | boards |\n|---|---|---|---|\n",
         at.trim()
     );
-    for Tried { name, came_to } in all {
-        match came_to {
+    for Tried { name, result } in all {
+    match result {
             Ok(booted) => {
-                let (said, hash) = (&booted.release, &booted.hash[..12]);
+                let (release, hash) = (&booted.release, &booted.hash[..12]);
                 let boards = booted.boards.join(", ");
-                writeln!(page, "| {name} | {said} | {hash} | {boards} |")?;
+                writeln!(page, "| {name} | {release} | {hash} | {boards} |")?;
             }
             Err(error) => writeln!(page, "| {name} | FAILED: {error} | | |")?,
         }

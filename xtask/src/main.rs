@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Developer tasks: `cargo xtask NAME`. The Makefile's names lead here.
+//! Developer tasks: `cargo xtask NAME`. The Makefile's targets call them.
 
 mod against;
 mod bisect;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds `warmswitch` for speed and runs it; its exit code is ours.
+/// Builds `warmswitch` in release mode and runs it; returns its exit code.
 fn warmswitch(verb: &str, arguments: &[String]) -> Result<ExitCode> {
     let status = cargo()
         .args([
@@ -72,14 +72,14 @@ fn warmswitch(verb: &str, arguments: &[String]) -> Result<ExitCode> {
     ))
 }
 
-/// The cargo that runs us, in the project's root.
+/// Returns a command of the cargo that runs this program, in the project's root.
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// git, in the project's root.
+/// Returns a git command in the project's root.
 fn git() -> Command {
     let mut command = Command::new("git");
     command.current_dir(root());
@@ -91,13 +91,13 @@ fn root() -> PathBuf {
     manifest.parent().unwrap_or(manifest).to_path_buf()
 }
 
-/// Runs to the end; an error when it fails.
+/// Runs a command to its end. Fails when the command fails.
 fn must(command: &mut Command) -> Result<()> {
     let status = command
         .status()
         .with_context(|| format!("cannot run {command:?}"))?;
     if !status.success() {
-        bail!("{status}");
-    }
-    Ok(())
+        bail!("{status}: {command:?}");
+        }
+        Ok(())
 }

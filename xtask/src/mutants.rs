@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mutants --checker|--core [WORD]...`: do the tests notice when the coherence checker is wrong, or
-//! one of the core's shortcuts?
+//! `cargo xtask mutants --checker|--core [WORD]...`: do the tests detect mistakes in the coherence checker and in the
+//! core's shortcuts?
 //!
-//! Each mutant is a change of a line or so of `crates/watch/src/checker`, or of `crates/arm/src` ([`list`]).
-//! It is made in a copy of the tree under `target/mutants`, and tests run there: of the checker those beside
-//! it, with the comparison with the reference, and when all of them pass the litmus programs; of the core all
-//! its own, the fuzzer last. A mutant that passes everything survives; that is an error unless the list says
-//! why it does. Tests that take five times as long as without a mutant, and more than 90 s, are ended: a mutant
-//! with which they do not end is killed. With WORDs only mutants whose file or reason contains one of them.
+//! Each mutant changes a few lines of `crates/watch/src/checker` or of `crates/arm/src` ([`list`]). The change is
+//! made in a copy of the tree under `target/mutants`, and tests run there. For the checker these are its unit tests,
+//! with the comparison with the reference, and then the litmus programs. For the core they are all its unit tests,
+//! with the fuzzer last. A mutant that passes all tests survives. That is an error unless the list gives a reason. A
+//! mutant that makes the tests five times slower, and slower than 90 s, counts as killed. With WORDs, only mutants
+//! whose file or reason contains one of them run.
 
 mod list;
 
@@ -22,23 +22,23 @@ use crate::{cargo, git, must, root};
 use list::{Expected, Mutant};
 
 const USAGE: &str = "usage: cargo xtask mutants --checker|--core [WORD]...
-a mutant with which the tests take five times their time, and more than 90 s, is killed: they do not end";
-/// How many times as long as without a mutant tests may take with one.
+a mutant that makes the tests five times slower, and slower than 90 s, counts as killed";
+/// How many times longer the tests may take with a mutant than without one.
 const PATIENCE: u64 = 5;
-/// Seconds that they may always take. libtest names tests that take more than 60.
+/// Time that the tests may always take, in seconds. libtest names tests that take more than 60 s.
 const AT_LEAST: u64 = 90;
-/// Exit code of `timeout` when time was up.
+/// Exit code of `timeout` when the time is up.
 const TIME_IS_UP: i32 = 124;
 
-/// What is changed.
+/// The crate that mutants change.
 struct Subject {
     package: &'static str,
-    /// Where the files of [`list`] are.
+    /// Folder of the files that [`list`] names.
     source: &'static str,
-    /// Tests in turn, until some fail: what cargo is asked for, and what the tests are.
+    /// Arguments of `cargo test` for each stage of tests. A failure in one stage skips the next ones.
     tests: &'static [&'static [&'static str]],
     mutants: fn() -> Vec<&'static Mutant>,
-    /// Compiling takes longer than tests that fail.
+    /// A level of optimisation that keeps compiling short: it takes longer than tests that fail.
     optimised: &'static str,
 }
 
@@ -58,27 +58,27 @@ static CORE: Subject = Subject {
     optimised: "--config=profile.dev.package.arm.opt-level=1",
 };
 
-/// What the tests said.
+/// Result of the tests.
 enum Verdict {
     /// Tests that failed or did not end.
     Killed(Vec<String>),
     Survived,
 }
 
-/// Runs the list, or those of it that are asked for.
+/// Runs all mutants of the list, or the requested ones.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let (subject, words) = match arguments {
         [which, words @ ..] if which == "--checker" => (&CHECKER, words),
         [which, words @ ..] if which == "--core" => (&CORE, words),
         _ => bail!(USAGE),
     };
-    let asked_for = |text: &str| words.is_empty() || words.iter().any(|w| text.contains(&**w));
+    let selected = |text: &str| words.is_empty() || words.iter().any(|w| text.contains(&**w));
     let tree = copy()?;
     let limits = limits(subject, &tree)?;
     let (mut killed, mut survived, mut wrong) = (0, 0, 0);
     for mutant in (subject.mutants)() {
         let text = format!("{}: {}", mutant.file, mutant.why);
-        if !asked_for(&text) {
+        if !selected(&text) {
             continue;
         }
         let start = Instant::now();
@@ -100,14 +100,14 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             }
         };
         wrong += usize::from(!as_expected);
-        let mark = if as_expected { "" } else { " (not expected)" };
+        let mark = if as_expected { "" } else { " (unexpected)" };
         println!("{text}\n    {what}{mark}, {seconds} s");
     }
-    println!("{killed} killed, {survived} survived, {wrong} not as expected");
+    println!("{killed} killed, {survived} survived, {wrong} unexpected");
     Ok(ExitCode::from(u8::from(wrong > 0)))
 }
 
-/// The tracked files, as they are now, in a tree of their own.
+/// Copies the tracked files, with uncommitted changes, into a tree of their own.
 fn copy() -> Result<PathBuf> {
     let tree = root().join("target/mutants/tree");
     let listed = git()
@@ -117,7 +117,7 @@ fn copy() -> Result<PathBuf> {
     for path in String::from_utf8(listed.stdout)?.split_terminator('\0') {
         let (from, to) = (root().join(path), tree.join(path));
         let Ok(bytes) = fs::read(&from) else { continue };
-        // What is as it was keeps its time, and is not compiled again.
+        // An unchanged file keeps its time, so that cargo does not compile it again.
         if fs::read(&to).is_ok_and(|there| there == bytes) {
             continue;
         }
@@ -129,24 +129,23 @@ fn copy() -> Result<PathBuf> {
     Ok(tree)
 }
 
-/// Runs the tests without a mutant, which they have to pass. Says how many seconds those of each turn may
-/// take with one.
+/// Runs the tests without a mutant, which must pass. Returns the time limit of each stage with a mutant, in seconds.
 fn limits(subject: &Subject, tree: &Path) -> Result<Vec<u64>> {
     let mut limits = Vec::new();
     for which in subject.tests {
-        // Compiling is no part of it.
+        // Compiles first, so that the time is that of the tests.
         let mut build = test(subject, tree);
         must(build.arg("--no-run").args(*which))?;
         let start = Instant::now();
         let failed = failing(subject, tree, which, None)?;
         ensure!(
             failed.is_empty(),
-            "without any mutant these tests fail: {}",
+            "these tests fail without a mutant: {}",
             failed.join(", ")
         );
         limits.push((start.elapsed().as_secs() * PATIENCE).max(AT_LEAST));
     }
-    println!("with a mutant tests may take {limits:?} s");
+    println!("time limits of the tests with a mutant: {limits:?} s");
     Ok(limits)
 }
 
@@ -156,7 +155,7 @@ fn judge(subject: &Subject, tree: &Path, limits: &[u64], mutant: &Mutant) -> Res
     let places = text.matches(mutant.old).count();
     ensure!(
         places == 1,
-        "the text is there {places} times: {}",
+        "the text to change is in the file {places} times, not once: {}",
         mutant.old
     );
     fs::write(&path, text.replacen(mutant.old, mutant.new, 1))?;
@@ -175,7 +174,7 @@ fn tests(subject: &Subject, tree: &Path, limits: &[u64]) -> Result<Verdict> {
     Ok(Verdict::Survived)
 }
 
-/// `cargo test` as far as it is the same for all.
+/// Returns a `cargo test` command with the arguments that all calls share.
 fn test(subject: &Subject, tree: &Path) -> Command {
     let mut command = cargo();
     command
@@ -188,7 +187,7 @@ fn test(subject: &Subject, tree: &Path) -> Command {
     command
 }
 
-/// Names of the tests that fail, or have not ended after `limit` seconds.
+/// Returns the names of the tests that fail, or have not ended after `limit` seconds.
 fn failing(
     subject: &Subject,
     tree: &Path,
@@ -197,7 +196,8 @@ fn failing(
 ) -> Result<Vec<String>> {
     let mut command = test(subject, tree);
     if let Some(limit) = limit {
-        // Ends the tests themselves, whatever cargo compiles before. They stay with the terminal.
+        // The limit is for the tests only, not for cargo's compiling. With --foreground, Ctrl-C still reaches the
+        // tests.
         command.arg(format!(
             r#"--config=target.'cfg(all())'.runner=["timeout","--foreground","{limit}"]"#
         ));

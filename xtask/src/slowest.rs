@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every test, and where the time went: the test programs are run one after the other, as cargo
-//! does it, and say how long each test took.
+//! Runs all tests and lists the slowest. The test programs run one after the other, as with cargo, and report the
+//! time of each test.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use crate::{cargo, must};
 
-/// How many are named.
+/// Number of tests in the list.
 const NAMED: usize = 10;
 
-/// A test program, and where it is run.
+/// A test program, with the package in whose directory it runs.
 struct Program {
     name: String,
     file: PathBuf,
     package: PathBuf,
 }
 
-/// Compiles and runs all tests, those that need a kernel, QEMU or gdb, too, and those in
-/// documentation; then names the slowest. Gives how many there are; an error when one fails.
+/// Compiles and runs all tests, including those that need a kernel, QEMU or gdb and those in documentation. Prints
+/// the slowest and returns the number of tests. Fails when a test fails.
 pub fn tests() -> Result<usize> {
     let mut times = Vec::new();
     let mut failed = Vec::new();
@@ -41,7 +41,7 @@ pub fn tests() -> Result<usize> {
     Ok(count)
 }
 
-/// Compiles them.
+/// Compiles the test programs.
 fn programs() -> Result<Vec<Program>> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--no-run", "--quiet"]);
@@ -55,7 +55,7 @@ fn programs() -> Result<Vec<Program>> {
     Ok(lines.lines().filter_map(program).collect())
 }
 
-/// What one line of cargo's says, if that is a test program.
+/// Returns the test program that one of cargo's messages describes, if it does.
 fn program(line: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(line).ok()?;
     if !message["profile"]["test"].as_bool()? {
@@ -74,12 +74,12 @@ fn program(line: &str) -> Option<Program> {
 }
 
 impl Program {
-    /// Runs it, shows what it says, and adds the tests' times; whether all passed.
+    /// Runs the program, prints its output and collects the times of its tests. Returns whether all tests passed.
     fn run(&self, times: &mut Vec<(f64, String)>) -> Result<bool> {
         let mut command = Command::new(&self.file);
         command.current_dir(&self.package);
         command.args(["--include-ignored", "-Zunstable-options", "--report-time"]);
-        // The libraries' harness tells times to those who ask for what is not stable.
+        // The test harness reports times only with unstable options, which this variable allows.
         command.env("RUSTC_BOOTSTRAP", "1");
         command.env("WARMSWITCH_NO_BUILD", "1");
         let child = command.stdout(Stdio::piped()).spawn();
@@ -95,14 +95,14 @@ impl Program {
     }
 }
 
-/// Seconds and name of "test NAME ... ok <1.234s>".
+/// Returns the time in seconds and the name from a line "test NAME ... ok <1.234s>".
 fn time(line: &str) -> Option<(f64, String)> {
     let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let seconds = rest.split_once('<')?.1.strip_suffix("s>")?;
     Some((seconds.parse().ok()?, name.to_string()))
 }
 
-/// The slowest of these, one a line.
+/// Formats the slowest tests, one per line.
 fn slowest(mut times: Vec<(f64, String)>) -> String {
     times.sort_by(|a, b| b.0.total_cmp(&a.0));
     let named = times.len().min(NAMED);

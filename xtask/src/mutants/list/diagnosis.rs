@@ -98,8 +98,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     killed(
         "diagnosis.rs",
-        "        Access::Walk => true,",
-        "        Access::Walk => false,",
+        "        Access::Walk | Access::Dma => true,",
+        "        Access::Walk | Access::Dma => false,",
         "a walk that reads old memory reads it behind the write buffer",
     ),
     killed(
