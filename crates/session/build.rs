@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names the simulator by a hash of everything that a result depends on: the sources of the core, of the board, of
-//! this crate and of `results/src/runs`, and the locked versions of the packages that they are built with. A run
-//! that another simulator made is then never taken for one of this one.
+//! this crate and of `results/src/runs`, and the locked versions of their packages. The name keeps runs of different
+//! simulators apart.
 
 mod source_hash;
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const SOURCES: [&str; 4] = ["../arm/src", "../board/src", "src", "../results/src/runs"];
 const LOCK: &str = "../../Cargo.lock";
-/// Packages whose versions count, with those of their dependencies.
+/// Packages whose versions are part of the name, with those of their dependencies.
 const COMPUTING: [&str; 3] = ["arm", "board", "smoltcp"];
 
 #[derive(Deserialize)]
@@ -38,7 +38,7 @@ fn main() {
     );
 }
 
-/// Names and versions of what computes, ascending; what tests alone use of it is among them.
+/// Returns the names and versions of [`COMPUTING`] and their dependencies, sorted. Dependencies of tests are included.
 fn locked() -> BTreeSet<String> {
     let text = std::fs::read_to_string(LOCK).expect("Cargo.lock is beside Cargo.toml");
     let lock: Lock = toml::from_str(&text).expect("cargo writes Cargo.lock as TOML");
@@ -49,7 +49,7 @@ fn locked() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut next: Vec<String> = COMPUTING.map(String::from).to_vec();
     while let Some(wanted) = next.pop() {
-        // "name", or "name version" where there are several.
+        // "name", or "name version" if the lock file has several versions.
         let (name, version) = wanted.split_once(' ').unwrap_or((&wanted, ""));
         for package in by_name.get(name).into_iter().flatten() {
             if !version.is_empty() && !version.starts_with(&package.version) {

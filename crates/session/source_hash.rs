@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hash of source files, for build scripts. Test code does not count: files whose names end in `tests.rs`, folders
-//! called `tests`, and items behind `#[cfg(test)]`.
+//! Hashes source files, for build scripts. Test code does not count: files whose names end in `tests.rs`, folders
+//! called `tests`, and items after `#[cfg(test)]`.
 
 use std::path::{Path, PathBuf};
 
-/// The hash of all files below these folders, with their paths.
+/// Hashes all files below these folders, with their paths.
 pub fn hash_of(folders: &[&str]) -> blake3::Hasher {
     let mut files = Vec::new();
     for folder in folders {
@@ -34,14 +34,14 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file or a folder holds nothing but tests: `tests`, `tests.rs`, `NAME_tests.rs`.
+/// Returns whether a file or folder has only tests: `tests`, `tests.rs`, `NAME_tests.rs`.
 fn is_test(path: &Path) -> bool {
     path.file_stem()
         .is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
 }
 
-/// A file's text without the items behind `#[cfg(test)]`. rustfmt puts their last line, `}` or the one that ends in `;`,
-/// at the start of a line.
+/// Returns a file's text without the items after `#[cfg(test)]`. The last line of an item begins in the first column
+/// and is `}` or ends in `;`, because rustfmt formats the file.
 fn without_tests(text: &str) -> String {
     let mut kept = String::new();
     let mut in_test = false;
@@ -63,9 +63,9 @@ mod tests {
 
     #[test]
     fn a_file_that_does_not_count_changes_nothing() {
-        let of = |folders: &[&str]| hash_of(folders).finalize();
-        assert_eq!(of(&["src"]), of(&["src", "src/session_tests.rs"]));
-        assert_ne!(of(&["src"]), of(&["src", "build.rs"]));
+        let hash = |folders: &[&str]| hash_of(folders).finalize();
+        assert_eq!(hash(&["src"]), hash(&["src", "src/session_tests.rs"]));
+        assert_ne!(hash(&["src"]), hash(&["src", "build.rs"]));
     }
 
     #[test]

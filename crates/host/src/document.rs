@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A result as it is kept and printed: where and how it was measured, and everything that was.
+//! Documents: JSON results with the machine, its set-up, and all measured values.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::setup::System;
 use base::{interrupt, paths};
 
-/// Of the documents; another one when a key's meaning changes.
+/// Format of the documents. It changes when the meaning of a key changes.
 const FORMAT: u32 = 1;
 
-/// Where something was measured, and when.
+/// Machine and time of a measurement.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Machine {
     architecture: String,
@@ -24,12 +24,12 @@ pub struct Machine {
     kernel: String,
     kernel_version: String,
     measured_at_s: u64,
-    /// What its kernel shows; `None` of this machine, which can be asked.
+    /// Files of [`super::setup::FILES`] with their content; `None` for this machine, whose files can be read.
     files: Option<BTreeMap<String, String>>,
 }
 
 impl Machine {
-    /// This one, now.
+    /// Describes this machine, with the current time.
     pub fn here() -> Machine {
         let names = uname();
         let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
@@ -51,7 +51,7 @@ impl Machine {
         }
     }
 
-    /// The document of a tool's result, `measured`, an object of its own.
+    /// Makes the document of a tool. `measured` is the tool's own object.
     pub fn document(
         &self,
         tool: &str,
@@ -79,18 +79,18 @@ impl Machine {
     }
 }
 
-/// The document of what was measured here.
+/// Makes the document of a measurement on this machine.
 pub fn of(tool: &str, cpu: Option<usize>, measured: Value) -> Value {
     Machine::here().document(tool, cpu, interrupt::asked(), measured)
 }
 
-/// Where documents are kept, of this machine or one of that name.
+/// Returns the folder for documents of this machine, or of the machine with this name.
 pub fn dir(of: Option<&str>) -> PathBuf {
     let own = paths::out().join("host");
     of.map_or(own.clone(), |name| own.join(name))
 }
 
-/// Keeps the document as the tool's last one; where.
+/// Writes the document in place of the tool's previous one; returns its path.
 pub fn keep(of: Option<&str>, tool: &str, document: &Value) -> Result<PathBuf> {
     let path = dir(of).join(format!("{tool}.json"));
     let text = serde_json::to_string(document)? + "\n";
@@ -98,7 +98,7 @@ pub fn keep(of: Option<&str>, tool: &str, document: &Value) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// What of the set-up disturbs, or is hidden and may disturb, a line each.
+/// Returns a line for each setting that disturbs measurements, or that is hidden and may disturb them.
 pub fn warnings(document: &Value) -> Vec<String> {
     let checks = document["setup"].as_array();
     let bad = checks

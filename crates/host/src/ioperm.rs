@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What I/O permissions cost a switch on this machine's kernel (`host/ioperm.c`), beside the mail of
-//! 2004, and what is missing where the kernel refuses them.
+//! Cost of I/O permissions at a switch on this machine's kernel (`host/ioperm.c`), against the mail of
+//! 2004; and the reason if the kernel refuses permissions.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ use results::figures::published::Published;
 use results::figures::statistics::{self, Summary};
 use results::render::grid::Grid;
 
-/// Its name, and that of `host/NAME.c`.
+/// Name of the tool and of `host/NAME.c`.
 pub const NAME: &str = "ioperm";
-/// Exit code of the program when permissions were refused.
+/// Exit code of the program when the kernel refuses permissions.
 const REFUSED: i32 = 3;
-/// Architectures that have ports.
+/// Architectures with I/O ports.
 const ARCHITECTURES: [&str; 2] = ["x86_64", "x86"];
-/// The paper's lines: its words, our case, and its figures without and with its patch.
+/// Lines of the mail: its text, our case, and its figures without and with the patch.
 const LINES: [(&str, &str, [&str; 2]); 3] = [
     (
         "default no ioperm",
@@ -41,7 +41,7 @@ const LINES: [(&str, &str, [&str; 2]); 3] = [
     ),
 ];
 
-/// What the program printed.
+/// Result of the program.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Measured {
     format: u32,
@@ -49,24 +49,24 @@ pub struct Measured {
     turns: u32,
     /// Each case with each number of port accesses.
     pub cases: Vec<Case>,
-    /// The call that the kernel refused; `None` when it refused none.
+    /// The call that the kernel refused, if it refused one.
     pub refused: Option<Refused>,
     interrupted: bool,
 }
 
-/// A case with a number of port accesses a turn.
+/// A case with a number of port accesses per turn.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Case {
     /// Which tasks have which ports: "port-80".
     #[serde(rename = "case")]
     pub name: String,
     accesses: u32,
-    /// Turns in which the other task did not run exactly once.
+    /// Number of turns in which the other task did not run exactly once.
     no_switch: u32,
     cycles: Vec<u64>,
 }
 
-/// A call that was refused.
+/// A call that the kernel refused.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Refused {
     call: String,
@@ -74,21 +74,21 @@ pub struct Refused {
     error: String,
 }
 
-/// Fails where there are no ports.
+/// Refuses an architecture without I/O ports.
 pub fn check_architecture(architecture: &str) -> Result<()> {
     if !ARCHITECTURES.contains(&architecture) {
         bail!(
-            "ioperm: not this machine's: it is {architecture}, and I/O ports with a permission bitmap are x86's\n  \
+            "ioperm: only x86 has I/O ports with a permission bitmap; this machine is {architecture}\n  \
              help: `warmswitch host bitmap` runs the algorithms on any machine"
         );
     }
     Ok(())
 }
 
-/// What the program said, read.
+/// Reads the output of the program.
 pub fn read(ran: &ProgramOutput) -> Result<Measured> {
     if !matches!(ran.code, Some(0 | REFUSED)) {
-        bail!("ioperm ended with {:?}: {}", ran.code, ran.errors.trim());
+        bail!("ioperm {}: {}", ran.ending(), ran.errors.trim());
     }
     let start = "{\"guest\":\"ioperm\"";
     let line = ran
@@ -97,10 +97,11 @@ pub fn read(ran: &ProgramOutput) -> Result<Measured> {
         .map(str::trim)
         .find(|line| line.starts_with(start));
     let line = line.with_context(|| format!("ioperm printed no result: {}", ran.errors.trim()))?;
-    let measured: Measured = serde_json::from_str(line).context("ioperm's line is damaged")?;
+    let measured: Measured =
+        serde_json::from_str(line).context("the result line of ioperm is damaged")?;
     if measured.format != 1 {
         bail!(
-            "ioperm prints format {}, this program reads 1",
+            "ioperm prints format {}, this program reads format 1",
             measured.format
         );
     }
@@ -115,7 +116,7 @@ impl Case {
 }
 
 impl Measured {
-    /// The smallest time of a case without accesses, as the paper prints it.
+    /// Returns the smallest time of a case without accesses, as the mail prints it.
     fn minimum(&self, name: &str) -> Option<u64> {
         let case = self
             .cases
@@ -124,7 +125,7 @@ impl Measured {
         case.cycles.iter().min().copied()
     }
 
-    /// The paper's three lines, with today's kernel, counted in `unit`, before its two columns.
+    /// Makes a table of the mail's three lines: this kernel's figures in `unit`, then the mail's two columns.
     pub fn lines(&self, published: &Published, unit: &str) -> Grid {
         let headings = [
             "scheduling latency".to_string(),
@@ -132,9 +133,9 @@ impl Measured {
             "2.6.8.1\ncycles".to_string(),
             "with the patch of 2004\ncycles".to_string(),
         ];
-        let row = |(words, case, papers): &(&str, &str, [&str; 2])| {
-            let mut cells = vec![words.to_string(), cell(self.minimum(case))];
-            cells.extend(papers.iter().map(|id| {
+        let row = |(text, case, ids): &(&str, &str, [&str; 2])| {
+            let mut cells = vec![text.to_string(), cell(self.minimum(case))];
+            cells.extend(ids.iter().map(|id| {
                 let figure = published.figure(id).and_then(|figure| figure.value);
                 cell(figure.map(|value| value as u64))
             }));
@@ -147,7 +148,7 @@ impl Measured {
         }
     }
 
-    /// Every case, in the same unit.
+    /// Makes a table of all cases, in the unit of `lines`.
     pub fn table(&self) -> Grid {
         let headings = [
             "case",
@@ -160,13 +161,13 @@ impl Measured {
         ];
         let row = |case: &Case| {
             let summary = case.summary();
-            let of = |get: fn(&Summary) -> f64| cell(summary.as_ref().map(|s| get(s) as u64));
+            let cycles = |get: fn(&Summary) -> f64| cell(summary.as_ref().map(|s| get(s) as u64));
             vec![
                 case.name.clone(),
                 case.accesses.to_string(),
-                of(|s| s.min),
-                of(|s| s.median),
-                of(|s| s.max),
+                cycles(|s| s.min),
+                cycles(|s| s.median),
+                cycles(|s| s.max),
                 case.cycles.len().to_string(),
                 case.no_switch.to_string(),
             ]
@@ -178,7 +179,7 @@ impl Measured {
         }
     }
 
-    /// Cases in which the pair never switched.
+    /// Returns the cases in which the two tasks never switched.
     pub fn without_switch(&self) -> Vec<&str> {
         let none = self.cases.iter().filter(|case| case.cycles.is_empty());
         none.map(|case| case.name.as_str()).collect()
@@ -190,7 +191,7 @@ fn cell(value: Option<u64>) -> String {
 }
 
 impl Refused {
-    /// What this machine lacks, in one line with its help.
+    /// Returns the reason for the refusal, with help.
     pub fn missing(&self, root: &Path) -> String {
         let system = System::Below(root);
         let Refused { call, error } = self;
@@ -201,21 +202,21 @@ impl Refused {
                     .to_string()
             }
             _ if system.has_capability(CAP_SYS_RAWIO) == Some(false) => {
-                "this process has no CAP_SYS_RAWIO\n  help: run as root; a container needs --cap-add SYS_RAWIO"
+                "this process has no CAP_SYS_RAWIO\n  help: run it as root; start a container with --cap-add SYS_RAWIO"
                     .to_string()
             }
             _ if system.status("Seccomp").is_some_and(|mode| mode == "2") => {
-                "CAP_SYS_RAWIO is there, and a seccomp filter of the container is in force\n  \
-                 help: --security-opt seccomp=unconfined"
+                "this process has CAP_SYS_RAWIO, but the container has a seccomp filter\n  \
+                 help: start the container with --security-opt seccomp=unconfined"
                     .to_string()
             }
             _ => {
-                "CAP_SYS_RAWIO is there: the kernel may be locked down (lockdown= on its command line, \
-                 /sys/kernel/security/lockdown)"
+                "this process has CAP_SYS_RAWIO, so the kernel may be locked down\n  \
+                 help: see lockdown= on the kernel's command line and /sys/kernel/security/lockdown"
                     .to_string()
             }
         };
-        format!("{call}() was refused with {error}: {why}")
+        format!("the kernel refused {call}() with {error}: {why}")
     }
 }
 
@@ -277,6 +278,6 @@ mod tests {
     fn another_architecture_has_no_ports() {
         assert!(check_architecture("x86_64").is_ok());
         let error = check_architecture("aarch64").unwrap_err().to_string();
-        assert!(error.contains("not this machine's"), "{error}");
+        assert!(error.contains("only x86 has I/O ports"), "{error}");
     }
 }

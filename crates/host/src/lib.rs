@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This machine beside the simulated board: workloads built for it from the guests' own sources, what
-//! is set up badly for measuring, results with their raw samples; and what I/O permissions cost a
-//! switch on x86.
+//! Measurements on this machine and on products, for comparison with the simulated boards: workloads
+//! built from the guests' sources, checks of the machine's set-up, results with raw samples, imported
+//! results of other programs, and the cost of I/O permissions at a switch on x86.
 
 #[macro_use]
 extern crate base;

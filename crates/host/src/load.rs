@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps this machine busy while it is measured: the loads of the boards' experiments
-//! (`guest/cyclictest/workload.toml`), by programs that a PC has.
+//! Loads that keep this machine busy during a measurement: the loads of the boards' experiments
+//! (`guest/cyclictest/workload.toml`), with programs of a PC.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -17,34 +17,35 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::programs::Program;
 use supply::toolchain::command;
 
-/// How long it runs before something is measured.
+/// Time that a load runs before the measurement begins.
 const HEAD_START: Duration = Duration::from_secs(1);
-/// How often the file goes over the network.
+/// Interval at which the file is sent over TCP.
 const SERVED_EVERY: Duration = Duration::from_secs(7);
 const TICK: Duration = Duration::from_millis(100);
-/// As busybox is large, which the boards serve.
+/// Size of the file in bytes: about that of busybox, which the boards serve.
 const SERVED_BYTES: usize = 1 << 20;
-/// On a PC reading /dev/mem reads devices, and may stop it: as much of nothing in its place. `$1` is this process: when it
-/// is gone without a word, by a second Ctrl-C, the loops end, and what is in them ends by itself.
+/// The boards read /dev/mem. On a PC that reads devices and may hang the machine, so this script copies as many zeros.
+/// `$1` is this process. If it is killed without cleaning up, as by a second Ctrl-C, the loops end after their current
+/// commands.
 const PAPER: &str = "while kill -0 $1; do find /; dd if=/dev/zero bs=64k count=1000; done";
-/// The network's part is below.
+/// Scripts of Atmel's load; [`Load::serve`] adds the file over TCP.
 const ATMEL: [&str; 3] = [
     "while kill -0 $1; do ls -lR /; done",
     "while kill -0 $1; do dd if=/dev/zero of=/dev/null bs=512 count=1000000; done",
     "while kill -0 $1; do \"$0\" 100 1 & sleep 5; kill $!; done",
 ];
 
-/// Which.
+/// Kind of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
-    /// The FCSE paper's: `find /` and a copy of memory, in a loop
+    /// Load of the FCSE paper: `find /` and a copy of memory, in a loop
     Paper,
-    /// Atmel's for the AT91SAM9263: `ls -lR /`, `dd`, messages killed every 5 s, a file over TCP every 7 s
+    /// Atmel's load for the AT91SAM9263: `ls -lR /`, `dd`, messages killed every 5 s, a file over TCP every 7 s
     Atmel,
 }
 
 impl Kind {
-    /// Name of the load in documents, as the option has it.
+    /// Name of the load in documents and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Paper => "paper",
@@ -61,7 +62,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts it, and waits until it is under way.
+    /// Starts a load, and waits for the head start.
     pub fn start(kind: Kind) -> Result<Load> {
         let mut load = Load {
             shells: Vec::new(),
@@ -82,7 +83,7 @@ impl Load {
         Ok(load)
     }
 
-    /// A script that says nothing, in a process group of its own; `$0` in it is `name`.
+    /// Starts a script without input and output in its own process group. Its `$0` is `name`.
     fn shell(&mut self, script: &str, name: &str) -> Result<()> {
         let mut shell = command("sh");
         let own = std::process::id().to_string();
@@ -95,20 +96,20 @@ impl Load {
         Ok(())
     }
 
-    /// A file over TCP and the loopback device.
+    /// Starts a thread that sends a file over TCP on the loopback device.
     fn serve(&mut self) -> Result<()> {
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no TCP port for the load")?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .context("cannot get a TCP port for the load")?;
         let address = listener.local_addr()?;
         let over = self.over.clone();
         self.network = Some(thread::spawn(move || {
             let file = vec![0x5a; SERVED_BYTES];
             while !over.load(Ordering::Relaxed) {
-                let took = TcpStream::connect(address).map(|mut to| {
+                let receiver = TcpStream::connect(address).map(|mut to| {
                     thread::spawn(move || to.read_to_end(&mut Vec::new()).unwrap_or(0))
                 });
-                // Whoever is not there gets nothing: this is to keep busy.
-                if let (Ok((mut from, _)), Ok(reader)) = (listener.accept(), took) {
+                // The transfer only keeps the machine busy: errors do not matter.
+                if let (Ok((mut from, _)), Ok(reader)) = (listener.accept(), receiver) {
                     let _ = from.write_all(&file);
                     drop(from);
                     let _ = reader.join();
@@ -128,7 +129,7 @@ impl Drop for Load {
         self.over.store(true, Ordering::Relaxed);
         for shell in &mut self.shells {
             let group = i32::try_from(shell.id()).ok().and_then(Pid::from_raw);
-            // Whoever is gone needs no signal.
+            // An error means that the group has no process any more.
             let _ = group.map(|group| kill_process_group(group, Signal::KILL));
             let _ = shell.wait();
         }
@@ -142,7 +143,7 @@ impl Drop for Load {
 mod tests {
     use super::*;
 
-    /// Processes of a group, by the kernel's list.
+    /// Counts the processes of a group in /proc.
     fn members(group: u32) -> usize {
         let all = std::fs::read_dir("/proc").unwrap().flatten();
         let stat = all.filter_map(|p| std::fs::read_to_string(p.path().join("stat")).ok());
@@ -150,7 +151,7 @@ mod tests {
             let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
             let mut words = rest.split_whitespace();
             let state = words.next();
-            // State, parent, group.
+            // Fields: state, parent, group.
             words.nth(1) == Some(&group.to_string()) && state != Some("Z")
         });
         of_group.count()
@@ -164,7 +165,7 @@ mod tests {
             let all: usize = groups.iter().map(|group| members(*group)).sum();
             assert!(all > groups.len(), "{kind:?}: {all}");
             drop(load);
-            // What was killed may take a moment to be gone.
+            // Killed processes may take a moment to disappear.
             let gone = || groups.iter().all(|group| members(*group) == 0);
             let end = Instant::now() + Duration::from_secs(10);
             while !gone() && Instant::now() < end {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `host/target.c` printed on a product, found again in a log of its console or of a connection to it.
+//! Finds the output of `warmswitch-target` (`host/target.c`) in a log of a product's console or connection.
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
@@ -9,13 +9,13 @@ use super::document::Machine;
 use super::read;
 use super::rows::Row;
 
-/// Each line of the program's begins so.
+/// Start of each line of the program.
 pub const START: &str = "{\"target\":\"";
 const MACHINE: &str = "{\"target\":\"machine\"";
-/// Of its lines.
+/// Format of the lines.
 const FORMAT: u32 = 1;
 
-/// A line of the program's.
+/// A line of the program.
 #[derive(Deserialize)]
 #[serde(tag = "target", rename_all = "lowercase")]
 enum Line {
@@ -31,7 +31,7 @@ enum Line {
     },
 }
 
-/// A program that came to its end there.
+/// A run of a guest's program on the product.
 #[derive(Deserialize)]
 struct Run {
     tool: String,
@@ -40,44 +40,44 @@ struct Run {
     cpu: Option<usize>,
     code: Option<i32>,
     errors: String,
-    /// A guest's result.
+    /// The guest's result as JSON.
     printed: Option<Value>,
-    /// What else it printed.
+    /// Text output of a guest that prints no JSON.
     output: Option<String>,
 }
 
-/// One call of the program.
+/// One call of `warmswitch-target`.
 struct Called {
     machine: Machine,
     tools: Vec<Tool>,
-    /// Whether it was interrupted, and how many runs it printed; `None` when the log ends before it did.
+    /// Whether it was interrupted, and its number of runs; `None` when the log has no end of it.
     ended: Option<(bool, usize)>,
 }
 
-/// What a tool came to.
+/// The runs of a tool.
 struct Tool {
     name: String,
     cpu: Option<usize>,
     rows: Vec<Row>,
 }
 
-/// What there is in a log.
+/// Content of a log.
 #[derive(Default)]
 pub struct Log {
-    /// Each tool's document, with its rows.
+    /// Name, document and rows of each tool.
     pub tools: Vec<(String, Value, Vec<Row>)>,
-    /// What is missing or damaged.
+    /// Notes about missing and damaged lines.
     pub notes: Vec<String>,
 }
 
-/// Reads a log; an error when nothing of the program's is in it.
+/// Reads a log; refuses a log without a run of the program.
 pub fn read(text: &str) -> Result<Log> {
     let mut log = Log::default();
     let mut all: Vec<Called> = Vec::new();
-    // The call that a line belongs to; none behind a damaged first line.
+    // Whether the current call's first line was readable.
     let mut is_known = false;
     for (n, line) in text.lines().enumerate() {
-        // A console's line may begin with a prompt or the kernel's time, and ends with a carriage return.
+        // A console line may begin with a prompt or the kernel's time, and ends with a carriage return.
         let Some(at) = line.find(START) else { continue };
         let line = line[at..].trim_end();
         is_known &= !line.starts_with(MACHINE);
@@ -92,7 +92,7 @@ pub fn read(text: &str) -> Result<Log> {
             .notes
             .first()
             .map_or(String::new(), |note| format!(": {note}"));
-        bail!("no run that warmswitch-target printed is in it{why}");
+        bail!("the log has no run of warmswitch-target{why}");
     }
     for called in all {
         let runs: usize = called.tools.iter().map(|tool| tool.rows.len()).sum();
@@ -102,7 +102,7 @@ pub fn read(text: &str) -> Result<Log> {
                 .push("the log ends before the program did".to_string()),
             Some((_, printed)) if printed != runs => {
                 log.notes
-                    .push(format!("{runs} of {printed} runs are in it"));
+                    .push(format!("the log has {runs} of {printed} runs"));
             }
             Some(_) => {}
         }
@@ -114,7 +114,7 @@ pub fn read(text: &str) -> Result<Log> {
                 .document(&tool.name, tool.cpu, interrupted, measured);
             if log.tools.iter().any(|(name, _, _)| *name == tool.name) {
                 log.notes.push(format!(
-                    "{} is in it more than once: the last is kept",
+                    "{} is in the log more than once: only the last is kept",
                     tool.name
                 ));
             }
@@ -127,7 +127,7 @@ pub fn read(text: &str) -> Result<Log> {
 fn take(all: &mut Vec<Called>, is_known: &mut bool, line: Line) -> Result<()> {
     if let Line::Machine { format, machine } = line {
         if format != FORMAT {
-            bail!("warmswitch-target prints format {format}, this program reads {FORMAT}");
+            bail!("warmswitch-target prints format {format}, this program reads format {FORMAT}");
         }
         *is_known = true;
         all.push(Called {
@@ -138,7 +138,7 @@ fn take(all: &mut Vec<Called>, is_known: &mut bool, line: Line) -> Result<()> {
         return Ok(());
     }
     let called = all.last_mut().filter(|_| *is_known);
-    let called = called.context("no machine is before it")?;
+    let called = called.context("there is no readable line \"machine\" before it")?;
     match line {
         Line::Run(run) => called.add(run)?,
         Line::End { interrupted, runs } => called.ended = Some((interrupted, runs)),
@@ -147,7 +147,7 @@ fn take(all: &mut Vec<Called>, is_known: &mut bool, line: Line) -> Result<()> {
     Ok(())
 }
 
-/// Without what would be a terminal's commands.
+/// Replaces control characters, which could be commands to a terminal.
 fn plain(text: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' { '?' } else { c };
     text.chars().map(shown).collect()
@@ -157,11 +157,11 @@ impl Called {
     fn add(&mut self, run: Run) -> Result<()> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if run.tool.is_empty() || !run.tool.chars().all(is_name) {
-            bail!("a tool named {:?}", run.tool);
+            bail!("{:?} is not the name of a tool", run.tool);
         }
         let command = plain(&run.command);
         let command: Vec<String> = command.split_whitespace().map(String::from).collect();
-        let program = command.first().context("a run of no program")?;
+        let program = command.first().context("\"command\" is empty")?;
         let printed = match (run.printed, run.output) {
             (Some(value), _) => read::checked(program, value),
             (None, output) => read::printed(program, &output.unwrap_or_default()),
@@ -257,16 +257,16 @@ mod tests {
         assert_eq!((two.tools.len(), two.tools[0].2.len()), (1, 1));
         assert_eq!(two.notes.len(), 3, "{:?}", two.notes);
         assert!(
-            two.notes[1].contains("no machine is before it"),
+            two.notes[1].contains("no readable line \"machine\""),
             "{}",
             two.notes[1]
         );
         let lost = log(&[MACHINE, RUN, &END.replace(":1}", ":2}")]).unwrap();
-        assert_eq!(lost.notes, ["1 of 2 runs are in it"]);
+        assert_eq!(lost.notes, ["the log has 1 of 2 runs"]);
         let twice = log(&[MACHINE, RUN, END, MACHINE, RUN, END]).unwrap();
         assert_eq!(
             twice.notes,
-            ["pipe is in it more than once: the last is kept"]
+            ["pipe is in the log more than once: only the last is kept"]
         );
         let odd = RUN.replace("latency", "\\u001b[31mred");
         let odd = log(&[MACHINE, &odd, END]).unwrap();
@@ -282,7 +282,7 @@ mod tests {
         assert!(log(&["hello"]).is_err());
         assert!(log(&[RUN]).is_err(), "no machine");
         assert!(log(&[&MACHINE.replace("\"format\":1", "\"format\":2")]).is_err());
-        // Names become those of files.
+        // Names of tools become names of files.
         assert!(log(&[MACHINE, &RUN.replace("\"pipe\"", "\"../pipe\"")]).is_err());
     }
 }

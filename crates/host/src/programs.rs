@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that measure, built by this machine's C compiler and kept by the hash of what went in.
+//! Measuring programs: built by this machine's C compiler, and cached by the hash of their inputs.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -20,9 +20,9 @@ use supply::toolchain::{command, install_line, output};
 
 const COMPILER: &str = "cc";
 const FLAGS: [&str; 6] = ["-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-pthread"];
-/// How often a running program is looked after.
+/// Interval at which a running program is checked.
 const TICK: Duration = Duration::from_millis(100);
-/// For how long a program that was asked to end may take.
+/// Time for a program to end after Ctrl-C before it is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A program that can be built.
@@ -30,12 +30,12 @@ pub struct Program {
     name: String,
     dir: PathBuf,
     sources: Vec<String>,
-    /// Without libraries of this machine's, to run elsewhere.
+    /// Whether it is linked statically, to run without this machine's libraries.
     is_static: bool,
 }
 
 impl Program {
-    /// `host/NAME.c`: what only a PC has, or how a guest's source is built for one.
+    /// Returns the program `host/NAME.c`: a program for PCs only, or a guest's source adapted to a PC.
     pub fn own(name: &str) -> Program {
         Program {
             name: name.to_string(),
@@ -45,13 +45,13 @@ impl Program {
         }
     }
 
-    /// The guest of that name, of the same sources as the board's.
+    /// Returns the guest with this name, built from the board's sources.
     pub fn guest(name: &str) -> Result<Program> {
         let guest = guest::all()?.remove(name);
-        let guest = guest.with_context(|| format!("no guest \"{name}\""))?;
+        let guest = guest.with_context(|| format!("there is no guest \"{name}\""))?;
         let build = guest
             .build
-            .with_context(|| format!("guest {name}: nothing to build"))?;
+            .with_context(|| format!("guest {name} has nothing to build"))?;
         Ok(Program {
             name: name.to_string(),
             dir: guest.dir,
@@ -60,7 +60,7 @@ impl Program {
         })
     }
 
-    /// To run under another kernel, which has no libraries.
+    /// Links the program statically, to run under a kernel without libraries.
     pub fn statically(self) -> Program {
         Program {
             is_static: true,
@@ -68,12 +68,12 @@ impl Program {
         }
     }
 
-    /// The built program.
+    /// Builds the program, or takes it from the cache; returns its path.
     pub fn built(&self) -> Result<PathBuf> {
         let version = output(command(COMPILER).arg("--version"));
         let version = version.with_context(|| {
             let line = install_line(&["gcc", "libc6-dev"]);
-            format!("no C compiler for this machine\n  help: {line}")
+            format!("there is no C compiler for this machine\n  help: {line}")
         })?;
         let mut flags = FLAGS.to_vec();
         if self.is_static {
@@ -99,7 +99,7 @@ impl Program {
         Ok(place.join(&self.name))
     }
 
-    /// All that its sources may include: C beside them, and of the guest that it is built of.
+    /// Returns all files that the sources may include: the C files of their folder and of the guest's folder.
     fn files(&self) -> Vec<PathBuf> {
         let guest = paths::root().join("guest").join(&self.name);
         let mut dirs = vec![self.dir.clone()];
@@ -110,7 +110,7 @@ impl Program {
     }
 }
 
-/// C files and headers of a folder.
+/// Returns the C files and headers of a folder.
 pub fn code_in(dir: &Path) -> Vec<PathBuf> {
     let is_code = |path: &Path| {
         let code = path.extension().is_some_and(|end| end == "c" || end == "h");
@@ -130,11 +130,21 @@ pub struct ProgramOutput {
     pub code: Option<i32>,
 }
 
-/// Runs a program to its end, on one processor when `cpu` says so. Ctrl-C reaches it, too: it ends with
-/// what it has.
+impl ProgramOutput {
+    /// Returns how the program ended: "ended with exit code 1".
+    pub fn ending(&self) -> String {
+        match self.code {
+            Some(code) => format!("ended with exit code {code}"),
+            None => "was killed by a signal".to_string(),
+        }
+    }
+}
+
+/// Runs a program to its end, on the processor `cpu` if there is one. Ctrl-C is passed on, so that the
+/// program ends with the results it has.
 pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<ProgramOutput> {
     let started = thread::scope(|scope| {
-        // A child has the processors of the thread that started it.
+        // A child inherits the processors of the thread that starts it.
         let start = scope.spawn(|| -> Result<Child> {
             if let Some(cpu) = cpu {
                 pin(cpu)?;
@@ -148,29 +158,35 @@ pub fn run(program: &Path, arguments: &[String], cpu: Option<usize>) -> Result<P
         });
         start.join()
     });
-    let mut child = started.map_err(|_| anyhow::anyhow!("the thread that starts it failed"))??;
-    let said = child.stdout.take().map(read);
-    let complained = child.stderr.take().map(read);
+    let mut child =
+        started.map_err(|_| anyhow::anyhow!("the thread that starts a program failed"))??;
+    let stdout = child.stdout.take().map(read);
+    let stderr = child.stderr.take().map(read);
     let status = ended(&mut child)?;
     let text = |reader: Option<JoinHandle<String>>| {
         let text = reader.map(JoinHandle::join);
         text.and_then(Result::ok).unwrap_or_default()
     };
     Ok(ProgramOutput {
-        output: text(said),
-        errors: text(complained),
+        output: text(stdout),
+        errors: text(stderr),
         code: status.code(),
     })
 }
 
-/// This thread runs on one processor from now on.
+/// Pins this thread to one processor.
 pub fn pin(cpu: usize) -> Result<()> {
     if cpu >= CpuSet::MAX_CPU {
-        bail!("--cpu {cpu}: there are at most {}", CpuSet::MAX_CPU);
+        bail!(
+            "--cpu {cpu}: the highest possible number is {}",
+            CpuSet::MAX_CPU - 1
+        );
     }
     let mut set = CpuSet::new();
     set.set(cpu);
-    sched_setaffinity(None, &set).with_context(|| format!("--cpu {cpu}: no such processor for us"))
+    sched_setaffinity(None, &set).with_context(|| {
+        format!("--cpu {cpu}: the processor does not exist, or this process may not use it")
+    })
 }
 
 fn read(mut from: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
@@ -181,25 +197,25 @@ fn read(mut from: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// Waits for the end of a program and of what it has left behind: a process that holds its output would
-/// be waited for for ever. After Ctrl-C all of them are told, and ended when that does not help.
+/// Waits for the end of a program, then kills the processes it left behind: while they hold its output
+/// open, reading would not end. Ctrl-C is passed on to all of them; after [`PATIENCE`] they are killed.
 fn ended(child: &mut Child) -> Result<ExitStatus> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // Whoever is gone needs no signal.
-    let tell = |signal: Signal| group.map(|group| kill_process_group(group, signal));
-    let mut told: Option<Instant> = None;
+    // An error means that the group has no process any more.
+    let send = |signal: Signal| group.map(|group| kill_process_group(group, signal));
+    let mut interrupted: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
-            tell(Signal::KILL);
+            send(Signal::KILL);
             return Ok(status);
         }
-        match told {
+        match interrupted {
             None if interrupt::asked() => {
-                told = Some(Instant::now());
-                tell(Signal::INT);
+                interrupted = Some(Instant::now());
+                send(Signal::INT);
             }
-            Some(told) if told.elapsed() > PATIENCE => {
-                tell(Signal::KILL);
+            Some(at) if at.elapsed() > PATIENCE => {
+                send(Signal::KILL);
             }
             _ => {}
         }

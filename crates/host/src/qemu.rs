@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A measuring program under Debian's amd64 kernel in qemu-system-x86_64, for machines whose own
-//! kernel refuses it.
+//! Runs a measuring program under Debian's amd64 kernel in qemu-system-x86_64, for machines whose own
+//! kernel refuses the program.
 //!
-//! QEMU counts instructions (`-icount`), one tick of the time-stamp counter each: what comes out is the
-//! length of the kernel's path, the same in every run, and no time of any machine.
+//! QEMU counts instructions (`-icount`); each is one tick of the time-stamp counter. So the result is
+//! the length of the kernel's path in instructions, equal in every run. It is not a time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,10 @@ use supply::fetch::{Deb, Store, Wish};
 use supply::image::cpio::Archive;
 use supply::toolchain::{command, install_line, output};
 
-/// QEMU's program.
 const EMULATOR: &str = "qemu-system-x86_64";
-/// Which kernel.
+/// File that names the kernel's package.
 const SPEC: &str = "host/amd64.toml";
-/// Printed by it, before the program's exit code.
+/// Printed by the guest's `init`, before the program's exit code.
 const END: &str = "@@end ";
 
 /// Result of a measurement under QEMU.
@@ -35,18 +34,18 @@ pub struct Emulated {
     pub emulator: String,
     /// Name and version of the kernel's package.
     pub kernel: String,
-    /// What `host/ioperm.c` printed; its cycles count instructions.
+    /// Result of `host/ioperm.c`; its cycles are instructions.
     pub measured: ioperm::Measured,
 }
 
-/// Runs `host/ioperm.c` there.
+/// Runs `host/ioperm.c` under QEMU.
 pub fn ioperm(turns: u32) -> Result<Emulated> {
     ioperm::check_architecture(std::env::consts::ARCH)
-        .context("its program is built by this machine's compiler")?;
+        .context("--qemu: this machine's compiler builds the program for QEMU")?;
     let emulator = output(command(EMULATOR).arg("--version"));
     let emulator = emulator.with_context(|| {
         format!(
-            "no {EMULATOR}\n  help: {}",
+            "{EMULATOR} is not installed\n  help: {}",
             install_line(&["qemu-system-x86"])
         )
     })?;
@@ -85,18 +84,18 @@ fn arguments(kernel: &Path, root: &Path, turns: u32) -> Vec<String> {
     arguments
 }
 
-/// The program's own end, told on the console, in the place of QEMU's.
+/// Replaces QEMU's exit code by the program's, which the console shows.
 fn ended(ran: ProgramOutput) -> Result<ProgramOutput> {
-    let said = ran
+    let shown = ran
         .output
         .lines()
         .find_map(|line| line.trim().strip_prefix(END));
-    let code = said.and_then(|code| code.trim().parse().ok());
+    let code = shown.and_then(|code| code.trim().parse().ok());
     let last = ran.output.lines().last().unwrap_or_default();
     let Some(code) = code else {
         bail!(
-            "{EMULATOR} ended with {:?}, its program did not: {last} {}",
-            ran.code,
+            "{EMULATOR} {} before its program ended: {last} {}",
+            ran.ending(),
             ran.errors.trim()
         );
     };
@@ -119,7 +118,7 @@ struct Debian {
     package: String,
 }
 
-/// Name and version of Debian's newest kernel, and its image.
+/// Fetches Debian's newest kernel; returns name with version, and the path of its image.
 fn kernel() -> Result<(String, PathBuf)> {
     let Spec { debian } = toml_file::read(&paths::root().join(SPEC))?;
     let store = Store::new("amd64", &debian.suites)?;
@@ -130,15 +129,15 @@ fn kernel() -> Result<(String, PathBuf)> {
         };
         Ok(store.get(&[wish], false)?.swap_remove(0))
     };
-    let named = get(&debian.package)?;
+    let meta = get(&debian.package)?;
     let mut field = command("dpkg-deb");
-    let depends = output(field.arg("-f").arg(&named.path).arg("Depends"))?;
+    let depends = output(field.arg("-f").arg(&meta.path).arg("Depends"))?;
     let name = depends.split([' ', ',', '\n']).next().unwrap_or_default();
     if !name.starts_with("linux-image-") {
         bail!(
-            "{} {}: depends on {depends:?}, not on a kernel",
-            named.name,
-            named.version
+            "{} {}: the package depends on {depends:?}, not on a kernel",
+            meta.name,
+            meta.version
         );
     }
     let deb = get(name)?;
@@ -149,7 +148,7 @@ fn kernel() -> Result<(String, PathBuf)> {
     Ok((format!("{} {}", deb.name, deb.version), image))
 }
 
-/// The package's kernel image alone: all of it would be 400 MB.
+/// Unpacks only the kernel image; the whole package has 400 MB.
 fn unpack(deb: &Path, dir: &Path) -> Result<()> {
     let mut files = command("dpkg-deb");
     let mut files = files
@@ -168,13 +167,17 @@ fn unpack(deb: &Path, dir: &Path) -> Result<()> {
         Some(path.file_name()?.to_str()?.to_string())
     });
     let [image] = &images[..] else {
-        bail!("{}: {} kernel images", shown(deb), images.len());
+        bail!(
+            "{}: the package has {} kernel images, not one",
+            shown(deb),
+            images.len()
+        );
     };
     fs::rename(dir.join("boot").join(image), dir.join("vmlinuz"))?;
     Ok(fs::remove_dir(dir.join("boot"))?)
 }
 
-/// A root file system of these two programs, kept by its content.
+/// Makes a root file system of the two programs, cached by its content.
 fn root(program: &Path, init: &Path) -> Result<PathBuf> {
     let mut archive = Archive::default();
     archive.directory("dev")?;

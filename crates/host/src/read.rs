@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the guests' programs print, as figures with their intervals.
+//! Figures with intervals, from the output of the guests' programs.
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use results::figures::latencies::{self, Latencies};
 use results::figures::statistics::{Estimate, summarise};
 use results::runs::instrument_record::Series;
 
-/// A figure of a program's run.
+/// A figure of one run of a program.
 #[derive(Debug, Serialize)]
 pub struct Figure {
     /// Part of the run: "64 KB", "16 switches"; empty for the whole run.
@@ -18,12 +18,12 @@ pub struct Figure {
     pub metric: String,
     /// Unit of the estimate: "us"; empty for a count.
     pub unit: &'static str,
-    /// The value, with its 95 % interval as far as there are samples for one.
+    /// The value, with a 95 % interval if there are enough samples.
     #[serde(flatten)]
     pub estimate: Estimate,
 }
 
-/// The line of JSON that a guest prints, format 1.
+/// Parses the JSON line that a guest prints, in format 1.
 pub fn line(guest: &str, output: &str) -> Result<Value> {
     let start = format!("{{\"guest\":\"{guest}\"");
     let found = output
@@ -31,31 +31,31 @@ pub fn line(guest: &str, output: &str) -> Result<Value> {
         .map(str::trim)
         .find(|line| line.starts_with(&start));
     let found = found.with_context(|| format!("{guest} printed no result"))?;
-    let value: Value =
-        serde_json::from_str(found).with_context(|| format!("{guest}'s line is damaged"))?;
+    let value: Value = serde_json::from_str(found)
+        .with_context(|| format!("the result line of {guest} is damaged"))?;
     checked(guest, value)
 }
 
-/// What a guest printed, if it is that guest's and of the format that is read here.
+/// Refuses a result of another guest or in another format.
 pub fn checked(guest: &str, value: Value) -> Result<Value> {
     if value["guest"] != guest {
         bail!("{guest} printed a result of {}", value["guest"]);
     }
     if value["format"] != 1 {
         bail!(
-            "{guest} prints format {}, this program reads 1",
+            "{guest} prints format {}, this program reads format 1",
             value["format"]
         );
     }
     Ok(value)
 }
 
-/// How often a latency can have been met.
+/// Largest plausible count of a latency.
 const MOST_TIMES: u64 = 1_000_000_000_000;
-/// Prints what hackbench prints.
+/// Program with hackbench's output.
 const AS_HACKBENCH: &str = "messages";
 
-/// What a program printed.
+/// Parses the output of a program.
 pub fn printed(program: &str, output: &str) -> Result<Value> {
     match program {
         AS_HACKBENCH => Ok(json!({"times_s": times(output)?})),
@@ -63,7 +63,7 @@ pub fn printed(program: &str, output: &str) -> Result<Value> {
     }
 }
 
-/// The figures of what a program printed.
+/// Computes the figures of a program's parsed output.
 pub fn figures(program: &str, printed: &Value) -> Result<Vec<Figure>> {
     let read = match program {
         "lat_ctx" => ring,
@@ -74,7 +74,7 @@ pub fn figures(program: &str, printed: &Value) -> Result<Vec<Figure>> {
         "memory" => memory,
         "net" => net,
         "uio_latency" => irq,
-        _ => bail!("no figures are made of what \"{program}\" prints"),
+        _ => bail!("the output of \"{program}\" cannot be read"),
     };
     let figures = read(printed)?;
     let estimates = || figures.iter().map(|figure| figure.estimate);
@@ -83,18 +83,18 @@ pub fn figures(program: &str, printed: &Value) -> Result<Vec<Figure>> {
             .iter()
             .all(|value| value.abs() < 1e15)
     }) {
-        bail!("{program} printed what cannot be");
+        bail!("{program} printed impossible values");
     }
     Ok(figures)
 }
 
-/// Numbers of a list; an error when it is none, or empty.
+/// Returns the numbers of a list; refuses an empty list and other values.
 fn numbers(value: &Value) -> Result<Vec<f64>> {
     let list = value.as_array().filter(|list| !list.is_empty());
     let list = list.context("a list of samples is missing")?;
     let each = list
         .iter()
-        .map(|n| n.as_f64().context("a sample is no number"));
+        .map(|n| n.as_f64().context("a sample is not a number"));
     each.collect()
 }
 
@@ -111,15 +111,15 @@ fn figure(at: &str, metric: String, unit: &'static str, [value, low, high]: [f64
     }
 }
 
-/// The median with its interval.
+/// Computes the median with its interval.
 fn median(at: &str, metric: &str, unit: &'static str, samples: &[f64]) -> Option<Figure> {
     let s = summarise(samples)?;
     let values = [s.median, s.low, s.high];
     Some(figure(at, metric.to_string(), unit, values))
 }
 
-/// The median, and what nothing has disturbed: the shortest time, the largest bandwidth.
-fn of(at: &str, metric: &str, unit: &'static str, samples: &[f64]) -> Vec<Figure> {
+/// Computes the median and the undisturbed value: the shortest time or the largest bandwidth.
+fn median_and_best(at: &str, metric: &str, unit: &'static str, samples: &[f64]) -> Vec<Figure> {
     let best = summarise(samples).map(|s| {
         let (name, best) = match unit {
             "MB/s" => ("max", s.max),
@@ -137,7 +137,7 @@ fn scaled(samples: Vec<f64>, by: f64) -> Vec<f64> {
     samples.into_iter().map(|sample| sample * by).collect()
 }
 
-/// A ring of tasks: microseconds a hop, and less the same work without a switch.
+/// Reads a ring of tasks: microseconds per hop, per switch, and of the work without a switch.
 fn ring(v: &Value) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (metric, key) in [
@@ -145,40 +145,46 @@ fn ring(v: &Value) -> Result<Vec<Figure>> {
         ("hop", "hop_ns"),
         ("overhead", "overhead_ns"),
     ] {
-        figures.extend(of("", metric, "us", &scaled(numbers(&v[key])?, 1e-3)));
+        figures.extend(median_and_best(
+            "",
+            metric,
+            "us",
+            &scaled(numbers(&v[key])?, 1e-3),
+        ));
     }
     Ok(figures)
 }
 
-/// A pipe: a round trip, or bandwidth.
+/// Reads a pipe: time of a round trip, or bandwidth.
 fn pipe(v: &Value) -> Result<Vec<Figure>> {
     let values = numbers(&v["values"])?;
     Ok(match v["metric"].as_str() {
-        Some("lat_fifo") => of("", "round trip", "us", &values),
-        Some("bw_pipe") => of("", "bandwidth", "MB/s", &values),
-        other => bail!("ipc: metric {other:?}"),
+        Some("lat_fifo") => median_and_best("", "round trip", "us", &values),
+        Some("bw_pipe") => median_and_best("", "bandwidth", "MB/s", &values),
+        Some(other) => bail!("ipc printed the unknown metric \"{other}\""),
+        None => bail!("ipc printed no metric"),
     })
 }
 
-/// Lines of `Time: SECONDS`, one a run.
+/// Reads lines `Time: SECONDS`, one for each run.
 pub fn times(output: &str) -> Result<Vec<f64>> {
     let times = output.lines().filter_map(|line| line.strip_prefix("Time:"));
     let times: Result<Vec<f64>, _> = times.map(|time| time.trim().parse()).collect();
-    let times = times.context("a time is damaged")?;
+    let times = times.context("a line \"Time:\" has no number")?;
     if times.is_empty() {
-        bail!("no time was printed");
+        bail!("there is no line \"Time:\"");
     }
     Ok(times)
 }
 
-/// Groups that send messages.
+/// Reads the time of groups that send messages.
 fn messages(v: &Value) -> Result<Vec<Figure>> {
-    Ok(of("", "time", "s", &numbers(&v["times_s"])?))
+    Ok(median_and_best("", "time", "s", &numbers(&v["times_s"])?))
 }
 
-/// Latencies of timers, of every thread.
+/// Reads the latencies of each thread's timer.
 fn cyclic(v: &Value) -> Result<Vec<Figure>> {
-    let threads = v["threads"].as_array().context("no threads")?;
+    let threads = v["threads"].as_array().context("\"threads\" is missing")?;
     let mut figures = Vec::new();
     for (n, thread) in threads.iter().enumerate() {
         if thread["count"] == 0 {
@@ -213,7 +219,7 @@ fn of_latencies(at: &str, latencies: Latencies) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Replies, or periods, by the stamps of packets.
+/// Reads replies or periods, by the time stamps of packets.
 fn net(v: &Value) -> Result<Vec<Figure>> {
     let times = numbers(&v["ns"])?;
     let share = times.len() as f64 / number(&v["packets"])? * 100.0;
@@ -222,7 +228,7 @@ fn net(v: &Value) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Interrupts that a task has answered, and those that it has missed.
+/// Reads the number of interrupts, and the share that the task missed.
 fn irq(v: &Value) -> Result<Vec<Figure>> {
     let interrupts = number(&v["interrupts"])?;
     let missed = number(&v["missed"])? / interrupts.max(1.0) * 100.0;
@@ -232,39 +238,43 @@ fn irq(v: &Value) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Nanoseconds.
+/// Makes latencies from times in nanoseconds.
 fn exact(each: Vec<f64>) -> Latencies {
     let ns: Vec<u64> = each.into_iter().map(|ns| ns as u64).collect();
     Latencies::from(&Series::new("latency", ns.len() as u64, ns))
 }
 
-/// Whole microseconds with their counts.
+/// Makes latencies from bins of 1 us.
 fn binned(thread: &Value) -> Result<Latencies> {
     let count = |value: &Value| value.as_u64().filter(|count| *count <= MOST_TIMES);
     let bin = |pair: &Value| Some((u32::try_from(pair[0].as_u64()?).ok()?, count(&pair[1])?));
-    let bins = thread["us"].as_array().context("no bins")?.iter().map(bin);
+    let bins = thread["us"]
+        .as_array()
+        .context("the histogram is missing")?;
+    let bins = bins.iter().map(bin);
     let bins: Option<Vec<(u32, u64)>> = bins.collect();
     let us = |key: &str| Ok::<f64, anyhow::Error>(number(&thread[key])? / 1e3);
     let mean = us("sum_ns")? / number(&thread["count"])?;
     Ok(Latencies::of_bins(
         bins.context("a bin is damaged")?,
-        count(&thread["overflows"]).context("damaged overflows")?,
+        count(&thread["overflows"]).context("\"overflows\" is damaged")?,
         us("max_ns")? as u32,
         mean,
     ))
 }
 
-/// The formula of 2007: I = R' - (R - C) - n C, sample by sample in their rotation.
+/// Computes overheads by the formula of the paper of 2007: I = R' - (R - C) - n C, sample by sample, as
+/// the program measured them in rotation.
 pub fn overhead(v: &Value) -> Result<Vec<Figure>> {
     let hops = number(&v["hops"])?;
     let hop: Vec<f64> = scaled(numbers(&v["hops_ns"])?, 1.0 / hops);
-    let turns = v["turns"].as_array().context("no turns")?;
+    let turns = v["turns"].as_array().context("\"turns\" is missing")?;
     let once = turns
         .iter()
         .find(|t| t["switches"] == 1)
-        .context("nothing with one switch")?;
+        .context("\"turns\" has no entry with one switch")?;
     let once = numbers(&once["ns"])?;
-    let mut figures = of("", "hop", "us", &scaled(hop.clone(), 1e-3));
+    let mut figures = median_and_best("", "hop", "us", &scaled(hop.clone(), 1e-3));
     for turn in turns.iter().filter(|t| t["switches"] != 1) {
         let n = number(&turn["switches"])?;
         let times = numbers(&turn["ns"])?;
@@ -284,7 +294,7 @@ pub fn overhead(v: &Value) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Loads and bandwidth by working set.
+/// Reads latency of loads and bandwidth, by size of the working set.
 fn memory(v: &Value) -> Result<Vec<Figure>> {
     let kinds = [
         ("load_ns", "load", "ns"),
@@ -294,10 +304,10 @@ fn memory(v: &Value) -> Result<Vec<Figure>> {
     ];
     let sizes = v["sizes"].as_array().filter(|sizes| !sizes.is_empty());
     let mut figures = Vec::new();
-    for size in sizes.context("no size was measured")? {
+    for size in sizes.context("\"sizes\" is empty or missing")? {
         for (key, metric, unit) in kinds {
             let at = format!("{} KB", size["kb"]);
-            figures.extend(of(&at, metric, unit, &numbers(&size[key])?));
+            figures.extend(median_and_best(&at, metric, unit, &numbers(&size[key])?));
         }
     }
     Ok(figures)
@@ -317,7 +327,7 @@ mod tests {
 
     #[test]
     fn the_formula_of_2007_gives_what_was_put_in() {
-        // A hop of 2 us; 1 ms of work; each of 9 switches costs 5 us besides.
+        // A hop takes 2 us, the work 1 ms, and each of 9 switches costs 5 us more.
         let text = r#"{"guest":"overhead","format":1,"hops":10,"hops_ns":[20000,20000],"turns":[
             {"switches":1,"ns":[1002000,1002000]},{"switches":9,"ns":[1063000,1063000]}]}"#;
         let v = line("overhead", &text.replace('\n', "")).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What came of programs' runs: what they printed, the figures of it, and both as a table.
+//! Results of programs: their output, figures, and tables of figures.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -9,22 +9,22 @@ use super::read::{self, Figure};
 use results::figures::figure::estimate;
 use results::render::grid::Grid;
 
-/// What came of a program's run.
+/// Result of one run of a program.
 #[derive(Serialize)]
 pub struct Row {
     what: String,
     command: Vec<String>,
-    /// All that the program printed, raw samples among it.
+    /// Parsed output of the program, with its raw samples.
     printed: Value,
     figures: Vec<Figure>,
-    /// What the program complained of, though it went on.
+    /// Lines of the program's standard error.
     notes: Vec<String>,
-    /// Why there is no figure.
+    /// Reason if there are no figures.
     failed: Option<String>,
 }
 
 impl Row {
-    /// Of a program that came to an end; `code` is `None` when a signal was it.
+    /// Makes the row of a program that ended; `code` is `None` when a signal killed it.
     pub fn of(
         what: &str,
         command: Vec<String>,
@@ -34,11 +34,12 @@ impl Row {
     ) -> Row {
         let name = command.first().map_or("", String::as_str);
         let ended = || -> Result<Value> {
-            let last = errors.trim().lines().last().unwrap_or("nothing said");
+            let last = errors.trim().lines().last();
+            let last = last.unwrap_or("it printed no error message");
             match code {
                 Some(0) => {}
                 Some(code) => bail!("{name} ended with exit code {code}: {last}"),
-                None => bail!("{name} was ended by a signal: {last}"),
+                None => bail!("{name} was killed by a signal: {last}"),
             }
             printed
         };
@@ -58,7 +59,7 @@ impl Row {
     }
 }
 
-/// A line for each program's run and what is told apart within it, a column for each figure.
+/// Makes a table with a row for each part of each run, and a column for each metric.
 pub fn table(rows: &[Row]) -> Grid {
     let mut columns: Vec<(&str, &str)> = Vec::new();
     let mut lines: Vec<(&Row, &str)> = Vec::new();
@@ -99,7 +100,7 @@ pub fn table(rows: &[Row]) -> Grid {
     }
 }
 
-/// Runs that gave no figure, each with its reason.
+/// Returns the runs without figures, each with its reason.
 pub fn failed(rows: &[Row]) -> Vec<String> {
     let failed = rows
         .iter()
@@ -107,16 +108,16 @@ pub fn failed(rows: &[Row]) -> Vec<String> {
     failed.map(|(what, why)| format!("{what}: {why}")).collect()
 }
 
-/// What could not be set, or was complained of.
+/// Returns the notes of successful runs: error messages, and settings that the kernel refused.
 pub fn notes(rows: &[Row]) -> Vec<String> {
-    let whole = || rows.iter().filter(|row| row.failed.is_none());
-    let mut notes: Vec<String> = whole().flat_map(|row| row.notes.clone()).collect();
-    for row in whole() {
+    let successful = || rows.iter().filter(|row| row.failed.is_none());
+    let mut notes: Vec<String> = successful().flat_map(|row| row.notes.clone()).collect();
+    for row in successful() {
         let refused = row.printed["refused"].as_object().into_iter().flatten();
         let refused = refused.filter(|(_, is)| **is == true);
         notes.extend(refused.map(|(name, _)| format!("{}: not set: {name}", row.what)));
     }
-    // Several processes of a program say the same.
+    // Several processes of a program print equal lines.
     notes.sort();
     notes.dedup();
     notes

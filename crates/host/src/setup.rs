@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of this machine's set-up disturbs a measurement, and how to mend it.
+//! Checks of a machine's set-up: settings that disturb a measurement, and how to change them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// Bits of `CapEff` (capabilities(7)).
+/// Numbers of bits in `CapEff` (capabilities(7)).
 pub const CAP_SYS_RAWIO: u32 = 17;
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
@@ -17,15 +17,15 @@ const CAP_SYS_NICE: u32 = 23;
 pub struct Check {
     /// Name of the setting: "clock source".
     pub name: &'static str,
-    /// Value as the kernel shows it; "not to be seen" when the kernel hides it.
+    /// Value as the kernel shows it; "hidden" when the kernel hides it.
     pub found: String,
     /// Whether the value suits measurements; `None` when the kernel hides it.
     pub good: Option<bool>,
-    /// How to mend a bad value, or how to see a hidden one that matters.
+    /// How to change a bad value, or how to see a hidden value that matters.
     pub help: Option<&'static str>,
 }
 
-/// All that is looked at, from the root of the file system.
+/// All files that the checks read, relative to the root of the file system.
 pub const FILES: [&str; 14] = [
     "proc/cpuinfo",
     LIMITS,
@@ -46,12 +46,12 @@ const LIMITS: &str = "proc/self/limits";
 const STATUS: &str = "proc/self/status";
 const SWAPS: &str = "proc/swaps";
 const THROTTLING: &str = "proc/sys/kernel/sched_rt_runtime_us";
-/// Of the first processor, in nanoseconds; the others' are beside it.
+/// Runtime of the first processor's fair server, in nanoseconds. The others are in folders beside it.
 const FAIR_SERVER: &str = "sys/kernel/debug/sched/fair_server/cpu0/runtime";
 const FAIR_SERVERS: &str = "sys/kernel/debug/sched/fair_server";
 const MOUNTS: &str = "proc/mounts";
 const VERSION: &str = "proc/version";
-/// The first Linux that has fair servers.
+/// First version of Linux with fair servers.
 const WITH_FAIR_SERVER: (u32, u32) = (6, 12);
 const CLOCK: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
@@ -60,11 +60,11 @@ const SMT: &str = "sys/devices/system/cpu/smt/active";
 const HYPERVISOR: &str = "sys/hypervisor/type";
 const VENDOR: &str = "sys/class/dmi/id/sys_vendor";
 
-/// A system as its kernel shows it.
+/// Source of a system's settings.
 pub enum System<'a> {
-    /// This one, by the root of its file system; another one in tests.
+    /// Files below this folder: "/" for this machine, another folder in tests.
     Below(&'a Path),
-    /// Another machine, by what it said is in `FILES`.
+    /// Content of `FILES`, as another machine reported it.
     Said(&'a BTreeMap<String, String>),
 }
 
@@ -77,20 +77,20 @@ impl System<'_> {
         Some(text.trim().to_string())
     }
 
-    /// A line of this process's status.
+    /// Returns the value of a key in this process's status.
     pub fn status(&self, key: &str) -> Option<String> {
         let text = self.text(STATUS)?;
         let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
         Some(rest.strip_prefix(':')?.trim().to_string())
     }
 
-    /// Whether this process has a capability in effect.
+    /// Whether a capability of this process is effective; `None` when the kernel hides it.
     pub fn has_capability(&self, bit: u32) -> Option<bool> {
         let set = u64::from_str_radix(&self.status("CapEff")?, 16).ok()?;
         Some(set >> bit & 1 == 1)
     }
 
-    /// What the processor calls itself.
+    /// Returns the processor's name in /proc/cpuinfo.
     pub fn processor(&self) -> Option<String> {
         let text = self.text("proc/cpuinfo")?;
         let keys = ["model name", "Processor", "cpu model", "cpu"];
@@ -102,7 +102,7 @@ impl System<'_> {
         found.map(|(_, name)| name.trim().to_string())
     }
 
-    /// All checks.
+    /// Makes all checks.
     pub fn checks(&self) -> Vec<Check> {
         vec![
             self.clock(),
@@ -121,73 +121,77 @@ impl System<'_> {
 
     fn clock(&self) -> Check {
         let fast = ["tsc", "kvm-clock", "arch_sys_counter"];
-        let help = "a slow clock is read by a device access: see available_clocksource beside it, and dmesg for why";
-        of("clock source", self.text(CLOCK), help, |found| {
+        let help = "reading this clock is a slow device access: see available_clocksource in the same folder, and \
+                    dmesg for the reason";
+        check("clock source", self.text(CLOCK), help, |found| {
             fast.contains(&found)
         })
     }
 
     fn scaling(&self) -> Check {
         let help = "echo performance >/sys/devices/system/cpu/cpuN/cpufreq/scaling_governor";
-        of("frequency scaling", self.text(GOVERNOR), help, |found| {
+        check("frequency scaling", self.text(GOVERNOR), help, |found| {
             found == "performance"
         })
     }
 
     fn throttling(&self) -> Check {
-        let help = "real-time tasks that run for long are held: echo -1 >/proc/sys/kernel/sched_rt_runtime_us";
-        of("RT throttling", self.text(THROTTLING), help, |found| {
+        let help =
+            "it stops real-time tasks that run long: echo -1 >/proc/sys/kernel/sched_rt_runtime_us";
+        check("RT throttling", self.text(THROTTLING), help, |found| {
             found == "-1"
         })
     }
 
-    /// What Linux 6.12 and later keep from real-time tasks for others; -1 of the throttling leaves it on.
+    /// Checks the time that Linux 6.12 and later reserve for other tasks. Switching throttling off (-1) does not switch
+    /// this off.
     fn fair_server(&self) -> Check {
         const NAME: &str = "fair server";
-        let help = "real-time tasks that never sleep are held, whatever sched_rt_runtime_us is: \
+        let help = "it stops real-time tasks that never sleep, even with sched_rt_runtime_us = -1: \
                     for c in /sys/kernel/debug/sched/fair_server/cpu*; do echo 0 >$c/runtime; done";
         if let Some(ns) = self.fair_servers_ns().into_iter().max() {
             let found = match ns {
                 0 => "off".to_string(),
                 ns => format!("{} ms of each period", ns as f64 / 1e6),
             };
-            return of(NAME, Some(found), help, |found| found == "off");
+            return check(NAME, Some(found), help, |found| found == "off");
         }
         match self.linux() {
-            None => of(NAME, None, help, |_| false),
+            None => check(NAME, None, help, |_| false),
             Some(linux) if linux < WITH_FAIR_SERVER => {
                 let found = "none before Linux 6.12".to_string();
-                of(NAME, Some(found), help, |_| true)
+                check(NAME, Some(found), help, |_| true)
             }
             Some(_) => self.hidden_fair_server(NAME),
         }
     }
 
-    /// This kernel has it, and does not show it here.
+    /// Makes the check for a kernel that has a fair server but hides its setting.
     fn hidden_fair_server(&self, name: &'static str) -> Check {
         let is_debugfs = |line: &str| line.split_whitespace().nth(2) == Some("debugfs");
         let mounts = self.text(MOUNTS);
         let (why, help) = match mounts.is_some_and(|all| all.lines().any(is_debugfs)) {
             true => (
-                "root reads debugfs",
-                "it holds real-time tasks that never sleep, 50 ms a second unless switched off; as root: \
+                "only root can read debugfs",
+                "it stops real-time tasks that never sleep, 50 ms per second unless switched off; as root: \
                  grep . /sys/kernel/debug/sched/fair_server/cpu*/runtime",
             ),
             false => (
                 "debugfs is not mounted",
-                "it holds real-time tasks that never sleep, 50 ms a second unless switched off; as root: \
+                "it stops real-time tasks that never sleep, 50 ms per second unless switched off; as root: \
                  mount -t debugfs none /sys/kernel/debug",
             ),
         };
         Check {
             name,
-            found: format!("not to be seen: {why}"),
+            found: format!("hidden: {why}"),
             good: None,
             help: Some(help),
         }
     }
 
-    /// What each processor's may take, in nanoseconds a period; another machine said its first one's.
+    /// Returns the runtime of each processor's fair server, in nanoseconds per period. Another machine reports only its
+    /// first processor's.
     fn fair_servers_ns(&self) -> Vec<u64> {
         let texts: Vec<String> = match self {
             System::Said(_) => self.text(FAIR_SERVER).into_iter().collect(),
@@ -205,7 +209,7 @@ impl System<'_> {
             .collect()
     }
 
-    /// The kernel's version and patch level.
+    /// Returns version and patch level of the kernel.
     fn linux(&self) -> Option<(u32, u32)> {
         let text = self.text(VERSION)?;
         let number = text.strip_prefix("Linux version ")?;
@@ -214,18 +218,18 @@ impl System<'_> {
     }
 
     fn isolated(&self) -> Check {
-        let help = "other tasks run on every processor: isolcpus=N on the kernel's command line, then --cpu N";
+        let help = "other tasks may run on every processor: boot with isolcpus=N, then use --cpu N";
         let found = self.text(ISOLATED).map(|text| match text.is_empty() {
             true => "none".to_string(),
             false => text,
         });
-        of("isolated processors", found, help, |found| found != "none")
+        check("isolated processors", found, help, |found| found != "none")
     }
 
     fn threads(&self) -> Check {
         let help =
-            "a core's other thread takes part of it: echo off >/sys/devices/system/cpu/smt/control";
-        of("SMT active", self.text(SMT), help, |found| found == "0")
+            "the other thread of a core slows it: echo off >/sys/devices/system/cpu/smt/control";
+        check("SMT active", self.text(SMT), help, |found| found == "0")
     }
 
     fn swap(&self) -> Check {
@@ -233,12 +237,11 @@ impl System<'_> {
             let count = text.lines().count().saturating_sub(1);
             count.to_string()
         });
-        of("swap devices", devices, "swapoff -a", |found| found == "0")
+        check("swap devices", devices, "swapoff -a", |found| found == "0")
     }
 
     fn priority(&self) -> Check {
-        let help =
-            "SCHED_FIFO is refused: run as root, or with CAP_SYS_NICE or a limit (ulimit -r)";
+        let help = "the kernel refuses SCHED_FIFO: run as root, with CAP_SYS_NICE, or with a limit (ulimit -r)";
         self.privilege(
             "may use SCHED_FIFO",
             CAP_SYS_NICE,
@@ -248,12 +251,11 @@ impl System<'_> {
     }
 
     fn locked_memory(&self) -> Check {
-        let help =
-            "pages may be taken away: run as root, or with CAP_IPC_LOCK or a limit (ulimit -l)";
+        let help = "the kernel may page memory out: run as root, with CAP_IPC_LOCK, or with a limit (ulimit -l)";
         self.privilege("may lock memory", CAP_IPC_LOCK, "Max locked memory", help)
     }
 
-    /// By a capability, or by a limit above 0.
+    /// Checks a privilege, which comes from a capability or from a limit above 0.
     fn privilege(&self, name: &'static str, bit: u32, limit: &str, help: &'static str) -> Check {
         let limits = self.text(LIMITS).unwrap_or_default();
         let soft = limits.lines().find_map(|line| {
@@ -266,7 +268,7 @@ impl System<'_> {
             (false, true) => "up to a limit".to_string(),
             (false, false) => "no".to_string(),
         });
-        of(name, found, help, |found| found != "no")
+        check(name, found, help, |found| found != "no")
     }
 
     fn hypervisor(&self) -> Check {
@@ -280,12 +282,11 @@ impl System<'_> {
         let found = match (is_guest, named) {
             (true, Some(name)) => format!("yes, {name}"),
             (true, None) => "yes".to_string(),
-            (false, _) => "none seen".to_string(),
+            (false, _) => "none detected".to_string(),
         };
-        let help =
-            "a virtual machine waits for its host: take shapes, not maxima; docs/use/HOST.md";
-        of("hypervisor", Some(found), help, |found| {
-            found == "none seen"
+        let help = "a virtual machine waits for its host: compare distributions, not maxima; see docs/use/HOST.md";
+        check("hypervisor", Some(found), help, |found| {
+            found == "none detected"
         })
     }
 
@@ -295,12 +296,12 @@ impl System<'_> {
             let found = words.into_iter().find(|word| version.contains(word));
             found.unwrap_or("not preemptible").to_string()
         });
-        let help = "latencies are those of a kernel without PREEMPT_RT";
-        of("preemption", found, help, |found| found == "PREEMPT_RT")
+        let help = "expect the latencies of a kernel without PREEMPT_RT";
+        check("preemption", found, help, |found| found == "PREEMPT_RT")
     }
 }
 
-fn of(
+fn check(
     name: &'static str,
     found: Option<String>,
     help: &'static str,
@@ -309,7 +310,7 @@ fn of(
     let good = found.as_deref().map(is_good);
     Check {
         name,
-        found: found.unwrap_or_else(|| "not to be seen".to_string()),
+        found: found.unwrap_or_else(|| "hidden".to_string()),
         good,
         help: (good == Some(false)).then_some(help),
     }
@@ -381,7 +382,7 @@ mod tests {
         let hidden = of("frequency scaling");
         assert_eq!((hidden.good, hidden.help), (None, None));
         assert_eq!(System::Below(&dir).processor().as_deref(), Some("Some CPU"));
-        // Another machine that said the same is judged alike.
+        // Another machine with equal files gives equal checks.
         let said = FILES.iter().filter_map(|file| {
             let text = fs::read_to_string(dir.join(file)).ok()?;
             Some((file.to_string(), text))
@@ -410,7 +411,7 @@ mod tests {
         fs::remove_dir_all(&dir).unwrap();
     }
 
-    /// The check of a machine with these files, which another machine may have said.
+    /// Returns the check of a machine with these files; files that another machine reports must give an equal check.
     fn fair_server(name: &str, files: &[(&str, &str)]) -> Check {
         let dir = system(name, files);
         let here = System::Below(&dir).fair_server();
@@ -432,7 +433,7 @@ mod tests {
         assert!(on.help.unwrap().contains("echo 0 >$c/runtime"), "{on:?}");
         let off = fair_server("off", &runtime("0\n"));
         assert_eq!((off.good, &*off.found, off.help), (Some(true), "off", None));
-        // One processor's is enough.
+        // One processor with a fair server is enough.
         let second = "sys/kernel/debug/sched/fair_server/cpu1/runtime";
         let dir = system(
             "two",
@@ -449,14 +450,14 @@ mod tests {
         let without = fair_server("unmounted", &[later, (MOUNTS, "sysfs /sys sysfs rw 0 0\n")]);
         assert_eq!(
             (without.good, &*without.found),
-            (None, "not to be seen: debugfs is not mounted")
+            (None, "hidden: debugfs is not mounted")
         );
         assert!(without.help.unwrap().contains("mount -t debugfs"));
         let mounted = (MOUNTS, "none /sys/kernel/debug debugfs rw 0 0\n");
         let user = fair_server("user", &[later, mounted]);
         assert_eq!(
             (user.good, &*user.found),
-            (None, "not to be seen: root reads debugfs")
+            (None, "hidden: only root can read debugfs")
         );
         let earlier = fair_server(
             "earlier",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guests' programs in one static program, `host/target.c`, for a product that has no compiler, and
-//! what it calls: the list that this machine is measured by.
+//! Builds `warmswitch-target` (`host/target.c`): the guests' programs in one static program, for a
+//! product without a compiler. It makes the calls that this program makes on this machine.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,11 +21,11 @@ use supply::toolchain::{command, output};
 const SOURCE: &str = "target";
 /// File name of the built program.
 pub const NAME: &str = "warmswitch-target";
-/// The largest working set of `memory`: products have some 32 MB, and no second cache.
+/// Largest working set of `memory`, in KB: products have about 32 MB, and no second-level cache.
 const MAX_KB: u32 = 4 << 10;
-/// 160 tasks, which fit beside a product's own.
+/// Number of groups of `messaging`: their 160 tasks fit into a product's memory.
 const GROUPS: u32 = 4;
-/// Of `lock.h`: a product's memory may be all locked.
+/// Setting of `lock.h`, in bytes: all of a product's memory may be locked.
 const COMES_LATER: &str = "-DCOMES_LATER=1048576";
 const FLAGS: [&str; 8] = [
     "-O2",
@@ -38,10 +38,10 @@ const FLAGS: [&str; 8] = [
     "sys/time.h",
 ];
 
-/// What it is built for.
+/// Architecture that the program is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Architecture {
-    /// ARM926EJ-S, XScale and later; runs on kernels without address spaces, too
+    /// ARM926EJ-S, XScale and later; runs also on kernels without address spaces
     Armv5te,
     /// ARM920T
     Armv4t,
@@ -63,25 +63,27 @@ impl Architecture {
     }
 }
 
-/// A program's sources: below `host` as a PC has them, which suits a product's user, or the board's own.
+/// A program within the built program.
 struct Applet {
     name: &'static str,
+    /// Whether its source is the file in `host` that adapts it to a PC, which suits a product, too; otherwise it is
+    /// the guest's source.
     is_adapted: bool,
 }
 
 const APPLETS: [Applet; 9] = [
-    of("lat_ctx", false),
-    of("ipc", true),
-    of("messages", false),
-    of("cyclic", true),
-    of("overhead", false),
-    of("memory", false),
-    of("udp_reply", true),
-    of("udp_period", true),
-    of("uio_latency", true),
+    applet("lat_ctx", false),
+    applet("ipc", true),
+    applet("messages", false),
+    applet("cyclic", true),
+    applet("overhead", false),
+    applet("memory", false),
+    applet("udp_reply", true),
+    applet("udp_period", true),
+    applet("uio_latency", true),
 ];
 
-const fn of(name: &'static str, is_adapted: bool) -> Applet {
+const fn applet(name: &'static str, is_adapted: bool) -> Applet {
     Applet { name, is_adapted }
 }
 
@@ -91,10 +93,10 @@ impl Applet {
             return Ok(vec![host_dir().join(format!("{}.c", self.name))]);
         }
         let guest = guest::all()?.remove(self.name);
-        let guest = guest.with_context(|| format!("no guest \"{}\"", self.name))?;
+        let guest = guest.with_context(|| format!("there is no guest \"{}\"", self.name))?;
         let build = guest
             .build
-            .with_context(|| format!("guest {}: nothing to build", self.name))?;
+            .with_context(|| format!("guest {} has nothing to build", self.name))?;
         Ok(build
             .sources
             .iter()
@@ -107,14 +109,15 @@ fn host_dir() -> PathBuf {
     paths::root().join("host")
 }
 
-/// A tool of `all`, and on how many processors it is measured when nobody says.
+/// A tool of `all`.
 struct Tool {
     name: &'static str,
+    /// Whether it is pinned to one processor by default.
     is_pinned: bool,
     calls: Vec<Call>,
 }
 
-/// What `all` measures, as on this machine.
+/// Returns the tools of `all`, which are those of this machine.
 fn tools(form: Form) -> Vec<Tool> {
     let tool = |name, is_pinned, calls| Tool {
         name,
@@ -136,7 +139,7 @@ fn tools(form: Form) -> Vec<Tool> {
     ]
 }
 
-/// `plan.h`: the calls of both forms, and the files that tell of a machine's set-up.
+/// Makes `plan.h`: the calls of both forms, and the files that show a machine's set-up.
 fn plan() -> String {
     let mut text = String::from("static const struct step steps[] = {\n");
     for quick in [false, true] {
@@ -158,7 +161,7 @@ fn plan() -> String {
     text + "};\n"
 }
 
-/// The built program, from the cache.
+/// Builds the program, or takes it from the cache; returns its path.
 pub fn built(architecture: Architecture) -> Result<PathBuf> {
     let user_land = architecture.user_land()?;
     let plan = plan();
@@ -174,12 +177,12 @@ pub fn built(architecture: Architecture) -> Result<PathBuf> {
     Ok(place.join(NAME))
 }
 
-/// Where a copy is put when nobody says.
+/// Returns the default path of the copy for the user.
 pub fn default_place(architecture: Architecture) -> PathBuf {
     paths::out().join(format!("host/{NAME}-{}", architecture.name()))
 }
 
-/// All that decides the program, beside the C library.
+/// Returns all source files of the program; the C library is hashed separately.
 fn files() -> Vec<PathBuf> {
     let guests = paths::root().join("guest");
     let guests = APPLETS.iter().map(|applet| guests.join(applet.name));
@@ -187,7 +190,8 @@ fn files() -> Vec<PathBuf> {
     dirs.flat_map(|dir| code_in(&dir)).collect()
 }
 
-/// Programs have names in common within themselves: `main` and what is static in each file, and no others.
+/// Compiles and links the program. The programs in it share only the name `main`, which is renamed, and names of static
+/// functions and variables.
 fn build(dir: &Path, user_land: &UserLand, plan: &str) -> Result<()> {
     let work = dir.join("work");
     fs::create_dir_all(&work)?;
@@ -244,7 +248,7 @@ mod tests {
                     APPLETS.iter().any(|applet| applet.name == program),
                     "{program}"
                 );
-                // The program splits at spaces, and has room for so many characters.
+                // The program splits the command at spaces, and has a buffer of 256 bytes.
                 assert!(call.words().join(" ").len() < 256);
             }
         }

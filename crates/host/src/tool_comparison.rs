@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Our programs beside the tools that people know, alternately in one run: do they measure the same?
+//! Compares our programs with well-known tools. Both run in turn: do their figures agree?
 
 use std::path::Path;
 
@@ -17,13 +17,13 @@ use results::figures::statistics::{Summary, summarise};
 use results::render::grid::Grid;
 use supply::toolchain::install_line;
 
-/// Medians count as the same within this, or when their 95 % intervals overlap.
+/// Medians agree when they differ by at most this, or when their 95 % intervals overlap.
 const WITHIN_PERCENT: f64 = 10.0;
 
 /// A figure's name, and its value in one run.
 type Values = Vec<(&'static str, f64)>;
 
-/// Two programs that measure the same.
+/// Two programs that measure the same quantity.
 struct Pair {
     what: &'static str,
     unit: &'static str,
@@ -31,13 +31,13 @@ struct Pair {
     our_arguments: String,
     read: fn(&str) -> Result<Values>,
     theirs: &'static str,
-    /// Debian's, that has it.
+    /// Debian package of the other tool.
     package: &'static str,
     their_arguments: String,
     read_theirs: fn(&str) -> Result<Values>,
 }
 
-/// One figure by both, a value each time.
+/// One figure of both programs, with a value for each round.
 #[derive(Serialize)]
 pub struct Compared {
     what: String,
@@ -46,9 +46,9 @@ pub struct Compared {
     theirs: Vec<f64>,
     of_ours: Summary,
     of_theirs: Summary,
-    /// Of the medians, ours less theirs.
+    /// Difference of the medians, ours minus theirs.
     difference_percent: f64,
-    /// Within 10 %, or intervals that overlap.
+    /// Whether the medians differ by at most 10 %, or the intervals overlap.
     pub agree: bool,
 }
 
@@ -109,12 +109,12 @@ fn first(values: &Value) -> Result<f64> {
     values[0].as_f64().context("no value")
 }
 
-/// Both print what hackbench prints.
+/// Reads the time that hackbench and our `messages` print.
 fn seconds_of(output: &str) -> Result<Values> {
     Ok(vec![("time", read::times(output)?[0])])
 }
 
-/// `perf bench sched pipe`: a round trip is an operation.
+/// Reads the output of `perf bench sched pipe`, whose operation is a round trip.
 fn perf(output: &str) -> Result<Values> {
     let line = output
         .lines()
@@ -122,7 +122,7 @@ fn perf(output: &str) -> Result<Values> {
     let value = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     Ok(vec![(
         "round trip",
-        value.context("perf printed no usecs/op")?,
+        value.context("perf printed no line with usecs/op")?,
     )])
 }
 
@@ -130,12 +130,12 @@ fn our_timer(output: &str) -> Result<Values> {
     let line = read::line("cyclic", output)?;
     let bins = line["threads"][0]["us"]
         .as_array()
-        .context("no histogram")?;
+        .context("cyclic printed no histogram")?;
     let pair = |bin: &Value| Some((bin[0].as_u64()?, bin[1].as_u64()?));
     of_bins(&bins.iter().filter_map(pair).collect::<Vec<_>>())
 }
 
-/// `cyclictest -q -h` with one thread.
+/// Reads the output of `cyclictest -q -h` with one thread.
 fn cyclictest(output: &str) -> Result<Values> {
     let threads = rt_tests::read(output)?;
     let bins = threads.iter().flat_map(|thread| &thread.us);
@@ -143,13 +143,13 @@ fn cyclictest(output: &str) -> Result<Values> {
     of_bins(&bins.collect::<Vec<_>>())
 }
 
-/// Minimum and median of whole microseconds with their counts, ascending.
+/// Computes minimum and median. Bins are microseconds with counts, ascending.
 fn of_bins(bins: &[(u64, u64)]) -> Result<Values> {
     let total: u64 = bins.iter().map(|(_, count)| count).sum();
     let at_rank = |rank: u64| {
         let mut seen = 0;
-        let mut met = bins.iter().filter(|(_, count)| *count > 0);
-        met.find(|(_, count)| {
+        let mut filled = bins.iter().filter(|(_, count)| *count > 0);
+        filled.find(|(_, count)| {
             seen += count;
             seen >= rank
         })
@@ -157,7 +157,7 @@ fn of_bins(bins: &[(u64, u64)]) -> Result<Values> {
     let us = |rank: u64| {
         at_rank(rank)
             .map(|(us, _)| *us as f64)
-            .context("no latency was measured")
+            .context("the histogram has no latency")
     };
     Ok(vec![
         ("min", us(1)?),
@@ -165,23 +165,24 @@ fn of_bins(bins: &[(u64, u64)]) -> Result<Values> {
     ])
 }
 
-/// All pairs, `rounds` times each, the two of a pair in turn; those before Ctrl-C.
+/// Runs all pairs `rounds` times, the two programs of a pair in turn. Ctrl-C ends the comparison early.
 pub fn run(rounds: u32, seconds: u32, cpu: Option<usize>) -> Result<ToolComparison> {
-    let mut beside = ToolComparison::default();
+    let mut comparison = ToolComparison::default();
     for pair in pairs(seconds)? {
         if interrupt::asked() {
             break;
         }
         if programs::run(Path::new(pair.theirs), &["--help".to_string()], None).is_err() {
             let line = install_line(&[pair.package]);
-            beside
-                .missing
-                .push(format!("{}: no {}\n  help: {line}", pair.what, pair.theirs));
+            comparison.missing.push(format!(
+                "{}: {} is not installed\n  help: {line}",
+                pair.what, pair.theirs
+            ));
             continue;
         }
-        beside.compared.extend(pair.run(rounds, cpu)?);
+        comparison.compared.extend(pair.run(rounds, cpu)?);
     }
-    Ok(beside)
+    Ok(comparison)
 }
 
 impl Pair {
@@ -191,12 +192,12 @@ impl Pair {
         let mut progress = Progress::new(self.what, u64::from(rounds));
         let mut values: Vec<(Values, Values)> = Vec::new();
         for _ in 0..rounds {
-            let mine = once(&ours, &self.our_arguments, self.read, cpu);
-            let other = once(theirs, &self.their_arguments, self.read_theirs, cpu);
+            let our_values = once(&ours, &self.our_arguments, self.read, cpu);
+            let their_values = once(theirs, &self.their_arguments, self.read_theirs, cpu);
             if interrupt::asked() {
                 break;
             }
-            values.push((mine?, other?));
+            values.push((our_values?, their_values?));
             progress.step("");
         }
         progress.finish("measured");
@@ -206,7 +207,7 @@ impl Pair {
             .collect())
     }
 
-    /// The figure with that number.
+    /// Compares the figure with number `n`.
     fn compared(&self, values: &[(Values, Values)], n: usize) -> Option<Compared> {
         let ours: Vec<f64> = values.iter().map(|(ours, _)| ours[n].1).collect();
         let theirs: Vec<f64> = values.iter().map(|(_, theirs)| theirs[n].1).collect();
@@ -236,18 +237,18 @@ fn once(
     let ran = programs::run(program, &arguments, cpu)?;
     if ran.code != Some(0) {
         bail!(
-            "{} ended with {:?}: {}",
+            "{} {}: {}",
             program.display(),
-            ran.code,
+            ran.ending(),
             ran.errors.trim()
         );
     }
     read(&ran.output).with_context(|| program.display().to_string())
 }
 
-/// A line a figure.
+/// Makes a table with a row for each figure.
 pub fn table(compared: &[Compared]) -> Grid {
-    let headings = ["what", "unit", "ours", "theirs", "difference", "the same?"];
+    let headings = ["figure", "unit", "ours", "theirs", "difference", "agree?"];
     let shown = |s: &Summary| {
         format!(
             "{} ({}..{})",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boards' workloads on this machine: which programs a tool runs, and what comes of them.
+//! The boards' workloads on this machine: the programs that each tool runs, and their results.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -18,36 +18,36 @@ pub const SIZES_KB: [u32; 4] = [0, 4, 16, 64];
 /// Default numbers of tasks in a ring of `ctx`.
 pub const TASKS: [u32; 3] = [2, 8, 16];
 
-/// How long before the other end a program that waits for it is started.
+/// A program that waits for the other end starts this long before it.
 const HEAD_START: Duration = Duration::from_millis(300);
 
 /// One run of a program.
 pub struct Call {
-    /// In tables.
+    /// Name in tables.
     what: String,
     program: Source,
     arguments: Vec<String>,
-    /// The other end: the program that is measured, by what this one sees of it.
+    /// The other end: the measured program, which `program` observes.
     other: Option<Other>,
-    /// A UIO device, for the program that answers its interrupts.
+    /// UIO device, for the program that answers its interrupts.
     device: Option<String>,
 }
 
-/// A program beside a call's.
+/// The other end of a call.
 struct Other {
     name: &'static str,
     arguments: Vec<String>,
 }
 
-/// Whose source.
+/// Source of a program.
 enum Source {
-    /// The board's, as it is.
+    /// The guest's source, unchanged.
     Guest(&'static str),
-    /// The board's, by a file below `host/` that says what a PC does in another way.
+    /// A file in `host/` that adapts the guest's source to a PC.
     Adapted(&'static str),
 }
 
-/// The lengths of a tool's measurement.
+/// Length of a tool's measurement.
 #[derive(Clone, Copy)]
 pub struct Form {
     /// Whether fewer rounds, samples or seconds are measured.
@@ -55,7 +55,7 @@ pub struct Form {
 }
 
 impl Form {
-    fn of(self, full: u32, quick: u32) -> u32 {
+    fn pick(self, full: u32, quick: u32) -> u32 {
         if self.quick { quick } else { full }
     }
 }
@@ -74,9 +74,9 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(String::from).collect()
 }
 
-/// Rings of tasks, as processes and as threads.
+/// Makes the calls of `ctx`: rings of processes and of threads.
 pub fn ctx(form: Form, sizes_kb: &[u32], tasks: &[u32]) -> Vec<Call> {
-    let (rounds, samples) = (form.of(1000, 200), form.of(11, 5));
+    let (rounds, samples) = (form.pick(1000, 200), form.pick(11, 5));
     let mut calls = Vec::new();
     for kb in sizes_kb {
         for n in tasks {
@@ -90,9 +90,13 @@ pub fn ctx(form: Form, sizes_kb: &[u32], tasks: &[u32]) -> Vec<Call> {
     calls
 }
 
-/// Named FIFOs (`-v`) or pipes (`-f`) between two processes.
+/// Makes the calls of `fifo` (`-v`) or `pipe` (`-f`): latency and bandwidth between two processes.
 pub fn ipc(form: Form, option: &str) -> Vec<Call> {
-    let (rounds, mb, samples) = (form.of(20_000, 2000), form.of(200, 20), form.of(11, 5));
+    let (rounds, mb, samples) = (
+        form.pick(20_000, 2000),
+        form.pick(200, 20),
+        form.pick(11, 5),
+    );
     let latency = format!("lat {option} -n {rounds} -r {samples}");
     let bandwidth = format!("bw {option} -m {mb} -r {samples}");
     vec![
@@ -101,26 +105,26 @@ pub fn ipc(form: Form, option: &str) -> Vec<Call> {
     ]
 }
 
-/// Groups of 20 senders and 20 receivers.
+/// Makes the call of `messaging`: groups of 20 senders and 20 receivers.
 pub fn messaging(form: Form, groups: u32) -> Vec<Call> {
-    let runs = form.of(11, 3);
+    let runs = form.pick(11, 3);
     let (what, arguments) = (format!("{groups} groups"), format!("{runs} {groups}"));
     vec![call(what, Source::Adapted("messages"), &arguments)]
 }
 
-/// The options of `cyclic` when nobody gives any.
+/// Returns the default options of `cyclic`.
 pub fn timer(form: Form) -> String {
-    format!("-i 1000 -t 1 -p 80 -m -D {}", form.of(10, 1))
+    format!("-i 1000 -t 1 -p 80 -m -D {}", form.pick(10, 1))
 }
 
-/// A timer's latency, by the options of `cyclic`.
+/// Makes the call of `cyclic`: latency of a timer, with these options.
 pub fn cyclic(options: &str) -> Vec<Call> {
     vec![call("timer".into(), Source::Adapted("cyclic"), options)]
 }
 
-/// The pairs of the paper of 2007.
+/// Makes the calls of `overhead`: the pairs of tasks of the paper of 2007.
 pub fn overhead(form: Form) -> Vec<Call> {
-    let (pieces, samples) = (form.of(64, 16), form.of(11, 3));
+    let (pieces, samples) = (form.pick(64, 16), form.pick(11, 3));
     let turns = if form.quick { "1 16" } else { "1 4 16 64" };
     let pair = |(a, b): (&str, &str)| {
         let arguments = format!("-n {pieces} -r {samples} {a} {b} {turns}");
@@ -129,61 +133,61 @@ pub fn overhead(form: Form) -> Vec<Call> {
     [("sort", "deflate"), ("aes", "crc")].map(pair).into()
 }
 
-/// Loads and bandwidth up to a size.
+/// Makes the call of `memory`: latency of loads and bandwidth, up to this size.
 pub fn memory(form: Form, max_kb: u32) -> Vec<Call> {
     let max_kb = if form.quick { max_kb.min(64) } else { max_kb };
-    let arguments = format!("-m {max_kb} -r {} -t {}", form.of(7, 3), form.of(5, 1));
+    let arguments = format!("-m {max_kb} -r {} -t {}", form.pick(7, 3), form.pick(5, 1));
     vec![call("memory".into(), Source::Guest("memory"), &arguments)]
 }
 
-/// How a program answers packets: one here, or the one at `to`.
+/// Makes the call of `reply`: how fast a program answers packets, on this machine or at `to`.
 pub fn reply(form: Form, to: Option<Ipv4Addr>, hz: u32) -> Vec<Call> {
-    let seconds = form.of(10, 1);
-    let there = to.unwrap_or(Ipv4Addr::LOCALHOST);
-    let arguments = format!("reply {there} {seconds} {hz} 64 1");
-    let what = format!("reply from {there}");
-    let asked = call(what, Source::Adapted("net"), &arguments);
-    // It begins before the questions and ends after them.
-    vec![asked.beside(to, "udp_reply", seconds + 1)]
+    let seconds = form.pick(10, 1);
+    let address = to.unwrap_or(Ipv4Addr::LOCALHOST);
+    let arguments = format!("reply {address} {seconds} {hz} 64 1");
+    let what = format!("reply from {address}");
+    let requests = call(what, Source::Adapted("net"), &arguments);
+    // The answering program runs from before the first request until after the last.
+    vec![requests.beside(to, "udp_reply", seconds + 1)]
 }
 
-/// How regularly a program sends packets: one here, or the one at `from`.
+/// Makes the call of `period`: how regularly a program sends packets, on this machine or from `from`.
 pub fn period(form: Form, from: Option<Ipv4Addr>, us: u32) -> Vec<Call> {
-    let seconds = form.of(10, 1);
+    let seconds = form.pick(10, 1);
     let arguments = format!("period {}", seconds + 1);
     let what = "period".to_string();
-    let mut seen =
+    let mut receiver =
         call(what, Source::Adapted("net"), &arguments).beside(from, "udp_period", seconds);
-    if let Some(sender) = &mut seen.other {
+    if let Some(sender) = &mut receiver.other {
         sender.arguments.push(us.to_string());
     }
-    vec![seen]
+    vec![receiver]
 }
 
-/// Interrupts of a UIO device and the task that answers them.
+/// Makes the call of `irq`: a task that answers interrupts of a UIO device.
 pub fn irq(form: Form, device: &str) -> Vec<Call> {
-    let seconds = form.of(10, 1).to_string();
-    let answered = call(device.to_string(), Source::Adapted("uio_latency"), &seconds);
+    let seconds = form.pick(10, 1).to_string();
+    let task = call(device.to_string(), Source::Adapted("uio_latency"), &seconds);
     vec![Call {
         device: Some(device.to_string()),
-        ..answered
+        ..task
     }]
 }
 
 impl Call {
-    /// With the other end on this machine, unless it is on another one.
-    fn beside(self, elsewhere: Option<Ipv4Addr>, name: &'static str, seconds: u32) -> Call {
-        let here = Other {
+    /// Adds the other end on this machine, unless it runs on a remote machine.
+    fn beside(self, remote: Option<Ipv4Addr>, name: &'static str, seconds: u32) -> Call {
+        let local = Other {
             name,
             arguments: words(&format!("{seconds} {}", Ipv4Addr::LOCALHOST)),
         };
         Call {
-            other: elsewhere.is_none().then_some(here),
+            other: remote.is_none().then_some(local),
             ..self
         }
     }
 
-    /// To its end; with the other end, which is the one on the processor that was asked for.
+    /// Runs the call to its end. With another end, only that one is pinned to the processor `cpu`.
     fn ran(&self, cpu: Option<usize>) -> Result<ProgramOutput> {
         let program = self.program()?.built()?;
         if let Some(device) = &self.device {
@@ -198,15 +202,16 @@ impl Call {
             return programs::run(&program, &self.arguments, cpu);
         };
         let measured = Program::own(other.name).built()?;
-        let (ours, theirs) = thread::scope(|scope| {
-            let ours = scope.spawn(|| programs::run(&program, &self.arguments, None));
-            // It is told "ready", for which it has to be there.
+        let (observing, other) = thread::scope(|scope| {
+            let observing = scope.spawn(|| programs::run(&program, &self.arguments, None));
+            // The other end sends it "ready", so it must run already.
             thread::sleep(HEAD_START);
-            let theirs = programs::run(&measured, &other.arguments, cpu);
-            (ours.join(), theirs)
+            let other = programs::run(&measured, &other.arguments, cpu);
+            (observing.join(), other)
         });
-        let mut ran = ours.map_err(|_| anyhow::anyhow!("the thread that runs it failed"))??;
-        ran.errors += &theirs?.errors;
+        let mut ran =
+            observing.map_err(|_| anyhow::anyhow!("the thread of a program failed"))??;
+        ran.errors += &other?.errors;
         Ok(ran)
     }
 
@@ -223,7 +228,7 @@ impl Call {
         }
     }
 
-    /// Runs it; an error when it cannot be built or started. `None` when Ctrl-C came before its end.
+    /// Runs the call; `None` when Ctrl-C ended it. It is an error if the program cannot be built or started.
     fn run(&self, cpu: Option<usize>) -> Result<Option<Row>> {
         let ran = self.ran(cpu)?;
         if ran.code.is_none() && interrupt::asked() {
@@ -239,19 +244,19 @@ impl Call {
         )))
     }
 
-    /// In tables.
+    /// Returns the name in tables.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// The program and its arguments.
+    /// Returns the program's name and its arguments.
     pub fn words(&self) -> Vec<String> {
         let name = std::iter::once(self.name().to_string());
         name.chain(self.arguments.iter().cloned()).collect()
     }
 }
 
-/// All of them; those before Ctrl-C.
+/// Runs the calls. Ctrl-C ends the measurement early.
 pub fn run(tool: &str, calls: &[Call], cpu: Option<usize>) -> Result<Vec<Row>> {
     let mut progress = Progress::new(tool, calls.len() as u64);
     let mut rows = Vec::new();

@@ -256,7 +256,7 @@ impl Prepared {
         let Some(vmlinux) = &self.files.vmlinux else {
             let file = shown(&self.files.image);
             bail!(
-                "--mutant {}: {file} has no vmlinux with symbols beside it",
+                "--mutant {}: {file} has no vmlinux with symbols beside it, which a mutant needs",
                 mutant.name
             );
         };

@@ -32,8 +32,8 @@ pub fn check(vmlinux: Option<&Path>, core: &Core) -> Result<()> {
     let list = elf.section_by_name(SECTION).and_then(|s| s.data().ok());
     match list.map(|list| has(list, core.midr)) {
         Some(Some(false)) => bail!(
-            "{}: has no code for the board's core, {} (main id {:#010x})\n  help: `warmswitch list` shows \
-             the core of each kernel",
+            "{}: has no code for the board's core, {} (main id {:#010x})\n  help: `warmswitch list boards` shows \
+             the kernel for each board",
             shown(file),
             core.name,
             core.midr

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No board has DMA yet. Here a test writes to memory behind the caches, as a device would.
+//! Tests of memory that a device writes. The test itself writes past the caches, as a bus master would.
 
 use super::*;
 use crate::boot::Recipe;
@@ -11,8 +11,8 @@ use supply::toolchain::command;
 
 const PAGE: u32 = 4096;
 
-/// Runs `dma_peeked`, waits for the address that it prints, and writes to that page. Gives how many words were old while
-/// the program looked, and how many after a switch.
+/// Runs `dma_peeked`, waits for the address that it prints, and writes to that page. Returns the number of old words
+/// that the program saw before a switch, and after it.
 fn peeked(kernel: &str) -> (u32, u32) {
     let dir = std::env::temp_dir().join(format!("warmswitch-{}-{kernel}-dma", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
@@ -29,7 +29,7 @@ fn peeked(kernel: &str) -> (u32, u32) {
     let mut session = Session::boot(&board, 1, &boot).unwrap();
     let from = session.machine.console_log().len();
     session.machine.send(b"dma_peeked\n");
-    let page = line_behind(&mut session, from, "looking at 0x");
+    let page = rest_of_line_after(&mut session, from, "looking at 0x");
     session
         .machine
         .run_for(std::time::Duration::from_millis(50));
@@ -37,18 +37,20 @@ fn peeked(kernel: &str) -> (u32, u32) {
     let offset = u32::from_str_radix(&page, 16).unwrap() - bus.ram_base();
     assert!((0..PAGE).all(|at| bus.ram_mut().poke(offset + at, 2)));
     let counts = ["old while it looked: ", "old after a switch: "].map(|text| {
-        let count = line_behind(&mut session, from, text);
+        let count = rest_of_line_after(&mut session, from, text);
         count.trim_end().parse().unwrap()
     });
     std::fs::remove_dir_all(dir).unwrap();
     counts.into()
 }
 
-/// The rest of the line in which this stands.
-fn line_behind(session: &mut Session, from: usize, text: &str) -> String {
+/// Waits for `text`, and returns the rest of its line.
+fn rest_of_line_after(session: &mut Session, from: usize, text: &str) -> String {
     let start = session.console(Attached::nothing()).until(from, text, 10.0);
     let start = start.map_err(|ended| session.wait_error(ended)).unwrap();
-    let end = session.console(Attached::nothing()).until(start, "\n", 10.0);
+    let end = session
+        .console(Attached::nothing())
+        .until(start, "\n", 10.0);
     end.map_err(|ended| session.wait_error(ended)).unwrap();
     let log = String::from_utf8_lossy(&session.machine.console_log()[start..]).into_owned();
     log.lines().next().unwrap_or_default().to_string()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of the guest that come here: over its console, compressed and as text.
+//! Fetches files from the guest to the host: compressed and as text, over the guest's console.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use base::paths;
 use base::shell::{in_shell, quoted};
 use results::runs::markers::Typed;
 
-/// A file that came over a console of 115,200 baud is far below it.
+/// Largest unpacked file, in bytes. A console with 115,200 baud transfers far less.
 const LARGEST: u64 = 1 << 30;
 
-/// It is typed twice, with quotes.
+/// Longest path in the guest, in bytes. One typed line contains it twice, with quotes.
 const LONGEST_PATH: usize = 300;
 
-/// `GUEST[:HOST]`.
+/// A file to fetch, `GUEST[:HOST]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     guest: String,
@@ -37,7 +37,7 @@ impl FromStr for Fetched {
             None => (text, text.rsplit('/').next().unwrap_or("")),
         };
         if guest.is_empty() || host.is_empty() {
-            return Err("GUEST or GUEST:HOST, both the names of files".to_string());
+            return Err("not GUEST or GUEST:HOST, both names of files".to_string());
         }
         Ok(Fetched {
             guest: guest.to_string(),
@@ -46,7 +46,7 @@ impl FromStr for Fetched {
     }
 }
 
-/// Refuses what cannot be written here, before the guest boots.
+/// Refuses files that cannot be written on the host, before the guest boots.
 pub fn check(files: &[Fetched]) -> Result<()> {
     let hosts = files
         .iter()
@@ -54,24 +54,24 @@ pub fn check(files: &[Fetched]) -> Result<()> {
     check_written(&hosts.collect::<Vec<_>>())
 }
 
-/// Runs a command in the guest; gives what it printed and its status.
+/// Runs a command in the guest; returns its output and status.
 pub type Run<'a> = &'a mut dyn FnMut(&Typed) -> Result<(Vec<u8>, i32)>;
 
-/// Brings all of them, as far as they are there.
+/// Fetches all files. If one fails, the others still come, and the first error is returned.
 pub fn all(files: &[Fetched], run: Run<'_>) -> Result<()> {
-    let mut first = Ok(());
+    let mut result = Ok(());
     for file in files {
-        let brought = file.bring(run);
-        first = first.and(brought.with_context(|| format!("--fetch {}", file.guest)));
+        let fetched = file.fetch(run);
+        result = result.and(fetched.with_context(|| format!("--fetch {}", file.guest)));
     }
-    first
+    result
 }
 
 impl Fetched {
-    fn bring(&self, run: Run<'_>) -> Result<()> {
+    fn fetch(&self, run: Run<'_>) -> Result<()> {
         if self.guest.len() > LONGEST_PATH || self.guest.contains(char::is_control) {
             bail!(
-                "a path of at most {LONGEST_PATH} bytes, without control characters, can be typed"
+                "the path cannot be typed: it must have at most {LONGEST_PATH} bytes and no control characters"
             );
         }
         let guest = quoted(&self.guest);
@@ -80,14 +80,15 @@ impl Fetched {
         let (text, status) = run(&typed)?;
         let text = String::from_utf8_lossy(&text);
         if status != 0 {
-            bail!("the guest has no such plain file{}", said(&text));
+            bail!("the guest has no such plain file{}", reason(&text));
         }
-        let content = decoded(&text).context("the console's text is damaged")?;
+        let content = decoded(&text).context("the text on the console is damaged")?;
         paths::write_atomically(Path::new(&self.host), &content)
     }
 }
 
-fn said(text: &str) -> String {
+/// Returns the guest's message, after a colon.
+fn reason(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() {
         String::new()
@@ -96,7 +97,7 @@ fn said(text: &str) -> String {
     }
 }
 
-/// What was compressed, with its check.
+/// Decodes and unpacks the text, and checks its sum.
 fn decoded(text: &str) -> Result<Vec<u8>> {
     let text: String = text.split_whitespace().collect();
     let packed = STANDARD.decode(text)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guest's kernel said while a command ran, for a command that failed: why it refused a program does not reach
-//! a quiet console.
+//! Reads the kernel log of a failed command. Why the kernel refused a program is only there, because the console is
+//! quiet.
 
 use anyhow::Result;
 use board::BoardBus;
@@ -9,51 +9,54 @@ use crate::session::Session;
 use base::shell::in_shell;
 use results::runs::markers::Typed;
 
-/// Seconds by which the kernel's two clocks may differ: one has hundredths.
+/// Largest difference between the kernel's two clocks, in seconds. The uptime has a resolution of 0.01 s.
 const BLUR_S: f64 = 0.03;
-/// Lines that are of interest.
+/// Most lines to show.
 const LAST_LINES: usize = 5;
-/// By itself: what is typed takes time, a long line more of it. The shell reads it: a program would begin as late as the
-/// command did, and the kernel may refuse that before it begins.
+/// Prints the uptime. It is a command of its own, because a longer line takes longer to type. The shell itself reads
+/// the file: a program would start too late, because the kernel may refuse the user's command before it starts.
 const UPTIME: &str = "read -r up idle </proc/uptime; echo $up $idle";
-/// Prints the last records with their times, whatever the kernel's lines begin with. A reader of the records waits for
-/// the next one. They go to a file first: the console is too slow for all of them.
+/// Prints the last log records with their times. `cat` must be killed, because it waits for the next record. The
+/// records go to a file first, because the console is too slow for all of them.
 const RECORDS: &str =
     "cat /dev/kmsg >/tmp/.kmsg & sleep 0.1; kill $!; tail -n 40 /tmp/.kmsg; rm /tmp/.kmsg";
-/// Board seconds for asking.
+/// Limit of board time for each of these commands, in seconds.
 const LIMIT_S: f64 = 20.0;
 
-/// The kernel's last lines since a command was typed at `from`, in seconds since the board was turned on; none where
-/// the guest cannot tell.
+/// Returns the kernel's last lines since a command was typed at `from`, in seconds since power-on. Returns none if the
+/// guest cannot read the log.
 pub fn since<B: BoardBus>(session: &mut Session<B>, from: f64) -> Vec<String> {
-    // The uptime is typed as the command was, and read as long after that as the command began.
+    // The uptime command is typed as the user's command was, so the delay until the uptime is read is that of the
+    // command's start.
     let ago = session.seconds() - from;
-    let told = told(session, UPTIME).and_then(|uptime| Ok((uptime, told(session, RECORDS)?)));
-    told.map(|(uptime, records)| lines(&uptime, &records, ago))
+    let output =
+        output_of(session, UPTIME).and_then(|uptime| Ok((uptime, output_of(session, RECORDS)?)));
+    output
+        .map(|(uptime, records)| lines(&uptime, &records, ago))
         .unwrap_or_default()
 }
 
-fn told<B: BoardBus>(session: &mut Session<B>, line: &str) -> Result<String> {
+fn output_of<B: BoardBus>(session: &mut Session<B>, line: &str) -> Result<String> {
     let typed = Typed::own(&in_shell(line));
     let measured = session.run(&typed, LIMIT_S)?;
     let (text, _) = typed.ended(&measured.console)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Records from so many seconds before that uptime.
+/// Returns the text of the records from `ago_s` seconds before the uptime on.
 fn lines(uptime: &str, records: &str, ago_s: f64) -> Vec<String> {
     let Some(uptime) = uptime.split(' ').next().and_then(|s| s.parse::<f64>().ok()) else {
         return Vec::new();
     };
-    let said = |line: &str| {
-        // Level, number, microseconds, flags; and the words.
-        let (about, words) = line.split_once(';')?;
-        let time: f64 = about.split(',').nth(2)?.parse().ok()?;
-        (time / 1e6 + BLUR_S >= uptime - ago_s).then(|| words.to_string())
+    let text = |line: &str| {
+        // A record is "level,number,microseconds,flags;text".
+        let (prefix, text) = line.split_once(';')?;
+        let time: f64 = prefix.split(',').nth(2)?.parse().ok()?;
+        (time / 1e6 + BLUR_S >= uptime - ago_s).then(|| text.to_string())
     };
-    let mut said: Vec<String> = records.lines().filter_map(said).collect();
-    said.drain(..said.len().saturating_sub(LAST_LINES));
-    said
+    let mut lines: Vec<String> = records.lines().filter_map(text).collect();
+    lines.drain(..lines.len().saturating_sub(LAST_LINES));
+    lines
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the probe's frames say of pings, and a board that is treated roughly at its cable.
+//! Tests of the times between frames, and of a board with bad frames, bursts and a pulled cable.
 
 use super::*;
 use crate::boot::Recipe;
@@ -60,7 +60,7 @@ fn a_reply_belongs_to_the_request_of_its_number_and_the_other_way() {
     );
 }
 
-/// A packet of the program on the board, or a command to it.
+/// Returns a packet of the program on the board, or a command to it.
 fn packet(way: Way, start_ns: u64, number: u16) -> Frame {
     let (from, to) = match way {
         Way::FromBoard => (BOARD_PORT, HOST_PORT),
@@ -96,7 +96,7 @@ fn a_period_is_between_packets_of_the_program_with_numbers_in_a_row() {
     assert_eq!((replies.asked, replies.ns), (1, vec![400]));
 }
 
-/// A host that does one thing more at each of some times after the first frame.
+/// A host with a list of extra actions, at times relative to its first frame.
 struct Rough {
     host: Station,
     begin_ns: Option<u64>,
@@ -105,7 +105,7 @@ struct Rough {
 
 #[derive(Clone)]
 enum Deed {
-    /// As many frames of that length, to this address, back to back.
+    /// Sends frames of this length to this address, back to back.
     Send {
         to: [u8; 6],
         frames: u64,
@@ -154,7 +154,7 @@ impl Peer for Rough {
 
 const BOARDS_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// A board with the plain kernel, at its prompt.
+/// Boots a board with the plain kernel to its prompt.
 fn booted() -> Session {
     let board = boards::load("sam9263").unwrap().0;
     let boot = Recipe::of("plain").prepare(&board).unwrap().boot();
@@ -163,7 +163,7 @@ fn booted() -> Session {
     session
 }
 
-/// A host that does these things, each so many milliseconds behind the first frame.
+/// Returns a host with these actions, in milliseconds after the first frame.
 fn rough(todo: &[(u64, Deed)]) -> Rough {
     let at_ns = |(ms, deed): &(u64, Deed)| (ms * 1_000_000, deed.clone());
     Rough {
@@ -173,8 +173,8 @@ fn rough(todo: &[(u64, Deed)]) -> Rough {
     }
 }
 
-/// Row A of the third review: the chip's filter took none of the groups that a guest joins. Linux joins 224.0.0.1 by
-/// itself, and 224.0.0.251, mDNS's, only for a program.
+/// The chip's filter once dropped the groups that a guest joins. Linux itself joins 224.0.0.1. It joins 224.0.0.251,
+/// the group of mDNS, only for a program.
 #[test]
 #[ignore = "needs the kernel"]
 fn linux_is_given_frames_to_groups_that_it_has_joined_and_to_no_others() {
@@ -230,8 +230,8 @@ fn linux_survives_bad_frames_bursts_and_the_cable_pulled_out() {
     let tally = session.link().to_board();
     assert_eq!(tally.filtered, 4 + 5 + 6);
     assert_eq!(tally.no_link, 7);
-    assert!(tally.no_room > 0, "40 in a row are more than it holds");
-    // Two of ARP's replies (without a link Linux forgets its neighbours) and three of ping's, the
-    // bad checksums, the burst.
+    assert!(tally.no_room > 0, "the board holds fewer than 40 frames");
+    // Two replies of ARP (without a link, Linux forgets its neighbours), three of ping, three frames with bad
+    // checksums, and the burst of 40.
     assert_eq!(tally.taken + tally.no_room, 2 + 3 + 3 + 40);
 }

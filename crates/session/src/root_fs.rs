@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a kernel can find its first process in what it is given as initial RAM disk.
+//! Checks whether an initial RAM disk is a root file system with a first process.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use supply::added::Around;
 use supply::image::cpio::Kind;
 use supply::image::{LIBRARY_DIR, cpio, elf};
 
-/// How what a kernel unpacks or mounts begins (Linux lib/decompress.c, init/do_mounts_rd.c).
+/// First bytes of the compressed formats that a kernel unpacks (Linux lib/decompress.c, init/do_mounts_rd.c).
 const COMPRESSED: [&[u8]; 8] = [
     b"\x1f\x8b",
     b"\x1f\x9e",
@@ -22,7 +22,7 @@ const COMPRESSED: [&[u8]; 8] = [
     b"\x02!L\x18",
     b"\x28\xb5\x2f\xfd",
 ];
-/// Where a file system has its magic number, and the number.
+/// Offsets and magic numbers of the file systems that a kernel mounts.
 const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
     (0, b"hsqs"),
     (0, b"-rom1fs-"),
@@ -31,25 +31,26 @@ const FILE_SYSTEMS: [(usize, &[u8]); 5] = [
     (0x438, b"\x53\xef"),
 ];
 
-/// Says no to what no kernel can unpack or mount; else gives the names in an archive that is not compressed.
+/// Refuses a file that no kernel can unpack or mount. Returns the names in an uncompressed archive.
 pub fn check_form(initrd: &Blob) -> Result<Option<BTreeMap<String, Kind>>> {
     let (file, bytes) = (&initrd.name, &initrd.bytes);
     let is_file_system =
         |(at, magic): &(usize, &[u8])| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic));
     let names = cpio::names(bytes);
-    // A compressed archive may stand behind one that is not.
+    // A compressed archive may follow an uncompressed one.
     let compressed = COMPRESSED.iter().any(|magic| bytes.starts_with(magic))
         || bytes.starts_with(b"070701") && bytes.len() > 110;
     if names.is_none() && !compressed && !FILE_SYSTEMS.iter().any(is_file_system) {
         bail!(
-            "{file}: no root file system: neither a cpio archive (newc), whole or compressed, nor the \
-             image of a file system"
+            "{file}: no root file system: it is neither a cpio archive (newc), which may be compressed, \
+             nor the image of a file system"
         );
     }
     Ok(names)
 }
 
-/// Says no to what holds no root file system; else says what is known of it, on a board with so much RAM.
+/// Refuses a file without a root file system. Returns what is known about the root file system and the kernel, on a
+/// board with `ram_bytes` of RAM.
 pub fn check(
     initrd: &Blob,
     command_line: &str,
@@ -77,7 +78,7 @@ pub fn check(
     };
     let init = word("rdinit=").unwrap_or("/init").trim_start_matches('/');
     if !found.contains_key(init) && word("root=").is_none() {
-        bail!("{file}: no root file system: the archive has no /{init}");
+        bail!("{file}: no root file system: the archive has no /{init} to start");
     }
     let library = cpio::content(bytes, &format!("{LIBRARY_DIR}/{}", elf::C_LIBRARY));
     let c_library = library.and_then(elf::versions_of);
@@ -105,7 +106,7 @@ mod tests {
         let error = check(archive.bytes(), "quiet").err().unwrap().to_string();
         assert_eq!(
             error,
-            "r.cpio: no root file system: the archive has no /init"
+            "r.cpio: no root file system: the archive has no /init to start"
         );
         assert!(check(archive.bytes(), "rdinit=/sbin/init").is_ok());
         assert!(check(archive.bytes(), "root=/dev/nfs").is_ok());

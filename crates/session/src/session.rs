@@ -240,10 +240,10 @@ impl<B: BoardBus> Session<B> {
         &mut self.machine
     }
 
-    fn console<'a>(&'a mut self, beside: Attached<'a, B>) -> Console<'a, B, Attached<'a, B>> {
+    fn console<'a>(&'a mut self, handler: Attached<'a, B>) -> Console<'a, B, Attached<'a, B>> {
         Console {
             machine: &mut self.machine,
-            beside,
+            beside: handler,
             stop_at: u64::MAX,
         }
     }
@@ -294,12 +294,12 @@ impl<B: BoardBus> Session<B> {
         let (from, counters) = (self.now(), *self.counters());
         let mut pins = Pins::new(&self.machine);
         self.machine.set_stop_on_edge(true);
-        let beside = Attached {
+        let attached = Attached {
             pins: Some(&mut pins),
             peer: Some(peer),
             keeper: self.keeper.take(),
         };
-        let ended = self.console(beside).run(typed, limit_s);
+        let ended = self.console(attached).run(typed, limit_s);
         let (start, end) = ended.map_err(|ended| self.wait_error(ended))?;
         let ended = self.console(Attached::nothing()).until(end, "\n", limit_s);
         ended.map_err(|ended| self.wait_error(ended))?;

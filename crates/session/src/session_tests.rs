@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims about booted boards.
+//! Tests with booted boards.
 
 use super::*;
 use crate::boot::Recipe;
@@ -103,12 +103,12 @@ fn a_board_saved_anywhere_in_boot_or_work_goes_on_as_it_would_have() {
         let at = machine.now();
         assert!(restored.snapshot() == fork.snapshot(), "saved at {at}");
     };
-    // Power-on, decompression, early tables, drivers, first processes.
+    // These points cover power-on, decompression, early page tables, drivers and the first processes.
     while machine.console_log().is_empty() {
         check(&mut machine, 12_000_000);
     }
     let mut session = Session::at_prompt(machine).unwrap();
-    // The last bytes of the prompt are on the wire; then pipes, ticks and switches.
+    // Here the last bytes of the prompt are on the wire. The points below cover pipes, ticks and switches.
     check(&mut session.machine, 2);
     let text = format!("while true; do {COMMAND}; ls -l /proc | sort | wc; done\n");
     session.machine.send(text.as_bytes());

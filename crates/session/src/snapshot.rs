@@ -39,7 +39,7 @@ const MOST_ALONG: u64 = 2 << 30;
 /// No snapshot is larger than this, in bytes.
 const LARGEST_FILE: u64 = 1 << 30;
 
-/// A folder of snapshots.
+/// Stored snapshots, or none.
 pub struct Snapshots {
     /// `None`: no snapshots are used or made.
     dir: Option<PathBuf>,

@@ -47,8 +47,8 @@ pub struct Target {
     /// Root file system instead of ours: a cpio archive, which may be compressed
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
-    /// Add a file or folder to the guest; by default, programs go to /bin, libraries to /lib/arm-linux-gnueabi and other
-    /// files to /; FOLDER:/ lays the folder over the root
+    /// Add a file or folder to the guest; by default, programs go to /bin, libraries to /lib/arm-linux-gnueabi and
+    /// other files to /; FOLDER:/ lays the folder over the root
     #[arg(long, value_name = "HOST[:/GUEST]")]
     pub add: Vec<Added>,
     /// Add a Debian package for armel and its dependencies; maintainer scripts do not run
@@ -160,7 +160,8 @@ impl Target {
         }
         if let Some(dtb) = &self.dtb {
             let dtb = Blob::read(dtb).map_err(|e| wrong("dtb", e))?;
-            dtb.check_tree(&board.peripherals).map_err(|e| wrong("dtb", e))?;
+            dtb.check_tree(&board.peripherals)
+                .map_err(|e| wrong("dtb", e))?;
         }
         if let Some(initrd) = &self.initrd {
             let initrd = Blob::read(initrd).map_err(|e| wrong("initrd", e))?;

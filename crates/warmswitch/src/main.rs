@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `warmswitch`: boots simulated ARM9 boards and measures context switches on them.
 //!
-//! Each verb has one file under `command`; the verbs share the other modules. Exit codes: 0 done, 1 the
-//! result says no or the guest stopped badly, 2 wrong usage or set-up, 3 suppressions of `coherence` covered more
-//! reports than the baseline allows.
+//! Each verb has one file under `command`. The verbs share the other modules.
+//!
+//! Exit codes: 0 done, 1 the result says no or the guest stopped badly, 2 wrong usage or set-up, 3 suppressions of
+//! `coherence` covered more reports than the baseline allows.
 
 #[macro_use]
 extern crate base;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The commands of docs/use/TUTORIALS.md and docs/use/LESSON.md, typed as a reader types them: one after the other, in a tree
-//! where nothing is measured, and in one where other boards are.
+//! Runs the commands of docs/use/TUTORIALS.md and docs/use/LESSON.md in order, as a reader types them: once in a tree
+//! without stored runs, and once in a tree with runs of other boards.
 
 #[path = "all/lesson.rs"]
 mod lesson;
@@ -15,13 +15,13 @@ use project::make_project;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
-/// The repository, where `make test` goes on from the quick runs that are measured here.
+/// Returns the repository. The later tests of `make test` use the quick runs that are measured there.
 fn root() -> PathBuf {
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
-    lab.join("../..").canonicalize().unwrap()
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.join("../..").canonicalize().unwrap()
 }
 
-/// The tutorials print what they say, and the lesson shows what it says.
+/// Compares the output of the tutorials and of the lesson with the documents.
 fn read_in(tree: &Path) {
     fs::create_dir_all(tree.join("out")).unwrap();
     std::env::set_current_dir(tree).unwrap();
@@ -29,7 +29,7 @@ fn read_in(tree: &Path) {
     lesson::read_in(tree);
 }
 
-/// Runs are the same in every tree: those of one are put into another, where they are missing.
+/// Copies the runs that `to` does not have. Runs do not depend on the tree.
 fn take_runs(from: &Path, to: &Path) {
     let runs = to.join("out/runs");
     fs::create_dir_all(&runs).unwrap();
@@ -52,7 +52,7 @@ fn commands_print_what_the_documents_say_whatever_is_stored() {
     let empty = std::env::temp_dir().join(format!("warmswitch-{}-tutorials", std::process::id()));
     make_project(&empty);
     read_in(&empty);
-    // What `make compare` leaves: the experiment's own boards, one of which the tutorial does not ask for.
+    // The state after `make compare`: runs of the experiment's own boards. The tutorial asks for only one of them.
     let used = root();
     take_runs(&empty, &used);
     let measured = Command::new(PROGRAM)
@@ -61,7 +61,7 @@ fn commands_print_what_the_documents_say_whatever_is_stored() {
         .output()
         .expect("the program starts");
     let table = String::from_utf8_lossy(&measured.stdout).into_owned();
-    // A table of that board, and not only a paper's line.
+    // The table has a section for that board, not only a line with a paper's value.
     assert!(table.contains("s3c24a0 ("), "{table}");
     read_in(&used);
     fs::remove_dir_all(empty).unwrap();

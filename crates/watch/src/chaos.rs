@@ -2,7 +2,7 @@
 //! Extra interrupts at moments drawn from a seed, mostly where a kernel may lose a race.
 //!
 //! [`Chaos`] observes like any [`Observer`], and asks for a stop where an interrupt is due. The caller that runs the
-//! machine then calls [`interrupt`], which toggles the input of [`PIN`]. Chaos changes nothing else. A seed always
+//! machine then calls [`interrupt`], which toggles the wire of [`PIN`]. Chaos changes nothing else. A seed always
 //! gives the same interrupts in the same cycles.
 //!
 //! A draw consists of a window, the number of occasions to skip, and the number of instructions after the occasion.
@@ -69,8 +69,8 @@ pub struct Places {
     pub preemption: Option<(u32, u32, u32)>,
     /// Entries of functions that change page-table entries.
     pub entries: Vec<u32>,
-    /// Zones: for each task of memory management, a weight and its functions. A seed mostly considers one zone and the
-    /// direct callees of its functions.
+    /// Zones: for each job of the kernel's memory management, a weight and its functions. A seed mostly considers one
+    /// zone and the direct callees of its functions.
     pub zones: Vec<(u64, Vec<Range<u32>>)>,
 }
 
@@ -85,8 +85,8 @@ pub struct Point {
     pub cycle: u64,
 }
 
-/// An interrupted instruction of the kernel, and the system call, or [`FAULT`], by which another process then entered
-/// the kernel.
+/// An interrupted instruction of the kernel, and the system call, or [`FAULT`], with which a process other than the
+/// woken one next entered the kernel.
 pub type Interleaving = (u32, u32);
 
 /// A data or prefetch abort, in place of a system call number.
@@ -207,7 +207,8 @@ impl<O> Chaos<O> {
         self.powers = 3 + self.random.below(5);
         self.wait = (cpu_hz / 10_000) << self.random.below(3);
         self.longest = cpu_hz / 2000;
-        // In some seeds one gap in eight is up to 5 ms long, so that the process that an interrupt favoured can finish.
+        // In some seeds one gap in eight is up to 5 ms long, so that the process that an interrupt let run first can
+        // finish.
         self.pause = cpu_hz / 200;
         self.pauses = [1, 1, 8][self.random.below(3) as usize];
         self.rest = Rest::Over;
@@ -259,7 +260,7 @@ impl<O> Chaos<O> {
 
     /// Counts an occasion at `place`.
     #[inline]
-    fn comes(&mut self, window: Window, place: u32, now: u64) {
+    fn count_occasion(&mut self, window: Window, place: u32, now: u64) {
         let is_handled = self.is_handled();
         let Some(drawn) = &mut self.drawn else { return };
         let rests = self.rest != Rest::Over;
@@ -314,18 +315,18 @@ impl<O> Chaos<O> {
         }
         if !drawn.counting {
             match drawn.window {
-                Window::Anywhere => self.comes(Window::Anywhere, pc, now),
+                Window::Anywhere => self.count_occasion(Window::Anywhere, pc, now),
                 _ if now >= drawn.until => self.give_up(),
                 _ if is_user => {}
                 Window::Unmasked if was_masked && !context.masked => {
-                    self.comes(Window::Unmasked, pc, now);
+                    self.count_occasion(Window::Unmasked, pc, now);
                 }
                 Window::Entry if self.is_entry(pc) => {
-                    self.comes(Window::Entry, registers[14], now);
+                    self.count_occasion(Window::Entry, registers[14], now);
                 }
                 Window::Maintained | Window::Switch if width == Width::Word => {
                     if let Some(window) = opened(word) {
-                        self.comes(window, registers[14], now);
+                        self.count_occasion(window, registers[14], now);
                     }
                 }
                 _ => {}
@@ -442,7 +443,7 @@ impl<O: Companion> Observer for Chaos<O> {
                 if let Some((_, task, offset)) = self.places.preemption
                     && mva.0 == task.wrapping_add(offset)
                 {
-                    self.comes(Window::Preemptible, context.pc, context.cycle);
+                    self.count_occasion(Window::Preemptible, context.pc, context.cycle);
                 }
                 false
             }

@@ -147,7 +147,7 @@ impl Sections {
     }
 
     /// Follows the open section to another call, or to its end.
-    fn comes_to(&mut self, context: &Context, node: Node) {
+    fn follow_call(&mut self, context: &Context, node: Node) {
         let (before, since) = core::mem::replace(&mut self.within, (node, context.cycle));
         if let Some(call) = self.spent.get_mut(&before) {
             call.1 += context.cycle - since;
@@ -159,7 +159,7 @@ impl Sections {
         let Some(open) = self.open.take() else {
             return;
         };
-        self.comes_to(context, self.within.0);
+        self.follow_call(context, self.within.0);
         let cycles = context.cycle - open.from - open.interrupts;
         let mut times = 1;
         if let Some(met) = self.met.get_mut(&open.place) {
@@ -186,7 +186,7 @@ impl Sections {
         if self.open.is_some() {
             let node = self.calls.now(context);
             if node != self.within.0 {
-                self.comes_to(context, node);
+                self.follow_call(context, node);
             }
         }
         if context.pc == self.kernel.schedule && self.task == self.kernel.idle {
@@ -280,7 +280,7 @@ mod tests {
             }
         }
 
-        fn that(&mut self, pc: u32, event: Event<'_>) {
+        fn send(&mut self, pc: u32, event: Event<'_>) {
             self.cycle += 10;
             let context = Context {
                 cycle: self.cycle,
@@ -299,7 +299,7 @@ mod tests {
                 value,
                 cached: true,
             };
-            self.that(pc, store);
+            self.send(pc, store);
         }
 
         fn at(&mut self, pc: u32, next: u32) {
@@ -313,7 +313,7 @@ mod tests {
                 cached: true,
                 registers: &registers,
             };
-            self.that(pc, fetch);
+            self.send(pc, fetch);
         }
 
         /// Returns for each section: the beginning instruction, the ending instruction, cycles, number, and whether

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The algorithms. Each is what a kernel does at a switch, at the return to user land, at ioperm(),
-//! at fork(), at a task's end and at the fault of an access: told in our own words from Molnar's
-//! mail of 2004 and from the documentation and history of Linux.
+//! The algorithms. Each is a kernel's work at a switch, at the return to user land, at ioperm(), at
+//! fork(), at a task's end, and at the fault of an access. They follow Molnar's mail of 2004 and the
+//! documentation and history of Linux.
 
 use std::ops::Range;
 
 use super::memory::{Area, BYTES, Bitmap, Lines};
 
-/// A task's number.
+/// Number of a task.
 pub type Task = usize;
 
-/// A kernel's way with the bitmap, on one processor.
+/// A kernel's algorithm for the bitmap, on one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Linux 2.6.8.1: a switch copies all 8 KB of a task that has a bitmap.
     CopyAll,
-    /// The patch of 2004: up to the highest port of the two tasks that switch; the base is always valid.
+    /// The patch of 2004: a switch copies up to the highest port of the two tasks. The base is always valid.
     CopyUsed,
-    /// Its later variant (2.6.9 to 5.4): a switch only puts the base out of the limit; the first access
-    /// faults, and the fault copies, unless the TSS still holds this task's bitmap.
+    /// Linux 2.6.9 to 5.4: a switch only moves the base beyond the limit. The first access faults, and the
+    /// fault copies unless the TSS still holds this task's bitmap.
     Lazy,
-    /// Since 5.5: a switch puts the base out of the limit; the return to user land puts it back, and copies
-    /// when the number of the bitmap's contents is another than that in the TSS. fork() shares.
+    /// Linux since 5.5: a switch moves the base beyond the limit. The return to user land moves it back, and
+    /// copies if the sequence numbers of the task's bitmap and the TSS differ. fork() shares the bitmap.
     Sequence,
 }
 
-/// All of them, in the order of the kernels.
+/// All algorithms, from the oldest kernel to the newest.
 pub const WAYS: [Way; 4] = [Way::CopyAll, Way::CopyUsed, Way::Lazy, Way::Sequence];
 
 impl Way {
-    /// For tables and JSON.
+    /// Name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Way::CopyAll => "copy-all",
@@ -39,39 +39,39 @@ impl Way {
         }
     }
 
-    /// In words.
+    /// Description in words.
     pub fn what(self) -> &'static str {
         match self {
             Way::CopyAll => "Linux 2.6.8.1: a switch copies all 8 KB",
             Way::CopyUsed => "the patch of 2004: a switch copies up to the highest port",
             Way::Lazy => "Linux 2.6.9 to 5.4: the first access faults, and the fault copies",
-            Way::Sequence => "Linux since 5.5: the return to user land copies what has changed",
+            Way::Sequence => "Linux since 5.5: the return to user land copies a changed bitmap",
         }
     }
 }
 
-/// Where the base of the TSS leads.
+/// Base of the bitmap in the TSS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
-    /// To the bitmap.
+    /// Points to the bitmap.
     Valid,
-    /// Beyond the limit: every access faults.
+    /// Lies beyond the limit: every access faults.
     Invalid,
 }
 
-/// The TSS of the processor, and what kernels keep beside it.
+/// The TSS of the processor, and the kernel's data about it.
 struct Tss {
     bitmap: Bitmap,
     base: Base,
-    /// Whose bitmap it holds (lazy).
+    /// Task whose bitmap the TSS holds (lazy).
     owner: Option<Task>,
-    /// Bytes of it that may permit something (lazy, sequence).
+    /// Number of leading bytes that may permit a port (lazy, sequence).
     used: usize,
-    /// Number of its contents (sequence); 0 is nobody's.
+    /// Sequence number of the bitmap in the TSS (sequence); 0 belongs to no bitmap.
     sequence: u64,
 }
 
-/// A task's bitmap; with sequence numbers several tasks may have the same.
+/// A bitmap. With sequence numbers, several tasks may share it.
 struct Held {
     bitmap: Bitmap,
     used: usize,
@@ -96,7 +96,7 @@ pub struct Machine<L> {
 }
 
 impl<L: Lines> Machine<L> {
-    /// With so many tasks, none of which may access a port; task 0 runs.
+    /// Makes a machine with this number of tasks. No task may access a port, and task 0 runs.
     pub fn new(way: Way, tasks: usize, lines: L) -> Machine<L> {
         let base = match way {
             Way::CopyUsed => Base::Valid,
@@ -125,8 +125,8 @@ impl<L: Lines> Machine<L> {
         self.lines.touch(Area::TssBitmap, 0..bytes);
     }
 
-    /// The bitmap of a task, after a look into the task's structure.
-    fn of(&mut self, task: Task) -> Option<usize> {
+    /// Returns the number of a task's bitmap, and counts the access to the task's structure.
+    fn bitmap_of(&mut self, task: Task) -> Option<usize> {
         self.lines.touch(Area::Task(task), 0..16);
         self.tasks[task]
     }
@@ -141,7 +141,7 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// The TSS gets the first bytes of a bitmap.
+    /// Copies the first bytes of a bitmap into the TSS.
     fn copy(&mut self, number: usize, bytes: usize) {
         self.lines.touch(Area::Bitmap(number), 0..bytes);
         self.touch_tss(bytes);
@@ -155,11 +155,11 @@ impl<L: Lines> Machine<L> {
         self.tss.base = base;
     }
 
-    /// Another task runs, or the same one: as far as the kernel's switch goes.
+    /// Switches to a task, as far as the kernel's switch goes; `next` may be the running task.
     pub fn switch(&mut self, next: Task) {
         let before = self.current;
         self.current = next;
-        let (from, to) = (self.of(before), self.of(next));
+        let (from, to) = (self.bitmap_of(before), self.bitmap_of(next));
         if before == next || from.is_none() && to.is_none() {
             return;
         }
@@ -172,21 +172,25 @@ impl<L: Lines> Machine<L> {
                 self.set_base(base);
             }
             Way::CopyUsed => {
-                let left = self.used(before);
+                let old = self.used(before);
                 match to {
                     Some(number) => {
-                        let bytes = left.max(self.used(next));
+                        let bytes = old.max(self.used(next));
                         self.copy(number, bytes);
                     }
                     None => {
-                        self.touch_tss(left);
-                        self.tss.bitmap.forbid(0..left);
+                        self.touch_tss(old);
+                        self.tss.bitmap.forbid(0..old);
                     }
                 }
             }
             Way::Lazy => {
-                let still = to.is_some() && self.tss.owner == Some(next);
-                self.set_base(if still { Base::Valid } else { Base::Invalid });
+                let is_loaded = to.is_some() && self.tss.owner == Some(next);
+                self.set_base(if is_loaded {
+                    Base::Valid
+                } else {
+                    Base::Invalid
+                });
             }
             Way::Sequence => {
                 if from.is_some() {
@@ -196,12 +200,12 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// The kernel returns to the program.
+    /// Returns from the kernel to the running program.
     pub fn return_to_user(&mut self) {
         if self.way != Way::Sequence {
             return;
         }
-        let Some(number) = self.of(self.current) else {
+        let Some(number) = self.bitmap_of(self.current) else {
             return;
         };
         self.lines.touch(Area::Bitmap(number), BYTES..BYTES + 16);
@@ -211,14 +215,14 @@ impl<L: Lines> Machine<L> {
         };
         let (used, sequence) = (held.used, held.sequence);
         if self.tss.sequence != sequence {
-            // What the last one permitted and this one does not is overwritten, too.
+            // The copy also overwrites bytes in which only the previous bitmap permitted ports.
             self.copy(number, used.max(self.tss.used));
             (self.tss.used, self.tss.sequence) = (used, sequence);
         }
         self.tss.base = Base::Valid;
     }
 
-    /// An `in` or `out` of the running program: true when it comes through.
+    /// Executes an `in` or `out` of the running program; returns whether it succeeds.
     pub fn access(&mut self, port: usize) -> bool {
         if self.permitted(port) {
             return true;
@@ -227,7 +231,7 @@ impl<L: Lines> Machine<L> {
             return false;
         }
         let task = self.current;
-        let Some(number) = self.of(task) else {
+        let Some(number) = self.bitmap_of(task) else {
             return false;
         };
         self.faults += 1;
@@ -241,7 +245,7 @@ impl<L: Lines> Machine<L> {
         self.permitted(port)
     }
 
-    /// What the processor finds in the TSS.
+    /// Whether the processor permits the port, by the TSS.
     fn permitted(&mut self, port: usize) -> bool {
         self.lines.touch(Area::TssHead, 0..16);
         if self.tss.base == Base::Invalid {
@@ -251,7 +255,7 @@ impl<L: Lines> Machine<L> {
         self.tss.bitmap.permits(port)
     }
 
-    /// ioperm() of the running task.
+    /// Executes ioperm() of the running task.
     pub fn ioperm(&mut self, ports: Range<usize>, permit: bool) {
         let task = self.current;
         if self.tasks[task].is_none() && !permit {
@@ -273,13 +277,13 @@ impl<L: Lines> Machine<L> {
                 self.tss.base = Base::Valid;
             }
             Way::CopyUsed => self.copy(number, before.max(used)),
-            // Not copied before it is used.
+            // The first access copies the bitmap.
             Way::Lazy => {
                 self.tss.owner = None;
                 self.set_base(Base::Invalid);
             }
             Way::Sequence => {
-                // A bitmap without a port is given back.
+                // A bitmap that permits no port is freed.
                 if used == 0 {
                     self.set_base(Base::Invalid);
                     self.release(task);
@@ -289,7 +293,7 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// The number of a bitmap that only this task has.
+    /// Returns the number of a bitmap that only this task has: its own, or a new copy of a shared one.
     fn own(&mut self, task: Task) -> usize {
         let old = self.tasks[task];
         if let Some(number) = old
@@ -335,7 +339,7 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// fork(): another task, which does not run, is born with the running one's permissions.
+    /// Executes fork(): the child, which does not run, gets the running task's permissions.
     pub fn fork(&mut self, child: Task) {
         if child == self.current {
             return;
@@ -362,7 +366,7 @@ impl<L: Lines> Machine<L> {
         self.tasks[child] = Some(number);
     }
 
-    /// A task that does not run has ended; its number may be born again.
+    /// Ends a task that does not run. Its number may be used again.
     fn end_of(&mut self, task: Task) {
         self.release(task);
         if self.tss.owner == Some(task) {
@@ -370,7 +374,7 @@ impl<L: Lines> Machine<L> {
         }
     }
 
-    /// The running task gives its permissions up, as at its end.
+    /// Drops the permissions of the running task, as at its end.
     pub fn exit(&mut self) {
         let task = self.current;
         if self.tasks[task].is_none() {

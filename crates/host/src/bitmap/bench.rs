@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bench: a pair of tasks that switch to and fro, by each way, in time and in cache lines.
+//! Benchmark of the algorithms: two tasks switch to and fro, measured in time and in cache lines.
 //!
-//! It runs the algorithms on memory of this process: what they copy and compare costs what it costs on
-//! this machine, with caches warm. Faults, interrupts and the switch itself are not in it; how often the
-//! lazy way would fault stands beside.
+//! The algorithms run on memory of this process, so copies and comparisons cost what they cost on this
+//! machine with warm caches. Faults, interrupts and the switch itself are not included; the faults of
+//! the lazy algorithm are counted.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,18 +14,18 @@ use super::algorithm::{Machine, WAYS, Way};
 use super::memory::{Counted, Lines, Uncounted};
 use base::interrupt;
 
-/// Port of the paper's second line, and of the accesses.
+/// Port of the mail's second line, and of the accesses.
 const LOW: usize = 0x80;
-/// Port of its third one.
+/// Port of the mail's third line.
 const HIGH: usize = 65535;
-/// Timed sections of a cell.
+/// Number of timed sections of a cell.
 const SAMPLES: usize = 31;
-/// A section is as many switches as take so long, in nanoseconds.
+/// Shortest timed section, in nanoseconds.
 const SECTION_NS: u128 = 100_000;
-/// Port accesses of a turn.
+/// Numbers of port accesses per turn.
 const ACCESSES: [usize; 3] = [0, 1, 64];
 
-/// Who has which ports, by the names that `host/ioperm.c` has.
+/// A case: the ports of each task. Names are those of `host/ioperm.c`.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -35,16 +35,16 @@ struct Case {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Who {
-    Nobody,
-    /// Both: the second is forked with them.
+    Neither,
+    /// Both tasks: the second inherits the ports by fork().
     Shared,
     First,
-    /// Both, each by ioperm() of its own.
+    /// Both tasks, each by its own ioperm().
     Each,
 }
 
 const CASES: [Case; 7] = [
-    case("none", false, Who::Nobody),
+    case("none", false, Who::Neither),
     case("port-80", false, Who::Shared),
     case("port-65535", true, Who::Shared),
     case("one-task-80", false, Who::First),
@@ -69,18 +69,18 @@ pub struct Cell {
     pub accesses: usize,
     /// Nanoseconds per switch, port accesses included: one value for each timed section.
     pub ns: Vec<f64>,
-    /// Different cache lines of 64 bytes that a switch and its port accesses touch, mean of both tasks.
+    /// Number of different cache lines of 64 bytes that a switch and its port accesses touch, mean of both tasks.
     pub lines: f64,
     /// Faults per switch at which the kernel would copy the bitmap, mean of both tasks.
     pub faults: f64,
 }
 
-/// All cells; fewer after Ctrl-C.
+/// Measures all cells. Ctrl-C ends the measurement early.
 pub fn run() -> Vec<Cell> {
     let mut cells = Vec::new();
     for case in CASES {
         for accesses in ACCESSES {
-            if accesses > 0 && case.who == Who::Nobody {
+            if accesses > 0 && case.who == Who::Neither {
                 continue;
             }
             for way in WAYS {
@@ -102,10 +102,10 @@ fn prepared<L: Lines>(way: Way, case: Case, lines: L) -> Machine<L> {
             machine.ioperm(HIGH..HIGH + 1, true);
         }
     };
-    // Before them there was one that had the highest port and has ended.
+    // An earlier task had the highest port, and has ended.
     machine.ioperm(HIGH..HIGH + 1, true);
     machine.exit();
-    if case.who != Who::Nobody {
+    if case.who != Who::Neither {
         permit(&mut machine);
     }
     if case.who == Who::Shared {
@@ -119,7 +119,7 @@ fn prepared<L: Lines>(way: Way, case: Case, lines: L) -> Machine<L> {
     machine
 }
 
-/// A turn of each task: two switches.
+/// Runs a turn of each task: two switches.
 #[inline(always)]
 fn turns<L: Lines>(machine: &mut Machine<L>, who: Who, accesses: usize) {
     for task in [0, 1] {
@@ -142,12 +142,12 @@ fn cell(way: Way, case: Case, accesses: usize) -> Cell {
         machine.lines.take();
         machine.switch(task);
         machine.return_to_user();
-        let some = if case.who != Who::First || task == 0 {
+        let permitted = if case.who != Who::First || task == 0 {
             accesses
         } else {
             0
         };
-        (0..some).for_each(|_| _ = machine.access(LOW));
+        (0..permitted).for_each(|_| _ = machine.access(LOW));
         lines += machine.lines.take();
     }
     Cell {
@@ -160,7 +160,7 @@ fn cell(way: Way, case: Case, accesses: usize) -> Cell {
     }
 }
 
-/// Nanoseconds a switch, section by section.
+/// Measures nanoseconds per switch in each section.
 fn times(mut machine: Machine<Uncounted>, who: Who, accesses: usize) -> Vec<f64> {
     let mut section = |pairs: u32| {
         let start = Instant::now();
@@ -187,15 +187,15 @@ mod tests {
             let case = CASES.into_iter().find(|case| case.name == name);
             cell(way, case.unwrap(), accesses)
         };
-        // The paper: 16 KB of lines at every switch, and next to none after the patch.
+        // The mail: 16 KB of lines at every switch, and very few with the patch.
         assert!(find(Way::CopyAll, "port-80", 0).lines >= 256.0);
         assert!(find(Way::CopyUsed, "port-80", 0).lines < 10.0);
         assert!(find(Way::CopyUsed, "port-65535", 0).lines >= 256.0);
-        // Lazily who does not access does not pay; the other faults at every turn.
+        // Lazy: a task without accesses pays nothing; a task with accesses faults in every turn.
         assert_eq!(find(Way::Lazy, "own-65535", 0).faults, 0.0);
         assert_eq!(find(Way::Lazy, "own-65535", 64).faults, 1.0);
         assert_eq!(find(Way::Lazy, "one-task-65535", 64).faults, 0.0);
-        // Since 5.5 two that share copy nothing, and two with their own copy each time.
+        // Since 5.5: two tasks that share a bitmap copy nothing; two with their own copy at each switch.
         assert!(find(Way::Sequence, "port-65535", 64).lines < 10.0);
         assert!(find(Way::Sequence, "own-65535", 0).lines >= 256.0);
         let none = find(Way::Sequence, "none", 0);

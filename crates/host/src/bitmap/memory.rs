@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What algorithms keep: bitmaps, and who asks which cache lines of them were touched.
+//! Memory of the algorithms: bitmaps, and the count of touched cache lines.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Ports of an x86 machine.
+/// Number of ports of an x86 machine.
 pub const PORTS: usize = 65536;
-/// Bytes of a bitmap.
+/// Size of a bitmap in bytes.
 pub const BYTES: usize = PORTS / 8;
-/// Bytes of a cache line of every x86 processor since 2001.
+/// Size of a cache line in bytes, on every x86 processor since 2001.
 const LINE_BYTES: usize = 64;
 
-/// Memory whose lines are told apart.
+/// An area of memory with its own cache lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Area {
-    /// Base, owner, sequence number and length beside the bitmap of the TSS.
+    /// Base, owner, sequence number and length of the bitmap in the TSS.
     TssHead,
     /// The bitmap of the TSS.
     TssBitmap,
-    /// What a task's structure says of its bitmap.
+    /// The fields of a task's structure about its bitmap.
     Task(usize),
-    /// The bitmap with that number, and from `BYTES` on what is kept beside it.
+    /// The bitmap with this number; its length and sequence number begin at `BYTES`.
     Bitmap(usize),
 }
 
-/// Is told of every access to memory that a kernel would make.
+/// Receives every access to memory that a kernel would make.
 pub trait Lines {
-    /// These bytes are read or written.
+    /// Notes that these bytes are read or written.
     fn touch(&mut self, area: Area, bytes: Range<usize>);
 }
 
-/// Nobody asks: for times.
+/// Counts nothing, for measurements of time.
 #[derive(Default)]
 pub struct Uncounted;
 
@@ -39,7 +39,7 @@ impl Lines for Uncounted {
     fn touch(&mut self, _area: Area, _bytes: Range<usize>) {}
 }
 
-/// Different lines since it was last asked.
+/// The different lines touched since the last call of [`Counted::take`].
 #[derive(Default)]
 pub struct Counted(BTreeSet<(Area, usize)>);
 
@@ -53,25 +53,25 @@ impl Lines for Counted {
 }
 
 impl Counted {
-    /// How many there were; begins again.
+    /// Returns the number of touched lines and starts again at 0.
     pub fn take(&mut self) -> usize {
         std::mem::take(&mut self.0).len()
     }
 }
 
-/// A bitmap; a set bit forbids its port.
+/// An I/O permission bitmap. A set bit forbids its port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitmap(Box<[u8; BYTES]>);
 
 impl Bitmap {
-    /// Forbids every port.
+    /// Makes a bitmap that forbids every port.
     pub fn new() -> Bitmap {
         Bitmap(Box::new([0xff; BYTES]))
     }
 
     /// Permits or forbids ports.
     pub fn set(&mut self, ports: Range<usize>, permit: bool) {
-        // Whole bytes at once, what is left of others bit by bit.
+        // Whole bytes at once, the bits before and after them one by one.
         let whole = ports.start.div_ceil(8)..ports.end / 8;
         if whole.start >= whole.end {
             ports.for_each(|port| self.set_bit(port, permit));
@@ -95,11 +95,11 @@ impl Bitmap {
         self.0[port / 8] & 1 << (port % 8) == 0
     }
 
-    /// Bytes up to the last one that permits a port, in whole words of 8 bytes as kernels copy them.
+    /// Number of bytes up to the last one that permits a port, rounded up to words of 8 bytes as kernels copy them.
     pub fn used(&self) -> usize {
         const NONE: [u8; BYTES] = [0xff; BYTES];
         let (mut from, mut to) = (0, BYTES / 8);
-        // From `to` on nothing is permitted.
+        // No word from `to` on permits a port.
         while from < to {
             let middle = (from + to) / 2;
             if self.0[middle * 8..] == NONE[middle * 8..] {
@@ -111,12 +111,12 @@ impl Bitmap {
         to * 8
     }
 
-    /// The first bytes become those of another bitmap.
+    /// Copies the first bytes of another bitmap.
     pub fn copy(&mut self, from: &Bitmap, bytes: usize) {
         self.0[..bytes].copy_from_slice(&from.0[..bytes]);
     }
 
-    /// Some bytes forbid all their ports.
+    /// Forbids all ports of these bytes.
     pub fn forbid(&mut self, bytes: Range<usize>) {
         self.0[bytes].fill(0xff);
     }

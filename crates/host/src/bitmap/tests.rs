@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every way permits what ioperm() says, and nothing else.
+//! Tests: every algorithm permits the ports that ioperm() permits, and no others.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::algorithm::{Machine, WAYS, Way};
 use super::memory::{BYTES, Counted, PORTS, Uncounted};
 
 const TASKS: usize = 4;
-/// Random operations of the property test, over all its cases.
+/// Number of random operations of the property test, over all its cases.
 const OPERATIONS: u32 = 1_000_000;
 const OPERATIONS_A_CASE: u32 = 4000;
 
@@ -23,15 +23,15 @@ enum Operation {
     Exit,
 }
 
-/// What ioperm(2) says: a set of ports a task.
-struct Said {
+/// Model of ioperm(2): a set of ports for each task.
+struct Model {
     permitted: Vec<Vec<bool>>,
     current: usize,
 }
 
-impl Said {
-    fn new() -> Said {
-        Said {
+impl Model {
+    fn new() -> Model {
+        Model {
             permitted: vec![vec![false; PORTS]; TASKS],
             current: 0,
         }
@@ -63,18 +63,18 @@ fn act<L: super::memory::Lines>(machine: &mut Machine<L>, operation: &Operation)
     machine.return_to_user();
 }
 
-/// Ports where something may go wrong: ends, borders of bytes and words, those of the paper.
-const TELLING: [usize; 11] = [0, 7, 8, 63, 64, 0x80, 0x3ff, 0x400, 32767, 65472, 65535];
+/// Ports at which errors are likely: ends, borders of bytes and words, the ports of the mail.
+const CRITICAL: [usize; 11] = [0, 7, 8, 63, 64, 0x80, 0x3ff, 0x400, 32767, 65472, 65535];
 
-/// A port, three times of four a telling one.
+/// Returns a port for a random number: a critical one in three of four cases.
 fn port(n: usize) -> usize {
     match n % 4 {
         0 => n / 4 % PORTS,
-        _ => TELLING[n / 4 % TELLING.len()],
+        _ => CRITICAL[n / 4 % CRITICAL.len()],
     }
 }
 
-/// What a random number stands for; a small one for something simple.
+/// Returns the operation for a random number. Small numbers give simple operations.
 fn operation(number: u32) -> Operation {
     let rest = number as usize / 21;
     match number % 21 {
@@ -95,42 +95,42 @@ fn machines() -> [Machine<Uncounted>; 4] {
     WAYS.map(|way| Machine::new(way, TASKS, Uncounted))
 }
 
-/// What a way gets wrong of a port, by the task that runs.
-fn wrong(said: &Said, machines: &mut [Machine<Uncounted>; 4], port: usize) -> Option<String> {
-    let wanted = said.permitted[said.current][port];
+/// Returns the first algorithm that is wrong about a port of the running task, in words.
+fn wrong(model: &Model, machines: &mut [Machine<Uncounted>; 4], port: usize) -> Option<String> {
+    let wanted = model.permitted[model.current][port];
     let ways = WAYS.iter().zip(machines);
     let mut differing =
         ways.filter_map(|(way, machine)| (machine.access(port) != wanted).then_some(way));
     let way = differing.next()?;
     Some(format!(
         "{way:?}: port {port} of task {}, permitted: {wanted}",
-        said.current
+        model.current
     ))
 }
 
-/// The first thing that a way gets wrong.
+/// Runs the operations; returns the first error of an algorithm.
 fn first_wrong(numbers: &[u32]) -> Option<String> {
-    let (mut said, mut machines) = (Said::new(), machines());
+    let (mut model, mut machines) = (Model::new(), machines());
     for number in numbers {
         let operation = operation(*number);
-        said.act(&operation);
+        model.act(&operation);
         machines
             .iter_mut()
             .for_each(|machine| act(machine, &operation));
         if let Operation::Access(port) = operation
-            && let Some(wrong) = wrong(&said, &mut machines, port)
+            && let Some(wrong) = wrong(&model, &mut machines, port)
         {
             return Some(wrong);
         }
     }
     for task in 0..TASKS {
         let switch = Operation::Switch(task);
-        said.act(&switch);
+        model.act(&switch);
         machines
             .iter_mut()
             .for_each(|machine| act(machine, &switch));
-        let mut ports = TELLING.into_iter().chain((0..PORTS).step_by(1021));
-        if let Some(wrong) = ports.find_map(|port| wrong(&said, &mut machines, port)) {
+        let mut ports = CRITICAL.into_iter().chain((0..PORTS).step_by(1021));
+        if let Some(wrong) = ports.find_map(|port| wrong(&model, &mut machines, port)) {
             return Some(wrong);
         }
     }
@@ -156,12 +156,12 @@ fn all_ways_permit_the_same_in_a_million_random_operations() {
     checked.unwrap();
 }
 
-/// Lines that a switch to task 1 touches, its return to user land and an access included.
+/// Returns the number of lines that a switch to task 1 touches, with the return to user land and an access.
 fn lines(way: Way, prepare: impl Fn(&mut Machine<Counted>), port: Option<usize>) -> usize {
     let mut machine = Machine::new(way, 2, Counted::default());
     prepare(&mut machine);
     let mut found = 0;
-    // The second time round nothing is new.
+    // The second round starts from a settled state.
     for _ in 0..2 {
         for task in [0, 1] {
             machine.lines.take();
@@ -186,14 +186,14 @@ fn a_switch_touches_the_lines_that_the_ways_say() {
             machine.fork(1);
         }
     };
-    // 128 lines of each bitmap, the TSS' head, both tasks.
+    // 128 lines of each bitmap, the head of the TSS, both tasks.
     assert_eq!(lines(Way::CopyAll, shared(0x80), None), 2 * BYTES / 64 + 3);
-    // One line of each, and what says how long the bitmaps are.
+    // One line of each bitmap, and the lines with their lengths.
     assert_eq!(lines(Way::CopyUsed, shared(0x80), None), 2 + 3 + 2);
     assert_eq!(lines(Way::CopyUsed, shared(65535), None), 2 * 128 + 3 + 2);
     assert_eq!(lines(Way::Lazy, shared(65535), None), 3);
     assert!(lines(Way::Lazy, shared(65535), Some(65535)) > 2 * 128);
-    // The TSS' head, both tasks, and the shared bitmap's number.
+    // The head of the TSS, both tasks, and the sequence number of the shared bitmap.
     assert_eq!(lines(Way::Sequence, shared(65535), None), 4);
     let own = |machine: &mut Machine<Counted>| {
         for task in [0, 1] {
@@ -203,13 +203,13 @@ fn a_switch_touches_the_lines_that_the_ways_say() {
     };
     assert_eq!(lines(Way::Sequence, own, None), 2 * 128 + 4);
     for way in WAYS {
-        assert_eq!(lines(way, |_| {}, None), 2, "{way:?}: nobody has a bitmap");
+        assert_eq!(lines(way, |_| {}, None), 2, "{way:?}: no task has a bitmap");
     }
 }
 
 #[test]
 fn a_way_that_forgets_what_the_last_task_had_is_noticed() {
-    // As `lazy` without clearing what is left of a longer bitmap: the rest stays permitted.
+    // If `lazy` did not clear the rest of a longer bitmap, port 65535 would stay permitted.
     let mut machine = Machine::new(Way::Lazy, 2, Uncounted);
     act(&mut machine, &Operation::Permit(65535..65536, true));
     assert!(machine.access(65535));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A boot log's lines of xor and raid6 speeds, as Linux 2.6 to 6.x print them, whatever stands before them: the time of
-//! printk, the level of `dmesg -x`, the date of a journal.
+//! Speeds of xor and raid6 in a boot log of Linux 2.6 to 6.x. The lines may have any prefix: the time of printk, the
+//! level of `dmesg -x`, the date of a journal.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::machine::{Item, Machine, median, which};
 use super::{Form, lines_with, text};
 use base::distinct::distinct;
 
-/// See the module.
+/// Boot log with xor or raid6 speeds.
 pub const FORM: Form = Form {
     name: "a boot log with xor or raid6 speeds",
     program: "the kernel",
-    // Several boots are samples.
+    // Several boots are samples of one result.
     begins: |text| {
         let speeds = lines_with(text, |line| speed(line).is_some());
         speeds.into_iter().take(1).collect()
@@ -25,23 +25,23 @@ pub const FORM: Form = Form {
 /// Functions that the boards measure.
 const XOR: [&str; 3] = ["arm4regs", "8regs", "32regs"];
 const RAID6: [&str; 4] = ["int32x1", "int32x2", "int32x4", "int32x8"];
-/// Older kernels, which print three decimals, count 1000 times 1024 bytes; later ones and ours 10^6.
+/// 1 MB of older kernels, in 10^6 bytes: they print three decimals and count 1000 times 1024 bytes as 1 MB.
 const OLD_MB: f64 = 1.024;
-/// The fastest there can be.
+/// Largest possible speed, in MB/s.
 const MOST_MB_S: f64 = 1e6;
 
-/// What a line says.
+/// Speed in one line.
 #[derive(Debug, PartialEq)]
 struct Speed<'a> {
     raid6: bool,
     function: &'a str,
-    /// As it is printed.
+    /// Number as printed.
     number: &'a str,
-    /// The function that the kernel takes, said again.
+    /// Whether the line repeats the speed of the function that the kernel chose.
     is_choice: bool,
 }
 
-/// Of `arm4regs : 629 MB/sec`, `raid6: int32x4 gen() 80 MB/s`, `xor: using function: arm4regs (629 MB/sec)` and
+/// Reads `arm4regs : 629 MB/sec`, `raid6: int32x4 gen() 80 MB/s`, `xor: using function: arm4regs (629 MB/sec)` and
 /// `raid6: using algorithm int32x4 (102 MB/s)`.
 fn speed(line: &str) -> Option<Speed<'_>> {
     let (rest, raid6) = match line.trim_end().trim_end_matches(')') {
@@ -54,9 +54,9 @@ fn speed(line: &str) -> Option<Speed<'_>> {
         .filter(|word| !word.is_empty())
         .collect();
     let words = match &words[..] {
-        // gen() has lost its bracket.
+        // `split` has taken the opening bracket of gen().
         [words @ .., "gen", ")"] => words,
-        // Half as much is written there.
+        // xor() writes half as much as gen(), so its speed is another figure.
         [.., "xor", ")"] => return None,
         words => words,
     };
@@ -66,7 +66,7 @@ fn speed(line: &str) -> Option<Speed<'_>> {
     let is_choice = matches!(before, [.., "using", "function" | "algorithm"]);
     let is_measured = match raid6 {
         true => before.last() == Some(&"raid6"),
-        // Names are padded.
+        // The kernel pads the name and prints " :" behind it.
         false => rest.trim_end().ends_with(" :"),
     };
     (is_choice || is_measured).then_some(Speed {
@@ -77,7 +77,7 @@ fn speed(line: &str) -> Option<Speed<'_>> {
     })
 }
 
-/// All functions, each with its median over the boots.
+/// Reads the speeds of all functions, each as the median over the boots.
 fn read(text: &str) -> Result<Machine> {
     let mut measured: BTreeMap<(bool, &str), Vec<f64>> = BTreeMap::new();
     let mut chosen: BTreeMap<(bool, &str), Vec<f64>> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn read(text: &str) -> Result<Machine> {
     }
     if measured.is_empty() {
         bail!(
-            "speeds of {}; the boards measure {} and {}",
+            "the log has only speeds of {}: the boards measure {} and {}",
             distinct(others).join(", "),
             XOR.join(", "),
             RAID6.join(", ")
@@ -134,47 +134,51 @@ fn item(((raid6, function), samples): ((bool, &str), Vec<f64>)) -> Option<Item> 
     })
 }
 
-/// The log's kernel and processor; an error when it has several.
+/// Returns the log's processor and kernel; refuses a log of several processors.
 fn about(text: &str) -> Result<String> {
-    let behind = |key: &'static str, end: &'static str| {
+    let values = |key: &'static str, end: &'static str| {
         distinct(text.lines().filter_map(move |line| {
             let (before, rest) = line.split_once(key)?;
             let is_word = !before.ends_with(|c: char| c.is_ascii_alphanumeric());
             is_word.then(|| rest.split(end).next().unwrap_or(rest).trim())
         }))
     };
-    let mut processors = behind("CPU: ", " [");
-    // Not `CPU: PIPT / VIPT nonaliasing data cache`, nor the first line of an oops.
+    let mut processors = values("CPU: ", " [");
+    // Leaves out `CPU: PIPT / VIPT nonaliasing data cache` and the first line of an oops.
     processors.retain(|name| !name.contains(' ') && name.contains(char::is_alphabetic));
     if let [one, another, ..] = processors[..] {
-        bail!("of two processors, {one} and {another}; a file for each boot log is expected");
+        bail!(
+            "the log is of two processors, {one} and {another}: put each boot log into its own file"
+        );
     }
-    let kernel = behind("Linux version ", " ");
+    let kernel = values("Linux version ", " ");
     let kernel = kernel
         .first()
         .map_or(String::new(), |name| format!(", Linux {name}"));
     let processor = processors
         .first()
         .copied()
-        .unwrap_or("a processor that it does not name");
+        .unwrap_or("an unknown processor");
     Ok(format!("boot log of {processor}{kernel}"))
 }
 
 fn notes(text: &str, is_old: bool, others: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();
     if is_old {
-        let note = "xor: a kernel that prints three decimals counts 1000 times 1024 bytes a MB; turned into 10^6, as the boards count";
+        let note = "xor: a kernel that prints three decimals counts 1000 times 1024 bytes as 1 MB; converted to 10^6 \
+                    bytes, as the boards count";
         notes.push(note.to_string());
     }
-    // Later kernels measure xor() of the chosen one alone, and call that "....".
+    // Older kernels print speeds without gen(), or xor() of each function. Later kernels print xor() only of the chosen
+    // function, under the name "....".
     let is_16_pages = |line: &str| {
         let line = line.trim_end();
-        let whole = line.contains("raid6: int32x") && line.ends_with(" MB/s");
-        whole && !line.contains("gen()") && !line.contains("algorithm")
+        let is_speed = line.contains("raid6: int32x") && line.ends_with(" MB/s");
+        is_speed && !line.contains("gen()") && !line.contains("algorithm")
     };
     if text.lines().any(is_16_pages) {
-        let note = "raid6: older kernels go through 16 pages and a table, the boards' Linux through eight: on an ARM9 \
-                    both are beyond the cache";
+        let note = "raid6: older kernels read 16 pages and a table, the boards' Linux reads 8 pages; both exceed the \
+                    cache of an ARM9";
         notes.push(note.to_string());
     }
     if !others.is_empty() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines that cyclictest prints while it runs and, without `-h`, at its end: `T: 0 (PID) P:80 I:1000 C: 60000
-//! Min: 38 Act: 44 Avg: 48 Max: 512`. A thread's last line counts.
+//! Lines that cyclictest prints during the run and, without `-h`, at its end: `T: 0 (PID) P:80 I:1000 C: 60000
+//! Min: 38 Act: 44 Avg: 48 Max: 512`. The last line of each thread counts.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use super::machine::{Extremes, Machine};
 use super::{Form, MOST_TIMES, MOST_US, lines_with, text};
 
-/// See the module.
+/// Lines of cyclictest.
 pub const FORM: Form = Form {
     name: "cyclictest's lines (T: ...)",
     program: "cyclictest",
@@ -17,18 +17,18 @@ pub const FORM: Form = Form {
     read: |text, first| read(text, first),
 };
 
-const EXPECTED: &str = "T: N (PID) P: I: C: Min: Act: Avg: Max: are expected";
-/// Of the columns Act and Avg with -N, which prints no unit; without they are five wide.
+const EXPECTED: &str = "expected T: N (PID) P: I: C: Min: Act: Avg: Max:";
+/// Width of the columns Act and Avg in nanoseconds (-N). In microseconds they are five wide; cyclictest prints no unit.
 const WIDTH_OF_NS: usize = 8;
 
-/// A thread's line, of cyclictest's or of a relative.
+/// Whether this is a thread's line of cyclictest, or of another program of rt-tests.
 pub fn is_line(line: &str) -> bool {
     let is_thread = |rest: &str| rest.trim_start().starts_with(|c: char| c.is_ascii_digit());
     let line = line.trim_start();
     line.strip_prefix("T:").is_some_and(is_thread) && line.contains(" C:")
 }
 
-/// What stands behind a key, blanks in front included.
+/// Returns the word behind a key, with the blanks before it.
 fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = line.split_once(key)?;
     let blanks = rest.len() - rest.trim_start().len();
@@ -36,7 +36,7 @@ fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     Some(&rest[..blanks + word.len()])
 }
 
-/// One line: which thread, what it says, and whether its columns are those of nanoseconds.
+/// Reads a line: number of the thread, its latencies, and whether the columns are as wide as with nanoseconds.
 fn thread(line: &str) -> Result<(u32, Extremes, bool)> {
     let word = |key: &str| after(line, key).with_context(|| format!("no \"{}\"", key.trim()));
     let number = |key: &str, most: f64| {
@@ -46,16 +46,16 @@ fn thread(line: &str) -> Result<(u32, Extremes, bool)> {
     let us = if in_ns { 1e3 } else { 1.0 };
     let name = word("T:")?.trim();
     let count = number(" C:", MOST_TIMES)?;
-    // A thread that has not woken yet has a minimum and a maximum that are none.
-    let of = |key: &str| match count {
+    // The minimum and maximum of a thread that has not woken yet mean nothing.
+    let latency = |key: &str| match count {
         0.0 => Ok(0.0),
         _ => Ok::<f64, anyhow::Error>(number(key, MOST_US * us)? / us),
     };
     let extremes = Extremes {
         count,
-        min: of(" Min:")?,
-        avg: of(" Avg:")?,
-        max: of(" Max:")?,
+        min: latency(" Min:")?,
+        avg: latency(" Avg:")?,
+        max: latency(" Max:")?,
     };
     if extremes.min > extremes.max {
         bail!("Min: is above Max:");
@@ -63,7 +63,7 @@ fn thread(line: &str) -> Result<(u32, Extremes, bool)> {
     Ok((name.parse().context("T:")?, extremes, in_ns))
 }
 
-/// All threads' last lines.
+/// Reads the last line of each thread.
 fn read(text: &str, first: usize) -> Result<Machine> {
     let mut last: BTreeMap<u32, Extremes> = BTreeMap::new();
     let mut is_ns = false;
@@ -77,7 +77,7 @@ fn read(text: &str, first: usize) -> Result<Machine> {
         let before = last.insert(name, thread).map_or(0.0, |before| before.count);
         if last[&name].count < before {
             bail!(wrong(
-                "C: is less than before, as of two calls of cyclictest; a file for each is expected"
+                "C: is less than before: if the text is of two calls of cyclictest, put each into its own file"
             ));
         }
     }
@@ -90,7 +90,9 @@ fn read(text: &str, first: usize) -> Result<Machine> {
     let notes = &mut machine.notes;
     notes.push("cyclictest without a histogram (-h US): no quantiles".to_string());
     if is_ns {
-        notes.push("Act and Avg are as wide as with -N: taken for nanoseconds".to_string());
+        notes.push(
+            "the columns Act and Avg are as wide as with -N: read as nanoseconds".to_string(),
+        );
     }
     Ok(machine)
 }

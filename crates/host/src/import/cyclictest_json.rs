@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cyclictest --json FILE`, with a histogram (`-h`) or without; also among what it prints, as by
-//! `--json=/dev/stdout`. All programs of rt-tests write this form: the document says which one did.
+//! Document of `cyclictest --json FILE`, with or without a histogram (`-h`). It may stand within other output, as from
+//! `--json=/dev/stdout`. All programs of rt-tests write this form; the document names the program.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::machine::{Extremes, Machine};
 use super::{Form, MOST_TIMES, MOST_US, lines_with};
 use results::figures::latencies::Latencies;
 
-/// See the module.
+/// Document of `cyclictest --json`.
 pub const FORM: Form = Form {
     name: "cyclictest --json",
     program: PROGRAM,
@@ -18,9 +18,9 @@ pub const FORM: Form = Form {
 };
 
 const PROGRAM: &str = "cyclictest";
-/// Every document of rt-tests has it.
+/// Key of every document of rt-tests.
 const MARK: &str = "\"file_version\"";
-/// What measures something else and writes the same form.
+/// Programs that write this form but measure something else.
 const OTHERS: [&str; 11] = [
     "signaltest",
     "cyclicdeadline",
@@ -35,7 +35,7 @@ const OTHERS: [&str; 11] = [
     "pi_stress",
 ];
 
-/// The document with the mark in that line.
+/// Parses the document whose mark is in this line.
 fn document(text: &str, line: usize) -> Result<Value> {
     let (mut start, mut at) = (None, 0);
     for (n, whole) in text.split_inclusive('\n').enumerate().take(line) {
@@ -45,49 +45,52 @@ fn document(text: &str, line: usize) -> Result<Value> {
         at += whole.len();
     }
     let (before, at) = start.with_context(|| {
-        format!("line {line}: a document of rt-tests without its beginning, a line with \"{{\"")
+        format!(
+            "line {line}: the document of rt-tests is without its beginning, a line with \"{{\""
+        )
     })?;
     let values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
-    let first = values.into_iter().next().context("no document")?;
+    let first = values.into_iter().next().context("there is no document")?;
     first.map_err(|error| {
         let why = match error.is_eof() {
             true => "the document ends too soon",
             false => "the document is damaged",
         };
-        let said = error.to_string();
-        let said = said.split(" at line ").next().unwrap_or_default();
-        anyhow!("line {}: {why}: {said}", before + error.line())
+        let detail = error.to_string();
+        let detail = detail.split(" at line ").next().unwrap_or_default();
+        anyhow!("line {}: {why}: {detail}", before + error.line())
     })
 }
 
-/// Whether it is cyclictest's. Boards' runs have what was typed there, as `beside-load cyclictest -D 5`.
+/// Refuses documents of other programs. The boards' documents have the typed command line, such as
+/// `beside-load cyclictest -D 5`.
 fn check_program(json: &Value) -> Result<()> {
     let line = ["cmdline:", "cmdline"]
         .iter()
         .find_map(|key| json[key].as_str());
-    let line = line.context("no \"cmdline:\", which says the program of rt-tests")?;
+    let line = line.context("there is no \"cmdline:\", which names the program of rt-tests")?;
     let name = |word: &str| word.rsplit('/').next().unwrap_or(word).to_string();
     let words: Vec<String> = line.split_whitespace().map(name).collect();
     let first = words
         .first()
-        .context("\"cmdline:\" is empty: no program of rt-tests")?;
+        .context("\"cmdline:\" is empty, and so names no program of rt-tests")?;
     if let Some(other) = OTHERS.iter().find(|other| *other == first) {
         bail!(
-            "\"cmdline:\" says {other}, which measures something else than cyclictest does; \
-             no experiment here measures that"
+            "\"cmdline:\" says {other}, which no experiment here can be compared with: \
+             use the output of cyclictest"
         );
     }
     if !words.iter().any(|word| word == PROGRAM) {
-        bail!("\"cmdline:\" says {first}; cyclictest is expected");
+        bail!("\"cmdline:\" says {first}: use the output of cyclictest");
     }
     Ok(())
 }
 
-/// All its threads together.
+/// Reads the latencies of all threads together.
 fn read(json: &Value) -> Result<Machine> {
     if json["file_version"] != 1 {
         bail!(
-            "cyclictest writes file_version {}, this program reads 1",
+            "the document has file_version {}, this program reads file_version 1",
             json["file_version"]
         );
     }
@@ -100,11 +103,13 @@ fn read(json: &Value) -> Result<Machine> {
         text("release")
     ));
     machine.is_arm = text("machine").starts_with("arm");
-    let threads = json["thread"].as_object().context("no \"thread\"")?;
+    let threads = json["thread"]
+        .as_object()
+        .context("there is no \"thread\"")?;
     let woke = |thread: &&Value| thread["cycles"].as_u64() != Some(0);
     let threads: Vec<&Value> = threads.values().filter(woke).collect();
     if threads.is_empty() {
-        bail!("cyclictest measured nothing");
+        bail!("no thread of cyclictest has woken");
     }
     let in_ns = json["resolution_in_ns"] == 1;
     let has_bins = |thread: &&Value| {
@@ -129,28 +134,30 @@ fn read(json: &Value) -> Result<Machine> {
     let threads: Result<Vec<Extremes>> = threads.iter().map(extremes).collect();
     machine.add_extremes("timer", &threads?);
     let why = match in_ns {
-        true => "quantiles are not taken from nanoseconds (-N)",
+        true => "the latencies are in nanoseconds (-N): no quantiles",
         false => "not every thread has a histogram (cyclictest -h US --json FILE): no quantiles",
     };
     machine.notes.push(why.to_string());
     Ok(machine)
 }
 
-/// A number that can be one of its.
+/// Returns a number from 0 to `most` of a thread.
 fn number(thread: &Value, key: &str, most: f64) -> Result<f64> {
     let value = thread[key]
         .as_f64()
         .filter(|value| (0.0..=most).contains(value));
     value.with_context(|| {
         format!(
-            "a thread's \"{key}\" is {}: a number from 0 to {most} is expected",
+            "a thread's \"{key}\" is {}: expected a number from 0 to {most}",
             thread[key]
         )
     })
 }
 
 fn latencies(thread: &Value) -> Result<Latencies> {
-    let bins = thread["histogram"].as_object().context("no histogram")?;
+    let bins = thread["histogram"]
+        .as_object()
+        .context("there is no \"histogram\"")?;
     let bin = |(us, count): (&String, &Value)| {
         let count = count.as_u64().filter(|count| *count as f64 <= MOST_TIMES)?;
         Some((us.parse::<u32>().ok()?, count))
@@ -162,7 +169,7 @@ fn latencies(thread: &Value) -> Result<Latencies> {
     let counted = counts.fold(0, |sum: u64, count| sum.saturating_add(*count));
     let cycles = number(thread, "cycles", MOST_TIMES)? as u64;
     let overflows = cycles.checked_sub(counted).with_context(|| {
-        format!("the histogram counts {counted} latencies, \"cycles\" says {cycles}")
+        format!("the histogram counts {counted} latencies, but \"cycles\" is {cycles}")
     })?;
     let max = number(thread, "max", MOST_US)? as u32;
     Ok(Latencies::of_bins(

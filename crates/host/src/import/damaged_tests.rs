@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every form cut off anywhere and with bytes that are others: an error or figures that can be, never a panic.
+//! Tests with damaged texts: cut off at any place, or with changed bytes. The result is an error or possible figures,
+//! never a panic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use super::forms_tests::{
 use super::tests::RTLA;
 use super::*;
 
-/// A text of each form; the histogram without its empty bins.
+/// Returns a text of each form. The histogram has no empty bins, to save time.
 fn texts() -> Vec<String> {
     let filled = |line: &&str| !line.ends_with(" 000000");
     let lines = HISTOGRAM.lines().filter(filled);
@@ -23,7 +24,7 @@ fn texts() -> Vec<String> {
     others.chain([histogram]).collect()
 }
 
-/// What was read can be.
+/// Checks that all figures are possible, if the bytes can be read.
 fn check(bytes: &[u8]) {
     let Ok(machine) = bytes_of(bytes) else {
         return;
@@ -49,7 +50,7 @@ fn a_text_that_is_cut_off_anywhere_does_not_panic() {
     }
 }
 
-/// What is put into a text.
+/// Words that are inserted into a text.
 const WORDS: [&str; 12] = [
     "99999999999999999999",
     "-7",
@@ -65,7 +66,7 @@ const WORDS: [&str; 12] = [
     ":",
 ];
 
-/// A place in the text, and what is done there.
+/// Makes a place in the text, a byte to write there, or a word to insert.
 fn damage() -> impl Strategy<Value = (prop::sample::Index, u8, Option<String>)> {
     let word = prop::sample::select(&WORDS[..]).prop_map(String::from);
     (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Our own documents: one, several one after the other, or an array of them.
+//! Documents of `warmswitch host`: one, several in a row, or an array.
 
 use anyhow::{Result, bail};
 use serde::Deserialize;
@@ -9,20 +9,20 @@ use super::machine::{Item, Machine, timer, which};
 use super::{Form, memory};
 use results::figures::statistics::Estimate;
 
-/// See the module.
+/// Documents of `warmswitch host`.
 pub const FORM: Form = Form {
     name: "results of warmswitch host (JSON)",
     program: "warmswitch host",
-    begins: |text| of(text).map_or(Vec::new(), |_| vec![1]),
-    read: |text, _| read(of(text).unwrap_or_default(), Vec::new()),
+    begins: |text| documents(text).map_or(Vec::new(), |_| vec![1]),
+    read: |text, _| read(documents(text).unwrap_or_default(), Vec::new()),
 };
 
-/// Of a document: what is used of it.
+/// The keys of a document that are used here.
 #[derive(Deserialize)]
 struct Document {
     format: u32,
     tool: String,
-    /// What kept the machine busy.
+    /// Load during the measurement.
     load: Option<String>,
     machine: Value,
     measured: Value,
@@ -45,8 +45,8 @@ struct Figure {
     estimate: Estimate,
 }
 
-/// The documents in a text; `None` when it is something else.
-fn of(text: &str) -> Option<Vec<Value>> {
+/// Returns the documents in a text; `None` when the text is something else.
+fn documents(text: &str) -> Option<Vec<Value>> {
     let mut all = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         match value {
@@ -59,14 +59,14 @@ fn of(text: &str) -> Option<Vec<Value>> {
     (!all.is_empty() && all.iter().all(ours)).then_some(all)
 }
 
-/// All of one machine.
+/// Reads documents of one machine.
 pub fn read(all: Vec<Value>, notes: Vec<String>) -> Result<Machine> {
     let mut machine: Option<Machine> = None;
     for document in all {
         let document: Document = serde_json::from_value(document)?;
         if document.format != 1 {
             bail!(
-                "a document of format {}, this program reads 1",
+                "a document has format {}, this program reads format 1",
                 document.format
             );
         }
@@ -78,11 +78,14 @@ pub fn read(all: Vec<Value>, notes: Vec<String>) -> Result<Machine> {
         });
         let about = about(&document);
         if machine.about != about {
-            bail!("of two machines: \"{}\" and \"{about}\"", machine.about);
+            bail!(
+                "the documents are of two machines, \"{}\" and \"{about}\": put each machine's into its own file",
+                machine.about
+            );
         }
         machine.take(&document)?;
     }
-    let mut machine = machine.ok_or_else(|| anyhow::anyhow!("no document"))?;
+    let mut machine = machine.ok_or_else(|| anyhow::anyhow!("there is no document"))?;
     machine.notes.extend(notes);
     Ok(machine)
 }
@@ -100,7 +103,7 @@ impl Machine {
     fn take(&mut self, document: &Document) -> Result<()> {
         let Some(runs) = document.measured["runs"].as_array() else {
             self.notes
-                .push(format!("{}: no board measures that", document.tool));
+                .push(format!("{}: no experiment measures this", document.tool));
             return Ok(());
         };
         for run in runs {
@@ -111,11 +114,11 @@ impl Machine {
             };
             match document.tool.as_str() {
                 "memory" => {
-                    let of = |at: &str, metric: &str| {
+                    let figure = |at: &str, metric: &str| {
                         let is = |f: &&Figure| f.at == at && f.metric == metric;
                         run.figures.iter().find(is).map(|f| f.estimate.value)
                     };
-                    self.memory.extend(memory(&run.printed, of));
+                    self.memory.extend(memory(&run.printed, figure));
                 }
                 tool => self.items.extend(
                     run.figures
@@ -128,7 +131,7 @@ impl Machine {
     }
 }
 
-/// The figure of ours that a tool's means, if there is one.
+/// Makes the figure of a tool, with the selector of our figures; `None` when no experiment measures it.
 fn item(tool: &str, run: &Run, what: &str, figure: &Figure) -> Option<Item> {
     let word = |n: usize| run.command.get(n)?.parse::<u32>().ok();
     let metric = figure.metric.as_str();
@@ -146,7 +149,7 @@ fn item(tool: &str, run: &Run, what: &str, figure: &Figure) -> Option<Item> {
         ("pipe", "round trip") => ("ipc", which(Some("lat-fork"), "lat_fifo", &[])),
         ("pipe", "bandwidth") => ("ipc", which(Some("bw-fork"), "bw_pipe", &[])),
         ("messaging", "time") => ("hackbench", which(None, "time", &[("groups", word(2)?)])),
-        // Who asked, how long, how often a second.
+        // Word 4 of the command, from 0, is the number of requests per second.
         ("reply", _) => (
             "packet_reply",
             which(None, metric, &[("request_hz", word(4)?)]),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Forms that are known and not read, each with its name and what to do instead.
+//! Known forms that cannot be imported, each with its name and the remedy.
 
 use super::{cyclictest, lines_with};
 
-const HIST: &str = "what `rtla timerlat hist` prints is read, best with -u";
+const HIST: &str = "use the output of `rtla timerlat hist`, best with -u";
+const LINES: &str = "use the output of cyclictest, whose lines have P: and I:";
 
-/// A known text: how a line of it looks, what it is, what to do.
+/// A known form: test for one of its lines, description, and remedy.
 struct Known {
     is: fn(&str) -> bool,
     what: &'static str,
@@ -17,42 +18,42 @@ const KNOWN: [Known; 7] = [
         is: |line| {
             line.contains("# RTLA osnoise histogram") || line.contains("Operating System Noise")
         },
-        what: "rtla osnoise: noise, which no experiment here measures",
+        what: "rtla osnoise: no experiment here measures noise",
         help: HIST,
     },
     Known {
         is: |line| line.contains("Hardware-related Noise"),
-        what: "rtla hwnoise: noise, which no experiment here measures",
+        what: "rtla hwnoise: no experiment here measures noise",
         help: HIST,
     },
     Known {
         is: |line| line.starts_with("# tracer: timerlat") || line.starts_with("# tracer: osnoise"),
-        what: "a trace of the tracers timerlat and osnoise, not a result of rtla's",
+        what: "a trace of the timerlat or osnoise tracer, not a result of rtla",
         help: HIST,
     },
     Known {
         is: |line| cyclictest::is_line(line) && !line.contains(" I:"),
-        what: "signaltest: signals' round trips, which no experiment here measures",
-        help: "cyclictest's lines, with P: and I:, are read",
+        what: "signaltest: no experiment here measures round trips of signals",
+        help: LINES,
     },
     Known {
         is: |line| cyclictest::is_line(line) && !line.contains(" P:"),
-        what: "cyclicdeadline: deadlines of SCHED_DEADLINE, which no experiment here measures",
-        help: "cyclictest's lines, with P: and I:, are read",
+        what: "cyclicdeadline: no experiment here measures SCHED_DEADLINE",
+        help: LINES,
     },
     Known {
         is: |line| line.starts_with('#') && line.contains(" -> #") && line.contains(", Min "),
-        what: "ptsematest, svsematest, pmqtest or sigwaittest, whose latencies no experiment here measures",
-        help: "cyclictest's output is read",
+        what: "ptsematest, svsematest, pmqtest or sigwaittest: no experiment here measures these latencies",
+        help: "use the output of cyclictest",
     },
     Known {
         is: |line| line.starts_with("# Running 'sched/"),
-        what: "perf bench, which does not say all that decides its figure",
-        help: "hackbench's text is read; `warmswitch host beside` has perf and ours in turn",
+        what: "perf bench: its output does not have all settings that its figure depends on",
+        help: "use the output of hackbench; `warmswitch host beside` runs perf and our programs in turn",
     },
 ];
 
-/// Why a text is not read, when it is one of these.
+/// Returns the reason if the text is in one of these forms.
 pub fn refused(text: &str) -> Option<String> {
     KNOWN.iter().find_map(|known| {
         let line = *lines_with(text, known.is).first()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cases from the field, each a file under `fixtures`, and variants of their programs.
+//! Tests with files from the field, which are in `fixtures`, and with variants of them.
 
 use super::*;
 use results::figures::figure::Measured;
@@ -13,7 +13,7 @@ pub const OLD_LOG: &str = include_str!("fixtures/dmesg-2.6.22.txt");
 pub const LOG: &str = include_str!("fixtures/dmesg-6.x.txt");
 pub const HACKBENCH: &str = include_str!("fixtures/hackbench.txt");
 pub const LMBENCH: &str = include_str!("fixtures/lmbench-ctx.txt");
-/// Of two processors, the second screen; with -u.
+/// Two screens of `rtla timerlat top -u`; the second one shows two processors.
 pub const TOP: &str = "\u{1b}c\u{1b}[2;37;40m                     Timer Latency          \u{1b}[0;0;0m\n\
   0 00:00:01   |          IRQ Timer Latency (us)        |         Thread Timer Latency (us)      |    Ret user Timer Latency (us)\n\
 CPU COUNT      |      cur       min       avg       max |      cur       min       avg       max |      cur       min       avg       max\n\
@@ -63,14 +63,14 @@ fn case_12_another_program_of_rt_tests_is_refused_by_its_name() {
     }
     let said = error(&SIGNALTEST.replace("signaltest -p", "mytest -p"));
     assert!(
-        said.contains("says mytest; cyclictest is expected"),
+        said.contains("says mytest: use the output of cyclictest"),
         "{said}"
     );
     assert!(error(&SIGNALTEST.replace("cmdline:", "x")).contains("no \"cmdline:\""));
-    // The boards' own have what was typed there.
+    // The boards' own documents have the command line as typed on the board.
     let ours = SIGNALTEST.replace("signaltest -p", "beside-load /usr/bin/cyclictest -p");
     assert_eq!(value(&of(&ours), "timer, max"), 512.0);
-    // Their lines as text.
+    // Text output of other programs of rt-tests.
     let said = error("T: 0 ( 812) P:80 C:  60000 Min:     38 Act:   44 Avg:   48 Max:     512\n");
     assert!(said.starts_with("line 1: signaltest"), "{said}");
     let said = error("T: 0 ( 812) I:1000 C:  60000 Min:     38 Act:   44 Avg:   48 Max:     512\n");
@@ -89,7 +89,7 @@ fn case_13_cyclictests_histogram_text_is_read() {
     assert_eq!(value(&machine, "timer, p50"), 41.0);
     assert_eq!(value(&machine, "timer, p99.9"), 140.0);
     assert_eq!(value(&machine, "timer, max"), 512.0);
-    // What was printed while it ran says less, and that it was interrupted nothing.
+    // The lines printed during the run have less information than the histogram, so they are ignored.
     assert_eq!(
         values(&of(&format!("{PLAIN}{HISTOGRAM}"))),
         values(&machine)
@@ -144,7 +144,7 @@ fn case_13_cyclictests_lines_are_read_and_a_threads_last_one_counts() {
     assert!(error(&PLAIN.replace("   512", "512999999999")).contains("line 5: "));
     let cut = PLAIN.find("Avg").unwrap();
     assert!(
-        error(&PLAIN[..cut]).contains("no \"Avg:\"; T: N (PID)"),
+        error(&PLAIN[..cut]).contains("no \"Avg:\"; expected T: N (PID)"),
         "{}",
         error(&PLAIN[..cut])
     );
@@ -155,7 +155,7 @@ fn case_13_json_on_standard_output_is_read_with_what_stands_around_it() {
     let machine = of(JSON);
     assert!(machine.about.contains("6.6.51-rt42") && machine.is_arm);
     assert_eq!(value(&machine, "timer, p50"), 41.0);
-    // Without -q its lines come first, with -h its histogram behind.
+    // Without -q, cyclictest's lines come first; with -h, its histogram follows.
     let around = format!("{PLAIN}{JSON}{HISTOGRAM}");
     assert_eq!(values(&of(&around)), values(&machine));
     let cut = error(&JSON[..JSON.len() / 2]);
@@ -214,7 +214,7 @@ fn case_14_a_boot_logs_speeds_are_read_from_any_kernel_and_behind_any_prefix() {
     let two = format!("{LOG}{}", LOG.replace("ARM926EJ-S", "XScale-IXP42x"));
     assert!(error(&two).contains("ARM926EJ-S and XScale-IXP42x"));
     assert!(error(&LOG.replace("   629 MB/sec", "  -629 MB/sec")).starts_with("a boot log"));
-    // Others' megabytes are no boot log.
+    // Speeds of other programs are not a boot log.
     assert!(
         error(" Timing buffered disk reads:  56 MB in  3.09 seconds =  18.14 MB/sec\n")
             .contains("no result")
@@ -255,9 +255,9 @@ fn case_14_hackbenchs_text_is_read_where_it_did_what_the_boards_do() {
     assert!(error(&HACKBENCH.replace("100 messages", "500 messages")).contains("line 3: "));
     assert!(error(&HACKBENCH.replace("using 40", "using 20")).contains("-f 20"));
     assert!(error("Time: 14.218\n").contains("line 1: "));
-    assert!(error(&HACKBENCH.replace("14.218", "-1")).contains("seconds are expected"));
+    assert!(error(&HACKBENCH.replace("14.218", "-1")).contains("expected seconds"));
     let cut = HACKBENCH.find("Time").unwrap();
-    assert!(error(&HACKBENCH[..cut]).contains("line 2: no \"Time:\" behind it"));
+    assert!(error(&HACKBENCH[..cut]).contains("line 2: no line \"Time:\" follows"));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn case_14_lmbenchs_text_is_read() {
     let machine = of(LMBENCH);
     assert_eq!(machine.items.len(), 8);
     assert_eq!(value(&machine, "lat_ctx, 16 processes, 16 KB"), 141.21);
-    // Among other results, as `make results` writes them.
+    // Among other results, as in the files of `make results`.
     let all = format!(
         "[lmbench3.0 results for Linux board]\nPipe latency: 272.1000 microseconds\nPipe bandwidth: 12.58 MB/sec\n\
          {LMBENCH}\n\"stride=64\n0.00049 5.000\n0.00098 5.000\n"
@@ -277,7 +277,10 @@ fn case_14_lmbenchs_text_is_read() {
         ("lmbench, Pipe bandwidth", 12.58, "MB/s")
     );
     let said = error(&LMBENCH.replace("8 108.96", "8"));
-    assert!(said.contains("line 5: \"8\": a number of tasks"), "{said}");
+    assert!(
+        said.contains("line 5: \"8\": expected a number of tasks"),
+        "{said}"
+    );
     assert!(error(&LMBENCH.replace("size=16k", "size=0k")).contains("twice"));
     assert!(error("\"size=0k ovr=7.13\n").contains("line 1: no line"));
     assert!(error(&LMBENCH.replace("96.40", "-96.40")).contains("-96.40"));
@@ -291,7 +294,7 @@ fn rtlas_top_is_read_by_its_last_screen_and_its_other_forms_are_named() {
     assert_eq!(value(&machine, "timer, task, max"), 120.0);
     let ns = of(&TOP.replace("(us)", "(ns)"));
     assert_eq!(value(&ns, "timer, task, max"), 0.12);
-    // Without -u there are two places.
+    // Without -u, rtla has two places.
     let kernel: String = TOP
         .lines()
         .map(|line| {
@@ -304,7 +307,7 @@ fn rtlas_top_is_read_by_its_last_screen_and_its_other_forms_are_named() {
     let machine = of(&kernel);
     assert_eq!(value(&machine, "timer, kernel's thread, max"), 90.0);
     assert!(machine.notes[1].contains("-u"), "{:?}", machine.notes);
-    assert!(error(&TOP.replace("       120\n", "       x\n")).contains("no number: x"));
+    assert!(error(&TOP.replace("       120\n", "       x\n")).contains("not a number: x"));
     for (text, says) in [
         (
             "# RTLA osnoise histogram\n# Time unit is microseconds (us)\n",
@@ -377,7 +380,7 @@ fn what_is_measured_stands_beside_runs_and_the_rest_beside_the_record() {
     );
     assert!(
         part.text.contains("lat_ctx subtracts"),
-        "what is not the same is said below the table"
+        "the text above the table notes the difference"
     );
     assert_eq!(machine.alone("switch-cost", &measured).len(), 7);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What hackbench prints, of one run or several: how many groups, and `Time:` in seconds.
+//! Text output of one or more runs of hackbench: number of groups, and `Time:` in seconds.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,20 @@ use anyhow::{Context as _, Result, bail};
 use super::machine::{Item, Machine, median, which};
 use super::{Form, lines_with, text};
 
-/// See the module.
+/// Output of hackbench.
 pub const FORM: Form = Form {
     name: "hackbench",
     program: "hackbench",
-    // Several runs are samples of one time.
+    // All runs are samples of one result.
     begins: |text| lines_with(text, is_its).into_iter().take(1).collect(),
     read,
 };
 
-/// As hackbench does it when nobody says otherwise: of each sender, and in each group.
+/// Line of hackbench with its default messages.
 const MESSAGES: &str = "Each sender will pass 100 messages of 100 bytes";
+/// Default number of file descriptors in each group.
 const DESCRIPTORS: &str = "40";
-/// Seconds that a run can take.
+/// Longest time of a run, in seconds.
 const MOST_S: f64 = 1e7;
 
 fn is_its(line: &str) -> bool {
@@ -28,7 +29,7 @@ fn is_its(line: &str) -> bool {
     is_heading(line) || seconds(line).is_some()
 }
 
-/// `Time: 14.218`.
+/// Reads the seconds of `Time: 14.218`.
 fn seconds(line: &str) -> Option<f64> {
     let time = line.strip_prefix("Time: ")?;
     text::number(time.trim(), MOST_S).ok()
@@ -38,7 +39,8 @@ fn is_heading(line: &str) -> bool {
     line.starts_with("Running in ") && line.contains(" mode with ")
 }
 
-/// Groups of a heading, as `Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)`.
+/// Reads the number of groups of a heading, and refuses settings that differ from the boards':
+/// `Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)`.
 fn groups(line: &str) -> Result<u32> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let before = |name: &str| {
@@ -47,45 +49,44 @@ fn groups(line: &str) -> Result<u32> {
     };
     match before("mode") {
         Some("process") => {}
-        Some(mode) => bail!("{mode} mode; the boards measure in process mode (-P)"),
-        None => bail!("no mode"),
+        Some(mode) => bail!("{mode} mode cannot be compared: the boards run process mode (-P)"),
+        None => bail!("expected a mode"),
     }
     if before("file") != Some(DESCRIPTORS) {
-        bail!("the boards measure with {DESCRIPTORS} file descriptors a group (-f 20)");
+        bail!(
+            "cannot be compared: the boards run with {DESCRIPTORS} file descriptors per group (-f 20)"
+        );
     }
-    let groups = before("groups").context("a number of groups is expected")?;
-    groups
-        .parse()
-        .ok()
-        .context("a number of groups is expected")
+    let groups = before("groups").context("expected a number of groups")?;
+    groups.parse().ok().context("expected a number of groups")
 }
 
-/// The median time of each number of groups.
+/// Reads the median time of each number of groups.
 fn read(text: &str, first: usize) -> Result<Machine> {
     let mut times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    let mut of: Option<u32> = None;
+    let mut current: Option<u32> = None;
     let mut begun = None;
     for (n, line) in text.lines().enumerate().skip(first - 1) {
         let line = line.trim();
         let wrong = |why: &str| text::wrong(n + 1, line, why);
         if is_heading(line) {
-            of = Some(groups(line).map_err(|error| wrong(&format!("{error:#}")))?);
+            current = Some(groups(line).map_err(|error| wrong(&format!("{error:#}")))?);
             begun = Some(n + 1);
         } else if line.starts_with("Each sender will pass ") && line != MESSAGES {
             bail!(wrong(
-                "100 messages of 100 bytes are expected, as the boards' (without -l and -s)"
+                "cannot be compared: the boards send 100 messages of 100 bytes (no -l, no -s)"
             ));
         } else if let Some(time) = seconds(line) {
             let groups =
-                of.with_context(|| wrong("no line \"Running in ... groups\" before it"))?;
+                current.with_context(|| wrong("no line \"Running in ... groups\" before it"))?;
             times.entry(groups).or_default().push(time);
             begun = None;
         } else if begun.is_some() && line.starts_with("Time:") {
-            bail!(wrong("seconds are expected"));
+            bail!(wrong("expected seconds"));
         }
     }
     if let Some(line) = begun {
-        bail!("line {line}: no \"Time:\" behind it");
+        bail!("line {line}: no line \"Time:\" follows");
     }
     let mut machine = Machine::new("hackbench".to_string());
     for (groups, times) in times {
@@ -101,8 +102,8 @@ fn read(text: &str, first: usize) -> Result<Machine> {
             which: which(Some("process"), "time", &[("groups", groups)]),
         }));
     }
-    let notes = "hackbench does not print whether it used pipes (-p); the boards use sockets of at most 16 KB \
-                 (sysctl net.core.wmem_default=16384)";
-    machine.notes.push(notes.to_string());
+    let note = "hackbench does not print whether it used pipes (-p); the boards use sockets with buffers of at most \
+                16 KB (sysctl net.core.wmem_default=16384)";
+    machine.notes.push(note.to_string());
     Ok(machine)
 }

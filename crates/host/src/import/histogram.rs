@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The histogram text of `cyclictest -h N`, also what `--histfile` writes; this program exports it, too (docs/use/EXPORTS.md).
+//! Histogram text of `cyclictest -h N`, also from `--histfile`. This program exports it, too (docs/use/EXPORTS.md).
 
 use anyhow::Result;
 
@@ -8,7 +8,7 @@ use super::machine::Machine;
 use results::figures::latencies::Latencies;
 use results::figures::rt_tests::{self, Thread};
 
-/// See the module.
+/// Histogram text of cyclictest.
 pub const FORM: Form = Form {
     name: "cyclictest -h (a histogram)",
     program: "cyclictest",
@@ -16,7 +16,7 @@ pub const FORM: Form = Form {
     read: |text, _| read(text),
 };
 
-/// All its threads together.
+/// Reads the latencies of all threads together.
 fn read(text: &str) -> Result<Machine> {
     let mut machine = Machine::new("cyclictest".to_string());
     let threads = rt_tests::read(text)?;

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! lmbench's text, of one program or of all (`make results`): lat_ctx, lat_pipe, lat_fifo and bw_pipe.
+//! Text output of lmbench, from single programs or from `make results`: lat_ctx, lat_pipe, lat_fifo and bw_pipe.
 
 use anyhow::{Context as _, Result, bail};
 
 use super::machine::{Item, Machine, exactly, which};
 use super::{Form, MOST_US, lines_with, text};
 
-/// See the module.
+/// Output of lmbench.
 pub const FORM: Form = Form {
     name: "lmbench (lat_ctx, lat_pipe, lat_fifo, bw_pipe)",
     program: "lmbench",
-    // Every size is a part of one result.
+    // All figures are parts of one result.
     begins: |text| lines_with(text, is_its).into_iter().take(1).collect(),
     read,
 };
 
-/// Of lat_ctx: what each process reads, and what is subtracted.
+/// Heading of lat_ctx: size that each process reads.
 const SIZE: &str = "\"size=";
+/// Heading of lat_ctx: overhead that is subtracted.
 const OVERHEAD: &str = " ovr=";
 
-/// Lines of one figure: start, unit, mode and metric of ours that mean the same.
+/// Lines with one figure: start, unit, and mode and metric of our figure.
 const LINES: [(&str, &str, &str, &str); 3] = [
     ("Pipe latency:", "microseconds", "lat-fork", "lat_fifo"),
     ("Fifo latency:", "microseconds", "lat-vfork", "lat_fifo"),
@@ -33,7 +34,7 @@ fn is_its(line: &str) -> bool {
             .any(|(start, ..)| line.trim_start().starts_with(start))
 }
 
-/// The heading of lat_ctx's figures.
+/// Whether the line is the heading of lat_ctx's figures.
 fn is_ring(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with(SIZE) && line.contains(OVERHEAD)
@@ -53,47 +54,45 @@ fn read(text: &str, first: usize) -> Result<Machine> {
             let Some(kb) = size else { continue };
             machine.items.push(switch(line, kb).map_err(wrong)?);
         } else {
-            // Other programs' figures have headings of their own.
+            // Another heading: the following numbers are not of lat_ctx.
             size = None;
         }
     }
     if machine.items.is_empty() {
-        bail!("line {first}: no line \"TASKS MICROSECONDS\" behind it");
+        bail!("line {first}: no line \"TASKS MICROSECONDS\" follows");
     }
-    if let Some(twice) = twice(&machine.items) {
-        bail!("{twice} is in it twice; a file for each result is expected");
+    if let Some(name) = repeated(&machine.items) {
+        bail!("{name} is in the file twice: put each result into its own file");
     }
-    let note = "lat_ctx subtracts the same work without a switch, as switch-cost does; its processes sum what they \
-                read, and its interval is not printed";
+    let note = "lat_ctx subtracts the work without a switch, as switch-cost does; its processes sum the data that they \
+                read, and it prints no interval";
     machine.notes.push(note.to_string());
     Ok(machine)
 }
 
-fn twice(items: &[Item]) -> Option<&str> {
+/// Returns the name of a figure that occurs twice.
+fn repeated(items: &[Item]) -> Option<&str> {
     let mut names: Vec<&str> = items.iter().map(|item| item.what.as_str()).collect();
     names.sort_unstable();
     let pair = names.windows(2).find(|pair| pair[0] == pair[1])?;
     Some(pair[0])
 }
 
-/// `"size=16k ovr=121.84`.
+/// Reads the size of `"size=16k ovr=121.84`.
 fn kb(line: &str) -> Result<u32> {
     let rest = line.strip_prefix(SIZE).unwrap_or(line);
     let size = rest.split_once("k ").map(|(size, _)| size.parse().ok());
     size.flatten()
-        .context("a size in KB as \"size=16k is expected")
+        .context("expected a size in KB, as in \"size=16k")
 }
 
-/// `16 141.21`: tasks and microseconds.
+/// Reads tasks and microseconds of `16 141.21`.
 fn switch(line: &str, kb: u32) -> Result<Item> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [tasks, us] = words[..] else {
-        bail!("a number of tasks and microseconds are expected");
+        bail!("expected a number of tasks and microseconds");
     };
-    let tasks: u32 = tasks
-        .parse()
-        .ok()
-        .context("a number of tasks is expected")?;
+    let tasks: u32 = tasks.parse().ok().context("expected a number of tasks")?;
     Ok(Item {
         what: format!("lat_ctx, {tasks} processes, {kb} KB"),
         unit: "us".to_string(),
@@ -107,14 +106,14 @@ fn switch(line: &str, kb: u32) -> Result<Item> {
     })
 }
 
-/// `Pipe latency: 272.1000 microseconds`: to the other one and back.
+/// Reads `Pipe latency: 272.1000 microseconds`. A latency is that of a round trip.
 fn of_line(line: &str, (start, unit, mode, metric): (&str, &str, &str, &str)) -> Result<Item> {
     let words: Vec<&str> = line[start.len()..].split_whitespace().collect();
     let [value, found] = words[..] else {
-        bail!("a number and {unit} are expected");
+        bail!("expected a number and {unit}");
     };
     if found != unit {
-        bail!("{unit} is expected");
+        bail!("expected {unit}");
     }
     Ok(Item {
         what: format!("lmbench, {}", start.trim_end_matches(':')),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Logs of `warmswitch-target`, on a console or a connection.
+//! Logs of `warmswitch-target` from a console or a connection.
 
 use anyhow::Result;
 
@@ -7,11 +7,11 @@ use super::machine::Machine;
 use super::{Form, documents, lines_with};
 use crate::log;
 
-/// See the module.
+/// Log of `warmswitch-target`.
 pub const FORM: Form = Form {
     name: "a log of warmswitch-target",
     program: "warmswitch host",
-    // Several calls are one log.
+    // All calls in a log are one result.
     begins: |text| {
         lines_with(text, |line| line.contains(log::START))
             .into_iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine that was measured elsewhere: its figures, and which of ours they stand beside.
+//! A machine with imported figures, and their comparison with the figures of our experiments.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use results::render::grid::Grid;
 use results::render::part::Part;
 use results::runs::point::short_kernel;
 
-/// An imported figure, and which of our figures it stands beside.
+/// An imported figure, and the selector of our figures that it is compared with.
 #[derive(Debug, Serialize)]
 pub struct Item {
     /// Program, condition and metric, in words.
@@ -27,17 +27,17 @@ pub struct Item {
     pub estimate: Estimate,
     /// Name of our experiment that measures this quantity.
     pub experiment: &'static str,
-    /// Selects the figures of `experiment` that it stands beside.
+    /// Selects the figures of `experiment` to compare with.
     #[serde(skip)]
     pub which: Selector,
 }
 
-/// What was measured on one machine.
+/// Imported figures of one machine.
 #[derive(Debug, Serialize)]
 pub struct Machine {
     /// Path of the imported file; empty for text without a file.
     pub name: String,
-    /// The measuring program, and the machine as far as the file tells.
+    /// The measuring program, and the machine as far as the file names it.
     pub about: String,
     /// Whether the file says that the machine has an ARM core.
     #[serde(skip)]
@@ -45,14 +45,14 @@ pub struct Machine {
     /// Figures that one of our experiments measures, too.
     #[serde(rename = "figures")]
     pub items: Vec<Item>,
-    /// Speed of memory by size of the working set; empty when it was not measured.
+    /// Speed of memory by size of the working set; empty if the file has none.
     pub memory: Vec<Memory>,
-    /// Remarks for the report: figures that are missing, unused, or defined differently from ours.
+    /// Notes for the report: figures that are missing, unused, or defined differently from ours.
     pub notes: Vec<String>,
 }
 
 impl Machine {
-    /// Without any figure.
+    /// Makes a machine without figures.
     pub fn new(about: String) -> Machine {
         Machine {
             name: String::new(),
@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// What another program measured on it, too.
+    /// Adds the figures of another program on the same machine.
     pub fn add(&mut self, other: Machine) {
         self.about = format!("{}; {}", self.about, other.about);
         self.is_arm |= other.is_arm;
@@ -73,7 +73,7 @@ impl Machine {
         self.notes.extend(other.notes);
     }
 
-    /// Latencies of a timer.
+    /// Adds the figures of a timer's latencies.
     pub fn add_timer(&mut self, what: &str, all: &[Latencies]) {
         for (metric, figure) in latencies::figures(&[Latencies::merged(all)]) {
             if let Some(figure) = figure {
@@ -82,7 +82,8 @@ impl Machine {
         }
     }
 
-    /// Minimum, mean and maximum of a timer's latencies in microseconds, of each thread, weighed by how often it woke.
+    /// Adds minimum, mean and maximum of a timer's latencies over all threads. The mean is weighted by the threads'
+    /// counts.
     pub fn add_extremes(&mut self, what: &str, threads: &[Extremes]) {
         let count: f64 = threads.iter().map(|thread| thread.count).sum();
         let sum = threads.iter().map(|thread| thread.avg * thread.count);
@@ -97,12 +98,12 @@ impl Machine {
         }
     }
 
-    /// Experiments of which there are figures here.
+    /// Returns the experiments that the figures are compared with.
     pub fn experiments(&self) -> Vec<&'static str> {
         distinct(self.items.iter().map(|item| item.experiment))
     }
 
-    /// Figures of an experiment to which none of these is a counterpart.
+    /// Returns the figures for an experiment that match none of `ours`.
     pub fn alone(&self, experiment: &str, ours: &[Measured]) -> Vec<&Item> {
         let items = self.items.iter();
         let alone = |item: &&Item| !ours.iter().any(|m| item.which.takes(m));
@@ -112,22 +113,21 @@ impl Machine {
             .collect()
     }
 
-    /// What an experiment measured, beside what was measured on this machine; nothing when nothing
-    /// means the same.
+    /// Makes a section that compares the figures with an experiment's; `None` when no figure matches.
     pub fn beside(&self, experiment: &str, measured: &[Measured]) -> Option<Part> {
         let items = self.items.iter();
         let items = items.filter(|item| item.experiment == experiment).collect();
         self.part(items, measured, "", "")
     }
 
-    /// The same of the experiment's record, for what was not measured here.
+    /// Makes a section that compares the remaining figures with the experiment's record.
     pub fn beside_record(
         &self,
         experiment: &str,
         recorded: &[Measured],
         measured: &[Measured],
     ) -> Option<Part> {
-        let source = format!(" From records/{experiment}.csv, not measured here.");
+        let source = format!(" Boards: from records/{experiment}.csv, not measured here.");
         let items = self.alone(experiment, measured);
         self.part(items, recorded, ", from the record", &source)
     }
@@ -136,9 +136,9 @@ impl Machine {
         let rows = counterparts(items, ours);
         let notes: String = self.notes.iter().map(|note| format!(" {note}.")).collect();
         (!rows.is_empty()).then(|| Part {
-            heading: format!("Beside {}{from}", self.name),
+            heading: format!("Comparison with {}{from}", self.name),
             text: format!(
-                "{}.{source} In brackets: simulated to measured there.{notes}",
+                "{}.{source} In brackets: ratio of simulated to measured.{notes}",
                 self.about
             ),
             tables: vec![grid(&rows)],
@@ -146,17 +146,17 @@ impl Machine {
         })
     }
 
-    /// Every figure, as it was read.
+    /// Makes a table of all figures.
     pub fn table(&self) -> Grid {
-        let mut grid = Grid::new(1, ["what", "measured there", "stands beside"]);
+        let mut grid = Grid::new(1, ["figure", "measured", "compared with"]);
         for item in &self.items {
-            grid.add_row([item.what.clone(), said(item), item.experiment.to_string()]);
+            grid.add_row([item.what.clone(), value(item), item.experiment.to_string()]);
         }
         grid
     }
 }
 
-/// Latencies of one thread, as a program summarised them.
+/// Summary of the latencies of one thread.
 pub struct Extremes {
     /// Number of latencies.
     pub count: f64,
@@ -172,13 +172,13 @@ fn counterparts<'a>(
     items: Vec<&'a Item>,
     ours: &'a [Measured],
 ) -> Vec<(&'a Item, Vec<&'a Measured>)> {
-    let of = |item: &Item| ours.iter().filter(|m| item.which.takes(m)).collect();
-    let all = items.into_iter().map(|item| (item, of(item)));
+    let matching = |item: &Item| ours.iter().filter(|m| item.which.takes(m)).collect();
+    let all = items.into_iter().map(|item| (item, matching(item)));
     all.filter(|(_, ours): &(_, Vec<&Measured>)| !ours.is_empty())
         .collect()
 }
 
-/// A row for each figure, a column for each board and kernel.
+/// Makes a table with a row for each figure, and a column for each board and kernel.
 fn grid(rows: &[(&Item, Vec<&Measured>)]) -> Grid {
     let all = rows.iter().flat_map(|(_, ours)| ours);
     let places = distinct(all.map(|m| (m.place.board.as_str(), m.place.kernel.as_str())));
@@ -193,20 +193,20 @@ fn grid(rows: &[(&Item, Vec<&Measured>)]) -> Grid {
     let headings = places
         .iter()
         .map(|(board, kernel)| format!("{board}\n{}", short_kernel(kernel)));
-    let first = ["what", "measured there"].map(String::from).into_iter();
+    let first = ["figure", "measured"].map(String::from).into_iter();
     let mut grid = Grid::new(1, first.chain(headings));
     for (item, ours) in rows {
         let cells = places.iter().map(|place| cell(item, ours, place));
-        grid.add_row([item.what.clone(), said(item)].into_iter().chain(cells));
+        grid.add_row([item.what.clone(), value(item)].into_iter().chain(cells));
     }
     grid
 }
 
-fn said(item: &Item) -> String {
+fn value(item: &Item) -> String {
     format!("{} {}", estimate(item.estimate), item.unit)
 }
 
-/// A value without an interval.
+/// Makes an estimate without an interval.
 pub fn exactly(value: f64) -> Estimate {
     Estimate {
         value,
@@ -215,7 +215,7 @@ pub fn exactly(value: f64) -> Estimate {
     }
 }
 
-/// The median with its interval; of nothing there is none.
+/// Computes the median with its interval; `None` without samples.
 pub fn median(samples: &[f64]) -> Option<Estimate> {
     let s = summarise(samples)?;
     Some(Estimate {
@@ -225,7 +225,7 @@ pub fn median(samples: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// Of a timer's latencies, which stand beside cyclictest's, whatever its load was.
+/// Makes a figure of a timer's latencies, which is compared with cyclictest's under all loads.
 pub fn timer(what: &str, metric: &str, estimate: Estimate) -> Item {
     Item {
         what: format!("{what}, {metric}"),
@@ -236,7 +236,7 @@ pub fn timer(what: &str, metric: &str, estimate: Estimate) -> Item {
     }
 }
 
-/// Figures of a mode, a metric, at values of axes.
+/// Selects figures by mode, metric and values of axes.
 pub fn which(mode: Option<&str>, metric: &str, at: &[(&str, u32)]) -> Selector {
     Selector {
         mode: mode.map(String::from),

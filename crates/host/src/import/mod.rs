@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures of a machine that was measured elsewhere, in the forms that people have them in, and which figures of
-//! our experiments they stand beside. A form is a file here and a line in [`FORMS`].
+//! Imports results of other programs and machines, and finds the figures of our experiments to compare them with. To
+//! add a form of results, add a file here and an entry in [`FORMS`].
 
 mod boot_log;
 mod cyclictest;
@@ -25,26 +25,26 @@ use serde_json::Value;
 use base::paths::shown;
 use machine::Machine;
 
-/// Larger files are no results.
+/// Largest file, in bytes.
 const MOST: u64 = 256 << 20;
-/// How often something can have been met.
+/// Largest plausible count.
 const MOST_TIMES: f64 = 1e12;
-/// The longest latency, in microseconds.
+/// Longest latency, in microseconds.
 const MOST_US: f64 = u32::MAX as f64;
 
 /// A form of results.
 struct Form {
-    /// As it is listed where none is recognised.
+    /// Name in error messages.
     name: &'static str,
-    /// Whose: of several forms of one program in a text, the first one in the list is read.
+    /// Program that writes the form. If a text has several forms of one program, only the first in [`FORMS`] is read.
     program: &'static str,
-    /// The lines where results begin, counted from 1; none when the text has none.
+    /// Returns the lines in which results begin, counted from 1.
     begins: fn(&str) -> Vec<usize>,
-    /// Reads the result that begins in that line.
+    /// Reads the result that begins in this line.
     read: fn(&str, usize) -> Result<Machine>,
 }
 
-/// Every form that is read. What comes first says more.
+/// All forms. Of one program, the form with the most information comes first.
 const FORMS: [&Form; 10] = [
     &documents::FORM,
     &log::FORM,
@@ -71,28 +71,35 @@ pub struct Memory {
     pub write_mb_s: f64,
 }
 
-/// What the guest `memory` printed, by the figures made of it: the shortest latency and the largest bandwidth of each
-/// size, which nothing has disturbed.
-pub fn memory(printed: &Value, of: impl Fn(&str, &str) -> Option<f64>) -> Vec<Memory> {
+/// Returns the undisturbed speed of memory for each size, from the output of the guest `memory`: the shortest latency
+/// and the largest bandwidths. `figure` returns the value of a figure by its part of the run and its metric.
+pub fn memory(printed: &Value, figure: impl Fn(&str, &str) -> Option<f64>) -> Vec<Memory> {
     let sizes = printed["sizes"].as_array().into_iter().flatten();
     let each = sizes.filter_map(|size| {
         let kb = size["kb"].as_u64()?;
         let at = format!("{kb} KB");
         Some(Memory {
             kb: u32::try_from(kb).ok()?,
-            load_ns: of(&at, "load min")?,
-            read_mb_s: of(&at, "read max")?,
-            write_mb_s: of(&at, "write max")?,
+            load_ns: figure(&at, "load min")?,
+            read_mb_s: figure(&at, "read max")?,
+            write_mb_s: figure(&at, "write max")?,
         })
     });
     each.collect()
 }
 
-/// What is in a file: an error when it is none of the forms that are read here.
+/// Reads a file in one of the forms.
 pub fn file(path: &Path) -> Result<Machine> {
     let about = fs::metadata(path).with_context(|| format!("cannot read {}", shown(path)))?;
-    if !about.is_file() || about.len() > MOST {
-        bail!("{}: no file that can be a result", shown(path));
+    if !about.is_file() {
+        bail!("{} is not a file", shown(path));
+    }
+    if about.len() > MOST {
+        let most = MOST >> 20;
+        bail!(
+            "{} is too large for a result: at most {most} MB are read",
+            shown(path)
+        );
     }
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", shown(path)))?;
     let mut machine = bytes_of(&bytes).with_context(|| shown(path).to_string())?;
@@ -100,12 +107,12 @@ pub fn file(path: &Path) -> Result<Machine> {
     Ok(machine)
 }
 
-/// What is in the bytes of a file.
+/// Reads the bytes of a file.
 pub fn bytes_of(bytes: &[u8]) -> Result<Machine> {
     read(&text::of(bytes)?)
 }
 
-/// The results of all programs in a text, each by its first form.
+/// Reads the results of all programs in a text, each in its first form.
 fn read(text: &str) -> Result<Machine> {
     if let Some(why) = foreign::refused(text) {
         bail!(why);
@@ -122,7 +129,7 @@ fn read(text: &str) -> Result<Machine> {
         };
         if let [second, ..] = others {
             bail!(
-                "lines {first} and {second}: two results of {}; a file for each is expected",
+                "lines {first} and {second}: two results of {}: put each into its own file",
                 form.program
             );
         }
@@ -136,25 +143,25 @@ fn read(text: &str) -> Result<Machine> {
     machine.with_context(|| unrecognised(text))
 }
 
-/// Why there is no result in a text.
+/// Explains why a text has no result.
 fn unrecognised(text: &str) -> String {
     let forms: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
-    let help = format!("help: what is read: {}", forms.join("; "));
+    let help = format!("help: these forms are read: {}", forms.join("; "));
     if text::is_binary(text) {
-        return format!("no text\n  {help}");
+        return format!("the file is not text\n  {help}");
     }
     match serde_json::from_str::<Value>(text) {
         Ok(value) if value.is_object() || value.is_array() => {
-            format!("JSON of no form that is read here\n  {help}")
+            format!("the file is JSON in an unknown form\n  {help}")
         }
         Err(error) if text.trim_start().starts_with('{') => {
-            format!("no result in it; taken for JSON: {error}\n  {help}")
+            format!("the file has no result; read as JSON: {error}\n  {help}")
         }
-        _ => format!("no result in it\n  {help}"),
+        _ => format!("the file has no result\n  {help}"),
     }
 }
 
-/// Lines where a text has something, counted from 1.
+/// Returns the numbers of the matching lines, counted from 1.
 fn lines_with(text: &str, is: impl Fn(&str) -> bool) -> Vec<usize> {
     let lines = text.lines().enumerate();
     lines

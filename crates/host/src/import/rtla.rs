@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `rtla timerlat hist` prints: a column for each processor and for each place at which it takes the
-//! time: in the interrupt (IRQ), in a thread of the kernel's (Thr), and in one of user land (Usr, with -u).
+//! Output of `rtla timerlat hist`: columns for each processor and each place where rtla takes the time: in the
+//! interrupt (IRQ), in a thread of the kernel (Thr), and in a task of user land (Usr, with -u).
 
 use anyhow::{Context as _, Result, bail};
 
@@ -8,7 +8,7 @@ use super::machine::Machine;
 use super::{Form, MOST_TIMES, MOST_US, lines_with, text};
 use results::figures::latencies::Latencies;
 
-/// See the module.
+/// Output of `rtla timerlat hist`.
 pub const FORM: Form = Form {
     name: "rtla timerlat hist",
     program: "rtla timerlat",
@@ -18,7 +18,7 @@ pub const FORM: Form = Form {
 
 const TITLE: &str = "# RTLA timerlat histogram";
 
-/// The task of user land is what cyclictest measures; else the kernel's thread, and the interrupt alone.
+/// Kinds of columns, from the one nearest to cyclictest: the task of user land, the kernel's thread, the interrupt.
 const KINDS: [(&str, &str); 3] = [
     ("Usr-", "timer, task"),
     ("Thr-", "timer, kernel's thread"),
@@ -28,7 +28,7 @@ const KINDS: [(&str, &str); 3] = [
 /// Rows below the histogram.
 const SUMMARY: [&str; 5] = ["over:", "count:", "min:", "avg:", "max:"];
 
-/// Titles; without any (--no-header) the first row of the summary.
+/// Returns the lines with titles; without titles (--no-header), the first row of the summary.
 fn begins(text: &str) -> Vec<usize> {
     let titles = lines_with(text, |line| line.trim_end() == TITLE);
     if !titles.is_empty() {
@@ -40,7 +40,7 @@ fn begins(text: &str) -> Vec<usize> {
     first.into_iter().take(1).collect()
 }
 
-/// A column's latencies.
+/// Latencies of a column.
 #[derive(Default)]
 struct Column {
     name: String,
@@ -51,7 +51,7 @@ struct Column {
     mean_us: f64,
 }
 
-/// All processors together, of the place that is nearest to a task.
+/// Reads the latencies of all processors together, at the place nearest to a task.
 fn read(text: &str, first: usize) -> Result<Machine> {
     let lines = || {
         let lines = text.lines().enumerate().skip(first - 1);
@@ -59,19 +59,22 @@ fn read(text: &str, first: usize) -> Result<Machine> {
     };
     if lines().next().is_none_or(|(_, line)| line != TITLE) {
         bail!(
-            "line {first}: rows without rtla's header (--no-header?), which says unit and columns"
+            "line {first}: rtla's header with unit and columns is missing: run rtla without --no-header"
         );
     }
     let unit = lines().find_map(|(_, line)| line.strip_prefix("# Time unit is "));
     let to_us = match unit {
         Some("microseconds (us)") => 1,
         Some("nanoseconds (ns)") => 1000,
-        other => bail!("rtla's time unit: {}", other.unwrap_or("missing")),
+        Some(other) => {
+            bail!("rtla's time unit is {other}: microseconds or nanoseconds are expected")
+        }
+        None => bail!("rtla's time unit is missing: give the whole output"),
     };
     let mut rows = lines().skip_while(|(_, line)| !line.starts_with("Index"));
-    let (_, headings) = rows
-        .next()
-        .context("rtla printed no histogram, or one without its column \"Index\" (--no-index?)")?;
+    let (_, headings) = rows.next().context(
+        "rtla's histogram or its column \"Index\" is missing: run rtla without --no-index",
+    )?;
     let headings = headings.split_whitespace().skip(1);
     let mut columns: Vec<Column> = headings
         .map(|name| Column {
@@ -83,18 +86,14 @@ fn read(text: &str, first: usize) -> Result<Machine> {
     for (n, line) in rows {
         let mut words = line.split_whitespace();
         let Some(row) = words.next() else { break };
-        // Behind the last row are sums over processors, or why it stopped.
+        // Sums over processors, or the reason of a stop, follow the last row.
         if !SUMMARY.contains(&row) && row.parse::<u32>().is_err() {
             break;
         }
         summary += usize::from(SUMMARY.contains(&row));
         let cells: Vec<&str> = words.collect();
         if cells.len() != columns.len() {
-            let expected = format!(
-                "{} values, not {}, are expected",
-                columns.len(),
-                cells.len()
-            );
+            let expected = format!("expected {} values, not {}", columns.len(), cells.len());
             bail!(text::wrong(n, line, &expected));
         }
         for (column, cell) in columns.iter_mut().zip(cells) {
@@ -104,14 +103,14 @@ fn read(text: &str, first: usize) -> Result<Machine> {
     }
     if summary < SUMMARY.len() {
         bail!(
-            "rtla's rows {} are not all there (--no-summary?)",
+            "some of rtla's rows {} are missing: run rtla without --no-summary",
             SUMMARY.join(", ")
         );
     }
     nearest(&columns)
 }
 
-/// Of the place that is nearest to a task, all processors together.
+/// Makes the figures of the place nearest to a task, over all processors.
 fn nearest(columns: &[Column]) -> Result<Machine> {
     columns.iter().try_for_each(Column::check)?;
     let mut machine = Machine::new("rtla timerlat".to_string());
@@ -127,15 +126,16 @@ fn nearest(columns: &[Column]) -> Result<Machine> {
     machine.add_timer(what, &all);
     if what != KINDS[0].1 {
         machine.notes.push(format!(
-            "{what}: with -u rtla measures a task of user land, as cyclictest does"
+            "{what}: with -u, rtla measures a task of user land, as cyclictest does"
         ));
     }
     Ok(machine)
 }
 
 impl Column {
+    /// Adds a cell of a row. `to_us` is a microsecond in the table's unit.
     fn take(&mut self, row: &str, cell: &str, to_us: u32) -> Result<()> {
-        // Of nothing there is no smallest.
+        // A column without latencies has no minimum, average and maximum.
         if cell == "-" {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl Column {
             "over:" => self.overflows = text::number(cell, MOST_TIMES)? as u64,
             "count:" => self.count = text::number(cell, MOST_TIMES)? as u64,
             index => {
-                let index: u32 = index.parse().context("no index")?;
+                let index: u32 = index.parse().context("expected an index")?;
                 let count = text::number(cell, MOST_TIMES)? as u64;
                 if count > 0 {
                     self.add(index / to_us, count)?;
@@ -158,11 +158,11 @@ impl Column {
         Ok(())
     }
 
-    /// Rows of nanoseconds come several a microsecond.
+    /// Adds to a bin. In nanoseconds, several rows belong to one microsecond.
     fn add(&mut self, us: u32, count: u64) -> Result<()> {
         match self.us.last_mut() {
             Some((last, _)) if *last > us => {
-                bail!("a longer latency than in the row before is expected")
+                bail!("expected a longer latency than in the row before")
             }
             Some((last, sum)) if *last == us => *sum = sum.saturating_add(count),
             _ => self.us.push((us, count)),
@@ -170,13 +170,13 @@ impl Column {
         Ok(())
     }
 
-    /// Whether its rows are as many as it counts.
+    /// Refuses a column whose rows do not sum to its count.
     fn check(&self) -> Result<()> {
         let counts = self.us.iter().map(|(_, count)| *count);
         let counted = counts.fold(self.overflows, u64::saturating_add);
         if counted != self.count {
             bail!(
-                "rtla's column {}: {counted} latencies are in it, \"count:\" says {}",
+                "rtla's column {}: {counted} latencies in its rows, but {} in \"count:\"",
                 self.name,
                 self.count
             );

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of `rtla timerlat top`: a row for each processor, and for each place at which rtla takes the time the
-//! current latency, minimum, average and maximum. Without `-q` it is printed again and again: the last one counts.
+//! Table of `rtla timerlat top`: a row for each processor; for each place where rtla takes the time, the current
+//! latency, minimum, average and maximum. Without `-q`, rtla prints the table again and again: the last table counts.
 
 use anyhow::{Context as _, Result, bail};
 
 use super::machine::{Extremes, Machine};
 use super::{Form, MOST_TIMES, MOST_US, lines_with, text};
 
-/// See the module.
+/// Table of `rtla timerlat top`.
 pub const FORM: Form = Form {
     name: "rtla timerlat top",
     program: "rtla timerlat",
@@ -22,31 +22,31 @@ pub const FORM: Form = Form {
     read: |text, _| read(text),
 };
 
-/// Places in the order of their columns; the last one that is there is nearest to a task.
+/// Places in the order of their columns. The last one with values is nearest to a task.
 const PLACES: [&str; 3] = ["timer, interrupt", "timer, kernel's thread", "timer, task"];
 
 fn is_title(line: &str) -> bool {
     line.contains("| ") && line.contains("IRQ Timer Latency (")
 }
 
-/// The last table that has a row.
+/// Reads the last table that has a row.
 fn read(text: &str) -> Result<Machine> {
     let lines: Vec<&str> = text.lines().collect();
     let is_row = |line: &str| line.split('|').count() > 2 && row_start(line).is_some();
     let mut titles = lines_with(text, is_title).into_iter().rev();
     let rows_of = |title: usize| {
         let below = lines.iter().enumerate().skip(title);
-        // The columns' names are in between; below are sums.
+        // The names of the columns stand between title and rows; sums follow the rows.
         below.skip_while(|(_, line)| !is_row(line) && !is_title(line))
     };
     let has_rows = |title: &usize| rows_of(*title).next().is_some_and(|(_, line)| is_row(line));
     let title = titles
         .find(has_rows)
-        .context("rtla's table has no row yet")?;
+        .context("rtla's table has no row: let it run longer")?;
     let us = match lines[title - 1] {
         line if line.contains("IRQ Timer Latency (us)") => 1.0,
         line if line.contains("IRQ Timer Latency (ns)") => 1e3,
-        line => bail!(text::wrong(title, line, "(us) or (ns) is expected")),
+        line => bail!(text::wrong(title, line, "expected (us) or (ns)")),
     };
     let mut places: Vec<Vec<Extremes>> = Vec::new();
     for (n, line) in rows_of(title).take_while(|(_, line)| is_row(line)) {
@@ -62,33 +62,33 @@ fn read(text: &str) -> Result<Machine> {
         .zip(PLACES)
         .rev()
         .find(|(all, _)| !all.is_empty());
-    let (all, what) = nearest.context("rtla measured nothing")?;
+    let (all, what) = nearest.context("rtla's table has no latency")?;
     let mut machine = Machine::new("rtla timerlat top".to_string());
     machine.add_extremes(what, all);
     let notes = &mut machine.notes;
-    notes.push("rtla timerlat hist has quantiles, too".to_string());
+    notes.push("rtla timerlat hist also gives quantiles".to_string());
     if what != PLACES[2] {
         notes.push(format!(
-            "{what}: with -u rtla measures a task of user land, as cyclictest does"
+            "{what}: with -u, rtla measures a task of user land, as cyclictest does"
         ));
     }
     Ok(machine)
 }
 
-/// Processor and count: `  0 #12345`.
+/// Returns the count of a row's start, `  0 #12345`: processor and count.
 fn row_start(line: &str) -> Option<&str> {
     let (processor, rest) = line.trim_start().split_once(" #")?;
     processor.parse::<u32>().ok()?;
     rest.split([' ', '|']).next()
 }
 
-/// Of each place what there is.
+/// Reads the values of each place; `None` for a place without values. `us` is a microsecond in the table's unit.
 fn row(line: &str, us: f64) -> Result<Vec<Option<Extremes>>> {
-    let count = text::number(row_start(line).context("no processor")?, MOST_TIMES)?;
+    let count = text::number(row_start(line).context("expected a processor")?, MOST_TIMES)?;
     let place = |cells: &str| {
         let cells: Vec<&str> = cells.split_whitespace().collect();
         let [_, min, avg, max] = cells[..] else {
-            bail!("cur, min, avg and max are expected between bars");
+            bail!("expected cur, min, avg and max between bars");
         };
         if [min, avg, max].contains(&"-") {
             return Ok(None);
@@ -104,7 +104,11 @@ fn row(line: &str, us: f64) -> Result<Vec<Option<Extremes>>> {
     let places: Result<Vec<_>> = line.split('|').skip(1).map(place).collect();
     let places = places?;
     if places.len() > PLACES.len() {
-        bail!("{} places, not {}", places.len(), PLACES.len());
+        bail!(
+            "expected at most {} places, not {}",
+            PLACES.len(),
+            places.len()
+        );
     }
     Ok(places)
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files as the programs write them.
+//! Tests with files as the programs write them.
 
 use super::*;
 use results::figures::figure::Measured;
 use results::runs::point::Place;
 
-/// Two threads of cyclictest 2.40, the first with latencies beyond its histogram.
+/// Document of cyclictest 2.40 with two threads; the first has latencies beyond its histogram.
 const CYCLICTEST: &str = r#"{"file_version": 1, "cmdline:": "cyclictest", "sysinfo": {"machine": "armv5tejl", "release": "6.12.1"},
   "num_threads": 2, "resolution_in_ns": 0, "thread": {
     "0": {"histogram": {"14": 3, "9": 1, "20": 4}, "cycles": 9, "min": 9, "max": 586, "avg": 82.5, "cpu": 0},
@@ -42,7 +42,7 @@ fn cyclictests_threads_come_together_and_latencies_beyond_the_histogram_count() 
         (average - (82.5 * 9.0 + 110.0) / 19.0).abs() < 0.01,
         "{average}"
     );
-    // Without -h there are three figures, and a note.
+    // Without -h there are three figures and a note.
     let no_bins = r#"{"file_version":1,"cmdline:":"cyclictest","sysinfo":{},"thread":{"0":{"cycles":9,"min":9,"max":58,"avg":12.5}}}"#;
     let machine = read(no_bins).unwrap();
     assert_eq!((machine.items.len(), machine.notes.len()), (3, 1));
@@ -79,10 +79,10 @@ fn what_is_none_of_these_or_damaged_is_an_error_that_says_what_is_read() {
             assert!(said.contains(form.name), "{text}: {said}");
         }
     }
-    assert!(error("{}").starts_with("JSON of no form"));
+    assert!(error("{}").starts_with("the file is JSON in an unknown form"));
     assert!(error("{\"tool\": \n").contains("EOF while parsing a value at line 2"));
     assert!(error(&RTLA.replace("944", "inf")).contains("line 5: \"0          1000       inf"));
-    assert!(error(&RTLA.replace("944", "nine")).contains("no number: nine"));
+    assert!(error(&RTLA.replace("944", "nine")).contains("not a number: nine"));
     assert!(error(&RTLA.replace("944", "943")).contains("column Thr-001: 999"));
     assert!(error(&RTLA.replace("10            0", "10 ")).contains("6 values, not 5"));
     assert!(error(&RTLA.replace("Index", "")).contains("--no-index"));

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files as texts: encodings, terminals' control sequences and line ends, and how an error shows a line.
+//! Converts files to text: encodings, control sequences of terminals, and line ends. Formats errors about a line.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
-/// How many characters of a line an error shows.
+/// Number of characters of a line that an error shows.
 const SHOWN: usize = 60;
-/// The first bytes of files that are no text, and what they are.
+/// First bytes of files that are not text, and their kind with the remedy.
 const MAGIC: [(&[u8], &str); 7] = [
-    (b"\x1f\x8b", "compressed by gzip: gunzip it first"),
-    (b"\xfd7zXZ", "compressed by xz: unxz it first"),
-    (b"BZh", "compressed by bzip2: bunzip2 it first"),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd: unzstd it first"),
+    (b"\x1f\x8b", "compressed by gzip: use gunzip first"),
+    (b"\xfd7zXZ", "compressed by xz: use unxz first"),
+    (b"BZh", "compressed by bzip2: use bunzip2 first"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd: use unzstd first"),
     (b"PK\x03\x04", "a ZIP archive: unpack it first"),
-    (b"\x7fELF", "a program or a kernel"),
+    (
+        b"\x7fELF",
+        "a program or a kernel: give a file with its output",
+    ),
     (
         b"\x17\x08\x44tracing",
-        "a recording of trace-cmd: what rtla timerlat hist prints is read",
+        "a recording of trace-cmd: use the output of `rtla timerlat hist`",
     ),
 ];
 
-/// The text of a file, without a byte order mark, carriage returns and terminals' control sequences.
+/// Returns the text of a file, without byte order mark, carriage returns and control sequences of terminals.
 pub fn of(bytes: &[u8]) -> Result<String> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("the file is empty");
     }
-    if let Some((_, what)) = MAGIC.iter().find(|(start, _)| bytes.starts_with(start)) {
-        bail!("no text: {what}");
+    if let Some((_, kind)) = MAGIC.iter().find(|(start, _)| bytes.starts_with(start)) {
+        bail!("the file is not text but {kind}");
     }
     let utf16 = |unit: fn([u8; 2]) -> u16| {
         let pairs = bytes[2..].chunks_exact(2);
@@ -41,7 +44,7 @@ pub fn of(bytes: &[u8]) -> Result<String> {
     Ok(without_control(&text.replace("\r\n", "\n")).replace('\r', "\n"))
 }
 
-/// Without sequences as `ESC [ 1 A` and `ESC c`.
+/// Removes control sequences such as `ESC [ 1 A` and `ESC c`.
 fn without_control(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -65,29 +68,29 @@ fn without_control(text: &str) -> String {
     plain + rest
 }
 
-/// Whether it is so much else than words and numbers that it cannot be a text.
+/// Whether more than a tenth of the first characters are not text.
 pub fn is_binary(text: &str) -> bool {
     let is_odd = |c: &char| *c == '\u{fffd}' || (c.is_control() && !c.is_whitespace());
     let odd = text.chars().take(4096).filter(is_odd).count();
     odd * 10 > text.chars().take(4096).count()
 }
 
-/// An error in a line, counted from 1.
-pub fn wrong(n: usize, line: &str, expected: &str) -> anyhow::Error {
+/// Makes an error about a line. Lines are counted from 1.
+pub fn wrong(n: usize, line: &str, problem: &str) -> anyhow::Error {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let mut said: String = line.trim().chars().take(SHOWN).map(plain).collect();
+    let mut shown: String = line.trim().chars().take(SHOWN).map(plain).collect();
     if line.trim().chars().count() > SHOWN {
-        said.push_str("...");
+        shown.push_str("...");
     }
-    anyhow!("line {n}: \"{said}\": {expected}")
+    anyhow!("line {n}: \"{shown}\": {problem}")
 }
 
-/// A number from 0 to `most`.
+/// Parses a number from 0 to `most`.
 pub fn number(word: &str, most: f64) -> Result<f64> {
     let value: f64 = word
         .parse()
         .ok()
-        .with_context(|| format!("no number: {word}"))?;
+        .with_context(|| format!("not a number: {word}"))?;
     if !(0.0..=most).contains(&value) {
         bail!("{word} is not from 0 to {most}");
     }

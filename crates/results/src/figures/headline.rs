@@ -96,13 +96,13 @@ impl Headline {
         let Some(paper) = &self.paper else {
             return Ok(None);
         };
-        let of = |number: usize, kernel: &String| {
+        let published_of = |number: usize, kernel: &String| {
             let figure = published.figure(&paper.id(number, kernel)?);
             figure.and_then(|figure| Some((kernel.clone(), figure, figure.value?)))
         };
         let mut found = Vec::new();
         for (number, kernel) in kernels.iter().enumerate() {
-            let figure = of(number, kernel);
+            let figure = published_of(number, kernel);
             // With a pattern, only the first kernel must have a published figure.
             let required = number == 0 || matches!(paper, OfPaper::Each(ids) if number < ids.len());
             if required && figure.is_none() {

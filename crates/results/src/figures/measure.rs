@@ -153,8 +153,8 @@ fn samples(repeated: &Repeated<'_>, kind: &(impl Measures + ?Sized)) -> Vec<Meas
         .into_iter()
         .filter_map(|(metric, unit, (repetitions, seeds))| {
             let count = seeds.iter().map(Vec::len).sum::<usize>() as u64;
-            let of = (&repeated.place, &repetitions[..]);
-            Some(figure(of, (metric, unit), count, of_samples(&seeds)?))
+            let place = (&repeated.place, &repetitions[..]);
+            Some(figure(place, (metric, unit), count, of_samples(&seeds)?))
         });
     made.collect()
 }

@@ -21,9 +21,9 @@ impl Measures for Cyclictest {
     }
 
     fn latencies(&self, run: &Run) -> Vec<OfSeries> {
-        let read = read(&run.output).ok();
-        let of = |h: Histogram| OfSeries::new(run.point.place(), h.latencies());
-        read.map(of).into_iter().collect()
+        let histogram = read(&run.output).ok();
+        let series = |h: Histogram| OfSeries::new(run.point.place(), h.latencies());
+        histogram.map(series).into_iter().collect()
     }
 }
 
@@ -37,11 +37,11 @@ impl OutputKind for Cyclictest {
     }
 
     fn charts(&self, runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
-        let of = |run: &&Run| {
-            let read = read(&run.output).ok()?;
-            Some((line_name(&run.point.place()), read.latencies()))
+        let line = |run: &&Run| {
+            let histogram = read(&run.output).ok()?;
+            Some((line_name(&run.point.place()), histogram.latencies()))
         };
-        spreads(runs.iter().filter_map(of), board)
+        spreads(runs.iter().filter_map(line), board)
     }
 
     /// Exports all latencies as CSV, and for each run the JSON and the histogram text that rt-tests write.

@@ -47,9 +47,9 @@ impl OutputKind for Hackbench {
     }
 
     fn charts(&self, runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
-        let of = |run: &&Run| Some((line_name(&run.point.place()), read(&run.output).ok()?.s));
+        let times = |run: &&Run| Some((line_name(&run.point.place()), read(&run.output).ok()?.s));
         let mut series = Vec::new();
-        for (name, s) in runs.iter().filter_map(of) {
+        for (name, s) in runs.iter().filter_map(times) {
             s.into_iter()
                 .for_each(|s| by_name(&mut series, name.clone(), s));
         }

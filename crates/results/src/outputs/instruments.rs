@@ -30,12 +30,12 @@ impl Measures for Instruments {
 
     fn latencies(&self, run: &Run) -> Vec<OfSeries> {
         let place = run.point.place();
-        let of = |series: &Series| OfSeries {
+        let measured = |series: &Series| OfSeries {
             place: place.of_series(series),
             latencies: series.into(),
             answers: Some((series.asked, series.answered)),
         };
-        series(run).iter().map(of).collect()
+        series(run).iter().map(measured).collect()
     }
 }
 
@@ -58,14 +58,14 @@ impl OutputKind for Instruments {
 
     fn charts(&self, runs: &[&Run], board: &str) -> Result<Vec<Chart>> {
         // Series at several frequencies are in the chart of rates.
-        let of = |run: &&Run| {
+        let lines = |run: &&Run| {
             let place = run.point.place();
             let drawn = series(run).iter();
             let drawn = drawn.filter(|s| s.asked > 0 && !s.at.contains_key(HZ));
             let drawn = drawn.map(|s| (line_name(&place.of_series(s)), Latencies::from(s)));
             drawn.collect::<Vec<_>>()
         };
-        let mut charts = spreads(runs.iter().flat_map(of), board)?;
+        let mut charts = spreads(runs.iter().flat_map(lines), board)?;
         charts.extend(rates(runs, board)?);
         charts.extend(screens(runs, board)?);
         Ok(charts)

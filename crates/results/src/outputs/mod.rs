@@ -112,9 +112,9 @@ pub struct ReportInput<'a> {
 }
 
 /// Explains the brackets in tables of figures.
-const BRACKETS: &str = "In brackets: for one run (one seed and layout of the code), the 95 % interval of its samples; for several \
-                        runs, their range; for six or more, the 95 % interval of their median; for minima and maxima, the \
-                        range over runs.";
+const BRACKETS: &str = "In brackets: for one run (one seed and layout of the code), the 95 % interval of its samples; \
+     for several runs, their range; for six or more, the 95 % interval of their median; for minima \
+     and maxima, the range over runs.";
 
 /// Returns the kind with this name.
 pub fn named(name: &str) -> Result<&'static dyn OutputKind> {

@@ -7,8 +7,8 @@ use crate::render::grid::Grid;
 use crate::runs::point::{Place, short_kernel};
 
 /// Caption of the tables.
-pub const CAPTION: &str = "Boards side by side. In brackets: ratio to the first board. A table \"against\" a kernel has the ratio \
-                           to that kernel on the same board.";
+pub const CAPTION: &str = "Boards side by side. In brackets: ratio to the first board. A table \
+                           \"against\" a kernel has the ratio to that kernel on the same board.";
 
 /// Makes two tables: the figures of each kernel with their ratio to the first board, and each kernel's
 /// ratio to the first kernel on each board. A table without rows is left out.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceedance chart: the share of latencies above x, on two logarithmic axes. It shows the tail, which a histogram hides.
+//! Exceedance chart: the share of latencies above x, on two logarithmic axes. It shows the tail, which a histogram
+//! hides.
 
 use anyhow::Result;
 use plotters::prelude::*;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns a result, as `--json` prints it, into tables with units: first a table of single numbers, then a table for each
-//! group of objects with equal keys, then a table for each array.
+//! Turns a result, as `--json` prints it, into tables with units: first a table of single numbers, then a table for
+//! each group of objects with equal keys, then a table for each array.
 
 use serde_json::{Map, Value};
 
@@ -117,11 +117,11 @@ fn of_rows(name: &str, all: &[Value]) -> Option<Grid> {
     let mut grid = Grid::new(1, headings.clone());
     grid.headings[0] = format!("{name}\n{}", grid.headings[0]);
     for cells in &all {
-        let of = |heading: &String| {
+        let cell_below = |heading: &String| {
             let found = cells.iter().find(|(other, _)| other == heading);
             found.map_or("-".to_string(), |(_, cell)| cell.clone())
         };
-        grid.add_row(headings.iter().map(of));
+        grid.add_row(headings.iter().map(cell_below));
     }
     Some(grid)
 }

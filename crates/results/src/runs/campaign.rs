@@ -2,8 +2,8 @@
 //! Campaigns on disk: `out/campaigns/EXPERIMENT/KEY.json` lists the runs in the plan's order. Tables and reports so
 //! need no hashes of the current inputs. The file `last` names the last campaign.
 //!
-//! Each choice of options has its own campaign ([`Selection::key`]). A campaign shows its own points only, even if other
-//! runs of the experiment are stored.
+//! Each choice of options has its own campaign ([`Selection::key`]). A campaign shows its own points only, even if
+//! other runs of the experiment are stored.
 
 use std::path::PathBuf;
 
@@ -87,8 +87,8 @@ impl Campaign {
         paths::write_atomically(&path, serde_json::to_string_pretty(self)?.as_bytes())
     }
 
-    /// Loads the campaign of the selection, or the last campaign without a selection. Error messages name the experiment
-    /// as the user does (`named`).
+    /// Loads the campaign of the selection, or the last campaign without a selection. Error messages name the
+    /// experiment as the user does (`named`).
     pub fn load(
         experiment: &str,
         named: &str,

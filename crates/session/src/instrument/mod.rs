@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is put beside an experiment's guest, at pins and at the network cable: `[instruments.NAME]`
-//! of `experiment.toml`, a file each.
+//! Instruments of an experiment, on pins and on the network cable: `[instruments.NAME]` of `experiment.toml`. Each
+//! instrument has a file.
 
 mod peer;
 mod scope;
@@ -21,7 +21,7 @@ use results::runs::point::Point;
 
 pub use scope::{ANSWER, STIMULUS};
 
-/// The tables there are, a line each.
+/// Defines [`Setup`] from the names and tables of the instruments.
 macro_rules! instruments {
     ($($name:ident: $table:ty),* $(,)?) => {
         /// All instruments of an experiment.
@@ -35,7 +35,7 @@ macro_rules! instruments {
         }
 
         impl Setup {
-            /// What their tables are called.
+            /// Names of the instruments' tables.
             pub const NAMES: &[&str] = &[$(stringify!($name)),*];
 
             fn all(&self) -> Vec<(&'static str, &dyn Instrument)> {
@@ -56,45 +56,46 @@ instruments! {
     host: peer::PeerTable,
 }
 
-/// Edges and frames that the instruments keep.
+/// Most edges and most frames that an instrument keeps.
 const DEPTH: usize = 1 << 22;
 
-/// An instrument as its table says it.
+/// An instrument's table.
 trait Instrument: Debug {
-    /// Whether it can be built.
+    /// Checks the values of the table.
     fn check(&self) -> Result<()>;
 
-    /// What its series are called; none if it measures nothing.
+    /// Returns the names of the instrument's series; none if it measures nothing.
     fn series(&self) -> Vec<&'static str>;
 
-    /// The values of the axes that tell its series apart.
+    /// Returns the axis values that distinguish the instrument's series.
     fn axes(&self) -> Vec<(&'static str, u32)> {
         Vec::new()
     }
 
-    /// The axis of the plan whose values it takes, and not the guest's command line.
+    /// Returns the axis of the plan whose values go to the instrument instead of the guest's command line.
     fn paced_by(&self) -> Option<&'static str> {
         None
     }
 
-    /// Puts it on a board.
+    /// Connects the instrument to a board.
     fn put_on(&self, cables: &mut Cables<'_>, place: &Place<'_>) -> Result<Box<dyn AtWork>>;
 }
 
-/// Where and when it is put on.
+/// Point, board clock and cycle at which an instrument is connected.
 struct Place<'a> {
     point: &'a Point,
     cpu_hz: u64,
+    /// Core cycle of the connection.
     begin: u64,
 }
 
-/// An instrument on a board.
+/// An instrument that is connected to a board.
 trait AtWork: Peer {
-    /// Adds what it saw.
-    fn seen(&self, beside: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()>;
+    /// Adds the instrument's measurements to the record.
+    fn seen(&self, state: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()>;
 }
 
-/// What an instrument can look at when the guest has ended.
+/// What an instrument can read after the end of the guest.
 struct FinalState<'a> {
     bench: &'a Bench,
     link: &'a Link,
@@ -102,24 +103,24 @@ struct FinalState<'a> {
 }
 
 impl Setup {
-    /// Whether there are any.
+    /// Returns whether there are no instruments.
     pub fn is_empty(&self) -> bool {
         self.all().is_empty()
     }
 
-    /// What their series are called.
+    /// Returns the names of all series.
     pub fn series(&self) -> Vec<&'static str> {
         let all = self.all().into_iter();
         all.flat_map(|(_, table)| table.series()).collect()
     }
 
-    /// The values of the axes that tell their series apart.
+    /// Returns the axis values that distinguish the series.
     pub fn axes(&self) -> Vec<(&'static str, u32)> {
         let all = self.all().into_iter();
         all.flat_map(|(_, table)| table.axes()).collect()
     }
 
-    /// The axes of a plan whose values they take, and not the guest's command line, each with the
+    /// Returns the axes of a plan whose values go to instruments instead of the guest's command line, each with the
     /// instrument's name.
     pub fn paced_by(&self) -> Vec<(&'static str, &'static str)> {
         let all = self.all().into_iter();
@@ -127,19 +128,19 @@ impl Setup {
             .collect()
     }
 
-    /// All that decides what they do at that point, as JSON; empty without any.
+    /// Returns everything that determines the instruments' work at a point, as JSON. Empty without instruments.
     pub fn identity(&self, point: &Point) -> Result<String> {
         if self.is_empty() {
             return Ok(String::new());
         }
         let paced = self.paced_by();
-        let taken = |name: &str| paced.iter().any(|(axis, _)| *axis == name);
-        let axes = point.axes.iter().filter(|(name, _)| taken(name));
+        let is_paced = |name: &str| paced.iter().any(|(axis, _)| *axis == name);
+        let axes = point.axes.iter().filter(|(name, _)| is_paced(name));
         let axes: BTreeMap<&String, &u32> = axes.collect();
         Ok(serde_json::to_string(&(self, axes))?)
     }
 
-    /// Whether they can be built, and one of them will see something.
+    /// Checks the tables, and that exactly one instrument measures.
     pub fn check(&self) -> Result<()> {
         let all = self.all();
         all.iter().try_for_each(|(_, table)| table.check())?;
@@ -147,17 +148,17 @@ impl Setup {
         let measure: Vec<&str> = measure.map(|(name, _)| *name).collect();
         ensure!(
             all.is_empty() || !measure.is_empty(),
-            "instruments: none of them measures: [instruments.host] does with `measures`"
+            "instruments: none of them measures; add `measures` to [instruments.host], or [instruments.scope]"
         );
         ensure!(
             measure.len() < 2,
-            "instruments: one of them measures, others are load; here do {}",
+            "instruments: {} measure; only one may measure, the others are load",
             measure.join(" and ")
         );
         Ok(())
     }
 
-    /// Puts them on the board.
+    /// Connects the instruments to the board.
     pub fn put_on<B: BoardBus>(&self, session: &mut Session<B>, point: &Point) -> Result<OnBoard> {
         let place = Place {
             point,
@@ -171,25 +172,25 @@ impl Setup {
     }
 }
 
-/// Instruments at work.
+/// Instruments that are connected to a board.
 pub struct OnBoard(Vec<Box<dyn AtWork>>);
 
 impl OnBoard {
-    /// What they saw from then on; nothing if there are none.
+    /// Returns the measurements since the connection; `None` without instruments.
     pub fn seen<B: BoardBus>(&self, session: &Session<B>) -> Result<Option<InstrumentRecord>> {
         if self.0.is_empty() {
             return Ok(None);
         }
-        let beside = FinalState {
+        let state = FinalState {
             bench: session.bench(),
             link: session.link(),
             cpu_hz: session.cpu_hz(),
         };
         let mut seen = InstrumentRecord::default();
-        self.0.iter().try_for_each(|i| i.seen(&beside, &mut seen))?;
+        self.0.iter().try_for_each(|i| i.seen(&state, &mut seen))?;
         ensure!(
             seen.series.iter().any(|series| series.answered > 0),
-            "the instruments saw no answer"
+            "the instruments saw no answer; the guest program must answer pulses or requests"
         );
         Ok(Some(seen))
     }

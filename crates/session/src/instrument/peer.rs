@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[instruments.host]`: a host at the board's network cable that asks, and a probe in the cable.
+//! `[instruments.host]`: a host on the board's network cable that sends requests, and a probe in the cable.
 
 use anyhow::{Result, bail, ensure};
 use board::instrument::Cables;
@@ -11,60 +11,60 @@ use crate::peer::{self, LARGEST_PAYLOAD, Peer, Question, Station};
 use results::runs::instrument_record::{InstrumentRecord, Series};
 use results::runs::point::Point;
 
-/// The host's last request comes so long before the program's end, so that it can be answered.
+/// Time between the host's last request and the program's end, for the answer, in ns.
 const SPARE_NS: u64 = 200_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
-/// The next request of a flood comes after so long if the last one is not answered.
+/// Time until the next request of a flood if no answer comes, in ns.
 const FLOOD_NS: u64 = 10_000_000;
-/// The axis with how many requests a host sends a second.
+/// Axis with the host's requests per second.
 const REQUEST_HZ: &str = "request_hz";
 
-/// `[instruments.host]`: a host at the board's network cable, and a probe in the cable.
+/// Table `[instruments.host]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeerTable {
-    /// Of the cable: 10 or 100.
+    /// Rate of the cable in Mbit/s, 10 or 100.
     pub mbit: u32,
-    /// What the host asks of the board; nothing if it only listens.
+    /// Requests of the host; `None` if it only answers.
     pub asks: Option<Asks>,
-    /// From one request to the next it takes at most so much more or less, of a hundred.
+    /// Largest random deviation of the time between two requests, in percent.
     #[serde(default)]
     pub jitter_percent: f64,
-    /// Bytes in a request.
-    #[serde(default = "of_ping")]
+    /// Payload of a request, in bytes.
+    #[serde(default = "payload_of_ping")]
     pub bytes: usize,
-    /// What the probe is there for; nothing if the host is but load.
+    /// What the probe measures; `None` if the host is only load.
     pub measures: Option<Measures>,
 }
 
-fn of_ping() -> usize {
+fn payload_of_ping() -> usize {
     56
 }
 
-/// What a host asks.
+/// Requests of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asks {
-    /// Numbered UDP packets, from the program's first packet on.
+    /// Numbered UDP packets, after the program's first packet.
     Commands,
-    /// Echo requests at a rate, from the board's first frame on.
+    /// Echo requests at a rate, after the board's first frame.
     Pings,
-    /// As `ping -f` does, from the board's first frame on.
+    /// Echo requests like those of `ping -f`, after the board's first frame.
     Flood,
 }
 
-/// What a probe looks for.
+/// What a probe measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measures {
-    /// From a command's first bit to its reply's.
+    /// Time from a command's first bit to the first bit of its reply.
     Reply,
-    /// From one packet of the program to the next.
+    /// Time from one packet of the program to the next.
     Period,
 }
 
 impl Measures {
-    /// What its series is called.
+    /// Returns the name of the series.
     pub fn name(self) -> &'static str {
         match self {
             Measures::Reply => "reply",
@@ -83,17 +83,17 @@ impl Instrument for PeerTable {
         );
         ensure!(
             self.bytes <= LARGEST_PAYLOAD,
-            "host.bytes: {}, a frame holds {LARGEST_PAYLOAD}",
+            "host.bytes: {}: a frame holds at most {LARGEST_PAYLOAD} bytes",
             self.bytes
         );
         ensure!(
             self.measures != Some(Measures::Period) || self.asks != Some(Asks::Commands),
-            "host.measures: \"period\" is of a program that sends by itself, without asks = \"commands\""
+            "host.measures: \"period\" is for a program that sends by itself; remove asks = \"commands\""
         );
         let replies = self.measures == Some(Measures::Reply);
         ensure!(
             !replies || self.asks == Some(Asks::Commands),
-            "host.measures: replies to what? asks = \"commands\" is missing"
+            "host.measures: \"reply\" needs asks = \"commands\""
         );
         Ok(())
     }
@@ -152,7 +152,7 @@ impl PeerTable {
     }
 }
 
-/// A host that asks.
+/// A host that is connected to the board.
 struct Asking {
     measures: Option<Measures>,
     host: Station,
@@ -169,20 +169,22 @@ impl Peer for Asking {
 }
 
 impl AtWork for Asking {
-    fn seen(&self, beside: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()> {
+    fn seen(&self, state: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()> {
         if self.host.not_sent > 0 {
             bail!(
-                "{} requests found no room in the cable: too many a second, or too long",
+                "{} requests did not fit on the cable: send fewer per second, or shorter ones",
                 self.host.not_sent
             );
         }
         let Some(measures) = self.measures else {
             return Ok(());
         };
-        let probe = beside.link.probe();
+        let probe = state.link.probe();
         let frames = probe.map_or(&[][..], |probe| &probe.frames);
         if let Some(lost) = probe.map(|probe| probe.lost).filter(|lost| *lost > 0) {
-            bail!("the probe's memory holds {DEPTH} frames, {lost} more came: measure shorter");
+            bail!(
+                "the probe's memory holds {DEPTH} frames, and {lost} more came: measure for a shorter time"
+            );
         }
         seen.series.push(match measures {
             Measures::Reply => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[instruments.scope]`: pulses on the latency driver's pin, and an oscilloscope that watches what
-//! becomes of them.
+//! `[instruments.scope]`: a generator that sends pulses to the latency driver, and an oscilloscope that records pulses
+//! and answers.
 
 use std::ops::Range;
 
@@ -15,36 +15,36 @@ use base::time::nanoseconds;
 use results::runs::instrument_record::{InstrumentRecord, Series};
 use results::runs::screen::{COLUMNS, Screen};
 
-/// Pin of GPIO 0 whose rising edges interrupt the latency driver, by its device tree.
+/// Pin of GPIO 0 whose rising edges interrupt the latency driver, according to the device tree.
 pub const STIMULUS: u8 = 2;
 /// Pin of GPIO 0 on which the latency driver answers an interrupt with a pulse.
 pub const ANSWER: u8 = 3;
-/// The pin that the driver's task holds high while it serves.
+/// Pin that the driver's task holds high while it serves pulses.
 const SERVING: u8 = 0;
-/// The pin whose level it changes with each answer.
+/// Pin that the driver's task toggles with each answer.
 const ANSWERED: u8 = 4;
-/// The axis of a series at one of several frequencies.
+/// Axis with the frequency of a series.
 const HZ: &str = "hz";
-/// What a scope's series are called at one frequency.
+/// Names of the series with one frequency.
 const INTERRUPT: &str = "interrupt";
 const TASK: &str = "task";
-/// What they are called at several: on the way up, and on the way down.
+/// Names of the series with several frequencies: up to the highest one, and down from it.
 const RISING: &str = "rising";
 const FALLING: &str = "falling";
 const SECOND_NS: f64 = 1e9;
 
-/// `[instruments.scope]`: a generator on the latency driver's stimulus pin, and an oscilloscope on its pins.
+/// Table `[instruments.scope]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeTable {
     /// Frequencies, one after the other.
     pub steps: Vec<Step>,
-    /// How long a pulse is high.
+    /// Width of a pulse, in us.
     pub width_us: f64,
-    /// A pulse comes at most this much before or after its place.
+    /// Largest random deviation of a pulse from its time, in both directions, in us.
     #[serde(default)]
     pub jitter_us: f64,
-    /// Width of the screen.
+    /// Width of the screen, in us.
     pub window_us: f64,
 }
 
@@ -52,14 +52,15 @@ pub struct ScopeTable {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
+    /// Pulses per second.
     pub hz: u32,
-    /// For so long; the last one may last as long as the program.
+    /// Duration in seconds. The last step may have none, and then lasts as long as the program.
     pub s: Option<f64>,
 }
 
 impl Instrument for ScopeTable {
     fn check(&self) -> Result<()> {
-        ensure!(!self.steps.is_empty(), "scope.steps must not be empty");
+        ensure!(!self.steps.is_empty(), "scope.steps: must not be empty");
         let last = self.steps.len() - 1;
         for (n, step) in self.steps.iter().enumerate() {
             ensure!(
@@ -70,20 +71,20 @@ impl Instrument for ScopeTable {
             match step.s {
                 Some(s) => ensure!(
                     s > 0.0 && s <= 3600.0,
-                    "scope.steps: s {s} is not between 0 and 3600 seconds"
+                    "scope.steps: s {s} must be above 0 and at most 3600 seconds"
                 ),
-                None => ensure!(n == last, "scope.steps: only the last one goes without s"),
+                None => ensure!(n == last, "scope.steps: only the last step may have no s"),
             }
         }
         for (key, value) in [("width_us", self.width_us), ("window_us", self.window_us)] {
             ensure!(
                 value > 0.0 && value <= 1e6,
-                "scope.{key}: {value} is not between 0 and a million"
+                "scope.{key}: {value} must be above 0 and at most 1000000 us"
             );
         }
         ensure!(
             self.jitter_us >= 0.0 && self.jitter_us <= 1e6,
-            "scope.jitter_us: {} is not from 0 to a million",
+            "scope.jitter_us: {} is not from 0 to 1000000 us",
             self.jitter_us
         );
         let pulse_us = self.width_us + 2.0 * self.jitter_us;
@@ -91,7 +92,8 @@ impl Instrument for ScopeTable {
             let (hz, period_us) = (step.hz, 1e6 / f64::from(step.hz));
             ensure!(
                 period_us > pulse_us,
-                "scope.steps: hz {hz}: a period of {period_us:.3} us does not hold width_us and twice jitter_us, {pulse_us} us"
+                "scope.steps: hz {hz}: a period of {period_us:.3} us is too short for width_us and twice jitter_us, \
+                 {pulse_us} us"
             );
             ensure!(
                 step.s.is_none_or(|s| s * f64::from(hz) >= 2.0),
@@ -99,7 +101,11 @@ impl Instrument for ScopeTable {
             );
             let same_way = |m: &usize| self.way(*m) == self.way(n);
             let twice = (0..n).filter(same_way).any(|m| self.steps[m].hz == hz);
-            ensure!(!twice, "scope.steps: hz {hz} is twice on one way");
+            ensure!(
+                !twice,
+                "scope.steps: hz {hz} occurs twice in the {} steps",
+                self.way(n)
+            );
         }
         Ok(())
     }
@@ -138,7 +144,7 @@ impl Instrument for ScopeTable {
 }
 
 impl ScopeTable {
-    /// Whether that step is on the way up, the highest frequency included, or down.
+    /// Returns the series of a step: rising up to and including the highest frequency, falling after it.
     fn way(&self, step: usize) -> &'static str {
         let highest = (0..self.steps.len()).max_by_key(|n| self.steps[*n].hz);
         match Some(step) <= highest {
@@ -162,8 +168,8 @@ impl ScopeTable {
         }
     }
 
-    /// How many pulses of each frequency the task answered, on the way up and down. It counts
-    /// answers: whose pulse each belongs to, nobody can say when they are late.
+    /// Counts the pulses of each step that the task answered. It counts answers in the time of the step, because late
+    /// answers cannot be matched to their pulses.
     fn shares(&self, pulses: &[Pulse], answers: &[u64], begin: u64, cpu_hz: u64) -> Vec<Series> {
         let mut from = begin;
         let mut all: Vec<Series> = Vec::new();
@@ -175,7 +181,7 @@ impl ScopeTable {
             let asked = asked.count() as u64;
             all.push(Series {
                 at: [(HZ.to_string(), step.hz)].into(),
-                // The last pulse before may be answered now.
+                // The first answer may belong to the last pulse of the step before.
                 answered: answered.min(asked),
                 ..Series::new(self.way(n), asked, Vec::new())
             });
@@ -185,7 +191,7 @@ impl ScopeTable {
     }
 }
 
-/// A scope that records.
+/// A scope that is connected to the board.
 struct Watching {
     table: ScopeTable,
     begin: u64,
@@ -200,19 +206,19 @@ impl Peer for Watching {
 }
 
 impl AtWork for Watching {
-    fn seen(&self, beside: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()> {
-        let scope = &beside.bench.scopes()[0];
+    fn seen(&self, state: &FinalState<'_>, seen: &mut InstrumentRecord) -> Result<()> {
+        let scope = &state.bench.scopes()[0];
         let capture = scope.capture();
         if capture.lost > 0 {
             bail!(
-                "the scope's memory holds {DEPTH} edges, {} more came: measure shorter",
+                "the scope's memory holds {DEPTH} edges, and {} more came: measure for a shorter time",
                 capture.lost
             );
         }
         let served = served(&capture.edges);
         let mut pulses = pulses(&capture.edges);
         pulses.retain(|pulse| served.contains(&pulse.at));
-        let cpu_hz = beside.cpu_hz;
+        let cpu_hz = state.cpu_hz;
         if let [_] = self.table.steps[..] {
             let triggers: Vec<u64> = pulses.iter().map(|pulse| pulse.at).collect();
             let window = scope.setup().window;
@@ -227,19 +233,19 @@ impl AtWork for Watching {
     }
 }
 
-/// A pulse and what it brought about.
+/// A pulse and its answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Pulse {
-    /// Its rise, in core cycles.
+    /// Core cycle of its rising edge.
     at: u64,
-    /// Cycles to the handler's pulse.
+    /// Cycles to the answer of the interrupt handler.
     interrupt: Option<u64>,
-    /// Cycles to the task's, which may come after the next pulse.
+    /// Cycles to the answer of the task, which may come after the next pulse.
     task: Option<u64>,
 }
 
-/// The pulses and their answers. A rise of the driver is for the task if the task says next that it
-/// has answered, else the handler's; the task answers to the pulse that was handled last.
+/// Matches pulses and answers. A rising edge on the answer pin is the task's answer if the task toggles its pin before
+/// the next rising edge; otherwise it is the handler's. The task answers the pulse that was handled last.
 fn pulses(edges: &[Edge]) -> Vec<Pulse> {
     let mut pulses: Vec<Pulse> = Vec::new();
     let mut handled = None;
@@ -267,26 +273,26 @@ fn pulses(edges: &[Edge]) -> Vec<Pulse> {
     pulses
 }
 
-/// The interrupt's and the task's.
+/// Returns the latencies of the interrupt handler and of the task.
 fn latencies(pulses: &[Pulse], cpu_hz: u64) -> Vec<Series> {
-    let of = |latency: fn(&Pulse) -> Option<u64>| {
+    let times_ns = |latency: fn(&Pulse) -> Option<u64>| {
         let cycles = pulses.iter().filter_map(latency);
         cycles.map(|cycles| nanoseconds(cycles, cpu_hz)).collect()
     };
     let asked = pulses.len() as u64;
     vec![
-        Series::new(INTERRUPT, asked, of(|p| p.interrupt)),
-        Series::new(TASK, asked, of(|p| p.task)),
+        Series::new(INTERRUPT, asked, times_ns(|p| p.interrupt)),
+        Series::new(TASK, asked, times_ns(|p| p.task)),
     ]
 }
 
-/// When the task answered.
+/// Returns the core cycles of the task's answers.
 fn answers(edges: &[Edge]) -> Vec<u64> {
     let answers = edges.iter().filter(|edge| edge.pin == ANSWERED);
     answers.map(|edge| edge.cycle).collect()
 }
 
-/// From the task's first wait to its last answer, in core cycles.
+/// Returns the core cycles from the task's first wait to its last answer.
 fn served(edges: &[Edge]) -> Range<u64> {
     let waits = |edge: &&Edge| edge.pin == SERVING && edge.level;
     let start = edges.iter().find(waits).map_or(u64::MAX, |edge| edge.cycle);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an experiment may ask of instruments.
+//! Tests of the instruments' tables.
 
 use super::*;
 
@@ -14,13 +14,13 @@ fn what_cannot_be_built_is_refused_with_its_key() {
     check("scope", good).unwrap();
     for (from, to, word) in [
         ("s = 1.0", "s = -1.0", "scope.steps: s -1"),
-        (", s = 1.0", "", "only the last"),
+        (", s = 1.0", "", "only the last step"),
         ("1000", "0", "hz 0"),
         ("10.0", "nan", "scope.width_us"),
         ("500.0", "0.0", "scope.window_us"),
         ("2000", "200000", "hz 200000: a period"),
         ("1.0}", "0.001}", "shorter than two"),
-        ("2000", "1000", "twice on one way"),
+        ("2000", "1000", "occurs twice in the rising steps"),
     ] {
         let error = check("scope", &good.replace(from, to))
             .unwrap_err()
@@ -64,5 +64,8 @@ fn points_that_differ_in_what_instruments_do_are_no_others_run() {
         setup.identity(&point).unwrap()
     };
     assert_ne!(identity(100), identity(200));
-    assert!(!identity(100).contains("duration_s"), "that is the guest's");
+    assert!(
+        !identity(100).contains("duration_s"),
+        "only the guest uses it"
+    );
 }

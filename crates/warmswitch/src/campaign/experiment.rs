@@ -134,7 +134,9 @@ fn product(axes: &BTreeMap<String, Vec<u32>>) -> Vec<BTreeMap<String, u32>> {
             };
             let with_values = |combination: &BTreeMap<String, u32>| -> Vec<_> {
                 let values = values.iter();
-                values.map(|value| with_value(combination, *value)).collect()
+                values
+                    .map(|value| with_value(combination, *value))
+                    .collect()
             };
             combinations.iter().flat_map(with_values).collect()
         })
@@ -207,8 +209,8 @@ impl Experiment {
             bail!("no experiment {shown}: the folder has no experiment.toml");
         }
         let name = whole.file_name().and_then(|name| name.to_str());
-        let name = name
-            .with_context(|| format!("{shown}: the folder's name is not UTF-8; rename it"))?;
+        let name =
+            name.with_context(|| format!("{shown}: the folder's name is not UTF-8; rename it"))?;
         let project = paths::root().join("experiments");
         if whole.parent() == project.canonicalize().ok().as_deref() {
             return Experiment::read(name, &path);

@@ -210,7 +210,10 @@ fn what_cannot_be_measured_is_named_with_the_nearest_name() {
         ("metric = \"awg\"", "did you mean \"avg\"?"),
         ("metric = \"time\"", "metric \"time\" is not in"),
         ("at = { hertz = 1000 }", "no axis \"hertz\""),
-        ("at = { hz = 1001 }", "hz: 1001 is in no plan; there are: "),
+        (
+            "at = { hz = 1001 }",
+            "hz: 1001 is in no plan; the plans have: ",
+        ),
     ] {
         let error = check(text).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
@@ -229,6 +232,6 @@ fn a_claim_names_what_the_experiment_measures_and_one_bound() {
         format!("{error:#}")
     };
     assert!(checked("at_most = 1.0").contains("kernel \"fcse\" is not in"));
-    assert!(checked("").contains("is wanted"));
-    assert!(checked("at_most = 1.0\nat_least = 0.1").contains("is wanted"));
+    assert!(checked("").contains("give exactly one of"));
+    assert!(checked("at_most = 1.0\nat_least = 0.1").contains("give exactly one of"));
 }

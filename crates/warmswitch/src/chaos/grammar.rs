@@ -191,7 +191,9 @@ impl Grammar {
                 .chars()
                 .find(|letter| !ARGUMENTS.contains(*letter))
             {
-                bail!("{path}: op.{name}: '{letter}' is no argument letter; use one of {ARGUMENTS}");
+                bail!(
+                    "{path}: op.{name}: '{letter}' is no argument letter; use one of {ARGUMENTS}"
+                );
             }
         }
         let limits = [
@@ -294,7 +296,9 @@ impl Grammar {
                 bail!("{path}: profile.{name}.{key}: no op \"{op}\"{wrong}");
             }
             if weights.values().sum::<u64>() == 0 && (key != "first_does" || !weights.is_empty()) {
-                bail!("{path}: profile.{name}.{key}: all weights are 0; at least one must be larger");
+                bail!(
+                    "{path}: profile.{name}.{key}: all weights are 0; at least one must be larger"
+                );
             }
         }
         Ok(())

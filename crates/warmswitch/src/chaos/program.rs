@@ -118,11 +118,16 @@ impl Program {
     /// Checks that the program fits into the interpreter.
     pub fn check(&self) -> Result<()> {
         if self.sequences.len() > SEQUENCES || self.text().len() > BYTES {
-            bail!("the program is too large: at most {SEQUENCES} sequences and {BYTES} bytes are possible");
+            bail!(
+                "the program is too large: at most {SEQUENCES} sequences and {BYTES} bytes are possible"
+            );
         }
         for (n, ops) in self.sequences.iter().enumerate() {
             if ops.len() > SEQUENCE_OPS {
-                bail!("sequence {n}: has {} ops, at most {SEQUENCE_OPS} are possible", ops.len());
+                bail!(
+                    "sequence {n}: has {} ops, at most {SEQUENCE_OPS} are possible",
+                    ops.len()
+                );
             }
             if let Some(op) = ops.iter().find(|op| parts(op).is_none()) {
                 bail!(

@@ -207,7 +207,9 @@ pub fn load(path: &Path) -> Result<Vec<Baseline>> {
         let all = entry.suppressed.iter();
         let mut ranges = all.flat_map(|(name, c)| [(name, c.reports), (name, c.times)]);
         if let Some((name, [fewest, most])) = ranges.find(|(_, [fewest, most])| fewest > most) {
-            bail!("{place}: suppressed.{name}: [{fewest}, {most}]: the smaller number must come first");
+            bail!(
+                "{place}: suppressed.{name}: [{fewest}, {most}]: the smaller number must come first"
+            );
         }
     }
     Ok(list.baseline)

@@ -119,8 +119,8 @@ impl Suite<'_> {
         let victims = self.board.core.victims;
         let expected = mutant.expected(victims);
         let survives = matches!(expected, Expected::Nothing(_) | Expected::Chance(_));
-        // A single test gives no report on the unpatched kernel. Without suppressions, none can hide the mutant. A test
-        // for `beside` does give a known report; its suppression must not hide the mutant, too.
+        // A single test gives no report on the unpatched kernel. Without suppressions, none can hide the mutant. The
+        // test of a mutant with `beside` gives a known report and needs its suppression, which must not hide the mutant.
         let (command, suppressions, limit_s) = match expected {
             Expected::Test(test) => {
                 let command = format!("mm_suite --only {test} --rounds {ROUNDS}");

@@ -289,7 +289,7 @@ pub fn apart(all: &[Suppression], names: &Names) -> Apart {
     }
 }
 
-/// Series of a kernel whose name has none.
+/// Series of a kernel name without a series.
 pub const SERIES: &str = "6.12";
 
 /// Reads the suppressions of a kernel by its name, `6.12/plain` or `plain`. A kernel given by path has none.
@@ -330,13 +330,13 @@ pub fn load(path: &Path) -> Result<Vec<Suppression>> {
             bail!("{place}: name: must not be empty");
         }
         if entry.name.contains(char::is_control) {
-            bail!(
-                "{place}: name: {:?} must be one line of text",
-                entry.name
-            );
+            bail!("{place}: name: {:?} must be one line of text", entry.name);
         }
         if list.suppression[..n].iter().any(|e| e.name == entry.name) {
-            bail!("{place}: name: an earlier entry is called \"{}\"", entry.name);
+            bail!(
+                "{place}: name: an earlier entry is called \"{}\"",
+                entry.name
+            );
         }
         if entry.wrong.is_empty() {
             bail!("{place}: wrong: at least one kind is needed");

@@ -399,7 +399,7 @@ impl Pace {
         }
     }
 
-    /// Returns how far the board is ahead of real time. A board that is behind starts anew from even.
+    /// Returns how far the board is ahead of real time. If it is behind, the two clocks are set equal.
     fn ahead(&mut self, machine: &Machine) -> Duration {
         let board = machine.seconds() - self.board_s;
         let host = self.host.elapsed().as_secs_f64();

@@ -60,8 +60,8 @@ pub struct Args {
     jobs: Option<usize>,
     /// Limit of board time for the command, in seconds [default: 300, with chaos 30]
     ///
-    /// A run that reaches this limit ends well. A run that reaches the default of 300 s ends with an error. With chaos,
-    /// a run that reaches the limit counts as a hang.
+    /// A run that reaches a limit of yours ends well. A run that reaches the default of 300 s ends with an error. With
+    /// chaos, a run that reaches the limit counts as a hang.
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
     /// List of reports to suppress, instead of the kernel's own list
@@ -73,7 +73,7 @@ pub struct Args {
     /// Record in the list of baselines how many reports each suppression covers, in runs with several seeds
     #[arg(long, conflicts_with_all = ["all_mutants", "mutant", "bisect", "cost", "gdb", "limit", "chaos", "chaos_seeds"])]
     write_baseline: bool,
-    /// Run to a report's instruction, without the checker, and wait for gdb there; @FILE takes the report in a file
+    /// Run to a report's instruction, without the checker, and wait for gdb there; @FILE names a file with the report
     #[arg(long, value_name = "PC@CYCLE|@FILE", conflicts_with_all = ["all_mutants", "json", "tap"])]
     gdb: Option<At>,
     /// TCP port for --gdb, on this machine only; 0 takes a free one
@@ -96,8 +96,8 @@ pub struct Args {
     keep_going: bool,
     /// Use exit codes for `git bisect run`
     ///
-    /// 1 for a report, or more suppressed reports than the baseline allows; 125 if the kernel cannot be built, the guest
-    /// does not reach its end, or reports are suppressed without a baseline; 128 if no commit can be judged.
+    /// 1 for a report, or for more suppressed reports than the baseline allows; 125 if the kernel cannot be built, the
+    /// guest does not reach its end, or reports are suppressed without a baseline; 128 if no commit can be judged.
     #[arg(long)]
     bisect: bool,
     #[command(flatten)]
@@ -129,7 +129,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     }
 }
 
-/// Returns whether a command line is one of a bisection, even if it cannot be parsed. No commit causes its errors.
+/// Returns whether a command line asks for a bisection, even if it cannot be parsed. No commit causes errors in it.
 pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
     arguments
         .by_ref()
@@ -145,7 +145,7 @@ pub fn is_bisection(mut arguments: impl Iterator<Item = OsString>) -> bool {
 struct Request<'a> {
     args: &'a Args,
     board: BoardSpec,
-    /// Command to type into the guest's shell; `None` with chaos, which makes its own.
+    /// Command to type into the guest's shell; `None` for the boot alone, and with chaos, which makes its own.
     command: Option<Typed>,
     suppressions: Vec<Suppression>,
     /// Recorded baselines, and the path of their list.

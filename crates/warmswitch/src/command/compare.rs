@@ -216,7 +216,8 @@ fn beside(machines: &[Machine], materials: &mut [Material], nearest: &str) -> Ve
     others
 }
 
-/// Returns the tables of all experiments and the headlines, or all of it as JSON. The outcome is `No` if one table's is.
+/// Returns the tables of all experiments with the headlines, or the tables as JSON. The outcome is `No` if a table's
+/// outcome is.
 fn tables_of(materials: &[Material], json: bool) -> Result<(String, Outcome)> {
     let mut outcome = Outcome::Done;
     let mut texts = Vec::new();

@@ -107,7 +107,7 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Boots, runs the command, and returns the places that each reached.
+/// Boots and runs the command. Returns the places that the boot and the command reached.
 fn run(
     args: &Args,
     board: &BoardSpec,

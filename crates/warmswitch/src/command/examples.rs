@@ -161,7 +161,7 @@ const ENTRIES: [Entry; 24] = [
                 "fetch, verify, patch, configure and build a kernel",
             ),
             (
-                "kernel check-series fcse",
+                "kernel check-series 6.12/fcse-guaranteed",
                 "each prefix builds and passes a test; with FCSE off, the code is plain Linux",
             ),
         ],
@@ -179,7 +179,7 @@ const ENTRIES: [Entry; 24] = [
         "docs/use/LESSON.md, docs/use/DEBUG.md",
         &[(
             "look --add lesson --at load_word --address r0 --svg line.svg -- lesson line",
-            "a stale read, with the cache line before and after it",
+            "a cache line before and after the load that fills it",
         )],
     ),
     (
@@ -258,8 +258,8 @@ const ENTRIES: [Entry; 24] = [
         "scope",
         "docs/use/INSTRUMENTS.md",
         &[(
-            "scope --hz 500 --svg screen.svg -- irq_latency 10",
-            "pulses into a pin, and the latency of the answers",
+            "scope --kernel plain-latency --hz 1000 --seconds 12 --svg screen.svg -- latency-under-load 10 1",
+            "pulses into a pin, and the latency of the answers under load",
         )],
     ),
     (

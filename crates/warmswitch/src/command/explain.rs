@@ -17,7 +17,7 @@ pub struct Args {
     /// Number of worst latencies to take apart
     #[arg(long, value_name = "N", default_value_t = 1)]
     worst: usize,
-    /// Take latency K apart instead: latencies count from 0, in order of time
+    /// Take only latency K apart, counted from 0 in order of time
     #[arg(long, value_name = "K", conflicts_with = "worst")]
     sample: Option<usize>,
     /// Print only the latencies, not the tables of the whole run
@@ -50,7 +50,10 @@ pub fn execute(args: &Args) -> Result<Outcome> {
     let mut again = rerun::run(ready, choice.kept(), args.output.fresh_boot)?;
     if !args.output.json {
         println!("{}: {}", again.run.experiment, again.run.point.label());
-        println!("Repeated to the same last cycle: {}\n", again.run.end_cycle);
+        println!(
+            "The repeated run ended at the same cycle: {}\n",
+            again.run.end_cycle
+        );
     }
     if args.sample.is_none() && args.output.task.is_none() {
         worst::keep_worst(&mut again)?;

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -275,14 +275,13 @@ fn period(m: &Measure, from: Option<Ipv4Addr>, us: u32) -> Result<Outcome> {
 
 fn irq(m: &Measure, device: &Path) -> Result<Outcome> {
     // The program's own error does not say what to do.
-    let opened = File::options().read(true).write(true).open(device);
-    opened.with_context(|| {
-        format!(
-            "cannot open the UIO device {}\n  help: load a kernel driver that makes one, or name \
-             another with --device",
+    if let Err(error) = File::options().read(true).write(true).open(device) {
+        bail!(
+            "cannot open the UIO device {}: {error}\n  help: load a kernel driver that makes one, or \
+             name another with --device",
             shown(device)
-        )
-    })?;
+        );
+    }
     let calls = tools::irq(m.form(), &device.to_string_lossy());
     measured("irq", &m.common, m.common.cpu, &calls)
 }
@@ -304,7 +303,7 @@ fn beside(common: &Common, rounds: u32, seconds: u32) -> Result<Outcome> {
     Ok(if agree { Outcome::Done } else { Outcome::No })
 }
 
-/// Runs the tools one after the other. Returns `No` if one does. Refused access to ports is only a note.
+/// Runs the tools one after the other. Returns `No` if one tool does. Refused access to ports is only a note.
 fn all(m: &Measure) -> Result<Outcome> {
     let timer = tools::timer(m.form());
     let tools: [&dyn Fn() -> Result<Outcome>; 10] = [
@@ -449,8 +448,9 @@ fn bitmap(common: &Common) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-const BITMAP_UNITS: &str = "Per switch: median time in ns; different cache lines of 64 bytes that the switch and its port \
-                            accesses touch; faults that the kernel would have to mend, whose time is not included.";
+const BITMAP_UNITS: &str = "Per switch: median time in ns; different cache lines of 64 bytes that the switch and its \
+                            port accesses touch; faults that the kernel would have to mend, whose time is not \
+                            included.";
 
 fn bitmap_table(cells: &[Cell]) -> Grid {
     let mut headings = vec!["case".to_string(), "accesses".into()];

@@ -142,10 +142,7 @@ fn works(prefix: &series::Prefix, board: &BoardSpec) -> Result<()> {
     )?;
     if findings.ended != RunEnd::Finished(Some(0)) {
         let console = String::from_utf8_lossy(&findings.console);
-        bail!(
-            "the smoke test did not pass: {:?}\n{console}",
-            findings.ended
-        );
+        bail!("the smoke test failed: {:?}\n{console}", findings.ended);
     }
     Ok(())
 }
@@ -175,7 +172,10 @@ fn build(args: &BuildArgs) -> Result<Outcome> {
         println!("{} {} from {}", record.name, record.release, record.source);
         println!("{}", paths::shown(&kernel.dir));
         if !kernel.command_line.is_empty() {
-            println!("{} boots it with {}", args.name, kernel.command_line);
+            println!(
+                "{} is this kernel with the command line {}",
+                args.name, kernel.command_line
+            );
         }
     }
     Ok(Outcome::Done)

@@ -221,7 +221,11 @@ impl Args {
         let found = machines
             .iter()
             .find_map(|machine| state::focus(machine, va));
-        found
-            .with_context(|| format!("--address: nothing is mapped at {va:#010x}, before or after"))
+        found.with_context(|| {
+            format!(
+                "--address: nothing is mapped at {va:#010x}, neither before nor after the \
+                 instruction; name another address"
+            )
+        })
     }
 }

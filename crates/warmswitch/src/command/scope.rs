@@ -50,7 +50,7 @@ pub struct Args {
     /// Pins with a probe, from the top of the screen to the bottom
     #[arg(long, value_name = "PINS", value_delimiter = ',', default_values_t = [STIMULUS, ANSWER])]
     channels: Vec<u8>,
-    /// Pin whose rising edge triggers a recording and a screen [default: that of --pin]
+    /// Pin whose rising edge starts the recording and each picture of the screen [default: that of --pin]
     #[arg(long, value_name = "PIN")]
     trigger: Option<u8>,
     /// Pin on which the board answers to --pin

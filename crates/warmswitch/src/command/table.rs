@@ -51,8 +51,7 @@ pub fn print(e: &Experiment, campaign: &Campaign, runs: &[Run], json: bool) -> R
     Ok(outcome)
 }
 
-/// Returns the tables as text or JSON. The outcome is `No` if points are missing or an unexplained
-/// claim fails.
+/// Returns the tables as text or JSON. The outcome is `No` if points are missing or an unexplained claim fails.
 pub fn shown(material: &Material, json: bool) -> Result<(String, Outcome)> {
     let text = if json {
         serde_json::to_string_pretty(&document(material)?)?

@@ -85,10 +85,10 @@ pub struct Unreached {
 pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
-        Some((head, rest)) => name.strip_prefix(head).is_some_and(|behind| {
-            let starts = behind.char_indices().map(|(at, _)| at);
-            let mut starts = starts.chain([behind.len()]);
-            starts.any(|at| fits(rest, &behind[at..]))
+        Some((head, rest)) => name.strip_prefix(head).is_some_and(|tail| {
+            let starts = tail.char_indices().map(|(at, _)| at);
+            let mut starts = starts.chain([tail.len()]);
+            starts.any(|at| fits(rest, &tail[at..]))
         }),
     }
 }

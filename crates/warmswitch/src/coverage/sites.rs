@@ -45,8 +45,8 @@ impl Text {
             );
         }
         for function in &mut functions {
-            let behind = units.partition_point(|(range, _)| range.start <= function.start.into());
-            let unit = behind.checked_sub(1).map(|n| &units[n]);
+            let next = units.partition_point(|(range, _)| range.start <= function.start.into());
+            let unit = next.checked_sub(1).map(|n| &units[n]);
             let inside = unit.filter(|(range, _)| range.contains(&function.start.into()));
             function.file = inside.map(|(_, file)| file.clone()).unwrap_or_default();
         }
@@ -173,8 +173,8 @@ fn callee(
 ) -> Option<String> {
     let branches = word >> 28 != 15 && word & 0x0e00_0000 == 0x0a00_0000;
     let to = branches.then(|| branch_target(at, word))?;
-    let behind = functions.partition_point(|f| f.start <= to);
-    let index = behind.checked_sub(1)?;
+    let next = functions.partition_point(|f| f.start <= to);
+    let index = next.checked_sub(1)?;
     let called = functions.get(index).filter(|f| to < f.end)?;
     // A branch within the function is a loop, unless it is a call (with link) of the function itself.
     let inside = index == n && (word >> 24 & 1 == 0 || to != called.start);

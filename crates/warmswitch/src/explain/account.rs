@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a ledger says, by names: sums by cause, task and function, and who made whom miss.
+//! Summarises a ledger by names: sums by cause, task and function, and the causers of misses.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::explain::setup::Kernel;
 
-/// A cause's name, as tables have it.
+/// Returns the name of a cause in tables.
 pub fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::Instruction => "instructions",
@@ -30,29 +30,30 @@ pub fn cause_name(cause: Cause) -> &'static str {
     }
 }
 
-/// A ledger and the names of what is in it.
+/// A ledger with the names of its tasks and functions.
 pub struct Account<'a> {
     ledger: &'a Ledger,
     kernel: &'a Kernel,
     tasks: Vec<String>,
-    /// Only what was charged while pin 0 was high.
+    /// Counts only cycles that were charged while pin 0 was high.
     timed: bool,
 }
 
-/// Who made whom miss what.
+/// Causer and victim of misses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pair {
+    /// Kind of miss: see [`kind_name`].
     pub kind: &'static str,
-    /// How it went: `replaced`, `invalidated`, or `first`, when it was never there.
+    /// Reason of the miss: `replaced`, `invalidated`, or `first` if the line was never there.
     pub how: &'static str,
-    /// Whose doing it was.
+    /// Causer: the owner that took the line away.
     pub by: String,
-    /// Who suffered it.
+    /// Victim: the owner that missed the line.
     pub of: String,
 }
 
 impl<'a> Account<'a> {
-    /// Of all that was charged; or only while pin 0 was high.
+    /// Makes an account of all cycles, or of those charged while pin 0 was high (`timed`).
     pub fn new(ledger: &'a Ledger, kernel: &'a Kernel, timed: bool) -> Account<'a> {
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         let mut tasks = Vec::new();
@@ -76,17 +77,17 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Whose a cell is.
+    /// Returns the owner of a cell.
     pub fn owner(&self, cell: CellId) -> &Owner {
         &self.ledger.cells()[cell as usize].owner
     }
 
-    /// A task's name, with a number if it is not the first of that name.
+    /// Returns the name of a task, with a number if it is not the first of that name.
     pub fn task(&self, task: TaskId) -> &str {
         &self.tasks[task as usize]
     }
 
-    /// A function's name.
+    /// Returns the name of a function.
     pub fn function(&self, function: Function) -> &str {
         match function.number() {
             Some(number) => self.kernel.function(number),
@@ -95,7 +96,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Where an owner's cycles count: a task, or an interrupt.
+    /// Returns the task or the interrupt that an owner's cycles belong to.
     pub fn place(&self, owner: &Owner) -> String {
         match owner.interrupt {
             None => self.task(owner.task).to_string(),
@@ -104,13 +105,13 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// The function at an address; of user land's, and of data, that.
+    /// Returns the name of the function at an address, or a note for user land and for data.
     pub fn function_at(&self, address: u32) -> String {
         let function = self.kernel.at(address);
         self.function(function).to_string()
     }
 
-    /// Misses of a kind by address.
+    /// Returns misses of a kind by line address.
     pub fn missed_by_line(&self, kind: Kind) -> Vec<(u32, Missed)> {
         let mut lines: BTreeMap<u32, Missed> = BTreeMap::new();
         for (place, missed) in self.ledger.missed_by_line() {
@@ -127,19 +128,19 @@ impl<'a> Account<'a> {
         owner.timed || !self.timed
     }
 
-    /// Calls that count, with their numbers: callers before what they called.
+    /// Returns the calls that count, with their numbers. Callers come before their callees.
     pub fn calls(&self) -> impl Iterator<Item = (CallId, &Call)> {
         let all = self.ledger.calls().iter().enumerate();
         let all = all.map(|(number, call)| (number as CallId, call));
         all.filter(|(_, call)| self.counts(&call.owner))
     }
 
-    /// A call by its number.
+    /// Returns a call by its number.
     pub fn call(&self, call: CallId) -> &Call {
         &self.ledger.calls()[call as usize]
     }
 
-    /// The functions of a call and of who called it, the outermost first.
+    /// Returns the functions of a call and of its callers, outermost first.
     pub fn chain(&self, call: CallId) -> Vec<&str> {
         let mut chain = Vec::new();
         let mut next = Some(call);
@@ -152,7 +153,7 @@ impl<'a> Account<'a> {
         chain
     }
 
-    /// Sums by what `key` makes of owners.
+    /// Sums cycles by a key of their owners.
     pub fn sums<K: Ord>(&self, key: impl Fn(&Owner) -> K) -> BTreeMap<K, Cycles> {
         let mut sums: BTreeMap<K, Cycles> = BTreeMap::new();
         for cell in self.ledger.cells() {
@@ -165,22 +166,22 @@ impl<'a> Account<'a> {
         sums
     }
 
-    /// The same, the largest first.
+    /// Sums cycles by a name of their owners, largest first.
     pub fn by(&self, key: impl Fn(&Owner) -> String) -> Vec<(String, Cycles)> {
         let mut sums: Vec<(String, Cycles)> = self.sums(key).into_iter().collect();
         sums.sort_by_key(|(_, cycles)| std::cmp::Reverse(total(cycles)));
         sums
     }
 
-    /// The whole.
+    /// Returns the cycles of each cause.
     pub fn causes(&self) -> Cycles {
         let all = self.by(|_| String::new());
         all.first().map_or([0; Cause::COUNT], |(_, cycles)| *cycles)
     }
 
-    /// Misses by what `name` makes of those who did and suffered them, the most costly first.
+    /// Sums misses by a name of causer and victim, most costly first.
     pub fn missed(&self, name: impl Fn(&Owner) -> String) -> Vec<(Pair, Missed)> {
-        // Names are made once for each cell, as there are many more pairs than these.
+        // Names are made once per cell: there are far more pairs of cells than cells.
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         let cells = self.ledger.cells().iter();
         let of_cell: Vec<u32> = cells
@@ -224,31 +225,31 @@ impl<'a> Account<'a> {
     }
 }
 
-/// Adds each cause's.
+/// Adds the cycles of each cause.
 pub fn add(sum: &mut Cycles, cycles: &Cycles) {
     for (sum, cycles) in sum.iter_mut().zip(cycles) {
         *sum += cycles;
     }
 }
 
-/// Each cause's, by its name.
+/// Returns the name and the cycles of each cause.
 pub fn by_cause(cycles: &Cycles) -> impl Iterator<Item = (&'static str, u64)> {
     let causes = Cause::ALL.into_iter().zip(*cycles);
     causes.map(|(cause, cycles)| (cause_name(cause), cycles))
 }
 
-/// The same as JSON.
+/// Returns the cycles of each cause as JSON.
 pub fn causes_json(cycles: &Cycles) -> Value {
     let named = by_cause(cycles).map(|(cause, cycles)| (cause.to_string(), json!(cycles)));
     Value::Object(named.collect())
 }
 
-/// Of all causes.
+/// Returns the sum over all causes.
 pub fn total(cycles: &Cycles) -> u64 {
     cycles.iter().sum()
 }
 
-/// What was missed, in a word.
+/// Returns the name of a kind of miss in tables.
 pub fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Instruction => "I-line",

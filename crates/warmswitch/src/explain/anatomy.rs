@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changes of task, by who went and who came: what they cost directly, and what the misses that they are to blame for
-//! cost later.
+//! Costs of context switches by pair of tasks: the direct cost, and the cost of later misses that they caused.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +8,24 @@ use watch::ledger::{Cycles, Ledger, Switch};
 
 use crate::explain::account::Account;
 
-/// Changes from one task to another.
+/// Context switches from one task to another.
 pub struct Changes {
     pub from: String,
     pub to: String,
-    /// How many there were.
+    /// Number of switches.
     pub count: usize,
-    /// Those that led to user land: from the scheduler's entry to the first user instruction, core cycles, ascending.
+    /// Direct costs, core cycles, ascending: from the scheduler's entry to the first user instruction. Switches that do
+    /// not lead to user land have none.
     pub direct: Vec<u64>,
-    /// The same by cause, of all of these together.
+    /// Sum of the direct costs by cause.
     pub causes: Cycles,
-    /// Cycles of later misses of what went away in each change, ascending.
+    /// Indirect cost of each switch, core cycles, ascending: later misses of lines that went away in the switch.
     pub indirect: Vec<u64>,
-    /// The same of all of them together: I-cache lines, D-cache lines, translations, lines to store to.
+    /// Sum of the indirect costs: I-cache lines, D-cache lines, TLB entries, lines to store to.
     pub later: [u64; 4],
 }
 
-/// Changes by pair of tasks, the most frequent first; with `timed`, those while pin 0 was high.
+/// Returns context switches by pair of tasks, most frequent first. With `timed`, only those while pin 0 was high.
 pub fn changes(ledger: &Ledger, account: &Account<'_>, timed: bool) -> Vec<Changes> {
     let mut pairs: BTreeMap<(u32, u32), Vec<&Switch>> = BTreeMap::new();
     for switch in ledger.switches() {
@@ -40,14 +40,14 @@ pub fn changes(ledger: &Ledger, account: &Account<'_>, timed: bool) -> Vec<Chang
         .into_iter()
         .map(|((from, to), switches)| {
             let name = |task| account.task(task).to_string();
-            of((name(from), name(to)), &switches)
+            summed((name(from), name(to)), &switches)
         })
         .collect();
     all.sort_by_key(|changes| std::cmp::Reverse(changes.count));
     all
 }
 
-fn of((from, to): (String, String), switches: &[&Switch]) -> Changes {
+fn summed((from, to): (String, String), switches: &[&Switch]) -> Changes {
     let mut changes = Changes {
         from,
         to,
@@ -76,7 +76,7 @@ fn of((from, to): (String, String), switches: &[&Switch]) -> Changes {
     changes
 }
 
-/// Median, least and most of what is sorted.
+/// Returns median, minimum and maximum of sorted figures.
 pub fn spread(sorted: &[u64]) -> Option<[u64; 3]> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     Some([sorted[sorted.len() / 2], *first, *last])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A latency taken apart: what went by between the rise of an interrupt's line and the first user instruction of the
-//! task that it woke.
+//! Splits a latency into phases. A latency lasts from the rise of an interrupt's line to the first user instruction of
+//! the task that the interrupt woke.
 
 use std::collections::BTreeMap;
 
@@ -12,61 +12,61 @@ use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::populations::{self, Populations};
 use base::suggest::did_you_mean;
 
-/// A stretch of a latency.
+/// A phase of a latency.
 pub struct Phase {
     pub name: &'static str,
     /// Core cycles.
     pub cycles: u64,
-    /// Where they went: function, task or interrupt, and cycles; the most first.
+    /// Function, task or interrupt, and core cycles; largest first.
     pub places: Vec<(String, String, u64)>,
 }
 
-/// The latencies of one task, in the order of time.
+/// The latencies of one task, in order of time.
 pub struct Latencies<'a> {
     pub task: TaskId,
     pub samples: Vec<&'a Sample>,
 }
 
-/// Those of the task that a run is about: the one named so; else the one named by a word of the command that has the
-/// most latencies; else that with the most.
+/// Returns the latencies of the task named `task`. Without a name it is the task with the most latencies among those
+/// that a word of the command names, or else among all.
 pub fn latencies<'a>(
     ledger: &'a Ledger,
     account: &Account<'_>,
     task: Option<&str>,
     command: &str,
 ) -> Result<Option<Latencies<'a>>> {
-    let mut of: BTreeMap<TaskId, Vec<&Sample>> = BTreeMap::new();
+    let mut by_task: BTreeMap<TaskId, Vec<&Sample>> = BTreeMap::new();
     for sample in ledger.samples() {
-        of.entry(sample.task).or_default().push(sample);
+        by_task.entry(sample.task).or_default().push(sample);
     }
     let known = |(task, samples): (&TaskId, &Vec<&Sample>)| TaskLatencies {
         task: account.task(*task).to_string(),
         program: ledger.tasks()[*task as usize].name.clone(),
         count: samples.len(),
     };
-    let all: Vec<TaskLatencies> = of.iter().map(known).collect();
+    let all: Vec<TaskLatencies> = by_task.iter().map(known).collect();
     let chosen = choose(&all, task, command)?;
-    let found = chosen.and_then(|chosen| of.into_iter().nth(chosen));
+    let found = chosen.and_then(|chosen| by_task.into_iter().nth(chosen));
     Ok(found.map(|(task, samples)| Latencies { task, samples }))
 }
 
 /// A task that has latencies.
 pub struct TaskLatencies {
-    /// Its name, with a number if it is not the first of that name.
+    /// Name, with a number if the task is not the first of that name.
     pub task: String,
-    /// Its name.
+    /// Name without a number.
     pub program: String,
-    /// How many latencies it has.
+    /// Number of latencies.
     pub count: usize,
 }
 
-/// LatencyChoice of them: see [`latencies`].
+/// Returns the index of the chosen task; see [`latencies`] for the rule.
 pub fn choose(all: &[TaskLatencies], task: Option<&str>, command: &str) -> Result<Option<usize>> {
     if let Some(name) = task {
         let names: Vec<&str> = all.iter().map(|known| known.task.as_str()).collect();
         let Some(named) = names.iter().position(|known| *known == name) else {
             bail!(
-                "--task {name}: it has no latencies{}",
+                "--task {name}: no latencies of this task{}",
                 did_you_mean(name, &names)
             );
         };
@@ -76,10 +76,10 @@ pub fn choose(all: &[TaskLatencies], task: Option<&str>, command: &str) -> Resul
     Ok((0..all.len()).max_by_key(key))
 }
 
-/// Longest name of a task, in bytes (Linux include/linux/sched.h, TASK_COMM_LEN): a longer one is cut.
+/// Longest name of a task, bytes. Linux cuts a longer one (include/linux/sched.h, TASK_COMM_LEN).
 const LONGEST_NAME: usize = 15;
 
-/// Whether a word of a command line, as a shell takes it, is what a task is named, a program in some folder among these.
+/// Returns whether a word of a shell command, or the last part of a path in it, is the name of the task.
 fn names(command: &str, task: &str) -> bool {
     let in_name = |c: char| c.is_alphanumeric() || "_-.+:".contains(c);
     let mut words = command.split(|c| !in_name(c));
@@ -88,19 +88,20 @@ fn names(command: &str, task: &str) -> bool {
 }
 
 impl<'a> Latencies<'a> {
-    /// Those asked for, with their numbers in the order of time.
-    pub fn which(&self, which: LatencyChoice) -> Result<Vec<(usize, &'a Sample)>> {
-        let numbers = which.of(&self.samples.iter().map(|s| s.cycles()).collect::<Vec<_>>())?;
+    /// Returns the chosen latencies, with their numbers in order of time.
+    pub fn which(&self, choice: LatencyChoice) -> Result<Vec<(usize, &'a Sample)>> {
+        let numbers = choice.of(&self.samples.iter().map(|s| s.cycles()).collect::<Vec<_>>())?;
         Ok(numbers.into_iter().map(|n| (n, self.samples[n])).collect())
     }
 
-    /// What tells them apart: of functions that run together, the one that the kept ones come to first.
+    /// Returns the function that explains most of the differences. Of functions that always run together, it is the
+    /// one that runs first in the latencies with recorded steps.
     pub fn populations(&self, account: &Account<'_>) -> Option<Populations> {
         let order = populations::in_order(&self.samples, |cell| account.owner(cell).function);
         populations::populations(&self.samples, &order)
     }
 
-    /// Of all of them, ascending.
+    /// Returns all latencies in core cycles, ascending.
     pub fn cycles(&self) -> Vec<u64> {
         let mut all: Vec<u64> = self.samples.iter().map(|s| s.cycles()).collect();
         all.sort_unstable();
@@ -108,7 +109,7 @@ impl<'a> Latencies<'a> {
     }
 }
 
-/// Cycles of each place between two moments: from each step on it is where the step says.
+/// Returns the cycles of each place between two cycles. A step's place lasts until the next step.
 fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(String, String, u64)> {
     let mut sums: BTreeMap<CellId, u64> = BTreeMap::new();
     let ends = steps
@@ -132,11 +133,11 @@ fn places(steps: &[Step], from: u64, to: u64, account: &Account<'_>) -> Vec<(Str
     all
 }
 
-/// Cycles from an interrupt's way out to the scheduler when nothing goes on between them: less than this.
+/// Upper limit of the path from an interrupt's end to the scheduler if no other code runs between, cycles.
 const WAY_OUT: u64 = 1000;
 
-/// What went on behind the interrupt: from when to when, and what had been interrupted. What came to user land is not
-/// told, as the task was not to run yet.
+/// Returns begin, end and call of the code that ran between the interrupt and the scheduler; `None` if only the path to
+/// the scheduler ran, or if user code ran, which shows that the task was not due yet.
 pub fn kept_on(sample: &Sample, account: &Account<'_>) -> Option<(u64, u64, CallId)> {
     kept_on_by(sample, |cell| {
         account.owner(cell).function == Function::USER
@@ -145,8 +146,8 @@ pub fn kept_on(sample: &Sample, account: &Account<'_>) -> Option<(u64, u64, Call
 
 fn kept_on_by(sample: &Sample, is_user: impl Fn(CellId) -> bool) -> Option<(u64, u64, CallId)> {
     let KeptOn { since, call } = sample.kept_on?;
-    let behind = sample.steps.iter().filter(|step| step.cycle >= since);
-    for step in behind {
+    let after = sample.steps.iter().filter(|step| step.cycle >= since);
+    for step in after {
         if step.what == What::Schedule {
             let long = step.cycle - since >= WAY_OUT;
             return long.then_some((since, step.cycle, call));
@@ -158,7 +159,7 @@ fn kept_on_by(sample: &Sample, is_user: impl Fn(CellId) -> bool) -> Option<(u64,
     None
 }
 
-/// The phases of a latency, which come to it. Without steps their places are not known.
+/// Returns the phases of a latency, which add up to it. They have no places if the ledger kept no steps.
 pub fn phases(sample: &Sample, account: &Account<'_>) -> Vec<Phase> {
     let Sample {
         rise,
@@ -224,16 +225,16 @@ mod tests {
                 .chain(called.iter().map(|cycle| step(*cycle, What::Schedule)))
                 .collect(),
         };
-        let told = |called: &[u64]| kept_on_by(&sample(called), |_| false);
-        assert_eq!(told(&[9000, 19_000]), Some((5000, 9000, 7)));
-        assert_eq!(told(&[5900]), None);
-        assert_eq!(told(&[]), None);
+        let found = |called: &[u64]| kept_on_by(&sample(called), |_| false);
+        assert_eq!(found(&[9000, 19_000]), Some((5000, 9000, 7)));
+        assert_eq!(found(&[5900]), None);
+        assert_eq!(found(&[]), None);
         let mut in_user_land = sample(&[9000]);
         let user = |cell| cell == 1;
         assert!(kept_on_by(&in_user_land, user).is_some());
-        let mut came = step(6000, What::Function);
-        came.cell = 1;
-        in_user_land.steps.insert(2, came);
+        let mut user_step = step(6000, What::Function);
+        user_step.cell = 1;
+        in_user_land.steps.insert(2, user_step);
         assert_eq!(kept_on_by(&in_user_land, user), None);
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! LatencyChoice latencies are looked at.
+//! Selects the latencies to explain.
 
 use anyhow::{Result, bail};
 use board::BoardSpec;
@@ -10,30 +10,30 @@ use crate::explain::autopsy;
 use crate::explain::late::Late;
 use crate::explain::latency_choice::LatencyChoice;
 
-/// The latencies of the task that is asked for, or that the command is about, and those chosen of them.
+/// The latencies of a task, and the chosen ones among them.
 pub struct Chosen<'a> {
     pub late: Late<'a>,
-    /// With their numbers.
+    /// Chosen latencies with their numbers.
     pub samples: Vec<(usize, &'a Sample)>,
 }
 
 impl<'a> Chosen<'a> {
-    /// Of a ledger, by the names of an account of it.
+    /// Selects latencies of the named task, or else of the task of the command; `None` if there are no latencies.
     pub fn of(
         account: &'a Account<'a>,
         (ledger, spec): (&'a Ledger, &'a BoardSpec),
         (task, command): (Option<&str>, &str),
-        which: LatencyChoice,
+        choice: LatencyChoice,
     ) -> Result<Option<Chosen<'a>>> {
         let latencies = autopsy::latencies(ledger, account, task, command)?;
         let Some(latencies) = latencies else {
-            if let LatencyChoice::Number(n) = which {
-                bail!("--sample {n}: no interrupt woke a task");
+            if let LatencyChoice::Number(n) = choice {
+                bail!("--sample {n}: there are no latencies: no interrupt woke a task");
             }
             return Ok(None);
         };
         Ok(Some(Chosen {
-            samples: latencies.which(which)?,
+            samples: latencies.which(choice)?,
             late: Late {
                 task: account.task(latencies.task).to_string(),
                 all: latencies.cycles(),

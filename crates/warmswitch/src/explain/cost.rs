@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What charging costs the host: the same command on two boards, one of which is looked at, in turns.
+//! Measures the host time that charging costs. Two boards run one command in turns; only one of them is observed.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -12,27 +12,28 @@ use session::session::Session;
 /// Turns per second of board time.
 const TURNS_PER_S: u64 = 200;
 
-/// CPU seconds of the host.
+/// Host CPU time with and without charging, seconds.
 pub struct Cost {
     pub with_s: f64,
     pub without_s: f64,
 }
 
 impl Cost {
-    /// How many times slower it is.
+    /// Returns the factor by which charging slows the simulator.
     pub fn ratio(&self) -> f64 {
         self.with_s / self.without_s
     }
 
-    /// In JSON.
+    /// Renders the cost as JSON.
     pub fn json(&self) -> Value {
         json!({ "with_s": self.with_s, "without_s": self.without_s, "ratio": self.ratio() })
     }
 
-    /// In a sentence.
+    /// Renders the cost as a sentence.
     pub fn text(&self) -> String {
         format!(
-            "Charging takes {:.2} times the time: {:.2} s of CPU against {:.2} s without, in turns of {} ms of the board.",
+            "With charging, the simulator takes {:.2} times as long: {:.2} s of host CPU time instead of {:.2} s, \
+             in turns of {} ms of board time.",
             self.ratio(),
             self.with_s,
             self.without_s,
@@ -41,7 +42,7 @@ impl Cost {
     }
 }
 
-/// Runs a command on both, which stand at the same cycle, up to cycle `to`.
+/// Runs a command on both boards up to cycle `to`. The boards must be at one cycle.
 pub fn of((mut charged, mut plain): (Charged, Session), typed: &Typed, to: u64) -> Result<Cost> {
     let turn = plain.cpu_hz() / TURNS_PER_S;
     plain.type_in(typed);
@@ -53,15 +54,15 @@ pub fn of((mut charged, mut plain): (Charged, Session), typed: &Typed, to: u64) 
     let mut until = plain.now();
     while until < to {
         until = (until + turn).min(to);
-        let begun = cpu_s();
+        let before_plain = cpu_s();
         plain.run_to(until);
-        let between = cpu_s();
+        let before_charged = cpu_s();
         charged.run_to(until);
-        cost.without_s += between - begun;
-        cost.with_s += cpu_s() - between;
+        cost.without_s += before_charged - before_plain;
+        cost.with_s += cpu_s() - before_charged;
         ensure!(
             (plain.now(), plain.counters()) == (charged.now(), charged.counters()),
-            "a board that is looked at is at cycle {}, another at {}",
+            "charging changed the run: the observed board is at cycle {}, the other one at {}",
             charged.now(),
             plain.now()
         );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An account as files that other programs show: folded stacks for flame graphs, and callgrind's format.
+//! Renders an account for other programs: folded stacks for flame graphs, and callgrind's format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,13 +17,13 @@ fn place(account: &Account<'_>, owner: &Owner) -> Place {
     (frame(&account.place(owner)), function)
 }
 
-/// A frame of a stack: a semicolon would begin another one, and a line's end another stack.
+/// Makes a name safe as a frame of a stack: a semicolon would begin another frame, a line break another stack.
 fn frame(name: &str) -> String {
     let parts = |c: char| matches!(c, ';' | '\n' | '\r');
     name.replace(parts, "_")
 }
 
-/// A line for each task or interrupt, chain of calls and cause: `TASK;CALLER;...;FUNCTION;CAUSE CYCLES`.
+/// Renders one line per task or interrupt, chain of calls, and cause: `TASK;CALLER;...;FUNCTION;CAUSE CYCLES`.
 pub fn folded(account: &Account<'_>) -> String {
     let mut stacks: BTreeMap<String, Cycles> = BTreeMap::new();
     for (number, call) in account.calls() {
@@ -41,19 +41,19 @@ pub fn folded(account: &Account<'_>) -> String {
     text
 }
 
-/// Calls from one function to another, of one task or interrupt.
+/// Calls from one function to another, by one task or interrupt.
 #[derive(Default)]
 struct Arc {
     count: u64,
-    /// From call to return.
+    /// Cycles from call to return.
     cycles: Cycles,
 }
 
-/// Calls by caller, and by what is called.
+/// Calls by caller and callee.
 type Arcs = BTreeMap<Place, BTreeMap<String, Arc>>;
 
-/// What one function's calls of another took. Where a chain has the same two functions more than once, the outermost
-/// counts, which has the others in it.
+/// Sums the cycles of calls by caller and callee. If a chain has a pair of functions more than once, only the outermost
+/// call counts, because it includes the inner ones.
 fn arcs(account: &Account<'_>) -> Arcs {
     let calls: Vec<_> = account.calls().collect();
     let mut whole: BTreeMap<CallId, Cycles> = BTreeMap::new();
@@ -90,9 +90,9 @@ fn arcs(account: &Account<'_>) -> Arcs {
     arcs
 }
 
-/// The profile of each function of each task or interrupt, which stands where callgrind has a file, as its readers tell
-/// functions apart by that, and of its calls. Events are all cycles, and those of each cause (Callgrind Format
-/// Specification, version 1).
+/// Renders functions and calls in callgrind's format (Callgrind Format Specification, version 1). Events are all
+/// cycles, and the cycles of each cause. The task or interrupt takes the place of the source file, because readers of
+/// the format distinguish functions by file.
 pub fn callgrind(account: &Account<'_>, command: &str) -> String {
     let names = Cause::ALL.map(|cause| format!("{cause:?}")).join(" ");
     let list = |cycles: &Cycles| {
@@ -115,7 +115,7 @@ pub fn callgrind(account: &Account<'_>, command: &str) -> String {
         let (task, function) = &from;
         let _ = writeln!(text, "\nfl={task}\nfn={function}\n0 {}", list(&cycles));
         for (called, arc) in arcs.get(&from).into_iter().flatten() {
-            // A call may have begun before counting did.
+            // A call that began before the ledger started has a count of 0.
             let count = arc.count.max(1);
             let _ = writeln!(text, "cfl={task}\ncfn={called}\ncalls={count} 0");
             let _ = writeln!(text, "0 {}", list(&arc.cycles));

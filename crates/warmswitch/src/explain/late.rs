@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Latencies as text of at most 100 columns, and as JSON.
+//! Renders latencies as text of at most 100 columns, and as JSON.
 
 use std::fmt::Write as _;
 
@@ -12,16 +12,17 @@ use crate::explain::autopsy::{Phase, kept_on, phases};
 use crate::explain::populations::Populations;
 use results::render::grid;
 
-/// Places of a phase, and misses of a latency, that are shown.
+/// Number of places shown per phase.
 const PLACES: usize = 6;
+/// Number of misses shown per latency.
 const MISSES: usize = 12;
 
-/// Latencies of a task and the names of what is in them.
+/// Latencies of a task, with the account that names their functions and tasks.
 pub struct Late<'a> {
     pub task: String,
-    /// How long all of them take, ascending.
+    /// All latencies, core cycles, ascending.
     pub all: Vec<u64>,
-    /// What tells them apart.
+    /// Function that explains most of their differences.
     pub populations: Option<Populations>,
     pub account: &'a Account<'a>,
     pub spec: &'a BoardSpec,
@@ -34,12 +35,12 @@ fn called_from(callers: &[&str]) -> String {
     }
 }
 
-/// What so large a share of them is not above; there is at least one.
-fn of_sorted(cycles: &[u64], share: f64) -> u64 {
+/// Returns the quantile `share` of sorted figures, of which there must be at least one.
+fn quantile(cycles: &[u64], share: f64) -> u64 {
     cycles[((cycles.len() - 1) as f64 * share) as usize]
 }
 
-/// Lines of at most the width of a table, behind two spaces.
+/// Wraps a text to the width of a table, and indents it by two spaces.
 fn indented(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -58,17 +59,17 @@ pub struct Miss {
 }
 
 impl Late<'_> {
-    /// Microseconds.
+    /// Converts core cycles to microseconds.
     pub fn us(&self, cycles: u64) -> f64 {
         1e6 * cycles as f64 / self.spec.cpu_hz as f64
     }
 
-    /// How many there are and how long they take, and what tells them apart.
+    /// Returns number, quantiles and populations of the latencies, as sentences without the last full stop.
     pub fn summary(&self) -> String {
         let all = &self.all;
-        let at = |share: f64| self.us(of_sorted(all, share));
+        let at = |share: f64| self.us(quantile(all, share));
         format!(
-            "Latencies of {}: {}, from {:.2} us; median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, most {:.2} us{}",
+            "Latencies of {}: {}; minimum {:.2} us, median {:.2} us, 90 % {:.2} us, 99 % {:.2} us, maximum {:.2} us{}",
             self.task,
             all.len(),
             at(0.0),
@@ -76,27 +77,31 @@ impl Late<'_> {
             at(0.9),
             at(0.99),
             at(1.0),
-            self.apart()
+            self.populations_text()
         )
     }
 
-    fn apart(&self) -> String {
+    fn populations_text(&self) -> String {
         let Some(two) = &self.populations else {
             return String::new();
         };
-        let two_of = |cycles: &[u64]| [0.5, 1.0].map(|share| self.us(of_sorted(cycles, share)));
-        let ([median, most], [others, most_of_others]) = (two_of(&two.with), two_of(&two.without));
+        let median_and_maximum =
+            |cycles: &[u64]| [0.5, 1.0].map(|share| self.us(quantile(cycles, share)));
+        let ([median, maximum], [other_median, other_maximum]) = (
+            median_and_maximum(&two.with),
+            median_and_maximum(&two.without),
+        );
         format!(
-            ". {:.0} % of how they differ: in {} of them {} ran, median {median:.2} us, most {most:.2} us; in the other {} it \
-             did not, median {others:.2} us, most {most_of_others:.2} us",
+            ". {} explains {:.0} % of the variance: in the {} latencies in which it ran, median {median:.2} us, \
+             maximum {maximum:.2} us; in the other {}, median {other_median:.2} us, maximum {other_maximum:.2} us",
+            self.account.function(two.function),
             100.0 * two.share,
             two.with.len(),
-            self.account.function(two.function),
             two.without.len(),
         )
     }
 
-    /// What tells them apart, as JSON.
+    /// Renders the populations as JSON.
     pub fn populations_json(&self) -> Value {
         let Some(two) = &self.populations else {
             return Value::Null;
@@ -109,14 +114,14 @@ impl Late<'_> {
         })
     }
 
-    /// Who had masked interrupts when the line rose; nothing if nobody had.
+    /// Names the code that had masked interrupts when the line rose; empty if they were not masked.
     pub fn masked(&self, sample: &Sample) -> String {
         let Some(masked) = sample.masked else {
             return String::new();
         };
         let owner = self.account.owner(masked.at);
         format!(
-            "Interrupts were masked, since {:.2} us before, in {} ({}){}.",
+            "Interrupts had been masked for {:.2} us when the line rose, in {} ({}){}.",
             self.us(sample.rise - masked.since),
             self.account.function(owner.function),
             self.account.place(owner),
@@ -124,7 +129,7 @@ impl Late<'_> {
         )
     }
 
-    /// What went on behind the interrupt; nothing if that was nothing but the way to the scheduler, or came to user land.
+    /// Names the code that ran between the interrupt and the scheduler; empty without such code (see [`kept_on`]).
     pub fn kept_on(&self, sample: &Sample) -> String {
         let Some((from, to, call)) = kept_on(sample, self.account) else {
             return String::new();
@@ -134,7 +139,7 @@ impl Late<'_> {
         match chain.split_first() {
             None => String::new(),
             Some((function, callers)) => format!(
-                "Behind the interrupt the scheduler was not called for {:.2} us, in {function} ({}){}.",
+                "After the interrupt, the scheduler was not called for {:.2} us, in {function} ({}){}.",
                 self.us(to - from),
                 self.account.place(&self.account.call(call).owner),
                 called_from(callers)
@@ -142,7 +147,7 @@ impl Late<'_> {
         }
     }
 
-    /// Who had called it, the innermost first.
+    /// Lists the callers of a call, innermost first.
     fn called_from(&self, call: CallId) -> String {
         let mut chain = self.account.chain(call);
         chain.pop();
@@ -157,7 +162,7 @@ impl Late<'_> {
         }
     }
 
-    /// One of them as a ledger.
+    /// Renders one latency: phases with their places, causes, and misses.
     pub fn text(&self, (number, sample): (usize, &Sample)) -> String {
         let whole = sample.cycles();
         let share = |cycles: u64| 100.0 * cycles as f64 / whole.max(1) as f64;
@@ -197,11 +202,11 @@ impl Late<'_> {
             self.us(whole),
             100.0
         );
-        text += &indented(&format!("What for: {}", self.what_for(sample)));
+        text += &indented(&format!("Cycles by cause: {}", self.what_for(sample)));
         text + &self.misses_text(sample)
     }
 
-    /// Causes that took cycles, and how many.
+    /// Lists the causes with their cycles.
     pub fn what_for(&self, sample: &Sample) -> String {
         let causes = by_cause(&sample.causes).filter(|(_, cycles)| *cycles > 0);
         let causes = causes.map(|(cause, cycles)| format!("{cause} {cycles}"));
@@ -214,7 +219,7 @@ impl Late<'_> {
             return String::new();
         }
         let mut text = format!(
-            "  Misses: {}; those that took longest, and whose doing they were:\n",
+            "  Misses: {}. The longest ones, each with its cause:\n",
             misses.len()
         );
         for miss in misses.iter().take(MISSES) {
@@ -230,7 +235,7 @@ impl Late<'_> {
         text
     }
 
-    /// The most costly first.
+    /// Returns the misses of a latency, most costly first.
     pub fn misses(&self, sample: &Sample) -> Vec<Miss> {
         let name = |cell| {
             let owner = self.account.owner(cell);
@@ -266,7 +271,7 @@ impl Late<'_> {
         all
     }
 
-    /// The same of one, all of it.
+    /// Renders one latency as JSON, with all places and misses.
     pub fn json(&self, (number, sample): (usize, &Sample)) -> Value {
         let phase = |phase: &Phase| {
             let place = |(function, place, cycles): &(String, String, u64)| json!({"function": function, "task": place, "cycles": cycles});

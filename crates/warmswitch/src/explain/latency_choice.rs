@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! LatencyChoice latencies are asked for.
+//! The user's choice of latencies.
 
 use anyhow::{Result, ensure};
 
-/// More latencies than this are not taken apart.
+/// Limit of `--worst`.
 const MOST: usize = 1000;
 
-/// LatencyChoice latencies are taken apart.
+/// Latencies to take apart.
 #[derive(Clone, Copy)]
 pub enum LatencyChoice {
-    /// So many of the worst.
+    /// This number of worst latencies.
     Worst(usize),
-    /// One, counted from 0 in the order of time.
+    /// One latency by its number, from 0 in order of time.
     Number(usize),
 }
 
 impl LatencyChoice {
-    /// How many of the worst, and which one, the ledger is to keep.
+    /// Returns how many of the worst latencies, and which single one, the ledger must keep with their steps.
     pub fn kept(self) -> (usize, Option<usize>) {
         match self {
             LatencyChoice::Worst(worst) => (worst, None),
@@ -24,15 +24,15 @@ impl LatencyChoice {
         }
     }
 
-    /// Refuses too many.
+    /// Rejects more than [`MOST`] latencies.
     pub fn check(self) -> Result<()> {
         if let LatencyChoice::Worst(worst) = self {
-            ensure!(worst <= MOST, "--worst {worst}: at most {MOST}");
+            ensure!(worst <= MOST, "--worst {worst}: at most {MOST} are allowed");
         }
         Ok(())
     }
 
-    /// The numbers of those asked for among latencies that take so long, in the order of time.
+    /// Returns the numbers of the chosen latencies. `cycles` holds all latencies in order of time.
     pub fn of(self, cycles: &[u64]) -> Result<Vec<usize>> {
         let count = cycles.len();
         match self {
@@ -45,7 +45,7 @@ impl LatencyChoice {
             LatencyChoice::Number(number) => {
                 ensure!(
                     number < count,
-                    "--sample {number}: there are {count}, from 0 to {}",
+                    "--sample {number}: there are {count} latencies, 0 to {}",
                     count.saturating_sub(1)
                 );
                 Ok(vec![number])
@@ -68,7 +68,7 @@ mod tests {
             .of(&cycles)
             .unwrap_err()
             .to_string();
-        assert_eq!(error, "--sample 4: there are 4, from 0 to 3");
+        assert_eq!(error, "--sample 4: there are 4 latencies, 0 to 3");
         assert!(
             LatencyChoice::Worst(1001).check().is_err()
                 && LatencyChoice::Worst(1000).check().is_ok()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the cycles of a guest went (docs/use/EXPLAIN.md): a board with a ledger ([`watch::ledger`]), and what it says, by
-//! names.
+//! Explains where the cycles of a guest went (docs/use/EXPLAIN.md): runs a board with a ledger ([`watch::ledger`]), and
+//! reports its charges by the names of tasks and functions.
 
 pub mod account;
 pub mod anatomy;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All that is said of a board whose cycles were charged.
+//! Output of `profile` and `explain`: prints a charged run, and writes files for other programs.
 
 use std::path::PathBuf;
 
@@ -18,40 +18,41 @@ use base::files::check_written;
 use base::paths;
 use results::render::grid;
 
-/// Lines of each table, when nobody says.
+/// Default number of lines per table.
 const TOP: usize = 20;
-/// What is asked for.
+
+/// Options of the output.
 #[derive(clap::Args)]
 #[group(skip)]
 pub struct OutputOptions {
-    /// Latencies of this task, instead of that of the program with the most of them
+    /// Show latencies of this task [default: the command's task with the most latencies]
     #[arg(long, value_name = "TASK")]
     pub task: Option<String>,
-    /// Count what was while the guest held pin 0 of GPIO 0 high, as around what it measures
+    /// Count only cycles while the guest holds pin 0 of GPIO 0 high, as programs do during a measurement
     #[arg(long)]
     pub timed: bool,
-    /// Lines of each table
+    /// Number of lines per table
     #[arg(long, value_name = "N", default_value_t = TOP)]
     pub top: usize,
-    /// Boot, instead of going on from the snapshot of an earlier boot
+    /// Boot, instead of restoring a snapshot of an earlier boot
     #[arg(long)]
     pub fresh_boot: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write folded stacks: task, function and cause, for flame graphs
+    /// Write folded stacks of task, functions and cause, for flame graphs
     #[arg(long, value_name = "FILE")]
     pub folded: Option<PathBuf>,
     /// Write a profile in callgrind's format, for callgrind_annotate and KCachegrind
     #[arg(long, value_name = "FILE")]
     pub callgrind: Option<PathBuf>,
-    /// Write a time line for Perfetto: the tasks, and the latencies that are taken apart
+    /// Write a timeline for Perfetto: all tasks, and the latencies that are taken apart
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
 }
 
 impl OutputOptions {
-    /// Refuses what can be refused before anything runs.
+    /// Rejects output files that cannot be written, before the board runs.
     pub fn check(&self) -> Result<()> {
         check_written(&[
             ("folded", self.folded.as_deref()),
@@ -77,37 +78,37 @@ impl OutputOptions {
     }
 }
 
-/// A board that ran a command.
+/// A charged board that ran a command.
 pub struct ChargedRun<'a> {
     pub session: &'a mut Charged,
     pub kernel: &'a Kernel,
     pub spec: &'a BoardSpec,
-    /// What ran.
+    /// Command line.
     pub command: &'a str,
 }
 
-/// Prints all of it; as JSON behind what is in `head`.
+/// Prints the run and writes the files. The keys of `head` are added to JSON output.
 pub fn show(
     ran: ChargedRun<'_>,
-    which: LatencyChoice,
-    asked: &OutputOptions,
+    choice: LatencyChoice,
+    options: &OutputOptions,
     mut head: Value,
 ) -> Result<()> {
     ran.session.name_tasks();
     let (ledger, kernel) = (ran.session.ledger(), ran.kernel);
     let account = Account::new(ledger, kernel, false);
-    let of_task = (asked.task.as_deref(), ran.command);
-    let chosen = Chosen::of(&account, (ledger, ran.spec), of_task, which)?;
+    let task_and_command = (options.task.as_deref(), ran.command);
+    let chosen = Chosen::of(&account, (ledger, ran.spec), task_and_command, choice)?;
     let samples = chosen.as_ref().map_or(&[][..], |chosen| &chosen.samples);
-    asked.write(&ran, samples)?;
+    options.write(&ran, samples)?;
     let view = View {
         ledger,
         kernel,
         spec: ran.spec,
-        timed: asked.timed,
-        top: asked.top,
+        timed: options.timed,
+        top: options.top,
     };
-    if asked.json {
+    if options.json {
         let mut value = view.json();
         if let (Some(all), Some(head)) = (value.as_object_mut(), head.as_object_mut()) {
             all.append(head);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What switches cost two tasks that work, exactly: the charges of a run with many switches less those of the same run
-//! with few, by who had them and by whose doing what was missed.
+//! Computes the exact cost of switches between two working tasks: the charges of a run with many switches minus those
+//! of an equal run with few switches, by owner and by the causer of misses.
 
 use anyhow::{Result, ensure};
 use arm::Cause;
 use serde::Serialize;
 use watch::ledger::{By, Cycles, Function, Ledger, Owner, TaskId};
 
-/// Whose doing it was that a task missed something in user land.
+/// Causes of a task's misses in user land.
 pub const DOINGS: [&str; 5] = [
     "never there before",
     "invalidated",
@@ -16,57 +16,58 @@ pub const DOINGS: [&str; 5] = [
     "replaced by the kernel",
 ];
 
-/// What instructions take by themselves.
+/// Causes of cycles that do not depend on caches and memory.
 const ISSUE: [Cause; 4] = [
     Cause::Instruction,
     Cause::Interlock,
     Cause::Branch,
     Cause::Exception,
 ];
-/// Two figures agree that differ by no more than this part of the second.
+/// Largest difference of two figures that agree, as a part of the second one.
 const AGREE: f64 = 0.05;
 
-/// Cycles of a run, or the difference of two.
+/// Core cycles of a run, or the difference of two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Charges {
-    /// Of each task in user land.
+    /// Cycles of each task in user land.
     pub user: [i64; 2],
-    /// Of both tasks in the kernel, interrupts left out.
+    /// Cycles of both tasks in the kernel, without interrupts.
     pub kernel: i64,
-    /// In interrupts, whomever they interrupted.
+    /// Cycles of all interrupts.
     pub interrupts: i64,
-    /// Of each task's in user land, those that instructions take by themselves.
+    /// The part of each task's cycles in user land that does not depend on caches and memory.
     pub issued: [i64; 2],
-    /// Waiting for interrupt, of anybody.
+    /// Idle cycles of all tasks.
     pub idle: i64,
-    /// All else: other tasks.
+    /// Cycles of other tasks.
     pub rest: i64,
-    /// Of each task's misses in user land, by [`DOINGS`].
+    /// Cycles of each task's misses in user land, by [`DOINGS`].
     pub missed: [[i64; DOINGS.len()]; 2],
 }
 
-/// Those of a run, while pin 0 was high, in which one or two tasks of this name worked: the first that ran, and the second.
+/// Returns the charges while pin 0 was high. The first `count` tasks named `program` are the working tasks.
 pub fn charges(ledger: &Ledger, program: &str, count: usize) -> Result<Charges> {
     let named = (0u32..).zip(ledger.tasks());
     let named = named.filter(|(_, task)| task.name == program);
     let tasks: Vec<TaskId> = named.map(|(id, _)| id).take(count).collect();
     ensure!(
         tasks.len() == count,
-        "{count} tasks of {program} did not run"
+        "{program}: {count} tasks were expected, but {} ran",
+        tasks.len()
     );
-    let which = |owner: &Owner| tasks.iter().position(|task| *task == owner.task);
+    let task_index = |owner: &Owner| tasks.iter().position(|task| *task == owner.task);
     let mut charges = Charges::default();
     let idle = |cycles: &Cycles| cycles[Cause::Idle as usize] as i64;
     let busy = |cycles: &Cycles| cycles.iter().sum::<u64>() as i64 - idle(cycles);
     for cell in ledger.cells().iter().filter(|cell| cell.owner.timed) {
         let (owner, cycles) = (&cell.owner, cell.cycles());
         charges.idle += idle(&cycles);
-        let place = match (owner.interrupt, which(owner)) {
+        let place = match (owner.interrupt, task_index(owner)) {
             (Some(_), _) => &mut charges.interrupts,
             (None, None) => &mut charges.rest,
             (None, Some(task)) if owner.function == Function::USER => {
-                let of = |cause: &Cause| cycles[*cause as usize] as i64;
-                charges.issued[task] += ISSUE.iter().map(of).sum::<i64>();
+                let cycles_of = |cause: &Cause| cycles[*cause as usize] as i64;
+                charges.issued[task] += ISSUE.iter().map(cycles_of).sum::<i64>();
                 &mut charges.user[task]
             }
             (None, Some(_)) => &mut charges.kernel,
@@ -74,10 +75,13 @@ pub fn charges(ledger: &Ledger, program: &str, count: usize) -> Result<Charges> 
         *place += busy(&cycles);
     }
     for (miss, missed) in ledger.missed() {
-        let of = &ledger.cells()[miss.of as usize].owner;
-        if let (Some(task), None, Function::USER, true) =
-            (which(of), of.interrupt, of.function, of.timed)
-        {
+        let victim = &ledger.cells()[miss.of as usize].owner;
+        if let (Some(task), None, Function::USER, true) = (
+            task_index(victim),
+            victim.interrupt,
+            victim.function,
+            victim.timed,
+        ) {
             let doing = doing(ledger, miss.by, tasks[task]);
             charges.missed[task][doing] += missed.cycles as i64;
         }
@@ -85,7 +89,7 @@ pub fn charges(ledger: &Ledger, program: &str, count: usize) -> Result<Charges> 
     Ok(charges)
 }
 
-/// One of [`DOINGS`].
+/// Returns the index of a miss's cause in [`DOINGS`].
 fn doing(ledger: &Ledger, by: By, task: TaskId) -> usize {
     match by {
         By::First => 0,
@@ -102,7 +106,7 @@ fn doing(ledger: &Ledger, by: By, task: TaskId) -> usize {
 }
 
 impl Charges {
-    /// What is more here than there.
+    /// Returns these charges minus those of `other`.
     pub fn less(&self, other: &Charges) -> Charges {
         let missed =
             |task: usize| std::array::from_fn(|n| self.missed[task][n] - other.missed[task][n]);
@@ -120,38 +124,38 @@ impl Charges {
         }
     }
 
-    /// All cycles.
+    /// Returns the sum of all cycles.
     pub fn all(&self) -> i64 {
         self.user.iter().sum::<i64>() + self.kernel + self.interrupts + self.rest + self.idle
     }
 }
 
-/// What a task lost in user land, by differencing two runs, and by whose doing it missed something. Means, in any unit.
+/// Loss of a task in user land: the difference of two runs, and its parts. Means over runs, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lost {
-    /// By differencing.
+    /// Difference of the two runs.
     pub difference: f64,
-    /// Misses by the doing of others.
+    /// Misses caused by others.
     pub by_others: f64,
-    /// Misses of what it had replaced itself, or was never there, more than without switches.
+    /// Additional misses of lines that the task replaced itself, or that were never there.
     pub by_itself: f64,
-    /// Instructions more, those that hand the processor over.
+    /// Additional instructions, which hand the processor over.
     pub issued: f64,
 }
 
-/// How two answers compare.
+/// Comparison of a task's loss with the misses that others caused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// They agree.
+    /// Both agree.
     Agree,
-    /// The difference between them is that of parts with names.
+    /// The named parts account for the difference.
     Explained,
-    /// Neither.
+    /// A part of the difference has no name.
     Fails,
 }
 
 impl Lost {
-    /// Of one of the two tasks, the mean over runs.
+    /// Returns the loss of task 0 or 1, the mean over runs.
     pub fn of(all: &[Charges], task: usize) -> Lost {
         let mean = |of: &dyn Fn(&Charges) -> i64| {
             all.iter().map(|charges| of(charges) as f64).sum::<f64>() / all.len() as f64
@@ -167,12 +171,12 @@ impl Lost {
         }
     }
 
-    /// The difference that has no name.
+    /// Returns the part of the loss that none of the named parts accounts for.
     pub fn unnamed(&self) -> f64 {
         self.difference - self.by_others - self.by_itself - self.issued
     }
 
-    /// Whether the two agree, or what has a name lies between them.
+    /// Compares the loss with the misses that others caused.
     pub fn verdict(&self) -> Verdict {
         if agree(self.by_others, self.difference) {
             Verdict::Agree
@@ -184,7 +188,7 @@ impl Lost {
     }
 }
 
-/// Whether two figures agree.
+/// Returns whether a figure differs from the reference by at most 5 %.
 pub fn agree(figure: f64, reference: f64) -> bool {
     (figure - reference).abs() <= AGREE * reference.abs()
 }
@@ -236,14 +240,14 @@ mod tests {
             (1.0, Verdict::Explained)
         );
         assert_eq!(lost(100.0, 300.0, -190.0, 3.0).verdict(), Verdict::Fails);
-        // Of runs: the doing of others is invalidated, the other task's and the kernel's.
+        // Others cause misses by invalidation, by the other task, and by the kernel.
         let run = |user| Charges {
             user: [user, 0],
             issued: [3, 0],
             missed: [[1, 20, -5, 30, 50], [0; DOINGS.len()]],
             ..Charges::default()
         };
-        let of = Lost::of(&[run(90), run(110)], 0);
-        assert_eq!(of, lost(100.0, 100.0, -4.0, 3.0));
+        let mean = Lost::of(&[run(90), run(110)], 0);
+        assert_eq!(mean, lost(100.0, 100.0, -4.0, 3.0));
     }
 }

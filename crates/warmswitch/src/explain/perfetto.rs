@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A time line as Perfetto shows it: the tasks that ran, and of each latency that was taken apart its phases, tasks,
-//! interrupts, functions, where interrupts were masked, and misses.
+//! Writes a timeline for Perfetto: all tasks, and for each latency that was taken apart its phases, tasks, interrupts,
+//! functions, sections with masked interrupts, and misses.
 //!
-//! The messages are the few fields of Perfetto's `trace.proto` that this needs (protos/perfetto/trace, TrackEvent).
+//! The messages have only the fields of Perfetto's `trace.proto` that are used here (protos/perfetto/trace,
+//! TrackEvent).
 
 use board::BoardSpec;
 use prost::Message;
@@ -11,13 +12,13 @@ use watch::ledger::{By, CellId, Ledger, Sample, Step, What};
 use crate::explain::account::{Account, kind_name};
 use crate::explain::autopsy::{kept_on, phases};
 
-/// Our packets are one sequence.
+/// Number of the only sequence of packets.
 const SEQUENCE: u32 = 1;
 const SLICE_BEGIN: i32 = 1;
 const SLICE_END: i32 = 2;
 const INSTANT: i32 = 3;
 
-/// A file.
+/// A whole file.
 #[derive(Clone, PartialEq, Message)]
 struct Trace {
     #[prost(message, repeated, tag = "1")]
@@ -69,7 +70,7 @@ struct DebugAnnotation {
     name: Option<String>,
 }
 
-fn said(name: &str, value: &str) -> DebugAnnotation {
+fn text_note(name: &str, value: &str) -> DebugAnnotation {
     DebugAnnotation {
         name: Some(name.to_string()),
         string_value: Some(value.to_string()),
@@ -77,7 +78,7 @@ fn said(name: &str, value: &str) -> DebugAnnotation {
     }
 }
 
-fn counted(name: &str, value: u64) -> DebugAnnotation {
+fn number_note(name: &str, value: u64) -> DebugAnnotation {
     DebugAnnotation {
         name: Some(name.to_string()),
         string_value: None,
@@ -85,7 +86,7 @@ fn counted(name: &str, value: u64) -> DebugAnnotation {
     }
 }
 
-/// Packets as they come.
+/// Collects the packets of a file.
 struct Writer<'a> {
     account: &'a Account<'a>,
     cpu_hz: u64,
@@ -132,13 +133,13 @@ impl Writer<'_> {
 
     fn slice(&mut self, track: u64, (from, to): (u64, u64), name: &str) {
         if from < to {
-            let notes = vec![counted("cycles", to - from)];
+            let notes = vec![number_note("cycles", to - from)];
             self.event(from, track, SLICE_BEGIN, Some(name), notes);
             self.event(to, track, SLICE_END, None, Vec::new());
         }
     }
 
-    /// A slice for each stretch of steps of which `name` says the same; none while it says nothing.
+    /// Adds a slice for each sequence of steps with one name; none where `name` returns `None`.
     fn stretches(&mut self, track: u64, sample: &Sample, name: impl Fn(CellId) -> Option<String>) {
         let mut open: Option<(u64, String)> = None;
         for Step { cycle, cell, .. } in &sample.steps {
@@ -198,10 +199,10 @@ impl Writer<'_> {
                 By::Invalidated(by) => format!("invalidated by {}", who(by)),
             };
             let notes = vec![
-                said("of", &who(miss.of)),
-                said("by", &by),
-                said("mva", &format!("{:#010x}", mva.0)),
-                counted("cycles", cycles),
+                text_note("of", &who(miss.of)),
+                text_note("by", &by),
+                text_note("mva", &format!("{:#010x}", mva.0)),
+                number_note("cycles", cycles),
             ];
             self.event(
                 step.cycle,
@@ -239,7 +240,7 @@ impl Writer<'_> {
         });
         let track = self.track("interrupts masked", Some(whole));
         self.masked(track, sample);
-        let track = self.track("behind the interrupt, before the scheduler", Some(whole));
+        let track = self.track("after the interrupt, before the scheduler", Some(whole));
         if let Some((from, to, call)) = kept_on(sample, account) {
             let chain = account.chain(call);
             self.slice(track, (from, to), chain.last().copied().unwrap_or("?"));
@@ -253,7 +254,7 @@ impl Writer<'_> {
     }
 }
 
-/// The file's bytes: all changes of task, and these latencies, whose steps were kept.
+/// Returns the bytes of the file: all context switches, and these latencies, whose steps the ledger kept.
 pub fn trace(
     ledger: &Ledger,
     account: &Account<'_>,
@@ -266,7 +267,7 @@ pub fn trace(
         packets: Vec::new(),
         tracks: 0,
     };
-    let track = writer.track("tasks, from the scheduler's entry on", None);
+    let track = writer.track("tasks, from scheduler entry on", None);
     let ends = ledger.switches().iter().skip(1).map(|switch| switch.cycle);
     for (switch, to) in ledger.switches().iter().zip(ends.chain([end])) {
         writer.slice(track, (switch.cycle, to), account.task(switch.to));

@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two populations of latencies: those in which some function ran, and those in which it did not. The function is the
-//! one that tells them apart best.
+//! Splits latencies into two populations: those in which a function ran, and those in which it did not. It finds the
+//! function that explains most of the variance.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use watch::ledger::{Function, Sample};
 
-/// Fewer than so many latencies are no population.
+/// Smallest number of latencies in a population.
 const LEAST: usize = 5;
-/// Smallest share of the variance that is worth a word.
+/// Smallest share of the variance that is reported.
 const WORTH: f64 = 0.05;
 
-/// What a function's part in latencies tells.
+/// A function, and the latencies with and without it.
 #[derive(Debug, PartialEq)]
 pub struct Populations {
     pub function: Function,
-    /// Cycles of the latencies in which it ran, ascending.
+    /// Latencies in which the function ran, core cycles, ascending.
     pub with: Vec<u64>,
-    /// Of the others.
+    /// Latencies in which the function did not run, core cycles, ascending.
     pub without: Vec<u64>,
-    /// The part of the variance that is between the two.
+    /// Share of the variance that lies between the two populations.
     pub share: f64,
 }
 
 /// Number of latencies, and the sum of their cycles.
 type Sum = (f64, f64);
 
-/// The part of the variance of all `whole` that is between those of `of` and the rest.
-fn share(of: Sum, whole: Sum, squares: f64) -> f64 {
-    let rest = (whole.0 - of.0, whole.1 - of.1);
-    if of.0 < LEAST as f64 || rest.0 < LEAST as f64 || squares <= 0.0 {
+/// Returns the share of the variance that lies between a part of the latencies and the rest. `squares` is the sum of
+/// squared deviations of all latencies.
+fn share(part: Sum, whole: Sum, squares: f64) -> f64 {
+    let rest = (whole.0 - part.0, whole.1 - part.1);
+    if part.0 < LEAST as f64 || rest.0 < LEAST as f64 || squares <= 0.0 {
         return 0.0;
     }
-    let apart = of.1 / of.0 - rest.1 / rest.0;
-    of.0 * rest.0 / whole.0 * apart * apart / squares
+    let difference = part.1 / part.0 - rest.1 / rest.0;
+    part.0 * rest.0 / whole.0 * difference * difference / squares
 }
 
-/// The function whose presence explains most of how latencies differ. Of several that always run together it is the one
-/// that `order` names first.
+/// Finds the function whose presence explains most of the variance. Of functions that always run together, it is the
+/// first one in `order`.
 pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Populations> {
     let known = samples.iter().filter(|sample| !sample.visited.is_empty());
     let known: Vec<&Sample> = known.copied().collect();
@@ -57,10 +58,10 @@ pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Population
     let squares: f64 = squares.sum();
     let rank = |function: Function| order.iter().position(|f| *f == function);
     let first = |function| rank(function).unwrap_or(usize::MAX);
-    let of = |(function, sum): (&Function, &Sum)| (share(*sum, whole, squares), *function);
-    let (share, function) = sums.iter().map(of).max_by(|(a, f), (b, g)| {
-        let alike = (a - b).abs() < 1e-9;
-        let share = if alike {
+    let shared = |(function, sum): (&Function, &Sum)| (share(*sum, whole, squares), *function);
+    let (share, function) = sums.iter().map(shared).max_by(|(a, f), (b, g)| {
+        let equal = (a - b).abs() < 1e-9;
+        let share = if equal {
             Ordering::Equal
         } else {
             a.total_cmp(b)
@@ -72,8 +73,8 @@ pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Population
     }
     let ran = |sample: &&&Sample| sample.visited.binary_search(&function).is_ok();
     let cycles = |with: bool| {
-        let of = known.iter().filter(|sample| ran(sample) == with);
-        let mut cycles: Vec<u64> = of.map(|sample| sample.cycles()).collect();
+        let samples = known.iter().filter(|sample| ran(sample) == with);
+        let mut cycles: Vec<u64> = samples.map(|sample| sample.cycles()).collect();
         cycles.sort_unstable();
         cycles
     };
@@ -85,7 +86,7 @@ pub fn populations(samples: &[&Sample], order: &[Function]) -> Option<Population
     })
 }
 
-/// Functions in the order in which execution first came to them in these samples, one behind the other.
+/// Returns the functions of the samples' steps in order of first execution, one sample after the other.
 pub fn in_order(samples: &[&Sample], function: impl Fn(u32) -> Function) -> Vec<Function> {
     let mut seen = BTreeSet::new();
     let steps = samples.iter().flat_map(|sample| &sample.steps);
@@ -134,7 +135,7 @@ mod tests {
             assert!(found.share > 0.99, "{}", found.share);
             assert!(found.with[0] >= 150 && found.without[179] <= 102);
         }
-        // Nothing differs, or nothing is known.
+        // No population without differences or without samples.
         let alike: Vec<Sample> = (0..50)
             .map(|n| Sample {
                 user: 1000 * n + 7,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who kept preemption off, and for how long at most.
+//! Reports sections with preemption off: the functions that began them, and their longest durations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,11 +14,11 @@ use session::session::Session;
 use supply::symbols::Symbols;
 use supply::variables;
 
-/// What the first task begins with there: PREEMPT_OFFSET.
+/// Initial preempt count of the first task: PREEMPT_OFFSET.
 const FIRST_COUNT: [u8; 4] = [1, 0, 0, 0];
-/// Callers that a line names.
+/// Number of functions that a line names for each end of a section.
 const CALLERS: usize = 3;
-/// What only says that preemption goes off: its caller counts.
+/// Prefixes of functions that switch preemption off on behalf of their callers, which are named instead.
 const WRAPPERS: &[&str] = &[
     "_raw_spin_",
     "_raw_read_",
@@ -29,27 +29,27 @@ const WRAPPERS: &[&str] = &[
     "rcu_read_",
 ];
 
-/// Sections that one function began.
+/// Sections that one function began. All fields but `times` describe the longest one.
 pub struct Begun {
-    /// How many.
+    /// Number of sections.
     pub times: u64,
-    /// Where the longest began, in core cycles.
+    /// Core cycle at the begin.
     pub from: u64,
-    /// How long it was, without interrupts.
+    /// Duration without interrupts, core cycles.
     pub cycles: u64,
-    /// Cycles of interrupts in it.
+    /// Duration of interrupts in the section, core cycles.
     pub interrupts: u64,
-    /// The function that began it, and those that called it.
+    /// Function that began the section, and its callers.
     pub by: Vec<String>,
-    /// The same of the one that ended it.
+    /// Function that ended the section, and its callers.
     pub ended: Vec<String>,
-    /// Another task ran at its end.
+    /// Another task ended the section.
     pub switched: bool,
-    /// Functions of the longest calls in it, and their cycles.
+    /// Functions of the longest calls in the section, with their core cycles.
     pub within: Vec<(String, u64)>,
 }
 
-/// Looks at a booted board from now on.
+/// Observes the sections of a booted board from now on.
 pub fn watch(
     session: Session,
     vmlinux: Option<&Path>,
@@ -70,7 +70,8 @@ pub fn watch(
         .unwrap_or_default();
     if !count.starts_with(&FIRST_COUNT) {
         bail!(
-            "--preempt-off: the kernel's tasks do not begin with a count of what keeps preemption off"
+            "--preempt-off: init_task has no preempt count at offset {COUNT_OFFSET}; \
+             kernels with another thread_info are not supported"
         );
     }
     let kernel = Preemption {
@@ -88,12 +89,12 @@ pub fn watch(
     Ok((watched, symbols))
 }
 
-/// By the function that began them, the longest first.
+/// Returns sections by the function that began them, longest first.
 pub fn by_function(sections: &Sections, symbols: &Symbols) -> Vec<Begun> {
     let names = |(pc, callers): &(u32, Vec<u32>)| -> Vec<String> {
         let all = std::iter::once(pc).chain(callers);
         let names = all.map(|at| match symbols.name(*at) {
-            // Without the place in it.
+            // Without the offset in the function.
             Some(name) => name.split('+').next().unwrap_or_default().to_string(),
             None => "?".into(),
         });
@@ -145,18 +146,18 @@ pub fn by_function(sections: &Sections, symbols: &Symbols) -> Vec<Begun> {
     all
 }
 
-/// A table.
+/// Renders the table.
 pub fn text(all: &[Begun], cpu_hz: u64, top: usize) -> String {
     let times: u64 = all.iter().map(|begun| begun.times).sum();
     let mut text = format!(
-        "Preemption was off {times} times. The longest by the function that began it:\n\n\
+        "Preemption was off {times} times. Longest section of each function that began one:\n\n\
          {:>9} {:>13} {:>9}  begun by; ended by\n",
         "us", "+ interrupts", "times"
     );
     let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
     for begun in all.iter().take(top) {
         let switched = if begun.switched {
-            ", another task's"
+            ", in another task"
         } else {
             ""
         };
@@ -176,7 +177,7 @@ pub fn text(all: &[Begun], cpu_hz: u64, top: usize) -> String {
     text
 }
 
-/// All of them.
+/// Renders all sections as JSON.
 pub fn json(all: &[Begun], cpu_hz: u64, command: &str) -> Value {
     let us = |cycles: u64| cycles as f64 * 1e6 / cpu_hz as f64;
     let one = |begun: &Begun| {

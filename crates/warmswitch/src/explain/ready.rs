@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A stored run by the beginning of its name, and whether its inputs are what they were.
+//! Finds a stored run by the beginning of its name, and checks that its inputs have not changed.
 
 use std::path::PathBuf;
 
@@ -14,22 +14,34 @@ use results::runs::run::{Provenance, Run};
 use results::runs::store;
 use session::boot::{CMDLINE, KernelFiles};
 
-/// The stored run whose name begins so.
+/// Loads the stored run whose name begins with `name`.
 pub fn stored(name: &str) -> Result<Run> {
     let names = store::names();
-    let begin: Vec<&String> = names.iter().filter(|n| n.starts_with(name)).collect();
-    let hash = match begin[..] {
-        _ if names.is_empty() => bail!("{name}: no run is stored yet (warmswitch run EXPERIMENT)"),
-        [] if names.len() > 20 => bail!("{name}: no run is named so (warmswitch list runs)"),
-        [] => bail!("{name}: no run is named so{}", did_you_mean(name, &names)),
+    let matches: Vec<&String> = names.iter().filter(|n| n.starts_with(name)).collect();
+    let hash = match matches[..] {
+        _ if names.is_empty() => {
+            bail!("{name}: no run is stored yet; `warmswitch run EXPERIMENT` stores runs")
+        }
+        [] if names.len() > 20 => {
+            bail!("{name}: no run is known by this name; `warmswitch list runs` lists them")
+        }
+        [] => bail!(
+            "{name}: no run is known by this name{}",
+            did_you_mean(name, &names)
+        ),
         [hash] => hash,
-        _ => bail!("{name}: {} runs begin so", begin.len()),
+        _ => bail!(
+            "{name}: {} runs begin with these characters; give more of them",
+            matches.len()
+        ),
     };
     let run = store::load(hash)?;
-    run.with_context(|| format!("{hash}: another version of warmswitch stored it"))
+    run.with_context(|| {
+        format!("{hash}: stored by another version of warmswitch; run its experiment again")
+    })
 }
 
-/// Which inputs of a run are not what they were.
+/// Names the inputs of a run that have changed.
 fn changed(was: &Provenance, is: &Provenance) -> Vec<&'static str> {
     let inputs = [
         ("the board's file", &was.board_hash, &is.board_hash),
@@ -44,7 +56,7 @@ fn changed(was: &Provenance, is: &Provenance) -> Vec<&'static str> {
     differs.map(|(name, ..)| name).collect()
 }
 
-/// A stored run whose inputs are what they were.
+/// A stored run that can be repeated, because its inputs have not changed.
 pub struct Ready {
     pub run: Run,
     pub spec: BoardSpec,
@@ -55,17 +67,17 @@ pub struct Ready {
     pub kind: &'static str,
 }
 
-/// Refuses a run whose inputs are not what they were.
+/// Prepares a run for repetition. Rejects it if its inputs have changed.
 pub fn ready(run: Run) -> Result<Ready> {
     let experiment = Experiment::load(&run.experiment)
-        .with_context(|| format!("run {} is of {}", run.hash, run.experiment))?;
+        .with_context(|| format!("run {} of experiment {}", run.hash, run.experiment))?;
     let points = [run.point.clone()];
     let parts = Parts::prepare(&experiment, &points)?;
     let planned = parts.planned(&experiment, run.point.clone())?;
     let changed = changed(&run.provenance, &planned.provenance);
     ensure!(
         planned.hash == run.hash,
-        "run {} cannot be run again: {} changed since",
+        "run {} cannot be repeated: {} changed since; run the experiment again",
         run.hash,
         changed.join(" and ")
     );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An account as text of at most 100 columns, and as JSON.
+//! Renders an account as text of at most 100 columns, and as JSON.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::explain::sets::{Set, Sets};
 use crate::explain::setup::Kernel;
 use results::render::grid;
 
-/// Columns of tables, each of causes that one looks at together.
+/// Columns of tables. A column sums related causes.
 const COLUMNS: [(&str, &[Cause]); 8] = [
     (
         "issue",
@@ -34,21 +34,21 @@ const COLUMNS: [(&str, &[Cause]); 8] = [
     ("idle", &[Cause::Idle]),
 ];
 
-/// Characters of a name in a table.
+/// Width of a name in a table, characters.
 const NAME: usize = 26;
 
-/// What is shown, and how much of it.
+/// A ledger, and the options of its tables.
 pub struct View<'a> {
     pub ledger: &'a Ledger,
     pub kernel: &'a Kernel,
     pub spec: &'a BoardSpec,
-    /// Only what was charged while pin 0 was high.
+    /// Shows only cycles that were charged while pin 0 was high.
     pub timed: bool,
-    /// Lines of each table.
+    /// Number of lines per table.
     pub top: usize,
 }
 
-/// Cut to the width of a name, with dots where it is cut.
+/// Cuts a name to a width, and marks a cut by two dots.
 fn short(name: &str, width: usize) -> String {
     if name.chars().count() <= width {
         return name.to_string();
@@ -70,7 +70,7 @@ impl View<'_> {
         1e6 * cycles as f64 / self.spec.cpu_hz as f64
     }
 
-    /// All tables.
+    /// Renders all tables.
     pub fn text(&self) -> String {
         let account = self.account();
         let causes = account.causes();
@@ -86,9 +86,9 @@ impl View<'_> {
         text += "\nBy function, in % of all cycles:\n";
         let by = account.by(|owner| account.function(owner.function).to_string());
         text += &self.table(&by, whole);
-        text += "\nWho made whom miss, by task:\n";
+        text += "\nMisses and their causers, by task:\n";
         text += &self.misses(&account, |owner| account.place(owner));
-        text += "\nWho made whom miss, by function:\n";
+        text += "\nMisses and their causers, by function:\n";
         text += &self.misses(&account, |owner| {
             account.function(owner.function).to_string()
         });
@@ -128,7 +128,7 @@ impl View<'_> {
         let pairs = account.missed(name);
         let mut text = format!(
             "{:<10}{:<12}{:<NAME$}  {:<NAME$}{:>9}{:>13}\n",
-            "what", "how", "by", "of", "misses", "cycles"
+            "missed", "reason", "caused by", "missed by", "misses", "cycles"
         );
         for (pair, missed) in pairs.iter().take(self.top) {
             let _ = writeln!(
@@ -150,8 +150,8 @@ impl View<'_> {
             return String::new();
         }
         let mut text = String::from(
-            "\nChanges of task. Direct: from the scheduler's entry to the first user instruction.\n\
-             Indirect: later misses of what went away in that time. Medians and ranges, cycles:\n",
+            "\nContext switches. Direct: from the scheduler's entry to the first user instruction.\n\
+             Indirect: later misses of lines that went away in that time. Medians and ranges, cycles:\n",
         );
         for changes in all.iter().take(self.top) {
             text += &self.change(changes);
@@ -185,7 +185,7 @@ impl View<'_> {
         text
     }
 
-    /// The same and all the rest of it.
+    /// Renders all tables in full length as JSON.
     pub fn json(&self) -> Value {
         let account = self.account();
         let causes = account.causes();

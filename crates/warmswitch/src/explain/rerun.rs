@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A stored run, run again with its cycles charged. It must come to the same.
+//! Repeats a stored run with a ledger. Its figures must equal the stored ones.
 
 use anyhow::Result;
 use board::BoardSpec;
@@ -12,7 +12,7 @@ use session::session::Session;
 use session::snapshot::Snapshots;
 use session::trial;
 
-/// A run that was run again.
+/// A repeated run.
 pub struct Again {
     pub run: Run,
     pub session: Charged,
@@ -20,8 +20,8 @@ pub struct Again {
     pub spec: BoardSpec,
 }
 
-/// Runs it again. The ledger keeps what happened in so many of the worst latencies of each task, and in one by its
-/// number. Snapshots are kept along the way.
+/// Repeats a run. The ledger keeps the steps of the worst latencies of each task (their number is `kept.0`), or of the
+/// latency with the number `kept.1`. Snapshots are kept during the run.
 pub fn run(ready: Ready, kept: (usize, Option<usize>), fresh_boot: bool) -> Result<Again> {
     let Ready { run, spec, .. } = &ready;
     let note = |line: &str| eprintln!("{line}");
@@ -30,11 +30,11 @@ pub fn run(ready: Ready, kept: (usize, Option<usize>), fresh_boot: bool) -> Resu
     let begun = session.now();
     let s = (run.end_cycle - begun) as f64 / run.cpu_hz as f64;
     note(&format!(
-        "note: the run is run again from its boot, {s:.1} s of the board's time"
+        "note: the run is repeated from its boot, {s:.1} s of board time"
     ));
     let (mut session, kernel) = setup::charge(session, Some(&ready.vmlinux));
     session.keep_latencies(kept);
-    let along = run_snapshots::keep(&mut session, run);
+    let snapshots_along = run_snapshots::keep(&mut session, run);
     let (again, _) = trial::measure(
         &mut session,
         &ready.experiment.instruments,
@@ -46,8 +46,10 @@ pub fn run(ready: Ready, kept: (usize, Option<usize>), fresh_boot: bool) -> Resu
     )?;
     again.same_figures(run)?;
     session.name_tasks();
-    if let Err(error) = along.finish(&session, &kernel) {
-        note(&format!("note: nothing is kept along the run: {error:#}"));
+    if let Err(error) = snapshots_along.finish(&session, &kernel) {
+        note(&format!(
+            "note: no snapshots are kept for `explain --only`: {error:#}"
+        ));
     }
     Ok(Again {
         run: ready.run,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Snapshots along a run that was explained, and where its latencies are: each of them is reached again from the last
-//! snapshot before it.
+//! Keeps snapshots during a run of `explain`, and the places of its latencies. `explain --only` repeats a latency from
+//! the last snapshot before it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,32 +22,31 @@ use session::session::Session;
 use session::snapshot::Snapshots;
 use supply::cache::{self, Inputs};
 
-/// Board seconds from one snapshot to the next.
+/// Board time between two snapshots, seconds.
 const EVERY_S: u64 = 2;
-/// The ledger looks on for a part of a second before a latency, so that it knows who took away what is missed: one
-/// part in so many.
+/// The ledger starts at least 1 s / `BEFORE` before a latency, so that it knows the causers of its misses.
 const BEFORE: u64 = 2;
 const FORMAT: u32 = 1;
 
-/// What is known of a run.
+/// Snapshots and latencies of a run.
 #[derive(Serialize, Deserialize)]
 pub struct Index {
     format: u32,
-    /// Cycles at which snapshots were kept.
+    /// Core cycles of the snapshots.
     kept: Vec<u64>,
     tasks: Vec<Task>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Task {
-    /// With its number.
+    /// Name, with a number if the task is not the first of that name.
     task: String,
     program: String,
-    /// When each of its latencies begins and ends.
+    /// First and last core cycle of each latency.
     latencies: Vec<(u64, u64)>,
 }
 
-/// A run that is being run again.
+/// Snapshots of a run that is being repeated.
 pub struct RunSnapshots {
     run: String,
     kept: Arc<Mutex<Vec<u64>>>,
@@ -64,7 +63,7 @@ fn name(run: &str, cycle: u64) -> String {
     inputs.hash()
 }
 
-/// Keeps snapshots of a session's next command, which is this run.
+/// Keeps snapshots during the next command of the session, which must be that of `run`.
 pub fn keep(session: &mut Charged, run: &Run) -> RunSnapshots {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let along = RunSnapshots {
@@ -83,7 +82,7 @@ pub fn keep(session: &mut Charged, run: &Run) -> RunSnapshots {
 }
 
 impl RunSnapshots {
-    /// Keeps where the latencies are.
+    /// Writes the index of snapshots and latencies.
     pub fn finish(self, session: &Charged, kernel: &Kernel) -> Result<()> {
         let ledger = session.ledger();
         let account = Account::new(ledger, kernel, false);
@@ -110,14 +109,14 @@ impl RunSnapshots {
     }
 }
 
-/// What is known of a run that was explained before.
+/// Reads the index of a run; `None` if `explain` has not run it yet.
 pub fn index(run: &Run) -> Option<Index> {
     let bytes = fs::read(path(&run.hash).ok()?).ok()?;
     let index: Index = serde_json::from_slice(&bytes).ok()?;
     (index.format == FORMAT).then_some(index)
 }
 
-/// A latency that was reached again.
+/// A latency that was repeated from a snapshot.
 struct Reached {
     number: usize,
     session: Charged,
@@ -127,11 +126,11 @@ struct Reached {
 }
 
 impl Index {
-    /// Latencies from the last snapshot before each, as text or JSON; `None` where a snapshot is not there.
+    /// Repeats the chosen latencies from snapshots, and renders them as text or JSON; `None` if a snapshot is missing.
     pub fn explain(
         &self,
         ready: &Ready,
-        (which, task): (LatencyChoice, Option<&str>),
+        (choice, task): (LatencyChoice, Option<&str>),
         as_json: bool,
     ) -> Result<Option<String>> {
         let known = |task: &Task| TaskLatencies {
@@ -148,11 +147,11 @@ impl Index {
         } = &self.tasks[chosen];
         let cycles: Vec<u64> = latencies.iter().map(|(rise, user)| user - rise).collect();
         let (mut texts, mut values) = (Vec::new(), Vec::new());
-        for number in which.of(&cycles)? {
+        for number in choice.of(&cycles)? {
             let Some(reached) = self.reach(ready, (number, latencies[number]))? else {
                 return Ok(None);
             };
-            reached.say(ready, task, (&mut texts, &mut values))?;
+            reached.render(ready, task, (&mut texts, &mut values))?;
         }
         let mut sorted = cycles;
         sorted.sort_unstable();
@@ -186,7 +185,7 @@ impl Index {
         };
         let (mut session, kernel) = setup::charge(session, Some(&ready.vmlinux));
         session.keep_latency_from(latency.0);
-        // The instruction that is next when the latency ends is to be executed.
+        // The sample is complete when the first user instruction executes.
         session.run_to(latency.1 + 1);
         session.name_tasks();
         Ok(Some(Reached {
@@ -200,7 +199,7 @@ impl Index {
 }
 
 impl Reached {
-    fn say(
+    fn render(
         &self,
         ready: &Ready,
         task: &str,
@@ -213,13 +212,14 @@ impl Reached {
         let sample = found.with_context(|| {
             let cycle = self.from;
             format!(
-                "latency {} is another one from the snapshot at cycle {cycle}",
+                "latency {} differs when repeated from the snapshot at cycle {cycle}; leave out --only",
                 self.number
             )
         })?;
         ensure!(
             !sample.steps.is_empty(),
-            "the latency's steps are not there"
+            "latency {} has no steps when repeated from a snapshot; leave out --only",
+            self.number
         );
         let late = Late {
             task: task.to_string(),
@@ -230,7 +230,8 @@ impl Reached {
         };
         let s = (self.latency.0 - self.from) as f64 / ready.run.cpu_hz as f64;
         let head = format!(
-            "\nOf {task}, from the snapshot {s:.2} s before; what was taken away before that is \"never there before\":"
+            "\nLatency of {task}, from the snapshot {s:.2} s before it. A line that went away before the\n\
+             snapshot counts as \"never there before\"."
         );
         texts.push(head + &late.text((self.number, sample)));
         let mut value = late.json((self.number, sample));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets of a cache, by how many lines are missed in each, and whose these are: where lines fight for ways, and whether
-//! another order of functions could help.
+//! Summarises misses by set of a cache, with the functions of the missed lines. It shows sets in which lines compete
+//! for ways, where another order of functions could help.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,33 @@ use watch::ledger::{Kind, Missed};
 
 use crate::explain::account::{Account, kind_name};
 
-/// A line counts when it has at least this share of the misses of the line that has the most.
+/// A line is missed repeatedly if it has more than 1 / `OFTEN` of the misses of the most missed line.
 const OFTEN: u64 = 20;
 
-/// What lines of one set are missed.
+/// Misses in one set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Set {
     pub number: u32,
     pub missed: Missed,
-    /// Lines missed again and again.
+    /// Number of repeatedly missed lines.
     pub lines: usize,
-    /// Functions that have them, with their misses, the most first; of data, whatever is at its address.
+    /// Functions of the missed lines with their numbers of misses, largest first. For data, it is the function at the
+    /// data's address.
     pub functions: Vec<(String, u64)>,
 }
 
-/// A cache's sets.
+/// Sets of a cache.
 pub struct Sets {
     pub kind: Kind,
     pub ways: u32,
-    /// The costliest first.
+    /// Most costly first.
     pub sets: Vec<Set>,
-    /// Lines missed again and again, in all sets.
+    /// Number of repeatedly missed lines in all sets.
     pub lines: usize,
 }
 
 impl Sets {
-    /// Of the misses that `account` counts.
+    /// Sums the misses of an account by set.
     pub fn of(account: &Account<'_>, kind: Kind, cache: CacheGeometry) -> Sets {
         let count = cache.size / 32 / cache.ways;
         let missed = account.missed_by_line(kind);
@@ -68,23 +69,23 @@ impl Sets {
         }
     }
 
-    /// Sets in which more lines are missed again and again than there are ways.
+    /// Returns the number of sets that have more repeatedly missed lines than ways.
     pub fn crowded(&self) -> usize {
         let ways = self.ways as usize;
         self.sets.iter().filter(|set| set.lines > ways).count()
     }
 
-    /// A table of the first ones.
+    /// Renders a table of the first `top` sets.
     pub fn text(&self, top: usize) -> String {
-        let what = kind_name(self.kind);
+        let kind = kind_name(self.kind);
         let mut text = format!(
-            "\n{what}s missed again and again: {}, in {} sets; more than {} ways of them in {} sets. The costliest sets:\n",
+            "\nRepeatedly missed {kind}s: {}, in {} sets; more than {} (the ways) in {} sets. Costliest sets:\n",
             self.lines,
             self.sets.iter().filter(|set| set.lines > 0).count(),
             self.ways,
             self.crowded()
         );
-        text += "   set  lines   misses      cycles  of\n";
+        text += "   set  lines   misses      cycles  misses by function\n";
         for set in self.sets.iter().take(top) {
             let names = set.functions.iter().take(3);
             let names: Vec<String> = names.map(|(name, n)| format!("{name} {n}")).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A ledger for the kernel that runs on a board: its functions, and those that say what happens.
+//! Sets up a ledger for the kernel of a board: its functions, and the hooks at which the ledger notices events.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,26 +19,26 @@ pub type Charged = Session<Observed<Ledger>>;
 pub struct Kernel {
     names: Vec<String>,
     functions: Arc<Functions>,
-    /// What cannot be told, and why.
+    /// Restrictions of the account, each with its reason.
     pub notes: Vec<String>,
 }
 
 impl Kernel {
-    /// The function at an address.
+    /// Returns the function at an address.
     pub fn at(&self, address: u32) -> Function {
         self.functions.of(address)
     }
 
-    /// The name of a function.
+    /// Returns the name of a function.
     pub fn function(&self, number: usize) -> &str {
         self.names.get(number).map_or("?", String::as_str)
     }
 }
 
-/// The name of the first task, from which it is known where a task has it (Linux init/init_task.c).
+/// Name of the first task (Linux init/init_task.c). Its place in init_task is the offset of a task's name.
 const FIRST_TASK: &[u8] = b"swapper";
 
-/// Charges all cycles of a booted board from now on.
+/// Charges all cycles of a booted board from now on. Without a vmlinux, tasks and functions have no names.
 pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
     let symbols = Symbols::of(vmlinux);
     let base = symbols.kernel();
@@ -46,8 +46,8 @@ pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
     let (starts, names): (Vec<u32>, Vec<String>) = functions.cloned().unzip();
     let mut notes = Vec::new();
     if names.is_empty() {
-        let why = "the kernel has no symbols (its vmlinux is not beside it)";
-        notes.push(format!("{why}: functions and tasks are not told apart"));
+        let why = "the kernel has no symbols (no vmlinux beside its image)";
+        notes.push(format!("{why}: functions and tasks are not distinguished"));
     }
     let mut hook = |name: &str, what: &str| {
         let address = symbols.address(name);
@@ -57,14 +57,17 @@ pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
         address.unwrap_or_default()
     };
     let mut hooks = Hooks {
-        schedule: hook("__schedule", "what a change of task costs is not known"),
-        switch_to: hook("__switch_to", "tasks are not told apart"),
+        schedule: hook("__schedule", "the cost of context switches is unknown"),
+        switch_to: hook("__switch_to", "tasks are not distinguished"),
         exit: hook("do_exit", "tasks that end have no names"),
-        dead: hook("do_task_dead", "a task that ends may count as two"),
-        irq: hook("generic_handle_arch_irq", "interrupts seem to last on"),
+        dead: hook("do_task_dead", "a task that ends may count as two tasks"),
+        irq: hook(
+            "generic_handle_arch_irq",
+            "the end of interrupts is unknown",
+        ),
         irq_line: hook("generic_handle_domain_irq", "interrupts have no number"),
         enqueue: ["enqueue_task_fair", "enqueue_task_rt", "enqueue_task_dl"]
-            .map(|name| hook(name, "not all wake-ups are seen")),
+            .map(|name| hook(name, "some wake-ups are missed")),
         name_offset: None,
     };
     let variable = |name: &str| vmlinux.and_then(|vmlinux| variables::of(vmlinux, name));
@@ -91,7 +94,7 @@ pub fn charge(session: Session, vmlinux: Option<&Path>) -> (Charged, Kernel) {
     (charged, kernel)
 }
 
-/// Where in a task its name is.
+/// Returns the offset of a task's name in its structure.
 fn name_offset(first: &Variable) -> Option<u32> {
     let mut places = first.initial.windows(FIRST_TASK.len());
     let at = places.position(|bytes| bytes == FIRST_TASK)?;
@@ -107,12 +110,12 @@ mod tests {
     use session::boot::Recipe;
     use session::snapshot::Snapshots;
 
-    /// Where a board that is looked at and one that is not are compared.
+    /// Number of comparisons between the observed and the unobserved board.
     const POINTS: usize = 10;
-    /// Cycles from one to the next.
+    /// Longest distance between two comparisons, core cycles.
     const MOST_BETWEEN: u64 = 20_000_000;
 
-    /// What can be seen of a machine, its memory by hash.
+    /// Returns the visible state of a machine, its memory by hash.
     fn state<B: BoardBus>(machine: &Machine<B>) -> String {
         let cpu = machine.cpu();
         let seen = (
@@ -129,7 +132,7 @@ mod tests {
     #[test]
     #[ignore = "needs the kernel"]
     fn a_board_that_is_looked_at_is_the_same_wherever_it_stops() {
-        // Pipes, interrupts, an idle core, and many tasks that exit, at which the ledger reads names.
+        // Pipes, interrupts, an idle core, and many tasks that exit, because the ledger reads names at exits.
         let command =
             "ls; cyclictest -l 20 -p 50 -q; lat_ctx -P -g -s 0 -n 50 2; hackbench -g 1 -l 1";
         for (board, kernel) in [("sam9263", "plain"), ("omap1610", "fcse-guaranteed")] {

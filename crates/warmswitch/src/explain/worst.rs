@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The worst latency of each kernel, as a page has it: what `explain` said of a run is kept by the run's name.
+//! The worst latency of each kernel, for reports. `explain` stores its result for a run under the run's name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,22 +24,22 @@ use results::render::part::Part;
 use results::runs::run::Run;
 
 const FORMAT: u32 = 4;
-/// Places of a phase that are named.
+/// Number of places named per phase.
 const PLACES: usize = 4;
 
-/// A run's worst latency taken apart.
+/// Worst latency of a run.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worst {
     format: u32,
     task: String,
     us: f64,
     cycles: u64,
-    /// All latencies of the task, and what tells them apart, in sentences.
+    /// Sentences on all latencies of the task: see [`Late::summary`].
     summary: String,
-    /// Who had masked interrupts, if somebody had, and what kept on behind the interrupt.
+    /// Sentences on masked interrupts, and on code between the interrupt and the scheduler.
     held: String,
     misses: usize,
-    /// Cycles by cause, in words.
+    /// List of causes with their cycles.
     what_for: String,
     phases: Vec<Phase>,
 }
@@ -48,7 +48,7 @@ pub struct Worst {
 struct Phase {
     name: String,
     cycles: u64,
-    /// Function, task or interrupt, cycles; the most first.
+    /// Function, task or interrupt, and core cycles; largest first.
     places: Vec<(String, String, u64)>,
 }
 
@@ -79,13 +79,13 @@ fn keep(run: &Run, late: &Late<'_>, sample: &Sample) -> Result<()> {
     paths::write_atomically(&path(&run.hash), &serde_json::to_vec(&worst)?)
 }
 
-/// Keeps the worst latency of a run that was run again, for pages.
+/// Stores the worst latency of a repeated run, for reports.
 pub fn keep_worst(again: &mut Again) -> Result<()> {
     again.session.name_tasks();
     let account = Account::new(again.session.ledger(), &again.kernel, false);
-    let of = (again.session.ledger(), &again.spec);
+    let board = (again.session.ledger(), &again.spec);
     let command = (None, again.run.provenance.command.as_str());
-    let chosen = Chosen::of(&account, of, command, LatencyChoice::Worst(1))?;
+    let chosen = Chosen::of(&account, board, command, LatencyChoice::Worst(1))?;
     match chosen.as_ref().map(|chosen| (chosen, &chosen.samples[..])) {
         Some((chosen, [(_, sample), ..])) => keep(&again.run, &chosen.late, sample),
         _ => Ok(()),
@@ -98,7 +98,7 @@ fn kept(run: &Run) -> Option<Worst> {
     (worst.format == FORMAT).then_some(worst)
 }
 
-/// Of each board, kernel and mode the run with the largest latency.
+/// Returns the run with the largest latency for each board, kernel and mode.
 fn worst_of<'a>(runs: &'a [Run], kind: &dyn OutputKind) -> Vec<&'a Run> {
     let mut worst: BTreeMap<(&str, &str, &str), (f64, &Run)> = BTreeMap::new();
     for run in runs {
@@ -120,13 +120,14 @@ fn worst_of<'a>(runs: &'a [Run], kind: &dyn OutputKind) -> Vec<&'a Run> {
     worst.into_values().map(|(_, run)| run).collect()
 }
 
-/// Explains those of the worst runs that are not explained yet; one that cannot be is told of.
+/// Explains the runs with the largest latencies that have no stored explanation. Warns if one cannot be explained.
 pub fn explain_missing(runs: &[Run], kind: &dyn OutputKind) {
-    let missing = worst_of(runs, kind);
-    for run in missing.into_iter().filter(|run| kept(run).is_none()) {
-        eprintln!("the worst latency of {}:", run.point.label());
+    let worst = worst_of(runs, kind);
+    for run in worst.into_iter().filter(|run| kept(run).is_none()) {
+        let label = run.point.label();
+        eprintln!("explaining the worst latency of {label}");
         if let Err(error) = explain(run) {
-            eprintln!("warning: it is not explained: {error:#}");
+            eprintln!("warning: worst latency of {label} not explained: {error:#}");
         }
     }
 }
@@ -137,7 +138,7 @@ fn explain(run: &Run) -> Result<()> {
     keep_worst(&mut again)
 }
 
-/// What is known of the worst latency of each kernel, a part each.
+/// Returns one part per stored worst latency.
 pub fn parts(runs: &[Run], kind: &dyn OutputKind) -> Vec<Part> {
     let worst = worst_of(runs, kind).into_iter();
     let known = worst.filter_map(|run| Some((run, kept(run)?)));
@@ -148,14 +149,14 @@ fn part(run: &Run, worst: &Worst) -> Part {
     let sentences = [
         worst.held.trim().to_string(),
         format!("{} misses.", worst.misses),
-        format!("What for, cycles: {}.", worst.what_for),
+        format!("Cycles by cause: {}.", worst.what_for),
         format!("{}.", worst.summary),
     ];
     Part {
-        heading: format!("The worst latency of {}, taken apart", run.point.kernel),
+        heading: format!("Worst latency of {}", run.point.kernel),
         text: format!(
-            "{:.2} us on {}, from the rise of the interrupt's line to the first user instruction of the task that it woke; \
-             the program's own figure is a little larger. {}",
+            "{:.2} us on {}, from the rise of the interrupt's line to the first user instruction of the woken task. \
+             The program's own figure is a little larger. {}",
             worst.us,
             run.point.label(),
             sentences.join(" ").trim_start()
@@ -204,7 +205,7 @@ fn table(worst: &Worst) -> Grid {
     );
     Grid {
         texts: 2,
-        headings: ["phase", "where, cycles", "cycles", "us", "%"]
+        headings: ["phase", "places, cycles", "cycles", "us", "%"]
             .map(String::from)
             .to_vec(),
         rows,

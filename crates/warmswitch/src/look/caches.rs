@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The caches of a core, and where their lines are.
+//! The caches of a core, and access to their lines.
 
 use arm::HeldLine;
 
 use super::state::State;
 
-/// One of a core's caches: which of a state's lines are its.
+/// A cache of a core. `side` and `mini` select its lines in a state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
     pub name: &'static str,
-    /// 0 the data's, 1 the instructions'.
+    /// 0 for data, 1 for instructions.
     pub side: usize,
     pub mini: bool,
     pub sets: u32,
@@ -17,9 +17,9 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Those of a board; the mini data cache where it holds something.
+    /// Returns the caches of a board. The mini data cache is included only if it holds a line.
     pub fn all(states: [&State; 2]) -> Vec<Cache> {
-        let of = |name, side: usize| {
+        let main = |name, side: usize| {
             let shape = states[0].shapes[side];
             Cache {
                 name,
@@ -37,13 +37,13 @@ impl Cache {
             ways: 2,
         };
         let has_mini = states.iter().any(|s| s.lines[0].iter().any(|l| l.mini));
-        let mut all = vec![of("D-cache", 0)];
+        let mut all = vec![main("D-cache", 0)];
         all.extend(has_mini.then_some(mini));
-        all.push(of("I-cache", 1));
+        all.push(main("I-cache", 1));
         all
     }
 
-    /// What it holds there.
+    /// Returns the line in a set and way; `None` if it is invalid.
     pub fn line<'a>(&self, state: &'a State, place: (u32, u32)) -> Option<&'a HeldLine> {
         let mut lines = state.lines[self.side].iter();
         lines.find(|line| line.mini == self.mini && line.place == place)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is otherwise than before: lines with their words, TLB entries, writes.
+//! Parts of a sheet with changes: changed cache lines with their words, changed TLB entries, and waiting writes.
 
 use super::caches::Cache;
 use super::focus::{head, tlb_part, waiting_part, words};
 use super::sheet::{Part, Row};
 use super::state::State;
 
-/// Lines of a cache that are shown.
+/// Maximum number of changed lines shown per cache.
 const LINES: usize = 8;
 
-/// All parts.
+/// Returns all parts.
 pub fn parts(states: [&State; 2]) -> Vec<Part> {
     let caches = Cache::all(states);
     let mut parts: Vec<Part> = (caches.iter())
@@ -20,7 +20,7 @@ pub fn parts(states: [&State; 2]) -> Vec<Part> {
         before.entries.contains(entry) != after.entries.contains(entry)
     });
     tlb.title = format!(
-        "TLB, {} and {} entries, what changed",
+        "TLB, entries: {} before, {} after; changed entries",
         before.entries.len(),
         after.entries.len()
     );
@@ -50,7 +50,7 @@ fn lines(cache: &Cache, states: [&State; 2]) -> Option<Part> {
         });
     }
     (!rows.is_empty()).then(|| Part {
-        title: format!("{}, lines that changed", cache.name),
+        title: format!("{}, changed lines", cache.name),
         rows,
     })
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two sheets: of one line of memory, and of all there is.
+//! Composes the two kinds of sheets: for one line of memory, and for all caches.
 
 use super::sheet::{Part, Piece, Row, Sheet};
 use super::state::{Focus, Memory, State};
 use super::{changes, focus, map};
 
-/// Where the board stood, twice.
+/// State of a board before and after.
 pub struct Moments<'a> {
     pub states: [&'a State; 2],
-    /// Names of the instructions' functions.
+    /// Function names of the next instructions.
     pub names: [Option<String>; 2],
 }
 
-/// Registers that are shown, where so few have changed.
+/// Changed registers are shown only if they are not more than this.
 const REGISTERS: usize = 3;
 
 impl Moments<'_> {
@@ -58,22 +58,22 @@ impl Moments<'_> {
     }
 }
 
-/// The sheet of a line of memory, with memory's words at both moments.
-pub fn of_line(title: String, moments: &Moments<'_>, asked: Focus, memory: [Memory; 2]) -> Sheet {
+/// Returns the sheet for one line of memory. `memory` holds the words in memory at both moments.
+pub fn of_line(title: String, moments: &Moments<'_>, target: Focus, memory: [Memory; 2]) -> Sheet {
     let mut parts = vec![moments.part()];
-    parts.extend(focus::parts(moments.states, asked, memory));
+    parts.extend(focus::parts(moments.states, target, memory));
     Sheet {
         title,
         parts,
         legend: vec![
-            "*  changed since before",
-            "~  not what memory has",
-            "clean, dirty: of 16 bytes each; this address, alias: lines of the memory that was asked for",
+            "*  changed",
+            "~  differs from memory",
+            "clean, dirty: state of 16 bytes; this address, alias: cache lines of this line of memory",
         ],
     }
 }
 
-/// The sheet of all there is.
+/// Returns the sheet for all caches.
 pub fn of_all(title: String, moments: &Moments<'_>) -> Sheet {
     let mut parts = vec![moments.part()];
     parts.extend(map::parts(moments.states));
@@ -82,8 +82,8 @@ pub fn of_all(title: String, moments: &Moments<'_>) -> Sheet {
         title,
         parts,
         legend: vec![
-            "a letter a line: . none, c clean, l lower half dirty, u upper half dirty, b both",
-            "*  changed since before",
+            "one letter per line: . invalid, c clean, l lower half dirty, u upper half dirty, b both dirty",
+            "*  changed",
         ],
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A line of memory: its own words, the sets that it can be in, and what translates to it or waits to be written.
+//! Parts of a sheet for one line of memory: its words in memory, the cache sets that can hold it, the TLB entries that
+//! translate to it, and waiting writes.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +10,25 @@ use super::caches::Cache;
 use super::sheet::{Kind, Part, Piece, Row};
 use super::state::{Focus, Memory, State};
 
-/// Bytes of a page: addresses of one memory have the same bits below.
+/// Size of a page, bytes. All virtual addresses of a line of memory have equal bits below it.
 const PAGE: u32 = 4096;
-/// Sets that are shown although they hold nothing of it.
+/// If no more sets than this can hold the line, all of them are shown.
 const SETS: usize = 4;
 
-/// Which half, and which of its words.
+/// Label and first word of each half of a line.
 const HALVES: [(&str, usize); 2] = [("  lower half", 0), ("  upper half", 4)];
 
-/// All parts.
-pub fn parts(states: [&State; 2], asked: Focus, memory: [Memory; 2]) -> Vec<Part> {
-    let mut parts = vec![memory_part(asked, memory)];
+/// Returns all parts.
+pub fn parts(states: [&State; 2], target: Focus, memory: [Memory; 2]) -> Vec<Part> {
+    let mut parts = vec![memory_part(target, memory)];
     for cache in Cache::all(states) {
-        for set in sets(&cache, states, asked) {
-            parts.push(set_part(&cache, set, states, asked, memory));
+        for set in sets(&cache, states, target) {
+            parts.push(set_part(&cache, set, states, target, memory));
         }
     }
     parts.push(tlb_part(states, &|entry| {
-        covers(entry.mva.0, entry.bytes, asked.mva.0) || covers(entry.pa.0, entry.bytes, asked.pa.0)
+        covers(entry.mva.0, entry.bytes, target.mva.0)
+            || covers(entry.pa.0, entry.bytes, target.pa.0)
     }));
     parts.push(waiting_part(states));
     parts
@@ -36,7 +38,7 @@ fn covers(first: u32, bytes: u32, address: u32) -> bool {
     address.wrapping_sub(first) < bytes
 }
 
-fn memory_part(asked: Focus, memory: [Memory; 2]) -> Part {
+fn memory_part(target: Focus, memory: [Memory; 2]) -> Part {
     let cell = |n: usize, first: usize| {
         let words = (first..first + 4).map(|w| match memory[n][w] {
             Some(word) => word_piece(word, n == 1 && memory[0][w] != memory[1][w]),
@@ -50,12 +52,12 @@ fn memory_part(asked: Focus, memory: [Memory; 2]) -> Part {
         cells: [cell(0, first), cell(1, first)],
     });
     Part {
-        title: format!("memory at PA {}", asked.pa),
+        title: format!("memory at PA {}", target.pa),
         rows: rows.into(),
     }
 }
 
-/// A word of a line or of memory.
+/// Returns a piece for a word of a line or of memory.
 pub fn word_piece(word: u32, changed: bool) -> Piece {
     Piece {
         kind: Kind::Word,
@@ -63,26 +65,27 @@ pub fn word_piece(word: u32, changed: bool) -> Piece {
     }
 }
 
-/// Sets that addresses of this memory can be in; of many those that hold some of it, and the address's own.
-fn sets(cache: &Cache, states: [&State; 2], asked: Focus) -> Vec<u32> {
-    let own = asked.mva.0 / 32 % cache.sets;
+/// Returns the sets that can hold the line of memory through any of its virtual addresses. If there are many, returns
+/// those that do hold it, and the set of the requested address.
+fn sets(cache: &Cache, states: [&State; 2], target: Focus) -> Vec<u32> {
+    let own = target.mva.0 / 32 % cache.sets;
     let in_page = PAGE / 32;
-    let can = (0..cache.sets).filter(|set| set % in_page == own % in_page);
-    let can: Vec<u32> = can.collect();
-    if can.len() <= SETS && cache.sets >= in_page || can.len() == 1 {
-        return can;
+    let possible = (0..cache.sets).filter(|set| set % in_page == own % in_page);
+    let possible: Vec<u32> = possible.collect();
+    if possible.len() <= SETS && cache.sets >= in_page || possible.len() == 1 {
+        return possible;
     }
     let lines = states.iter().flat_map(|state| &state.lines[cache.side]);
-    let of_it = lines.filter(|line| line.mini == cache.mini && line.pa == Some(asked.pa));
-    let held: BTreeSet<u32> = of_it.map(|line| line.place.0).chain([own]).collect();
-    held.into_iter().collect()
+    let copies = lines.filter(|line| line.mini == cache.mini && line.pa == Some(target.pa));
+    let sets: BTreeSet<u32> = copies.map(|line| line.place.0).chain([own]).collect();
+    sets.into_iter().collect()
 }
 
 fn set_part(
     cache: &Cache,
     set: u32,
     states: [&State; 2],
-    asked: Focus,
+    target: Focus,
     memory: [Memory; 2],
 ) -> Part {
     let mut rows = Vec::new();
@@ -97,13 +100,13 @@ fn set_part(
     }
     for way in 0..cache.ways {
         let lines = both(way);
-        let is_of_it = |line: &&HeldLine| line.pa == Some(asked.pa);
-        let whole = lines.iter().flatten().any(is_of_it) || lines[0] != lines[1];
-        rows.push(head(way, lines, Some(asked), !whole));
-        if whole {
+        let is_copy = |line: &&HeldLine| line.pa == Some(target.pa);
+        let with_words = lines.iter().flatten().any(is_copy) || lines[0] != lines[1];
+        rows.push(head(way, lines, Some(target), !with_words));
+        if with_words {
             let memory = [0, 1].map(|n| {
-                let of_it = lines[n].filter(|line| line.pa == Some(asked.pa));
-                of_it.map(|_| memory[n])
+                let copy = lines[n].filter(|line| line.pa == Some(target.pa));
+                copy.map(|_| memory[n])
             });
             rows.extend(words(cache, lines, memory));
         }
@@ -114,8 +117,8 @@ fn set_part(
     }
 }
 
-/// The tags of a way, and where no words follow which halves are dirty.
-pub fn head(way: u32, lines: [Option<&HeldLine>; 2], asked: Option<Focus>, alone: bool) -> Row {
+/// Returns the row with the tags of a way. With `alone`, no rows with words follow, and the row names the dirty halves.
+pub fn head(way: u32, lines: [Option<&HeldLine>; 2], target: Option<Focus>, alone: bool) -> Row {
     let text = |line: Option<&HeldLine>| {
         let Some(line) = line else {
             return "invalid".to_string();
@@ -128,20 +131,20 @@ pub fn head(way: u32, lines: [Option<&HeldLine>; 2], asked: Option<Focus>, alone
             2 => ", upper half dirty",
             _ => ", dirty",
         };
-        let which = match asked {
-            Some(asked) if line.pa == Some(asked.pa) => match line.mva.0 == asked.mva.0 & !31 {
+        let relation = match target {
+            Some(target) if line.pa == Some(target.pa) => match line.mva.0 == target.mva.0 & !31 {
                 true => "  this address",
                 false => "  alias",
             },
             _ => "",
         };
-        format!("MVA {} PA {pa}{dirty}{which}", line.mva)
+        format!("MVA {} PA {pa}{dirty}{relation}", line.mva)
     };
     let texts = lines.map(text);
     Row::texts(format!("  way {way}"), texts)
 }
 
-/// The words of a way, a half a row, beside memory's where it is known.
+/// Returns the words of a way, one row per half. Words that differ from `memory` are marked.
 pub fn words(
     cache: &Cache,
     lines: [Option<&HeldLine>; 2],
@@ -152,7 +155,7 @@ pub fn words(
         let Some(line) = lines[n] else {
             return Vec::new();
         };
-        // A line that was another one is marked by its tags.
+        // If another line is in the way now, its tags are marked, not its words.
         let same = before.filter(|before| n == 1 && before.mva == line.mva);
         let dirty = line.halves >> half & 1 == 1;
         let was = same.map(|before| before.halves >> half & 1 == 1);
@@ -183,7 +186,7 @@ pub fn words(
     rows.collect()
 }
 
-/// Those of the entries that are wanted.
+/// Returns the part with the wanted TLB entries.
 pub fn tlb_part(states: [&State; 2], wanted: &dyn Fn(&HeldEntry) -> bool) -> Part {
     let key = |entry: &HeldEntry| (side(entry.side), entry.number);
     let all = states.iter().flat_map(|state| &state.entries);
@@ -234,7 +237,7 @@ fn entry_text(entry: &HeldEntry) -> String {
     )
 }
 
-/// What waits to be written.
+/// Returns the part with the writes that wait for the bus.
 pub fn waiting_part(states: [&State; 2]) -> Part {
     let cells = states.map(waiting_cells);
     let count = cells.iter().map(Vec::len).max().unwrap_or(0);
@@ -250,7 +253,7 @@ pub fn waiting_part(states: [&State; 2]) -> Part {
         }
     });
     Part {
-        title: "victim buffer and write buffer, in the order in which they go out".to_string(),
+        title: "victim buffer and write buffer, in order of writing".to_string(),
         rows: rows.collect(),
     }
 }

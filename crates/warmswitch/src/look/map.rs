@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All lines of the caches, a letter each.
+//! Parts of a sheet with all lines of the caches, one letter per line.
 
 use super::caches::Cache;
 use super::sheet::{Kind, Part, Piece, Row};
 use super::state::State;
 
-/// Sets in a row.
+/// Number of sets per row.
 const SETS: u32 = 64;
 
-/// A part for each cache.
+/// Returns one part per cache.
 pub fn parts(states: [&State; 2]) -> Vec<Part> {
     let caches = Cache::all(states);
     caches.iter().map(|cache| part(cache, states)).collect()

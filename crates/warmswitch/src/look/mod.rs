@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Caches, TLB and write buffer of a board at two moments, side by side, as text and as a picture (docs/use/LESSON.md).
+//! Shows caches, TLB and write buffer of a board at two moments, side by side, as text and as a picture
+//! (docs/use/LESSON.md).
 //!
-//! A board is brought to a place (`reach`), read (`state`), and two readings become a sheet (`compose`), which is
-//! shown (`text`, `svg`). Everything behind the reading is a pure function of what was read.
+//! `reach` runs a board to a place, `state` reads it, `compose` makes a sheet of two states, and `text` and `svg`
+//! render the sheet. A sheet depends only on the two states.
 
 mod caches;
 mod changes;

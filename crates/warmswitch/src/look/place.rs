@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions and addresses as users name them.
+//! Parses the user's names of instructions and addresses.
 
 use std::str::FromStr;
 
@@ -12,22 +12,22 @@ use supply::symbols::Symbols;
 /// An instruction to stop at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this cycle, as a report has it.
+    /// Address and core cycle, as in a report.
     Then(At),
-    /// By its address.
+    /// Address.
     Pc(u32),
-    /// So many bytes behind the beginning of a function.
+    /// Function, and offset in bytes.
     Function(String, u32),
-    /// Where a register points to.
+    /// Register that holds the address.
     Register(usize),
 }
 
-/// Memory that is looked at.
+/// Address of the memory to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// At this virtual address.
+    /// Virtual address.
     Va(u32),
-    /// So many bytes behind the one in a register, when the board stands before the instruction.
+    /// Register that holds a virtual address before the instruction, and offset in bytes.
     Register(usize, u32),
 }
 
@@ -35,7 +35,7 @@ fn hexadecimal(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// r0 to r15, sp, lr, pc.
+/// Parses r0 to r15, sp, lr and pc.
 fn register(text: &str) -> Option<usize> {
     let named = ["sp", "lr", "pc"].iter().position(|name| *name == text);
     let number = || text.strip_prefix('r')?.parse().ok().filter(|n| *n < 16);
@@ -90,19 +90,19 @@ impl FromStr for Address {
     }
 }
 
-/// The functions that may be named: the kernel's, and those of the user's programs.
+/// Functions of the kernel and of the user's programs.
 pub struct Functions {
-    /// Each with what it is of.
+    /// Symbols, each with the name of the kernel or program.
     all: Vec<(String, Symbols)>,
 }
 
 impl Functions {
-    /// The kernel's come first.
+    /// Takes the symbols in order of search, the kernel's first.
     pub fn new(all: Vec<(String, Symbols)>) -> Functions {
         Functions { all }
     }
 
-    /// Where a function begins.
+    /// Returns the address of a function; `option` is for the error message.
     pub fn address(&self, option: &str, name: &str) -> Result<u32> {
         let found = self.all.iter().find_map(|(_, s)| s.address(name));
         found.ok_or_else(|| anyhow!("{option} {name}: no such function{}", self.near(name)))
@@ -111,23 +111,23 @@ impl Functions {
     fn near(&self, name: &str) -> String {
         let functions = self.all.iter().flat_map(|(_, s)| s.functions());
         let names: Vec<&str> = functions.map(|(_, name)| name.as_str()).collect();
-        // There are thousands: all of them are of no help.
+        // Without a near name, `did_you_mean` would list thousands of functions.
         match did_you_mean(name, &names) {
             near if near.contains("did you mean") => near,
             _ => {
-                let of: Vec<&str> = self.all.iter().map(|(of, _)| of.as_str()).collect();
-                format!(" in {}", of.join(", "))
+                let sources: Vec<&str> = self.all.iter().map(|(of, _)| of.as_str()).collect();
+                format!(" in {}", sources.join(", "))
             }
         }
     }
 
-    /// `load_word+0x4`, if the address is in a function.
+    /// Returns the name of an address, like `load_word+0x4`; `None` outside functions.
     pub fn name(&self, pc: u32) -> Option<String> {
         let mut all = self.all.iter();
         all.find_map(|(_, s)| s.name(pc))
     }
 
-    /// The address that a place means, of which a register is none before the board stands somewhere.
+    /// Returns the address of a place. Rejects a register, whose value is unknown before the board runs.
     pub fn pc(&self, option: &str, place: &Place) -> Result<u32> {
         match place {
             Place::Then(at) => Ok(at.pc),
@@ -180,11 +180,11 @@ mod tests {
 
     #[test]
     fn a_function_that_is_not_there_is_answered_with_the_nearest_one() {
-        let of =
+        let source =
             |name: &str, functions: &[(u32, &str)]| (name.to_string(), Symbols::by_hand(functions));
         let known = Functions::new(vec![
-            of("the kernel", &[(0xc000_1000, "set_ptes")]),
-            of("lesson", &[(0x1_0000, "load_word")]),
+            source("the kernel", &[(0xc000_1000, "set_ptes")]),
+            source("lesson", &[(0x1_0000, "load_word")]),
         ]);
         assert_eq!(known.address("--at", "load_word").unwrap(), 0x1_0000);
         let error = |name| known.address("--at", name).unwrap_err().to_string();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bringing a board to an instruction. What looks for it looks on a fork, so that the board itself runs as it would.
+//! Runs a board to an instruction. The search for its cycle runs on an observed fork, so that the board itself runs
+//! without an observer.
 
 use anyhow::{Result, bail};
 use board::passage::Passage;
@@ -9,21 +10,21 @@ use crate::coherence::replay::At;
 use results::runs::markers::Typed;
 use session::console::{self, AfterStop, Console, StopHandler};
 
-/// What a run waits for.
+/// An execution of an instruction.
 pub struct Wanted<'a> {
-    /// The option, for messages.
+    /// Option of the user, for messages.
     pub option: &'a str,
-    /// Where the instruction is.
+    /// Address of the instruction.
     pub pc: u32,
-    /// The execution that is meant: 1 is the next.
+    /// Number of the execution, counted from now; 1 is the next.
     pub nth: u64,
-    /// What was typed, and where the console's log was then.
+    /// The typed command, and the length of the console's log before it.
     pub typed: (&'a Typed, usize),
-    /// Board seconds that it may take.
+    /// Limit of board time, seconds.
     pub limit_s: f64,
 }
 
-/// Nobody acts; an observer that stops the board ends the waiting.
+/// Ends the run when the observer stops the board; does nothing else.
 struct Onlooker;
 
 impl<B: BoardBus> StopHandler<B> for Onlooker {
@@ -38,7 +39,7 @@ impl<B: BoardBus> StopHandler<B> for Onlooker {
 }
 
 impl Wanted<'_> {
-    /// The board before that instruction.
+    /// Runs the board, and stops it before the instruction.
     pub fn from(&self, machine: Machine) -> Result<Machine> {
         let cycle = self.cycle(&machine)?;
         let at = At { pc: self.pc, cycle };
@@ -65,7 +66,7 @@ impl Wanted<'_> {
         let why = match ended {
             Ok(_) => "the command ended".to_string(),
             Err(console::WaitEnd::Board(Stop::Limit, _)) => {
-                format!("--limit {} was over", self.limit_s)
+                format!("--limit {} was reached", self.limit_s)
             }
             Err(console::WaitEnd::Board(stop, _)) => fork.message(&stop, |_| None),
             Err(console::WaitEnd::Over(over)) => over.what().to_string(),
@@ -74,13 +75,13 @@ impl Wanted<'_> {
         };
         let seen = fork.observer().seen();
         bail!(
-            "{option}: {pc:#010x} was executed {seen} times, and not {}, when {why}",
+            "{option}: {pc:#010x} was executed {seen} times instead of {}: {why}",
             self.nth
         )
     }
 }
 
-/// The same machine behind its next instruction.
+/// Returns a copy of the machine after its next instruction.
 pub fn one_further(machine: &Machine) -> Machine {
     let mut further = machine.clone();
     further.run_until(machine.now() + 1);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is shown: two columns, before and after, in parts with rows. The text and the picture place its pieces alike.
+//! A sheet: two columns, before and after, in parts with rows. Text and picture place the pieces at equal positions.
 
-/// Of a word with its marks, in characters.
+/// Width of a word with its marks, characters.
 const WORD: usize = 10;
-/// Characters between two columns.
+/// Space between two columns, characters.
 const BETWEEN: usize = 3;
 
-/// What a piece is.
+/// Kind of a piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
@@ -14,25 +14,25 @@ pub enum Kind {
     Plain,
     /// A word of memory.
     Word,
-    /// A part of a map, a letter a line.
+    /// A part of a map, with one letter per cache line.
     Map,
 }
 
-/// Something in a cell.
+/// A piece of text in a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     pub text: String,
     pub kind: Kind,
-    /// It is otherwise than before.
+    /// Differs from the state before.
     pub changed: bool,
-    /// Memory has something else.
+    /// Differs from the word in memory.
     pub differs: bool,
-    /// Of a dirty half.
+    /// Belongs to a dirty half of a line.
     pub dirty: bool,
 }
 
 impl Piece {
-    /// Text, and whether it is otherwise than before.
+    /// Makes a piece of plain text; `changed` marks it.
     pub fn plain(text: impl Into<String>, changed: bool) -> Piece {
         Piece {
             text: text.into(),
@@ -49,7 +49,7 @@ impl Piece {
     }
 }
 
-/// What is in a row before, and after.
+/// A row with its two cells, before and after.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub label: String,
@@ -57,7 +57,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A text each, of which the second is marked where it is another.
+    /// Makes a row of two texts, and marks the second one if they differ.
     pub fn texts(label: impl Into<String>, texts: [String; 2]) -> Row {
         let changed = texts[0] != texts[1];
         let [before, after] = texts;
@@ -78,29 +78,29 @@ pub struct Part {
     pub rows: Vec<Row>,
 }
 
-/// All of it.
+/// A whole sheet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
     pub title: String,
     pub parts: Vec<Part>,
-    /// What the marks mean.
+    /// Meaning of the marks.
     pub legend: Vec<&'static str>,
 }
 
-/// A piece and where it begins, in characters.
+/// A piece and its column, in characters from the left.
 pub struct PlacedPiece<'a> {
     pub at: usize,
     pub piece: &'a Piece,
 }
 
-/// Where the two columns begin, and where the second ends.
+/// Positions of the two columns, in characters from the left: the begin of each, and the end of the second one.
 pub struct Columns {
     begin: [usize; 2],
     pub end: usize,
 }
 
 impl Sheet {
-    /// The columns that all rows fit in.
+    /// Returns columns that are wide enough for all rows.
     pub fn columns(&self) -> Columns {
         let rows = || self.parts.iter().flat_map(|part| &part.rows);
         let label = rows().map(|row| row.label.len()).max().unwrap_or(0);
@@ -115,7 +115,7 @@ impl Sheet {
 }
 
 impl Columns {
-    /// Each piece of a row with its place.
+    /// Returns the pieces of a row with their positions.
     pub fn place<'a>(&self, row: &'a Row) -> Vec<PlacedPiece<'a>> {
         let mut placed = Vec::new();
         for (cell, begin) in row.cells.iter().zip(self.begin) {
@@ -130,7 +130,7 @@ impl Columns {
 }
 
 fn gap(piece: &Piece) -> usize {
-    // A mark, and a space; words have room for theirs.
+    // Room for a mark and a space. The width of a word includes its marks.
     if piece.kind == Kind::Plain { 2 } else { 0 }
 }
 

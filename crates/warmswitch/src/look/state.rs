@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What caches, TLB and write buffer of a board hold at one moment, read without changing any of it.
+//! Reads caches, TLB and write buffer of a board at one moment, without changing the board.
 
 use arm::isa::{disassemble, disassemble_thumb};
 use arm::{CacheGeometry, HeldEntry, HeldLine, Mva, Pa, Side, Va, WaitingWrite};
@@ -13,40 +13,40 @@ const THUMB: u32 = 1 << 5;
 pub struct State {
     /// Core cycles since power-on.
     pub cycle: u64,
-    /// The instruction that comes next.
+    /// Address of the next instruction.
     pub pc: u32,
-    /// As it is printed; none where the core would not find it.
+    /// Disassembly of the next instruction; `None` if no memory is mapped there.
     pub instruction: Option<String>,
-    /// Those of the mode it is in, without the pc.
+    /// Registers of the current mode, without the pc.
     pub registers: [u32; 15],
-    /// FCSE's process identifier.
+    /// Process identifier of FCSE.
     pub pid: u32,
-    /// How the caches are built, the data's first.
+    /// Geometries of the D-cache and of the I-cache.
     pub shapes: [CacheGeometry; 2],
     /// Valid lines of the D-cache and of the I-cache.
     pub lines: [Vec<HeldLine>; 2],
     /// Valid entries of the TLBs.
     pub entries: Vec<HeldEntry>,
-    /// What waits for the bus, in that order.
+    /// Writes that wait for the bus, in order of writing.
     pub waiting: Vec<WaitingWrite>,
 }
 
-/// The line of memory around an address.
+/// The line of memory at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Focus {
-    /// As it was asked for.
+    /// Virtual address that the user gave.
     pub va: u32,
-    /// Behind FCSE.
+    /// Modified virtual address, after FCSE.
     pub mva: Mva,
-    /// The first byte of its line in memory.
+    /// Physical address of the line's first byte.
     pub pa: Pa,
 }
 
-/// What memory itself has at these eight words; none where there is no memory.
+/// The eight words of a line in memory; `None` where the board has no memory.
 pub type Memory = [Option<u32>; 8];
 
 impl State {
-    /// Of a board. Writes that have begun by now are in memory, as for whoever reads next.
+    /// Reads the state of a board. Writes that have begun count as done, because the next reader of memory sees them.
     pub fn of(machine: &Machine) -> State {
         let settled = settled(machine);
         let cpu = settled.cpu();
@@ -74,26 +74,26 @@ fn settled(machine: &Machine) -> Machine {
     fork
 }
 
-/// The line of memory that a virtual address means now: by the tables, else by a line that is held.
+/// Translates a virtual address to a line of memory, by the page tables, or else by a line in the D-cache.
 pub fn focus(machine: &Machine, va: u32) -> Option<Focus> {
     let cpu = machine.cpu();
     let mva = cpu.debug_mva(Va(va));
     let held = || {
         let lines = cpu.debug_lines(Side::Data);
-        let mut of_it = lines.iter().filter(|line| line.mva.0 == mva.0 & !31);
-        of_it.next().and_then(|line| line.pa)
+        let mut matching = lines.iter().filter(|line| line.mva.0 == mva.0 & !31);
+        matching.next().and_then(|line| line.pa)
     };
     let pa = cpu.debug_translate(mva).or_else(held)?.line();
     Some(Focus { va, mva, pa })
 }
 
-/// Memory's own words.
+/// Reads the words of a line from memory, past the caches.
 pub fn memory(machine: &Machine, pa: Pa) -> Memory {
     let settled = settled(machine);
     std::array::from_fn(|n| settled.cpu().debug_memory(pa.plus(4 * n as u32)))
 }
 
-/// The next instruction: from its line in the I-cache, else from memory, which a fetch reads past the D-cache.
+/// Disassembles the next instruction, from its line in the I-cache, or else from memory: a fetch bypasses the D-cache.
 fn instruction(machine: &Machine) -> Option<String> {
     let cpu = machine.cpu();
     let pc = cpu.pc();

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sheet as a picture: SVG text, which needs no font of a certain width, as each piece says how wide it is.
+//! Renders a sheet as a picture in SVG. Each piece of text has a given length, so any font fits.
 
 use std::fmt::Write as _;
 
 use super::sheet::{Columns, Kind, Piece, PlacedPiece, Sheet};
 
-/// Of a character, in tenths of a pixel.
+/// Width of a character, tenths of a pixel.
 const CHARACTER: usize = 75;
-/// From one row to the next, pixels.
+/// Distance of two rows, pixels.
 const ROW: usize = 18;
+/// Margin on all sides, pixels.
 const MARGIN: usize = 14;
 
-/// Backgrounds and texts that are told apart by colour-blind readers, too.
+// Colour-blind readers can distinguish these colours, too.
+/// Background of a change.
 const CHANGED: &str = "#fde2b3";
+/// Background of a dirty half.
 const DIRTY: &str = "#cfe3f5";
+/// Colour of a word that differs from memory.
 const DIFFERS: &str = "#c04000";
 
-/// The whole file.
+/// Returns the text of the SVG file.
 pub fn svg(sheet: &Sheet) -> String {
     let columns = sheet.columns();
     let mut page = Page {
@@ -47,7 +51,7 @@ struct Page {
     row: usize,
 }
 
-/// Pixels from the left.
+/// Converts a column to pixels from the left.
 fn left(characters: usize) -> f64 {
     MARGIN as f64 + (characters * CHARACTER) as f64 / 10.0
 }
@@ -116,15 +120,12 @@ impl Page {
 
     fn legend(&mut self) {
         self.next();
-        for (at, text, colour) in [
-            (0, "changed since before", CHANGED),
-            (24, "dirty half", DIRTY),
-        ] {
+        for (at, text, colour) in [(0, "changed", CHANGED), (24, "dirty half", DIRTY)] {
             self.ground((at, text.len()), colour);
             self.text(at, text, "");
         }
         let more = format!("fill=\"{DIFFERS}\" font-weight=\"bold\"");
-        self.text(38, "not what memory has", &more);
+        self.text(38, "differs from memory", &more);
         self.next();
     }
 

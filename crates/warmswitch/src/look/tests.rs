@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A small made-up cache: 256 bytes in two ways, one address space, two moments.
+//! Tests with a small made-up cache of 256 bytes in two ways, one address space, and two moments.
 
 use arm::{CacheGeometry, HeldEntry, HeldLine, Mva, Pa, TlbSide, WaitingWrite};
 
@@ -58,7 +58,7 @@ fn before() -> State {
     }
 }
 
-/// A load has filled another line through the other address, and something waits.
+/// A load has filled another line through the other address, and a write waits.
 fn after() -> State {
     let mut after = before();
     (after.cycle, after.pc, after.registers[0]) = (1100, 0x1_0004, OLD);
@@ -96,7 +96,7 @@ fn of_all() -> Sheet {
     sheet(|moments| compose::of_all("all of it".to_string(), moments))
 }
 
-/// What is in a file behind its licence.
+/// Compares a sheet with a file whose first line is the licence.
 #[track_caller]
 fn shows(sheet: &Sheet, file: &str) {
     let (_, expected) = file.split_once('\n').expect("a line of licence");
@@ -113,7 +113,7 @@ fn all_lines_are_a_letter_each_and_what_changed_is_shown_whole() {
     shows(&of_all(), include_str!("tests/all.txt"));
 }
 
-/// Names of elements that were opened, when every one is closed again in order.
+/// Returns the names of all elements, and checks that all are closed in order.
 fn elements(svg: &str) -> Vec<&str> {
     let (mut open, mut all) = (Vec::new(), Vec::new());
     for part in svg.split('<').skip(1) {

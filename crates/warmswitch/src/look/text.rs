@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sheet on the terminal.
+//! Renders a sheet as text for the terminal.
 
 use super::sheet::{Kind, Piece, Sheet};
 
-/// Lines of text, the last one ended.
+/// Renders a sheet. The last line ends with a newline.
 pub fn text(sheet: &Sheet) -> String {
     let columns = sheet.columns();
     let mut lines = vec![sheet.title.clone()];

@@ -133,8 +133,8 @@ pub fn published(beside: &[Pair], published: &Published) -> String {
         "paper",
         "its board",
         "here",
-        "board here",
-        "here / paper",
+        "board\nhere",
+        "here /\npaper",
     ];
     let mut table = Grid::new(1, headings);
     for pair in beside {

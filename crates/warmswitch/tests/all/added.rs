@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What users add to a guest is there as they gave it, or is refused by its name; boards with little RAM; the kernel
-//! that a board gets. Tests named `case_NN` are cases from the field.
+//! Tests of files that users add to a guest: they arrive complete, or are refused by name. Also tests boards with
+//! little RAM, and the default kernel of a board. Tests called `case_NN` are cases from the field.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::commands::{compiled, number_behind, scratch, warmswitch};
-use crate::fcse::said;
+use crate::commands::{compiled, number_after, scratch, warmswitch};
+use crate::fcse::output_text;
 use crate::plain_kernel;
 
-/// What came of a command in a guest with these options, and its exit code.
+/// Runs a command in a guest with these options; returns output and exit code.
 fn guest(options: &[&str], command: &str) -> (String, Option<i32>) {
     let output = warmswitch(&[&["guest"], options, &["--", command]].concat());
-    let text = said(&output);
+    let text = output_text(&output);
     assert!(!text.contains("panicked at"), "{text}");
     (text, output.status.code())
 }
 
-/// Bytes that do not compress.
+/// Returns bytes that do not compress.
 fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut word = || {
@@ -37,7 +37,7 @@ fn executable(path: &Path, content: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The sum that the guest has of a file with these bytes, beside ours.
+/// Asserts that a file with these bytes has the same checksum in the guest as here.
 fn is_whole(board: &[&str], file: &Path, content: &[u8]) {
     fs::write(file, content).unwrap();
     let ours = std::process::Command::new("sha256sum").arg(file).output();
@@ -59,7 +59,7 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
         let add = format!("{}:/data", file.display());
         let (text, code) = guest(&[board, &["--add", &add]].concat(), "true");
         assert_eq!(code, Some(2), "{text}");
-        // More than the whole RAM is seen before.
+        // A file larger than the whole RAM has its own message.
         if board[0] == "--set" {
             assert!(
                 text.contains("data: 40000000 bytes, and the board's whole RAM"),
@@ -73,7 +73,7 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
             text.contains("data: with it the root file system does not fit"),
             "{text}"
         );
-        let fits = number_behind(&text, "help: a file of ") as usize;
+        let fits = number_after(&text, "help: a file of ") as usize;
         is_whole(board, &file, &noise(fits));
         fs::write(&file, noise(fits + 65536)).unwrap();
         let (text, code) = guest(&[board, &["--add", &add]].concat(), "true");
@@ -81,7 +81,7 @@ fn case_05_a_file_is_whole_in_the_guest_or_refused_with_what_fits() {
     }
 }
 
-/// Of a kernel without symbols nobody knows how much it can unpack: it says so itself.
+/// The capacity of a kernel without symbols is unknown, so the kernel itself reports that it cannot unpack all files.
 #[test]
 #[ignore = "needs the kernel"]
 fn case_05_a_root_file_system_that_is_cut_ends_the_run_of_every_verb() {
@@ -98,7 +98,7 @@ fn case_05_a_root_file_system_that_is_cut_ends_the_run_of_every_verb() {
             arguments.extend(["--", "true"]);
         }
         let output = warmswitch(&arguments);
-        let text = said(&output);
+        let text = output_text(&output);
         assert_ne!(output.status.code(), Some(0), "{verb}: {text}");
         assert!(
             text.contains("could not unpack its whole root file system"),
@@ -137,7 +137,7 @@ fn case_07_a_board_of_32_mb_boots_and_what_does_not_fit_is_refused_by_its_name()
     }
 }
 
-/// Of `free`'s line about memory the first number.
+/// Returns the first number in the line `Mem:` of `free`, in KB.
 fn kb_total(text: &str) -> u32 {
     let line = text.lines().find_map(|line| line.strip_prefix("Mem:"));
     let total = line.and_then(|line| line.split_whitespace().next());
@@ -170,7 +170,7 @@ fn case_09_a_tree_laid_over_the_root_runs() {
 #[ignore = "needs the kernel"]
 fn case_11_a_bflt_program_is_refused_before_the_boot() {
     let program = scratch("case-11").join("hello.flt");
-    // Version 4, entry 0x40; nothing of it is run.
+    // Version 4, entry 0x40; the program does not run.
     executable(&program, b"bFLT\0\0\0\x04\0\0\0\x40\0\0\0\x50");
     let add = format!("{}:/bin/hello.flt", program.display());
     let (text, code) = guest(&["--add", &add], "hello.flt");
@@ -259,7 +259,7 @@ fn case_20_code_that_is_written_without_a_flush_is_old_and_reported() {
         ("short", true),
     ] {
         let output = warmswitch(&["coherence", "--add", add, "--", "jit", how]);
-        let text = said(&output);
+        let text = output_text(&output);
         assert_eq!(
             output.status.code(),
             Some(i32::from(reported)),
@@ -283,8 +283,11 @@ fn a_file_in_the_place_of_a_program_is_refused_before_the_boot() {
         ("/bin/busybox", "/bin/busybox is a program of the guest"),
         ("/init", "/init is a program of the guest"),
     ] {
-        let (said, code) = guest(&["--add", &format!("{}:{place}", text.display())], "true");
-        assert!(code == Some(2) && said.contains(part), "{place}: {said}");
+        let (printed, code) = guest(&["--add", &format!("{}:{place}", text.display())], "true");
+        assert!(
+            code == Some(2) && printed.contains(part),
+            "{place}: {printed}"
+        );
     }
 }
 
@@ -300,7 +303,7 @@ fn case_01_the_kernels_own_line_tells_why_it_refused_a_program() {
     assert!(matches!(code, Some(1 | 2)), "{text}");
     assert!(text.contains("the guest's kernel: "), "{text}");
     assert!(text.contains("KB more below the limit of 32 MB"), "{text}");
-    // Nothing is said of a command that the kernel has nothing to say of.
+    // A failure without kernel messages shows none.
     let (text, code) = guest(&["--kernel", "fcse-guaranteed"], "false");
     assert!(
         code == Some(1) && !text.contains("the guest's kernel"),
@@ -316,7 +319,7 @@ fn a_package_of_debians_runs_with_what_it_depends_on() {
     let lua = ["--add-package", "lua5.4"];
     let (text, code) = guest(&lua, "lua5.4 -e 'print(6 * 7, _VERSION)'");
     assert!(code == Some(0) && text.contains("42\tLua 5.4"), "{text}");
-    // The same again, from the cache; a kernel of a core that it does not run on.
+    // The package again, from the cache, and given twice.
     let twice = [&lua[..], &lua].concat();
     let (text, code) = guest(&twice, "lua5.4 -v");
     assert!(code == Some(0) && text.contains("Lua 5.4"), "{text}");
@@ -331,6 +334,7 @@ fn a_package_of_debians_runs_with_what_it_depends_on() {
         let (text, code) = guest(&["--add-package", name], "true");
         assert!(code == Some(2) && text.contains(part), "{text}");
     }
+    // Debian's programs do not run on this board's core.
     let (text, code) = guest(&[&lua[..], &["--board", "at91rm9200"]].concat(), "true");
     assert!(
         code == Some(2) && text.contains("--add-package: Debian's"),

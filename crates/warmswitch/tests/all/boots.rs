@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux and Debian's programs run on the simulated boards. These tests need the built kernel, and
-//! build it when it is missing: `make test` runs them.
+//! Tests that Linux and Debian's programs run on the simulated boards. They build the kernel if it is missing. `make
+//! test` runs them.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Boots `board`, types `input`, and gives what the console said and the exit code.
+/// Boots `board` and types `input`; returns the console output and the exit code.
 fn boot(board: &str, input: &str, more: &[&str]) -> (String, Option<i32>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args(["boot", "--board", board])
@@ -27,7 +27,7 @@ fn boot(board: &str, input: &str, more: &[&str]) -> (String, Option<i32>) {
     )
 }
 
-/// Asserts that the console said all of `parts`.
+/// Asserts that the console output contains all of `parts`.
 fn says(console: &str, parts: &[&str]) {
     for part in parts {
         assert!(console.contains(part), "no {part:?} in:\n{console}");

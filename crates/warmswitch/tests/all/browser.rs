@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report in a real browser, at the widths of a desk, a tablet and a phone, light and dark.
+//! Tests of the report in a real browser: in the widths of a desktop, a tablet and a phone, light and dark.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says of the page that has it how wide it is, what it shows and what went wrong.
+/// Script that measures its page: width, contents, contrast, overlaps and errors. It posts the results to the frame's
+/// parent.
 const PROBE: &str = r#"<script>
 const wrong = [];
 addEventListener("error", e => wrong.push(e.message || e.target.outerHTML), true);
@@ -31,7 +32,7 @@ addEventListener("load", () => {
   const says = e => [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim());
   const shown = e => e.getClientRects().length > 0;
   const pale = all("body *").filter(e => !e.closest("svg, script, style") && says(e) && shown(e) && contrast(e) < 4.5);
-  // Labels of one chart that lie on each other by more than a tenth of the smaller one.
+  // Labels of one chart that overlap by more than a tenth of the smaller one.
   const overlaps = [];
   for (const svg of all("svg").filter(shown)) {
     const labels = [...svg.querySelectorAll("text")].filter(e => e.textContent.trim());
@@ -67,7 +68,7 @@ impl Seen {
     }
 }
 
-/// Opens `page` in a frame of `width` pixels and gives what the probe in it said.
+/// Opens `page` in a frame of `width` pixels and returns the results of its probe.
 fn seen(dir: &Path, page: &str, width: u32, dark: bool) -> Seen {
     std::fs::write(
         dir.join("page.html"),
@@ -93,12 +94,12 @@ fn seen(dir: &Path, page: &str, width: u32, dark: bool) -> Seen {
         .output()
         .expect("chromium starts");
     let dom = String::from_utf8_lossy(&output.stdout);
-    let said = dom
+    let reply = dom
         .split("data-seen=\"")
         .nth(1)
         .and_then(|rest| rest.split('"').next());
-    let said = said.unwrap_or_else(|| panic!("the page said nothing: {dom}"));
-    Seen(serde_json::from_str(&said.replace("&quot;", "\"")).expect("JSON"))
+    let reply = reply.unwrap_or_else(|| panic!("the probe gave no results: {dom}"));
+    Seen(serde_json::from_str(&reply.replace("&quot;", "\"")).expect("JSON"))
 }
 
 fn scratch() -> PathBuf {
@@ -107,7 +108,7 @@ fn scratch() -> PathBuf {
     dir
 }
 
-/// The quick form of an experiment, measured and written as a page.
+/// Runs the quick form of an experiment and returns its report.
 fn report(dir: &Path) -> String {
     for arguments in [
         vec!["run", "cyclictest", "--quick"],

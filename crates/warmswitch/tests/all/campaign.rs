@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Campaigns that are killed, that fail, that find no room: nothing is lost and nothing is silent.
+//! Tests of campaigns that are killed, fail or fill the disk: no result is lost and no failure is silent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::snapshot::undisturbed;
 use crate::{Files, RUN_FEW, make_project, results};
 
-/// A project of its own.
+/// Makes a project for a test.
 fn project(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("warmswitch-{}-{name}", std::process::id()));
     make_project(&dir);
@@ -81,7 +81,7 @@ fn a_point_without_a_result_is_a_row_with_its_reason_and_its_consoles_log() {
         .and_then(|rest| rest.lines().next());
     let log = fs::read_to_string(dir.join(log.expect("a log is named"))).unwrap();
     assert!(log.contains("BusyBox"), "{log}");
-    // The next one, with time enough, has no such row.
+    // The next campaign has enough time, and no such row.
     let good = output(&mut warmswitch(&dir, &RUN_FEW));
     assert!(!String::from_utf8_lossy(&good.stdout).contains("FAILED: s3c24a0 6.12"));
     let left = results(&dir)
@@ -102,7 +102,7 @@ fn a_disk_without_room_is_said_and_leaves_what_was_there() {
             .is_some()
     );
     let before = results(&dir);
-    // No file may grow beyond 1 KB; the signal that would kill is ignored, as it is when a disk is full.
+    // Limits files to 1 KB and ignores the signal SIGXFSZ, so that a write fails as on a full disk.
     let program = env!("CARGO_BIN_EXE_warmswitch");
     let script = format!("trap '' XFSZ; ulimit -f 2; exec {program} run few --seed 2");
     let full = output(Command::new("sh").args(["-c", &script]).current_dir(&dir));
@@ -130,17 +130,17 @@ fn a_disk_without_room_is_said_and_leaves_what_was_there() {
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// What a quick campaign of instruments says as JSON: the value of a metric of a series.
-fn metric(said: &serde_json::Value, series: &str, metric: &str) -> f64 {
-    let all = said["figures"].as_array().expect("a list");
+/// Returns the value of a metric of a series in a campaign's JSON.
+fn metric(printed: &serde_json::Value, series: &str, metric: &str) -> f64 {
+    let all = printed["figures"].as_array().expect("a list");
     let found = all
         .iter()
         .find(|m| m["series"] == series && m["metric"] == metric);
-    let found = found.unwrap_or_else(|| panic!("no {metric} of {series}: {said}"));
+    let found = found.unwrap_or_else(|| panic!("no {metric} of {series}: {printed}"));
     found["value"].as_f64().expect("a number")
 }
 
-/// What the quick form of an experiment comes to in that project.
+/// Runs the quick form of an experiment in a project; returns its JSON.
 fn quick(project: &Path, name: &str) -> serde_json::Value {
     let arguments = ["run", name, "--quick", "--json", "--jobs", "2"];
     let output = output(&mut warmswitch(project, &arguments));
@@ -148,21 +148,21 @@ fn quick(project: &Path, name: &str) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect(&error)
 }
 
-/// In our own project, where `make test` goes on from it: its `--quick` campaigns and their records
-/// are compared with what they came to elsewhere.
+/// Runs in our own project, because later tests of `make test` compare its `--quick` campaigns with those of other
+/// projects.
 #[test]
 #[ignore = "needs kernels"]
 fn every_command_over_the_network_is_answered() {
     let replies = quick(Path::new(env!("CARGO_MANIFEST_DIR")), "packet_reply");
     assert_eq!(metric(&replies, "reply", "answered"), 100.0);
-    // A frame of a command takes some 9 us, and the board has to receive, wake, answer.
+    // The frame of a command takes about 9 us. Then the board has to receive it, wake the task and answer.
     assert!(metric(&replies, "reply", "min") > 50.0, "{replies}");
 }
 
 #[test]
 #[ignore = "needs kernels"]
 fn experiments_with_instruments_answer_and_write_the_same_bytes_twice() {
-    // What `make test` has measured here before need not be measured again, but must come out the same elsewhere.
+    // Our project may have these runs from earlier tests. The other project measures them again, with equal results.
     let (ours, again) = (
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."),
         project("instruments"),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest `mm_chaos` by itself, as it is built and called: on QEMU, where no cache can be wrong, and
-//! on the board.
+//! Tests of chaos: the guest `mm_chaos` alone, on QEMU, which has no caches, and on the board; and seeds under the
+//! checker.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Each op at least once, in processes, threads, and a program that is begun anew.
+/// Programs with each op at least once, in processes, in threads, and after exec.
 const PROGRAMS: [&str; 3] = [
     "ma0.4 w0.0.4.2 v0.2 r2.0.4.2 z2.10 r2.0.9.1 af2.0.1 ao2.0.2 r2.0.1.2 ma3.8 uf3.0.4 r3.0.8.2 \
      um3.2.0.2 l2.0.2 lu2.0.2 ko2.0.2 ki2.1 vs2.1.2 p2.0.1.1 w2.0.1.1 ad2.0.1 r2.0.2.2",
@@ -52,44 +52,47 @@ fn programs_of_memory_management_are_right_and_wrong_text_is_refused() {
     for options in [&["--qemu"][..], &[]] {
         for text in PROGRAMS {
             let output = run(&program, options, text);
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success(), "{options:?} {text}: {said}");
-            assert!(said.contains("ok: "), "{said}");
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{options:?} {text}: {printed}");
+            assert!(printed.contains("ok: "), "{printed}");
         }
     }
     let output = run(&program, &[], "ma0.4 w0.0.4");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("op \"w0.0.4\": too few numbers"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        printed.contains("op \"w0.0.4\": too few numbers"),
+        "{printed}"
+    );
     std::fs::remove_dir_all(&dir).expect("it is there");
 }
 
-/// Exit code and standard output.
+/// Runs the program without input; returns exit code and standard output.
 fn ended(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args(arguments)
         .stdin(std::process::Stdio::null())
         .output()
         .expect("the program starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.code(), said)
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), printed)
 }
 
 #[test]
 fn a_seed_gives_the_same_bytes_again_and_from_a_snapshot_and_another_seed_others() {
     let run = |seed, fresh: &[&str]| {
         let guest = [&["guest", "--counters", "--chaos", seed], fresh].concat();
-        let (code, said) = ended(&[&guest[..], &["--", "mm_chaos"]].concat());
-        assert_eq!(code, Some(0), "{said}");
-        said
+        let (code, printed) = ended(&[&guest[..], &["--", "mm_chaos"]].concat());
+        assert_eq!(code, Some(0), "{printed}");
+        printed
     };
     let first = run("4", &["--fresh-boot"]);
-    // The second makes a snapshot where there was none, the third goes on from it.
+    // The second run makes a snapshot if there was none; the third begins from it.
     assert_eq!(first, run("4", &[]));
     assert_eq!(first, run("4", &[]));
     assert_ne!(first, run("5", &[]));
 }
 
-/// Code that was unmapped stays in the I-cache.
+/// Options with a mutant that leaves unmapped code in the I-cache.
 const BROKEN: [&str; 5] = [
     "coherence",
     "--kernel",
@@ -98,8 +101,8 @@ const BROKEN: [&str; 5] = [
     "fcse-range-keeps-code",
 ];
 
-/// One code where another one was: every other seed meets it. The mapping beside it keeps the page table: where a table
-/// goes, all that it spanned is flushed.
+/// Maps new code where other code was; every other seed meets the bug. The second mapping keeps the page table alive,
+/// because the kernel flushes everything below a page table that it frees.
 const CODES: &str = "mc5.2.0 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 \
                      mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2 mc4.2.0 c4.0.2 mc4.2.1 c4.0.2";
 
@@ -120,7 +123,7 @@ fn seeds_find_what_is_missing_are_kept_and_lead_back_to_the_instruction() {
     assert_eq!(code, Some(1), "{text}");
     let place = text.split("--gdb ").nth(1).expect("a replay");
     let place = place.split(' ').next().unwrap_or_default();
-    // It waits there for a gdb that does not come; a place of another run is refused.
+    // The program waits for a gdb that does not come. A place of another run is refused.
     let (code, _) = ended(
         &[
             &one[..],
@@ -147,9 +150,9 @@ fn a_range_that_is_none_and_chaos_without_a_command_are_refused() {
         assert_eq!(code, Some(2), "{wrong}");
     }
     assert_eq!(ended(&["coherence", "--chaos", "1"]).0, Some(2));
-    let (code, said) = ended(&["guest", "--chaos", "1", "--", "mm_chaos", "zz1"]);
+    let (code, printed) = ended(&["guest", "--chaos", "1", "--", "mm_chaos", "zz1"]);
     assert_eq!(code, Some(1));
-    assert!(said.contains("op \"zz1\": no such op"), "{said}");
+    assert!(printed.contains("op \"zz1\": no such op"), "{printed}");
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn a_command_that_never_ends_is_a_result_with_its_place() {
         "--",
         "sleep 1000",
     ];
-    let (code, said) = ended(&hangs);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("it hung at "), "{said}");
+    let (code, printed) = ended(&hangs);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("it hung at "), "{printed}");
 }

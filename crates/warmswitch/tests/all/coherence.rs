@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch coherence` from the outside: exit codes, and what it finds in a real kernel.
+//! Tests of `warmswitch coherence` as a program: its exit codes, and its reports of a real kernel.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -58,7 +58,7 @@ fn wrong_usage_is_named_and_ends_with_2_and_ends_a_bisection() {
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
         assert!(message.contains(part), "{arguments:?}: {message}");
-        // 2 would call every commit bad.
+        // With 2, `git bisect run` would take every commit for a bad one.
         let output = coherence(&[arguments, &["--bisect"]].concat());
         assert_eq!(output.status.code(), Some(128), "{arguments:?}");
     }
@@ -87,7 +87,7 @@ fn the_cost_is_that_of_the_same_cycles() {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
-    // It looks as if it were compressed.
+    // A file that looks like a compressed archive.
     let root = std::env::temp_dir().join(format!("warmswitch-root-{}.gz", std::process::id()));
     std::fs::write(&root, b"\x1f\x8b\x08").expect("the temporary directory takes a file");
     let output = coherence(&["--tap", "--initrd", root.to_str().expect("a plain name")]);
@@ -103,8 +103,8 @@ fn a_guest_that_does_not_get_to_the_end_is_no_passed_test() {
 #[test]
 #[ignore = "needs the kernel"]
 fn the_plain_kernel_gives_no_report_but_those_with_a_reason() {
-    // The first two are half of the suite's instructions, and load of what other tests do, too; the third looks for its
-    // race in vain here.
+    // The first two skipped tests are half of the suite's instructions, and repeat the work of other tests. The third
+    // does not meet its race here.
     let rest = "mm_suite --rounds 1 --skip four_hundred --skip crowd_under_pressure --skip direct_races_reader";
     let output = coherence(&["--keep-going", "--json", "--", rest]);
     let text = stdout(&output);
@@ -145,7 +145,8 @@ fn a_cut_out_clean_of_a_page_table_entry_is_reported_with_who_wrote_it() {
 #[ignore = "needs the kernel"]
 fn gdb_stands_before_the_instruction_that_a_report_tells_of() {
     let test = ["mm_suite", "--only", "fork_cow"];
-    // What comes first depends on where things lie: a lost write leaves nothing to see in a register.
+    // Which report comes first depends on the kernel's layout. A stale read is needed: a lost write shows in no
+    // register.
     let mutant = [
         "--mutant",
         "switch-keeps-dcache",
@@ -177,7 +178,7 @@ fn gdb_stands_before_the_instruction_that_a_report_tells_of() {
     let text = stdout(&output);
     let pc = &report["used"]["by"]["pc"];
     assert!(text.contains(&format!("pc {pc}\n")), "{report}\n{text}");
-    // What was loaded is the old value.
+    // The loaded value is the old one.
     let got = report["used"]["got"].as_u64().expect("a number");
     assert!(text.contains(&format!("{got:#x} ")), "{report}\n{text}");
 }
@@ -198,12 +199,12 @@ fn git(dir: &Path, arguments: &[&str]) -> String {
         .args(arguments)
         .output()
         .expect("git starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {printed}");
     stdout(&output)
 }
 
-/// Each commit says with which options its kernel runs, in place of a kernel to be built. One does not boot.
+/// Each commit contains the options of a run, instead of a source tree to build. One commit does not boot.
 #[test]
 #[ignore = "needs the kernel"]
 fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_does_not_boot() {
@@ -240,7 +241,7 @@ fn git_bisect_run_finds_the_commit_that_brought_a_bug_and_passes_over_one_that_d
     assert!(log.contains("skip"), "{log}");
 }
 
-/// `truncate_inode_partial_folio` has a bug that is left out, and lost its flush besides.
+/// `truncate_inode_partial_folio` has a known bug, which is suppressed. The mutant takes its flush out, too.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_suppression_hides_its_own_bug_and_not_the_lack_of_another_operation_beside_it() {
@@ -266,7 +267,7 @@ fn a_suppression_hides_its_own_bug_and_not_the_lack_of_another_operation_beside_
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
 }
 
-/// How often a known bug may be met: nobody knows, as often as was recorded, and more.
+/// Runs without a baseline, within the baseline, and above it.
 #[test]
 #[ignore = "needs the kernel"]
 fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is_passed_over() {
@@ -276,46 +277,46 @@ fn more_left_out_than_a_baseline_allows_is_3_and_bad_and_without_one_a_commit_is
     let run = |options: &[&str]| {
         let test = ["--", "mm_suite", "--only", "hole_punched", "--rounds", "3"];
         let output = coherence(&[options, &test].concat());
-        let said = stdout(&output) + &String::from_utf8_lossy(&output.stderr);
-        (output.status.code(), said)
+        let printed = stdout(&output) + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code(), printed)
     };
-    let (code, said) = run(&[]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = run(&[]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
-        said.contains("no baseline") && said.contains("times: hole_punched"),
-        "{said}"
+        printed.contains("no baseline") && printed.contains("times: hole_punched"),
+        "{printed}"
     );
-    let (code, said) = run(&["--bisect"]);
-    assert_eq!(code, Some(125), "{said}");
-    assert!(said.contains("no baseline"), "{said}");
-    let (code, said) = run(&["--baseline", path]);
-    assert_eq!(code, Some(2), "a file that is not there: {said}");
+    let (code, printed) = run(&["--bisect"]);
+    assert_eq!(code, Some(125), "{printed}");
+    assert!(printed.contains("no baseline"), "{printed}");
+    let (code, printed) = run(&["--baseline", path]);
+    assert_eq!(code, Some(2), "a file that is not there: {printed}");
 
     let with = ["--baseline", path];
-    let (code, said) = run(&[&with[..], &["--write-baseline"]].concat());
-    assert_eq!(code, Some(0), "{said}");
+    let (code, printed) = run(&[&with[..], &["--write-baseline"]].concat());
+    assert_eq!(code, Some(0), "{printed}");
     let bisect = ["--baseline", path, "--bisect"];
     for options in [&with[..], &bisect] {
-        let (code, said) = run(options);
-        assert_eq!(code, Some(0), "{said}");
-        assert!(!said.contains("no baseline"), "{said}");
+        let (code, printed) = run(options);
+        assert_eq!(code, Some(0), "{printed}");
+        assert!(!printed.contains("no baseline"), "{printed}");
     }
-    // A baseline of a kernel that met the bug once or twice.
+    // Now the baseline is that of a kernel that met the bug once or twice.
     let text = std::fs::read_to_string(&file).expect("it was written");
     let (before, _) = text.split_once("times = [").expect("a count");
     std::fs::write(&file, before.to_string() + "times = [1, 2] }\n").expect("it is ours");
-    let (code, said) = run(&with);
-    assert_eq!(code, Some(3), "{said}");
+    let (code, printed) = run(&with);
+    assert_eq!(code, Some(3), "{printed}");
     assert!(
-        said.contains("hole_punched") && said.contains("the baseline allows"),
-        "{said}"
+        printed.contains("hole_punched") && printed.contains("the baseline allows"),
+        "{printed}"
     );
-    let (code, said) = run(&bisect);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, printed) = run(&bisect);
+    assert_eq!(code, Some(1), "{printed}");
     let tap = ["--baseline", path, "--tap"];
-    let (_, said) = run(&tap);
-    assert!(said.contains("not ok 1 - hole_punched:"), "{said}");
-    // What was left out says more than that the command failed.
+    let (_, printed) = run(&tap);
+    assert!(printed.contains("not ok 1 - hole_punched:"), "{printed}");
+    // Exceeding the baseline counts more than the failed command.
     let fails = "mm_suite --only hole_punched --rounds 3; false";
     let text = std::fs::read_to_string(&file).expect("it was written");
     let (before, after) = text.split_once("command = ").expect("a command");

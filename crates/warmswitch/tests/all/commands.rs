@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was asked for is what runs: commands, programs and files of the user's in the guest, with
-//! their exit codes.
+//! Tests of the user's commands, programs and files in the guest, with their exit codes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +13,11 @@ use board::fdt::Tree;
 
 use crate::plain_kernel;
 
-/// What adversaries have shown, and no test of `mm_suite` does.
+/// Programs that show bugs which no test of `mm_suite` shows.
 pub const PROOFS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linux/6.12/proofs");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
-/// Runs the program with this on its standard input.
+/// Runs the program with `input` on its standard input.
 fn with_input(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(PROGRAM)
         .args(arguments)
@@ -28,7 +27,7 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Output {
         .spawn()
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // Who refuses its arguments does not read.
+    // If the program refuses its arguments, it does not read, and the write fails.
     let _ = stdin.write_all(input);
     drop(stdin);
     child.wait_with_output().expect("it ends")
@@ -46,7 +45,7 @@ fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A directory of the test's own.
+/// Makes an empty directory for a test.
 pub fn scratch(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&dir);
@@ -74,8 +73,8 @@ fn a_command_keeps_its_quoting_and_its_status() {
     for missing in [&["nosuchprogram"][..], &["true; nosuchprogram"]] {
         let (_, code, message) = guest(missing);
         assert_eq!(code, Some(2), "{missing:?}: {message}");
-        let said = message.starts_with("error: ") && message.contains("no such program");
-        assert!(said, "{message}");
+        let is_named = message.starts_with("error: ") && message.contains("no such program");
+        assert!(is_named, "{message}");
     }
 }
 
@@ -104,10 +103,10 @@ fn a_program_that_is_not_there_is_no_good_commit() {
     };
     let (_, code) = coherence(&["--", "true; nosuchprogram"]);
     assert_eq!(code, Some(2));
-    // `git bisect run` skips the commit.
+    // `git bisect run` skips a commit at 125.
     let (_, code) = coherence(&["--bisect", "--", "true; nosuchprogram"]);
     assert_eq!(code, Some(125));
-    // Nothing can be said of a commit whose command failed; a wrong option is no commit's fault.
+    // A failed command proves nothing about the commit; a wrong option is not the commit's fault.
     let (_, code) = coherence(&["--bisect", "--", "mm_suite --only nosuchtest"]);
     assert_eq!(code, Some(125));
     let (_, code) = coherence(&["--bisect", "--dtb", "/nosuch", "--", "true"]);
@@ -128,12 +127,15 @@ fn a_guest_that_has_come_to_its_end_ends_the_run_with_its_last_words() {
         let output = warmswitch(&["guest", "--fresh-boot", "--limit", "60", "--", command]);
         (output.status.code(), err(&output) + &out(&output))
     };
-    let (code, said) = end("halt -f");
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("error: the guest halted itself"), "{said}");
-    let (_, said) = end("poweroff -f");
-    assert!(!said.contains("limit of board time"), "{said}");
-    // No first process: said before the boot.
+    let (code, printed) = end("halt -f");
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(
+        printed.contains("error: the guest halted itself"),
+        "{printed}"
+    );
+    let (_, printed) = end("poweroff -f");
+    assert!(!printed.contains("limit of board time"), "{printed}");
+    // A root file system without a first process is refused before the boot.
     let empty = dir.join("empty.cpio");
     fs::write(&empty, b"").unwrap();
     let text = dir.join("text");
@@ -143,10 +145,10 @@ fn a_guest_that_has_come_to_its_end_ends_the_run_with_its_last_words() {
         let output = warmswitch(&["guest", "--initrd", file, "--", "true"]);
         assert_eq!(output.status.code(), Some(2), "{file}");
         let message = err(&output);
-        let said = message.starts_with("error: ") && message.contains(file);
-        assert!(said, "{message}");
+        let is_named = message.starts_with("error: ") && message.contains(file);
+        assert!(is_named, "{message}");
     }
-    // A first process that ends: the kernel panics.
+    // The first process ends, so the kernel panics.
     let broken = dir.join("init");
     fs::write(&broken, "#!/bin/sh\nexit 3\n").unwrap();
     fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
@@ -155,7 +157,7 @@ fn a_guest_that_has_come_to_its_end_ends_the_run_with_its_last_words() {
     let message = err(&output);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("Kernel panic - not syncing"), "{message}");
-    // A zImage with bytes that are others: what it unpacks to is anything. With these it goes round, which ends soon.
+    // A damaged zImage may unpack to anything. With these bytes it is stuck in a loop, and the watchdog ends it soon.
     let mut zimage = fs::read(plain_kernel("zimage")).unwrap();
     let quarter = zimage.len() / 4;
     zimage[quarter..quarter + 64].fill(0x55);
@@ -184,7 +186,7 @@ fn a_piped_boot_waits_for_what_it_typed_and_leaves_no_escape_sequences() {
     assert!((10.0..20.0).contains(&uptime), "{uptime}: {text}");
 }
 
-/// The plain kernel's device tree, changed.
+/// Writes a changed copy of the plain kernel's device tree.
 fn changed_tree(dir: &Path, change: impl Fn(&mut Tree)) -> PathBuf {
     let mut tree = Tree::parse(&fs::read(plain_kernel("dtb")).unwrap()).unwrap();
     change(&mut tree);
@@ -197,7 +199,7 @@ fn changed_tree(dir: &Path, change: impl Fn(&mut Tree)) -> PathBuf {
 #[ignore = "needs the kernel"]
 fn the_timers_count_what_the_device_tree_says() {
     let dir = scratch("clock");
-    // As in the kernel's own versatile-pb.dts: 1 MHz.
+    // 1 MHz, as in the kernel's own versatile-pb.dts.
     let dtb = changed_tree(&dir, |tree| {
         let clock = tree.node("/core-module/clock-1000000").unwrap();
         clock.set_u32("clock-div", 24);
@@ -221,7 +223,8 @@ fn the_timers_count_what_the_device_tree_says() {
         uptime.next_back().unwrap(),
         end["seconds"].as_f64().unwrap(),
     );
-    // The guest's clock starts some tenths of a second late, and the console is quiet at the end.
+    // The guest's clock starts some tenths of a second after power-on, and the run ends some time after the last
+    // output.
     assert!(
         (10.0..board_s).contains(&uptime) && board_s < uptime + 4.0,
         "{uptime}, {board_s}"
@@ -239,12 +242,13 @@ fn a_device_tree_of_another_machine_is_refused_by_its_name() {
         let output = warmswitch(&[verb, "--dtb", dtb.to_str().unwrap(), "--", "true"]);
         let message = err(&output);
         assert_eq!(output.status.code(), Some(2), "{message}");
-        let said = message.starts_with("error: ") && message.contains("\"microchip,sam9x60ek\"");
-        assert!(said, "{message}");
+        let is_named =
+            message.starts_with("error: ") && message.contains("\"microchip,sam9x60ek\"");
+        assert!(is_named, "{message}");
     }
 }
 
-/// Builds a program for the guest.
+/// Compiles a program for the guest.
 pub fn compiled(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     compiled_for("armv5te", dir, name, source, flags)
 }
@@ -262,12 +266,13 @@ fn compiled_for(programs: &str, dir: &Path, name: &str, source: &str, flags: &[&
     program
 }
 
-/// A program of `linux/6.12/proofs`, compiled once: tests that run beside each other have the same file.
+/// Returns a program of `linux/6.12/proofs`. It is compiled once, because tests that run at the same time share the
+/// file.
 pub fn proof(name: &str) -> String {
     proof_with(name, name, &["-pthread"])
 }
 
-/// The same for boards with an ARM920T.
+/// Compiles a program of `linux/6.12/proofs` for boards with an ARM920T.
 #[cfg(feature = "every-kernel")]
 pub fn proof_for_armv4t(name: &str) -> String {
     let source = fs::read_to_string(format!("{PROOFS}/{name}.c")).expect("a proof");
@@ -277,7 +282,7 @@ pub fn proof_for_armv4t(name: &str) -> String {
         .to_string()
 }
 
-/// The same of a source with flags of its own; `name` is the program's.
+/// Returns the program `name`, compiled once from a source of `linux/6.12/proofs` with these flags.
 pub fn proof_with(name: &str, source: &str, flags: &[&str]) -> String {
     static COMPILED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
     let mut all = COMPILED.lock().expect("nobody failed here");
@@ -289,16 +294,16 @@ pub fn proof_with(name: &str, source: &str, flags: &[&str]) -> String {
     all.entry(name.to_string()).or_insert_with(compile).clone()
 }
 
-/// A mutant that one of them shows.
+/// Returns the argument of `--mutant` for a mutant that a program of `linux/6.12/proofs` shows.
 pub fn proofs_mutant(name: &str) -> String {
     format!("{PROOFS}/mutants.toml:{name}")
 }
 
-/// The number that stands behind this.
-pub fn number_behind(said: &str, text: &str) -> u32 {
-    let behind = said.split_once(text).map(|(_, behind)| behind);
-    let behind = behind.unwrap_or_else(|| panic!("no {text:?}: {said}"));
-    let digits = behind.split(|c: char| !c.is_ascii_digit()).next();
+/// Returns the number after `text`.
+pub fn number_after(output: &str, text: &str) -> u32 {
+    let rest = output.split_once(text).map(|(_, rest)| rest);
+    let rest = rest.unwrap_or_else(|| panic!("no {text:?}: {output}"));
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
     digits.unwrap().parse().expect("a number")
 }
 
@@ -321,8 +326,8 @@ fn a_program_for_a_newer_c_library_is_refused_before_the_boot() {
     let program = compiled(&dir, "asks", source, &flags);
     let output = warmswitch(&["guest", "--add", program.to_str().unwrap(), "--", "asks"]);
     assert_eq!(output.status.code(), Some(2));
-    let said = "asks: it needs GLIBC_2.99 of libc.so.6, which is newer than the guest's";
-    assert!(err(&output).contains(said), "{}", err(&output));
+    let expected = "asks: it needs GLIBC_2.99 of libc.so.6, which is newer than the guest's";
+    assert!(err(&output).contains(expected), "{}", err(&output));
 }
 
 #[test]

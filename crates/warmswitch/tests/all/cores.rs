@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux on the papers' own cores, by the one kernel that has code for all of them, with FCSE. Each has programs for its
-//! architecture.
+//! Tests of Linux with FCSE on the papers' own cores. One kernel has code for all of them; each core has programs for
+//! its architecture.
 
-use crate::commands::{number_behind, proof, proofs_mutant, warmswitch};
+use crate::commands::{number_after, proof, proofs_mutant, warmswitch};
 use crate::explain::charged_as_counted;
-use crate::fcse::said;
+use crate::fcse::output_text;
 
 const KERNEL: &str = "fcse-multi";
 const BOARDS: [&str; 2] = ["at91rm9200", "ixp425"];
 
-/// What came of it, and whether its status is 0.
+/// Runs a command on a board. Returns the output, and whether the exit code is 0.
 fn on(board: &str, verb: &str, options: &[&str], command: &str) -> (String, bool) {
     let begin = [verb, "--kernel", KERNEL, "--board", board];
     let output = warmswitch(&[&begin, options, &["--", command]].concat());
-    (said(&output), output.status.success())
+    (output_text(&output), output.status.success())
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn on_each_core_every_cycle_is_charged_and_nothing_changes() {
     }
 }
 
-/// An XScale cleans a line by one instruction and invalidates it by the next.
+/// An XScale cleans a line with one instruction and invalidates it with the next.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_is_written_to_a_line_in_the_middle_of_its_flush_is_not_lost() {
@@ -52,23 +52,23 @@ fn what_is_written_to_a_line_in_the_middle_of_its_flush_is_not_lost() {
         (&of_range, "line_between 600 gives"),
     ] {
         let (text, good) = on("ixp425", "guest", &["--add", &program], command);
-        assert!(number_behind(&text, "600 rounds, ") > 500, "{text}");
-        assert!(number_behind(&text, "is lost in ") == 0 && good, "{text}");
+        assert!(number_after(&text, "600 rounds, ") > 500, "{text}");
+        assert!(number_after(&text, "is lost in ") == 0 && good, "{text}");
         let broken = ["--add", &program, "--mutant", mutant];
         let (text, good) = on("ixp425", "guest", &broken, command);
         assert!(
-            number_behind(&text, "is lost in ") > 0 && !good,
+            number_after(&text, "is lost in ") > 0 && !good,
             "{mutant}: {text}"
         );
     }
 }
 
-/// Three threads in flushes of the whole cache, each begun in the middle of another.
+/// Three threads flush the whole cache; each flush begins in the middle of another one.
 #[test]
 #[ignore = "needs the kernel"]
 fn flushes_of_the_whole_cache_in_the_middle_of_each_other_leave_nothing_old() {
     let add = ["--add", &proof("window_left")];
     let (text, good) = on("ixp425", "guest", &add, "window_left 1500");
-    assert!(number_behind(&text, "1500 rounds, ") > 30 && good, "{text}");
-    assert!(number_behind(&text, "old words in ") == 0, "{text}");
+    assert!(number_after(&text, "1500 rounds, ") > 30 && good, "{text}");
+    assert!(number_after(&text, "old words in ") == 0, "{text}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch coverage` from the outside.
+//! Tests of `warmswitch coverage` as a program.
 
 use std::process::{Command, Output, Stdio};
 
@@ -21,7 +21,7 @@ fn document(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Whether a site of this function is among those that were not reached.
+/// Returns whether a site of this function was not reached.
 fn lacks(document: &Value, function: &str) -> bool {
     let unreached = document["inside"]["unreached"].as_array().expect("a list");
     unreached.iter().any(|site| site["function"] == function)
@@ -65,7 +65,7 @@ fn a_kernel_without_symbols_is_named() {
 #[test]
 #[ignore = "needs the kernel"]
 fn a_site_is_reached_by_the_program_that_leads_there_and_kept_in_a_file() {
-    // Two views of one page in one process are what this function is for.
+    // Linux calls this function when a process maps one page twice.
     let function = "do_adjust_pte";
     let file = std::env::temp_dir().join(format!("warmswitch-cov-{}.json", std::process::id()));
     let file = file.to_str().expect("a plain name");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch debug` driven by gdb in batch mode. Needs the built kernel and gdb-multiarch.
+//! Tests of `warmswitch debug` with gdb in batch mode. They need the built kernel and gdb-multiarch.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,7 @@ use crate::plain_kernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
-/// What gdb prints for these commands on a board that has not executed anything.
+/// Runs gdb with these commands on a board that has not yet executed an instruction; returns its output.
 fn gdb(commands: &[&str]) -> String {
     let connect = format!("target remote | {PROGRAM} debug --stdio");
     let mut gdb = Command::new("gdb-multiarch");
@@ -66,7 +66,7 @@ fn gdb_stops_at_a_kernel_function_and_shows_registers_and_memory() {
             "<start_kernel+4>",
         ],
     );
-    // gdb prints it at another place.
+    // gdb prints the output of `monitor` in another place.
     in_order(&text, &["mode Supervisor", "pid 0"]);
 }
 

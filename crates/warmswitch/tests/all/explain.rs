@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where cycles went: the sums are the clock's, and a board that is looked at takes the cycles of one that is not.
+//! Tests of `profile` and `explain`: the sums are the cycles of the clock, and observing a board does not change its
+//! cycles.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -32,13 +33,13 @@ fn sum(values: &Value) -> u64 {
     object.values().map(number).sum()
 }
 
-/// Sum of a key of all rows.
+/// Sums a key of all rows.
 fn column(rows: &Value, key: &str) -> u64 {
     let rows = rows.as_array().expect("a list");
     rows.iter().map(|row| number(&row[key])).sum()
 }
 
-/// A value of what `guest --counters` says.
+/// Returns a value in the output of `guest --counters`.
 fn counter(text: &str, name: &str) -> u64 {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     let found = lines.find(|(word, _)| *word == name);
@@ -62,7 +63,7 @@ fn every_cycle_is_charged_and_they_are_those_of_a_board_nobody_looks_at() {
     }
 }
 
-/// The sums of causes, tasks and functions are the cycles that the board takes when nobody looks at it.
+/// Asserts that causes, tasks and functions each sum to the cycles of a run without the profiler.
 pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
     let rest = ["--board", board, "--kernel", kernel, "--", command];
     let on = |verb: &[&str]| output(&[verb, &rest].concat());
@@ -71,20 +72,24 @@ pub fn charged_as_counted(board: &str, kernel: &str, command: &str) {
     let (cycles, idle) = (counter(&text, "cycles"), counter(&text, "idle_cycles"));
     let (text, error, status) = on(&["profile", "--json"]);
     assert_eq!(status, Some(0), "{error}");
-    let said: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(number(&said["cycles"]), cycles, "{board}: {command}");
-    assert_eq!(number(&said["causes"]["idle"]), idle, "{board}: {command}");
-    let took = number(&said["to_cycle"]) - number(&said["from_cycle"]);
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(number(&result["cycles"]), cycles, "{board}: {command}");
+    assert_eq!(
+        number(&result["causes"]["idle"]),
+        idle,
+        "{board}: {command}"
+    );
+    let took = number(&result["to_cycle"]) - number(&result["from_cycle"]);
     assert_eq!(took, cycles);
-    assert_eq!(sum(&said["causes"]), cycles);
-    assert_eq!(column(&said["tasks"], "cycles"), cycles);
-    assert_eq!(column(&said["functions"], "cycles"), cycles);
+    assert_eq!(sum(&result["causes"]), cycles);
+    assert_eq!(column(&result["tasks"], "cycles"), cycles);
+    assert_eq!(column(&result["functions"], "cycles"), cycles);
 }
 
 #[test]
 #[ignore = "needs the kernel"]
 fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
-    // Beside a load, and on an idle board by one line that is quoted as a whole for the guest's shell.
+    // Once with load, and once on an idle board, as one line that is quoted as a whole for the guest's shell.
     for command in [
         "hackbench -g 1 -l 100000 > /dev/null & cyclictest -l 80 -p 50 -q -h 1000",
         "cyclictest -l 80 -p 50 -q -h 1000",
@@ -96,18 +101,18 @@ fn a_latency_is_the_sum_of_its_parts_whatever_they_are_told_by() {
 fn latencies_are_the_sum_of_their_parts(command: &str) {
     let (text, error, status) = output(&["profile", "--json", "--worst", "5", "--", command]);
     assert_eq!(status, Some(0), "{error}");
-    let said: Value = serde_json::from_str(&text).expect("JSON");
+    let result: Value = serde_json::from_str(&text).expect("JSON");
     assert!(
-        said["latency_task"]
+        result["latency_task"]
             .as_str()
             .unwrap()
             .starts_with("cyclictest"),
         "{}",
-        said["latency_task"]
+        result["latency_task"]
     );
-    let all = said["latency_cycles"].as_array().unwrap();
+    let all = result["latency_cycles"].as_array().unwrap();
     assert!((72..=81).contains(&all.len()), "{} latencies", all.len());
-    let worst = said["latencies"].as_array().unwrap();
+    let worst = result["latencies"].as_array().unwrap();
     assert_eq!(worst.len(), 5);
     assert_eq!(worst[0]["cycles"], all[all.len() - 1]);
     for latency in worst {
@@ -120,7 +125,7 @@ fn latencies_are_the_sum_of_their_parts(command: &str) {
     }
 }
 
-/// The fields of a message in protobuf's wire format: number, value or length, bytes.
+/// Parses a message in protobuf's wire format. Each field has a number, a value or length, and bytes.
 fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
     fn varint(from: &mut &[u8]) -> u64 {
         let mut value = 0;
@@ -132,7 +137,7 @@ fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
                 return value;
             }
         }
-        panic!("a number goes on and on");
+        panic!("a number is too long");
     }
     let mut all = Vec::new();
     while !message.is_empty() {
@@ -149,16 +154,16 @@ fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
     all
 }
 
-/// One field of a message.
+/// Returns one field of a message.
 fn field(message: &[u8], number: u64) -> Option<(u64, &[u8])> {
     let found = fields(message).into_iter().find(|f| f.0 == number);
     found.map(|(_, value, bytes)| (value, bytes))
 }
 
-/// Begin, end, instant (perfetto's track_event.proto).
+/// Event types of perfetto's track_event.proto: slice begin, slice end, instant.
 const TYPES: [u64; 3] = [1, 2, 3];
 
-/// Slices and instants; each track is declared, and its slices end behind their beginnings, one after the other.
+/// Counts slices and instants. Asserts that each track is declared and that its slices do not overlap.
 fn perfetto(file: &[u8]) -> (usize, usize) {
     let (mut tracks, mut open) = (Vec::new(), std::collections::BTreeMap::new());
     let (mut slices, mut instants) = (0, 0);
@@ -204,9 +209,9 @@ fn files_for_other_programs_have_every_cycle_and_the_worst_latencies() {
     ];
     let (text, error, status) = output(&command.concat());
     assert_eq!(status, Some(0), "{error}");
-    let said: Value = serde_json::from_str(&text).expect("JSON");
-    let cycles = number(&said["cycles"]);
-    assert!(said["cost"]["ratio"].as_f64().unwrap() > 0.0);
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    let cycles = number(&result["cycles"]);
+    assert!(result["cost"]["ratio"].as_f64().unwrap() > 0.0);
 
     let folded = std::fs::read_to_string(folded).unwrap();
     let count = |line: &str| -> u64 { line.rsplit(' ').next().unwrap().parse().unwrap() };
@@ -215,13 +220,13 @@ fn files_for_other_programs_have_every_cycle_and_the_worst_latencies() {
     let in_schedule = |line: &&str| line.contains(";schedule;__schedule;D-cache misses ");
     let mut of_sleeps = folded.lines().filter(|line| line.starts_with(sleeps));
     assert!(of_sleeps.any(|line| in_schedule(&line)));
-    // What is below a function in stacks is its own, by the tables.
+    // In the stacks, the cycles of a function without its callees must be those of the table.
     let mut by_function: BTreeMap<&str, u64> = BTreeMap::new();
     for line in folded.lines() {
         let function = line.rsplit(';').nth(1).unwrap();
         *by_function.entry(function).or_default() += count(line);
     }
-    for row in said["functions"].as_array().unwrap() {
+    for row in result["functions"].as_array().unwrap() {
         let function = row["name"].as_str().unwrap();
         assert_eq!(by_function[function], number(&row["cycles"]), "{function}");
     }
@@ -266,7 +271,7 @@ fn files_for_other_programs_have_every_cycle_and_the_worst_latencies() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// One run of three seconds: on its way a snapshot is kept, half a second and more before latencies behind it.
+/// An experiment with one run of three seconds. The run keeps a snapshot, half a second or more before later latencies.
 const ONE: &str = r#"
 format = 1
 title = "one run"
@@ -304,7 +309,7 @@ fn a_latency_from_a_snapshot_along_the_run_is_that_of_the_whole_run() {
         panic!("one run")
     };
     let (text, error) = here(&["explain", run, "--json", "--sample", "2800"]);
-    assert!(error.contains("again from its boot, "), "{error}");
+    assert!(error.contains("repeated from its boot, "), "{error}");
     let whole = json(&text);
     let (text, error) = here(&["explain", run, "--json", "--only", "--sample", "2800"]);
     assert_eq!(error, "", "nothing is run from its boot");
@@ -337,18 +342,18 @@ fn a_run_that_is_not_there_is_named() {
     assert!(error.contains("nonesuch: no run is"), "{error}");
 }
 
-/// Leaves out what the tick does beside counting time.
+/// Mutant: the tick only counts time and does none of its other work.
 const TICK: &str = r#"
 [[mutant]]
 name = "tick-without-its-work"
 function = "tick_nohz_handler"
 change = { skip-call = { callee = "update_process_times", which = 1 } }
-why = "accounting, timers, RCU and the scheduler are not told of the tick"
+why = "accounting, timers, RCU and the scheduler do not see the tick"
 expect = "stale-read"
 survives = "no maintenance is taken out: the cause of latencies is"
 "#;
 
-/// Cycles of a function and what it called, in folded stacks.
+/// Returns the cycles of a function and its callees, in folded stacks.
 fn inclusive(folded: &str, function: &str) -> u64 {
     let within = format!(";{function};");
     let lines = folded.lines().filter(|line| line.contains(&within));
@@ -356,8 +361,8 @@ fn inclusive(folded: &str, function: &str) -> u64 {
     lines.filter_map(count).sum()
 }
 
-/// The wake-ups are placed where the tick comes just before them: `profile` tells by itself that the tick makes one of
-/// ten late, and its cycles say by how much. Without its work they are earlier by that.
+/// Every tenth wake-up comes just after a tick. `profile` must find by itself that the tick makes it late, and by how
+/// many cycles. Without the tick's work the wake-ups come earlier by this time.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
@@ -374,11 +379,11 @@ fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
         let command = "beside-load cyclictest -l 200 -p 50 -q --secaligned=900";
         let (text, error, status) = output(&[&head, mutant, &["--", command]].concat());
         assert_eq!(status, Some(0), "{error}");
-        let said: Value = serde_json::from_str(&text).expect("JSON");
-        let two = &said["populations"];
+        let result: Value = serde_json::from_str(&text).expect("JSON");
+        let two = &result["populations"];
         assert_eq!(two["function"], "tick_nohz_handler", "{name}");
         let late = Vec::from_iter(two["with_cycles"].as_array().unwrap().iter().map(number));
-        let worst = number(said["latency_cycles"].as_array().unwrap().last().unwrap());
+        let worst = number(result["latency_cycles"].as_array().unwrap().last().unwrap());
         let read = |path| std::fs::read_to_string(path).unwrap();
         (late, worst, read(folded), read(calls))
     };
@@ -395,12 +400,13 @@ fn what_makes_latencies_long_is_named_and_without_it_they_are_not() {
     let count = |text: &str| -> u64 { text.split(' ').next().unwrap().parse().unwrap() };
     let a_tick = named / of_tick.map(count).sum::<u64>();
     let earlier = late[late.len() / 2] - less_late[less_late.len() / 2];
-    // Not all of a softirq comes before the task.
+    // A part of the softirq runs after the task.
     let share = earlier as f64 / a_tick as f64;
     assert!((0.75..1.05).contains(&share), "{earlier} of {a_tick}");
 }
 
-/// The longest section with preemption off that the tasks' own changes were in, in us, and all that began some.
+/// Of the functions whose sections another task ends, takes the most frequent one. Returns the time of its longest
+/// section, in us, and the entries of all functions.
 fn longest_switch(kernel: &str) -> (f64, Vec<Value>) {
     let command = "lat_ctx -P -s 0 -n 100 2";
     let (text, error, code) = output(&[
@@ -415,7 +421,7 @@ fn longest_switch(kernel: &str) -> (f64, Vec<Value>) {
     assert_eq!(code, Some(0), "{error}");
     let document: Value = serde_json::from_str(&text).expect("JSON");
     let all = document["sections"].as_array().expect("a list").clone();
-    // Others are changes at the end of a process, which are few.
+    // The rare ones are switches at the end of a process.
     let switched = all.iter().filter(|section| section["switched"] == true);
     let own = switched.max_by_key(|section| number(&section["times"]));
     let us = own.and_then(|section| section["us"].as_f64());

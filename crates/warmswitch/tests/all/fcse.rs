@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernels with FCSE on a board, and on QEMU, which has FCSE and no caches. These tests need the
-//! built kernels, and build them when they are missing.
+//! Tests of the kernels with FCSE on a board, and on QEMU, which has FCSE and no caches. The tests build missing
+//! kernels.
 //!
-//! On QEMU the kernel is `fcse-checks`: the TLB there loses entries by virtual address, and is right
-//! only with a kernel that happens to empty it at each entry.
+//! QEMU runs the kernel `fcse-checks`. QEMU's TLB removes entries by virtual instead of modified address, and is right
+//! only with a kernel that empties it at each entry.
 
 use std::process::{Command, Output, Stdio};
 
-use crate::commands::{number_behind, proof, proof_with, proofs_mutant};
+use crate::commands::{number_after, proof, proof_with, proofs_mutant};
 
 const ON_THE_BOARD: &[&str] = &["--kernel", "fcse-guaranteed"];
 const ON_QEMU: &[&str] = &["--kernel", "fcse-checks", "--qemu"];
@@ -21,16 +21,16 @@ fn guest(options: &[&str], command: &str) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("the program starts");
-    assert_ne!(output.status.code(), Some(2), "{}", said(&output));
+    assert_ne!(output.status.code(), Some(2), "{}", output_text(&output));
     output
 }
 
-pub fn said(output: &Output) -> String {
+pub fn output_text(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr].concat();
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Tests of what guaranteed mode does not admit: more processes than PIDs, and larger ones than a slot.
+/// Tests that guaranteed mode skips: they need more processes than PIDs, or processes larger than a slot.
 const BEYOND_THE_LIMITS: &[&str] = &[
     "four_hundred",
     "slots_of_others",
@@ -47,7 +47,8 @@ const BEYOND_THE_LIMITS: &[&str] = &[
     "grows_to_slot",
 ];
 
-/// Races that a test may fail to meet: these two anywhere, the others on QEMU, where time is another one.
+/// Returns whether a test may skip because it missed its race: two tests anywhere, the others on QEMU, whose timing
+/// differs.
 fn may_be_missed(test: &str, options: &[&str]) -> bool {
     let rare = ["direct_races_reader", "fork_races_leaver"].contains(&test);
     let race = test.contains("_races_")
@@ -61,10 +62,10 @@ fn may_be_missed(test: &str, options: &[&str]) -> bool {
     rare || (race && options == ON_QEMU)
 }
 
-/// Asserts that all tests of `mm_suite` passed which count, that some ran, and that exactly those
-/// named were skipped.
+/// Asserts that the tests of `mm_suite` passed, and that exactly those in `beyond` were skipped, apart from missed
+/// races.
 fn passed(output: &Output, options: &[&str], beyond: &[&str]) {
-    let text = said(output);
+    let text = output_text(output);
     assert!(output.status.success(), "{options:?}:\n{text}");
     assert!(text.contains("\nok 1 - "), "{options:?}:\n{text}");
     let skipped: Vec<&str> = text
@@ -79,7 +80,7 @@ fn passed(output: &Output, options: &[&str], beyond: &[&str]) {
 #[test]
 #[ignore = "needs the kernel"]
 fn the_suite_passes_on_the_board() {
-    // Which has a test of its own.
+    // `churn` has its own test below.
     let output = guest(ON_THE_BOARD, "mm_suite --quick --skip churn");
     passed(&output, ON_THE_BOARD, BEYOND_THE_LIMITS);
 }
@@ -90,7 +91,7 @@ fn what_is_beyond_the_limits_passes_in_best_effort_mode() {
     let best_effort = ["--kernel", "fcse-best-effort"];
     let tests = BEYOND_THE_LIMITS.iter().chain(&["apart_from_dead"]);
     let only: String = tests.map(|test| format!(" --only {test}")).collect();
-    // It takes as long as all the others.
+    // `crowd_under_pressure` takes as long as all the others.
     let command = format!("mm_suite --rounds 1{only} --skip crowd_under_pressure");
     let output = guest(&best_effort, &command);
     passed(&output, &best_effort, &[]);
@@ -99,11 +100,11 @@ fn what_is_beyond_the_limits_passes_in_best_effort_mode() {
 #[test]
 #[ignore = "needs the kernel and QEMU"]
 fn the_suite_passes_on_qemu_where_the_kernel_checks_itself() {
-    // The one left out has forks that are refused, 600 of them, and takes a third of the time; it passes on the board.
+    // `pile_of_dead` tries 600 forks that the kernel refuses, and takes a third of the time. It passes on the board.
     let command = "sh -c 'mm_suite --rounds 1 --skip pile_of_dead; s=$?; dmesg; exit $s'";
     let output = guest(ON_QEMU, command);
     passed(&output, ON_QEMU, BEYOND_THE_LIMITS);
-    let text = said(&output);
+    let text = output_text(&output);
     for part in [
         "# fcse_pid: pass:",
         "fail:0 skip:0 total:",
@@ -135,7 +136,7 @@ fn turned_off_there_is_no_limit() {
     let off = [ON_THE_BOARD, &["--append", "fcse=off"]].concat();
     let command = "sh -c 'mm_suite --only fork_cow --only too_many; s=$?; dmesg; exit $s'";
     let output = guest(&off, command);
-    let text = said(&output);
+    let text = output_text(&output);
     assert!(output.status.success(), "{text}");
     for part in ["ok 1 - fork_cow", "ok 2 - too_many # SKIP", "FCSE: off"] {
         assert!(text.contains(part), "no {part:?}:\n{text}");
@@ -153,7 +154,7 @@ fn the_board_is_reset_and_another_kernel_started() {
         (ON_QEMU, "kexec_hello", "hello from behind kexec"),
     ] {
         let output = guest(options, command);
-        let text = said(&output);
+        let text = output_text(&output);
         assert_eq!(output.status.code(), Some(1), "{options:?}: {text}");
         assert!(text.contains(part), "{options:?}: {command}: {text}");
     }
@@ -170,13 +171,13 @@ fn what_outlives_a_process_in_the_caches_shows_on_the_board_alone() {
     let command = "mm_suite --only successors --rounds 3";
     for (options, fails) in [(ON_THE_BOARD, true), (ON_QEMU, false)] {
         let output = guest(&[options, &["--mutant", &mutant]].concat(), command);
-        let text = said(&output);
+        let text = output_text(&output);
         assert_eq!(!output.status.success(), fails, "{options:?}: {text}");
     }
 }
 
-/// What `linux/6.12/proofs` keeps of an adversary's, with what it asks for: no test of `mm_suite`.
-/// The TLB's entry goes with the one in the table, so that no round meets the case; without that each one fails.
+/// Runs programs of `linux/6.12/proofs` that no test of `mm_suite` covers. The kernel removes the TLB entry together
+/// with the page-table entry, so no round meets the case. With the mutant, every round fails.
 #[test]
 #[ignore = "needs the kernel"]
 fn nobody_stores_to_a_shared_page_when_its_entry_is_gone() {
@@ -190,16 +191,16 @@ fn nobody_stores_to_a_shared_page_when_its_entry_is_gone() {
     ] {
         let program = proof(command.split(' ').next().expect("a name"));
         let add = ["--limit", "100", "--add", &program];
-        let text = said(&guest(&[&["--kernel", kernel][..], &add].concat(), command));
+        let text = output_text(&guest(&[&["--kernel", kernel][..], &add].concat(), command));
         assert!(text.contains(" 0 met"), "{kernel}, {command}: {text}");
-        let text = said(&guest(&[&broken(kernel)[..], &add].concat(), command));
+        let text = output_text(&guest(&[&broken(kernel)[..], &add].concat(), command));
         assert!(text.contains(" 5 met"), "{kernel}, {command}: {text}");
         assert!(text.contains(fails), "{kernel}, {command}: {text}");
     }
 }
 
-/// What a proof that is called so says on the kernels of both modes, and on those with one of these mutants, with whether
-/// it is to find everything right.
+/// Runs a proof on the kernels of both modes, and with each of the mutants. Returns the outputs, each with whether the
+/// proof must find everything right.
 fn entered(command: &str, mutants: &[&str]) -> Vec<(bool, String)> {
     let program = proof(command.split(' ').next().expect("a name"));
     let mutants = mutants.iter().map(|name| proofs_mutant(name));
@@ -217,7 +218,12 @@ fn entered(command: &str, mutants: &[&str]) -> Vec<(bool, String)> {
     ];
     whole
         .chain(broken.iter().map(|mutant| (false, of_mutant(mutant))))
-        .map(|(holds, options)| (holds, said(&guest(&[&options[..], &add].concat(), command))))
+        .map(|(holds, options)| {
+            (
+                holds,
+                output_text(&guest(&[&options[..], &add].concat(), command)),
+            )
+        })
         .collect()
 }
 
@@ -236,13 +242,13 @@ fn a_page_is_entered_afresh_where_another_process_has_taken_one_away() {
 fn what_another_process_stored_beside_a_cut_stays() {
     for command in ["cut_beside 20", "cut_beside 20 hole"] {
         for (holds, text) in entered(command, &["cut-unflushed"]) {
-            let lost = number_behind(&text, "process is lost in ");
+            let lost = number_after(&text, "process is lost in ");
             assert_eq!(lost == 0, holds, "{text}");
         }
     }
 }
 
-/// The pages of a device count as memory that the kernel uses without a word.
+/// A process that maps a block device maps memory of the kernel, so switches from and to it flush.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_header_that_another_process_stored_to_a_device_is_found_by_swapon() {
@@ -256,13 +262,13 @@ fn a_header_that_another_process_stored_to_a_device_is_found_by_swapon() {
 fn all_pages_that_a_thread_enters_while_another_one_takes_them_away_are_fresh() {
     let mutants = ["fcse-entered-kept", "fcse-entered-unflushed"];
     for (holds, text) in entered("own_entered a 60 30000 60000", &mutants) {
-        assert!(number_behind(&text, "partly), ") > 1000, "{text}");
+        assert!(number_after(&text, "partly), ") > 1000, "{text}");
         let right = text.contains("old words 0, lost 0,");
         assert_eq!(right, holds, "{text}");
     }
 }
 
-/// Times of the board, which are the same each time. With a flush of each page these took 4675 and 2145 us.
+/// Compares times of the board, which do not vary. With a flush of each page, these took 4675 and 2145 us.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_table_is_entered_and_shared_pages_grow_cold_without_a_flush_of_each() {
@@ -272,15 +278,16 @@ fn a_table_is_entered_and_shared_pages_grow_cold_without_a_flush_of_each() {
     ] {
         let program = proof(name);
         let options = [ON_THE_BOARD, &["--limit", "60", "--add", &program]].concat();
-        let text = said(&guest(&options, &format!("{name} {arguments}")));
-        let us = number_behind(&text, what);
+        let text = output_text(&guest(&options, &format!("{name} {arguments}")));
+        let us = number_after(&text, what);
         assert!(text.contains(&format!("{what}{us} us")), "{text}");
         assert!((1..most).contains(&us), "{text}");
     }
 }
 
-/// A program's array without content in its file. Best effort puts the stack to the other end where both do not fit below
-/// 32 MB; guaranteed mode ends the program by SIGSEGV before its first instruction, and says so.
+/// Programs with a large uninitialized array. If array and stack do not fit below 32 MB, best-effort mode moves the
+/// stack to the other end of the address space. Guaranteed mode ends the program with SIGSEGV before its first
+/// instruction, and says so.
 #[test]
 #[ignore = "needs kernels"]
 fn a_large_array_and_the_stack_lie_apart_or_the_program_is_refused() {
@@ -305,10 +312,10 @@ fn a_large_array_and_the_stack_lie_apart_or_the_program_is_refused() {
             .into_iter()
             .chain(added.clone())
             .collect();
-        let text = said(&guest(&options, &runs.join("; ")));
+        let text = output_text(&guest(&options, &runs.join("; ")));
         for (name, _, fits) in &programs {
-            let behind = text.split_once(&format!("{name}\n")).expect("its name").1;
-            let ended = number_behind(behind, "ended with ");
+            let rest = text.split_once(&format!("{name}\n")).expect("its name").1;
+            let ended = number_after(rest, "ended with ");
             let wanted = if *fits || kernel != "fcse-guaranteed" {
                 0
             } else {

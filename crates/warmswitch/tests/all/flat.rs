@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels without address spaces: what runs on them, and what does not. Not in `make test`: `cargo xtask ci --all`
-//! runs these.
+//! Tests of kernels without address spaces: programs that run, and programs that do not. `cargo xtask ci --all` runs
+//! them; `make test` does not.
 
-use crate::commands::{PROOFS, compiled, number_behind, scratch, warmswitch};
-use crate::fcse::said;
+use crate::commands::{PROOFS, compiled, number_after, scratch, warmswitch};
+use crate::fcse::output_text;
 use std::process::Command;
 
-/// What came of it.
+/// Runs a command on the kernel `flat`; returns output and exit code.
 fn on_flat(verb: &str, options: &[&str], command: &str) -> (String, Option<i32>) {
     let begin = [verb, "--kernel", "flat"];
     let output = warmswitch(&[&begin, options, &["--", command]].concat());
-    (said(&output), output.status.code())
+    (output_text(&output), output.status.code())
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn pipes_threads_and_programs_run_and_the_checker_has_nothing_to_say() {
             "{text}"
         );
         assert!(text.contains("Linux version"), "{text}");
-        assert_eq!(number_behind(&text, "\"tasks\":"), 8, "{text}");
+        assert_eq!(number_after(&text, "\"tasks\":"), 8, "{text}");
         assert!(text.contains("\n0 reports;"), "{text}");
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch host`: this machine's own figures, whatever it allows.
+//! Tests of `warmswitch host`, which measures the machine that it runs on. They pass with and without privileges.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -21,7 +21,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {errors}"))
 }
 
-/// The smallest of a case's samples.
+/// Returns the smallest sample of a case.
 fn minimum(cases: &Value, name: &str, accesses: u64) -> u64 {
     let mut all = cases.as_array().expect("a list").iter();
     let case = all.find(|case| case["case"] == name && case["accesses"] == accesses);
@@ -35,10 +35,10 @@ fn minimum(cases: &Value, name: &str, accesses: u64) -> u64 {
 #[test]
 fn where_ports_are_refused_what_is_missing_is_named_and_the_rest_is_measured() {
     let output = host(&["ioperm", "--turns", "50", "--json"]);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     if !cfg!(target_arch = "x86_64") {
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("not this machine's"), "{said}");
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains("only x86 has I/O ports"), "{printed}");
         return;
     }
     let document = json(&output);
@@ -53,9 +53,12 @@ fn where_ports_are_refused_what_is_missing_is_named_and_the_rest_is_measured() {
         assert!(minimum(&measured["cases"], "own-65535", 64) > 0);
         return;
     }
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(output.status.code(), Some(2), "{printed}");
     let causes = ["CONFIG_X86_IOPL_IOPERM", "CAP_SYS_RAWIO", "locked down"];
-    assert!(causes.iter().any(|cause| said.contains(cause)), "{said}");
+    assert!(
+        causes.iter().any(|cause| printed.contains(cause)),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn the_bench_of_the_algorithms_runs_without_a_privilege() {
     }
 }
 
-/// A tool's runs; what it could not measure is a reason, as on a busy machine, and never silence.
+/// Returns the runs of a tool. A run without figures, as on a busy machine, must give a reason.
 fn runs(arguments: &[&str]) -> Vec<Value> {
     let output = host(arguments);
     let document = json(&output);
@@ -148,7 +151,7 @@ fn cyclic_takes_cyclictests_options_and_keeps_every_latency() {
 
 #[test]
 fn packets_are_timed_and_a_device_that_is_not_there_is_named() {
-    // One after the other: they have the same ports, which somebody else may hold.
+    // One after the other, because both use the same ports. Another program may hold the ports.
     for tool in ["reply", "period"] {
         let run = &runs(&[tool, "--quick", "--json"])[0];
         if run["failed"].is_null() {
@@ -165,7 +168,7 @@ fn packets_are_timed_and_a_device_that_is_not_there_is_named() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/uio7"));
 }
 
-/// Waits until a process, by any of its threads, has started a program of that name.
+/// Waits until a thread of the process has started a program with this name.
 fn wait_for_child(process: u32, name: &str) {
     let is_child = |status: String| {
         let has = |line: &str| status.lines().any(|l| l == line);
@@ -203,8 +206,8 @@ fn ctrl_c_keeps_what_was_measured() {
     assert!((1..1_200_000).contains(&samples), "{samples}");
 }
 
-/// Instructions of the emulator, and what follows from Linux' source: who shares a bitmap copies nothing,
-/// whatever its highest port; two bitmaps are copied at every switch, up to the highest port.
+/// The figures are instructions of the emulator. They must agree with Linux' source: tasks that share a bitmap copy
+/// nothing, and two bitmaps are copied at every switch, up to the highest port.
 #[test]
 #[ignore = "needs QEMU"]
 fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_are_copied() {
@@ -229,7 +232,7 @@ fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_
     let of = |name: &str| minimum(cases, name, 0);
     assert!(of("none") < of("port-80"));
     assert_eq!(of("port-80"), of("port-65535"));
-    // Twice 8 KB less 24 bytes, in words of 8 bytes, an instruction each at least.
+    // Two copies of 8 KB less 24 bytes, at least one instruction per 8 bytes.
     let (low, high) = (of("own-80"), of("own-65535"));
     assert!(high - low >= 2 * (8192 - 24) / 8, "{low} and {high}");
     assert!(
@@ -238,7 +241,7 @@ fn under_debians_kernel_the_papers_lines_are_there_and_only_bitmaps_that_differ_
     );
 }
 
-/// The guests that are in no root file system are built for the board, too, and measure it.
+/// The guests that no root file system contains also run on the board.
 #[test]
 #[ignore = "needs the kernel"]
 fn what_measures_a_pc_measures_the_board() {
@@ -270,16 +273,17 @@ fn what_measures_a_pc_measures_the_board() {
         .output();
     let output = output.expect("the program starts");
     std::fs::remove_dir_all(&dir).expect("it is there");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success(),
-        "{said}{}",
+        "{printed}{}",
         String::from_utf8_lossy(&output.stderr)
     );
     let line = |guest: &str| -> Value {
         let start = format!("{{\"guest\":\"{guest}\"");
-        let found = said.lines().find(|line| line.starts_with(&start));
-        serde_json::from_str(found.unwrap_or_else(|| panic!("no {guest} in {said}"))).expect("JSON")
+        let found = printed.lines().find(|line| line.starts_with(&start));
+        serde_json::from_str(found.unwrap_or_else(|| panic!("no {guest} in {printed}")))
+            .expect("JSON")
     };
     assert_eq!(line("cyclic")["threads"][0]["count"], 50);
     assert_eq!(line("overhead")["turns"][1]["switches"], 3);
@@ -293,18 +297,18 @@ fn what_measures_a_pc_measures_the_board() {
     assert!(load_ns(64) > 5.0 * load_ns(8), "{memory}");
 }
 
-/// A folder with the product's program in it, `measure`.
+/// Makes a folder with the product's program, `measure`.
 fn built_for_a_product(name: &str) -> (PathBuf, String) {
     let dir = std::env::temp_dir().join(format!("warmswitch-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("the temporary directory takes a folder");
     let program = dir.join("measure").to_string_lossy().into_owned();
     let built = host(&["build", "--output", &program]);
-    let said = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{printed}");
     (dir, program)
 }
 
-/// As a product's user does it: built, run there, its log read here.
+/// Works like a user with a product: builds the program, runs it there, and reads its log here.
 #[test]
 #[ignore = "needs the kernel"]
 fn a_products_log_gives_the_documents_that_this_machine_gives() {
@@ -324,13 +328,13 @@ fn a_products_log_gives_the_documents_that_this_machine_gives() {
         "{}",
         String::from_utf8_lossy(&run.stderr)
     );
-    let said = String::from_utf8_lossy(&run.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&run.stdout).into_owned();
     assert!(
-        said.contains("no tool \"pipes\"; there are: all, ctx, fifo, pipe, messaging"),
-        "{said}"
+        printed.contains("no tool \"pipes\"; there are: all, ctx, fifo, pipe, messaging"),
+        "{printed}"
     );
     let log = dir.join("product.log");
-    std::fs::write(&log, &said).expect("it can be written");
+    std::fs::write(&log, &printed).expect("it can be written");
     let name = format!("test-{}", std::process::id());
     let read = |log: &Path| host(&["read", &log.to_string_lossy(), "--name", &name, "--json"]);
     let output = read(&log);
@@ -352,10 +356,10 @@ fn a_products_log_gives_the_documents_that_this_machine_gives() {
     );
     assert_eq!(documents[1]["tool"], "memory");
     assert_eq!(documents[1]["cpu"], 0);
-    // A console that was cut off.
+    // A console log that is cut off.
     std::fs::write(
         &log,
-        &said[..said.find("\"tool\":\"memory\"").expect("its line")],
+        &printed[..printed.find("\"tool\":\"memory\"").expect("its line")],
     )
     .expect("again");
     let cut = read(&log);
@@ -372,7 +376,7 @@ fn a_products_log_gives_the_documents_that_this_machine_gives() {
     std::fs::remove_dir_all(&dir).expect("it is there");
 }
 
-/// Numbers that a simulated board was given are found again from what the product's program printed there.
+/// `calibrate` must find the numbers of a changed board from the output of the product's program on it.
 #[test]
 #[cfg(feature = "every-kernel")]
 #[ignore = "needs the kernel, and a minute"]
@@ -403,11 +407,12 @@ fn a_boards_numbers_are_found_again_from_its_memory_figures() {
     );
     let log = dir.join("product.log");
     std::fs::write(&log, &run.stdout).expect("it can be written");
-    let said = json(&host(&["calibrate", &log.to_string_lossy(), "--json"]));
+    let printed = json(&host(&["calibrate", &log.to_string_lossy(), "--json"]));
     std::fs::remove_dir_all(&dir).expect("it is there");
-    assert_eq!(said["fit"]["changes"], serde_json::json!(NUMBERS));
+    assert_eq!(printed["fit"]["changes"], serde_json::json!(NUMBERS));
     assert!(
-        said["switches"][0]["changed_us"].as_f64() > said["switches"][0]["as_it_is_us"].as_f64()
+        printed["switches"][0]["changed_us"].as_f64()
+            > printed["switches"][0]["as_it_is_us"].as_f64()
     );
 }
 
@@ -422,24 +427,24 @@ fn a_file_that_is_no_result_is_named_before_anything_is_measured() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert!(wrong("/nowhere/a.json").contains("/nowhere/a.json"));
-    let said = wrong(&format!("{}/Cargo.toml", env!("CARGO_MANIFEST_DIR")));
+    let printed = wrong(&format!("{}/Cargo.toml", env!("CARGO_MANIFEST_DIR")));
     assert!(
-        said.contains("Cargo.toml") && said.contains("cyclictest --json"),
-        "{said}"
+        printed.contains("Cargo.toml") && printed.contains("cyclictest --json"),
+        "{printed}"
     );
 }
 
-/// What the program says of a file, and with which exit code.
+/// Runs `host read` on a file of other programs; returns exit code and output.
 fn read_file(name: &str) -> (Option<i32>, String) {
     let path = format!(
         "{}/src/host/import/fixtures/{name}",
         env!("CARGO_MANIFEST_DIR")
     );
     let output = host(&["read", &path]);
-    let said = [&output.stdout[..], &output.stderr].concat();
+    let printed = [&output.stdout[..], &output.stderr].concat();
     (
         output.status.code(),
-        String::from_utf8_lossy(&said).into_owned(),
+        String::from_utf8_lossy(&printed).into_owned(),
     )
 }
 
@@ -453,11 +458,11 @@ fn case_12_signaltest_is_refused_before_anything_is_measured() {
         .args(["compare", "--quick", "--with", &file])
         .output()
         .expect("the program starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
     assert!(
-        said.contains("signaltest.json") && said.contains("\"cmdline:\" says signaltest"),
-        "{said}"
+        printed.contains("signaltest.json") && printed.contains("\"cmdline:\" says signaltest"),
+        "{printed}"
     );
     assert!(output.stdout.is_empty());
 }
@@ -472,10 +477,10 @@ fn what_other_programs_printed_is_shown_beside_the_records() {
         ("hackbench.txt", ["14.2 s", "records/hackbench.csv"]),
         ("lmbench-ctx.txt", ["141 us", "records/switch-cost.csv"]),
     ] {
-        let (code, said) = read_file(name);
-        assert_eq!(code, Some(0), "{name}: {said}");
+        let (code, printed) = read_file(name);
+        assert_eq!(code, Some(0), "{name}: {printed}");
         for part in parts {
-            assert!(said.contains(part), "{name}: no {part} in {said}");
+            assert!(printed.contains(part), "{name}: no {part} in {printed}");
         }
     }
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruments on a board that runs Linux.
+//! Tests of instruments on a board that runs Linux.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-/// Runs `warmswitch VERB` with these options; what it prints as JSON, and the file that `option` asks
-/// for.
+/// Runs `warmswitch VERB` with these options. Returns its JSON, and the file that `option` asks for.
 fn recorded(verb: &str, option: &str, options: &[&str], guest: &[&str]) -> (Value, Vec<u8>) {
-    // Tests of this file run beside each other.
+    // The tests of this file run at the same time.
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let n = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("warmswitch-{verb}-{}-{n}", std::process::id());
@@ -22,14 +21,14 @@ fn recorded(verb: &str, option: &str, options: &[&str], guest: &[&str]) -> (Valu
         .args(guest)
         .output()
         .expect("the program starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
     let file = std::fs::read(&path).expect("the file is there");
     std::fs::remove_file(&path).expect("it can go");
     (serde_json::from_slice(&output.stdout).expect("JSON"), file)
 }
 
-/// Runs `warmswitch scope`; the VCD it writes is text.
+/// Runs `warmswitch scope`; returns its JSON and its VCD file.
 fn scope(options: &[&str], guest: &str) -> (Value, String) {
     let guest: Vec<&str> = guest.split(' ').collect();
     let (result, vcd) = recorded("scope", "--vcd", options, &guest);
@@ -64,7 +63,7 @@ fn a_scope_sees_generator_and_guest_and_two_runs_write_the_same_bytes() {
 
 const SOME_PINGS: &str = "sh -c 'ping -c 3 -i 0.1 10.0.0.1 && sleep 0.5'";
 
-/// Runs `warmswitch net`, which writes pcapng.
+/// Runs `warmswitch net`; returns its JSON and its pcapng file.
 fn net(options: &[&str], guest: &str) -> (Value, Vec<u8>) {
     recorded("net", "--pcapng", options, &[guest])
 }
@@ -72,7 +71,7 @@ fn net(options: &[&str], guest: &str) -> (Value, Vec<u8>) {
 #[test]
 #[ignore = "needs the kernel"]
 fn the_board_pings_its_host_and_is_pinged_at_both_rates() {
-    // From the last bit of a request to the first of the answer the host takes 10 us.
+    // The host takes 10 us from the last bit of a request to the first bit of the answer.
     for (mbit, answered_us) in [("100", 18.8), ("10", 98.0)] {
         let options = ["--mbit", mbit, "--ping-hz", "200", "--ping-seconds", "0.5"];
         let (result, file) = net(&options, SOME_PINGS);
@@ -128,12 +127,12 @@ fn the_latency_driver_answers_every_pulse_and_recovers_from_too_many() {
     let rate = |n: usize, key: &str| result["rates"][n][key].as_u64().expect("a number");
     for calm in [0, 2] {
         assert!(rate(calm, "pulses") > 50, "{result}");
-        // At the end of the storm one may still be on its way.
+        // At the end of a step, the answer to the last pulse may still be on its way.
         assert!(rate(calm, "without_second") <= 2, "{result}");
     }
     assert!(rate(1, "pulses") > 20_000, "{result}");
     assert!(rate(1, "without_second") > 20_000, "{result}");
     assert_eq!(result["edges_lost"], 0);
-    let told = result["output"].as_str().expect("text");
-    assert!(told.contains("\"irq_threads\":2"), "{told}");
+    let output = result["output"].as_str().expect("text");
+    assert!(output.contains("\"irq_threads\":2"), "{output}");
 }

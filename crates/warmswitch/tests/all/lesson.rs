@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/use/LESSON.md shows what its commands print. Which addresses and ways it is in is another kernel's own; the words
-//! that the lesson's program stores, and their marks, are not.
+//! Compares the output of the commands in docs/use/LESSON.md with the document. Addresses and ways of the caches depend
+//! on the kernel, so only the words that the lesson's program stores, and their marks, are compared.
 
 use std::fs;
 use std::path::Path;
@@ -8,16 +8,16 @@ use std::process::{Command, Stdio};
 
 const LESSON: &str = include_str!("../../../../docs/use/LESSON.md");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
-/// Words that the lesson's program stores, and those of its functions.
+/// Words that the lesson's program stores, and instructions of its functions.
 const WORDS: [&str; 4] = ["11111111", "22222222", "e3a00001", "e3a00002"];
 
-/// A command, and what the document shows of its output.
+/// A command of the document, with its output there.
 struct Shown {
     command: String,
     output: String,
 }
 
-/// The document's commands, in its order.
+/// Returns the commands of the document, in order.
 fn shown() -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
     let mut inside = false;
@@ -42,7 +42,7 @@ fn shown() -> Vec<Shown> {
     all
 }
 
-/// The lesson's words with their marks.
+/// Returns the lesson's words in an output, with their marks.
 fn words(output: &str) -> Vec<&str> {
     let tokens = output.lines().flat_map(|line| line.split([' ', '*']));
     let mut words: Vec<&str> = tokens
@@ -52,7 +52,7 @@ fn words(output: &str) -> Vec<&str> {
     words
 }
 
-/// What a reader's shell says to a line in that tree; an error unless it ends well.
+/// Runs a line in a shell in the tree; returns the output. The line must end with status 0.
 fn typed(tree: &Path, line: &str) -> String {
     let programs = Path::new(PROGRAM).parent().expect("a directory");
     let path = std::env::var("PATH").unwrap_or_default();
@@ -68,7 +68,7 @@ fn typed(tree: &Path, line: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Types the lesson's commands one after the other, as they stand there.
+/// Runs the lesson's commands in order, and compares their output.
 pub fn read_in(tree: &Path) {
     fs::create_dir_all(tree.join("out")).unwrap();
     let all = shown();

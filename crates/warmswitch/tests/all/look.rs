@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `warmswitch look`; tests/tutorials.rs reads its lesson.
+//! Tests of `warmswitch look`. tests/tutorials.rs tests its lesson.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -78,7 +78,7 @@ fn a_place_that_is_not_reached_and_memory_that_is_not_there_are_named() {
         ),
         (
             &["--at", "start_kernel"],
-            "was executed 0 times, and not 1, when the command ended",
+            "was executed 0 times instead of 1: the command ended",
         ),
         (
             &["--at", "sys_read", "--address", "0x00000010"],

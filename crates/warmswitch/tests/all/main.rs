@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the program as users run it. One binary, so that long tests of one kind run beside short
-//! ones of another.
+//! Tests of the program as users run it. They are one binary, so that long and short tests run at the same time.
 
 mod added;
 mod boots;
@@ -39,13 +38,13 @@ use std::process::{Command, Stdio};
 
 use project::make_project;
 
-/// Files with their contents, by their names.
+/// Contents of files, by name.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Runs them.
+/// Arguments that run the experiment `few` of [`make_project`].
 const RUN_FEW: [&str; 4] = ["run", "few", "--jobs", "2"];
 
-/// A file of the plain kernel, which is built when it is missing.
+/// Returns the path of a file of the plain kernel. Builds the kernel if it is missing.
 fn plain_kernel(file: &str) -> PathBuf {
     let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args(["kernel", "build", "6.12/plain", "--json"])
@@ -56,7 +55,7 @@ fn plain_kernel(file: &str) -> PathBuf {
     PathBuf::from(built[file].as_str().expect("a path"))
 }
 
-/// Every file below the project's `out` with its content.
+/// Reads every file below the project's `out`.
 fn results(project: &Path) -> Files {
     let mut all = BTreeMap::new();
     let mut dirs = vec![project.join("out")];

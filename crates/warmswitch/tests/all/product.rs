@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The variant `product` and FCSE on top of it: each feature on the board, programs on memory that the kernel shares with
-//! processes, and what is known to fail. `cargo xtask ci --all` runs these: `make test` builds none of the kernels.
+//! Tests of the variant `product`, with and without FCSE: its features on the board, memory that the kernel shares with
+//! processes, and known failures. `cargo xtask ci --all` runs them; `make test` does not build these kernels.
 //!
-//! A test `known_to_fail_...` asserts today's failure, of plain Linux's own where nothing else is said. It turns red when
-//! that is mended. Then turn its assertion round (no round may fail), give it the name of what holds, and mark its section
-//! in docs/understand/LINUX-FINDINGS.md, or take it out of docs/understand/LIMITS.md.
+//! A test `known_to_fail_...` asserts a known failure, which is plain Linux's own unless the test says otherwise. The
+//! test fails when the bug is fixed. Then reverse its assertion (no round may fail), rename the test, and mark the
+//! section in docs/understand/LINUX-FINDINGS.md as fixed, or remove the limit from docs/understand/LIMITS.md.
 
-use crate::commands::{number_behind, proof, warmswitch};
-use crate::fcse::said;
+use crate::commands::{number_after, proof, warmswitch};
+use crate::fcse::output_text;
 
 const PLAIN: &str = "product";
 const FCSE: [&str; 2] = ["product-fcse-guaranteed", "product-fcse-best-effort"];
@@ -16,8 +16,8 @@ const PRODUCT_SH: &str = concat!(
     "/../../linux/6.12/proofs/product.sh"
 );
 
-/// What a program of `linux/6.12/proofs` says on a kernel, and whether it found everything right. It must come to its last
-/// line.
+/// Runs a program of `linux/6.12/proofs` on a kernel. Returns whether it found everything right, and its output. It
+/// must run to its end.
 fn says(kernel: &str, command: &str) -> (bool, String) {
     says_with(kernel, "16K", command)
 }
@@ -29,7 +29,7 @@ fn says_with(kernel: &str, dcache: &str, command: &str) -> (bool, String) {
         "guest", "--kernel", kernel, "--set", &dcache, "--add", &program,
     ];
     let output = warmswitch(&[&options[..], &["--", command]].concat());
-    let text = said(&output);
+    let text = output_text(&output);
     let code = output.status.code();
     assert!(matches!(code, Some(0 | 1)), "{kernel}, {command}: {text}");
     (code == Some(0), text)
@@ -39,18 +39,18 @@ fn all_kernels() -> impl Iterator<Item = &'static str> {
     [PLAIN].into_iter().chain(FCSE)
 }
 
-/// Asserts that a program fails, and that the count behind `what` is not zero.
+/// Asserts that a program fails, and that the count after `what` is not zero.
 fn fails(kernel: &str, command: &str, what: &str) {
     fails_with(kernel, "16K", command, what);
 }
 
 fn fails_with(kernel: &str, dcache: &str, command: &str, what: &str) {
     let (right, text) = says_with(kernel, dcache, command);
-    let mended = "mended? what to do is said above in this file";
-    assert!(!right, "{kernel}, {command}: {mended}: {text}");
+    let fixed = "fixed? the module comment says what to do";
+    assert!(!right, "{kernel}, {command}: {fixed}: {text}");
     assert!(
-        number_behind(&text, what) > 0,
-        "{kernel}, {command}: {mended}: {text}"
+        number_after(&text, what) > 0,
+        "{kernel}, {command}: {fixed}: {text}"
     );
 }
 
@@ -63,7 +63,7 @@ fn holds_with(kernel: &str, dcache: &str, command: &str) {
     assert!(right, "{kernel}, {command}: {text}");
 }
 
-/// The series `zeroing` and `vivt-fixes`, a patch a bug: each fails on `plain`.
+/// The series `zeroing` and `vivt-fixes` have a patch for each of these bugs. Each test fails on `plain`.
 #[test]
 #[ignore = "needs kernels"]
 fn what_is_mended_in_plain_linux_is_right() {
@@ -82,7 +82,7 @@ fn what_is_mended_in_plain_linux_is_right() {
     ] {
         for (kernel, begins) in [("plain-fixes", "ok 1 "), ("plain", "not ok 1 ")] {
             let command = format!("mm_suite --only {test}");
-            let text = said(&warmswitch(&["guest", "--kernel", kernel, "--", &command]));
+            let text = output_text(&warmswitch(&["guest", "--kernel", kernel, "--", &command]));
             assert!(
                 text.lines().any(|line| line.starts_with(begins)),
                 "{kernel}, {test}: {text}"
@@ -91,7 +91,7 @@ fn what_is_mended_in_plain_linux_is_right() {
     }
 }
 
-/// Without a switch of tasks.
+/// The interrupts of perf read the process's memory without a task switch.
 #[test]
 #[ignore = "needs kernels"]
 fn what_interrupts_of_perf_read_of_a_process_is_flushed() {
@@ -122,7 +122,7 @@ fn a_child_that_is_forked_while_dev_mem_is_mapped_sees_no_old_words() {
 fn each_feature_that_a_shell_can_try_is_there() {
     for kernel in all_kernels() {
         let options = ["guest", "--kernel", kernel, "--add", PRODUCT_SH];
-        let text = said(&warmswitch(&[&options[..], &["--", "product.sh"]].concat()));
+        let text = output_text(&warmswitch(&[&options[..], &["--", "product.sh"]].concat()));
         for part in [
             "fair server: runtime 50000000 ns",
             "bpf jit: 1",
@@ -139,12 +139,12 @@ fn each_feature_that_a_shell_can_try_is_there() {
             assert!(text.contains(part), "{kernel}: no {part:?}: {text}");
         }
         for what in ["ftrace: ", "kprobes: "] {
-            assert!(number_behind(&text, what) > 0, "{kernel}: {text}");
+            assert!(number_after(&text, what) > 0, "{kernel}: {text}");
         }
     }
 }
 
-/// The fair server gives common tasks 50 ms of each second, which real-time throttling at -1 does not change.
+/// The fair server gives ordinary tasks 50 ms of each second, also with real-time throttling off (-1).
 #[test]
 #[ignore = "needs kernels"]
 fn the_fair_server_keeps_a_real_time_task_off_until_its_runtime_is_zero() {
@@ -155,10 +155,10 @@ fn the_fair_server_keeps_a_real_time_task_off_until_its_runtime_is_zero() {
     let command = format!("{unthrottled}; kept_off 2; {off}; kept_off 2");
     for kernel in all_kernels() {
         let options = ["guest", "--kernel", kernel, "--add", &program];
-        let text = said(&warmswitch(&[&options[..], &["--", &command]].concat()));
+        let text = output_text(&warmswitch(&[&options[..], &["--", &command]].concat()));
         let (before, after) = text.split_once('\n').expect("two lines");
-        assert!(number_behind(before, "kept off ") >= 1, "{kernel}: {text}");
-        assert_eq!(number_behind(after, "kept off "), 0, "{kernel}: {text}");
+        assert!(number_after(before, "kept off ") >= 1, "{kernel}: {text}");
+        assert_eq!(number_after(after, "kept off "), 0, "{kernel}: {text}");
     }
 }
 
@@ -176,8 +176,8 @@ fn files_of_flash_and_of_processes_are_read_as_they_were_written() {
     }
 }
 
-/// Memory that the kernel and a process have mapped at different addresses, in both directions: each message between
-/// processes implies a switch, and those of processes that have such memory flush (`fcse.rst`, "Memory of the kernel").
+/// Tests memory that the kernel and a process map at different addresses, in both directions. Each message between
+/// processes implies a switch, and a switch of a process with such memory flushes (`fcse.rst`, "Memory of the kernel").
 #[test]
 #[ignore = "needs kernels"]
 fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
@@ -197,23 +197,24 @@ fn memory_of_the_kernel_is_right_where_a_switch_comes_between() {
         ] {
             holds(kernel, command);
         }
-        // What the kernel wrote before the first page was mapped stays long enough in a large cache only.
+        // Only in a large cache does data stay that the kernel wrote before the first page was mapped.
         holds_with(kernel, "128K", "perf_ring 20");
     }
 }
 
-/// Switches, those of them that flushed, and nanoseconds of a hop between two processes: with this beside them, and before.
+/// Returns the number of switches and of flushing switches, and the time of a hop between two processes with `beside`
+/// running and before, in ns.
 fn bystanders(kernel: &str, beside: &str) -> [u32; 4] {
     let (program, binder) = (proof("bystander"), proof("binder_words"));
     let command = format!("mount -t debugfs debugfs /sys/kernel/debug; {beside}");
     let options = [
         "guest", "--kernel", kernel, "--add", &program, "--add", &binder,
     ];
-    let text = said(&warmswitch(&[&options[..], &["--", &command]].concat()));
-    ["switches: ", "flushed: ", "ns a hop: ", "before: "].map(|what| number_behind(&text, what))
+    let text = output_text(&warmswitch(&[&options[..], &["--", &command]].concat()));
+    ["switches: ", "flushed: ", "ns a hop: ", "before: "].map(|what| number_after(&text, what))
 }
 
-/// What one process has pinned, or has of the kernel's memory, costs nobody else a flush.
+/// A process that pins pages, or maps memory of the kernel, causes no flushes in switches of other processes.
 #[test]
 #[ignore = "needs kernels"]
 fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
@@ -234,16 +235,14 @@ fn a_process_that_pins_pages_or_maps_the_kernels_costs_others_nothing() {
                 "{kernel}, {beside}: {found:?}"
             );
         }
-        // Who runs beside them is switched to and from: each time both flush.
+        // If the pinning process runs, too, each switch to and from it flushes.
         let found = bystanders(kernel, "bystander 500 uring run");
         let others = found[0] - 2 * 500;
         assert!(found[1] <= 2 * others, "{kernel}: {found:?}");
     }
 }
 
-// Plain Linux's own (docs/understand/LINUX-FINDINGS.md).
-
-/// Holes of FCSE, not of Linux (docs/understand/LIMITS.md).
+// The known failures follow (docs/understand/LINUX-FINDINGS.md, docs/understand/LIMITS.md).
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_cut_file_shows_its_old_words() {
@@ -295,15 +294,15 @@ fn known_to_fail_rings_of_the_kernel_without_a_switch() {
     }
 }
 
-/// The count is the first word of its line. `plain-fixes` and FCSE fail, too.
+/// The output begins with the count. `plain-fixes` and FCSE fail, too.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_call_that_writes_its_own_source_reads_old_words() {
     fails(PLAIN, "writev_overlap 100", "");
 }
 
-/// In one process the bug is plain Linux's. Between two processes it is FCSE's, in guaranteed mode, and needs a large
-/// cache: in a small one the kernel's old line does not stay long enough.
+/// Within one process the bug is plain Linux's. Between two processes it is a bug of FCSE in guaranteed mode. It needs
+/// a large cache, because the kernel's old line does not stay long enough in a small one.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_a_build_id_is_recorded_as_the_kernel_last_saw_it() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Projects of their own: our data, and an `out` that nobody else writes to.
+//! Makes projects for tests: our data, with an `out` of their own.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Six points of two kernels.
+/// An experiment with six points on two kernels.
 const FEW: &str = r#"
 format = 1
 title = "a few points"
@@ -19,8 +19,7 @@ board = "s3c24a0"
 mb = [1]
 "#;
 
-/// Makes `dir` a project of its own: our data and documents, the experiment `few`, an `out` that nobody else writes
-/// to.
+/// Makes `dir` a project with our data and documents, the experiment `few`, and an `out` of its own.
 pub fn make_project(dir: &Path) {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let ours = ours.canonicalize().unwrap();

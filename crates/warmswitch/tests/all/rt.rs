@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Real-time kernels: threads of different priorities, one in the middle of what the kernel does for the other. Not in
-//! `make test`, which builds none of them: `cargo xtask ci --all` runs these.
+//! Tests of real-time kernels: a thread preempts another one in the middle of the kernel's work for it. `make test`
+//! does not build these kernels; `cargo xtask ci --all` runs the tests.
 
-use crate::commands::{number_behind, proof, proof_for_armv4t, proofs_mutant, warmswitch};
-use crate::fcse::said;
+use crate::commands::{number_after, proof, proof_for_armv4t, proofs_mutant, warmswitch};
+use crate::fcse::output_text;
 
-/// What the kernel does, and which mutant of `rt` leaves out what it does for it.
+/// Modes of `preempted`, each with the mutant of `rt` that leaves out the patch for it.
 const MODES: [(&str, &str); 4] = [
     ("copy", "rt-copy-once"),
     ("enter", "rt-enter-unflushed"),
@@ -13,15 +13,16 @@ const MODES: [(&str, &str); 4] = [
     ("move", "rt-move-once"),
 ];
 
-/// What came of a thousand rounds, of which a hundred or more met the kernel.
+/// Runs a thousand rounds. Asserts that a hundred or more met the case; returns the output and the number of wrong
+/// rounds.
 fn preempted(kernel: &str, mode: &str, options: &[&str]) -> (String, u32) {
     let program = proof("preempted");
     let command = format!("preempted {mode} 1000");
     let begin = ["guest", "--kernel", kernel, "--add", &program];
     let output = warmswitch(&[&begin, options, &["--", &command]].concat());
-    let text = said(&output);
-    assert!(number_behind(&text, "1000 rounds, ") >= 100, "{text}");
-    let wrong = number_behind(&text, "wrong in ");
+    let text = output_text(&output);
+    assert!(number_after(&text, "1000 rounds, ") >= 100, "{text}");
+    let wrong = number_after(&text, "wrong in ");
     assert_eq!(output.status.success(), wrong == 0, "{text}");
     (text, wrong)
 }
@@ -46,7 +47,7 @@ fn without_each_patch_who_preempts_finds_something_old_or_leaves_it() {
     }
 }
 
-/// A thread that has not run yet begins in the middle of an mremap(). On the ARM920T, whose TLB keeps entries best.
+/// A new thread begins in the middle of an mremap(). The board has an ARM920T, whose TLB keeps entries longest.
 #[test]
 #[ignore = "needs kernels"]
 fn a_thread_that_begins_while_pages_are_moved_finds_no_old_words() {
@@ -54,9 +55,9 @@ fn a_thread_that_begins_while_pages_are_moved_finds_no_old_words() {
     let rounds = |kernel: &str, options: &[&str]| {
         let begin = ["guest", "--board", "at91rm9200", "--kernel", kernel];
         let command = ["--add", &program, "--", "moved_first 300"];
-        let text = said(&warmswitch(&[&begin, options, &command].concat()));
-        assert!(number_behind(&text, "300 rounds, ") >= 100, "{text}");
-        number_behind(&text, "old words in ") + number_behind(&text, "lost stores in ")
+        let text = output_text(&warmswitch(&[&begin, options, &command].concat()));
+        assert!(number_after(&text, "300 rounds, ") >= 100, "{text}");
+        number_after(&text, "old words in ") + number_after(&text, "lost stores in ")
     };
     for kernel in ["rt-multi", "rt-fcse-multi", "rt-fcse-multi-best-effort"] {
         assert_eq!(rounds(kernel, &[]), 0, "{kernel}");
@@ -65,7 +66,7 @@ fn a_thread_that_begins_while_pages_are_moved_finds_no_old_words() {
     assert!(rounds("rt-multi", &["--mutant", &mutant]) > 0);
 }
 
-/// ksmd, a kernel thread that has borrowed the address space, merges a page of a process of one thread.
+/// ksmd, a kernel thread that uses the address space of a process with one thread, merges a page of it.
 #[test]
 #[ignore = "needs kernels"]
 fn what_a_process_stores_in_the_middle_of_a_merge_of_its_page_stays() {
@@ -74,8 +75,8 @@ fn what_a_process_stores_in_the_middle_of_a_merge_of_its_page_stays() {
     let stores = |kernel: &str, options: &[&str]| {
         let begin = ["guest", "--kernel", kernel, "--add", &program];
         let output = warmswitch(&[&begin, options, &["--", "ksm_store 1000 410 435"]].concat());
-        let text = said(&output);
-        let lost = number_behind(&text, "1000 rounds, the store is lost in ");
+        let text = output_text(&output);
+        let lost = number_after(&text, "1000 rounds, the store is lost in ");
         assert_eq!(output.status.success(), lost == 0, "{text}");
         lost
     };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The caches really hold the data: Linux with the cache maintenance cut out of its address-space
-//! switch does not survive the commands that the same kernel runs when it is whole. Needs the built
-//! kernel.
+//! Tests that the caches hold data: Linux fails without the cache maintenance in its address-space switch. The
+//! unchanged kernel runs the same commands. The test needs the built kernel.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,16 +12,16 @@ use crate::plain_kernel;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_warmswitch");
 
-/// Forks, executes, pipes; prints a checksum five times.
+/// Commands that fork, execute and pipe, and print a checksum five times.
 const COMMANDS: &str = "i=0; while [ $i -lt 5 ]; do md5sum /bin/busybox; \
     echo hello | sed s/l/L/g | cat; i=$((i+1)); done; echo finished=$?\n";
 
-/// `cpu_arm926_switch_mm`: test, clean and invalidate; branch back; invalidate the I-cache.
+/// Instructions of `cpu_arm926_switch_mm`: test, clean and invalidate; branch back; invalidate the I-cache.
 const MAINTENANCE: [u32; 3] = [0xee17_ff7e, 0x1aff_fffd, 0xee07_cf15];
-/// mov r0, r0
+/// `mov r0, r0`.
 const NOP: u32 = 0xe1a0_0000;
 
-/// The Image with the switch's cache maintenance replaced by instructions that do nothing.
+/// Returns the Image with the cache maintenance of the switch replaced by instructions that do nothing.
 fn without_maintenance(image: &Path) -> Vec<u8> {
     let vmlinux = std::fs::read(plain_kernel("vmlinux")).expect("vmlinux");
     let elf = object::File::parse(&*vmlinux).expect("an ELF file");
@@ -69,7 +68,7 @@ fn console(image: &Path, dtb: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Whether everything was printed, with one and the same checksum.
+/// Returns whether the console shows the whole output, with five equal checksums.
 fn survives(console: &str) -> bool {
     let sums: Vec<&str> = console
         .lines()

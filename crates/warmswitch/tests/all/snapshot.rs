@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boots that are kept: what comes after one is the same as after a boot, whatever became of it.
+//! Tests of snapshots: a run from a snapshot gives the same results as a run from a boot, also if the snapshot is
+//! damaged.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 
 use crate::{Files, RUN_FEW, make_project, results};
 
-/// A directory with our data and a cache of its own, in which everything but snapshots is ours.
+/// A project with a cache of its own. The cache has links to everything in our cache except the snapshots.
 struct Place {
     dir: PathBuf,
 }
@@ -57,8 +58,7 @@ impl Drop for Place {
     }
 }
 
-/// What the few points come to when each is booted afresh and nothing happens: what is said, every
-/// file.
+/// Runs the experiment `few` undisturbed, with a fresh boot for each point. Returns the output and all files.
 pub fn undisturbed() -> &'static (Output, Files) {
     static UNDISTURBED: OnceLock<(Output, Files)> = OnceLock::new();
     UNDISTURBED.get_or_init(|| {
@@ -105,10 +105,13 @@ fn a_damaged_snapshot_is_named_replaced_and_changes_nothing() {
         fs::write(snapshot, bytes).unwrap();
         let output = guest(&[]);
         assert_eq!(output.stdout, fresh.stdout, "{reason}");
-        let said = stderr(&output);
+        let printed = stderr(&output);
         let file = snapshot.file_name().unwrap().to_str().unwrap();
-        assert!(said.contains(file) && said.contains(reason), "{said}");
-        assert_eq!(said.matches("note").count(), 1, "{said}");
+        assert!(
+            printed.contains(file) && printed.contains(reason),
+            "{printed}"
+        );
+        assert_eq!(printed.matches("note").count(), 1, "{printed}");
         assert!(fs::read(snapshot).unwrap() == whole, "it is replaced");
     }
 }
@@ -132,16 +135,16 @@ fn points_from_snapshots_and_from_boots_are_the_same_bytes() {
 fn where_no_snapshot_fits_all_goes_on_with_one_note() {
     let place = Place::new("full");
     let (fresh, expected) = undisturbed();
-    // No file may grow beyond 1 MB, which is enough for runs.
+    // Limits files to 1 MB, which is enough for runs.
     let program = env!("CARGO_BIN_EXE_warmswitch");
     let run = RUN_FEW.join(" ");
     let script = format!("trap '' XFSZ; ulimit -f 2048; exec {program} {run}");
     let full = place.output(Command::new("sh").args(["-c", &script]));
-    let said = stderr(&full);
+    let printed = stderr(&full);
     assert_eq!(
-        said.matches("note: boots are not kept").count(),
+        printed.matches("note: boots are not kept").count(),
         1,
-        "{said}"
+        "{printed}"
     );
     assert_eq!((full.status, &full.stdout), (fresh.status, &fresh.stdout));
     assert!(results(&place.dir) == *expected);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A table shows what was asked for, whatever else is stored, and says where its sides are uneven.
+//! Tests that a table shows what the command asks for, whatever else is stored, and marks unequal numbers of runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,35 +7,35 @@ use std::process::Command;
 
 use crate::{make_project, results};
 
-/// What a command said.
-struct Said {
+/// Result of a command.
+struct Ended {
     code: Option<i32>,
     out: String,
     error: String,
 }
 
-fn said(project: &Path, line: &str) -> Said {
+fn warmswitch(project: &Path, line: &str) -> Ended {
     let output = Command::new(env!("CARGO_BIN_EXE_warmswitch"))
         .args(line.split_whitespace())
         .current_dir(project)
         .output()
         .expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Said {
+    Ended {
         code: output.status.code(),
         out: text(&output.stdout),
         error: text(&output.stderr),
     }
 }
 
-/// What it says on standard output; a table's exit code may say that a claim does not hold.
+/// Returns the standard output. Any exit code but 2 is accepted, because a claim of the table may not hold.
 fn shown(project: &Path, line: &str) -> String {
-    let said = said(project, line);
-    assert_ne!(said.code, Some(2), "{line}: {}", said.error);
-    said.out
+    let ended = warmswitch(project, line);
+    assert_ne!(ended.code, Some(2), "{line}: {}", ended.error);
+    ended.out
 }
 
-/// All files of a report of what was asked, by their names.
+/// Writes a report with these options; returns all its files.
 fn report(project: &Path, asked: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let dir = project.join("out/page");
     let _ = fs::remove_dir_all(&dir);
@@ -46,7 +46,7 @@ fn report(project: &Path, asked: &str) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// The name of the run of a point whose description has these parts, in a table as JSON.
+/// Returns the name of the run of a point, from a table as JSON.
 fn run_of(table: &str, kernel: &str, mode: &str, seed: u64) -> String {
     let table: serde_json::Value = serde_json::from_str(table).expect("JSON");
     let runs = table["runs"].as_array().expect("runs");
@@ -70,7 +70,7 @@ fn a_table_shows_what_was_asked_for_whatever_is_stored() {
         "{alone}"
     );
     let page = report(&dir, asked);
-    // Other boards and other seeds, and other seeds of this board.
+    // Runs of other boards, and of another seed of this board.
     let own = shown(&dir, "run few");
     let seed = shown(&dir, "run few --board sam9263 --seed 2");
     assert_eq!(shown(&dir, "run few --board sam9263"), alone);
@@ -84,7 +84,7 @@ fn a_table_shows_what_was_asked_for_whatever_is_stored() {
     ] {
         assert_eq!(shown(&dir, line), *same, "{line}");
     }
-    let none = said(&dir, "table few --board omap1610");
+    let none = warmswitch(&dir, "table few --board omap1610");
     assert_eq!(none.code, Some(2));
     for part in [
         "`warmswitch run few --board omap1610`",
@@ -97,16 +97,16 @@ fn a_table_shows_what_was_asked_for_whatever_is_stored() {
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// Where a run was removed the table has a star, and says so.
+/// After a run is removed, the table marks its cell with a star and explains the star.
 fn uneven_sides_are_marked(dir: &Path) {
     let two = "--board sam9263 --seeds 2";
     shown(dir, &format!("run few {two}"));
-    let even = said(dir, &format!("table few {two}"));
+    let even = warmswitch(dir, &format!("table few {two}"));
     assert!(!even.out.contains('*'), "{}", even.out);
     let json = shown(dir, &format!("table few {two} --json"));
     let run = run_of(&json, "6.12/fcse-best-effort", "lat-fork", 2);
     fs::remove_dir_all(dir.join("out/runs").join(run)).unwrap();
-    let table = said(dir, &format!("table few {two}"));
+    let table = warmswitch(dir, &format!("table few {two}"));
     assert_eq!(table.code, Some(1));
     let goes_on = "11 of 12 points are measured; `warmswitch run few --board sam9263 --seeds 2`";
     assert!(table.error.contains(goes_on), "{}", table.error);
@@ -115,6 +115,6 @@ fn uneven_sides_are_marked(dir: &Path) {
     let marked =
         "sam9263 6.12/fcse-best-effort lat-fork, mb 1: figures marked * have 1 run, others 2 runs";
     assert!(sentence.contains(marked), "{}", table.out);
-    let again = said(dir, &format!("run few {two}"));
+    let again = warmswitch(dir, &format!("run few {two}"));
     assert_eq!(again.out, even.out);
 }

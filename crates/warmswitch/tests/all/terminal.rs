@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `boot` on a terminal: keys reach the guest, Ctrl-A x leaves, the terminal is as it was before.
+//! Tests of `boot` on a terminal: keys reach the guest, Ctrl-A x leaves, and the terminal's settings are restored.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ use rustix::termios::{LocalModes, tcgetattr};
 struct Terminal {
     child: Child,
     keys: File,
-    /// The terminal's other side, to look at its settings.
+    /// The program's side of the terminal, to read its settings.
     screen: File,
     output: Receiver<Vec<u8>>,
     seen: String,
@@ -64,7 +64,7 @@ impl Terminal {
         }
     }
 
-    /// What `kill` or a terminal that goes away does.
+    /// Sends SIGTERM, as `kill` does.
     fn terminate(&self) {
         let child = Pid::from_child(&self.child);
         kill_process(child, Signal::TERM).expect("the child is there");
@@ -85,7 +85,7 @@ impl Terminal {
         }
     }
 
-    /// Does the terminal make lines of keys, as it does when no program changed it?
+    /// Returns whether the terminal collects keys into lines, which is the default setting.
     fn makes_lines(&self) -> bool {
         tcgetattr(&self.screen)
             .expect("settings")
@@ -103,7 +103,7 @@ fn the_terminal_is_raw_during_a_boot_and_restored_after_it() {
     // The quotes keep the echo of the command from being taken for its output.
     terminal.press(b"echo he\"\"llo\r");
     terminal.wait_for("hello");
-    // Ctrl-C is the guest's.
+    // Ctrl-C goes to the guest.
     terminal.press(b"sleep 1000\r");
     std::thread::sleep(Duration::from_millis(500));
     terminal.press(b"\x03");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wrong usage and wrong files: a clear message and exit code 2, never a panic.
+//! Tests of wrong usage and wrong files: each gives a clear message and exit code 2, and never a panic.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -124,10 +124,10 @@ fn what_there_is_can_be_listed_for_people_and_for_programs() {
     }
 }
 
-/// Looks as if it were compressed.
+/// Looks like a compressed archive.
 const SOME_ARCHIVE: &[u8] = b"\x1f\x8b\x08";
 
-/// A device tree with a root and nothing else but its cell sizes.
+/// Returns a device tree with only a root and its cell sizes.
 fn smallest_tree() -> Vec<u8> {
     let strings = b"#address-cells\0#size-cells\0";
     let structure: [u32; 12] = [1, 0, 3, 4, 0, 1, 3, 4, 15, 1, 2, 9];
@@ -158,7 +158,7 @@ fn smallest_tree() -> Vec<u8> {
 
 #[test]
 fn a_guest_that_sleeps_for_ever_ends_at_the_limit_though_input_may_still_come() {
-    // mov r0, r0; wait for interrupt; b . -- and zeros, as a raw image of that size.
+    // mov r0, r0; wait for interrupt; b . -- and zeros up to the size of a raw image.
     let code = [0xe1a0_0000u32, 0xee07_0f90, 0xeaff_fffe];
     let mut image: Vec<u8> = code.iter().flat_map(|w| w.to_le_bytes()).collect();
     image.resize(0x2000, 0);
@@ -229,7 +229,7 @@ fn a_reader_that_goes_away_ends_the_program_as_a_shell_counts_it() {
     assert_eq!(String::from_utf8_lossy(&message).trim(), "141");
 }
 
-/// The program with an empty cache and home, where nothing may be built: complaints are about the options.
+/// Runs the program with an empty cache and home, and with builds forbidden, so that errors are about the options.
 fn in_empty_home(arguments: &[&str]) -> Output {
     let home = std::env::temp_dir().join(format!("warmswitch-home-{}", std::process::id()));
     std::fs::create_dir_all(&home).expect("a directory is made");
@@ -244,8 +244,8 @@ fn in_empty_home(arguments: &[&str]) -> Output {
         .expect("the program starts")
 }
 
-/// Bad options of all verbs that boot with the same target, and of each verb: the words that the message has to have.
-/// A line's words are separated by spaces; `guest` stands for `guest ... -- true`.
+/// Bad options that all verbs share, and bad options of each verb, with a part of the expected message. `-- true` is
+/// appended to each line. Its words are separated by spaces.
 const BAD: [(&str, &str); 62] = [
     ("guest --board nonsuch", "nonsuch"),
     ("guest --set nonsuch=1", "nonsuch"),
@@ -341,7 +341,7 @@ const BAD: [(&str, &str); 62] = [
     ("coherence --jobs 2", "--jobs"),
 ];
 
-/// The same of verbs that take no command.
+/// Bad options of verbs that take no command.
 const BAD_OF_OTHERS: [(&str, &str); 12] = [
     ("overhead --kernel nonsuch", "nonsuch"),
     ("overhead --board nonsuch", "nonsuch"),
@@ -350,10 +350,7 @@ const BAD_OF_OTHERS: [(&str, &str); 12] = [
         "'--no-qemu' cannot be used with",
     ),
     ("bench --against /nowhere/x", "--against /nowhere/x"),
-    (
-        "bench --against .",
-        "--against .: not an executable file",
-    ),
+    ("bench --against .", "--against .: not an executable file"),
     (
         "bench --against ./Cargo.toml",
         "--against ./Cargo.toml: not an executable file",

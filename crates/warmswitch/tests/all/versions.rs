@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Versions of Linux beside 6.12. `cargo xtask ci --all` runs these: `make test` builds none of the kernels.
+//! Tests of versions of Linux other than 6.12. `cargo xtask ci --all` runs them; `make test` does not build these
+//! kernels.
 
-use crate::commands::{number_behind, proof, warmswitch};
-use crate::fcse::said;
+use crate::commands::{number_after, proof, warmswitch};
+use crate::fcse::output_text;
 
-/// Each with what its own source does not let pass.
+/// Versions, each with the tests of `mm_suite` that fail because of its own source.
 const VERSIONS: [(&str, &[&str]); 2] = [("7.3", &["mem_own_text"]), ("6.1", &[])];
 
 #[test]
@@ -14,7 +15,7 @@ fn the_suite_passes_with_fcse_in_both_modes_and_the_checker_has_nothing_to_say()
         for mode in ["guaranteed", "best-effort"] {
             let kernel = format!("{version}/fcse-{mode}");
             let suite = "mm_suite --quick --skip churn";
-            let text = said(&warmswitch(&[
+            let text = output_text(&warmswitch(&[
                 "coherence",
                 "--kernel",
                 &kernel,
@@ -32,22 +33,25 @@ fn the_suite_passes_with_fcse_in_both_modes_and_the_checker_has_nothing_to_say()
     }
 }
 
-/// How many rounds of `preempted` are wrong.
+/// Returns the number of wrong rounds of `preempted`.
 fn preempted(kernel: &str, what: &str) -> u32 {
     let program = proof("preempted");
     let command = format!("preempted {what} 100");
     let options = ["guest", "--kernel", kernel, "--add", &program];
-    let text = said(&warmswitch(&[&options[..], &["--", &command]].concat()));
-    number_behind(&text, "wrong in ")
+    let text = output_text(&warmswitch(&[&options[..], &["--", &command]].concat()));
+    number_after(&text, "wrong in ")
 }
 
-/// It can be chosen on a core whose caches are found by virtual address, without what series `rt` mends.
+/// Linux 7.3 offers PREEMPT_RT on cores with virtually addressed caches, without the fixes of the series `rt`.
 #[test]
 #[ignore = "needs kernels"]
 fn known_to_fail_preempt_rt_of_7_3_on_these_caches() {
     for what in ["enter", "alias", "move"] {
         let wrong = preempted("7.3/rt", what);
-        assert!(wrong > 0, "{what}: mended? then mark LINUX-FINDINGS");
+        assert!(
+            wrong > 0,
+            "{what}: fixed? then mark it in LINUX-FINDINGS.md"
+        );
     }
 }
 
@@ -73,7 +77,7 @@ fn what_is_mended_in_plain_7_3_is_right() {
                 output.status.success(),
                 right,
                 "{kernel}: {}",
-                said(&output)
+                output_text(&output)
             );
         }
     }

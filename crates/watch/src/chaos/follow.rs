@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows an interrupt: the instruction that it interrupts, and how another process then enters the kernel.
+//! Follows an interrupt: the instruction that it interrupts, and how a process other than the woken one next enters the
+//! kernel.
 
 use super::{Chaos, FAULT, USER};
 use arm::Context;

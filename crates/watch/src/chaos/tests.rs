@@ -30,7 +30,7 @@ impl Scripted {
         }
     }
 
-    fn that(&mut self, pc: u32, masked: bool, event: Event<'_>) {
+    fn send(&mut self, pc: u32, masked: bool, event: Event<'_>) {
         self.cycle += 10;
         let context = Context {
             cycle: self.cycle,
@@ -57,7 +57,7 @@ impl Scripted {
             cached: true,
             registers: &registers,
         };
-        self.that(pc, pc == 0xc000_0100, fetch);
+        self.send(pc, pc == 0xc000_0100, fetch);
     }
 
     fn round(&mut self) {
@@ -75,7 +75,7 @@ impl Scripted {
                 value: 0,
                 cached: true,
             };
-            self.that(0xc000_5000 + 4 * n, false, store);
+            self.send(0xc000_5000 + 4 * n, false, store);
         }
     }
 }
@@ -187,7 +187,7 @@ fn an_occasion_during_a_rest_does_not_count() {
         (drawn.window, drawn.from) = (Window::Preemptible, 0);
         (drawn.skip, drawn.focused) = (0, false);
         (chaos.sieve, chaos.rest) = (1, rest);
-        chaos.comes(Window::Preemptible, 0xc000_5000, 10);
+        chaos.count_occasion(Window::Preemptible, 0xc000_5000, 10);
         assert_eq!(chaos.drawn.unwrap().counting, expected);
     }
 }

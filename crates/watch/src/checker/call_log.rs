@@ -274,7 +274,7 @@ impl Calls {
     pub(super) fn between(&self, apart: &Apart, events: Events) -> Between {
         let written = events.written.0;
         let filled_at = events.filled.unwrap_or(u64::MAX);
-        let is_theirs = |call: &&Call| {
+        let is_of_process = |call: &&Call| {
             let is_given = |at: u32| concerns(&call.arguments, at);
             let mut all = events.addresses.iter();
             // Another process has another page at this address.
@@ -283,7 +283,7 @@ impl Calls {
         };
         let all = &self.call_log;
         let asks_of_fill = !apart.called_since_fill.is_empty();
-        let theirs = |filled| all.since(filled).filter(is_theirs);
+        let calls_of_process = |filled| all.since(filled).filter(is_of_process);
         Between {
             then_called: match !apart.then_called.is_empty() && all.reaches(written) {
                 true => called_of(&apart.then_called, self.next_by_callers(&events)),
@@ -294,7 +294,7 @@ impl Calls {
                 false => Vec::new(),
             },
             called_since_fill: match events.filled {
-                Some(filled) => called_with(&apart.called_since_fill, theirs(filled)),
+                Some(filled) => called_with(&apart.called_since_fill, calls_of_process(filled)),
                 None => Vec::new(),
             },
             called_since: called_of(&apart.called_since, all.since(written + 1)),

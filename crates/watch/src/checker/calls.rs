@@ -284,8 +284,12 @@ impl Calls {
     pub fn running(&self, writer: &Writer) -> Vec<u32> {
         let (mut node, cycle) = (writer.node, writer.cycle);
         let all = || self.stacks.iter().map(|(top, frames)| (*top, frames));
-        let its = |(top, _): &(u32, _)| stack(*top) == writer.stack;
-        let stacks = || all().chain([(self.stack, &self.frames)]).filter(its);
+        let is_on_stack = |(top, _): &(u32, _)| stack(*top) == writer.stack;
+        let stacks = || {
+            all()
+                .chain([(self.stack, &self.frames)])
+                .filter(is_on_stack)
+        };
         let is = |f: &Frame, n: Node| f.node == n && f.since <= cycle;
         let lives = |n: Node| stacks().any(|(_, s)| s.iter().any(|f| is(f, n)));
         let mut callers = self.callers(node);

@@ -12,7 +12,7 @@ impl Scripted {
             mva: Mva(mva),
             pa: Pa(pa),
         };
-        self.that(FUNCTION, fill);
+        self.send(FUNCTION, fill);
     }
 
     /// Returns the circumstances of the first report.
@@ -76,7 +76,7 @@ fn a_line_was_dirty_before_the_write_or_became_dirty_after_it() {
                 value: 1,
                 cached: true,
             };
-            script.that(FUNCTION, store);
+            script.send(FUNCTION, store);
         };
         if dirty_before {
             neighbour(&mut script);
@@ -173,7 +173,7 @@ fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
             mva: Mva(LOADED),
             pa: Pa(from),
         };
-        script.that(FUNCTION, fill);
+        script.send(FUNCTION, fill);
         script.stored(0);
         script.written_back(0, STORED, 7);
         let fetch = Event::Fetch {
@@ -184,7 +184,7 @@ fn a_line_of_other_memory_hides_no_line_of_the_same_memory() {
             cached: true,
             registers: &[0; 16],
         };
-        script.that(LOADED, fetch);
+        script.send(LOADED, fetch);
     }
     let all: Vec<_> = script
         .checker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The coherence checker. It knows the newest value of every word of RAM and its writer, and compares every load,
-//! instruction, descriptor and write-back with that value.
+//! instruction, descriptor, write-back and read of a bus master with that value.
 //!
 //! The checker observes ([`board::Observer`]) and changes nothing. A report names the stale data, the writer of the
 //! newest value, the events of the line since then, and the missing operation. Stale data that is never used is not
@@ -139,8 +139,8 @@ impl Checker {
         self.written(pa, width, value, writer)
     }
 
-    /// Records a burst of a bus master other than the core: what it wrote is the newest data, and what it read has to
-    /// be.
+    /// Records a burst of a bus master other than the core. The words that it wrote become the newest data. The words
+    /// that it read must be the newest data.
     fn dma(&mut self, transfer: &Transfer) -> Reaction {
         let context = Context {
             cycle: transfer.cycle,

@@ -270,7 +270,7 @@ impl Checker {
 
     /// Returns the lines and entries of `count` pages with addresses below `kernel`.
     fn left_of(&self, first: u32, count: u32, kernel: u32) -> Vec<Left> {
-        let nobody = PageEvent {
+        let placeholder = PageEvent {
             context: Context::default(),
             node: 0,
         };
@@ -282,7 +282,7 @@ impl Checker {
             since,
             writer: self.shadow.writer(pa),
             freed: None,
-            given: nobody,
+            given: placeholder,
         };
         let dirty = self.dirty.all().filter(|line| line.mva < kernel);
         let dirty = dirty.filter(|line| is_of(line.pa, first, count));

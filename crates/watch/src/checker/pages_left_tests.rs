@@ -43,7 +43,7 @@ fn outlives(kept: Kept) -> Vec<(Wrong, Access)> {
 #[test]
 fn a_dirty_line_that_remains_after_a_change_of_address_space_is_reported_once() {
     let mut script = Kernel::new();
-    script.that(USER, 0x8000, store(AT, LINE, 7));
+    script.send(USER, 0x8000, store(AT, LINE, 7));
     script.changes_hands();
     assert_eq!(script.goes_on(TTB), []);
     assert_eq!(script.goes_on(OTHER), outlives(Kept::DirtyLine));
@@ -68,17 +68,17 @@ fn a_cleaned_line_and_a_line_of_the_kernel_or_of_another_page_are_not_reported()
         victim: false,
     };
     let mut script = Kernel::new();
-    script.that(USER, 0x8000, store(AT, LINE, 7));
+    script.send(USER, 0x8000, store(AT, LINE, 7));
     script.changes_hands();
-    script.that(0x13, 0xc000_0000, clean);
-    script.that(USER, 0x8000, store(AT, LINE, 8));
+    script.send(0x13, 0xc000_0000, clean);
+    script.send(USER, 0x8000, store(AT, LINE, 8));
     assert_eq!(script.goes_on(OTHER), []);
     let mut script = Kernel::new();
-    script.that(0x13, 0xc000_0000, store(0xc123_4040, LINE, 7));
+    script.send(0x13, 0xc000_0000, store(0xc123_4040, LINE, 7));
     script.changes_hands();
     assert_eq!(script.goes_on(OTHER), []);
     let mut script = Kernel::new();
-    script.that(USER, 0x8000, store(AT, LINE + 4096, 7));
+    script.send(USER, 0x8000, store(AT, LINE + 4096, 7));
     script.changes_hands();
     assert_eq!(script.goes_on(OTHER), []);
 }
@@ -107,10 +107,10 @@ fn an_i_cache_line_is_reported_unless_it_was_invalidated_or_replaced() {
         ),
     ] {
         let mut script = Kernel::new();
-        script.that(USER, 0x8000, fill);
+        script.send(USER, 0x8000, fill);
         script.changes_hands();
         if let Some(gone) = gone {
-            script.that(0x13, 0xc000_0000, gone);
+            script.send(0x13, 0xc000_0000, gone);
         }
         assert_eq!(script.goes_on(OTHER), expected);
     }
@@ -127,8 +127,8 @@ fn a_tlb_entry_is_reported_unless_it_was_invalidated() {
                 descriptor: Pa(descriptor),
                 value,
             };
-            script.that(USER, 0x8000, past_the_caches(descriptor, value));
-            script.that(USER, 0x8000, walk);
+            script.send(USER, 0x8000, past_the_caches(descriptor, value));
+            script.send(USER, 0x8000, walk);
         }
         let fill = Event::TlbFill {
             side,
@@ -137,10 +137,10 @@ fn a_tlb_entry_is_reported_unless_it_was_invalidated() {
             bytes: 4096,
             locked: false,
         };
-        script.that(USER, 0x8000, fill);
+        script.send(USER, 0x8000, fill);
         script.changes_hands();
         if gone {
-            script.that(0x13, 0xc000_0000, Event::TlbInvalidate { side, entry: 3 });
+            script.send(0x13, 0xc000_0000, Event::TlbInvalidate { side, entry: 3 });
         }
         assert_eq!(script.goes_on(OTHER), expected);
     }

@@ -36,14 +36,14 @@ impl Kernel {
         assert_eq!(script.bus.ram_base(), KNOWN.map & !0xfff);
         script.checker.follow_pages(KNOWN);
         let mut kernel = Kernel { script, cycle: 0 };
-        kernel.that(0x13, MAP, store(MAP, KNOWN.map, MAP));
+        kernel.send(0x13, MAP, store(MAP, KNOWN.map, MAP));
         for n in 0..2 * SEEN {
             kernel.frees(n);
         }
         kernel
     }
 
-    pub(super) fn that(&mut self, mode: u32, pc: u32, event: Event<'_>) {
+    pub(super) fn send(&mut self, mode: u32, pc: u32, event: Event<'_>) {
         self.cycle += 1;
         let context = Context {
             cycle: self.cycle,
@@ -66,7 +66,7 @@ impl Kernel {
             cached: true,
             registers: &registers,
         };
-        self.that(mode, pc, fetch);
+        self.send(mode, pc, fetch);
     }
 
     pub(super) fn frees(&mut self, n: u32) {
@@ -103,7 +103,7 @@ impl Kernel {
     /// Makes a line of a page dirty by a user store.
     fn dirties(&mut self, n: u32) {
         let pa = self.script.bus.ram_base() + (n << PAGE);
-        self.that(USER, USERS, store(USERS + (n << PAGE), pa, 7));
+        self.send(USER, USERS, store(USERS + (n << PAGE), pa, 7));
     }
 
     /// Executes a user instruction in an address space.
@@ -160,13 +160,13 @@ fn a_line_invalidated_in_between_or_made_dirty_by_the_new_owner_is_not_reported(
     kernel.dirties(NUMBER);
     kernel.frees(NUMBER);
     kernel.gives(NUMBER, 0);
-    let gone = Event::Invalidate {
+    let invalidate = Event::Invalidate {
         side: Side::Data,
         mva: Mva(USERS + (NUMBER << PAGE)),
         pa: Pa(kernel.script.bus.ram_base() + (NUMBER << PAGE)),
         halves: 1,
     };
-    kernel.that(0x13, BACK, gone);
+    kernel.send(0x13, BACK, invalidate);
     kernel.dirties(NUMBER);
     kernel.runs(OTHER);
     assert_eq!(kernel.reports(), []);
@@ -211,14 +211,14 @@ fn an_i_cache_line_hides_no_tlb_entry() {
         mva: Mva(mva),
         pa: Pa(pa),
     };
-    kernel.that(USER, mva, fill);
+    kernel.send(USER, mva, fill);
     for (at, value) in [(base + 0x4000, base | 0x11), (base, pa | 0xffe)] {
         let walk = Event::Walk {
             mva: Mva(mva),
             descriptor: Pa(at),
             value,
         };
-        kernel.that(0x13, mva, walk);
+        kernel.send(0x13, mva, walk);
     }
     let entry = Event::TlbFill {
         side: TlbSide::Both,
@@ -227,7 +227,7 @@ fn an_i_cache_line_hides_no_tlb_entry() {
         bytes: 4096,
         locked: false,
     };
-    kernel.that(0x13, mva, entry);
+    kernel.send(0x13, mva, entry);
     kernel.frees(NUMBER);
     kernel.gives(NUMBER, 0);
     kernel.runs(OTHER);
@@ -254,7 +254,7 @@ fn a_free_before_the_last_owner_is_not_reported() {
 fn a_guest_cannot_make_the_state_of_pages_grow_without_bound() {
     let mut kernel = Kernel::new();
     let last = 0xffff_ffe0;
-    kernel.that(USER, USERS, store(USERS, last, 7));
+    kernel.send(USER, USERS, store(USERS, last, 7));
     for n in 0..1 << 12 {
         kernel.frees_some(page(n << 14), ORDERS - 1);
         kernel.begins(SP - 8 * n, n);

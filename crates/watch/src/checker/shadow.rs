@@ -37,7 +37,7 @@ pub struct Writer {
     pub path: Path,
     /// Node of the checker's call tree.
     pub node: u32,
-    /// Stack of the calls: see [`super::calls::stack`].
+    /// Stack of the calls: the low 16 bits of its number.
     pub stack: u16,
 }
 

@@ -6,7 +6,7 @@ use super::switches::SwitchId;
 use super::table::Table;
 use arm::{Cause, Mva, Side, TlbSide};
 
-/// What was missed.
+/// The kind of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// An I-cache line.
@@ -34,7 +34,7 @@ pub enum By {
 /// A kind of miss, with its victim and its evictor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Miss {
-    /// What was missed.
+    /// Kind of the miss.
     pub kind: Kind,
     /// Cause of the miss, with the evictor.
     pub by: By,
@@ -75,7 +75,7 @@ impl Miss {
 /// Kind and address of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// What was missed.
+    /// Kind of the miss.
     pub kind: Kind,
     /// Modified virtual address of the line, or of the access that needed a translation.
     pub mva: u32,
@@ -122,14 +122,14 @@ struct Eviction {
 }
 
 impl Settled {
-    /// Returns a miss without cycles. `gone` is the eviction; `None` if it was never present.
-    fn new(kind: Kind, of: CellId, mva: Mva, gone: Option<Eviction>) -> Settled {
-        let by = gone.map_or(By::First, |gone| gone.by);
+    /// Returns a miss without cycles. `eviction` is `None` if the line or translation was never present.
+    fn new(kind: Kind, of: CellId, mva: Mva, eviction: Option<Eviction>) -> Settled {
+        let by = eviction.map_or(By::First, |eviction| eviction.by);
         Settled {
             miss: Miss { kind, by, of },
             mva,
             cycles: 0,
-            switch: gone.map_or(SwitchId::NONE, |gone| gone.switch),
+            switch: eviction.map_or(SwitchId::NONE, |eviction| eviction.switch),
             counted: false,
         }
     }
@@ -142,26 +142,26 @@ struct Line {
     filled: u64,
     /// Eviction before the last fill.
     before: Option<Eviction>,
-    gone: Option<Eviction>,
+    eviction: Option<Eviction>,
     /// Misses while pin 0 was low, and while it was high.
     missed: [Missed; 2],
 }
 
 impl Line {
-    /// Records a fill, and returns the eviction before it, if there was one. `all` as in [`Line::gone`].
+    /// Records a fill, and returns the eviction before it, if there was one. `all` as in [`Line::eviction`].
     fn fill(&mut self, cycle: u64, all: Option<(u64, Eviction)>) -> Option<Eviction> {
-        self.before = self.gone(all);
-        (self.filled, self.gone) = (cycle, None);
+        self.before = self.eviction(all);
+        (self.filled, self.eviction) = (cycle, None);
         self.before
     }
 
     /// Returns the eviction, if the line is absent. `all` is the last invalidation of the whole cache.
-    fn gone(&self, all: Option<(u64, Eviction)>) -> Option<Eviction> {
-        // A line without a known fill or eviction was not present when the whole cache was invalidated, as far as
-        // known.
-        let known = self.filled > 0 || self.gone.is_some();
+    fn eviction(&self, all: Option<(u64, Eviction)>) -> Option<Eviction> {
+        // A line that was evicted without a fill was present before the ledger began to observe.
+        let known = self.filled > 0 || self.eviction.is_some();
         let since = |(at, _): &(u64, Eviction)| known && *at >= self.filled;
-        self.gone.or(all.filter(since).map(|(_, gone)| gone))
+        self.eviction
+            .or(all.filter(since).map(|(_, eviction)| eviction))
     }
 }
 
@@ -294,16 +294,16 @@ impl Lost {
     pub(super) fn filled(&mut self, of: CellId, side: Side, mva: Mva, cycle: u64) {
         let key = line_key(side, mva);
         let all = self.all[side_bit(side) as usize];
-        let gone = self.lines.at(key).fill(cycle, all);
-        self.begin(kind_of(side), of, mva, gone);
+        let eviction = self.lines.at(key).fill(cycle, all);
+        self.begin(kind_of(side), of, mva, eviction);
         self.line = Some(key);
     }
 
     /// Begins a wait for a D-cache line whose fill has begun. The wait has the same evictor as the fill.
     pub(super) fn awaited(&mut self, of: CellId, mva: Mva) {
         let key = line_key(Side::Data, mva);
-        let gone = self.lines.at(key).before;
-        self.begin(Kind::Data, of, mva, gone);
+        let eviction = self.lines.at(key).before;
+        self.begin(Kind::Data, of, mva, eviction);
         self.waiting.iter_mut().for_each(|miss| miss.counted = true);
         self.line = Some(key);
     }
@@ -311,15 +311,15 @@ impl Lost {
     /// Records a store that missed, after its wait.
     pub(super) fn store_missed(&mut self, of: CellId, mva: Mva, cycles: u64) -> Settled {
         let line = self.lines.at(line_key(Side::Data, mva));
-        let gone = line.gone(self.all[side_bit(Side::Data) as usize]);
-        let mut settled = Settled::new(Kind::Store, of, Mva(mva.0 & !31), gone);
+        let eviction = line.eviction(self.all[side_bit(Side::Data) as usize]);
+        let mut settled = Settled::new(Kind::Store, of, Mva(mva.0 & !31), eviction);
         settled.cycles = cycles;
         self.missed.at(settled.miss.key()).add(&settled);
         settled
     }
 
-    fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, gone: Option<Eviction>) {
-        self.waiting = Some(Settled::new(kind, of, mva, gone));
+    fn begin(&mut self, kind: Kind, of: CellId, mva: Mva, eviction: Option<Eviction>) {
+        self.waiting = Some(Settled::new(kind, of, mva, eviction));
         self.writes = 0;
     }
 
@@ -328,18 +328,18 @@ impl Lost {
         self.lines.at(line_key(Side::Data, mva)).fill(cycle, all);
     }
 
-    fn line_gone(&mut self, side: Side, mva: Mva, gone: Eviction) {
-        self.lines.at(line_key(side, mva)).gone = Some(gone);
+    fn line_evicted(&mut self, side: Side, mva: Mva, eviction: Eviction) {
+        self.lines.at(line_key(side, mva)).eviction = Some(eviction);
     }
 
     pub(super) fn replaced(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
         let by = By::Replaced(by);
-        self.line_gone(side, mva, Eviction { by, switch });
+        self.line_evicted(side, mva, Eviction { by, switch });
     }
 
     pub(super) fn invalidated(&mut self, (by, switch): Doer, side: Side, mva: Mva) {
         let by = By::Invalidated(by);
-        self.line_gone(side, mva, Eviction { by, switch });
+        self.line_evicted(side, mva, Eviction { by, switch });
     }
 
     pub(super) fn all_invalidated(&mut self, (by, switch): Doer, side: Side, cycle: u64) {
@@ -357,7 +357,7 @@ impl Lost {
     ) {
         let side = tlb_bit(side);
         let page = (mva.0 & !(bytes - 1), bytes);
-        let gone = self.pages.at(page_key(side, page)).take();
+        let eviction = self.pages.at(page_key(side, page)).take();
         let entries = &mut self.entries[side];
         if entries.len() <= number {
             entries.resize(number + 1, None);
@@ -366,7 +366,7 @@ impl Lost {
             let by = By::Replaced(of);
             *self.pages.at(page_key(side, old.page)) = Some(Eviction { by, switch });
         }
-        self.begin(Kind::Translation, of, mva, gone);
+        self.begin(Kind::Translation, of, mva, eviction);
     }
 
     pub(super) fn tlb_invalidated(&mut self, by: Doer, (side, number): (TlbSide, usize)) {

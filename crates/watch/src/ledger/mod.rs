@@ -158,15 +158,15 @@ pub struct Ledger {
     masters: BusMasters,
 }
 
-/// Transfers of bus masters other than the core. The core's cycles that they cost are charged to the core's own causes:
-/// its accesses wait until a transfer is over.
+/// Transfers of bus masters other than the core. The core's accesses wait until a transfer is over. The ledger charges
+/// this wait to the causes of the accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusMasters {
-    /// Words that they read from memory.
+    /// Words read from memory.
     pub words_read: u64,
-    /// Words that they wrote to memory.
+    /// Words written to memory.
     pub words_written: u64,
-    /// Core cycles in which they had the memory.
+    /// Core cycles in which the bus masters used the memory.
     pub cycles: u64,
 }
 

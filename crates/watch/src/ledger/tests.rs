@@ -164,7 +164,7 @@ fn a_miss_survives_packing_into_a_key() {
 }
 
 #[test]
-fn transfers_of_a_bus_master_are_counted_and_the_sums_stay_the_clocks() {
+fn transfers_of_a_bus_master_are_counted_and_the_sums_equal_the_clock() {
     let mut plain = cached("sam9263", STORE);
     let copier = Box::new(copier::Copier::default());
     let place = (0x5000_0000, 0x1000);
@@ -185,7 +185,7 @@ fn transfers_of_a_bus_master_are_counted_and_the_sums_stay_the_clocks() {
     assert!(masters.cycles > 2 * 4096);
     let total: u64 = watched.observer().total().iter().sum();
     assert_eq!(total, watched.now() - begun);
-    // The core did less in the same time.
+    // The core executed fewer instructions in this time.
     let (with, without) = (watched.counters(), alone.counters());
     assert!(with.instructions < without.instructions);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The coherence checker on the litmus programs. It must be silent if maintenance is complete. If maintenance is
-//! missing, it must give exactly the report of that.
+//! missing, it must give exactly the expected report.
 //!
 //! An expected report is two lines. The first has the kind, the label and address of the access, the label and address
 //! of the newest data's writer, and the place of that data. The second is the operation needed.

@@ -96,10 +96,10 @@ fn where_it_goes(experiment: &str, board: &str, rows: &[&Row]) -> Result<Vec<Par
     let mut bars = Vec::new();
     for end in distinct(ends.into_iter().flatten()) {
         for kernel in tables::kernels(rows).iter().take(2) {
-            let of = |row: &&&Row| row.kernel == *kernel && ring(row) == end;
+            let is_end = |row: &&&Row| row.kernel == *kernel && ring(row) == end;
             let name = format!("{}, {} x {} KB", short_kernel(kernel), end.1, end.0);
             let bar = |row: &&Row| Some(Bar::of(name, row, row.process.as_ref()?));
-            bars.extend(rows.iter().find(of).and_then(bar));
+            bars.extend(rows.iter().find(is_end).and_then(bar));
         }
     }
     if bars.is_empty() {

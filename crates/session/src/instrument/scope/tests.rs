@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a scope makes of edges.
+//! Tests of pulses and answers in recorded edges.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn a_late_answer_belongs_to_the_pulse_that_was_handled() {
             Edge { cycle, pin, level }
         })
         .collect();
-    let told: Vec<_> = pulses(&edges)
+    let found: Vec<_> = pulses(&edges)
         .iter()
         .map(|p| (p.at, p.interrupt, p.task))
         .collect();
@@ -63,7 +63,7 @@ fn a_late_answer_belongs_to_the_pulse_that_was_handled() {
         (30, Some(4), None),
         (40, Some(1), Some(3)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn answers_belong_to_the_frequency_of_their_time() {
     };
     let pulses = [150, 250, 299, 350].map(|at| pulse(at, Some(1)));
     let series = table.shares(&pulses, &[155, 200, 310, 360], 100, 100);
-    let told: Vec<_> = series
+    let found: Vec<_> = series
         .iter()
         .map(|s| (s.name.as_str(), s.at["hz"], s.asked, s.answered))
         .collect();
@@ -96,5 +96,5 @@ fn answers_belong_to_the_frequency_of_their_time() {
         ("rising", 20, 2, 1),
         ("falling", 10, 1, 1),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }

@@ -3,7 +3,7 @@
 
 /// Searched length of the log, in bytes; longer than a prompt and the kernel messages after it.
 const TAIL: usize = 4096;
-/// Two prompts are equal if this many last visible characters are. A directory may stand before them.
+/// Number of last visible characters by which prompts are compared. A directory may stand before them.
 const SAME: usize = 2;
 
 /// Returns the end of the prompt that the log shows, if it shows one. Kernel messages with a time stamp after the

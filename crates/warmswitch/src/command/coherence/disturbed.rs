@@ -41,13 +41,15 @@ pub struct Options {
     /// The command `mm_chaos` alone is the seed's random program.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["all_mutants", "cost", "bisect", "chaos_seeds"])]
     chaos: Option<u64>,
-    /// Do this for the seeds from A up to but not including B, on all processors; stored results are not run again
+    /// Run as with --chaos for each seed from A up to but not including B, on all processors
+    ///
+    /// Results are stored. A seed with a stored result is not run again.
     #[arg(long, value_name = "A..B", conflicts_with_all = ["cost", "bisect", "tap", "gdb"])]
     chaos_seeds: Option<Seeds>,
-    /// Forget stored results of the seeds, and run them again
+    /// Forget the stored results of the seeds, and run them again
     #[arg(long, requires = "chaos_seeds")]
     again: bool,
-    /// Then shorten the program of the first seed of each cause
+    /// After all seeds, shorten the program of the first seed of each cause
     #[arg(long, requires = "chaos_seeds", conflicts_with = "json")]
     reduce: bool,
 }

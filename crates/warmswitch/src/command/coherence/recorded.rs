@@ -30,7 +30,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Loads the baselines. Gives an error for a bad file, and for a new baseline that has no file to go to.
+    /// Loads the baselines. Fails for a bad file, and if a new baseline has no file to go to.
     pub fn of(args: &Args) -> Result<Recorded> {
         let target = &args.target;
         let kernel = target.kernel()?;

@@ -276,7 +276,8 @@ impl Shown<'_> {
             return Ok(Outcome::Done);
         }
         if self.lacks_baseline() {
-            let what = "no baseline for this kernel, board and command: the number of suppressed reports is not checked";
+            let what = "no baseline for this kernel, board and command, so the number of suppressed \
+                        reports was not checked";
             if args.bisect {
                 bail!("{what}; record one at a good commit with --baseline FILE --write-baseline");
             }
@@ -297,7 +298,7 @@ impl Shown<'_> {
         match &self.findings.ended {
             RunEnd::Limit if self.args.bisect => {
                 bail!(
-                    "--limit ended the command: no report up to then proves nothing; set a longer limit"
+                    "--limit ended the command early, so a run without a report proves nothing; set a longer limit"
                 )
             }
             RunEnd::Limit if self.args.limit.is_some() => Ok(Outcome::Done),
@@ -305,7 +306,9 @@ impl Shown<'_> {
                 let status = status.unwrap_or(0);
                 markers::check_that_it_ran(status, &self.output())?;
                 if self.args.bisect && status != 0 {
-                    bail!("the command ended with {status}: no report up to then proves nothing");
+                    bail!(
+                        "the command ended with {status}, so a run without a report proves nothing"
+                    );
                 }
                 if self.args.write_baseline && status != 0 {
                     bail!("--write-baseline: the command ended with {status}; nothing is recorded");
@@ -313,7 +316,7 @@ impl Shown<'_> {
                 Ok(Outcome::Done)
             }
             RunEnd::Report => bail!(
-                "suppressions cover all {REPORTS} causes that the checker can keep: no other report proves nothing"
+                "suppressions cover all {REPORTS} causes that the checker can keep; it reports no further cause"
             ),
             RunEnd::Limit => bail!(
                 "the command ran longer than {LIMIT_S} s of board time; set a longer limit with --limit{}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `host build` and `host read`: build the measuring program for a product, and read its results.
+//! `host build` builds the measuring program for a product, and `host read` reads its results.
 
 use std::fs;
 use std::path::{Path, PathBuf};

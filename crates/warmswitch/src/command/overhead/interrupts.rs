@@ -17,7 +17,7 @@ const TIMES: u32 = 49;
 
 /// Result of a task with interrupts on one board.
 pub struct Task {
-    /// The formula's figures, in us: an interrupt of the loop in registers, and what one of this work costs more.
+    /// The formula's figures, in us: an interrupt of the loop in registers, and the extra cost of one of this work.
     formula: [f64; 2],
     /// Cycles of a run with interrupts, less those of a run without.
     exact: Charges,
@@ -124,7 +124,10 @@ impl Boards<'_> {
     }
 
     pub fn json(&self, sheet: &Sheet) -> Value {
-        let each = |task: &&Task| json!({"direct_us": task.formula[0], "indirect_us": task.formula[1], "exact_cycles": task.exact});
+        let each = |task: &&Task| {
+            let [direct, indirect] = task.formula;
+            json!({"direct_us": direct, "indirect_us": indirect, "exact_cycles": task.exact})
+        };
         json!({
             "work": self.work,
             "interrupts": TIMES,

@@ -33,7 +33,7 @@ const LIMIT_S: f64 = 300.0;
 /// Measure what switches cost two working tasks, by the formula of the paper of 2007 and exactly
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a board, or a path to a board file
+    /// Name of a board, or path to a board file
     #[arg(long, value_name = "BOARD", default_value = "omap1610")]
     board: String,
     /// Name of a kernel

@@ -134,7 +134,15 @@ pub fn table(heading: &str, each: &[Vec<Row>]) -> String {
 
 /// Returns the rows over all boards as JSON.
 pub fn rows_json(each: &[Vec<Row>]) -> Vec<Value> {
-    let row = |(name, [mean, least, most], published): (String, [f64; 3], Option<f64>)| json!({"what": name.trim(), "us": mean, "least_us": least, "most_us": most, "published_us": published});
+    let row = |(name, [mean, least, most], published): (String, [f64; 3], Option<f64>)| {
+        json!({
+            "what": name.trim(),
+            "us": mean,
+            "least_us": least,
+            "most_us": most,
+            "published_us": published,
+        })
+    };
     over_seeds(each).into_iter().map(row).collect()
 }
 

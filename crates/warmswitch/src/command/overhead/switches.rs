@@ -16,9 +16,9 @@ pub type Works = [&'static str; 2];
 pub const PAIRS: [Works; 2] = [["sort", "deflate"], ["aes", "crc"]];
 /// Turns of each task, as in the paper: 99 switches, and 49 interruptions of each task.
 pub const TURNS: u32 = 50;
-/// Numbers to sort without `--sweep`, 4 bytes each.
+/// Count of values to sort without `--sweep`, 4 bytes each.
 const SORTED: u32 = 512;
-/// Numbers to sort with `--sweep`.
+/// Counts of values to sort with `--sweep`.
 const SWEEP: [u32; 6] = [128, 256, 512, 1024, 2048, 4096];
 /// Turns of each task with `--sweep`. A piece of the largest size takes as long as a thousand of the smallest.
 const SWEEP_TURNS: u32 = 10;
@@ -27,7 +27,7 @@ const SWEEP_TURNS: u32 = 10;
 pub struct Plan {
     pub works: Works,
     pub turns: u32,
-    /// Numbers to sort.
+    /// Count of values to sort.
     sorted: u32,
 }
 
@@ -62,7 +62,7 @@ impl Plan {
         2 * self.turns - 1
     }
 
-    /// Returns by how many interruptions of a task the two runs differ.
+    /// Returns how many more interruptions of a task the run with all turns has.
     fn times(&self) -> u32 {
         self.turns - 1
     }
@@ -167,7 +167,10 @@ impl Plan {
 
     pub fn json(&self, sheet: &Sheet, pairs: &[Pair]) -> Value {
         let lost = Plan::lost(pairs);
-        let each = |pair: &Pair| json!({"hop_us": pair.formula[0], "indirect_us": pair.formula[1], "exact_cycles": pair.exact});
+        let each = |pair: &Pair| {
+            let [hop, indirect] = pair.formula;
+            json!({"hop_us": hop, "indirect_us": indirect, "exact_cycles": pair.exact})
+        };
         json!({
             "works": self.works,
             "sorted_kb": self.kb(),

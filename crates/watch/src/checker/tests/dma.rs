@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A bus master on a board: the checker sees what it reads and what it writes.
+//! A bus master on a board: the checker sees its reads and writes.
 
 use super::copier::Copier;
 use crate::checker::{Access, Checker, Wrong};
@@ -16,17 +16,17 @@ use board::BoardSpec;
 use board::boot::Boot;
 
 const COPIER: u32 = 0x5000_0000;
-/// Where the program stores words: a line of the next 64 bytes in each turn, counted in r6.
+/// Start of the program's stores. Each round, counted in r6, stores to a line in the next 64 bytes.
 const WORDS: u32 = 0x10_0000;
-/// RAM that it does not use.
+/// RAM that the program does not use.
 const UNUSED: u32 = 0xc0_0000;
 
-/// The latest 16 lines that the program has stored to.
+/// Returns the start of the last 16 lines that the program has stored to.
 fn dirty(machine: &Machine<Observed<Checker>>) -> u32 {
     WORDS + (machine.cpu().register(6) - 16) * 64
 }
 
-/// A board whose program has dirty lines, observed from power-on.
+/// Returns a board whose program has dirty lines, observed from power-on.
 fn board() -> Machine<Observed<Checker>> {
     let mut plain = cached("sam9263", STORE);
     let bus = &mut plain.cpu_mut().bus;
@@ -39,7 +39,7 @@ fn board() -> Machine<Observed<Checker>> {
     machine
 }
 
-/// Has words copied, and lets the board run on.
+/// Lets the device copy words, and runs the board.
 fn copy(machine: &mut Machine<Observed<Checker>>, [from, to, count]: [u32; 3]) {
     let now = machine.now();
     let system: &mut SystemBus = machine.cpu_mut().bus.system_mut();
@@ -59,7 +59,7 @@ fn reported(machine: &Machine<Observed<Checker>>) -> Vec<(Wrong, bool)> {
 }
 
 #[test]
-fn a_read_of_what_is_dirty_in_the_cache_is_reported() {
+fn a_device_read_of_data_that_is_dirty_in_the_cache_is_reported() {
     let mut machine = board();
     let from = dirty(&machine);
     copy(&mut machine, [from, UNUSED, 256]);
@@ -69,7 +69,7 @@ fn a_read_of_what_is_dirty_in_the_cache_is_reported() {
 }
 
 #[test]
-fn a_write_back_over_what_a_device_wrote_is_reported() {
+fn a_write_back_over_data_from_a_device_is_reported() {
     let mut machine = board();
     let to = dirty(&machine);
     copy(&mut machine, [UNUSED, to, 256]);
@@ -77,11 +77,11 @@ fn a_write_back_over_what_a_device_wrote_is_reported() {
 }
 
 #[test]
-fn a_copy_of_memory_that_is_in_no_line_is_right() {
+fn a_copy_of_memory_in_no_line_is_not_reported() {
     let mut machine = board();
     copy(&mut machine, [UNUSED, UNUSED + 0x1_0000, 1024]);
     assert_eq!(reported(&machine), []);
-    // What the device wrote is the newest, also for the device.
+    // Data from the device is the newest data for the device too.
     copy(&mut machine, [UNUSED + 0x1_0000, UNUSED, 1024]);
     assert_eq!(reported(&machine), []);
 }

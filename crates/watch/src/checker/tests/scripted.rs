@@ -36,7 +36,7 @@ impl Scripted {
         }
     }
 
-    pub(crate) fn that(&mut self, pc: u32, event: Event<'_>) {
+    pub(crate) fn send(&mut self, pc: u32, event: Event<'_>) {
         self.cycle += 1;
         let context = Context {
             cycle: self.cycle,
@@ -60,7 +60,7 @@ impl Scripted {
             cached: true,
             registers: &registers,
         };
-        self.that(pc, fetch);
+        self.send(pc, fetch);
     }
 
     /// Calls the function from a caller, and runs `does` in it.
@@ -86,7 +86,7 @@ impl Scripted {
             value: 7,
             cached: true,
         };
-        self.that(FUNCTION, store);
+        self.send(FUNCTION, store);
     }
 
     /// Writes the line of one of the addresses back.
@@ -98,7 +98,7 @@ impl Scripted {
             data: &[first, 0, 0, 0, 0, 0, 0, 0],
             victim: true,
         };
-        self.that(FUNCTION + 8, back);
+        self.send(FUNCTION + 8, back);
     }
 
     /// Loads the old data.
@@ -110,7 +110,7 @@ impl Scripted {
             value: 0,
             cached: true,
         };
-        self.that(pc, load);
+        self.send(pc, load);
     }
 }
 
@@ -125,7 +125,7 @@ impl Scripted {
             value,
             cached: false,
         };
-        self.that(pc, store);
+        self.send(pc, store);
     }
 
     /// Walks the tables: reads descriptors and loads a TLB entry.
@@ -136,7 +136,7 @@ impl Scripted {
                 descriptor: Pa(*at),
                 value: *value,
             };
-            self.that(FUNCTION, walk);
+            self.send(FUNCTION, walk);
         }
         let fill = Event::TlbFill {
             side: TlbSide::Both,
@@ -145,7 +145,7 @@ impl Scripted {
             bytes,
             locked: false,
         };
-        self.that(FUNCTION, fill);
+        self.send(FUNCTION, fill);
     }
 
     /// Loads through the TLB entry.
@@ -167,7 +167,7 @@ impl Scripted {
             kind,
             privileged: kind == Kind::Read,
         };
-        self.that(FUNCTION + 4, used);
+        self.send(FUNCTION + 4, used);
     }
 
     /// Returns the writer in each report.
@@ -262,7 +262,7 @@ fn a_fetch_hides_no_load() {
         cached: true,
         registers: &[0; 16],
     };
-    script.that(LOADED, fetch);
+    script.send(LOADED, fetch);
     script.loaded(0, LOADED);
     let all: Vec<_> = script
         .checker
@@ -286,7 +286,7 @@ fn a_destructive_write_back_is_reported_even_if_the_writers_line_is_dirty_again(
                 mva: Mva(at),
                 pa: Pa(at),
             };
-            script.that(FUNCTION, fill);
+            script.send(FUNCTION, fill);
         }
         if other {
             let store = Event::Store {
@@ -296,7 +296,7 @@ fn a_destructive_write_back_is_reported_even_if_the_writers_line_is_dirty_again(
                 value: 9,
                 cached: true,
             };
-            script.that(FUNCTION, store);
+            script.send(FUNCTION, store);
         }
         script.written_back(0, LOADED, 0);
         assert_eq!(script.checker.reports().count(), 1, "{other}");
@@ -324,7 +324,7 @@ fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
             value: 7,
             cached: false,
         };
-        script.that(FUNCTION, store);
+        script.send(FUNCTION, store);
         if mapped_after {
             script.puts(FUNCTION, tables[0], 0);
             script.puts(FUNCTION, tables[0], read_only);
@@ -336,7 +336,7 @@ fn a_private_view_is_one_that_was_mapped_before_the_data_was_written() {
             value: 0,
             cached: true,
         };
-        script.that(FUNCTION + 4, load);
+        script.send(FUNCTION + 4, load);
         let is =
             |(report, _): (&crate::checker::Report, u64)| report.trace.circumstances.private_view;
         let all: Vec<bool> = script.checker.reports().map(is).collect();

@@ -154,8 +154,8 @@ fn the_fetch_of_a_function_is_charged_to_that_function() {
     let own = |f: &Followed, function: u32| -> u64 {
         let function = f.functions.of(entry(function));
         let all = f.calls.all().iter();
-        let of = all.filter(|call| call.owner.function == function);
-        of.map(|call| call.cycles().iter().sum::<u64>()).sum()
+        let selected = all.filter(|call| call.owner.function == function);
+        selected.map(|call| call.cycles().iter().sum::<u64>()).sum()
     };
     // The fetch of the first instruction of 2 takes 20 cycles. Then it executes.
     f.calls.go_ahead(f.functions.of(entry(2)));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The checker against a reference model: random programs, on which both must agree at every event whether there is a
-//! report, and which.
+//! The checker against a reference model: random programs, on which both must agree on the reports of every event.
 //!
 //! Environment variables (`cargo xtask fuzz --checker` sets them):
 //!

@@ -223,7 +223,7 @@ impl Run {
         }
     }
 
-    fn does(&mut self, op: &Op) {
+    fn execute(&mut self, op: &Op) {
         let mode = |user: bool| if user { 0xd0 } else { 0xd3 };
         match *op {
             Op::Do(slot, r0, r1, user) => {
@@ -241,7 +241,7 @@ impl Run {
             }
             Op::Device(pa, bytes, value) => {
                 // The write buffer is empty when a device begins.
-                self.does(&Op::named("drain", 0, 0));
+                self.execute(&Op::named("drain", 0, 0));
                 let now = self.cpu.cycles();
                 for (pa, byte) in (pa..).zip(value.to_le_bytes()).take(bytes as usize) {
                     assert!(self.cpu.bus.poke(Pa(pa), byte));
@@ -268,15 +268,15 @@ impl Run {
 /// Runs a program, and adds its events and reports to `tally`.
 pub fn run(program: &Program, tally: &mut Tally) -> Result<(), Failure> {
     let mut run = core(program);
-    run.does(&Op::named("table-base", layout::TABLES[0], 0));
-    run.does(&Op::named("domains", 0x5, 0));
-    run.does(&Op::named("control", layout::CONTROL, 0));
+    run.execute(&Op::named("table-base", layout::TABLES[0], 0));
+    run.execute(&Op::named("domains", 0x5, 0));
+    run.execute(&Op::named("control", layout::CONTROL, 0));
     run.mapped = true;
     for (n, op) in program.ops.iter().enumerate() {
-        run.does(op);
+        run.execute(op);
         run.failure(n)?;
     }
-    run.does(&Op::named("drain", 0, 0));
+    run.execute(&Op::named("drain", 0, 0));
     let bus = &run.cpu.bus;
     if let Some(wrong) = bus.observer.model.memory_difference(|pa| bus.peek(Pa(pa))) {
         return Err(Failure {
