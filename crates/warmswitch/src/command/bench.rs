@@ -8,6 +8,7 @@ use board::spec;
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::command::examples::Help;
 use crate::speed::against::{self, Comparison};
 use crate::speed::cores::{self, OnCore};
 use crate::speed::qemu::{self, Times};
@@ -15,6 +16,18 @@ use crate::speed::{self, AIM, Guest, Ours, WORKS};
 use results::figures::statistics::Summary;
 use results::render::grid::Grid;
 use session::qemu::version;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "CONTRIBUTING.md",
+    examples: &[
+        ("bench", "the simulator's speed, beside QEMU's if installed"),
+        (
+            "bench --against ../before",
+            "the ratio of this build's CPU time to that of another build",
+        ),
+    ],
+};
 
 /// Measure the simulator's speed on fixed guests, beside QEMU's if installed
 #[derive(clap::Args)]

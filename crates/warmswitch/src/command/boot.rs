@@ -23,6 +23,7 @@ use board::{Machine, Stop};
 use serde_json::json;
 
 use crate::Outcome;
+use crate::command::examples::Help;
 use base::interrupt;
 use base::output::write_bytes;
 use base::terminal::RawMode;
@@ -45,6 +46,18 @@ const IDLE: f64 = 0.9;
 const UNWATCHED_LIMIT_S: f64 = 300.0;
 /// Ctrl-A: the next key is a command to this program.
 const ESCAPE: u8 = 0x01;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/GUESTS.md",
+    examples: &[
+        ("boot", "a shell on the board; Ctrl-A x leaves"),
+        (
+            "boot --board omap1610 --kernel fcse-guaranteed",
+            "on another board, with FCSE",
+        ),
+    ],
+};
 
 /// Open a console on the simulated board (Ctrl-A x leaves)
 #[derive(clap::Args)]

@@ -8,8 +8,24 @@ use std::process::Stdio;
 use anyhow::Result;
 
 use crate::Outcome;
+use crate::command::examples::Help;
 use supply::image::Programs;
 use supply::toolchain::command;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/GUESTS.md",
+    examples: &[
+        (
+            "cc -O2 -o hello hello.c",
+            "a program for the boards; warmswitch guest --add hello -- hello runs it",
+        ),
+        (
+            "cc --for flat -O2 -o hello hello.c",
+            "a program for kernels without address spaces",
+        ),
+    ],
+};
 
 /// Compile a program for the boards, with the C library of their root file system
 #[derive(clap::Args)]

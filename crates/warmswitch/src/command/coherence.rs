@@ -28,6 +28,7 @@ use crate::coherence::replay::{self, At};
 use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Plan, RunEnd};
 use crate::command::debug;
+use crate::command::examples::Help;
 use base::paths::shown;
 use base::shell::{self, quoted};
 use base::time;
@@ -40,6 +41,25 @@ use supply::mutant::{self, Mutant};
 
 /// Default of `--limit` without chaos, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/COHERENCE.md, docs/use/CHAOS.md",
+    examples: &[
+        (
+            "coherence -- mm_suite --quick",
+            "find a missing clean, invalidate or drain",
+        ),
+        (
+            "coherence --mutant pte-no-clean -- mm_suite --only recycled_tables",
+            "the report of a known bug: one clean is removed from the kernel",
+        ),
+        (
+            "coherence --chaos-seeds 0..200 -- mm_chaos",
+            "find races that no test meets",
+        ),
+    ],
+};
 
 /// Run a kernel and a command under the coherence checker
 ///

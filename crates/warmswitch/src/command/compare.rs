@@ -14,6 +14,7 @@ use super::{compare_with, report, table};
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::run;
+use crate::command::examples::Help;
 use crate::explain::worst;
 use crate::report::cores::{self, Cores};
 use crate::report::material::Material;
@@ -42,6 +43,21 @@ pub fn experiments() -> Vec<String> {
 
 /// Experiment whose worst latencies are taken apart.
 const EXPLAINED: &str = "cyclictest";
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "README.md, docs/understand/METHOD.md",
+    examples: &[
+        (
+            "compare",
+            "the main job: three kernels side by side, and a report",
+        ),
+        (
+            "compare --with product.log --nearest sam9x60",
+            "your own board's figures beside the simulated ones",
+        ),
+    ],
+};
 
 /// Measure the cost of a change of address space on each kernel, print tables and write a report
 #[derive(clap::Args)]

@@ -6,6 +6,16 @@ use clap_complete::{Shell, generate};
 
 use super::examples::cli;
 use crate::Outcome;
+use crate::command::examples::Help;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "README.md",
+    examples: &[(
+        "completions bash > ~/.local/share/bash-completion/completions/warmswitch",
+        "completions for bash",
+    )],
+};
 
 /// Print completions for a shell
 #[derive(clap::Args)]

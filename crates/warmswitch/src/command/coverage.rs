@@ -11,6 +11,7 @@ use watch::reached::Reached;
 use crate::Outcome;
 use crate::coherence::names::Names;
 use crate::coherence::suppress::{SERIES, list};
+use crate::command::examples::Help;
 use crate::coverage::rules::Rules;
 use crate::coverage::table::Style;
 use crate::coverage::text::Text;
@@ -25,6 +26,15 @@ use session::target::{Given, Target};
 
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/log/REACHED.md",
+    examples: &[(
+        "coverage -- mm_suite --quick",
+        "the cache and TLB maintenance that the command reached",
+    )],
+};
 
 /// Boot, run one command, and list the functions of mm/ and arch/arm/mm and the cache and TLB maintenance that it
 /// reached

@@ -11,11 +11,21 @@ use gdbstub::stub::{DisconnectReason, GdbStub};
 
 use crate::Outcome;
 use crate::command::boot;
+use crate::command::examples::Help;
 use crate::gdb::link::Link;
 use crate::gdb::{Debuggee, EventLoop};
 use base::paths::shown;
 use session::target::Target;
 use supply::symbols::Symbols;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/DEBUG.md",
+    examples: &[(
+        "debug",
+        "wait for gdb, and print the command that starts it",
+    )],
+};
 
 /// Debug a guest with gdb: registers, memory, breakpoints and watchpoints
 #[derive(clap::Args)]

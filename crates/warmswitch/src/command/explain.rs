@@ -5,9 +5,25 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::Outcome;
+use crate::command::examples::Help;
 use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::output::{self, ChargedRun, OutputOptions};
 use crate::explain::{ready, rerun, run_snapshots, worst};
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/EXPLAIN.md",
+    examples: &[
+        (
+            "explain 71a4",
+            "repeat a stored run, and take its worst latency apart",
+        ),
+        (
+            "explain 71a4 --only --worst 5",
+            "only its five worst latencies",
+        ),
+    ],
+};
 
 /// Repeat a stored run, and report where each cycle of the run and of its worst latency went
 #[derive(clap::Args)]

@@ -8,11 +8,21 @@ use super::run::How;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
 use crate::campaign::{run, workload};
+use crate::command::examples::Help;
 use results::figures::gage::{self, Study};
 use results::figures::published::Published;
 use results::outputs;
 use results::render::grid::Grid;
 use supply::image::guest;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/understand/METHOD.md",
+    examples: &[(
+        "gage switch-cost --seeds 3",
+        "measurement error, by gage R&R",
+    )],
+};
 
 /// Run an experiment with several seeds and study its measurement error (gage R&R)
 #[derive(clap::Args)]

@@ -13,6 +13,7 @@ use crate::chaos::run::Drawn;
 use crate::chaos::{self, unchecked};
 use crate::coherence::RunEnd;
 use crate::coherence::names::Names;
+use crate::command::examples::Help;
 use base::output::write_bytes;
 use base::time;
 use results::runs::markers::{self, Typed};
@@ -29,6 +30,23 @@ use supply::symbols::Symbols;
 
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/GUESTS.md",
+    examples: &[
+        ("guest -- 'uname -a; free'", "a line for the guest's shell"),
+        ("guest --add hello -- hello", "your own program"),
+        (
+            "guest --add-package lua5.4 -- lua5.4 -v",
+            "a Debian package with its dependencies",
+        ),
+        (
+            "guest --set caches.dcache_bytes=32K -- cyclictest -l 1000 -q",
+            "on a board with a larger data cache",
+        ),
+    ],
+};
 
 /// Boot, run one command in the guest and print its output (exit code 1 if the command fails)
 #[derive(clap::Args)]

@@ -14,6 +14,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::command::examples::Help;
 use base::interrupt;
 use base::paths::shown;
 use cyclic::Cyclic;
@@ -34,6 +35,18 @@ const MAX_KB: u32 = 32 << 10;
 const HZ: u32 = 1000;
 const PERIOD_US: u32 = 500;
 const TURNS: u32 = 2000;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/HOST.md",
+    examples: &[
+        (
+            "host ctx",
+            "context switches on this machine, as lat_ctx measures them",
+        ),
+        ("host ioperm", "cost of I/O permissions at a switch (x86)"),
+    ],
+};
 
 /// Measure this machine with the simulated boards' workloads (docs/use/HOST.md)
 #[derive(clap::Args)]

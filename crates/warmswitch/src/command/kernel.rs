@@ -18,6 +18,7 @@ use watch::checker::Apart;
 
 use crate::Outcome;
 use crate::coherence::{self, Plan, RunEnd, page};
+use crate::command::examples::Help;
 use base::boards;
 use base::paths;
 use results::runs::markers::Typed;
@@ -25,6 +26,21 @@ use session::boot::{self, KernelFiles};
 use supply::image::{self, Programs};
 use supply::kernel::{self, Request, series};
 use supply::symbols::Symbols;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/GUESTS.md, docs/understand/KERNELS.md",
+    examples: &[
+        (
+            "kernel build 6.12/plain",
+            "fetch, verify, patch, configure and build a kernel",
+        ),
+        (
+            "kernel check-series 6.12/fcse-guaranteed",
+            "each prefix builds and passes a test; with FCSE off, the code is plain Linux",
+        ),
+    ],
+};
 
 /// Build and check kernels for the boards
 #[derive(clap::Args)]

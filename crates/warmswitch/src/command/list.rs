@@ -8,10 +8,20 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
+use crate::command::examples::Help;
 use base::{boards, paths};
 use results::runs::store;
 use supply::image::guest;
 use supply::kernel;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "README.md",
+    examples: &[
+        ("list", "boards, kernels, workloads and experiments"),
+        ("list runs", "stored runs"),
+    ],
+};
 
 /// List boards, kernels, workloads, experiments, stored runs, or the keys of --set
 #[derive(clap::Args)]

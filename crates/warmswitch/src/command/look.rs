@@ -8,6 +8,7 @@ use board::{BoardSpec, Machine};
 
 use crate::Outcome;
 use crate::coherence::replay;
+use crate::command::examples::Help;
 use crate::look::compose::{self, Moments};
 use crate::look::place::{Address, Functions, Place};
 use crate::look::reach::{self, Wanted};
@@ -29,6 +30,15 @@ const LIMIT_S: f64 = 300.0;
 
 /// The coherence checker uses this seed, too, so that a report's cycle is a cycle of this run.
 const SEED: u64 = 0;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/LESSON.md, docs/use/DEBUG.md",
+    examples: &[(
+        "look --add lesson --at load_word --address r0 --svg line.svg -- lesson line",
+        "a cache line before and after the load that fills it",
+    )],
+};
 
 /// Show caches, TLB and write buffer before and after an instruction, side by side
 #[derive(clap::Args)]

@@ -7,7 +7,14 @@ use anyhow::{Context as _, Result};
 
 use super::examples::cli;
 use crate::Outcome;
+use crate::command::examples::Help;
 use base::paths::shown;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "README.md",
+    examples: &[("man ~/.local/share/man/man1", "a page for each verb")],
+};
 
 /// Write a manual page for each verb
 #[derive(clap::Args)]

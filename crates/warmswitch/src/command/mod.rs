@@ -43,60 +43,49 @@ pub struct Cli {
     pub command: Command,
 }
 
-#[derive(Subcommand)]
-pub enum Command {
-    Bench(bench::Args),
-    Boot(boot::Args),
-    Cc(cc::Args),
-    Coherence(coherence::Args),
-    Compare(compare::Args),
-    Completions(completions::Args),
-    Coverage(coverage::Args),
-    Debug(debug::Args),
-    Explain(explain::Args),
-    Gage(gage::Args),
-    Guest(guest::Args),
-    Host(host::Args),
-    Run(run::Args),
-    Scope(scope::Args),
-    List(list::Args),
-    Look(look::Args),
-    Man(man::Args),
-    Table(table::Args),
-    Net(net::Args),
-    Overhead(overhead::Args),
-    Profile(profile::Args),
-    Records(records::Args),
-    Report(report::Args),
-    Kernel(kernel::Args),
+/// The verbs, a line each: the file and the name.
+macro_rules! verbs {
+    ($($file:ident: $name:ident),* $(,)?) => {
+        #[derive(Subcommand)]
+        pub enum Command {
+            $($name($file::Args),)*
+        }
+
+        /// The end of each verb's `--help`.
+        pub const HELPS: &[(&str, &examples::Help)] = &[$((stringify!($file), &$file::HELP)),*];
+
+        /// Runs a command.
+        pub fn execute(command: Command) -> Result<Outcome> {
+            match command {
+                $(Command::$name(args) => $file::execute(&args),)*
+            }
+        }
+    };
 }
 
-/// Runs a command.
-pub fn execute(command: Command) -> Result<Outcome> {
-    match command {
-        Command::Bench(args) => bench::execute(&args),
-        Command::Boot(args) => boot::execute(&args),
-        Command::Cc(args) => cc::execute(&args),
-        Command::Coherence(args) => coherence::execute(&args),
-        Command::Compare(args) => compare::execute(&args),
-        Command::Completions(args) => completions::execute(&args),
-        Command::Coverage(args) => coverage::execute(&args),
-        Command::Debug(args) => debug::execute(&args),
-        Command::Explain(args) => explain::execute(&args),
-        Command::Gage(args) => gage::execute(&args),
-        Command::Guest(args) => guest::execute(&args),
-        Command::Host(args) => host::execute(&args),
-        Command::Run(args) => run::execute(&args),
-        Command::Scope(args) => scope::execute(&args),
-        Command::List(args) => list::execute(&args),
-        Command::Look(args) => look::execute(&args),
-        Command::Man(args) => man::execute(&args),
-        Command::Table(args) => table::execute(&args),
-        Command::Net(args) => net::execute(&args),
-        Command::Overhead(args) => overhead::execute(&args),
-        Command::Profile(args) => profile::execute(&args),
-        Command::Records(args) => records::execute(&args),
-        Command::Report(args) => report::execute(&args),
-        Command::Kernel(args) => kernel::execute(&args),
-    }
+verbs! {
+    bench: Bench,
+    boot: Boot,
+    cc: Cc,
+    coherence: Coherence,
+    compare: Compare,
+    completions: Completions,
+    coverage: Coverage,
+    debug: Debug,
+    explain: Explain,
+    gage: Gage,
+    guest: Guest,
+    host: Host,
+    run: Run,
+    scope: Scope,
+    list: List,
+    look: Look,
+    man: Man,
+    table: Table,
+    net: Net,
+    overhead: Overhead,
+    profile: Profile,
+    records: Records,
+    report: Report,
+    kernel: Kernel,
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::instrument_options::{self, InstrumentOptions};
 use crate::Outcome;
+use crate::command::examples::Help;
 use crate::report::capture;
 use base::files;
 use base::paths::shown;
@@ -26,6 +27,21 @@ const FLOOD_HZ: f64 = 100.0;
 const SECONDS: f64 = 1.0;
 /// Default of `--ping-bytes`, as that of `ping`.
 const BYTES: usize = 56;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/INSTRUMENTS.md",
+    examples: &[
+        (
+            "net --flood -- sleep 2",
+            "a host pings the board, and a probe stamps the frames",
+        ),
+        (
+            "net --pcapng frames.pcapng -- udp_period 2 10.0.0.1 1000",
+            "a program sends a packet every millisecond; the file has the probe's time stamps",
+        ),
+    ],
+};
 
 /// Run a command with a host and a probe at the board's network cable
 #[derive(clap::Args)]

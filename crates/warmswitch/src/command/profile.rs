@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::Outcome;
+use crate::command::examples::Help;
 use crate::explain::cost;
 use crate::explain::latency_choice::LatencyChoice;
 use crate::explain::output::{self, ChargedRun, OutputOptions};
@@ -20,6 +21,21 @@ use session::target::{Given, Target};
 
 /// Default of `--limit`, in seconds of board time.
 const LIMIT_S: f64 = 300.0;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/EXPLAIN.md",
+    examples: &[
+        (
+            "profile -- lat_ctx -P -s 0 -n 500 2",
+            "cycles by cause, task and function",
+        ),
+        (
+            "profile --worst 3 -- cyclictest -D 2 -p 50 -q -h 1000",
+            "the three worst latencies taken apart",
+        ),
+    ],
+};
 
 /// Boot, run one command in the guest, and report where each cycle went
 ///

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::compare::experiments;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
+use crate::command::examples::Help;
 use crate::report::export;
 use crate::report::material::Material;
 use base::paths;
@@ -20,6 +21,15 @@ use results::runs::run::Run;
 use results::runs::selection::Selection;
 use results::runs::store;
 use session::SIMULATOR;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/understand/METHOD.md",
+    examples: &[(
+        "records",
+        "do the runs on this machine give the recorded results?",
+    )],
+};
 
 /// Compare stored runs with the committed records of the same runs (never simulates)
 #[derive(clap::Args)]

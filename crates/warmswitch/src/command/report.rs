@@ -9,12 +9,19 @@ use serde_json::json;
 use super::experiment_options::Stored;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
+use crate::command::examples::Help;
 use crate::explain::worst;
 use crate::report::material::Material;
 use crate::report::page;
 use base::files::check_written_into;
 use base::paths;
 use results::figures::published::Papers;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/EXPORTS.md",
+    examples: &[("report switch-cost", "the HTML report of the stored runs")],
+};
 
 /// Write the HTML report of an experiment's stored runs (never simulates)
 #[derive(clap::Args)]

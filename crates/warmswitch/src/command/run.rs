@@ -23,7 +23,27 @@ use crate::coherence::names::Names;
 use crate::coherence::render::Style;
 use crate::coherence::suppress::{self, Suppression};
 use crate::coherence::{self, Group};
+use crate::command::examples::Help;
 use base::time;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/understand/METHOD.md, docs/change/ADDING.md",
+    examples: &[
+        (
+            "run cyclictest --quick",
+            "an experiment; only missing points are measured",
+        ),
+        (
+            "run cyclictest --quick --board sam9263,sam9x60",
+            "two boards side by side",
+        ),
+        (
+            "run switch-cost --quick --set caches.dcache_bytes=32K,caches.icache_bytes=32K",
+            "larger caches, beside the unchanged board",
+        ),
+    ],
+};
 
 /// Measure the missing points of an experiment, then print its tables
 #[derive(clap::Args)]

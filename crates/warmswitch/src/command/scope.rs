@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::instrument_options::{self, InstrumentOptions};
 use crate::Outcome;
+use crate::command::examples::Help;
 use crate::report::waveform::Waveform;
 use base::files;
 use base::paths::shown;
@@ -26,6 +27,15 @@ use results::runs::markers::Typed;
 use results::runs::screen::COLUMNS;
 use results::runs::screen::Screen;
 use session::instrument::{ANSWER, STIMULUS};
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/INSTRUMENTS.md",
+    examples: &[(
+        "scope --kernel plain-latency --hz 1000 --seconds 12 --svg screen.svg -- latency-under-load 10 1",
+        "pulses into a pin, and the latency of the answers under load",
+    )],
+};
 
 /// Run a command with a pulse generator and an oscilloscope at the board's pins
 #[derive(clap::Args)]

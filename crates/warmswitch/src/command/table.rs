@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::experiment_options::Stored;
 use crate::Outcome;
 use crate::campaign::experiment::Experiment;
+use crate::command::examples::Help;
 use crate::report::markdown;
 use crate::report::material::Material;
 use crate::report::table;
@@ -14,6 +15,25 @@ use base::colour;
 use results::figures::published::Papers;
 use results::runs::campaign::Campaign;
 use results::runs::run::Run;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/understand/METHOD.md",
+    examples: &[
+        (
+            "table switch-cost",
+            "the tables of the last campaign, without simulating",
+        ),
+        (
+            "table cyclictest --quick --board sam9263,sam9x60",
+            "the tables of `run` with these options",
+        ),
+        (
+            "table switch-cost --markdown",
+            "Markdown, for a page of yours",
+        ),
+    ],
+};
 
 /// Print the tables of an experiment's stored runs (never simulates)
 #[derive(clap::Args)]

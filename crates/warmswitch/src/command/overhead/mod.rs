@@ -11,6 +11,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::command::examples::Help;
 use crate::explain::overhead::{self, Charges};
 use crate::explain::setup;
 use base::boards;
@@ -29,6 +30,15 @@ const GUEST: &str = "overhead";
 const SAME_PLACES: &str = "norandmaps";
 /// Limit of board time for a run, in seconds.
 const LIMIT_S: f64 = 300.0;
+
+/// The end of its `--help`.
+pub const HELP: Help = Help {
+    documents: "docs/use/EXPLAIN.md",
+    examples: &[(
+        "overhead",
+        "what switches cost two working tasks, as in the paper of 2007",
+    )],
+};
 
 /// Measure what switches cost two working tasks, by the formula of the paper of 2007 and exactly
 #[derive(clap::Args)]
