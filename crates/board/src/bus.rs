@@ -236,51 +236,6 @@ impl SystemBus {
         core::mem::take(&mut self.raised)
     }
 
-    /// Whether a bus master other than the core did something since the last call of [`SystemBus::take_transfers`].
-    #[inline]
-    pub(crate) fn has_transfers(&self) -> bool {
-        !self.transfers.is_empty()
-    }
-
-    /// What bus masters other than the core did since the last call.
-    pub(crate) fn take_transfers(&mut self) -> Vec<dma::Transfer> {
-        core::mem::take(&mut self.transfers)
-    }
-
-    /// Adds a part that the machine file does not have, at a free place, without wires.
-    ///
-    /// # Errors
-    /// When something else is there, or the place is not of whole pages.
-    pub fn attach(
-        &mut self,
-        name: &str,
-        (base, size): (u32, u32),
-        device: Box<dyn Device>,
-    ) -> Result<(), String> {
-        let pages = (base..base.saturating_add(size)).step_by(0x1000);
-        let is_free = |at: u32| matches!(self.map.at(at), Region::Nothing);
-        let in_ram = base.wrapping_sub(self.ram_base) < self.ram.bytes();
-        if (base | size) & 0xfff != 0 || size == 0 || in_ram || !pages.clone().all(is_free) {
-            return Err(format!(
-                "{name}: {base:#x} to {:#x} is not free",
-                base.saturating_add(size)
-            ));
-        }
-        let index = self.slots.len();
-        self.map.set(base, size, Region::Device(index as u16));
-        self.deadlines.push(u64::MAX);
-        self.slots.push(Slot {
-            name: name.to_string(),
-            base,
-            device,
-            read_cycles: self.ignored_read_cycles,
-            write_cycles: self.ignored_write_cycles,
-            outputs: 0,
-        });
-        self.settle(0, index);
-        Ok(())
-    }
-
     fn record_stop(&mut self, stop: Stop) {
         if self.stop.is_none() {
             self.stop = Some(stop);
