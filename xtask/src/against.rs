@@ -23,8 +23,12 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let lock = File::create(&lock).with_context(|| format!("cannot write {}", lock.display()))?;
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => bail!("another bench --against runs in this tree: wait for its end"),
-        Err(TryLockError::Error(error)) => return Err(error).context("target/against/lock"),
+        Err(TryLockError::WouldBlock) => {
+            bail!("another bench --against runs in this tree: wait for its end")
+        }
+        Err(TryLockError::Error(error)) => {
+            return Err(error).context("cannot lock target/against/lock");
+        }
     }
     let source = Source::of(commit, target.join("source"))?;
     *commit = build(&source.0, &target)?.display().to_string();

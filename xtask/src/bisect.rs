@@ -141,7 +141,9 @@ fn own_config(program: &Path, dir: &Path) -> Result<PathBuf> {
         .stderr(std::process::Stdio::inherit())
         .output()?;
     let built: serde_json::Value = serde_json::from_slice(&built.stdout)?;
-    let config = built["config"].as_str().context("kernel build --json printed no \"config\"")?;
+    let config = built["config"]
+        .as_str()
+        .context("kernel build --json printed no \"config\"")?;
     let text = fs::read_to_string(config).with_context(|| config.to_string())?;
     let lines = text.lines().map(|line| match line {
         line if line.starts_with("CONFIG_LOCALVERSION=") => "CONFIG_LOCALVERSION=\"-mine\"",
@@ -192,8 +194,8 @@ impl Tree {
     fn git(&self, arguments: &[&str]) -> Result<String> {
         let output = self.command(arguments).output().context("cannot run git")?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            bail!("git {}: {}", arguments.join(" "), said.trim());
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            bail!("git {}: {}", arguments.join(" "), errors.trim());
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }

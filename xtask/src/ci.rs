@@ -54,7 +54,7 @@ const STEPS: [(&str, Step); 7] = [
     ("kernels", Step::Kernels),
     ("tests", Step::Tests),
     ("quick experiments", Step::Program(&["compare", "--quick"])),
-    // Without --compared this would need kernels that are not built here.
+    // --compared: the other quick records need kernels that are not built here.
     (
         "records",
         Step::Program(&["records", "--quick", "--all", "--compared"]),
@@ -124,8 +124,8 @@ fn kernels() -> Result<()> {
 
 /// Returns a command of the `warmswitch` beside this program, where cargo puts it.
 pub fn program() -> Result<Command> {
-let xtask = std::env::current_exe().context("cannot find the path of xtask")?;
-let mut command = Command::new(xtask.with_file_name("warmswitch"));
+    let xtask = std::env::current_exe().context("cannot find the path of xtask")?;
+    let mut command = Command::new(xtask.with_file_name("warmswitch"));
     command.current_dir(root());
     Ok(command)
 }

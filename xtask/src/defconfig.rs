@@ -39,7 +39,10 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut stdin = child.stdin.take().context("a pipe")?;
+    let mut stdin = child
+        .stdin
+        .take()
+        .context("cannot open standard input of warmswitch boot")?;
     stdin.write_all(TYPED.as_bytes())?;
     drop(stdin);
     let output = child.wait_with_output()?;
@@ -50,8 +53,11 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     }
     let took = seconds_between(&text)?;
     let end = text.lines().rev().find(|line| line.starts_with('{'));
-    let end: serde_json::Value = serde_json::from_str(end.context("warmswitch boot printed no JSON")?)?;
-    let board_s = end["seconds"].as_f64().context("the JSON has no \"seconds\"")?;
+    let end: serde_json::Value =
+        serde_json::from_str(end.context("warmswitch boot printed no JSON")?)?;
+    let board_s = end["seconds"]
+        .as_f64()
+        .context("the JSON has no \"seconds\"")?;
     println!("\nsleep 10: {took} s by the guest's clock; whole run: {board_s:.2} s of board time");
     if !(SECONDS..SECONDS + ERROR).contains(&took) || board_s < SECONDS {
         bail!("the guest's clock differs from board time");
@@ -97,6 +103,9 @@ fn seconds_between(console: &str) -> Result<f64> {
     let times: Vec<f64> = console.lines().filter_map(uptime).collect();
     match times.as_slice() {
         [before, behind] => Ok(behind - before),
-        _ => bail!("the console has {} lines of /proc/uptime, not 2", times.len()),
+        _ => bail!(
+            "the console has {} lines of /proc/uptime, not 2",
+            times.len()
+        ),
     }
 }

@@ -128,7 +128,10 @@ fn read(campaign: &str, text: &str, all: &mut Records) -> Result<()> {
 fn renewed(text: &str, records: &Records) -> Result<String> {
     let (mut new, mut rest) = (String::new(), text);
     while let Some(at) = rest.find("<!--") {
-        let end = rest[at..].find("-->").context("a comment has no end \"-->\"")? + at;
+        let end = rest[at..]
+            .find("-->")
+            .context("a comment has no end \"-->\"")?
+            + at;
         let comment = rest[at + 4..end].trim();
         let (before, after) = (&rest[..at], &rest[end + 3..]);
         if let Some(table) = comment.strip_prefix("table:") {
@@ -198,7 +201,7 @@ fn made(text: &str, records: &Records) -> Result<String> {
         .into_iter()
         .map(|line| {
             line.split_once(" = ")
-                .context("a column is \"HEADING = FIGURE : DECIMALS\"")
+                .context("expected a column \"HEADING = FIGURE : DECIMALS\"")
         })
         .collect::<Result<_>>()?;
     let headings: Vec<&str> = columns.iter().map(|(heading, _)| heading.trim()).collect();
@@ -239,7 +242,10 @@ fn cell(text: &str, records: &Records) -> Result<String> {
         let Some((figure, decimals)) = part.rsplit_once(" : ") else {
             return Ok(part.trim().to_string());
         };
-        let decimals: usize = decimals.trim().parse().context("decimals")?;
+        let decimals: usize = decimals
+            .trim()
+            .parse()
+            .context("expected a number of decimals after \" : \"")?;
         Ok(format!("{:.decimals$}", value(figure, records)?))
     };
     let parts: Result<Vec<String>> = text.split(", ").map(one).collect();

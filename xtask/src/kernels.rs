@@ -44,9 +44,9 @@ const TESTS: [&[&str]; 2] = [
 
 /// Result for one variant.
 struct Tried {
-name: String,
-/// The error is text for the page.
-result: Result<Booted, String>,
+    name: String,
+    /// The error is text for the page.
+    result: Result<Booted, String>,
 }
 
 /// A variant that boots.
@@ -61,7 +61,9 @@ struct Booted {
 /// Builds and boots all kernels, and runs the tests. Returns failure if one of them failed.
 pub fn run() -> Result<ExitCode> {
     let list = json(ci::program()?.args(["list", "kernels", "--json"]))?;
-    let names = list["kernels"].as_array().context("list kernels --json printed no \"kernels\"")?;
+    let names = list["kernels"]
+        .as_array()
+        .context("list kernels --json printed no \"kernels\"")?;
     let mut all = Vec::new();
     for name in names.iter().filter_map(|kernel| kernel["name"].as_str()) {
         let result = build_and_boot(name).map_err(|error| format!("{error:#}"));
@@ -90,7 +92,9 @@ pub fn run() -> Result<ExitCode> {
 
 fn build_and_boot(name: &str) -> Result<Booted> {
     let built = json(ci::program()?.args(["kernel", "build", name, "--json"]))?;
-    let hash = built["kernel"]["hash"].as_str().context("kernel build --json printed no \"hash\"")?;
+    let hash = built["kernel"]["hash"]
+        .as_str()
+        .context("kernel build --json printed no \"hash\"")?;
     let mut booted = Booted {
         release: String::new(),
         hash: hash.to_string(),
@@ -102,7 +106,7 @@ fn build_and_boot(name: &str) -> Result<Booted> {
         ];
         match output(ci::program()?.args(guest).args(["uname", "-rv"])) {
             Ok(version) => {
-            booted.release = version.trim().to_string();
+                booted.release = version.trim().to_string();
                 booted.boards.push(board);
             }
             Err(error) if format!("{error:#}").contains(NOT_FOR_IT) => {}
@@ -119,7 +123,9 @@ fn output(command: &mut Command) -> Result<String> {
         let error = errors.lines().find(|line| line.starts_with("error"));
         bail!(
             "{}",
-            error.or(errors.lines().last()).unwrap_or("warmswitch failed without a message")
+            error
+                .or(errors.lines().last())
+                .unwrap_or("warmswitch failed without a message")
         );
     }
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
@@ -135,14 +141,16 @@ fn page(all: &[Tried]) -> Result<String> {
     let mut page = format!(
         "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
          # Every kernel, built and booted\n\n\
-         This page shows that every kernel variant builds, and on which boards it boots. `cargo xtask ci --all` writes it. The command builds each\n\
-         variant, or finds it in the cache by the hash of all its inputs. Then it runs `uname -rv` on one board of each core that the variant has\n\
+         This page shows that every kernel variant builds, and on which boards it boots. `cargo xtask ci --all` \
+         writes it. The command builds each\n\
+         variant, or finds it in the cache by the hash of all its inputs. Then it runs `uname -rv` on one board of \
+         each core that the variant has\n\
          code for. State of {}.\n\n\
-         | kernel | says | inputs | boards |\n|---|---|---|---|\n",
+         | kernel | `uname -rv` | hash of inputs | boards |\n|---|---|---|---|\n",
         at.trim()
     );
     for Tried { name, result } in all {
-    match result {
+        match result {
             Ok(booted) => {
                 let (release, hash) = (&booted.release, &booted.hash[..12]);
                 let boards = booted.boards.join(", ");

@@ -19,7 +19,17 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const USAGE: &str = "usage: cargo xtask check | ci [--all] | coverage | figures [--write] | fuzz --core|--checker ... | mutants --checker|--core [WORD]... | bisect-demo [DIR] | defconfig-demo [DIR] | bench [--against COMMIT] ...";
+const USAGE: &str = "usage: cargo xtask TASK
+  check                               run formatting, lints, unit tests and house rules
+  ci                                  run all checks
+  ci --all                            build and boot every kernel
+  coverage                            list the lines of the core that no test reaches
+  figures [--write]                   check, or update, the figures in documents
+  fuzz --core|--bus|--checker ...     run a fuzzer
+  mutants --checker|--core [WORD]...  run the tests on mutants of the checker or the core
+  bisect-demo [DIR]                   find a planted bug by git bisect
+  defconfig-demo [DIR]                boot an unmodified kernel
+  bench [--against COMMIT] ...        measure the simulator's speed";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,7 +46,9 @@ fn main() -> ExitCode {
             "defconfig-demo" => defconfig::run(rest),
             "bench" if rest.iter().any(|word| word == "--against") => against::run(rest),
             "bench" => warmswitch(task, rest),
-            _ => Err(anyhow::anyhow!("no task \"{task}\"; {USAGE}")),
+            _ => Err(anyhow::anyhow!(
+                "no task \"{task}\", or wrong arguments for it\n{USAGE}"
+            )),
         },
         None => Err(anyhow::anyhow!(USAGE)),
     };
@@ -98,6 +110,6 @@ fn must(command: &mut Command) -> Result<()> {
         .with_context(|| format!("cannot run {command:?}"))?;
     if !status.success() {
         bail!("{status}: {command:?}");
-        }
-        Ok(())
+    }
+    Ok(())
 }

@@ -86,7 +86,7 @@ impl Program {
         let mut child = child.with_context(|| format!("cannot run {}", self.file.display()))?;
         if let Some(stdout) = child.stdout.take() {
             for line in BufReader::new(stdout).lines() {
-                let line = line.context("a test's output")?;
+                let line = line.context("cannot read the output of a test")?;
                 times.extend(time(&line));
                 println!("{line}");
             }

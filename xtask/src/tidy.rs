@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! House rules that a machine can check, as tests over the tracked files.
+//! House rules that a program can check, as tests of the tracked files.
 
 mod hashed;
 mod layers;
@@ -9,20 +9,29 @@ mod unused;
 
 use crate::{git, root};
 
-/// Longest file, in lines.
+/// Most lines of a file.
 const FILE_LINES: usize = 500;
-/// Longest function, in lines; tests aside.
+/// Most lines of a function, except in files of tests.
 const FUNCTION_LINES: usize = 60;
-/// Widest line of prose; tables and code aside.
+/// Most columns of a line of prose, except in tables and code.
 const PROSE_COLUMNS: usize = 140;
-/// Longer files, each with the reason.
-const LONG_FILES: [(&str, &str); 4] = [
+/// Files of any length, each with the reason.
+const LISTS: [(&str, &str); 4] = [
     ("linux/6.12/mutants.toml", "a list of mutants"),
     ("published/published.toml", "a list of published figures"),
     ("records/fcse-modes.toml", "a record: a line for each run"),
     ("Cargo.lock", "written by cargo"),
 ];
-/// Longer functions, each with the reason.
+/// A ratchet: longer files that have one job, each with the most lines that it may have. A file that has become shorter
+/// gets a lower limit, or leaves the list.
+const LONG_FILES: [(&str, usize, &str); 3] = [
+    ("crates/arm/src/cpu.rs", 530, "the processor and its loop"),
+    ("crates/arm/src/isa/thumb.rs", 503, "the rows of Thumb"),
+    ("docs/change/FORMAT.md", 570, "the reference of all files"),
+];
+/// Lines by which a file of [`LONG_FILES`] may be below its limit.
+const SLACK: usize = 20;
+/// Functions that may be longer, each with the reason.
 const LONG_FUNCTIONS: [(&str, &str); 3] = [
     ("fn cache_operation", "an arm for each operation of c7"),
     ("fn needed", "an arm for each way of being stale"),
@@ -38,7 +47,7 @@ const NO_SPDX: [(&str, &str); 7] = [
     ("rustfmt.toml", "one setting"),
     (".cargo/config.toml", "one alias"),
 ];
-/// Host names of package registries: their addresses come from the machine's own settings.
+/// Host names of package registries. No file may name them: addresses come from the machine's settings.
 const REGISTRIES: [&str; 6] = [
     concat!("deb.", "debian.org"),
     concat!("security.", "debian.org"),
@@ -48,18 +57,20 @@ const REGISTRIES: [&str; 6] = [
     concat!("pypi", ".org"),
 ];
 
-/// Paths of what is tracked, or would be by `git add`.
+/// Returns the paths of files that git tracks, or would track after `git add`.
 fn paths() -> Vec<String> {
     let listed = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let output = git().args(listed).output();
-    let Ok(output) = output.map_err(|e| println!("no git here, nothing to check: {e}")) else {
+    let Ok(output) =
+        output.map_err(|e| println!("cannot run git, so there is nothing to check: {e}"))
+    else {
         return Vec::new();
     };
     let paths = String::from_utf8_lossy(&output.stdout);
     paths.lines().map(str::to_string).collect()
 }
 
-/// The text files among them: path and content.
+/// Returns the text files among them: path and content.
 fn tracked() -> Vec<(String, String)> {
     let text = |path: String| {
         let text = std::fs::read_to_string(root().join(&path)).ok()?;
@@ -90,16 +101,43 @@ fn every_file_is_text() {
     none("binary files", paths().into_iter().filter(binary).collect());
 }
 
+/// What is wrong with the length of files, given as path and lines.
+fn wrong_lengths<'a>(files: impl Iterator<Item = (&'a str, usize)>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (path, lines) in files {
+        let limit = LONG_FILES.iter().find(|(long, ..)| *long == path);
+        match limit {
+            Some((_, most, _)) if lines > *most => {
+                wrong.push(format!("{path}: {lines} lines, at most {most}"));
+            }
+            Some((_, most, _)) if lines <= FILE_LINES || lines + SLACK < *most => {
+                wrong.push(format!("{path}: {lines} lines: lower its limit of {most}"));
+            }
+            None if lines > FILE_LINES => wrong.push(format!("{path}: {lines} lines")),
+            _ => {}
+        }
+    }
+    wrong
+}
+
 #[test]
-fn no_file_is_longer_than_500_lines() {
-    let long = tracked()
-        .into_iter()
-        .filter(|(path, _)| !listed(&LONG_FILES, path) && !path.ends_with(".svg"))
-        .map(|(path, text)| (path, text.lines().count()))
-        .filter(|(_, lines)| *lines > FILE_LINES)
-        .map(|(path, lines)| format!("{path}: {lines} lines"))
-        .collect();
-    none("files too long", long);
+fn no_file_is_longer_than_500_lines_or_its_own_limit() {
+    let files = tracked();
+    let counted = files
+        .iter()
+        .filter(|(path, _)| !listed(&LISTS, path) && !path.ends_with(".svg"))
+        .map(|(path, text)| (path.as_str(), text.lines().count()));
+    none("files that are too long", wrong_lengths(counted));
+    let (path, most, _) = LONG_FILES[0];
+    for (lines, is_wrong) in [
+        (most, false),
+        (most + 1, true),
+        (most - SLACK - 1, true),
+        (FILE_LINES, true),
+    ] {
+        let wrong = wrong_lengths([(path, lines)].into_iter());
+        assert_eq!(!wrong.is_empty(), is_wrong, "{lines}");
+    }
 }
 
 #[test]
@@ -138,7 +176,7 @@ fn no_function_is_longer_than_60_lines() {
             }
         }
     }
-    none("functions too long", long);
+    none("functions with more than 60 lines", long);
 }
 
 #[test]
@@ -148,8 +186,8 @@ fn every_file_names_its_licence_and_what_is_linux_is_gpl() {
         if listed(&NO_SPDX, &path) || is_prose(&path) || text.is_empty() {
             continue;
         }
-        // What `git format-patch` writes begins with its own header; whoever signs a patch off
-        // says that it is under the licence of the files that it changes.
+        // A file of `git format-patch` begins with its own header. The Signed-off-by line says that the patch has the
+        // licence of the files that it changes.
         if path.starts_with("linux/") && path.ends_with(".patch") {
             if !path.contains("/0000-") && !text.contains("\nSigned-off-by: ") {
                 wrong.push(format!("{path}: not signed off"));
@@ -166,7 +204,7 @@ fn every_file_names_its_licence_and_what_is_linux_is_gpl() {
             wrong.push(format!("{path}: no \"{wanted}\" in its first lines"));
         }
     }
-    none("licence lines", wrong);
+    none("files without the right licence line", wrong);
 }
 
 #[test]
@@ -177,14 +215,17 @@ fn no_tracked_file_names_a_registrys_host() {
             found.push(format!("{path}: {host}"));
         }
     }
-    none("host names of registries", found);
+    none("files that name the host of a registry", found);
 }
 
 #[test]
 fn figures_in_documents_are_those_of_the_records() {
     let differing = crate::figures::differing().unwrap().into_iter();
     let paths = differing.map(|(path, ..)| path.display().to_string());
-    none("run `cargo xtask figures --write`", paths.collect());
+    none(
+        "figures differ from the records; run `cargo xtask figures --write`",
+        paths.collect(),
+    );
 }
 
 #[test]
@@ -198,5 +239,5 @@ fn prose_is_at_most_140_columns_wide() {
         let lines = text.lines().enumerate().filter(|(_, line)| wide(line));
         found.extend(lines.map(|(number, _)| format!("{path}:{}", number + 1)));
     }
-    none("lines of prose too long", found);
+    none("lines of prose with more than 140 columns", found);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changes of the coherence checker and of the core's shortcuts that their tests have to notice.
+//! Changes of the coherence checker and of the core's shortcuts that tests must detect.
 
 mod bus;
 mod data;
@@ -8,22 +8,22 @@ mod fetches;
 mod others;
 mod waits;
 
-/// What is to come of it.
+/// Expected result of the tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     Killed,
-    /// No test can tell, or need: why.
+    /// No test can detect the change, or no test needs to, with the reason.
     Survives(&'static str),
 }
 
-/// A change.
+/// A change of the source.
 pub struct Mutant {
-    /// Under the sources of what is changed.
+    /// File, relative to the sources of the changed crate.
     pub file: &'static str,
-    /// Text that is there once, and what is there instead.
+    /// Text that the file contains once, and its replacement.
     pub old: &'static str,
     pub new: &'static str,
-    /// What no longer holds.
+    /// The rule that the change breaks.
     pub why: &'static str,
     pub expected: Expected,
 }
@@ -43,7 +43,7 @@ const fn killed(
     }
 }
 
-/// The same, which no test needs to notice.
+/// Returns a mutant that survives, with the reason.
 const fn survives(
     file: &'static str,
     old: &'static str,
@@ -57,12 +57,12 @@ const fn survives(
     }
 }
 
-/// The checker's.
+/// Returns the mutants of the checker.
 pub fn of_checker() -> Vec<&'static Mutant> {
     diagnosis::MUTANTS.iter().chain(others::MUTANTS).collect()
 }
 
-/// The core's.
+/// Returns the mutants of the core.
 pub fn of_core() -> Vec<&'static Mutant> {
     data::MUTANTS
         .iter()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Test code does not name the simulator: a file that only tests use is where `crates/session/source_hash.rs` leaves it
-//! out.
+//! Checks that test code does not change the simulator's hash: a file that only tests use has a name that
+//! `crates/session/source_hash.rs` leaves out.
 
 use syn::{Expr, ExprLit, Item, Lit, Meta};
 
 use super::sources::{attributes, for_tests, is_test, parsed};
 use super::{none, tracked};
 
-/// Folders whose hash names the simulator, as `crates/session/build.rs` lists them.
+/// Folders that are in the simulator's hash, as `crates/session/build.rs` lists them.
 const HASHED: [&str; 4] = [
     "crates/arm/src/",
     "crates/board/src/",
@@ -15,7 +15,7 @@ const HASHED: [&str; 4] = [
     "crates/results/src/runs/",
 ];
 
-/// The file that `#[path]` names.
+/// Returns the file that an item's `#[path]` names.
 fn named(item: &Item) -> Option<String> {
     attributes(item).iter().find_map(|a| match &a.meta {
         Meta::NameValue(m) if m.path.is_ident("path") => match &m.value {
@@ -29,7 +29,7 @@ fn named(item: &Item) -> Option<String> {
     })
 }
 
-/// Modules in files of their own that only tests use, and that the hash does not leave out.
+/// Returns modules in files of their own that only tests use, but that are in the hash.
 fn counted(files: &[(String, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (path, text) in files {

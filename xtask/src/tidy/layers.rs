@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layers: which crate may depend on which, and within two of them which folder may use which. No files of a crate use
-//! each other in a circle.
+//! Layers: which crate may depend on which other one, and which folder of two crates may use which other one. Files
+//! of a crate do not use each other in a circle.
 
 use std::collections::BTreeSet;
 
 use super::sources::{self, Uses};
 use super::{none, tracked};
 
-/// The crates from the bottom up, each with those that it may depend on. The compiler refuses a use that `Cargo.toml`
-/// does not declare; this table says what may be declared.
+/// The crates, from the bottom up, each with those that it may depend on. The compiler checks that each use is
+/// declared in a `Cargo.toml`; this table says which declarations are allowed.
 const CRATES: [(&str, &str); 9] = [
     ("arm", ""),
     ("board", "arm"),
@@ -26,7 +26,7 @@ const CRATES: [(&str, &str); 9] = [
     ),
 ];
 
-/// Crates whose top folders are layers, too: each folder, and the others that it may use, which stand before it.
+/// Crates whose top folders are layers, too: each folder, with the folders that it may use. These come before it.
 const FOLDERS: [(&str, &[(&str, &str)]); 2] = [
     (
         "results",
@@ -68,7 +68,8 @@ fn folder(module: &str) -> &str {
     module.split("::").next().unwrap_or(module)
 }
 
-/// Dependencies of a crate on crates of this repository, from its `Cargo.toml`; those of its tests are among them.
+/// Returns the dependencies of a crate on crates of this repository, from its `Cargo.toml`, including those of its
+/// tests.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let declared = manifest
         .lines()
@@ -78,7 +79,7 @@ fn dependencies(manifest: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Dependencies between crates that the table does not allow.
+/// Returns dependencies between crates that the table does not allow.
 fn upwards(files: &[(String, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (path, text) in files {
@@ -103,7 +104,7 @@ fn upwards(files: &[(String, String)]) -> Vec<String> {
     wrong
 }
 
-/// Uses between folders of a crate that its table does not allow.
+/// Returns uses between folders of a crate that its table does not allow.
 fn reaching_up(folders: &[(&str, &str)], uses: &Uses) -> Vec<String> {
     let mut wrong = Vec::new();
     for (from, targets) in uses {
@@ -123,7 +124,7 @@ fn reaching_up(folders: &[(&str, &str)], uses: &Uses) -> Vec<String> {
     wrong
 }
 
-/// Files that lead back to themselves, each with all that are on its way.
+/// Returns the files that use themselves by way of others, each with those others.
 fn circles(uses: &Uses) -> Vec<String> {
     let reached = |start: &String| {
         let (mut all, mut next) = (BTreeSet::new(), vec![start]);
@@ -152,7 +153,7 @@ fn circles(uses: &Uses) -> Vec<String> {
         .collect()
 }
 
-/// Where the sources of a crate are.
+/// Returns the folder of a crate's sources.
 fn sources_of(name: &str) -> String {
     format!("crates/{name}/src/")
 }
@@ -249,9 +250,9 @@ fn no_code_knows_the_machine() {
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     let files = tracked();
-    // The parts of a processor, a board and an observer are views of one thing, and use each other.
+    // Not in arm, board and watch: the parts of a processor, a board or an observer use each other.
     for (name, _) in &CRATES[3..] {
-        none("circles", {
+        none("files that use each other in a circle", {
             circles(&sources::uses(&sources_of(name), &files))
         });
     }
@@ -338,7 +339,7 @@ fn every_crate_and_folder_says_what_lives_there() {
         }
     }
     none(
-        "crates and folders whose first lines do not say what lives there",
+        "crates and folders whose second line is not a module comment",
         wrong,
     );
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No `println!` or `eprintln!` of the standard library in `warmswitch`: they panic on a closed or full stream.
-//! `crates/base/src/output.rs` has macros of these names, which a crate takes over with `#[macro_use] extern crate base`.
+//! Checks that no crate uses `println!` or `eprintln!` of the standard library, which panic on a closed or full
+//! stream. `crates/base/src/output.rs` has macros of these names; a crate imports them with `#[macro_use] extern
+//! crate base`.
 
-/// Where the macros are.
+/// File with the macros.
 const OUTPUT: &str = "crates/base/src/output.rs";
-/// Roots of the crates that print.
+/// Root files of the crates that print.
 const ROOTS: [&str; 4] = [
     "crates/supply/src/lib.rs",
     "crates/session/src/lib.rs",
     "crates/host/src/lib.rs",
     "crates/warmswitch/src/main.rs",
 ];
-/// What the root of a crate that prints says before its first module.
+/// Lines that the root of a crate that prints has before its first module.
 const TAKES_OVER: &str = "#[macro_use]\nextern crate base;\n";
-/// The macros that have to be defined.
+/// Macros that `OUTPUT` must define.
 const MACROS: [&str; 3] = ["print", "println", "eprintln"];
 /// Calls that need the macros.
 const PRINTS: [&str; 3] = [" print!(", " println!(", " eprintln!("];
-/// What goes around them.
+/// Macros that bypass them.
 const AROUND: [&str; 6] = [
     "std::print!",
     "std::println!",
@@ -27,7 +28,7 @@ const AROUND: [&str; 6] = [
     "dbg!(",
 ];
 
-/// What is wrong with these files of the crates.
+/// Returns the violations in these files of the crates.
 fn wrong(files: &[(String, String)]) -> Vec<String> {
     let mut found = Vec::new();
     let text = |name: &str| {
@@ -64,7 +65,7 @@ fn wrong(files: &[(String, String)]) -> Vec<String> {
     found
 }
 
-/// `crates/NAME/src/` of a file in it.
+/// Returns `crates/NAME/src/` for a file below it.
 fn crate_of(path: &str) -> &str {
     path.find("/src/").map_or(path, |at| &path[..at + 5])
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the files of a crate use of each other, read with `syn`; tests left out.
+//! Finds which files of a crate use which others, without tests. Parses them with `syn`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, File, Ident, Item, ItemMod, ItemUse, Path, UseTree};
 
-/// Files by module path ("rig::session"), each with the modules that it uses.
+/// Files by module path ("runs::store"), each with the modules that it uses.
 pub type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Of all files below `src` ("crates/warmswitch/src/") among these.
+/// Returns the uses of all files below `src` ("crates/warmswitch/src/").
 pub fn uses(src: &str, files: &[(String, String)]) -> Uses {
     let parsed: BTreeMap<String, File> = files
         .iter()
         .filter_map(|(path, text)| Some((module(path.strip_prefix(src)?)?, parsed(path, text))))
         .collect();
     let names: BTreeSet<&String> = parsed.keys().collect();
-    let of = |(name, file): (&String, &File)| {
+    let uses_of = |(name, file): (&String, &File)| {
         let mut seen = Seen {
             module: name.split("::").map(str::to_string).collect(),
             paths: Vec::new(),
@@ -25,27 +25,27 @@ pub fn uses(src: &str, files: &[(String, String)]) -> Uses {
         let targets = seen.paths.iter().filter_map(|path| target(path, &names));
         (name.clone(), targets.filter(|to| to != name).collect())
     };
-    parsed.iter().map(of).collect()
+    parsed.iter().map(uses_of).collect()
 }
 
-/// A file's syntax.
+/// Parses a file.
 pub fn parsed(path: &str, text: &str) -> File {
     syn::parse_file(text).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The module of a file below `src`; none for tests and `main.rs`.
+/// Returns the module of a file below `src`; `None` for tests, `main.rs` and `lib.rs`.
 fn module(path: &str) -> Option<String> {
     let name = path.strip_suffix(".rs")?;
     let name = name.strip_suffix("/mod").unwrap_or(name);
     (!is_test(path) && name != "main" && name != "lib").then(|| name.replace('/', "::"))
 }
 
-/// Whether a whole file is tests.
+/// Returns whether a file contains only tests.
 pub fn is_test(path: &str) -> bool {
     path.ends_with("tests.rs") || path.contains("/tests/")
 }
 
-/// The file that a path leads into.
+/// Returns the module that contains the item of a path.
 fn target(path: &[String], names: &BTreeSet<&String>) -> Option<String> {
     (1..=path.len())
         .rev()
@@ -53,7 +53,7 @@ fn target(path: &[String], names: &BTreeSet<&String>) -> Option<String> {
         .find(|name| names.contains(name))
 }
 
-/// Whether this is compiled for tests alone.
+/// Returns whether an item is compiled only for tests.
 pub fn for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|a| {
         a.path().is_ident("test")
@@ -61,7 +61,7 @@ pub fn for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The attributes of an item.
+/// Returns the attributes of an item.
 pub fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(i) => &i.attrs,
@@ -79,7 +79,7 @@ pub fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Absolute paths within the crate that a file names.
+/// Collects the paths within the crate that a file names, as absolute paths.
 struct Seen {
     module: Vec<String>,
     paths: Vec<Vec<String>>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mutants of how runs of words become bus transactions: what the fuzzer of the bus log was made to find. Letters are
+//! Mutants of the bus transactions that runs of words become, which the fuzzer of the bus log must find. Letters are
 //! rows of the third review of the core.
 
 use super::{Mutant, killed};
@@ -9,13 +9,13 @@ pub const MUTANTS: &[Mutant] = &[
         "cpu/memory/transfer.rs",
         "            return Ok(match single {",
         "            return Ok(match single || true {",
-        "B: STM past the cache is a run, not so many words",
+        "B: STM past the cache is one run, not single words",
     ),
     killed(
         "cpu/memory/transfer.rs",
         "        if page.has(mmu::BUFFER) {\n            return Ok(Stored::Nothing);",
         "        if true {\n            return Ok(Stored::Nothing);",
-        "B: STM that hits write-through lines is a run, too",
+        "B: STM that hits write-through lines is one run",
     ),
     killed(
         "write_buffer/runs.rs",
@@ -27,7 +27,7 @@ pub const MUTANTS: &[Mutant] = &[
         "write_buffer/runs.rs",
         "            Bursts::Sequential => within,",
         "            Bursts::Sequential => 1,",
-        "C: so is STM, of any length",
+        "C: STM past the cache is a burst of any length on the ARM920T",
     ),
     killed(
         "write_buffer/runs.rs",
@@ -39,6 +39,6 @@ pub const MUTANTS: &[Mutant] = &[
         "cpu/memory/transfer.rs",
         "here.is_multiple_of(SMALLEST_PAGE)",
         "here.is_multiple_of(32)",
-        "E: a run does not end with the line",
+        "E: a run does not end at the end of a line",
     ),
 ];

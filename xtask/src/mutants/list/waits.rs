@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mutants of the core's shortcuts: operations that wait for results, writes that wait for the bus, and a
-//! core that goes on elsewhere.
+//! Mutants of the core's shortcuts: operations that wait for results, writes that wait for the bus, and a core
+//! restored from a snapshot.
 
 use super::{Mutant, killed};
 
@@ -9,43 +9,43 @@ pub const MUTANTS: &[Mutant] = &[
         "cpu/interlock.rs",
         "!self.behaviour().scoreboard && op.header() == 1 &&",
         "!self.behaviour().scoreboard &&",
-        "the short way is of one cycle and no condition",
+        "the short path is only for unconditional operations of one cycle",
     ),
     killed(
         "cpu/interlock.rs",
         "op.header() == 1 && !op.uses_any_of(pending.0) {",
         "op.header() == 1 {",
-        "the short way is of what waits for nothing",
+        "the short path is only for operations that wait for nothing",
     ),
     killed(
         "cpu/interlock.rs",
         "if !self.behaviour().scoreboard && op.header()",
         "if op.header()",
-        "XScale has no short way",
+        "the XScale has no short path",
     ),
     killed(
         "cpu/interlock.rs",
         "            self.interlock = pending.later();\n            self.spend",
         "            self.interlock = Interlock::NONE;\n            self.spend",
-        "by the short way, too, something may be left for the next instruction",
+        "after the short path, too, the next instruction may have to wait",
     ),
     killed(
         "cpu/interlock.rs",
         "        self.0 & !(0xffff << 32) == 0",
         "        self.0 & !(0xffff_ffff << 32) == 0",
-        "words are there after one cycle, others after two",
+        "loaded words are available after one cycle, other results after two",
     ),
     killed(
         "cpu/interlock.rs",
         "self.interlock != Interlock::NONE && op.header() != 0 {",
         "self.interlock != Interlock::NONE {",
-        "an operation waits once it is decoded",
+        "an operation waits only after it is decoded",
     ),
     killed(
         "cpu/state.rs",
         "        cpu.mmu.drop_translations();\n        let found",
         "        let found",
-        "who looks on is told of the next use of each translation",
+        "a restored core reports the next use of each translation to its observer",
     ),
     killed(
         "cpu/state.rs",
@@ -57,7 +57,7 @@ pub const MUTANTS: &[Mutant] = &[
         "write_buffer.rs",
         "        if self.len != 0 || self.victim.is_some() {\n            while",
         "        if self.len != 0 {\n            while",
-        "a victim alone is written, too",
+        "a victim is written even if no store is buffered",
     ),
     killed(
         "write_buffer.rs",
